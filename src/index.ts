@@ -56,6 +56,7 @@ export type { FoundJob } from './operations/found-job';
 export type { JobPage, ListOptions } from './operations/job-page';
 export type { JobState, ListedJob } from './operations/listed-job';
 export type { ShownJob } from './operations/shown-job';
+export type { RunningWorker, WorkersJob } from './operations/worker-record';
 export { QueuePusher } from './dispatch/queue-pusher';
 export { type Configuration, defineConfig } from './application/configuration/configuration';
 export type { ConnectionConfig, Drivers, Size, StoreConfig } from './connections/configs';

@@ -155,6 +155,8 @@ export class Queue extends HookFront {
 
   /** The jobs of a queue of the default connection that are in one state, a page of them. */
   static readonly jobs = ofDefault('jobs');
+  /** The workers of the default connection's store, and what they run. */
+  static readonly workers = ofDefault('workers');
   /** Removes what is ready, delayed or reserved, and says how many; failed jobs stay. */
   static readonly clear = ofDefault('clear');
 

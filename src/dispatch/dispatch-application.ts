@@ -9,7 +9,7 @@ import type { JobEncoder } from './job-encoder';
 import type { Outbox } from './outbox';
 import type { QueueConnection } from './queue-connection';
 
-export interface DispatchApplication extends Application {
+export interface DispatchApplication extends Application, SeenApplication {
   readonly encoder: JobEncoder;
   readonly batches: Batches;
   readonly outbox: Outbox;

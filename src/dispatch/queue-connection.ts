@@ -9,6 +9,7 @@ import type { CancelOptions, CancelResult, Control } from '../connections/contro
 import { CapabilityError } from '../connections/errors';
 import { findJob, type FoundJob } from '../operations/found-job';
 import { type JobPage, listJobs, type ListOptions } from '../operations/job-page';
+import { listWorkers, type RunningWorker } from '../operations/worker-record';
 import { invalidCancelReason, invalidJobId } from './errors';
 import type { JobEncoder } from './job-encoder';
 import { QueuePusher } from './queue-pusher';
@@ -101,6 +102,16 @@ export class QueueConnection extends QueuePusher {
   async jobs(queue: string = this.defaultQueue, options: ListOptions = {}): Promise<JobPage> {
     checkQueueName(queue, 'queue of jobs()', ONE_AT_A_TIME);
     return listJobs(this.#driver(), this.#application, queue, options);
+  }
+
+  /**
+   * The workers whose records are kept where those of this connection are, that were heard of within the last minute: those that began
+   * first come first. At most 1000. Each says which connection it works on.
+   *
+   * @throws E_NO_RECORDS
+   */
+  async workers(): Promise<RunningWorker[]> {
+    return listWorkers(this.#driver(), this.#application);
   }
 
   /**

@@ -1,13 +1,18 @@
 /** A job that waits, runs or has failed, as it is listed. */
+import type { Clock } from '../base/clock';
 import type { Connection, PeekedJob, WaitingState } from '../connections/contract';
 import type { FailedEntry, FailedStore } from '../connections/failed-store';
 import type { JobRegistry } from '../job/registry';
+import type { OperationsConnection } from './operations-connection';
 import { type ShownJob, shownJob } from './shown-job';
 
 /** What looking at jobs needs of their application; a `QueueManager` is one. */
 export interface SeenApplication {
   readonly registry: JobRegistry;
+  readonly clock: Clock;
   readonly failed: { storeFor(connection: Connection): FailedStore | undefined };
+  /** The connection that keeps the records of this one. @throws E_NO_RECORDS */
+  neededOperationsOf(connection: Connection): OperationsConnection;
 }
 
 /** Where a job can be found. `running` is what counts call `reserved`. */

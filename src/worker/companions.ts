@@ -1,8 +1,9 @@
 /** What lives beside a running worker: it tells of its jobs or sends some, and none of its jobs waits for it. */
 import type { QueueManager } from '../application/queue-manager';
 import type { Connection } from '../connections/contract';
-import type { JobContext } from '../job/job-context';
-import type { WorkerHealth } from './health';
+import type { WorkerGlance } from './health';
+import { keepRecord } from './own-record';
+import type { RunningJob } from './running-job';
 import type { ResolvedWorkerOptions } from './worker-options';
 
 /** What it may see of the worker. */
@@ -10,9 +11,9 @@ export interface Attended {
   readonly manager: QueueManager;
   readonly connection: Connection;
   readonly options: ResolvedWorkerOptions;
-  readonly health: () => WorkerHealth;
+  readonly glance: () => WorkerGlance;
   /** The jobs whose handlers run now. */
-  readonly running: () => readonly JobContext[];
+  readonly running: () => readonly RunningJob[];
 }
 
 export interface Companion {
@@ -23,7 +24,7 @@ export interface Companion {
 /** Starts one, as the worker starts; undefined: this worker has no need of it. Must not throw. */
 type StartCompanion = (worker: Attended) => Companion | undefined;
 
-const STARTERS: readonly StartCompanion[] = [];
+const STARTERS: readonly StartCompanion[] = [keepRecord];
 
 export function startCompanions(worker: Attended): readonly Companion[] {
   return STARTERS.flatMap((start) => start(worker) ?? []);

@@ -48,6 +48,9 @@ export interface WorkerHealth {
   readonly outcomes: OutcomeCounts;
 }
 
+/** What can be told without the store being looked at, as it is for half a minute behind each question for the whole. */
+export type WorkerGlance = Pick<WorkerHealth, 'state' | 'queues' | 'paused' | 'running' | 'lag' | 'outcomes'>;
+
 export function standInsOf(connections: Iterable<Connection>): Readonly<Record<string, string>> {
   const found: Record<string, string> = {};
   for (const { name, standIn } of connections) if (standIn !== undefined) found[name] = standIn;

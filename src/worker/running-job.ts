@@ -74,6 +74,8 @@ export class RunningJob extends JobContext implements DenseSetMember {
   readonly connectionName: string;
   readonly queue: string;
   readonly attempts: number;
+  /** By the monotonic clock; 0: it was not started yet. */
+  startedAt: Milliseconds = 0;
   /** Set once the payload was read. */
   envelope: Envelope | undefined;
   /** Set where it ends without having been read. */

@@ -196,7 +196,7 @@ export class Runs {
     this.#started += 1;
     this.#busy += 1;
     this.#open.add(job);
-    const startedAt = clock.monotonic();
+    const startedAt = (job.startedAt = clock.monotonic());
     executor.start(job, (outcome) => {
       this.#open.delete(job);
       leases.ended(job, outcome);

@@ -8,7 +8,7 @@
 import { callerOf, callFrom } from '../container/scope';
 import { Calls } from './calls';
 import type { Emptiness } from './emptiness';
-import { LoopLag, standInsOf, type WorkerHealth } from './health';
+import { LoopLag, standInsOf, type WorkerGlance, type WorkerHealth } from './health';
 import { logUnsettled } from './job-log';
 import { type Parts, partsOf, type WorkLoopSettings } from './parts';
 import type { RunningJob } from './running-job';
@@ -50,26 +50,34 @@ export class WorkLoop {
   }
 
   get health(): WorkerHealth {
-    const { connection, application, options, queues } = this.#settings;
-    const { store, runs, stopping, leases, settler } = this.#parts;
+    const { connection, application, options } = this.#settings;
+    const { store, runs, leases } = this.#parts;
     const { sinceHeard } = store;
     const isStuck = (this.#calls.mayAsk && store.isSilent(options.sleep)) || runs.areStuck;
     const { isTroubled } = store;
-    const { state } = stopping;
+    const glance = this.glance;
+    const { state } = glance;
     return {
-      state,
+      ...glance,
       reason: this.#reason,
       live: state !== 'running' || !isStuck || isTroubled,
       ready: state === 'running' && sinceHeard !== undefined && !isStuck && !isTroubled,
       connection: connection.name,
-      queues: queues.map(({ name }) => name),
-      paused: store.paused,
-      running: runs.busy,
       lastPoll: sinceHeard === undefined ? undefined : new Date(application.clock.now() - sinceHeard * 1000),
       sinceLastPoll: sinceHeard,
-      lag: this.#lag.now,
       leasesAtRisk: leases.atRisk,
       standIns: standInsOf(application.drivers),
+    };
+  }
+
+  get glance(): WorkerGlance {
+    const { store, runs, stopping, settler } = this.#parts;
+    return {
+      state: stopping.state,
+      queues: this.#settings.queues.map(({ name }) => name),
+      paused: store.paused,
+      running: runs.busy,
+      lag: this.#lag.now,
       outcomes: settler.counts,
     };
   }

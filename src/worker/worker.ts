@@ -104,7 +104,7 @@ export class Worker implements Closable {
     const mistaken = this.#options.fair ? [] : namesLikeWeights(queues);
     if (mistaken.length > 0) manager.logger.warn({ queues: mistaken }, askAboutWeights(mistaken));
     const untrack = manager.track(this);
-    this.#loop = new WorkLoop({
+    const loop = (this.#loop = new WorkLoop({
       options: this.#options,
       connection,
       queues,
@@ -112,7 +112,7 @@ export class Worker implements Closable {
       application: manager,
       failedStore,
       process: this.#process,
-    });
+    }));
     // All that an idle worker waits on is unreferenced: without this the process would end under it.
     let alive: Timer | undefined;
     const stayAlive = (): void => {
@@ -126,10 +126,10 @@ export class Worker implements Closable {
         manager,
         connection,
         options: this.#options,
-        health: () => this.health(),
-        running: () => this.running,
+        glance: () => loop.glance,
+        running: () => loop.running,
       });
-      return await this.#loop.run();
+      return await loop.run();
     } finally {
       alive?.cancel();
       await Promise.all(companions.map((companion) => companion.close()));

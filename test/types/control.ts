@@ -1,5 +1,14 @@
 /** What compiles, and what must not, of orders to workers. Checked by the compiler; never run. */
-import { type CancelResult, type Control, type FoundJob, Job, type JobPage, Queue } from 'onqueue';
+import {
+  type CancelResult,
+  type Control,
+  type FoundJob,
+  Job,
+  type JobPage,
+  Queue,
+  type RunningWorker,
+  type WorkersJob,
+} from 'onqueue';
 
 @Job()
 class Export extends Job {
@@ -74,6 +83,14 @@ export const pages: Promise<JobPage>[] = [
 export const listed = ({ jobs, next }: JobPage): readonly unknown[] => [
   next?.length,
   ...jobs.map(({ id, name, state, error }) => [id?.length, name.length, state.length, error?.length]),
+];
+
+export const workers: Promise<RunningWorker[]>[] = [Queue.workers(), Queue.connection('redis').workers()];
+export const seen = ({ host, silentFor, outcomes, running }: RunningWorker): readonly unknown[] => [
+  host.length,
+  silentFor.toFixed(),
+  outcomes.completed.toFixed(),
+  ...running.map(({ id, since, attempt }: WorkersJob) => [id.length, since.getTime(), attempt.toFixed()]),
 ];
 
 // @ts-expect-error -- a state of the store

@@ -1,0 +1,112 @@
+/** Keeps the record of a worker in the store while it runs, so that it is seen. Nothing of the worker waits for it. */
+import { hostname } from 'node:os';
+import type { Milliseconds, Timer } from '../base/clock';
+import { errorMessage } from '../base/exception-text';
+import { uuidv7 } from '../payload/uuid';
+import { VERSION } from '../version';
+import type { OperationsConnection } from '../operations/operations-connection';
+import { BEAT, putWorker, removeWorker, type WorkerReport } from '../operations/worker-record';
+import type { Attended, Companion } from './companions';
+
+/** A worker that has ended by then leaves no record. */
+const FIRST: Milliseconds = 1000;
+/** For so long the end of a worker waits for its record to go; if it stays, it ends by itself. */
+const PATIENCE: Milliseconds = 2000;
+
+class OwnRecord implements Companion {
+  readonly #worker: Attended;
+  readonly #store: OperationsConnection;
+  readonly #id = uuidv7();
+  readonly #startedAt: Milliseconds;
+  #next: Timer;
+  /** One that is on its way: what removes the record must not overtake it. */
+  #putting: Promise<void> | undefined;
+  #isKept = false;
+  #isClosed = false;
+  #isTold = false;
+
+  constructor(worker: Attended, store: OperationsConnection) {
+    this.#worker = worker;
+    this.#store = store;
+    const { clock } = worker.manager;
+    this.#startedAt = clock.monotonic();
+    this.#next = clock.after(FIRST, () => this.#beat());
+  }
+
+  async close(): Promise<void> {
+    const { clock } = this.#worker.manager;
+    this.#isClosed = true;
+    this.#next.cancel();
+    if (this.#putting === undefined && !this.#isKept) return;
+    let timer: Timer | undefined;
+    const over = new Promise<void>((resolve) => (timer = clock.after(PATIENCE, resolve, true)));
+    await Promise.race([this.#remove(), over]);
+    timer?.cancel();
+  }
+
+  async #remove(): Promise<void> {
+    await this.#putting;
+    await removeWorker(this.#store.records, this.#id).catch(() => undefined);
+  }
+
+  #beat(): void {
+    this.#putting = this.#put()
+      .catch((error: unknown) => this.#tell(error))
+      .finally(() => {
+        this.#putting = undefined;
+        if (!this.#isClosed) this.#next = this.#worker.manager.clock.after(BEAT, () => this.#beat());
+      });
+  }
+
+  async #put(): Promise<void> {
+    const at = (await this.#store.now?.()) ?? this.#worker.manager.clock.now();
+    await putWorker(this.#store.records, this.#report(at));
+    this.#isKept = true;
+    this.#isTold = false;
+  }
+
+  #report(at: Milliseconds): WorkerReport {
+    const { manager, connection, options, glance, running } = this.#worker;
+    const { state, queues, lag, paused, outcomes, running: busy } = glance();
+    // Measured here, for our clock may be off: the store's says when that was.
+    const moment = (monotonic: Milliseconds): Milliseconds => Math.round(at - manager.clock.monotonic() + monotonic);
+    return {
+      id: this.#id,
+      host: hostname(),
+      pid: process.pid,
+      version: VERSION,
+      connection: connection.name,
+      queues,
+      concurrency: options.concurrency,
+      state: state === 'stopping' ? 'stopping' : 'running',
+      at,
+      since: moment(this.#startedAt),
+      lag,
+      paused,
+      outcomes,
+      busy,
+      running: running().map(({ id, name, queue, attempts, startedAt }) => ({
+        id,
+        name,
+        queue,
+        attempt: attempts,
+        since: moment(startedAt),
+      })),
+    };
+  }
+
+  // Once for each streak. A store that is away is told of by its driver, or by the worker.
+  #tell(error: unknown): void {
+    const { manager, connection } = this.#worker;
+    if (this.#isTold || this.#store.isAway === true) return;
+    this.#isTold = true;
+    const message = `The worker goes on, but is not seen by others (onqueue workers): ${errorMessage(error)}`;
+    manager.logger.warn({ connection: connection.name, during: 'keeping the record of the worker' }, message);
+  }
+}
+
+/** Undefined: nothing keeps records for its connection. */
+export function keepRecord(worker: Attended): Companion | undefined {
+  const store = worker.manager.operationsOf(worker.connection);
+  return store && new OwnRecord(worker, store);
+}

@@ -1,0 +1,232 @@
+import { hostname } from 'node:os';
+import { Job } from '../../src/job/job';
+import { replaceDefaultManager } from '../../src/application/default-manager';
+import { Queue } from '../../src/application/queue';
+import { listWorkers, putWorker } from '../../src/operations/worker-record';
+import { VERSION } from '../../src/version';
+import { Worker } from '../../src/worker/worker';
+import type { WorkerOptions } from '../../src/worker/worker-options';
+import { Gate } from '../support/application';
+import { watchedApplication } from '../support/watched-application';
+
+let run: () => Promise<void> = async () => undefined;
+
+@Job()
+class Render extends Job {
+  async handle(): Promise<void> {
+    await run();
+  }
+}
+
+function given(configuration: object = {}) {
+  const app = watchedApplication({
+    default: 'main',
+    connections: { main: { driver: 'memory' }, other: { driver: 'memory' }, nowhere: { driver: 'null' } },
+    ...configuration,
+  });
+  replaceDefaultManager(app.manager);
+  run = async () => undefined;
+  const main = app.manager.connection('main');
+  const store = app.watched('main');
+  const put = jest.spyOn(store.records, 'put');
+  const works = (options: WorkerOptions = {}) => {
+    const worker = new Worker(options, app.manager);
+    const working = worker.run();
+    return async () => {
+      await worker.stop();
+      await working;
+    };
+  };
+  return { ...app, main, store, put, works };
+}
+
+afterEach(async () => {
+  await Queue.close();
+});
+
+describe('the record of a worker', () => {
+  it('says what it is, what it works on, and what it runs, but nothing of the data of jobs', async () => {
+    const { main, works, clock, put } = given();
+    const gate = new Gate();
+    run = () => gate.opened;
+    const id = await main.push(new Render(), 'films');
+    await main.pause('mails');
+    const since = clock.now();
+
+    const stop = works({ queue: 'films,mails', concurrency: 3 });
+    await clock.advance('1s');
+
+    const [worker, ...others] = await Queue.workers();
+    expect(others).toEqual([]);
+    expect(worker).toMatchObject({
+      host: hostname(),
+      pid: process.pid,
+      version: VERSION,
+      connection: 'main',
+      queues: ['films', 'mails'],
+      concurrency: 3,
+      state: 'running',
+      since: new Date(since),
+      silentFor: 0,
+      paused: ['mails'],
+      outcomes: { completed: 0, released: 0, failed: 0, cancelled: 0, lost: 0 },
+      busy: 1,
+      running: [{ id, name: 'Render', queue: 'films', attempt: 1, since: new Date(since) }],
+    });
+    expect(JSON.stringify(put.mock.calls)).not.toContain('payload');
+    gate.open();
+    await stop();
+  });
+
+  it('is written anew every five seconds, and costs nothing besides', async () => {
+    const { works, clock, put, store, main } = given();
+    const asked = jest.spyOn(store.control, 'paused');
+    const stop = works();
+    await clock.advance('1s');
+    await main.push(new Render());
+
+    for (let second = 0; second < 60; second += 1) await clock.advance('1s');
+
+    expect(put.mock.calls.map(([records, keep]) => [records.length, keep])).toEqual(
+      Array.from({ length: 13 }, () => [1, 60]),
+    );
+    expect(asked).not.toHaveBeenCalled();
+    expect(await Queue.workers()).toMatchObject([{ outcomes: { completed: 1 }, running: [], busy: 0 }]);
+    await stop();
+  });
+
+  it('is gone when the worker has ended, and is never there of one that ends at once', async () => {
+    const { manager, works, clock, put } = given();
+    const stop = works();
+    await clock.advance('1s');
+    await stop();
+
+    expect(await Queue.workers()).toEqual([]);
+    put.mockClear();
+    await new Worker({ stopWhenEmpty: true }, manager).run();
+    expect(put).not.toHaveBeenCalled();
+  });
+
+  it('is not written again by a call that comes back behind the end', async () => {
+    const { works, clock, put, store } = given();
+    const gate = new Gate();
+    const stop = works();
+    await clock.advance('1s');
+    put.mockImplementationOnce(async (...parameters) => {
+      await gate.opened;
+      await Object.getPrototypeOf(store.records).put.apply(store.records, parameters);
+    });
+    await clock.advance('5s');
+
+    const stopped = stop();
+    await clock.advance('1s');
+    gate.open();
+    await stopped;
+
+    await clock.advance('10s');
+    expect(await Queue.workers()).toEqual([]);
+  });
+
+  it('says for how long a worker is silent, and ends after a minute', async () => {
+    const { works, clock, put } = given();
+    const stop = works();
+    await clock.advance('1s');
+    put.mockRejectedValue(new Error('no room'));
+
+    await clock.advance('42s');
+    expect(await Queue.workers()).toMatchObject([{ silentFor: 42 }]);
+    await clock.advance('18s');
+    expect(await Queue.workers()).toEqual([]);
+    await stop();
+  });
+
+  it('that cannot be written keeps the worker from nothing, and is told of once until it can', async () => {
+    const { works, clock, put, log, main } = given();
+    const stop = works();
+    put.mockRejectedValue(new Error('no room'));
+    await main.push(new Render());
+    await clock.advance('11s');
+    const told = () => log.texts.filter((text) => text.includes('no room'));
+
+    expect(told()).toEqual(['warn: The worker goes on, but is not seen by others (onqueue workers): no room']);
+    expect(await main.size()).toBe(0);
+
+    put.mockRestore();
+    await clock.advance('5s');
+    expect(await Queue.workers()).toHaveLength(1);
+    await stop();
+  });
+
+  it('holds up the end of a worker for two seconds at most', async () => {
+    const { works, clock, put } = given();
+    const stop = works();
+    await clock.advance('1s');
+    put.mockReturnValue(new Promise(() => undefined));
+
+    const stopped = stop();
+    await clock.advance('2s');
+
+    await expect(stopped).resolves.toBeUndefined();
+  });
+
+  it('is kept where the configuration says, and nowhere if nothing can', async () => {
+    const { manager, works, clock } = given({ operations: 'other' });
+    const stop = works();
+    await clock.advance('1s');
+
+    expect(await manager.driver('other').records!.list('workers', { limit: 10 })).toHaveLength(1);
+    expect(await manager.driver('main').records!.list('workers', { limit: 10 })).toEqual([]);
+    expect(await Queue.workers()).toMatchObject([{ connection: 'main' }]);
+    await stop();
+    const alone = given({ operations: 'nowhere' });
+    await expect(Queue.workers()).rejects.toMatchObject({ code: 'E_NO_RECORDS' });
+    const end = alone.works();
+    await alone.clock.advance('1s');
+    await end();
+  });
+});
+
+describe('the records of many workers', () => {
+  const report = (id: string, more: object = {}) => ({
+    ...{ id, host: 'web', pid: 1, version: '1.0.0', connection: 'main', queues: ['mail'], concurrency: 1 },
+    ...{ state: 'running' as const, at: 0, since: 0, lag: 0, paused: [], busy: 0, running: [] },
+    outcomes: { completed: 0, released: 0, failed: 0, cancelled: 0, lost: 0 },
+    ...more,
+  });
+
+  it('are all shown, each once, the oldest first', async () => {
+    const { store, manager, clock } = given();
+    for (let count = 0; count < 250; count += 1)
+      await putWorker(store.records, report(`w${count}`, { at: clock.now(), since: 1000 - count }));
+
+    const workers = await listWorkers(store, manager);
+
+    expect(workers.map(({ id }) => id)).toEqual(Array.from({ length: 250 }, (_, count) => `w${249 - count}`));
+  });
+
+  it('are bounded, whatever their workers do', async () => {
+    const { store, manager, put } = given();
+    const long = 'x'.repeat(10_000);
+    const job = { id: long, name: long, queue: long, attempt: 1, since: 0 };
+    const names = Array.from({ length: 5000 }, () => long);
+
+    await putWorker(
+      store.records,
+      report('w', { queues: names, paused: names, busy: 900, running: Array.from({ length: 900 }, () => job) }),
+    );
+
+    expect(put.mock.calls[0]![0][0]!.value.length).toBeLessThan(64 * 1024);
+    const [worker] = await listWorkers(store, manager);
+    expect([worker!.running.length, worker!.busy]).toEqual([50, 900]);
+  });
+
+  it.each([['no json'], ['null'], ['{}'], [JSON.stringify(report('w', { running: [null] }))]])(
+    'that say %s are left out',
+    async (value) => {
+      const { store, manager } = given();
+      await store.records.put([{ kind: 'workers', id: 'w', value }], 60);
+
+      expect(await listWorkers(store, manager)).toEqual([]);
+    },
+  );
+});
