@@ -74,6 +74,7 @@ module.exports = {
     ),
     only(['tsyringe'], 'container', 'any other container can stand in for it.'),
     only(['class-transformer'], 'payload', 'the codec alone decides what travels.'),
+    only(['croner'], 'schedule', 'what clocks that change do to a time is decided there once.'),
     only(['commander'], 'cli', 'a program that only dispatches must not load the command line.'),
     {
       name: 'no-development-package',

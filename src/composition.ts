@@ -4,6 +4,8 @@ import { Bus } from './application/bus';
 import { builtInConnectors } from './connections/built-in';
 import { offerEntries } from './copies';
 import { setJobDispatcher } from './job/job';
+import { setScheduleReader } from './job/schedule';
+import { timing } from './schedule/timing';
 import { defaultLogger } from './base/console-logger';
 import { setManagerFactory } from './application/default-manager';
 import { fakeFactory, setFakeFactory } from './application/fake-slot';
@@ -15,6 +17,7 @@ offerEntries({
   exported: {},
 });
 setJobDispatcher(Bus);
+setScheduleReader(timing);
 setManagerFactory(() => new QueueManager({ connectors: builtInConnectors, logger: defaultLogger() }));
 // Loaded with the first fake, which puts itself here: no program in production pays for the test kit.
 setFakeFactory((options) => {

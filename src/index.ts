@@ -31,8 +31,9 @@ export { type Delay, type Duration, duration } from './job/duration';
 export type { Backoff } from './job/backoff';
 export type { JobOptions } from './job/options';
 export type { DebounceOptions } from './job/debounce';
+export type { MissedPolicy, OverlapPolicy, ScheduleOptions } from './job/schedule';
 export type { UniqueOptions } from './job/unique';
-export { type ChainedJob, type FailedLink, type JobBatch, JobContext } from './job/job-context';
+export { type ChainedJob, type FailedLink, type JobBatch, JobContext, type Occurrence } from './job/job-context';
 export type { BatchMember, BatchSource, PendingBatch } from './job/batch';
 export type { Batch } from './dispatch/batch/batch';
 export type { BatchListOptions, BatchPlaceOptions, BatchPruneOptions, Batches } from './dispatch/batch/batches';
@@ -118,6 +119,14 @@ export {
 export type { FailedFilter } from './application/failed/failed-filter';
 export type { FailedJob } from './application/failed/failed-job';
 export { FailedJobs, type FailedPlace } from './application/failed/failed-jobs';
+export type { PendingSchedule, Weekday } from './schedule/pending-schedule';
+export type {
+  ComingOccurrence,
+  DeclaredSchedule,
+  OccurrencesOptions,
+  ScheduleListing,
+  Schedules,
+} from './schedule/schedules';
 export { Lock, LockTimeoutError } from './application/locks/lock';
 
 export type {

@@ -4,6 +4,7 @@ import type { Drivers } from '../connections/configs';
 import type { Connector } from '../connections/connector';
 import { checkHook } from '../job/hooks';
 import type { Configuration } from './configuration/configuration';
+import { DeclaredSchedules } from '../schedule/declared-schedules';
 import type { QueueManager } from './queue-manager';
 
 /** Set by `composition`: what a manager is made of lies in layers above. */
@@ -12,6 +13,8 @@ let factory: () => QueueManager;
 let given: Configuration | undefined;
 /** Connectors outlive a manager, as job classes do: they were made known by a module that is loaded only once. */
 const connectors = new Map<keyof Drivers, Connector>();
+/** As well. */
+const schedules = new DeclaredSchedules();
 
 // Only managers are ever put behind `Queue`.
 const current = (): QueueManager | undefined => currentApplication() as QueueManager | undefined;
@@ -77,6 +80,7 @@ export async function closeDefaultManager(): Promise<void> {
 
 function madeManager(): QueueManager {
   const manager = factory();
+  manager.schedules.share(schedules);
   for (const [driver, connector] of connectors) manager.addConnector(driver, connector);
   // What its `close` would end has ended already.
   if (given !== undefined) manager.configure({ ...given, close: undefined });

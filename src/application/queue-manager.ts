@@ -45,6 +45,9 @@ import { Outbox } from '../dispatch/outbox';
 import { QueueConnection } from '../dispatch/queue-connection';
 import { type JobRoute, Routes } from '../dispatch/routes';
 import { neededOperationsOf, type OperationsConnection, operationsOf } from '../operations/operations-connection';
+import type { JobInstance } from '../job/definition';
+import type { PendingSchedule } from '../schedule/pending-schedule';
+import { Schedules } from '../schedule/schedules';
 import { saysTheSame } from './configuration/same-configuration';
 import { Shutdown } from './shutdown';
 import { isSyncRunner, type SyncRunner } from '../connections/sync-runner';
@@ -73,6 +76,7 @@ export class QueueManager implements DispatchApplication, FailedSources {
   readonly failed: FailedJobs = new FailedJobs(this);
   readonly batches: Batches = new Batches(this);
   readonly encoder: JobEncoder = new JobEncoder(this);
+  readonly schedules: Schedules = new Schedules(this);
   readonly observers = new Set<Observer>();
   readonly payloadCreators = new Set<PayloadCreator>();
   /** What was dispatched and has not arrived. */
@@ -267,6 +271,12 @@ export class QueueManager implements DispatchApplication, FailedSources {
       return driver.locks;
     };
     return new Lock(name, ttl, store, this.clock);
+  }
+
+  /** Declares a schedule: see `Queue.schedule`. @throws E_INVALID_SCHEDULE */
+  schedule(make: () => JobInstance): PendingSchedule {
+    // oxlint-disable-next-line typescript/unbound-method -- only looked for on the stack
+    return this.schedules.declare(make, QueueManager.prototype.schedule);
   }
 
   /** Says where jobs of a class go if they say nothing themselves. */

@@ -7,7 +7,7 @@ import type { Batch } from '../dispatch/batch/batch';
 import type { Batches } from '../dispatch/batch/batches';
 import type { BatchSource, PendingBatch } from '../job/batch';
 import type { ChainList, PendingChain } from '../job/chain';
-import type { Class } from '../job/definition';
+import type { Class, JobInstance } from '../job/definition';
 import type { Duration } from '../job/duration';
 import type { Lock } from './locks/lock';
 import type { Configuration } from './configuration/configuration';
@@ -22,6 +22,8 @@ import type { FoundJob } from '../operations/found-job';
 import type { ErrorCallback } from './error-reports';
 import type { JobRoute } from '../dispatch/routes';
 import { Transaction } from '../dispatch/transaction/transaction';
+import type { PendingSchedule } from '../schedule/pending-schedule';
+import type { Schedules } from '../schedule/schedules';
 
 const connection = (): QueueConnection => defaultManager().connection();
 
@@ -132,6 +134,23 @@ export class Queue extends HookFront {
    */
   static route(job: Class, route: JobRoute): void {
     defaultManager().route(job, route);
+  }
+
+  /**
+   * Has workers send a job by themselves: `Queue.schedule(() => new Prune('30d')).daily().at('03:00')`. One that needs no data may say
+   * so in `@Job({ schedule })`. Complete at the end of the statement, or rather a microtask later.
+   *
+   * @param make makes the job, anew for each occurrence
+   * @throws E_INVALID_SCHEDULE; what only the whole can tell, such as E_DUPLICATE_SCHEDULE, is an unhandled rejection
+   */
+  static schedule(make: () => JobInstance): PendingSchedule {
+    // oxlint-disable-next-line typescript/unbound-method -- only looked for on the stack
+    return defaultManager().schedules.declare(make, Queue.schedule);
+  }
+
+  /** The schedules: list, occurrences, pause, resume, run. */
+  static get schedules(): Omit<Schedules, 'declare' | 'share'> {
+    return defaultManager().schedules;
   }
 
   /** How many jobs are ready, delayed or reserved. */

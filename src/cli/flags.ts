@@ -13,7 +13,7 @@ export interface Flag<Value> {
   readonly letter?: string;
   readonly isHidden?: true;
   /** It is written `--no-…`. */
-  readonly isNegative?: true;
+  readonly isNegative?: true | undefined;
   readonly conflicts?: string;
   /** Its value where none is given. */
   readonly preset?: string;
@@ -129,7 +129,8 @@ export function flagName(name: string): string {
 /** The command line that gives these flags again. */
 export function commandLineOf(given: object): string[] {
   return Object.entries(given).flatMap(([name, value]: [string, unknown]) => {
-    if (value === undefined || value === false) return [];
+    if (value === undefined) return [];
+    if (value === false) return [flagName(`no-${name}`)];
     if (value === true) return [flagName(name)];
     if (name === 'require' && Array.isArray(value)) return value.map((each) => `${flagName(name)}=${String(each)}`);
     return [`${flagName(name)}=${[value].flat().map(String).join(',')}`];

@@ -23,8 +23,9 @@ export async function supervise(session: Session, connection: string | undefined
     clock,
     logger,
     reasons: STOP_REASONS,
-    start({ number, opened, afterCrash, maxTime }) {
+    start({ number, maxTime, ...told }) {
       const limit = maxTime === Infinity ? undefined : Math.max(0.001, maxTime).toFixed(3);
+      const [opened, afterCrash] = [told.opened || undefined, told.afterCrash || undefined];
       const line = commandLineOf({ ...others, maxTime: limit, processes, processNumber: number, opened, afterCrash });
       return fork(['work', ...(connection === undefined ? [] : [connection]), ...line]);
     },

@@ -1,5 +1,5 @@
 /** The flags of `work` and `listen`, under Laravel's names: those of a worker's options, and those of the command itself. */
-import { WORKER_OPTIONS, type WorkerOptions } from '../worker/worker-options';
+import { WORKER_OPTIONS, type WorkerOption, type WorkerOptions } from '../worker/worker-options';
 import { count, type Flag, type Given, names, ofKind, on, port, text, time, word, type ProjectFlags } from './flags';
 
 type FlagOption = Exclude<keyof WorkerOptions, 'connection'>;
@@ -8,8 +8,9 @@ type FlagOf<Option extends FlagOption> = Flag<Option extends 'queue' ? string : 
 
 function flagsOf<Option extends FlagOption>(options: readonly Option[]): { readonly [Name in Option]: FlagOf<Name> } {
   const flags = options.map((option) => {
-    const { read, isShort, flag } = WORKER_OPTIONS[option];
-    return [option, option === 'queue' ? names(flag!.help) : { ...ofKind(read, flag!), isShort }];
+    const { read, isShort, flag }: WorkerOption<unknown, unknown> = WORKER_OPTIONS[option];
+    const { isNegative } = flag!;
+    return [option, option === 'queue' ? names(flag!.help) : { ...ofKind(read, flag!), isShort, isNegative }];
   });
   return Object.fromEntries(flags) as { readonly [Name in Option]: FlagOf<Name> };
 }

@@ -159,10 +159,12 @@ export class JobEncoder {
     if (isBound && declaredDebouncing(definition) !== undefined) throw debouncedInChain(definition.name);
     const instance = chosenOf(job);
     const route = this.#route(dispatch, instance, definition, from);
-    const id = uuidv7();
+    const { batch, occurrence } = dispatch;
+    const id = occurrence?.id ?? uuidv7();
     const chosen = resolveChosen(job, definition);
-    const unique = from === undefined ? tiesOf(job, definition, route.queue) : undefined;
-    const { batch } = dispatch;
+    const own = from === undefined ? tiesOf(job, definition, route.queue) : undefined;
+    const key = occurrence?.key;
+    const unique = own ?? (key === undefined ? undefined : { unique: { key, until: 'end' as const } });
     const ties = batch === undefined ? unique : unique === undefined ? { batch } : { ...unique, batch };
     const payload = encodePayload({
       definition,
@@ -172,6 +174,7 @@ export class JobEncoder {
       extra: this.#extra(route, definition.name),
       middleware: middlewareOf(dispatch, instance, this.#parts.registry),
       classes: this.#parts.registry,
+      occurrence,
       ties: ties && tiesMember(ties),
     });
     const { retryWithin } = chosen;

@@ -47,6 +47,7 @@ function isRunning(job: object): boolean {
 
 /** A run that nobody can take back or repeat: there is no reservation behind it. */
 class InPlaceContext extends JobContext {
+  readonly occurrence = undefined;
   readonly id = uuidv7();
   readonly queue = '';
   readonly connectionName = '';

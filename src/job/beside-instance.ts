@@ -1,4 +1,5 @@
 /** What stands beside an instance of a job: what it chose about its dispatch, and its run. On it, it would be data and travel. */
+import type { Milliseconds } from '../base/clock';
 import type { Delay } from './duration';
 import type { JobContext } from './job-context';
 import type { Middleware } from './middleware';
@@ -12,6 +13,17 @@ export interface InstanceChoice {
   readonly chain?: ChosenChain | undefined;
   /** That it belongs to. Of a dispatch alone. */
   readonly batch?: { readonly id: string; readonly weight: number } | undefined;
+  /** Of what it is sent for. Of a schedule alone. */
+  readonly occurrence?: ChosenOccurrence | undefined;
+}
+
+export interface ChosenOccurrence {
+  readonly schedule: string;
+  readonly at: Milliseconds;
+  /** The same for all who send it; undefined: it is sent by hand. */
+  readonly id?: string | undefined;
+  /** Held until its job ends, where the job has no key of its own. */
+  readonly key?: string | undefined;
 }
 
 /** The jobs that are to follow. */
@@ -82,6 +94,7 @@ const CALLS: Readonly<Record<keyof InstanceChoice, string>> = {
   middleware: 'through()',
   chain: 'Queue.chain()',
   batch: 'Queue.batch()',
+  occurrence: 'Queue.schedule()',
 };
 
 /** The calls that made its choices, in words; undefined: it has none. */

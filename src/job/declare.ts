@@ -3,11 +3,12 @@ import { checkInjection } from '../container/parameters';
 import { declaredIn } from '../base/declared-in';
 import type { Class, JobDefinition } from './definition';
 import { nearestParent, parentOf } from './definition-of';
-import { invalidJobClass, placed } from './errors';
+import { duplicateSchedule, invalidJobClass, invalidJobOption, placed } from './errors';
 import { isMinified } from './job-name';
 import type { JobOptions } from './options';
-import { BUILT_IN, registry } from './registry';
+import { BUILT_IN, type JobRegistry, registry } from './registry';
 import { checkJobOptions, checkTogether } from './resolve-options';
+import type { ScheduleOptions } from './schedule';
 import { privateMembers } from '../base/source-text';
 
 type Inherited = JobDefinition['options'];
@@ -24,7 +25,7 @@ export function declareJob(target: Class, options: JobOptions, decorator: Functi
     throw invalidJobClass(String(target), file, 'is no class. Write @Job() above a class.');
   }
   checkJobOptions(options, placed(target.name === '' ? 'a class without a name' : target.name, file));
-  const { name = target.name, aliases = [], version, upgrade, ...own } = options;
+  const { name = target.name, aliases = [], version, upgrade, schedule, ...own } = options;
   if (name === '') {
     throw invalidJobClass('A class', file, "has no name of its own. Give the job one: @Job({ name: '…' }).");
   }
@@ -36,7 +37,9 @@ export function declareJob(target: Class, options: JobOptions, decorator: Functi
   const inherited = nearestParent(target, jobs)?.options ?? {};
   const merged = { ...inherited, ...said(own) };
   checkTogether(merged, placed(name, file));
-  jobs.register({ name, aliases: [...aliases], version, upgrade, target, options: merged, file });
+  const definition = { name, aliases: [...aliases], version, upgrade, schedule, target, options: merged, file };
+  if (schedule !== undefined) checkScheduled(definition, schedule, jobs);
+  jobs.register(definition);
 }
 
 /**
@@ -58,6 +61,31 @@ function checkNotBuiltIn(names: readonly string[], target: Class, file: string |
   if (taken === undefined) return;
   const problem = `is called '${taken}', and what begins with '${BUILT_IN}' is Onqueue's own. Give it another name.`;
   throw invalidJobClass(target.name, file, problem);
+}
+
+/** What workers send by themselves they make without data. @throws E_INVALID_JOB_OPTION, E_DUPLICATE_SCHEDULE */
+function checkScheduled(definition: JobDefinition, schedule: ScheduleOptions, jobs: JobRegistry): void {
+  const { name, target, file, options } = definition;
+  const refuse = (remedy: string): Error => invalidJobOption(`schedule on ${placed(name, file)}`, schedule, remedy);
+  const asks = constructorOf(target).length;
+  if (asks > 0)
+    throw refuse(`Its constructor asks for data (${asks}): say which, by Queue.schedule(() => new ${target.name}(…)).`);
+  if ((options.debounce ?? false) !== false)
+    throw refuse('It has debounce as well, which would put it off. Leave one out.');
+  if ('queue' in target.prototype)
+    throw refuse('It pushes itself by a method queue(), and a schedule pushes it. Leave one out.');
+  const scheduled = schedule.name ?? name;
+  const other = jobs
+    .all()
+    .find((one) => one.name !== name && one.schedule && (one.schedule.name ?? one.name) === scheduled);
+  if (other !== undefined) throw duplicateSchedule(scheduled, placed(other.name, other.file), placed(name, file));
+}
+
+/** The nearest class that has a constructor of its own. */
+function constructorOf(target: Class): Class {
+  const above = parentOf(target);
+  const isInherited = !/\bconstructor\s*\(/.test(Function.prototype.toString.call(target));
+  return isInherited && above !== undefined && target.length === 0 ? constructorOf(above) : target;
 }
 
 // An option that is there as undefined says nothing, and must not hide the parent's.

@@ -1,6 +1,7 @@
 /** What the registry knows of one job class. */
 import type { Class } from '../base/class';
 import type { JobOptions } from './options';
+import type { ScheduleOptions } from './schedule';
 
 export type { Class };
 
@@ -13,8 +14,9 @@ export interface JobDefinition {
   readonly version: number | undefined;
   readonly upgrade: JobOptions['upgrade'];
   readonly target: Class;
-  /** Own options over those of the parents; `name`, `aliases` and `version` are never inherited. */
-  readonly options: Readonly<Omit<JobOptions, 'name' | 'aliases' | 'version' | 'upgrade'>>;
+  readonly schedule?: ScheduleOptions | undefined;
+  /** Own options over those of the parents; those that stand above are never inherited. */
+  readonly options: Readonly<Omit<JobOptions, 'name' | 'aliases' | 'version' | 'upgrade' | 'schedule'>>;
   /** Where the class was declared, as far as a stack can tell. */
   readonly file: string | undefined;
 }

@@ -58,6 +58,14 @@ export const invalidMiddlewareArgument = defineError(
   }),
 );
 
+/** Two schedules of one name: of each, one state is kept. `first` and `second`: what declares them, or where. */
+export const duplicateSchedule = defineError('E_DUPLICATE_SCHEDULE', (name: string, first: string, second: string) => ({
+  message:
+    `Two schedules are called '${name}': ${first} and ${second}. Give one of them another name, by name('…'), or in ` +
+    "@Job({ schedule: { name: '…' } }).",
+  facts: { name, schedules: [first, second] },
+}));
+
 /** A class that cannot be a job as it is written. */
 export const invalidJobClass = defineError(
   'E_INVALID_JOB_CLASS',

@@ -17,6 +17,14 @@ export interface FailedLink {
   readonly message: string;
 }
 
+/** What a schedule has sent a job for. */
+export interface Occurrence {
+  /** The name of the schedule. */
+  readonly schedule: string;
+  /** The moment that it was due, whenever it runs. */
+  readonly at: Date;
+}
+
 /** The batch that a job belongs to, or that has sent it. */
 export interface JobBatch {
   readonly id: string;
@@ -59,6 +67,8 @@ export abstract class JobContext {
   abstract readonly chain: readonly ChainedJob[];
   /** Of a job that was sent as the `catch()` of a chain: which link has failed, and why. */
   abstract readonly cause: FailedLink | undefined;
+  /** Of a job that a schedule has sent. */
+  abstract readonly occurrence: Occurrence | undefined;
   /** The batch that it belongs to, or that has sent it as a callback. */
   abstract readonly batch: JobBatch | undefined;
   /** It goes back to its queue: it said so, or its attempt has failed and it has tries left. */

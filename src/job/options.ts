@@ -11,6 +11,7 @@ import type { Delay, Duration } from './duration';
 import { isName, NAME_RULE } from './job-name';
 import { backoff, count, delay, flag, type Kind, moment, seconds, text } from './option-kinds';
 import { checkQueueName } from './queue-name';
+import { schedule, type ScheduleOptions } from './schedule';
 import { unique, type UniqueOptions } from './unique';
 
 export interface JobOptions {
@@ -51,6 +52,8 @@ export interface JobOptions {
   unique?: boolean | UniqueOptions | undefined;
   /** `{ by, wait, longest }`: waits for a while, in which a further one with its key takes its place: see [debounced jobs](debounced-jobs.md). Default: `false`. */
   debounce?: false | DebounceOptions | undefined;
+  /** `{ cron, every, timezone, name, missed, overlap }`: workers send it by themselves. Not inherited. Default: none. */
+  schedule?: ScheduleOptions | undefined;
 }
 
 interface JobOption<Value = unknown> {
@@ -170,6 +173,7 @@ export const JOB_OPTIONS: { readonly [Option in keyof Required<JobOptions>]: Job
     otherNames: ['deduplication', 'uniqueId', 'uniqueFor', 'uniqueUntil', 'singletonKey'],
   },
   debounce: { read: debounce, isData: true, otherNames: ['debounceFor', 'debounceBy'] },
+  schedule: { read: schedule, isData: true, otherNames: ['cron', 'every', 'repeat'] },
 };
 
 function run<Value, Default>(option: RunOption<Value, Default>): RunOption<Value, Default> {

@@ -2,6 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { classOf } from '../base/class';
 import type { JobDefinition } from '../job/definition';
+import type { Occurrence } from '../job/job-context';
 import { isName, NAME_RULE } from '../job/job-name';
 import type { ChosenOptions } from '../job/options';
 import { readChosen } from './chosen-fields';
@@ -12,7 +13,7 @@ import { isPlain, isRecord } from './kinds';
 import { checkNesting } from './limits';
 import { toInstance } from './mapping';
 import { type Cause, type Chain, NO_CHAIN, readCause, readChain } from './chain';
-import { BATCH_FIELD, HANDLER, HANDLER_WITH_FOLLOWERS } from './payload-text';
+import { BATCH_FIELD, HANDLER, HANDLER_WITH_FOLLOWERS, OCCURRENCE_FIELD } from './payload-text';
 
 /**
  * `onqueue`: a job class of ours. `string`: a name and JSON data, as Laravel's string jobs are. `illuminate`: one of
@@ -40,6 +41,13 @@ function readSender(batch: unknown): SenderBatch | undefined {
   const { id, connection, queue } = batch;
   const isOurs = typeof id === 'string' && typeof connection === 'string' && typeof queue === 'string';
   return isOurs ? { id, connection, queue } : undefined;
+}
+
+function readOccurrence(occurrence: unknown): Occurrence | undefined {
+  if (!isRecord(occurrence)) return undefined;
+  const { schedule, at } = occurrence;
+  const moment = new Date(typeof at === 'number' ? Math.round(at * 1000) : Number.NaN);
+  return isName(schedule) && !Number.isNaN(moment.getTime()) ? { schedule, at: moment } : undefined;
 }
 
 /** A payload as it was read, before any class is known. */
@@ -103,6 +111,11 @@ export class Envelope {
   /** Of a job that was sent by a batch: which. */
   get batch(): SenderBatch | undefined {
     return this.kind === 'onqueue' ? readSender(this.#parsed[BATCH_FIELD]) : undefined;
+  }
+
+  /** Of a job that was sent by a schedule: which, and for when. */
+  get occurrence(): Occurrence | undefined {
+    return this.kind === 'onqueue' ? readOccurrence(this.#parsed[OCCURRENCE_FIELD]) : undefined;
   }
 
   /** All fields, for reading. A copy: a job that changes its data changes nothing here. */

@@ -29,6 +29,8 @@ export interface PayloadParts {
   /** Instances of registered classes. */
   readonly middleware?: readonly unknown[] | undefined;
   readonly classes: CodecClasses;
+  /** What a schedule has sent it for. */
+  readonly occurrence?: { readonly schedule: string; readonly at: Milliseconds } | undefined;
   /** What `tiesMember` gave: only workers run it that know what hangs on it. */
   readonly ties?: string | undefined;
 }
@@ -51,16 +53,28 @@ export const TIES = 'ties';
 /** Which batch has sent the job. */
 export const BATCH_FIELD = 'batch';
 
+/** Which schedule has sent the job, and for which moment. */
+export const OCCURRENCE_FIELD = 'occurrence';
+
 /** Characters that the member takes at most. */
 const LONGEST_TIES = 256;
 
 const COUNTERS = Object.keys(noCounters);
 
 const RESERVED: ReadonlySet<string> = new Set<string>(
-  ['displayName', 'job', 'data', 'middleware', 'uuid', 'id', RETRY_MARK, TIES, BATCH_FIELD, ...CHAIN_FIELDS].concat(
-    CHOSEN_FIELDS,
-    COUNTERS,
-  ),
+  [
+    'displayName',
+    'job',
+    'data',
+    'middleware',
+    'uuid',
+    'id',
+    RETRY_MARK,
+    TIES,
+    BATCH_FIELD,
+    OCCURRENCE_FIELD,
+    ...CHAIN_FIELDS,
+  ].concat(CHOSEN_FIELDS, COUNTERS),
 );
 
 /**
@@ -70,7 +84,7 @@ const RESERVED: ReadonlySet<string> = new Set<string>(
  * @throws E_RESERVED_FIELD
  */
 export function encodePayload(parts: PayloadParts): string {
-  const { definition, job, chosen, id, extra, middleware = [], classes, ties = '' } = parts;
+  const { definition, job, chosen, id, extra, middleware = [], classes, occurrence, ties = '' } = parts;
   const { name, version } = definition;
   return (
     beginning(definition, ties !== '') +
@@ -79,6 +93,7 @@ export function encodePayload(parts: PayloadParts): string {
     writeChosen(chosen) +
     writeExtra(name, extra) +
     writeMiddleware(name, middleware, classes) +
+    (occurrence === undefined ? '' : writeOccurrence(occurrence)) +
     ties +
     ending(id)
   );
@@ -127,6 +142,10 @@ function encodedMembers({ command, types, versions }: Encoded): string {
 function writeMiddleware(name: string, middleware: readonly unknown[], classes: CodecClasses): string {
   if (middleware.length === 0) return '';
   return `"middleware":{${encodedMembers(encodeValue(middleware, classes, `${name}.through()`))}},`;
+}
+
+function writeOccurrence({ schedule, at }: NonNullable<PayloadParts['occurrence']>): string {
+  return `"${OCCURRENCE_FIELD}":{"schedule":${JSON.stringify(schedule)},"at":${at / 1000}},`;
 }
 
 function writeExtra(job: string, extra: PayloadParts['extra']): string {

@@ -1,5 +1,5 @@
 /** Makes the ids of jobs: UUIDs of version 7, which sort by the moment they were made. */
-import { randomFillSync } from 'node:crypto';
+import { hash, randomFillSync } from 'node:crypto';
 import { type Milliseconds, systemClock } from '../base/clock';
 
 /**
@@ -50,6 +50,14 @@ const OF_VERSION_7 = /^([\da-f]{8})-([\da-f]{4})-7[\da-f]{3}-[89ab][\da-f]{3}-[\
 export function momentOfId(id: string): Milliseconds | undefined {
   const [, high, low] = OF_VERSION_7.exec(id) ?? [];
   return low === undefined ? undefined : Number.parseInt(`${high}${low}`, 16);
+}
+
+/** The same for the same name and moment: its time is the moment, the rest a hash of both. */
+export function uuidAt(name: string, moment: Milliseconds): string {
+  const time = Math.floor(moment).toString(16).padStart(12, '0');
+  const rest = hash('sha256', `${name}\0${moment}`, 'hex');
+  const variant = (0x8 | (Number.parseInt(rest.charAt(3), 16) & 0x3)).toString(16);
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${rest.slice(0, 3)}-${variant}${rest.slice(4, 7)}-${rest.slice(7, 19)}`;
 }
 
 function start(now: number): void {

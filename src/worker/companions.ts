@@ -24,7 +24,12 @@ export interface Companion {
 /** Starts one, as the worker starts; undefined: this worker has no need of it. Must not throw. */
 type StartCompanion = (worker: Attended) => Companion | undefined;
 
-const STARTERS: readonly StartCompanion[] = [keepRecord];
+const STARTERS: readonly StartCompanion[] = [keepRecord, keepSchedules];
+
+/** Several workers of a process keep them together. */
+function keepSchedules({ manager, options }: Attended): Companion | undefined {
+  return options.schedule ? { close: manager.schedules.keep() } : undefined;
+}
 
 export function startCompanions(worker: Attended): readonly Companion[] {
   return STARTERS.flatMap((start) => start(worker) ?? []);

@@ -4,7 +4,7 @@ import type { Milliseconds, Seconds } from '../base/clock';
 import type { StoreClock } from '../base/store-clock';
 import type { JobDefinition } from '../job/definition';
 import { checkDelay, type Delay } from '../job/duration';
-import { type ChainedJob, type FailedLink, type JobBatch, JobContext } from '../job/job-context';
+import { type ChainedJob, type FailedLink, type JobBatch, JobContext, type Occurrence } from '../job/job-context';
 import type { Middleware } from '../job/middleware';
 import type { RunOptions } from '../job/options';
 import { toError } from '../base/exception-text';
@@ -237,6 +237,10 @@ export class RunningJob extends JobContext implements DenseSetMember {
 
   get cause(): FailedLink | undefined {
     return this.envelope?.cause;
+  }
+
+  get occurrence(): Occurrence | undefined {
+    return this.envelope?.occurrence;
   }
 
   /** The batch in which it counts, also where it cannot be read; as a rule there is none, and nothing is looked for. */

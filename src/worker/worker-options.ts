@@ -49,6 +49,8 @@ export interface WorkerOptions {
   drain?: boolean | undefined;
   /** Time for running jobs to finish when the worker stops, and for one past its timeout. Default: 30 s. */
   grace?: Duration | undefined;
+  /** Also send the jobs of the schedules that are declared in this process, when they are due. Default: `true`. */
+  schedule?: boolean | undefined;
 }
 
 /** How `onqueue work` takes an option. */
@@ -56,9 +58,11 @@ export interface WorkerFlag {
   /** What its value is called, such as `<count>`; absent: it takes none. */
   readonly value?: string;
   readonly help: string;
+  /** It is on, and `--no-…` takes it off. */
+  readonly isNegative?: true;
 }
 
-interface WorkerOption<Value, Default> {
+export interface WorkerOption<Value, Default> {
   readonly read: Kind<Value>;
   /** What holds where the option is not given. */
   readonly default: Default;
@@ -178,6 +182,12 @@ export const WORKER_OPTIONS = {
     default: 30,
     isShort: true,
     flag: { value: '<time>', help: 'time for running jobs to finish when the worker stops (default: 30s)' },
+  }),
+  schedule: option({
+    read: flag,
+    default: true,
+    otherNames: ['scheduler', 'schedules'],
+    flag: { help: 'leave it to others to send the jobs of schedules', isNegative: true },
   }),
 } as const satisfies { readonly [Option in keyof Required<WorkerOptions>]: unknown };
 

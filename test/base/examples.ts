@@ -16,6 +16,9 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
       { connection: 'main', queue: 'default' },
     ],
   ],
+  E_INVALID_SCHEDULE: ['timezone()', 'Europe/Amstrdam', "Give the name of a time zone, such as 'Europe/Amsterdam'."],
+  E_SCHEDULE_DECLARED: ['prune', 'daily'],
+  E_UNKNOWN_SCHEDULE: ['prnue', ['prune', 'report']],
   E_ALREADY_CONFIGURED: [['redis'], 'onqueue.config.ts'],
   E_ALREADY_DISPATCHED: ['SendEmail', 'onQueue', false],
   E_ALREADY_FAKED: [cause.cause],
@@ -69,6 +72,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_DATABASE_TABLE_NAME: ['main', 'jobs; drop'],
   E_DATABASE_URL: ['main', 'oracle', 'the scheme oracle is none of ours.'],
   E_DISPOSE: [[{ name: 'Basket', error: new Error('stuck') }]],
+  E_DUPLICATE_SCHEDULE: ['prune', '@Job() on Prune (jobs.ts)', 'Queue.schedule() in schedules.ts:3:7'],
   E_DUPLICATE_JOB: [
     'SendEmail',
     { name: 'SendEmail', file: 'a.ts', decorator: 'Job' },

@@ -19,6 +19,7 @@ const contextOf = (calls: unknown[]): JobContext => ({
   chain: [],
   cause: undefined,
   batch: undefined,
+  occurrence: undefined,
   appendToChain: () => undefined,
   prependToChain: () => undefined,
   isReleased: false,

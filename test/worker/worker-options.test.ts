@@ -11,6 +11,7 @@ describe('the options of a worker', () => {
       maxJobs: Infinity,
       maxTime: Infinity,
       memory: Infinity,
+      schedule: true,
       sleep: 1,
       rest: 0,
       once: false,

@@ -1,0 +1,36 @@
+/**
+ * Once on a store that cannot push by a key: a lock on the connection of the records is held while it is pushed, and a mark stays. Who
+ * dies between the push and the mark leaves it to be pushed again, under the same id.
+ */
+import type { Milliseconds, Seconds } from '../base/clock';
+import type { Connection, FollowUp, Once, Pushed } from '../connections/contract';
+import type { OperationsConnection } from '../operations/operations-connection';
+import { uuidv7 } from '../payload/uuid';
+
+const KIND = 'claim';
+/** Longer than any push may take. */
+const HELD: Seconds = 30;
+
+/** `held`: another one is about to push it. @throws what the stores throw */
+export async function pushClaimed(
+  target: Connection,
+  operations: OperationsConnection,
+  { queue, entry }: FollowUp,
+  { key, until }: Once,
+  now: Milliseconds,
+): Promise<Pushed | 'before' | 'late' | 'held'> {
+  if (now >= until) return 'late';
+  const { records, locks } = operations;
+  const token = uuidv7();
+  if (!((await locks?.acquire(key, token, HELD)) ?? true)) return 'held';
+  try {
+    if ((await records.get(KIND, key)) !== undefined) return 'before';
+    const pushed = await target.push(queue, [entry]);
+    // It outlives the moment until which anybody would push it.
+    await records.put([{ kind: KIND, id: key, value: '' }], (until - now) / 1000 + HELD);
+    return pushed?.[0] ?? 'queued';
+  } finally {
+    // What it protected is done, or is tried again when the lock is over.
+    await locks?.release(key, token).catch(() => undefined);
+  }
+}

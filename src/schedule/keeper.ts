@@ -1,0 +1,203 @@
+/**
+ * Keeps the schedules of an application: whatever process does so sends what is due. There is no leader, for the store takes each
+ * occurrence once, and its clock alone decides when one is due, and whether it may still be sent.
+ *
+ * It looks every ten seconds, and at the moment of an occurrence that must not be sent before. One look reads the states of all
+ * schedules in one call. No job of a worker waits for any of it.
+ */
+import type { Milliseconds, Timer } from '../base/clock';
+import { runFor } from '../connections/application';
+import { within } from '../connections/kit/silence';
+import type { OperationsConnection } from '../operations/operations-connection';
+import { OwnKeeping } from './keepers';
+import type { Schedule } from './schedule';
+import type { ScheduleApplication } from './schedule-application';
+import { type KeptState, statesIn, write } from './schedule-states';
+import { clockOf, type Destination, destinationOf, sendOccurrence } from './send-occurrence';
+
+/** Between two looks; a twentieth more or less, so that processes do not keep step. */
+const EVERY: Milliseconds = 10_000;
+/** So early an occurrence may be sent: it is, before the next look is missed. */
+const AHEAD: Milliseconds = 15_000;
+/** Where several processes wait for one moment, most of them find it sent when they look. */
+const SPREAD: Milliseconds = 100;
+/** A look that takes longer is left to itself. Whatever it still does, the store takes once. */
+const LONGEST_LOOK: Milliseconds = 30_000;
+const CLOSING: Milliseconds = 2000;
+/** The same error is told as often. */
+const TOLD_EVERY: Milliseconds = 5 * 60_000;
+/** A state is written anew as often, or it would be forgotten while there is nothing to tell. */
+const RENEWED_EVERY: Milliseconds = 24 * 3600 * 1000;
+/** Of those that were missed. */
+const MOST_MISSED = 100;
+
+interface Kept {
+  readonly schedule: Schedule;
+  readonly destination: Destination;
+}
+
+export class Keeper {
+  readonly #application: ScheduleApplication;
+  readonly #declared: () => readonly Schedule[];
+  readonly #keepings = new Map<OperationsConnection, { readonly own: OwnKeeping; toldAt: Milliseconds }>();
+  readonly #destinations = new WeakMap<Schedule, Destination>();
+  readonly #told = new Map<string, Milliseconds>();
+  #timer: Timer | undefined;
+  #looking: Promise<unknown> = Promise.resolve();
+  #isClosed = false;
+
+  /** @param declared may throw */
+  constructor(application: ScheduleApplication, declared: () => readonly Schedule[]) {
+    this.#application = application;
+    this.#declared = declared;
+  }
+
+  start(): void {
+    this.#looking = runFor(this.#application, () => this.#lookAndWait());
+  }
+
+  /** Another process need not wait until this one is forgotten. Never rejects; waits for the store for two seconds. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#timer?.cancel();
+    const end = async (): Promise<void> => {
+      await this.#looking;
+      await Promise.all([...this.#keepings.values()].map(({ own }) => own.end()));
+    };
+    await within(this.#application.clock, CLOSING, end(), false).catch(() => undefined);
+  }
+
+  async #lookAndWait(): Promise<void> {
+    const { clock, random } = this.#application;
+    const regular = EVERY * (0.95 + random() / 10);
+    let wait = regular;
+    try {
+      // Waited for no longer, it may still be answered: what hangs must not hold up the looks that follow.
+      wait = Math.min(regular, await within(clock, LONGEST_LOOK, this.#look(), false));
+    } catch (error) {
+      this.#tell(error, 'keeping schedules');
+    }
+    if (this.#isClosed) return;
+    this.#timer = clock.after(wait, () => this.start());
+  }
+
+  /** Gives how long nothing is to be done. */
+  async #look(): Promise<Milliseconds> {
+    const stores = new Map<OperationsConnection, Kept[]>();
+    for (const schedule of this.#declared()) {
+      const destination = this.#destinationOf(schedule);
+      if (destination === undefined) continue;
+      const kept = stores.get(destination.operations);
+      if (kept === undefined) stores.set(destination.operations, [{ schedule, destination }]);
+      else kept.push({ schedule, destination });
+    }
+    const waits = await Promise.all([...stores].map(([operations, kept]) => this.#lookInto(operations, kept)));
+    return Math.min(Infinity, ...waits);
+  }
+
+  async #lookInto(operations: OperationsConnection, kept: readonly Kept[]): Promise<Milliseconds> {
+    try {
+      await this.#keep(operations, kept, EVERY * 0.9);
+      const states = await statesIn(operations.records);
+      const isStrange = ({ name, spec }: Schedule): boolean => (states.get(name)?.spec ?? spec) !== spec;
+      // Of who wrote it something is to be known before it is written over.
+      const isContested = kept.some(({ schedule }) => isStrange(schedule));
+      const own = await this.#keep(operations, kept, isContested ? 0 : Infinity);
+      const attended = kept.filter(({ schedule }) => !own.isOutdated(schedule));
+      const waits = attended.map((one) => this.#attend(one, states.get(one.schedule.name)));
+      return Math.min(Infinity, ...(await Promise.all(waits)));
+    } catch (error) {
+      this.#tell(error, `keeping schedules in '${operations.name}'`);
+      return Infinity;
+    }
+  }
+
+  /** Tells the others, unless they were told within so many milliseconds. */
+  async #keep(operations: OperationsConnection, kept: readonly Kept[], recently: Milliseconds): Promise<OwnKeeping> {
+    const { clock } = this.#application;
+    let keeping = this.#keepings.get(operations);
+    if (keeping === undefined) {
+      keeping = { own: new OwnKeeping(operations.records), toldAt: -Infinity };
+      this.#keepings.set(operations, keeping);
+    }
+    if (clock.monotonic() - keeping.toldAt >= recently) {
+      const now = (await operations.now?.()) ?? clock.now();
+      await keeping.own.tell(
+        kept.map(({ schedule }) => schedule),
+        now,
+      );
+      keeping.toldAt = clock.monotonic();
+    }
+    return keeping.own;
+  }
+
+  /** Sends what is due of one schedule. Gives how long nothing of it is. */
+  async #attend({ schedule, destination }: Kept, known: KeptState | undefined): Promise<Milliseconds> {
+    const { name, spec, parts } = schedule;
+    try {
+      const { records } = destination.operations;
+      const now = await clockOf(destination, this.#application);
+      let state = known;
+      if (state === undefined || state.spec !== spec || now - state.seenAt > RENEWED_EVERY) {
+        // Where it comes up at the same times as before, nothing of it is left out.
+        const since = state?.spec.startsWith(`${parts.cadence.text}: `) ? state.since : now;
+        state = await write(records, name, { ...state, spec, since, seenAt: now }, state);
+      }
+      // Undefined: another process was first, and the next look will tell.
+      if (state !== undefined && state.pausedAt === undefined) await this.#send(schedule, destination, state, now);
+      const next = destination.goesAhead ? undefined : parts.cadence.next(now);
+      return next === undefined ? Infinity : next - now + 1 + this.#application.random() * SPREAD;
+    } catch (error) {
+      this.#tell(error, `keeping the schedule '${name}'`);
+      return Infinity;
+    }
+  }
+
+  async #send(schedule: Schedule, destination: Destination, state: KeptState, now: Milliseconds): Promise<void> {
+    let { lastAt, skipped = 0 } = state;
+    try {
+      for (const at of dueOf(schedule, state, now, destination.goesAhead)) {
+        const result = await sendOccurrence(schedule, at, now, destination, this.#application);
+        if (result === 'held') break;
+        lastAt = at;
+        if (typeof result === 'object' && 'duplicate' in result) skipped += 1;
+      }
+    } catch (error) {
+      this.#tell(error, `sending a job of the schedule '${schedule.name}'`);
+    }
+    if (lastAt === state.lastAt) return;
+    // Somebody else may have written: then it is found once more, and taken by the store for what it is.
+    await write(destination.operations.records, schedule.name, { ...state, lastAt, skipped, seenAt: now }, state);
+  }
+
+  #destinationOf(schedule: Schedule): Destination | undefined {
+    let found = this.#destinations.get(schedule);
+    try {
+      if (found === undefined) this.#destinations.set(schedule, (found = destinationOf(schedule, this.#application)));
+    } catch (error) {
+      this.#tell(error, `keeping the schedule '${schedule.name}'`);
+    }
+    return found;
+  }
+
+  #tell(error: unknown, during: string): void {
+    const now = this.#application.clock.monotonic();
+    if (now - (this.#told.get(during) ?? -Infinity) < TOLD_EVERY || this.#isClosed) return;
+    this.#told.set(during, now);
+    this.#application.report(error, { during });
+  }
+}
+
+/** The moments of those that are to be sent now, the first of them first. */
+export function dueOf(
+  schedule: Schedule,
+  { since, lastAt = since }: Pick<KeptState, 'since' | 'lastAt'>,
+  now: Milliseconds,
+  goesAhead: boolean,
+): readonly Milliseconds[] {
+  const { policy, within: back } = schedule.parts.missed;
+  // Behind its window the store takes none.
+  const from = Math.max(since, lastAt, now - back * 1000);
+  const late = schedule.lastBetween(from, now, policy === 'all' ? MOST_MISSED : 1);
+  return goesAhead ? [...late, ...schedule.between(Math.max(from, now), now + AHEAD, MOST_MISSED)] : late;
+}

@@ -1,0 +1,69 @@
+/**
+ * Who keeps which schedules: each process says so every few seconds, and is forgotten a minute after its last word. Where two
+ * versions of a program run, as while one is deployed, the process that was started last has the say over a schedule.
+ */
+import type { Milliseconds, Seconds } from '../base/clock';
+import type { RecordStore } from '../connections/record-store';
+import { uuidv7 } from '../payload/uuid';
+import type { Schedule } from './schedule';
+
+const KIND = 'schedulekeeper';
+const REMEMBERED: Seconds = 60;
+/** Of the processes that spoke last. */
+const MOST = 1000;
+
+interface Keeper {
+  readonly id: string;
+  /** When it began, by the clock of the store. */
+  readonly since: Milliseconds;
+  /** The digest of each schedule by its name. */
+  readonly schedules: Readonly<Record<string, string>>;
+}
+
+/** The names of the schedules that a live process keeps. */
+export async function keptNames(records: RecordStore): Promise<ReadonlySet<string>> {
+  return new Set((await keepersIn(records)).flatMap(({ schedules }) => Object.keys(schedules)));
+}
+
+/** This process among them, in one store. */
+export class OwnKeeping {
+  readonly #id = uuidv7();
+  readonly #records: RecordStore;
+  #since: Milliseconds | undefined;
+  #others: readonly Keeper[] = [];
+
+  constructor(records: RecordStore) {
+    this.#records = records;
+  }
+
+  /** Says so, and hears of the others. */
+  async tell(schedules: readonly Schedule[], now: Milliseconds): Promise<void> {
+    this.#since ??= now;
+    const digests = Object.fromEntries(schedules.map(({ name, digest }) => [name, digest]));
+    const value = JSON.stringify({ since: this.#since, schedules: digests });
+    await this.#records.put([{ kind: KIND, id: this.#id, value }], REMEMBERED, MOST);
+    this.#others = (await keepersIn(this.#records)).filter(({ id }) => id !== this.#id);
+  }
+
+  /** Another process has the say, and means something else by it. */
+  isOutdated({ name, digest }: Schedule): boolean {
+    let last: Keeper = { id: this.#id, since: this.#since ?? -Infinity, schedules: { [name]: digest } };
+    for (const other of this.#others) {
+      if (other.schedules[name] === undefined) continue;
+      if (other.since > last.since || (other.since === last.since && other.id > last.id)) last = other;
+    }
+    return last.schedules[name] !== digest;
+  }
+
+  async end(): Promise<void> {
+    if (this.#since !== undefined) await this.#records.put([{ kind: KIND, id: this.#id, value: '' }], 0);
+  }
+}
+
+async function keepersIn(records: RecordStore): Promise<readonly Keeper[]> {
+  const found = await records.list(KIND, { limit: MOST });
+  return found.flatMap(({ id, value }) => {
+    const { since, schedules } = JSON.parse(value) as Partial<Keeper>;
+    return typeof since === 'number' && typeof schedules === 'object' ? [{ id, since, schedules }] : [];
+  });
+}

@@ -1,0 +1,277 @@
+/** The schedules of an application, as people look at them: `Queue.schedules`. */
+import type { Milliseconds } from '../base/clock';
+import type { JobInstance } from '../job/definition';
+import type { OverlapPolicy } from '../job/schedule';
+import { sendJob } from '../dispatch/send';
+import type { OperationsConnection } from '../operations/operations-connection';
+import { DeclaredSchedules } from './declared-schedules';
+import { invalidSchedule, unknownSchedule } from './errors';
+import { Keeper } from './keeper';
+import { keptNames } from './keepers';
+import type { PendingSchedule } from './pending-schedule';
+import type { Schedule } from './schedule';
+import type { ScheduleApplication } from './schedule-application';
+import { type KeptState, type ScheduleState, stateIn, statesIn, write } from './schedule-states';
+import { clockOf, destinationOf } from './send-occurrence';
+import type { Missed } from './timing';
+
+/** A schedule, and what has become of it. */
+export interface ScheduleListing {
+  readonly name: string;
+  /** When it comes up, with what it sends and how, for people. Of an orphan as it was when somebody kept it last. */
+  readonly spec: string;
+  /** Undefined: it is not declared in this process. */
+  readonly declared: DeclaredSchedule | undefined;
+  /** By the clock of the store. Undefined: it is paused, not declared in this process, or comes up no more. */
+  readonly next: Date | undefined;
+  /** The last occurrence that was sent or left out. Undefined: there was none. */
+  readonly last: Date | undefined;
+  /** Occurrences that were left out, because the job of the one before was still there. */
+  readonly skipped: number;
+  /** Undefined: it is not paused. */
+  readonly pausedAt: Date | undefined;
+  /** A worker that lives keeps it: it has said so within a minute. */
+  readonly isKept: boolean;
+  /** Nobody declares it any more: it sends nothing, and is forgotten seven days after it last did. */
+  readonly isOrphan: boolean;
+  /** Why it cannot be kept, such as a connection without records. */
+  readonly problem: Error | undefined;
+}
+
+export interface DeclaredSchedule {
+  /** The name of the job that it sends. */
+  readonly job: string;
+  /** `0 3 * * * (Europe/Amsterdam)`, `every 900 s`. */
+  readonly cadence: string;
+  readonly timezone: string;
+  readonly missed: Missed;
+  /** Undefined: `'skip'` where the store keeps unique keys, and not all that were missed are to run. */
+  readonly overlap: OverlapPolicy | undefined;
+  /** Where it was declared. */
+  readonly origin: string;
+}
+
+export interface OccurrencesOptions {
+  /** Behind this moment. Default: now, by the clock of the store. */
+  readonly from?: Date | undefined;
+  /** So many, up to 1000. Default: 5. */
+  readonly count?: number | undefined;
+}
+
+export interface ComingOccurrence {
+  readonly at: Date;
+  /** What the clocks of its time zone show then: `2027-03-28 03:00`. */
+  readonly wall: string;
+  /** On that day they are put forward or back. */
+  readonly isClockChange: boolean;
+}
+
+const DAY: Milliseconds = 24 * 3600 * 1000;
+const MOST_OCCURRENCES = 1000;
+/** Of a state that others write at the same time. */
+const TRIES = 20;
+
+export class Schedules {
+  readonly #application: ScheduleApplication;
+  #declared = new DeclaredSchedules();
+  #keepers = 0;
+  #keeper: Keeper | undefined;
+
+  constructor(application: ScheduleApplication) {
+    this.#application = application;
+  }
+
+  /** Those of another application that this one stands in for, or follows. */
+  share(declared: DeclaredSchedules): void {
+    this.#declared = declared;
+  }
+
+  /** @param caller the function that a user has called. @throws E_INVALID_SCHEDULE */
+  // oxlint-disable-next-line typescript/no-unsafe-function-type
+  declare(make: () => JobInstance, caller: Function): PendingSchedule {
+    return this.#declared.declare(make, this.#application.registry, caller);
+  }
+
+  /** Those that are declared in this process. @throws what is wrong with one */
+  get all(): readonly Schedule[] {
+    return this.#declared.all(this.#application.registry);
+  }
+
+  /**
+   * Sends what is due from here on, until the function that it gives is called, and has resolved. It never rejects. Called several
+   * times, it is kept once.
+   */
+  keep(): () => Promise<void> {
+    this.#keepers += 1;
+    if (this.#keeper === undefined) {
+      this.#keeper = new Keeper(this.#application, () => this.all);
+      this.#keeper.start();
+    }
+    let isOver = false;
+    return async () => {
+      if (isOver) return;
+      isOver = true;
+      this.#keepers -= 1;
+      if (this.#keepers > 0) return;
+      const keeper = this.#keeper;
+      this.#keeper = undefined;
+      await keeper?.close();
+    };
+  }
+
+  /**
+   * Those that are declared in this process, and those that the stores know beside them, by their names.
+   *
+   * @throws what is wrong with a declaration, and what a store throws
+   */
+  async list(): Promise<readonly ScheduleListing[]> {
+    const known = new Map<string, KeptState>();
+    const kept = new Set<string>();
+    const stores = this.#stores();
+    for (const { records } of stores) {
+      for (const [name, state] of await statesIn(records)) known.set(name, state);
+      for (const name of await keptNames(records)) kept.add(name);
+    }
+    const declared = new Map(this.all.map((schedule) => [schedule.name, schedule]));
+    const names = [...new Set([...declared.keys(), ...known.keys()])].toSorted();
+    return Promise.all(names.map((name) => this.#listing(name, declared.get(name), known.get(name), kept.has(name))));
+  }
+
+  /** Sends nothing of it until it is resumed. What was sent ahead, by 15 seconds at most, runs. False: it was paused already. @throws E_UNKNOWN_SCHEDULE, E_NO_RECORDS */
+  pause(name: string): Promise<boolean> {
+    return this.#change(name, (state, now) => (state.pausedAt === undefined ? { ...state, pausedAt: now } : undefined));
+  }
+
+  /** It goes on; what came up meanwhile is not made up for. False: it was not paused. @throws E_UNKNOWN_SCHEDULE, E_NO_RECORDS */
+  resume(name: string): Promise<boolean> {
+    return this.#change(name, (state, now) =>
+      state.pausedAt === undefined ? undefined : { ...state, pausedAt: undefined, since: now },
+    );
+  }
+
+  /**
+   * Sends its job now, whatever else there is of it, paused or not; gives the id.
+   *
+   * @throws E_UNKNOWN_SCHEDULE, what is wrong with its job, and what its store throws
+   */
+  async run(name: string): Promise<string> {
+    const { make, connection, queue } = this.#named(name).parts;
+    const job = make();
+    const target = this.#application.driver(this.#application.encoder.route(job, { connection }).connection);
+    const at = (await target.now?.()) ?? this.#application.clock.now();
+    const choice = { connection, queue, delay: 0, occurrence: { schedule: name, at } };
+    return sendJob(this.#application, job, choice, {});
+  }
+
+  /** When it comes up. @throws E_UNKNOWN_SCHEDULE, E_INVALID_SCHEDULE */
+  async occurrences(name: string, { from, count = 5 }: OccurrencesOptions = {}): Promise<readonly ComingOccurrence[]> {
+    const schedule = this.#named(name);
+    if (!Number.isInteger(count) || count < 1 || count > MOST_OCCURRENCES)
+      throw invalidSchedule('count', count, `Give a whole number from 1 to ${MOST_OCCURRENCES}.`);
+    const start = from === undefined ? await this.#nowOf(schedule) : from.getTime();
+    if (Number.isNaN(start)) throw invalidSchedule('from', from, 'Give a date.');
+    const { zone } = schedule.parts.cadence;
+    return schedule.between(start, Infinity, count).map((at) => {
+      const offset = zone.offsetAt(at);
+      const midnight = Math.floor((at + offset) / DAY) * DAY - offset;
+      const isClockChange = zone.offsetAt(midnight) !== zone.offsetAt(midnight + DAY);
+      return { at: new Date(at), wall: zone.wallText(at), isClockChange };
+    });
+  }
+
+  async #listing(
+    name: string,
+    schedule: Schedule | undefined,
+    state: KeptState | undefined,
+    isKept: boolean,
+  ): Promise<ScheduleListing> {
+    const problem = schedule && this.#problemOf(schedule);
+    const date = (moment: Milliseconds | undefined): Date | undefined =>
+      moment === undefined ? undefined : new Date(moment);
+    const isComing = schedule !== undefined && state?.pausedAt === undefined;
+    const next = isComing ? schedule.parts.cadence.next(await this.#nowOf(schedule)) : undefined;
+    return {
+      name,
+      spec: schedule?.spec ?? state?.spec ?? '',
+      declared: schedule && declarationOf(schedule),
+      next: date(next),
+      last: date(state?.lastAt),
+      skipped: state?.skipped ?? 0,
+      pausedAt: date(state?.pausedAt),
+      isKept,
+      isOrphan: !isKept && schedule === undefined,
+      problem,
+    };
+  }
+
+  async #nowOf(schedule: Schedule): Promise<Milliseconds> {
+    const { clock } = this.#application;
+    return this.#problemOf(schedule) === undefined
+      ? clockOf(destinationOf(schedule, this.#application), this.#application)
+      : clock.now();
+  }
+
+  #problemOf(schedule: Schedule): Error | undefined {
+    try {
+      destinationOf(schedule, this.#application);
+      return undefined;
+    } catch (error) {
+      return error as Error;
+    }
+  }
+
+  #named(name: string): Schedule {
+    const found = this.all.find((schedule) => schedule.name === name);
+    if (found !== undefined) return found;
+    throw unknownSchedule(
+      name,
+      this.all.map((schedule) => schedule.name),
+    );
+  }
+
+  /** Where something is kept of schedules. */
+  #stores(): ReadonlySet<OperationsConnection> {
+    const stores = new Set<OperationsConnection>();
+    const application = this.#application;
+    for (const schedule of this.all) {
+      if (this.#problemOf(schedule) === undefined) stores.add(destinationOf(schedule, application).operations);
+    }
+    try {
+      stores.add(application.neededOperationsOf(application.driver(application.defaultConnection)));
+    } catch {
+      // Nothing can be kept there.
+    }
+    return stores;
+  }
+
+  /** @param change gives the new state; undefined: it is so already */
+  async #change(
+    name: string,
+    change: (state: ScheduleState, now: Milliseconds) => ScheduleState | undefined,
+  ): Promise<boolean> {
+    const application = this.#application;
+    const schedule = this.all.find((one) => one.name === name);
+    const stores = schedule === undefined ? this.#stores() : [destinationOf(schedule, application).operations];
+    for (const operations of stores) {
+      for (let tries = 0; tries < TRIES; tries += 1) {
+        const before = await stateIn(operations.records, name);
+        if (before === undefined && schedule === undefined) break;
+        const now = await (schedule === undefined
+          ? clockOf({ target: operations, operations }, application)
+          : this.#nowOf(schedule));
+        const changed = change(before ?? { spec: schedule?.spec ?? '', since: now, seenAt: now }, now);
+        if (changed === undefined) return false;
+        if ((await write(operations.records, name, { ...changed, seenAt: now }, before)) !== undefined) return true;
+      }
+    }
+    throw unknownSchedule(
+      name,
+      this.all.map((one) => one.name),
+    );
+  }
+}
+
+function declarationOf({ parts }: Schedule): DeclaredSchedule {
+  const { job, cadence, missed, overlap, origin } = parts;
+  return { job, cadence: cadence.text, timezone: cadence.zone.name, missed, overlap, origin };
+}

@@ -1,0 +1,66 @@
+/** The clocks on the walls of a time zone, as `Intl` knows them. Wall time is written as the moment at which it would be so in UTC. */
+import type { Milliseconds } from '../base/clock';
+
+const MINUTE = 60_000;
+/** No zone changes its clocks twice within this time. */
+const LOOK: Milliseconds = 2 * 24 * 60 * MINUTE;
+/** No zone sets its clocks back by more. */
+const LONGEST_REPEAT: Milliseconds = 4 * 60 * MINUTE;
+
+/** A moment from which on clocks show something else than they would have. */
+export interface ClockChange {
+  readonly at: Milliseconds;
+  readonly before: Milliseconds;
+  readonly after: Milliseconds;
+}
+
+export class Zone {
+  readonly name: string;
+  readonly #offsets: Intl.DateTimeFormat;
+
+  /** @throws RangeError there is no such zone */
+  constructor(name: string) {
+    this.name = name;
+    this.#offsets = new Intl.DateTimeFormat('en-US', { timeZone: name, timeZoneName: 'longOffset' });
+  }
+
+  /** What its clocks are ahead of UTC. */
+  offsetAt(moment: Milliseconds): Milliseconds {
+    // `11/23/2026, GMT+05:30`; `GMT` alone is UTC, and seconds stood there a century ago.
+    const [, sign, hours = 0, minutes = 0, seconds = 0] =
+      /GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(this.#offsets.format(moment)) ?? [];
+    const size = Number(hours) * 60 * MINUTE + Number(minutes) * MINUTE + Number(seconds) * 1000;
+    return sign === '-' ? -size : size;
+  }
+
+  /** What its clocks show: `2027-03-28 03:00`, with seconds where there are any. */
+  wallText(moment: Milliseconds): string {
+    const wall = new Date(moment + this.offsetAt(moment)).toISOString();
+    return wall.slice(0, wall.slice(17, 19) === '00' ? 16 : 19).replace('T', ' ');
+  }
+
+  /** The first change behind `from`, up to `to`, or up to two days on. */
+  changeAfter(from: Milliseconds, to: Milliseconds): ClockChange | undefined {
+    const end = Math.min(to, from + LOOK);
+    const [before, after] = [this.offsetAt(from), this.offsetAt(end)];
+    if (before === after) return undefined;
+    let [still, already] = [from, end];
+    while (already - still > 1) {
+      const middle = Math.floor((still + already) / 2);
+      if (this.offsetAt(middle) === before) still = middle;
+      else already = middle;
+    }
+    return { at: already, before, after };
+  }
+
+  /** Until when clocks show again what they showed before; undefined: they show it for the first time. */
+  repeatedUntil(moment: Milliseconds): Milliseconds | undefined {
+    const change = this.changeAfter(moment - LONGEST_REPEAT, moment);
+    if (change === undefined) return undefined;
+    const end = change.at + change.before - change.after;
+    return moment < end ? end : undefined;
+  }
+}
+
+/** How far `changeAfter` looks at most. */
+export const FARTHEST_CHANGE = LOOK;
