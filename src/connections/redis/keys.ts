@@ -34,6 +34,13 @@ export interface QueueKeys {
   readonly client: (id: string) => string;
 }
 
+export interface RecordKeys {
+  /** hash: id → value */
+  readonly values: string;
+  /** sorted set: id → when it is over */
+  readonly ends: string;
+}
+
 /** Those of the others are made anew. */
 const MOST_QUEUES = 1000;
 
@@ -51,7 +58,7 @@ export class Keys {
 
   queue(name: string): QueueKeys {
     return this.#queues.ensure(name, () => {
-      const ready = this.prefix + (this.#cluster ? `{${name}}` : name);
+      const ready = this.prefix + this.#own(name);
       return keysOf(ready, this.#cluster ? ready : this.prefix);
     });
   }
@@ -78,7 +85,27 @@ export class Keys {
 
   /** string: the token of the lock's owner */
   lock(name: string): string {
-    return `${this.prefix}:${this.#cluster ? `{lock:${name}}` : `lock:${name}`}`;
+    return `${this.prefix}:${this.#own(`lock:${name}`)}`;
+  }
+
+  /** What is kept of the records of a kind. In a cluster those of all kinds share a slot. */
+  records(kind: string): RecordKeys {
+    const values = `${this.prefix}:${this.#own('records')}:${kind}`;
+    return { values, ends: `${values}:ends` };
+  }
+
+  /** hash: what is counted → what it has come to. In a cluster all of them share a slot */
+  sum(name: string): string {
+    return `${this.prefix}:${this.#own('sums')}:${name}`;
+  }
+
+  /** string: the number of the last addition of a source. In a cluster it shares the slot of the sums */
+  added(source: string): string {
+    return `${this.prefix}:added:${this.#cluster ? '{sums}:' : ''}${source}`;
+  }
+
+  #own(name: string): string {
+    return this.#cluster ? `{${name}}` : name;
   }
 
   /** string: is there when a release under this id was carried out. In a cluster it shares the lock's slot */
@@ -110,9 +137,9 @@ function keysOf(ready: string, owner: string): QueueKeys {
 }
 
 const TYPES: readonly (readonly [ending: RegExp, type: string])[] = [
-  [/:(delayed|reserved|failed|cancelled|batches:begun)$/, 'zset'],
-  [/:(failed:jobs|control|cancelled:reasons|unique|batches)$/, 'hash'],
-  [/:client:[^:]*$|:\{?lock:/, 'string'],
+  [/:client:[^:]*$|:\{?lock:|:added:/, 'string'],
+  [/:(delayed|reserved|failed|cancelled|batches:begun)$|:\{?records\}?:[a-z]+:ends$/, 'zset'],
+  [/:(failed:jobs|control|cancelled:reasons|unique|batches)$|:\{?records\}?:[a-z]+$|:\{?sums\}?:/, 'hash'],
 ];
 
 /** What Redis says to TYPE of one of our keys, those apart that are read and written without a script. */

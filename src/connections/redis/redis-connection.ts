@@ -42,6 +42,7 @@ import { RedisBatchStore } from './redis-batch-store';
 import { RedisControl } from './redis-control';
 import { RedisFailedStore } from './redis-failed-store';
 import { RedisLockStore } from './redis-lock-store';
+import { RedisRecordStore } from './redis-record-store';
 import { RedisWaiters } from './redis-waiters';
 import { script } from './scripts';
 import { SilentMasters } from './silent-masters';
@@ -80,6 +81,7 @@ export class RedisConnection extends StoreConnection implements Connection {
   readonly locks: RedisLockStore;
   readonly batches: RedisBatchStore;
   readonly control: RedisControl;
+  readonly records: RedisRecordStore;
   readonly #source: ClientSource;
   readonly #prefix: string;
   readonly #context: RedisContext;
@@ -120,6 +122,7 @@ export class RedisConnection extends StoreConnection implements Connection {
     this.locks = new RedisLockStore(this.#store);
     this.batches = new RedisBatchStore(this.#store);
     this.control = new RedisControl(this.#store, () => this.#time());
+    this.records = new RedisRecordStore(this.#store);
     this.#waiters = new RedisWaiters(this.#store, source, this.#exchanger);
   }
 

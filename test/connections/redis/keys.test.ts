@@ -27,6 +27,22 @@ describe('the names of keys', () => {
     expect(names.map((name) => name.startsWith('queues:{mail}'))).toEqual(names.map(() => true));
   });
 
+  it('of records and sums stand where no queue can stand, and share a slot in a cluster', () => {
+    const namesOf = (keys: Keys) => [...Object.values(keys.records('worker')), keys.sum('m1'), keys.added('source')];
+    expect(namesOf(new Keys('queues:', false))).toEqual([
+      'queues::records:worker',
+      'queues::records:worker:ends',
+      'queues::sums:m1',
+      'queues::added:source',
+    ]);
+    expect(namesOf(new Keys('queues:', true))).toEqual([
+      'queues::{records}:worker',
+      'queues::{records}:worker:ends',
+      'queues::{sums}:m1',
+      'queues::added:{sums}:source',
+    ]);
+  });
+
   it('of what belongs to no queue stand where no queue can stand', () => {
     const keys = new Keys('queues:', false);
     expect([keys.names, keys.ordered, keys.control, keys.lock('report')]).toEqual([

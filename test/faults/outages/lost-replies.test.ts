@@ -13,6 +13,10 @@ const failed = (id: string) => ({
   payload: Buffer.from(payload(id)),
 });
 
+const record = { kind: 'probe', id: 'kept', value: '1' };
+const changed = { ...record, value: '2' };
+const sums = [{ name: 'm1', amounts: { a: 1 }, keep: 300 }];
+
 /** What stands in the store, and what is held, when the call is made whose answer is lost. */
 interface Scene {
   readonly connection: RedisConnection;
@@ -79,6 +83,12 @@ const calls: [script: string, what: string, call: Call][] = [
   ['batch-seal', 'an open batch', ({ connection }) => connection.batches.seal('open')],
   ['batch-cancel', 'a batch', ({ connection }) => connection.batches.cancel('open')],
   ['batch-prune', 'batches', ({ connection }) => connection.batches.prune({ olderThan: 0 })],
+  ['record-get', 'a record', ({ connection }) => connection.records.get('probe', 'kept')],
+  ['record-list', 'records', ({ connection }) => connection.records.list('probe', { limit: 10 })],
+  ['record-put', 'a record', ({ connection }) => connection.records.put([{ ...record, id: 'other' }], 300)],
+  ['record-put', 'a record in the place of another', ({ connection }) => connection.records.replace(changed, '1', 300)],
+  ['sum-add', 'sums', ({ connection }) => connection.records.add(sums, 'source', 2)],
+  ['sum-read', 'sums', ({ connection }) => connection.records.sums(['m1'])],
   ['recount', 'all jobs', ({ connection }) => connection.recount({ repair: true })],
   // Asked before the first reserve, and by the check.
   ['permitted', 'a user', async () => (await world.connect({ url: proxy.url }).diagnose()).at(-1)],
@@ -113,6 +123,8 @@ async function setUp(): Promise<Scene> {
   await connection.failed.put(failed('old'));
   await connection.locks.acquire('held', 'ours', 300);
   await connection.control.pause('paused');
+  await connection.records.put([record], 300);
+  await connection.records.add(sums, 'source', 1);
   const batch = { name: '', allowsFailures: false, callbacks: [] };
   await connection.push('q', [{ payload: payload('g') }], { ...batch, id: 'open', openFor: 600 });
   await connection.push('q', [], { ...batch, id: 'ended' });

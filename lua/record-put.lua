@@ -1,0 +1,62 @@
+-- record-put.lua: write records of one kind, each in the place of the one of its id; one also by what stands there.
+--
+--   parts    records
+--
+--   KEYS[1] values      hash    id of a record -> its value
+--   KEYS[2] ends        zset    id of a record -> when it is over (s)
+--   ARGV[1] offset      number  see parts/base.lua
+--   ARGV[2] keep        number  seconds from now until they are over; 0: they are removed
+--   ARGV[3] most        number  those stay that are over last, so many; 'all'
+--   ARGV[4] rule        string  'any'; of one record, 'none': only where none stands; 'this': only where this one does
+--   ARGV[5] expected    string  the value of that; for 'this'
+--   ARGV[6..] records           id and value of each, 100 at most
+--
+--   returns  {'put'} | {'other'}      ('other' writes nothing: another value stands there)
+--   keeps    I15
+--   cost     O(log n) for each; at most 200 that are over, or too many, are dropped
+--
+--   Idempotent by nature: a repeat writes the same, and 'put' is also the answer where the very value stands there.
+
+local values, ends = KEYS[1], KEYS[2]
+local keep, most, rule, expected = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
+local FIRST, MOST_DROPPED = 6, 2 * MOST_JOBS
+
+local moment = clock()
+
+-- Read whatever the rule: a key of another type is refused before anything is written.
+local found = standing(values, ends, ARGV[FIRST], moment)
+local is_right = rule == 'any' or (rule == 'none' and not found) or (rule == 'this' and found == expected)
+if not is_right and found ~= ARGV[FIRST + 1] then return { 'other' } end
+
+local ids, fields, scores = {}, {}, {}
+local ending = score(moment + math.floor(keep * 1000000))
+for at = FIRST, #ARGV, 2 do
+  local id, value = ARGV[at], ARGV[at + 1]
+  ids[#ids + 1] = id
+  fields[#fields + 1], fields[#fields + 2] = id, value
+  scores[#scores + 1], scores[#scores + 2] = ending, id
+end
+
+-- The end goes in first and out last: a value without one would stay for ever.
+if keep > 0 then
+  call('ZADD', ends, unpack(scores))
+  call('HSET', values, unpack(fields))
+else
+  call('HDEL', values, unpack(ids))
+  call('ZREM', ends, unpack(ids))
+end
+
+local over = call('ZCOUNT', ends, '-inf', score(moment))
+if most then over = math.max(over, call('ZCARD', ends) - most) end
+if over > 0 then
+  local dropped = call('ZRANGE', ends, 0, math.min(over, MOST_DROPPED) - 1)
+  call('HDEL', values, unpack(dropped))
+  call('ZREM', ends, unpack(dropped))
+end
+
+-- When the last is over, all go, also where nobody writes one again.
+local last = call('ZRANGE', ends, -1, -1, 'WITHSCORES')[2]
+if last then
+  for _, key in ipairs({ values, ends }) do call('EXPIREAT', key, math.ceil(last)) end
+end
+return { 'put' }

@@ -1,0 +1,114 @@
+/** The records and sums of a Redis: of each kind a hash of values and a sorted set of their ends, and a hash for sums. */
+import type { Seconds } from '../../base/clock';
+import { groupsOf } from '../../base/groups';
+import { pageBytes, pagesOf } from '../../base/pages';
+import type { RecordPage, RecordStore, StoreRecord, Sums } from '../record-store';
+import { script, type ScriptName } from './scripts';
+import type { RedisStore } from './store';
+
+/** What must stand under the id of a record for it to be written. */
+type Condition = readonly [rule: 'any' | 'none' | 'this', expected: string];
+
+/** Stands before what is counted: beside that a hash of sums has its end. */
+const COUNTED = '+';
+
+export class RedisRecordStore implements RecordStore {
+  readonly #store: RedisStore;
+
+  constructor(store: RedisStore) {
+    this.#store = store;
+  }
+
+  async put(records: readonly StoreRecord[], keep: Seconds, most?: number): Promise<void> {
+    this.#store.checkOpen('records.put');
+    for (const [kind, own] of groupsOf(records, (record) => record.kind)) {
+      for (const page of pagesOf(own, ({ value }) => pageBytes(value))) {
+        await this.#put(kind, page, keep, most, ['any', '']);
+      }
+    }
+  }
+
+  async replace(record: StoreRecord, expected: string | undefined, keep: Seconds): Promise<boolean> {
+    this.#store.checkOpen('records.replace');
+    const condition: Condition = expected === undefined ? ['none', ''] : ['this', expected];
+    const [word] = await this.#put(record.kind, [record], keep, undefined, condition);
+    return String(word) === 'put';
+  }
+
+  async get(kind: string, id: string): Promise<string | undefined> {
+    this.#store.checkOpen('records.get');
+    const [word, value] = await this.#askKind('record-get', kind, [id], `${kind} ${id} was not read`);
+    return String(word) === 'got' ? String(value) : undefined;
+  }
+
+  async list(kind: string, { limit, offset = 0 }: RecordPage): Promise<readonly StoreRecord[]> {
+    this.#store.checkOpen('records.list');
+    const records: StoreRecord[] = [];
+    for (let from = offset; from >= 0 && records.length < limit;) {
+      const args = [from, limit - records.length];
+      const [, next, ...words] = await this.#askKind('record-list', kind, args, `what is kept of ${kind} was not read`);
+      for (let at = 0; at < words.length; at += 2) {
+        records.push({ kind, id: String(words[at]), value: String(words[at + 1]) });
+      }
+      from = Number(next);
+    }
+    return records;
+  }
+
+  async add(sums: readonly Sums[], source: string, sequence: number): Promise<void> {
+    this.#store.checkOpen('records.add');
+    const { keys } = this.#store;
+    const names = sums.map(({ name }) => keys.sum(name));
+    const args = sums.flatMap(({ amounts, keep }) => {
+      const fields = Object.keys(amounts).map((name) => COUNTED + name);
+      return [Math.round(keep * 1000), fields.length, ...fields, ...Object.values(amounts)];
+    });
+    await this.#ask('sum-add', [keys.added(source), ...names], [sequence, ...args], 'what was counted was not added');
+  }
+
+  async sums(names: readonly string[]): Promise<readonly Readonly<Record<string, number>>[]> {
+    this.#store.checkOpen('records.sums');
+    return Promise.all(names.map((name) => this.#sum(name)));
+  }
+
+  async #sum(name: string): Promise<Readonly<Record<string, number>>> {
+    const [, words] = await this.#ask('sum-read', [this.#store.keys.sum(name)], [], 'what was counted was not read');
+    const found = words as readonly Buffer[];
+    const amounts: [string, number][] = [];
+    for (let at = 0; at < found.length; at += 2) {
+      const field = String(found[at]);
+      if (field.startsWith(COUNTED)) amounts.push([field.slice(COUNTED.length), Number(found[at + 1])]);
+    }
+    return Object.fromEntries(amounts);
+  }
+
+  #put(
+    kind: string,
+    records: readonly StoreRecord[],
+    keep: Seconds,
+    most: number | undefined,
+    condition: Condition,
+  ): Promise<readonly unknown[]> {
+    const texts = records.flatMap(({ id, value }) => [id, value]);
+    return this.#askKind('record-put', kind, [keep, most ?? 'all', ...condition, ...texts], `${kind} was not kept`);
+  }
+
+  #askKind(
+    name: ScriptName,
+    kind: string,
+    args: readonly (string | number)[],
+    consequence: string,
+  ): Promise<readonly unknown[]> {
+    const { values, ends } = this.#store.keys.records(kind);
+    return this.#ask(name, [values, ends], args, consequence);
+  }
+
+  #ask(
+    name: ScriptName,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    consequence: string,
+  ): Promise<readonly unknown[]> {
+    return this.#store.caller.script(script(name), keys, args, { consequence });
+  }
+}
