@@ -1,6 +1,6 @@
 -- cancel.lua: take a job out of a queue, or mark it as cancelled, so that the worker that holds or meets it ends it.
 --
---   parts    texts marks budget search unique ties batches
+--   parts    texts marks budget search sight unique ties batches
 --
 --   KEYS[1] client      string  the recorded answer of this client
 --   KEYS[2] ready       list    payloads ready to run
@@ -45,34 +45,6 @@ if known then return known end
 
 local moment = clock()
 
--- Nearly every text is passed over unread: it does not hold the id, nor, where an encoder might write that in another
--- way, an escape.
-local plain = find(id, '^[%w_-]+$')
-local function is_meant(text)
-  return (find(text, id, 1, true) or (not plain and find(text, '\\', 1, true))) and id_of(text) == id
-end
-
-local function sorted(key)
-  return function(start) return call('ZRANGE', key, start, start + PAGE - 1) end
-end
-
-local function head(start)
-  return call('LRANGE', ready, start, start + PAGE - 1)
-end
-
--- Ready jobs from the tail on, the very last first, without the last `skipped`, and without the first `spared`.
-local function tail(skipped, spared)
-  return function(start)
-    local length = call('LLEN', ready)
-    local last = length - skipped - start - 1
-    local last_first = {}
-    if last < spared then return last_first end
-    local page = call('LRANGE', ready, math.max(last - PAGE + 1, spared), last)
-    for i = #page, 1, -1 do last_first[#last_first + 1] = page[i] end
-    return last_first
-  end
-end
-
 local function mark()
   local latest = tonumber(call('ZRANGE', delayed, -1, -1, 'WITHSCORES')[2] or 0)
   -- Before the mark, which must not be met without it.
@@ -95,7 +67,7 @@ end
 
 if way == 'search' then
   local again = math.min(AGAIN, from)
-  local found, looked = search(tail(from - again, 0), is_meant)
+  local found, looked = search(tail(ready, from - again, 0), meant_by(id))
   if found then return remove(found, function() call('LREM', ready, -1, found) end) end
   local seen = math.max(from - again + looked, from)
   if seen >= call('LLEN', ready) then return { 'unknown' } end
@@ -108,23 +80,14 @@ if #over > 0 then
   call('ZREM', cancelled, unpack(over))
 end
 
-local running, reserved_seen = search(sorted(reserved), is_meant)
-if running then
+local place, text, seen = look_for(id, ready, delayed, reserved)
+if place == 'reserved' then
   mark()
   return { 'signalled' }
 end
-
-local waiting, delayed_seen = search(sorted(delayed), is_meant)
-if waiting then return remove(waiting, function() call('ZREM', delayed, waiting) end) end
-
-local first, head_seen = search(head, is_meant)
-if first then return remove(first, function() call('LREM', ready, 1, first) end) end
-local last, tail_seen = search(tail(0, head_seen), is_meant)
-if last then return remove(last, function() call('LREM', ready, -1, last) end) end
-
-local others_seen = reserved_seen >= call('ZCARD', reserved) and delayed_seen >= call('ZCARD', delayed)
-if others_seen and head_seen + tail_seen >= call('LLEN', ready) then return { 'unknown' } end
-local seen = others_seen and tail_seen or -1
+if place == 'delayed' then return remove(text, function() call('ZREM', delayed, text) end) end
+if place then return remove(text, function() call('LREM', ready, place == 'tail' and -1 or 1, text) end) end
+if not seen then return { 'unknown' } end
 if way == 'look' then return { 'unseen', seen } end
 mark()
 return { 'marked', seen }

@@ -22,7 +22,7 @@ interface Scene {
   act(): Promise<unknown>;
 }
 
-const keysOf = (...names: (keyof ReturnType<ScriptWorld['queue']>)[]): string[] => {
+const keysOf = (...names: Exclude<keyof ReturnType<ScriptWorld['queue']>, 'once'>[]): string[] => {
   const keys = world.queue();
   return names.map((name) => (name === 'client' ? keys.client('c') : keys[name]));
 };
@@ -124,6 +124,22 @@ const scenes: Readonly<Record<string, () => Promise<Scene>>> = {
           ['any', 0, probe('plain')],
         ]),
     };
+  },
+  async 'push-once'() {
+    await world.pushLater([['any', 100, probe('before')]]);
+    return {
+      stay: ['before'],
+      come: ['a', 'b', 'c'],
+      act: async () => {
+        await world.pushOnce(probe('a'), { key: 'a', call: 'a' });
+        await world.pushOnce(tiedProbe('b'), { key: 'b', call: 'b' });
+        return world.pushOnce(tiedProbe('c'), { key: 'c', call: 'c', delay: 50 });
+      },
+    };
+  },
+  async 'push-once in the place of another'() {
+    await world.pushLater([['any', 100, debouncedProbe('old')]]);
+    return { stay: [], come: ['new'], act: () => world.pushOnce(debouncedProbe('new'), { delay: 200 }) };
   },
   async retry() {
     const payload = tiedProbe('a');

@@ -123,6 +123,19 @@ export class ScriptWorld {
     return this.#push('q', [sequence, 'any', 0, ...keys, ...entries.flat()]);
   }
 
+  /** @param until seconds from the start. `batch`: the entry's, of weight 1 */
+  async pushOnce(
+    payload: string,
+    { delay = 0, key = 'k', call = `call-${this.nextSequence()}`, until = 900, batch }: PushingOnce = {},
+  ): Promise<unknown[]> {
+    const { once, ready, delayed, notify, unique, batches, begunBatches, cancelledBatches } = this.queue();
+    const keys = [once(key), ready, delayed, notify, unique];
+    if (batch !== undefined) keys.push(batches, begunBatches, cancelledBatches);
+    const entry = delay === 0 ? [1, ...keysOf([payload]), payload] : [0, ...keysOf([payload]), 'any', delay, payload];
+    const joining = batch === undefined ? [] : [batch, 1, '1', 3];
+    return this.run('push-once', keys, [call, this.#start + until, ...entry, ...joining]);
+  }
+
   async #push(name: string, args: readonly Argument[]): Promise<unknown[]> {
     const { client, ready, delayed, notify, unique } = this.queue(name);
     return this.run('push', [client('pusher'), ready, delayed, notify, unique], args);
@@ -200,6 +213,14 @@ export class ScriptWorld {
       Math.round((score - this.#start) / ROUNDING) * ROUNDING,
     ]);
   }
+}
+
+export interface PushingOnce {
+  readonly delay?: number | string;
+  readonly key?: string;
+  readonly call?: string;
+  readonly until?: number;
+  readonly batch?: string;
 }
 
 /** The key that is there once a call was refused. */

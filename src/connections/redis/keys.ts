@@ -30,6 +30,8 @@ export interface QueueKeys {
   readonly begunBatches: string;
   /** sorted set: id of a cancelled batch that has not finished → when it was cancelled. Shared as `control` is */
   readonly cancelledBatches: string;
+  /** string: which call pushed a job by this key, and what it was answered. Shared as `control` is */
+  readonly once: (key: string) => string;
   /** string: the last answer that a client of this name was given */
   readonly client: (id: string) => string;
 }
@@ -132,12 +134,13 @@ function keysOf(ready: string, owner: string): QueueKeys {
     batches: `${owner}:batches`,
     begunBatches: `${owner}:batches:begun`,
     cancelledBatches: `${owner}:batches:cancelled`,
+    once: (key) => `${owner}:once:${key}`,
     client: (id) => `${ready}:client:${id}`,
   };
 }
 
 const TYPES: readonly (readonly [ending: RegExp, type: string])[] = [
-  [/:client:[^:]*$|:\{?lock:|:added:/, 'string'],
+  [/:client:[^:]*$|:\{?lock:|:(added|once):/, 'string'],
   [/:(delayed|reserved|failed|cancelled|batches:begun)$|:\{?records\}?:[a-z]+:ends$/, 'zset'],
   [/:(failed:jobs|control|cancelled:reasons|unique|batches)$|:\{?records\}?:[a-z]+$|:\{?sums\}?:/, 'hash'],
 ];

@@ -12,7 +12,10 @@ import type {
   Counts,
   Diagnosis,
   Entry,
+  FollowUp,
+  Once,
   PeekedJob,
+  PlacedJob,
   Pushed,
   RenewResult,
   Reservation,
@@ -35,6 +38,7 @@ import { Keys } from './keys';
 import { RedisLink } from './link';
 import { pagesOf } from '../../base/pages';
 import { PushLane, PUSHES_AT_ONCE } from './push-lane';
+import { pushOnce } from './push-once';
 import { QueueNames } from './queue-names';
 import { RecordedCalls } from './recorded-calls';
 import { recount } from './recount';
@@ -49,8 +53,6 @@ import { SilentMasters } from './silent-masters';
 import type { RedisStore } from './store';
 import { threadOptions } from './thread-source';
 import type { ThreadData } from './thread-store';
-
-const PEEK_PAGE = 100;
 
 /** Queues that are pushed to at the same time, as a rule. One that is met again begins a new record. */
 const MOST_LANES = 1000;
@@ -154,6 +156,11 @@ export class RedisConnection extends StoreConnection implements Connection {
     this.#store.names.add(queue).catch(() => undefined);
   }
 
+  async pushOnce(followUp: FollowUp, once: Once): Promise<Pushed | 'before' | 'late'> {
+    this.checkOpen('pushOnce');
+    return pushOnce(this.#store, followUp, once);
+  }
+
   async reserve(request: ReserveRequest): Promise<ReserveReply> {
     this.checkOpen('reserve');
     return (await this.#exchanger.exchange([], request)).reply;
@@ -244,33 +251,44 @@ export class RedisConnection extends StoreConnection implements Connection {
     }
   }
 
-  async peek(queue: string, state: WaitingState, limit: number): Promise<readonly PeekedJob[]> {
+  /** As many as there are, up to `limit`, in calls of 100 jobs or 1 MiB. A place is how many come before what is behind it. */
+  async peek(queue: string, state: WaitingState, limit: number, after = '0'): Promise<readonly PeekedJob[]> {
     this.checkOpen('peek');
-    const key = this.#store.keys.queue(queue)[state];
+    const { caller, keys } = this.#store;
+    const consequence = 'the jobs were not read';
     const jobs: PeekedJob[] = [];
-    // Read in pages: the texts may be long.
-    for (let start = 0; start < limit; start += PEEK_PAGE) {
-      const page = await this.#peekPage(key, state, start, Math.min(start + PEEK_PAGE, limit) - 1);
-      jobs.push(...page);
-      if (page.length < PEEK_PAGE) break;
+    for (let from = Number(after); from >= 0 && jobs.length < limit;) {
+      const args = [state, from, limit - jobs.length];
+      const [, next, payloads, scores] = (await caller.script(script('peek'), [keys.queue(queue)[state]], args, {
+        consequence,
+      })) as [word: Buffer, next: number, payloads: readonly Buffer[], scores: readonly Buffer[]];
+      for (const [index, payload] of payloads.entries()) {
+        jobs.push({ payload, ...momentOf(scores[index]), place: String(from + index + 1) });
+      }
+      from = next;
     }
     return jobs;
   }
 
-  async #peekPage(key: string, state: WaitingState, first: number, last: number): Promise<readonly PeekedJob[]> {
-    const consequence = 'the jobs were not read';
-    if (state === 'ready') {
-      const texts = await this.#store.caller.command('lrange', [key, first, last], { consequence });
-      return (texts as readonly Buffer[]).map((payload) => ({ payload }));
+  async find(id: string, queue?: string): Promise<PlacedJob | 'unseen' | undefined> {
+    this.checkOpen('find');
+    let isUnseen = false;
+    for (const name of queue === undefined ? await this.#store.names.all() : [queue]) {
+      const found = await this.#findIn(name, id);
+      if (typeof found === 'object') return found;
+      isUnseen ||= found === 'unseen';
     }
-    const flat = (await this.#store.caller.command('zrange', [key, first, last, 'WITHSCORES'], {
-      consequence,
-    })) as Buffer[];
-    const jobs: PeekedJob[] = [];
-    for (let at = 0; at < flat.length; at += 2) {
-      jobs.push({ payload: flat[at]!, at: Math.round(Number(flat[at + 1]!.toString()) * 1000) });
-    }
-    return jobs;
+    return isUnseen ? 'unseen' : undefined;
+  }
+
+  async #findIn(queue: string, id: string): Promise<PlacedJob | 'unseen' | undefined> {
+    const { caller, keys } = this.#store;
+    const { ready, delayed, reserved } = keys.queue(queue);
+    const [word, state, payload, score] = (await caller.script(script('find'), [ready, delayed, reserved], [id], {
+      consequence: `job ${id} was not looked for`,
+    })) as [word: Buffer, state: Buffer, payload: Buffer, score?: Buffer];
+    if (String(word) !== 'found') return String(word) === 'unseen' ? 'unseen' : undefined;
+    return { queue, state: String(state) as WaitingState, payload, ...momentOf(score) };
   }
 
   async queues(): Promise<readonly string[]> {
@@ -304,6 +322,11 @@ export class RedisConnection extends StoreConnection implements Connection {
     await this.#store.caller.idle();
     this.#link.close();
   }
+}
+
+/** When a job becomes ready, or its lease ends. */
+function momentOf(score: Buffer | undefined): Pick<PeekedJob, 'at'> {
+  return score === undefined ? {} : { at: Math.round(Number(String(score)) * 1000) };
 }
 
 /** Connects with the first call, not before. */

@@ -4,7 +4,10 @@ import { scriptText } from './script-text';
 
 /** The first word of an answer, by script. Any other one, `stale` among them, is refused. */
 const ANSWERS = {
+  find: ['found', 'unseen', 'unknown'],
+  peek: ['peeked'],
   push: ['pushed', 'gap', 'ended'],
+  'push-once': ['queued', 'held', 'before', 'late', 'ended'],
   exchange: ['exchanged'],
   renew: ['renewed'],
   permitted: ['permitted'],

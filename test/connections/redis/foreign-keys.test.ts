@@ -1,3 +1,4 @@
+import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
 import { JobBus } from '../../../src/dispatch/bus';
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { Job } from '../../../src/job/job';
@@ -9,6 +10,8 @@ import { RedisWorld } from './open-redis';
 
 const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
 const request = { queues: ['q'], limit: 10, lease: 600 };
+
+const toPush = { queue: 'q', entry: { payload: payload('a') } };
 
 const ran: string[] = [];
 
@@ -49,6 +52,19 @@ describe('a key that somebody else uses', () => {
     await world.client.set(`${world.prefix}:control`, 'not ours');
     await expect(connection.reserve(request)).rejects.toMatchObject({ facts: { key: `${world.prefix}:control` } });
     expect(await connection.counts('q')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+  });
+
+  it.each<[name: string, expected: string, call: (connection: RedisConnection) => Promise<unknown>]>([
+    ['records:probe', 'hash', ({ records }) => records.put([{ kind: 'probe', id: 'a', value: '1' }], 60)],
+    ['records:probe:ends', 'zset', ({ records }) => records.list('probe', { limit: 1 })],
+    ['sums:m1', 'hash', ({ records }) => records.sums(['m1'])],
+    ['added:one', 'string', ({ records }) => records.add([], 'one', 1)],
+    ['once:k', 'string', (connection) => connection.pushOnce(toPush, { key: 'k', until: 1e13 })],
+  ])('is named where %s is to be', async (name, expected, call) => {
+    const key = `${world.prefix}:${name}`;
+    await world.client.rpush(key, 'not ours');
+    const error = { code: 'E_REDIS_FOREIGN_KEY', facts: { key, type: 'list', expected } };
+    await expect(call(world.connect())).rejects.toMatchObject(error);
   });
 
   it('is told in the words of redis to a user who may not ask for types', async () => {

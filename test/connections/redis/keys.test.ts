@@ -1,9 +1,9 @@
-import { Keys } from '../../../src/connections/redis/keys';
+import { Keys, typeOf } from '../../../src/connections/redis/keys';
 
 describe('the names of keys', () => {
   it('are those of Laravel for the jobs of a queue, and our own beside them', () => {
-    const { client, ...keys } = new Keys('queues:', false).queue('mail');
-    expect({ ...keys, client: client('abc') }).toEqual({
+    const { client, once, ...keys } = new Keys('queues:', false).queue('mail');
+    expect({ ...keys, client: client('abc'), once: once('nightly') }).toEqual({
       reasons: 'queues::cancelled:reasons',
       ready: 'queues:mail',
       delayed: 'queues:mail:delayed',
@@ -18,12 +18,13 @@ describe('the names of keys', () => {
       begunBatches: 'queues::batches:begun',
       cancelledBatches: 'queues::batches:cancelled',
       client: 'queues:mail:client:abc',
+      once: 'queues::once:nightly',
     });
   });
 
   it('share a slot in a cluster: the name alone is the hash tag', () => {
-    const { client, ...keys } = new Keys('queues:', true).queue('mail');
-    const names = [...Object.values(keys), client('abc')];
+    const { client, once, ...keys } = new Keys('queues:', true).queue('mail');
+    const names = [...Object.values(keys), client('abc'), once('nightly')];
     expect(names.map((name) => name.startsWith('queues:{mail}'))).toEqual(names.map(() => true));
   });
 
@@ -35,7 +36,9 @@ describe('the names of keys', () => {
       'queues::sums:m1',
       'queues::added:source',
     ]);
-    expect(namesOf(new Keys('queues:', true))).toEqual([
+    const inCluster = namesOf(new Keys('queues:', true));
+    expect(inCluster.map(typeOf)).toEqual(['hash', 'zset', 'hash', 'string']);
+    expect(inCluster).toEqual([
       'queues::{records}:worker',
       'queues::{records}:worker:ends',
       'queues::{sums}:m1',

@@ -28,8 +28,7 @@ describe('the calls of a redis connection', () => {
     const stats = await world.client.info('commandstats');
     return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);
   };
-  const ready = async (): Promise<string[]> =>
-    (await connection.peek('q', 'ready', 1000)).map((job) => job.payload.toString());
+  const ready = (): Promise<string[]> => world.client.lrange(`${world.prefix}q`, 0, -1);
 
   it('carry together what is dispatched in one turn, in its order', async () => {
     const payloads = numbered(100);

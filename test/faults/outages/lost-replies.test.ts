@@ -17,10 +17,14 @@ const record = { kind: 'probe', id: 'kept', value: '1' };
 const changed = { ...record, value: '2' };
 const sums = [{ name: 'm1', amounts: { a: 1 }, keep: 300 }];
 
+/** By the clock of Redis: in some centuries. */
+const LATER = 1e13;
+const onceMore = (id: string, delay = 0) => ({ queue: 'q', entry: { payload: payload(id), delay } });
+
 /** What stands in the store, and what is held, when the call is made whose answer is lost. */
 interface Scene {
   readonly connection: RedisConnection;
-  /** `b` and `c`; `a` is delayed, `d` to `g` are ready, `old` has failed; a batch is open, another has ended. */
+  /** `b` and `c`; `a` is delayed, `d` to `h` are ready, `old` has failed; a batch is open, another has ended. */
   readonly held: readonly Reservation[];
 }
 
@@ -83,6 +87,15 @@ const calls: [script: string, what: string, call: Call][] = [
   ['batch-seal', 'an open batch', ({ connection }) => connection.batches.seal('open')],
   ['batch-cancel', 'a batch', ({ connection }) => connection.batches.cancel('open')],
   ['batch-prune', 'batches', ({ connection }) => connection.batches.prune({ olderThan: 0 })],
+  ['push-once', 'a job', ({ connection }) => connection.pushOnce(onceMore('x'), { key: 'new', until: LATER })],
+  [
+    'push-once',
+    'a delayed job',
+    ({ connection }) => connection.pushOnce(onceMore('x', 300), { key: 'new', until: LATER }),
+  ],
+  ['push-once', 'a job that was', ({ connection }) => connection.pushOnce(onceMore('x'), { key: 'old', until: LATER })],
+  ['peek', 'ready jobs', ({ connection }) => connection.peek('q', 'ready', 10)],
+  ['find', 'a job', ({ connection }) => connection.find('d')],
   ['record-get', 'a record', ({ connection }) => connection.records.get('probe', 'kept')],
   ['record-list', 'records', ({ connection }) => connection.records.list('probe', { limit: 10 })],
   ['record-put', 'a record', ({ connection }) => connection.records.put([{ ...record, id: 'other' }], 300)],
@@ -123,6 +136,7 @@ async function setUp(): Promise<Scene> {
   await connection.failed.put(failed('old'));
   await connection.locks.acquire('held', 'ours', 300);
   await connection.control.pause('paused');
+  await connection.pushOnce(onceMore('h'), { key: 'old', until: LATER });
   await connection.records.put([record], 300);
   await connection.records.add(sums, 'source', 1);
   const batch = { name: '', allowsFailures: false, callbacks: [] };
@@ -140,7 +154,9 @@ async function outcomeOf(call: Call, replies: number): Promise<unknown> {
   const { prefix } = world;
   const start = Date.now() / 1000;
   const answer = await call(scene);
-  const held = Object.entries(await keyspace(world.client, prefix)).filter(([key]) => !/:(client|released):/.test(key));
+  const held = Object.entries(await keyspace(world.client, prefix)).filter(
+    ([key]) => !/:(client|released|once):/.test(key),
+  );
   const shown = JSON.stringify(held, (_, value: unknown) =>
     typeof value === 'number' && value > 1e9 ? Math.round((value - start) / 60) : value,
   );

@@ -1,0 +1,50 @@
+-- sight.lua: looks for a job by its id, where one call may look.
+--
+--   after texts.lua, search.lua
+
+-- Whether a text is that of this id. Nearly every text is passed over unread: it does not hold the id, nor, where an
+-- encoder might write that in another way, an escape.
+local function meant_by(id)
+  local plain = find(id, '^[%w_-]+$')
+  return function(text)
+    return (find(text, id, 1, true) or (not plain and find(text, '\\', 1, true))) and id_of(text) == id
+  end
+end
+
+local function sorted(key)
+  return function(start) return call('ZRANGE', key, start, start + PAGE - 1) end
+end
+
+local function head(ready)
+  return function(start) return call('LRANGE', ready, start, start + PAGE - 1) end
+end
+
+-- Ready jobs from the tail on, the very last first, without the last `skipped`, and without the first `spared`.
+local function tail(ready, skipped, spared)
+  return function(start)
+    local length = call('LLEN', ready)
+    local last = length - skipped - start - 1
+    local last_first = {}
+    if last < spared then return last_first end
+    local page = call('LRANGE', ready, math.max(last - PAGE + 1, spared), last)
+    for i = #page, 1, -1 do last_first[#last_first + 1] = page[i] end
+    return last_first
+  end
+end
+
+-- Where the job is, 'reserved', 'delayed', 'head' or 'tail' (both of ready), and its text: of each list the first 100
+-- jobs or 1 MiB of text are looked at, of ready jobs also the last. Nil: it was not found; then, where not all was
+-- looked at, also how many of the last ready jobs were; -1: of the delayed or reserved ones not all were either.
+local function look_for(id, ready, delayed, reserved)
+  local is_meant = meant_by(id)
+  local running, reserved_seen = search(sorted(reserved), is_meant)
+  if running then return 'reserved', running end
+  local waiting, delayed_seen = search(sorted(delayed), is_meant)
+  if waiting then return 'delayed', waiting end
+  local first, head_seen = search(head(ready), is_meant)
+  if first then return 'head', first end
+  local last, tail_seen = search(tail(ready, 0, head_seen), is_meant)
+  if last then return 'tail', last end
+  if reserved_seen < call('ZCARD', reserved) or delayed_seen < call('ZCARD', delayed) then return nil, nil, -1 end
+  return nil, nil, head_seen + tail_seen < call('LLEN', ready) and tail_seen or nil
+end

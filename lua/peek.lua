@@ -1,0 +1,31 @@
+-- peek.lua: show jobs of one state, in the order in which they come up.
+--
+--   parts    budget search
+--
+--   KEYS[1] jobs        list    payloads ready to run; or a zset: payload -> due time, or lease end (s)
+--   ARGV[1] offset      number  see parts/base.lua
+--   ARGV[2] state       string  'ready': the key is the list
+--   ARGV[3] from        number  how many come before
+--   ARGV[4] limit       number
+--
+--   returns  {'peeked', from, payloads, scores}
+--            from: where the next call is to go on; -1: there are no others; scores: none of ready jobs
+--   keeps    writes nothing
+--   cost     O(from) for a list, O(log n) otherwise: 100 jobs or 1 MiB of text at most, and one in any case
+
+local jobs = KEYS[1]
+local state, from, limit = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+
+local command, is_last = state == 'ready' and 'LRANGE' or 'ZRANGE', false
+local function page_from(start)
+  local last = math.min(start + PAGE, limit) - 1
+  if start > last then return {} end
+  local page = call(command, jobs, from + start, from + last)
+  is_last = #page == 0
+  return page
+end
+
+local payloads = {}
+search(page_from, function(text) payloads[#payloads + 1] = text end)
+local scores = state ~= 'ready' and #payloads > 0 and call('ZMSCORE', jobs, unpack(payloads))
+return { 'peeked', is_last and -1 or from + #payloads, payloads, scores or {} }

@@ -1,0 +1,152 @@
+import { uniqueKey } from '../../src/payload/ties';
+import { ID, member } from './batch-texts';
+import { debouncedProbe, keyIn, probe, ScriptWorld, tiedProbe } from './script-world';
+
+let world: ScriptWorld;
+
+beforeAll(async () => {
+  world = await ScriptWorld.start();
+});
+beforeEach(() => world.fresh());
+afterEach(() => world.client.call('acl', 'setuser', 'default', '+@all'));
+afterAll(() => world.stop());
+
+const FOREIGN = 'nothing of ours';
+const MARK = ':once:k';
+
+/** All keys, but for what the mark holds. */
+async function state(): Promise<Record<string, unknown>> {
+  const found = await world.state();
+  if (MARK in found) found[MARK] = 'is there';
+  return found;
+}
+
+describe('push-once.lua', () => {
+  it('puts a payload into the queue with a hint, and keeps its key until its moment', async () => {
+    expect(await world.pushOnce(probe('a'))).toEqual(['queued']);
+    expect(await state()).toEqual({ q: [probe('a')], 'q:notify': ['1'], [MARK]: 'is there' });
+    const left = await world.client.ttl(world.queue().once('k'));
+    expect(left).toBeGreaterThan(800);
+    expect(left).toBeLessThanOrEqual(900);
+  });
+
+  it.each([
+    ['in some time', 100],
+    ['at a moment', 'at'],
+  ])('has one wait that is to become ready %s', async (_, delay) => {
+    const [seconds] = await world.client.time();
+    const when = delay === 'at' ? `@${Number(seconds) + 100}` : delay;
+    expect(await world.pushOnce(probe('a'), { delay: when })).toEqual(['queued']);
+    expect(await state()).toEqual({ 'q:delayed': [[probe('a'), 100]], 'q:notify': ['1'], [MARK]: 'is there' });
+  });
+
+  it('has one be ready whose moment is over', async () => {
+    await world.pushOnce(probe('a'), { delay: '@1000' });
+    expect((await state())['q']).toEqual([probe('a')]);
+  });
+
+  it('leaves no second hint, and none for what becomes due after others', async () => {
+    await world.pushLater([['any', 100, probe('first')]]);
+    await world.client.del(world.queue().notify);
+    await world.pushOnce(probe('later'), { delay: 200, key: 'l' });
+    expect((await state())['q:notify']).toBeUndefined();
+    await world.pushOnce(probe('sooner'), { delay: 50, key: 's' });
+    await world.pushOnce(probe('a'));
+    expect((await state())['q:notify']).toEqual(['1']);
+  });
+
+  it('pushes nothing by a key by which another was pushed, and changes nothing', async () => {
+    await world.pushOnce(probe('a'));
+    const before = await world.whole();
+    expect(await world.pushOnce(probe('b'))).toEqual(['before']);
+    expect(await world.whole()).toEqual(before);
+    expect(await world.pushOnce(probe('b'), { key: 'other' })).toEqual(['queued']);
+  });
+
+  it('pushes nothing behind its moment, whether it was pushed before or not, and changes nothing', async () => {
+    await world.pushOnce(probe('a'), { until: 100 });
+    world.offset = 100;
+    const before = await world.whole();
+    expect(await world.pushOnce(probe('b'), { until: 100 })).toEqual(['late']);
+    expect(await world.pushOnce(probe('b'), { until: 100, key: 'other' })).toEqual(['late']);
+    expect(await world.whole()).toEqual(before);
+  });
+
+  it('gives a repeat the answer that was lost, also behind its moment', async () => {
+    const call = { call: 'mine', until: 100 };
+    expect(await world.pushOnce(probe('a'), call)).toEqual(['queued']);
+    world.offset = 200;
+    const before = await world.whole();
+    expect(await world.pushOnce(probe('a'), call)).toEqual(['queued']);
+    expect(await world.pushOnce(probe('a'), { ...call, call: 'mi' })).toEqual(['late']);
+    expect(await world.whole()).toEqual(before);
+  });
+
+  it('takes the unique key of its job', async () => {
+    const [key, tie] = keyIn(tiedProbe('a', { key: 'one' }));
+    expect(await world.pushOnce(tiedProbe('a', { key: 'one' }), { delay: 100 })).toEqual(['queued']);
+    expect((await state())[':unique']).toEqual({ [key]: tie });
+  });
+
+  it('keeps one out whose unique key is held, which counts as pushed, also for a repeat', async () => {
+    await world.push([tiedProbe('a', { key: 'one' })]);
+    const before = await state();
+    const again = { call: 'mine' };
+    expect(await world.pushOnce(tiedProbe('b', { key: 'one' }), again)).toEqual(['held', 'a']);
+    expect(await state()).toEqual({ ...before, [MARK]: 'is there' });
+    await world.client.del(world.queue().unique);
+    expect(await world.pushOnce(tiedProbe('b', { key: 'one' }), again)).toEqual(['held', 'a']);
+    expect(await world.pushOnce(tiedProbe('c', { key: 'one' }))).toEqual(['before']);
+    expect(await state()).toMatchObject({ q: [tiedProbe('a', { key: 'one' })] });
+  });
+
+  it('has a debounced one take the place of the one that waits', async () => {
+    await world.pushOnce(debouncedProbe('a'), { key: 'first', delay: 100 });
+    expect(await world.pushOnce(debouncedProbe('b'), { delay: 200, call: 'mine' })).toEqual(['queued', 'a']);
+    expect(await world.pushOnce(debouncedProbe('b'), { delay: 200, call: 'mine' })).toEqual(['queued', 'a']);
+    expect((await state())['q:delayed']).toEqual([[debouncedProbe('b'), 200]]);
+    expect(await world.pushOnce(debouncedProbe('c'), { key: 'third' })).toEqual(['queued', 'b']);
+    expect(await state()).toMatchObject({ q: [debouncedProbe('c')] });
+    expect((await state())['q:delayed']).toBeUndefined();
+    expect((await state())[':unique']).toBeUndefined();
+  });
+
+  it('has one that belongs to a batch join it, and refuses one whose batch has ended', async () => {
+    const { batches } = world.queue();
+    await world.client.hset(batches, ID, '1 0 0 0 1 0 0 0 0 0 0 ');
+    expect(await world.pushOnce(member('a'), { batch: ID })).toEqual(['queued']);
+    expect((await state())[':batches']).toEqual({ [ID]: '2 0 0 0 1 0 0 0 0 0 0 ' });
+    const before = await world.whole();
+    expect(await world.pushOnce(member('b'), { batch: 'gone', key: 'other' })).toEqual(['ended', 'unknown']);
+    expect(await world.whole()).toEqual(before);
+  });
+
+  it.each(['ready', 'delayed', 'notify', 'unique', 'once'] as const)(
+    'refuses a key of another type before it writes (%s)',
+    async (name) => {
+      const keys = world.queue();
+      const key = name === 'once' ? keys.once('k') : keys[name];
+      await (name === 'once' ? world.client.rpush(key, FOREIGN) : world.client.set(key, FOREIGN));
+      const before = await world.whole();
+      const delay = name === 'delayed' ? 100 : 0;
+      await expect(world.pushOnce(tiedProbe('a'), { delay })).rejects.toThrow('WRONGTYPE');
+      expect(await world.whole()).toEqual(before);
+    },
+  );
+
+  it.each([
+    ['rpush', 0],
+    ['zadd', 100],
+    ['set', 0],
+    ['hset', 0],
+  ] as const)('leaves nothing behind without the right to %s, and pushes once it is back', async (command, delay) => {
+    await world.client.call('acl', 'setuser', 'default', `-${command}`);
+    await expect(world.pushOnce(tiedProbe('a'), { delay })).rejects.toThrow(
+      /NOPERM|can't run this command|ACL failure/,
+    );
+    expect(await world.whole()).toEqual({});
+    await world.client.call('acl', 'setuser', 'default', '+@all');
+    expect(await world.pushOnce(tiedProbe('a'), { delay })).toEqual(['queued']);
+    expect(await world.client.hgetall(world.queue().unique)).toEqual({ [uniqueKey('Probe', 'a')]: '0 a' });
+  });
+});
