@@ -57,6 +57,7 @@ export type { FoundJob } from './operations/found-job';
 export type { JobPage, ListOptions } from './operations/job-page';
 export type { JobState, ListedJob } from './operations/listed-job';
 export type { ShownJob } from './operations/shown-job';
+export type { QueueSnapshot, Snapshot, SnapshotOptions } from './operations/snapshot';
 export type { RunningWorker, WorkersJob } from './operations/worker-record';
 export { QueuePusher } from './dispatch/queue-pusher';
 export { type Configuration, defineConfig } from './application/configuration/configuration';

@@ -176,6 +176,8 @@ export class Queue extends HookFront {
   static readonly jobs = ofDefault('jobs');
   /** The workers of the default connection's store, and what they run. */
   static readonly workers = ofDefault('workers');
+  /** How the queues of the default connection are now, and who works them. */
+  static readonly snapshot = ofDefault('snapshot');
   /** Removes what is ready, delayed or reserved, and says how many; failed jobs stay. */
   static readonly clear = ofDefault('clear');
 

@@ -7,8 +7,10 @@ import type { Capabilities, Connection, Counts } from '../connections/contract';
 import type { ConnectionSettings } from '../connections/connector';
 import type { CancelOptions, CancelResult, Control } from '../connections/control';
 import { CapabilityError } from '../connections/errors';
+import { invalidListing } from '../operations/errors';
 import { findJob, type FoundJob } from '../operations/found-job';
 import { type JobPage, listJobs, type ListOptions } from '../operations/job-page';
+import { type Snapshot, type SnapshotOptions, takeSnapshot } from '../operations/snapshot';
 import { listWorkers, type RunningWorker } from '../operations/worker-record';
 import { invalidCancelReason, invalidJobId } from './errors';
 import type { JobEncoder } from './job-encoder';
@@ -112,6 +114,19 @@ export class QueueConnection extends QueuePusher {
    */
   async workers(): Promise<RunningWorker[]> {
     return listWorkers(this.#driver(), this.#application);
+  }
+
+  /**
+   * How the queues are now, and who works them: what `onqueue monitor` shows. Takes up to three calls for each of at most 100 queues.
+   *
+   * @throws E_INVALID_LISTING, E_INVALID_QUEUE_NAME; CapabilityError: the store does not count jobs
+   */
+  async snapshot(options: SnapshotOptions = {}): Promise<Snapshot> {
+    const { queues = [] } = options;
+    // The letters of a text would be taken for names.
+    if (!Array.isArray(queues)) throw invalidListing('queues', queues, 'Give a list of names.');
+    for (const queue of queues) checkQueueName(queue, 'queue of snapshot()', ONE_AT_A_TIME);
+    return takeSnapshot(this.#driver(), this.#application, this.defaultQueue, options);
   }
 
   /**

@@ -11,7 +11,9 @@ export interface SeenApplication {
   readonly registry: JobRegistry;
   readonly clock: Clock;
   readonly failed: { storeFor(connection: Connection): FailedStore | undefined };
-  /** The connection that keeps the records of this one. @throws E_NO_RECORDS */
+  /** The connection that keeps the records of this one. Undefined: none does. */
+  operationsOf(connection: Connection): OperationsConnection | undefined;
+  /** The same. @throws E_NO_RECORDS */
   neededOperationsOf(connection: Connection): OperationsConnection;
 }
 

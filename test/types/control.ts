@@ -6,7 +6,9 @@ import {
   Job,
   type JobPage,
   Queue,
+  type QueueSnapshot,
   type RunningWorker,
+  type Snapshot,
   type WorkersJob,
 } from 'onqueue';
 
@@ -92,6 +94,24 @@ export const seen = ({ host, silentFor, outcomes, running }: RunningWorker): rea
   outcomes.completed.toFixed(),
   ...running.map(({ id, since, attempt }: WorkersJob) => [id.length, since.getTime(), attempt.toFixed()]),
 ];
+
+export const snapshots: Promise<Snapshot>[] = [
+  Queue.snapshot(),
+  Queue.connection('redis').snapshot({ queues: ['mail'] }),
+];
+export const shown = ({ at, queues, workers }: Snapshot): readonly unknown[] => [
+  at.getTime(),
+  workers?.length,
+  ...queues.map(({ ready, failed, oldestWait, pausedUntil }: QueueSnapshot) => [
+    ready.toFixed(),
+    failed?.toFixed(),
+    oldestWait?.toFixed(),
+    pausedUntil?.getTime(),
+  ]),
+];
+
+// @ts-expect-error -- a list of queues
+void Queue.snapshot({ queues: 'mail' });
 
 // @ts-expect-error -- a state of the store
 void Queue.jobs('mail', { state: 'reserved' });

@@ -1,0 +1,100 @@
+/** How the queues of a connection are at one moment, and who works them: read with a bounded number of calls, so that it may be asked for every two seconds. */
+import type { Milliseconds, Seconds } from '../base/clock';
+import type { Connection } from '../connections/contract';
+import { CapabilityError } from '../connections/errors';
+import type { SeenApplication } from './listed-job';
+import { oldestWait } from './oldest-wait';
+import { listWorkers, type RunningWorker } from './worker-record';
+
+export interface SnapshotOptions {
+  /** Of these queues. Default: all that were ever used, and the connection's own. */
+  readonly queues?: readonly string[] | undefined;
+}
+
+export interface QueueSnapshot {
+  readonly queue: string;
+  readonly ready: number;
+  readonly delayed: number;
+  /** Reserved: they run, or their worker has died and their leases have not ended yet. */
+  readonly running: number;
+  /** Undefined: no store keeps failed jobs. */
+  readonly failed: number | undefined;
+  /** Seconds that the oldest of those that are ready has waited. Undefined: none is ready, or those that come up next do not tell. */
+  readonly oldestWait: Seconds | undefined;
+  readonly isPaused: boolean;
+  /** When it goes on by itself, by the clock of the store. Undefined: it is not paused, or until it is resumed. */
+  readonly pausedUntil: Date | undefined;
+}
+
+export interface Snapshot {
+  readonly connection: string;
+  /** By the clock of the store. */
+  readonly at: Date;
+  /** False: the store counts by estimate, and may be minutes behind. */
+  readonly isExact: boolean;
+  /** In the order of their names, 100 at most. */
+  readonly queues: readonly QueueSnapshot[];
+  /** How many queues there are besides. */
+  readonly otherQueues: number;
+  /** Of all connections whose workers keep their records in the same place. Undefined: no store keeps any. */
+  readonly workers: readonly RunningWorker[] | undefined;
+}
+
+/** What one snapshot looks at: three calls for each. */
+const MOST_QUEUES = 100;
+/** So many are looked at together, lest a snapshot stands before all else that goes to the store. */
+const TOGETHER = 10;
+
+/** @throws CapabilityError the store does not count jobs */
+export async function takeSnapshot(
+  connection: Connection,
+  application: SeenApplication,
+  own: string,
+  { queues: named }: SnapshotOptions,
+): Promise<Snapshot> {
+  const { capabilities, control, name, driver } = connection;
+  if (!capabilities.counts) throw new CapabilityError(name, driver, 'counts');
+  const now = (await connection.now?.()) ?? application.clock.now();
+  const pauses = new Map((await control?.paused())?.map(({ queue, until }) => [queue, until]));
+  const all = [...new Set(named ?? [own, ...(await connection.queues()), ...pauses.keys()])].toSorted();
+  const queues: QueueSnapshot[] = [];
+  for (let from = 0; from < Math.min(all.length, MOST_QUEUES); from += TOGETHER) {
+    const some = all.slice(from, Math.min(from + TOGETHER, MOST_QUEUES));
+    const counted = await Promise.all(some.map((queue) => countsOf(connection, application, queue, now)));
+    for (const counts of counted) queues.push({ ...counts, ...pauseOf(pauses, counts.queue) });
+  }
+  return {
+    connection: name,
+    at: new Date(now),
+    isExact: capabilities.exactCounts,
+    queues,
+    otherQueues: all.length - queues.length,
+    workers: application.operationsOf(connection) && (await listWorkers(connection, application)),
+  };
+}
+
+async function countsOf(
+  connection: Connection,
+  application: SeenApplication,
+  queue: string,
+  now: Milliseconds,
+): Promise<Omit<QueueSnapshot, 'isPaused' | 'pausedUntil'>> {
+  const { ready, delayed, reserved } = await connection.counts(queue);
+  const keeper = application.failed.storeFor(connection) ?? connection.buried;
+  return {
+    queue,
+    ready,
+    delayed,
+    running: reserved,
+    failed: await keeper?.count(queue),
+    oldestWait: ready === 0 ? undefined : await oldestWait(connection, queue, now),
+  };
+}
+
+function pauseOf(
+  pauses: ReadonlyMap<string, Milliseconds | undefined>,
+  queue: string,
+): Pick<QueueSnapshot, 'isPaused' | 'pausedUntil'> {
+  const until = pauses.get(queue);
+  return { isPaused: pauses.has(queue), pausedUntil: until === undefined ? undefined : new Date(until) };
+}

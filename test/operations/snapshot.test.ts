@@ -1,0 +1,118 @@
+import { Job } from '../../src/job/job';
+import { replaceDefaultManager } from '../../src/application/default-manager';
+import { Queue } from '../../src/application/queue';
+import type { SnapshotOptions } from '../../src/operations/snapshot';
+import { Worker } from '../../src/worker/worker';
+import { watchedApplication } from '../support/watched-application';
+
+@Job()
+class Render extends Job {
+  async handle(): Promise<void> {
+    throw new Error('no film');
+  }
+}
+
+function given(configuration: object = {}) {
+  const app = watchedApplication({
+    default: 'main',
+    connections: { main: { driver: 'memory', queue: 'usual' }, nowhere: { driver: 'null' } },
+    ...configuration,
+  });
+  replaceDefaultManager(app.manager);
+  return { ...app, main: app.manager.connection('main'), driver: app.watched('main') };
+}
+
+afterEach(async () => {
+  await Queue.close();
+});
+
+describe('a snapshot', () => {
+  it('counts the jobs of each queue by their states, of its own as well where nothing was ever on it', async () => {
+    const { main, manager, driver, clock } = given();
+    await main.bulk([new Render(), new Render(), new Render()], 'films');
+    await main.later('1h', new Render(), 'films');
+    await driver.reserve({ queues: ['films'], limit: 1, lease: 30 });
+    await main.push(new Render(), 'mails');
+    await new Worker({ queue: 'mails', stopWhenEmpty: true }, manager).run();
+    const until = clock.now() + 600_000;
+    await main.pause('mails', { for: '10m' });
+    await main.pause('usual');
+
+    const { connection, at, isExact, queues, otherQueues, workers } = await Queue.snapshot();
+
+    expect({ connection, at, isExact, otherQueues, workers }).toEqual({
+      connection: 'main',
+      at: new Date(clock.now()),
+      isExact: true,
+      otherQueues: 0,
+      workers: [],
+    });
+    expect(queues).toMatchObject([
+      { queue: 'films', ready: 2, delayed: 1, running: 1, failed: 0, isPaused: false, pausedUntil: undefined },
+      { queue: 'mails', ready: 0, delayed: 0, running: 0, failed: 1, isPaused: true, pausedUntil: new Date(until) },
+      { queue: 'usual', ready: 0, delayed: 0, running: 0, failed: 0, isPaused: true, pausedUntil: undefined },
+    ]);
+  });
+
+  it('says how long the first of those that are ready has waited, by the clock of the store', async () => {
+    const { main, clock } = given();
+    await main.push(new Render());
+    await clock.advance('90s');
+
+    const [queue] = (await main.snapshot()).queues;
+
+    expect(Math.round(queue!.oldestWait!)).toBe(90);
+    expect((await main.snapshot({ queues: ['empty'] })).queues).toMatchObject([{ oldestWait: undefined }]);
+  });
+
+  it('says who works, and what they run', async () => {
+    const { manager, clock } = given();
+    const worker = new Worker({}, manager);
+    const working = worker.run();
+    await clock.advance('1s');
+
+    expect((await Queue.snapshot()).workers).toMatchObject([{ connection: 'main', busy: 0, state: 'running' }]);
+
+    await worker.stop();
+    await working;
+  });
+
+  it('is of the queues that are named, each once', async () => {
+    const { main } = given();
+    await main.push(new Render(), 'films');
+
+    expect((await Queue.snapshot({ queues: ['mails', 'films', 'mails'] })).queues).toMatchObject([
+      { queue: 'films', ready: 1 },
+      { queue: 'mails', ready: 0 },
+    ]);
+  });
+
+  it('takes a bounded number of calls, and says how many queues it has left out', async () => {
+    const { driver } = given();
+    const names = Array.from({ length: 130 }, (_, place) => `q${String(place).padStart(3, '0')}`);
+    for (const name of names) await driver.push(name, [{ payload: '{"job":"Mail","data":null,"attempts":0}' }]);
+    const spies = (['counts', 'peek', 'queues', 'find'] as const).map((method) => jest.spyOn(driver, method));
+    const failed = jest.spyOn(driver.failed, 'count');
+
+    const { queues, otherQueues } = await Queue.snapshot();
+
+    expect(queues.map(({ queue }) => queue)).toEqual(names.slice(0, 100));
+    expect(otherQueues).toBe(31);
+    expect([...spies, failed].map((spy) => spy.mock.calls.length)).toEqual([100, 100, 1, 0, 100]);
+  });
+
+  it('has no workers where nothing keeps records', async () => {
+    const { main } = given({ operations: 'nowhere' });
+
+    expect((await main.snapshot()).workers).toBeUndefined();
+  });
+
+  it('refuses a driver that does not count, what is no list of queues, and what is no name of one', async () => {
+    const { driver } = given();
+    for (const queues of ['mail', 7, null] as unknown as SnapshotOptions['queues'][])
+      await expect(Queue.snapshot({ queues })).rejects.toMatchObject({ code: 'E_INVALID_LISTING' });
+    await expect(Queue.snapshot({ queues: ['a,b'] })).rejects.toMatchObject({ code: 'E_INVALID_QUEUE_NAME' });
+    jest.replaceProperty(driver, 'capabilities', { ...driver.capabilities, counts: false as never });
+    await expect(Queue.snapshot()).rejects.toMatchObject({ code: 'E_CAPABILITY' });
+  });
+});
