@@ -8,7 +8,10 @@ beforeAll(async () => {
   world = await ScriptWorld.start();
 });
 beforeEach(() => world.fresh());
-afterEach(() => world.client.call('acl', 'setuser', 'default', '+@all'));
+afterEach(async () => {
+  await world.client.call('acl', 'setuser', 'default', '+@all');
+  await world.client.config('SET', 'maxmemory', '0');
+});
 afterAll(() => world.stop());
 
 const FOREIGN = 'nothing of ours';
@@ -128,11 +131,20 @@ describe('push-once.lua', () => {
       const key = name === 'once' ? keys.once('k') : keys[name];
       await (name === 'once' ? world.client.rpush(key, FOREIGN) : world.client.set(key, FOREIGN));
       const before = await world.whole();
+      // Nothing that was written can be taken back.
+      await world.client.call('acl', 'setuser', 'default', '-del', '-hdel');
       const delay = name === 'delayed' ? 100 : 0;
       await expect(world.pushOnce(tiedProbe('a'), { delay })).rejects.toThrow('WRONGTYPE');
+      await world.client.call('acl', 'setuser', 'default', '+@all');
       expect(await world.whole()).toEqual(before);
     },
   );
+
+  it.each([0, 100])('leaves nothing behind on a full server (in %d s)', async (delay) => {
+    await world.client.config('SET', 'maxmemory', '1');
+    await expect(world.pushOnce(tiedProbe('a'), { delay })).rejects.toThrow('OOM');
+    expect(await world.whole()).toEqual({});
+  });
 
   it.each([
     ['rpush', 0],

@@ -6,6 +6,7 @@ beforeAll(async () => {
   world = await ScriptWorld.start();
 });
 beforeEach(() => world.fresh());
+afterEach(() => world.client.config('SET', 'maxmemory', '0'));
 afterAll(() => world.stop());
 
 const FOREIGN = 'nothing of ours';
@@ -128,6 +129,17 @@ describe('record-put.lua', () => {
         ['late', 600],
       ],
     });
+  });
+
+  it('takes nothing on a full server, and removes what is kept for no time', async () => {
+    await put({ a: '1' });
+    const before = await world.whole();
+    await world.client.config('SET', 'maxmemory', '1');
+    await expect(put({ a: '2', b: '2' })).rejects.toThrow('OOM');
+    await expect(add()).rejects.toThrow('OOM');
+    expect(await world.whole()).toEqual(before);
+    expect(await put({ a: '' }, { keep: 0 })).toBe('put');
+    expect(await world.whole()).toEqual({});
   });
 
   it.each([0, 1])('refuses a key of another type before it writes (%d)', async (place) => {
