@@ -26,6 +26,7 @@ function problemOf(name: unknown, listed: string): string | undefined {
   if (/\p{Cc}/u.test(name) || !name.isWellFormed()) return 'leave out control characters and halves of characters';
   if (/[{}]/.test(name))
     return 'leave out { and }: they choose the slot in a Redis cluster, and Onqueue sets them itself';
+  if (name.startsWith(':')) return "let it begin with something else: ':' is what Onqueue's own keys begin with";
   const reserved = RESERVED.exec(name);
   return reserved === null ? undefined : `'${reserved[0]}' is what Onqueue's own keys are called; choose another name`;
 }

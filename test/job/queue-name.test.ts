@@ -31,6 +31,8 @@ describe('a queue name', () => {
     'mail:cancelled',
     'mail:client:7',
     'mail:lock:x',
+    ':unique',
+    ':records:worker',
     5,
     undefined,
     null,
