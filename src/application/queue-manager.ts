@@ -8,7 +8,7 @@ import type { Container } from '../container/container';
 import { checkHook, Hooks } from '../job/hooks';
 import { FailedJobs, type FailedSources } from './failed/failed-jobs';
 import type { Class } from '../job/definition';
-import type { Duration } from '../job/duration';
+import { type Duration, durationSeconds } from '../job/duration';
 import { type JobRegistry, registry } from '../job/registry';
 import { Lock } from './locks/lock';
 import { addToBatch, membersOf } from '../dispatch/batch/add-to-batch';
@@ -25,7 +25,7 @@ import type { DispatchApplication } from '../dispatch/dispatch-application';
 import { checkedEnvironment } from './check-environment';
 import type { Closable } from './shutdown';
 import type { Configuration, FailedConfig } from './configuration/configuration';
-import { FAILED_KEYS } from './configuration/configuration-keys';
+import { FAILED_KEYS, HISTORY_KEYS } from './configuration/configuration-keys';
 import type { Drivers } from '../connections/configs';
 import type { Connection } from '../connections/contract';
 import type { Observer } from '../connections/observer';
@@ -44,6 +44,7 @@ import {
 import { Outbox } from '../dispatch/outbox';
 import { QueueConnection } from '../dispatch/queue-connection';
 import { type JobRoute, Routes } from '../dispatch/routes';
+import type { HistorySettings } from '../operations/job-histories';
 import { neededOperationsOf, type OperationsConnection, operationsOf } from '../operations/operations-connection';
 import type { JobInstance } from '../job/definition';
 import type { PendingSchedule } from '../schedule/pending-schedule';
@@ -251,6 +252,15 @@ export class QueueManager implements DispatchApplication, FailedSources {
   /** The same. @throws E_NO_RECORDS */
   neededOperationsOf(connection: Connection): OperationsConnection {
     return neededOperationsOf(connection, this);
+  }
+
+  /** What is kept of what happened to jobs. Undefined: nothing. */
+  get history(): HistorySettings | undefined {
+    const { history = {} } = this.configuration;
+    if (history === false) return undefined;
+    const { completed, sourceLines = HISTORY_KEYS.sourceLines.default } = history;
+    const remembered = completed === undefined ? undefined : durationSeconds(completed, 'history.completed');
+    return { completed: remembered, sourceLines };
   }
 
   /** How many failed jobs are kept of each queue. */

@@ -1,4 +1,5 @@
 /** `Queue`: a thin facade over the manager that a program has by default. */
+import { runningJob } from '../job/running-job';
 import { HOOK_NAMES, type HookEvents } from '../job/hook-events';
 import { checkHook, type Hook, type HookName } from '../job/hooks';
 import type { FailedJobs } from './failed/failed-jobs';
@@ -178,6 +179,16 @@ export class Queue extends HookFront {
   static readonly workers = ofDefault('workers');
   /** How the queues of the default connection are now, and who works them. */
   static readonly snapshot = ofDefault('snapshot');
+  /**
+   * Says how far the running job is, as `this.job.progress` does, from whatever it calls: a number from 0 to 1, and perhaps what it
+   * does, in up to 255 characters. `Queue.find(id)` shows the latest, within about a second.
+   *
+   * @throws E_NO_JOB_RUNS, E_INVALID_PROGRESS
+   */
+  static progress(value: number, text?: string): void {
+    runningJob('Queue.progress()').progress(value, text);
+  }
+
   /** Removes what is ready, delayed or reserved, and says how many; failed jobs stay. */
   static readonly clear = ofDefault('clear');
 

@@ -5,6 +5,7 @@ import { extendsJob } from '../job/base';
 import type { Class } from '../job/definition';
 import { noHandler } from '../job/errors';
 import { JobContext } from '../job/job-context';
+import { checkedProgress } from '../job/progress';
 import { attachContext, contextOf } from '../job/beside-instance';
 import { uuidv7 } from '../payload/uuid';
 import type { Application } from '../connections/application';
@@ -85,6 +86,11 @@ class InPlaceContext extends JobContext {
 
   fail(error?: Error | string): void {
     this.failure ??= error instanceof Error ? error : failedInPlace(this.name, error);
+  }
+
+  // Nobody could ask for it: the run has no id that was given to anyone.
+  progress(value: number, text?: string): void {
+    checkedProgress(this.name, value, text);
   }
 
   appendToChain(): never {

@@ -194,6 +194,18 @@ export const notRunning = defineError('E_NOT_RUNNING', (job: string, member: str
   facts: { job, member },
 }));
 
+/** What only a running job can say was said by something else. */
+export const noJobRuns = defineError('E_NO_JOB_RUNS', (call: string) => ({
+  message: `${call} was called outside of a job. Call it in handle(), or in what that calls and awaits.`,
+  facts: { call },
+}));
+
+/** What a job said of how far it is. */
+export const invalidProgress = defineError('E_INVALID_PROGRESS', (job: string, value: unknown, remedy: string) => ({
+  message: `The progress of ${job}: ${valueText(value)} will not do. ${remedy}`,
+  facts: { job, value },
+}));
+
 /** A job class that has neither a `handle()` nor a handler. */
 export const noHandler = defineError('E_NO_HANDLER', (job: string) => ({
   message: `${job} has no handle(), and no class is decorated with @Handles(${job}). Write one of the two.`,

@@ -85,6 +85,13 @@ export abstract class JobContext {
   abstract fail(error?: Error | string): void;
   /** Ends the job as completed, whatever `handle` does from here on. */
   abstract delete(): void;
+  /**
+   * How far it is, from 0 to 1, and what it does, in up to 255 characters: `Queue.find(id)` shows the latest, within about a second.
+   * Nothing waits for it, and it may be said as often as one likes. That of a batch is another: how many of its jobs have ended.
+   *
+   * @throws E_INVALID_PROGRESS
+   */
+  abstract progress(value: number, text?: string): void;
   /** Jobs that follow this one if it succeeds, behind those of its chain. An attempt that fails adds nothing. @throws what is wrong with them */
   abstract appendToChain(...jobs: readonly object[]): void;
   /** The same, before those of its chain. */

@@ -1,22 +1,45 @@
-/** Looks for one job by its id: where it waits, runs or has failed. */
+/** Looks for one job by its id: where it waits, runs or has failed, and what is kept of its attempts. */
 import type { Connection } from '../connections/contract';
 import { CapabilityError } from '../connections/errors';
+import type { Progress } from '../job/progress';
+import {
+  type Attempt,
+  attemptOf,
+  COMPLETED,
+  HISTORY,
+  type JobHistory,
+  LONGEST_ID,
+  PROGRESS,
+  readHistory,
+} from './attempt';
 import { type JobState, type ListedJob, listedFailure, listedJob, type SeenApplication } from './listed-job';
 
-/** What is known of a job. Where its `state` is `unknown`, no more than these four. */
+/** How far a job said that it is. */
+export interface FoundProgress extends Progress {
+  /** By the clock of its worker. */
+  readonly at: Date;
+}
+
+/** What is known of a job. Where its `state` is `unknown`, no more than these four, and what its history tells. */
 export interface FoundJob extends Partial<Omit<ListedJob, 'id' | 'connection' | 'state'>> {
   readonly id: string;
   readonly connection: string;
   /**
-   * `unknown`: no job of this id waits, runs or has failed. It has ended, and nothing is kept of that; or it was cleared or forgotten;
-   * or it was never sent to this connection.
+   * `completed`: with `history: { completed }` in the configuration, for so long. `unknown`: no job of this id waits, runs or has
+   * failed. It has ended, and nothing is kept of that; or it was cleared or forgotten; or it was never sent to this connection.
    */
-  readonly state: JobState | 'unknown';
+  readonly state: JobState | 'completed' | 'unknown';
   /**
    * False, with `unknown` alone: its store has so many jobs that it did not look at all of them, and this one may be among the others.
    * The queue, where it is known, makes the look go further.
    */
   readonly isSure: boolean;
+  /** Of one that has completed: when, by the clock of its worker. */
+  readonly completedAt?: Date | undefined;
+  /** What is kept of its attempts, the oldest first: those that failed, timed out, crashed, were lost or cancelled. */
+  readonly history: readonly Attempt[];
+  /** What it has said last, within the last hour. */
+  readonly progress?: FoundProgress | undefined;
 }
 
 /**
@@ -31,11 +54,50 @@ export async function findJob(
 ): Promise<FoundJob> {
   const { name } = connection;
   const waiting = await connection.find?.(id, queue);
-  if (typeof waiting === 'object') return { ...listedJob(connection, application, waiting), id, isSure: true };
-  const failed = await failedJob(connection, application, id, queue);
-  if (failed !== undefined) return failed;
-  if (connection.find === undefined) throw new CapabilityError(name, connection.driver, 'operations');
-  return { id, connection: name, state: 'unknown', isSure: waiting !== 'unseen' };
+  const found =
+    typeof waiting === 'object'
+      ? listedJob(connection, application, waiting)
+      : await failedJob(connection, application, id, queue);
+  if (found === undefined && connection.find === undefined)
+    throw new CapabilityError(name, connection.driver, 'operations');
+  const kept = await keptOf(connection, application, id);
+  if (found !== undefined) return { ...found, id, isSure: true, ...kept.told };
+  const { completed } = kept;
+  if (completed !== undefined && (queue === undefined || completed.queue === queue))
+    return { ...endOf(completed), id, connection: name, isSure: true, ...kept.told };
+  return { id, connection: name, state: 'unknown', isSure: waiting !== 'unseen', ...kept.told };
+}
+
+interface Kept {
+  readonly told: Pick<FoundJob, 'history' | 'progress'>;
+  readonly completed: JobHistory | undefined;
+}
+
+async function keptOf(connection: Connection, application: SeenApplication, id: string): Promise<Kept> {
+  const records = application.operationsOf(connection)?.records;
+  if (records === undefined || id.length > LONGEST_ID) return { told: { history: [] }, completed: undefined };
+  const [history, completed] = (await Promise.all([HISTORY, COMPLETED].map((kind) => records.get(kind, id)))).map(
+    (text) => {
+      const read = readHistory(text);
+      // One store may keep what happened on several connections.
+      return read?.connection === connection.name ? read : undefined;
+    },
+  );
+  const progress = readProgress(await records.get(PROGRESS, id));
+  const attempts = [...(history?.attempts ?? []), ...(completed?.attempts ?? [])].map(attemptOf);
+  return { told: { history: attempts, progress }, completed };
+}
+
+function endOf({ name, queue, attempts }: JobHistory): Omit<FoundJob, 'id' | 'connection' | 'isSure' | 'history'> {
+  const last = attempts.at(-1);
+  const end = { name, queue, state: 'completed' } as const;
+  return last === undefined ? end : { ...end, attempts: last.attempt, completedAt: new Date(last.at) };
+}
+
+function readProgress(text: string | undefined): FoundProgress | undefined {
+  if (text === undefined) return undefined;
+  const { at, ...progress } = JSON.parse(text) as Progress & { readonly at: number };
+  return { value: progress.value, text: progress.text, at: new Date(at) };
 }
 
 /** The latest of those that have failed under this id. */
@@ -44,7 +106,7 @@ async function failedJob(
   application: SeenApplication,
   id: string,
   queue: string | undefined,
-): Promise<FoundJob | undefined> {
+): Promise<ListedJob | undefined> {
   const store = application.failed.storeFor(connection);
   const entries = (await store?.find(id)) ?? [];
   // One that keeps them for others as well is asked by each of those for its own alone.
@@ -54,5 +116,5 @@ async function failedJob(
       (entry) => (isOwn || entry.connection === connection.name) && (queue === undefined || entry.queue === queue),
     )
     .toSorted((a, b) => b.failedAt - a.failedAt);
-  return latest && { ...listedFailure(application, latest), id, isSure: true };
+  return latest && listedFailure(application, latest);
 }

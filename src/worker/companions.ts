@@ -1,6 +1,7 @@
 /** What lives beside a running worker: it tells of its jobs or sends some, and none of its jobs waits for it. */
 import type { QueueManager } from '../application/queue-manager';
 import type { Connection } from '../connections/contract';
+import { JobHistories } from '../operations/job-histories';
 import type { WorkerGlance } from './health';
 import { keepRecord } from './own-record';
 import type { RunningJob } from './running-job';
@@ -24,7 +25,11 @@ export interface Companion {
 /** Starts one, as the worker starts; undefined: this worker has no need of it. Must not throw. */
 type StartCompanion = (worker: Attended) => Companion | undefined;
 
-const STARTERS: readonly StartCompanion[] = [keepRecord, keepSchedules];
+const STARTERS: readonly StartCompanion[] = [keepRecord, keepHistories, keepSchedules];
+
+function keepHistories({ manager, connection }: Attended): Companion | undefined {
+  return JobHistories.start(manager, connection);
+}
 
 /** Several workers of a process keep them together. */
 function keepSchedules({ manager, options }: Attended): Companion | undefined {

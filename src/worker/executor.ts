@@ -17,6 +17,7 @@ import { PayloadVersionError, UnknownClassError } from '../payload/errors';
 import { releasesSinceRetry } from '../payload/counters';
 import { glimpseOf } from '../payload/unreadable';
 import type { Application } from '../connections/application';
+import { tellObservers } from '../connections/observer';
 import { Announcer } from './announcer';
 import { declareCarry } from '../dispatch/built-in/carry';
 import { declareSeal } from '../dispatch/built-in/seal';
@@ -311,6 +312,7 @@ export class Executor {
     // Each is news once to each worker.
     if (crashes === 0 || silence === undefined || this.#crashes.get(job.id) === crashes) return;
     this.#crashes.set(job.id, crashes);
+    tellObservers(this.#application, job, (observer) => observer.recovered?.(job, job.reservation));
     // Of one that runs apart, the log has just said why.
     if (!job.isApart) logRecovered(this.#application.logger, job, silence);
     void this.announcer.tell(job, 'recovered', { connectionName: job.connectionName, job, crashes, silence });

@@ -6,6 +6,7 @@ import type { JobDefinition } from '../job/definition';
 import { checkDelay, type Delay } from '../job/duration';
 import { type ChainedJob, type FailedLink, type JobBatch, JobContext, type Occurrence } from '../job/job-context';
 import type { Middleware } from '../job/middleware';
+import { checkedProgress } from '../job/progress';
 import type { RunOptions } from '../job/options';
 import { toError } from '../base/exception-text';
 import { fenceOf } from '../payload/counters';
@@ -17,6 +18,7 @@ import { type Glimpse, UNREADABLE_NAME } from '../payload/unreadable';
 import { uuidv7 } from '../payload/uuid';
 import type { Application } from '../connections/application';
 import type { Reservation, Settlement } from '../connections/contract';
+import { tellObservers } from '../connections/observer';
 import type { Onward } from '../connections/onward';
 import { START_BATCH } from '../dispatch/built-in/start-batch';
 import { batchElsewhere } from '../dispatch/errors';
@@ -94,8 +96,10 @@ export class RunningJob extends JobContext implements DenseSetMember {
   thrown: Error | undefined;
   /** Set once it is decided. */
   outcome: Outcome | undefined;
-  /** What has jobs follow it; the executor's. */
-  application: Pick<Application, 'links' | 'checkChain' | 'driver' | 'batchMembers' | 'addToBatch'> | undefined;
+  /** What has jobs follow it, and hears how far it is; the executor's. */
+  application:
+    | Pick<Application, 'links' | 'checkChain' | 'driver' | 'batchMembers' | 'addToBatch' | 'observers' | 'report'>
+    | undefined;
   /** The step of the run that comes next; the executor's. */
   step = 0;
   /** Called once with the outcome; the executor's. */
@@ -224,6 +228,12 @@ export class RunningJob extends JobContext implements DenseSetMember {
 
   delete(): void {
     this.#end({ kind: 'deleted' });
+  }
+
+  progress(value: number, text?: string): void {
+    const progress = checkedProgress(this.name, value, text);
+    if (!this.#closed && this.application !== undefined)
+      tellObservers(this.application, this, (observer) => observer.progressed?.(this, progress));
   }
 
   /** What follows it, with what it has added itself. */

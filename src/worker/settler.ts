@@ -20,7 +20,7 @@ import type { Application } from '../connections/application';
 import { isStoreAway } from '../connections/errors';
 import type { FailedStore } from '../connections/failed-store';
 import { givenBack } from '../connections/given-back';
-import type { EndedRun } from '../connections/observer';
+import { type EndedRun, tellObservers } from '../connections/observer';
 import { type Onward, sendOnward } from '../connections/onward';
 import type { Announcer } from './announcer';
 import type { OutcomeCounts } from './health';
@@ -323,13 +323,7 @@ function observed(application: Application, { job, outcome, took }: Finished, re
     isAttempt: job.handler !== 'not-called',
     took,
   };
-  for (const observer of application.observers) {
-    try {
-      observer.ended(run);
-    } catch (thrown) {
-      application.report(thrown, { job, during: 'an observer' });
-    }
-  }
+  tellObservers(application, job, (observer) => observer.ended(run));
 }
 
 // Buried jobs are for the store to keep.

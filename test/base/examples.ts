@@ -144,6 +144,8 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_NOT_DISPATCHED: ['chain'],
   E_NOT_QUEUED: ['SendEmail'],
   E_NOT_RUNNING: ['SendEmail', 'signal'],
+  E_NO_JOB_RUNS: ['Queue.progress()'],
+  E_INVALID_PROGRESS: ['SendEmail', 40, 'Say how far it is from 0 to 1: progress(done / total).'],
   E_NOT_A_JOB: [class SendEmail {}],
   E_NO_JOBS: ['/srv/app/onqueue.config.ts'],
   E_NOTHING_MATCHED: ['--require', './jobs/*.js', 'app', 'Give a path that is there.'],

@@ -28,6 +28,7 @@ const contextOf = (calls: unknown[]): JobContext => ({
   release: (delay) => calls.push(['release', delay]),
   defer: (delay) => calls.push(['defer', delay]),
   fail: (error) => calls.push(['fail', error]),
+  progress: () => undefined,
   delete: () => calls.push(['delete']),
 });
 

@@ -89,7 +89,7 @@ describe('looking for a job by its id', () => {
     gate.open();
     await worker.stop();
     await working;
-    expect(await main.find(id)).toEqual({ id, connection: 'main', state: 'unknown', isSure: true });
+    expect(await main.find(id)).toEqual({ id, connection: 'main', state: 'unknown', isSure: true, history: [] });
   });
 
   it('says when one has failed, after how many attempts, and with what', async () => {
@@ -129,7 +129,7 @@ describe('looking for a job by its id', () => {
     const { main, watched } = given();
     jest.spyOn(watched('main'), 'find').mockResolvedValue('unseen' as never);
 
-    expect(await main.find('1')).toEqual({ id: '1', connection: 'main', state: 'unknown', isSure: false });
+    expect(await main.find('1')).toEqual({ id: '1', connection: 'main', state: 'unknown', isSure: false, history: [] });
   });
 
   it('refuses a driver that cannot look, unless the job has failed', async () => {

@@ -48,3 +48,9 @@ export const send = (job: JobInstance): Promise<string> => Queue.push(job);
 new Worker({ once: true });
 // @ts-expect-error -- what only the command line may do
 new Worker({ once: true }, undefined, { endsProcess: true });
+
+defineConfig({ connections: { main: { driver: 'memory' } }, history: { completed: '1h', sourceLines: false } });
+defineConfig({ connections: { main: { driver: 'memory' } }, history: false });
+
+// @ts-expect-error -- leave it out
+defineConfig({ connections: { main: { driver: 'memory' } }, history: true });

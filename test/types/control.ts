@@ -69,7 +69,15 @@ export const told = (job: FoundJob): readonly unknown[] =>
         job.at?.getTime(),
         job.failedAt?.getTime(),
         job.error,
+        job.completedAt?.getTime(),
+        job.progress?.value.toFixed(),
       ];
+export const attempts = ({ history }: FoundJob): readonly string[] =>
+  history.map(({ at, outcome, ms, source }) => `${at.toISOString()} ${outcome} ${ms?.toFixed()} ${source?.lines[0]}`);
+Queue.progress(0.5, 'half of it');
+
+// @ts-expect-error -- how far comes first
+Queue.progress('half of it');
 
 // @ts-expect-error -- a dispatch is no id before it is awaited
 void Queue.find(Export.dispatch());

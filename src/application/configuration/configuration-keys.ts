@@ -7,7 +7,7 @@
 import type { CommonConfig, StoreConfig } from '../../connections/configs';
 import type { Check, Keys, KeysOf } from '../../connections/driver';
 import { DEFAULT_MAX_PAYLOAD } from '../../dispatch/payload-size';
-import type { Configuration, FailedConfig } from './configuration';
+import type { Configuration, FailedConfig, HistoryConfig } from './configuration';
 import * as value from './configuration-values';
 import { isRecord } from './configuration-values';
 
@@ -33,18 +33,32 @@ export const FAILED_KEYS = {
   keep: { check: value.countOrInfinity, default: 10_000 },
 } as const satisfies KeysOf<FailedConfig>;
 
-const failed: Check = (given) => {
-  if (!isRecord(given)) return value.text(given);
-  const unknown = Object.keys(given).find((key) => !Object.hasOwn(FAILED_KEYS, key));
-  if (unknown !== undefined) return `expected { ${Object.keys(FAILED_KEYS).join(', ')} }, got '${unknown}'`;
-  return problemsOf(given, FAILED_KEYS)[0]?.join(': ');
+export const HISTORY_KEYS = {
+  completed: { check: value.span },
+  sourceLines: { check: value.flag, default: true },
+} as const satisfies KeysOf<HistoryConfig>;
+
+const failed: Check = (given) => (isRecord(given) ? problemWithin(given, FAILED_KEYS) : value.text(given));
+
+const history: Check = (given) => {
+  if (given === false) return undefined;
+  return isRecord(given) ? problemWithin(given, HISTORY_KEYS) : `expected false or ${namesOf(HISTORY_KEYS)}`;
 };
+
+function problemWithin(given: Readonly<Record<string, unknown>>, keys: Keys): string | undefined {
+  const unknown = Object.keys(given).find((key) => !Object.hasOwn(keys, key));
+  if (unknown !== undefined) return `expected ${namesOf(keys)}, got '${unknown}'`;
+  return problemsOf(given, keys)[0]?.join(': ');
+}
+
+const namesOf = (keys: Keys): string => `{ ${Object.keys(keys).join(', ')} }`;
 
 export const CONFIGURATION_KEYS: KeysOf<Configuration> = {
   default: { check: value.text },
   connections: { check: value.object },
   failed: { check: failed },
   operations: { check: value.text },
+  history: { check: history },
   maxPayload: { check: value.size },
   jobs: { check: value.array },
   container: { check: value.withMethods('a container', 'resolve') },

@@ -3,6 +3,7 @@ import type { Container } from '../../container/container';
 import type { Class } from '../../base/class';
 import type { Logger } from '../../base/logger';
 import type { ConnectionConfig, Size } from '../../connections/configs';
+import type { Duration } from '../../job/duration';
 
 /** One of the names, where the compiler knows which text it is; one from outside is checked when it is used. */
 type NameOrText<Name extends string, Given extends string> = string extends Given ? Given : NoInfer<Name>;
@@ -10,6 +11,14 @@ type NameOrText<Name extends string, Given extends string> = string extends Give
 export interface FailedConfig<Name extends string = string> {
   readonly connection?: Name | undefined;
   readonly keep?: number | undefined;
+}
+
+/** What is kept of jobs beside what a queue is. */
+export interface HistoryConfig {
+  /** How long jobs that completed are remembered: a duration. Default: not at all. */
+  readonly completed?: Duration | undefined;
+  /** Whether the lines of source around the place where an attempt has thrown are kept with it. Default: `true`. */
+  readonly sourceLines?: boolean | undefined;
 }
 
 export interface Configuration<
@@ -33,6 +42,11 @@ export interface Configuration<
    * own; for one that cannot, that of `failed`.
    */
   readonly operations?: NameOrText<Name, Operations> | undefined;
+  /**
+   * What is kept of the attempts of jobs for `Queue.find()`: `{ completed: '1h', sourceLines: false }`; `false`: nothing. Default: for
+   * 7 days those that failed, timed out, crashed or were lost, with source lines.
+   */
+  readonly history?: false | HistoryConfig | undefined;
   /** How large the text of a job may be on connections that say nothing themselves: bytes, or `'4mb'`. Default: `'1mb'`. */
   readonly maxPayload?: Size | undefined;
   /**

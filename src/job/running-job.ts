@@ -1,0 +1,14 @@
+/** The job that the present code belongs to. */
+import { outsideRun } from '../container/errors';
+import { inject } from '../container/scope';
+import { noJobRuns } from './errors';
+import { JobContext } from './job-context';
+
+/** @throws E_NO_JOB_RUNS */
+export function runningJob(call: string): JobContext {
+  try {
+    return inject(JobContext as never);
+  } catch (error) {
+    throw outsideRun.is(error) ? noJobRuns(call) : error;
+  }
+}

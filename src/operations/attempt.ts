@@ -1,0 +1,154 @@
+/** What is kept of the attempts of a job: the text of its record, which is bounded. */
+import type { Milliseconds } from '../base/clock';
+import type { Counters } from '../payload/counters';
+import { isRecord } from '../payload/kinds';
+
+/** `lost`: the store refused its outcome. `crashed`: its worker died, or froze until another one had the job. */
+export type AttemptOutcome = 'failed' | 'timed-out' | 'crashed' | 'lost' | 'cancelled' | 'completed';
+
+/** The place in the source from which an error came. */
+export interface SourceLines {
+  readonly file: string;
+  readonly line: number;
+  /** The number of the first of `lines`. */
+  readonly from: number;
+  /** Up to seven, that line in their middle. */
+  readonly lines: readonly string[];
+}
+
+interface AttemptFacts {
+  /** 1 for the first; those that cost no try have the number of the one that followed. */
+  readonly attempt: number;
+  /** Which reservation of the job it was: this tells them apart. */
+  readonly fence: number;
+  readonly outcome: AttemptOutcome;
+  /** How long it ran; undefined: nobody knows. */
+  readonly ms?: Milliseconds | undefined;
+  /** Host and process id; undefined: nobody knows. */
+  readonly worker?: string | undefined;
+  /** One line. */
+  readonly error?: string | undefined;
+  /** With causes, and cut where it is very long. */
+  readonly stack?: string | undefined;
+  readonly source?: SourceLines | undefined;
+}
+
+/** One attempt of a job, as it is shown. */
+export interface Attempt extends AttemptFacts {
+  /** When it ended; of one that crashed, when that was noticed. By the clock of the worker that tells of it. */
+  readonly at: Date;
+}
+
+/** As it is kept. */
+export interface KeptAttempt extends AttemptFacts {
+  readonly at: Milliseconds;
+}
+
+/** What is kept of one job. */
+export interface JobHistory {
+  readonly name: string;
+  readonly connection: string;
+  readonly queue: string;
+  /** How many crashes and timeouts are in it, by the counters of the job. */
+  readonly told: Told;
+  /** By their fences. */
+  readonly attempts: readonly KeptAttempt[];
+}
+
+type Told = Pick<Counters, 'crashes' | 'timeouts'>;
+
+/** A run as its history is told of it. */
+export interface ToldRun {
+  readonly fence: number;
+  /** Those that it was reserved with. */
+  readonly counters: Counters;
+  readonly at: Milliseconds;
+  /** Undefined: there is nothing to keep of itself. */
+  readonly attempt: KeptAttempt | undefined;
+}
+
+export const HISTORY = 'history';
+export const COMPLETED = 'completed';
+export const PROGRESS = 'progress';
+
+/** Characters of the id of a record. */
+export const LONGEST_ID = 255;
+
+/** Bytes of a record. */
+const MOST_BYTES = 16 * 1024;
+
+const UNSAID = {
+  crashed: 'Its worker died, or was silent until another one had the job.',
+  'timed-out': 'It blocked the event loop of its worker, which could not tell more of it.',
+} as const;
+
+/** The history with one more run. Of what went before, and could tell nothing itself, the counters tell. */
+export function withRun(history: JobHistory, run: ToldRun): JobHistory {
+  const { told, attempts } = history;
+  const { fence, counters, attempt } = run;
+  const own = attempt === undefined ? [] : [attempt];
+  const last = attempts.at(-1)?.fence ?? 0;
+  // A later run has told already, whose worker was quicker to write it.
+  if (fence <= last) return { ...history, attempts: joined(attempts, own) };
+  const untold = [...unsaid('crashed', run, counters.crashes - told.crashes)];
+  untold.push(...unsaid('timed-out', run, counters.timeouts - told.timeouts, untold.length));
+  const timeouts = counters.timeouts + (attempt?.outcome === 'timed-out' ? 1 : 0);
+  return {
+    ...history,
+    told: { crashes: counters.crashes, timeouts },
+    attempts: joined(attempts, [...untold, ...own]),
+  };
+}
+
+/** @param nearer so many stand between them and the run */
+function unsaid(
+  outcome: keyof typeof UNSAID,
+  { fence, at, counters }: ToldRun,
+  count: number,
+  nearer = 0,
+): readonly KeptAttempt[] {
+  // A retry sets the counters to 0: then the difference says nothing.
+  const shown = Math.max(0, Math.min(count, fence - 1 - nearer));
+  return Array.from({ length: shown }, (_, index) => ({
+    attempt: counters.attempts,
+    fence: fence - 1 - nearer - index,
+    at,
+    outcome,
+    error: UNSAID[outcome],
+  }));
+}
+
+/** Where two tell of one reservation, the one that was there. */
+function joined(before: readonly KeptAttempt[], after: readonly KeptAttempt[]): readonly KeptAttempt[] {
+  const attempts = new Map(before.map((one) => [one.fence, one]));
+  for (const one of after) if (attempts.get(one.fence)?.ms === undefined) attempts.set(one.fence, one);
+  return [...attempts.values()].toSorted((a, b) => a.fence - b.fence);
+}
+
+/** The text of its record: where it is too long, the oldest lose their stacks first, and then go. */
+export function historyText(history: JobHistory): string {
+  let attempts = [...history.attempts];
+  const text = (): string => JSON.stringify({ ...history, attempts });
+  const isTooLong = (): boolean => Buffer.byteLength(text()) > MOST_BYTES;
+  for (let place = 0; place < attempts.length - 1 && isTooLong(); place += 1) {
+    const { stack: _stack, source: _source, ...rest } = attempts[place]!;
+    attempts[place] = rest;
+  }
+  while (attempts.length > 1 && isTooLong()) attempts = attempts.slice(Math.ceil(attempts.length / 8));
+  return text();
+}
+
+/** Undefined: there is none, or none that this version understands. */
+export function readHistory(text: string | undefined): JobHistory | undefined {
+  if (text === undefined) return undefined;
+  try {
+    const read: unknown = JSON.parse(text);
+    return isRecord(read) && Array.isArray(read['attempts']) ? (read as unknown as JobHistory) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function attemptOf({ at, ...facts }: KeptAttempt): Attempt {
+  return { ...facts, at: new Date(at) };
+}

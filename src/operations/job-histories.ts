@@ -1,0 +1,232 @@
+/**
+ * Keeps what happened to jobs, as their worker sees it: attempts that came to nothing, how far running ones are, and, where it is
+ * wanted, which have completed. Written behind the runs.
+ */
+import { hostname } from 'node:os';
+import type { Clock, Seconds } from '../base/clock';
+import { errorMessage, errorName, exceptionText } from '../base/exception-text';
+import type { Logger } from '../base/logger';
+import { OnqueueError } from '../base/onqueue-error';
+import type { Connection } from '../connections/contract';
+import type { EndedRun, Observer } from '../connections/observer';
+import type { RecordStore, StoreRecord } from '../connections/record-store';
+import type { JobContext } from '../job/job-context';
+import type { Progress } from '../job/progress';
+import type { Counters } from '../payload/counters';
+import {
+  type AttemptOutcome,
+  COMPLETED,
+  HISTORY,
+  historyText,
+  type JobHistory,
+  type KeptAttempt,
+  LONGEST_ID,
+  PROGRESS,
+  readHistory,
+  type ToldRun,
+  withRun,
+} from './attempt';
+import { Backlog } from './backlog';
+import { placeOfError, type SourcePlace, SourceReader } from './source-lines';
+
+/** What of it is wanted. */
+export interface HistorySettings {
+  /** How long completed jobs are remembered; undefined: not at all. */
+  readonly completed: Seconds | undefined;
+  readonly sourceLines: boolean;
+}
+
+export interface HistoryApplication {
+  readonly observers: Set<Observer>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Undefined: nothing is kept. */
+  readonly history: HistorySettings | undefined;
+  operationsOf(connection: Connection): { readonly name: string; readonly records: RecordStore } | undefined;
+}
+
+const KEPT: Seconds = 7 * 24 * 60 * 60;
+const MOST_KEPT = 10_000;
+const MOST_COMPLETED = 100_000;
+const PROGRESS_KEPT: Seconds = 60 * 60;
+
+/** How many a second: more of them nobody reads, and a store in which all jobs fail has enough to do. */
+const HISTORIES_PER_SECOND = 500;
+const OTHERS_PER_SECOND = 5000;
+
+/** Questions to the store at once. */
+const AT_ONCE = 10;
+/** Of one job, between two writes. */
+const MOST_RUNS = 20;
+/** Characters. */
+const LONGEST_STACK = 4096;
+
+/** Given back, and not tried. */
+const FREE: ReadonlySet<string> = new Set(['E_WORKER_STOPPING', 'E_LEASE_LOST']);
+const TIMED_OUT = 'E_JOB_TIMED_OUT';
+
+/** The runs of one job that its record is to be told of. */
+interface Trail {
+  readonly id: string;
+  readonly blank: JobHistory;
+  readonly runs: readonly (ToldRun & { readonly place?: SourcePlace | undefined })[];
+  /** There was no run before, and there is none to come: nothing can be there. */
+  readonly isWhole: boolean;
+}
+
+/** One for all workers of a connection in this process: each sees the runs of all. */
+const started = new WeakMap<Connection, JobHistories>();
+
+export class JobHistories implements Observer {
+  readonly #application: HistoryApplication;
+  readonly #settings: HistorySettings;
+  readonly #connection: Connection;
+  readonly #records: RecordStore;
+  readonly #source = new SourceReader();
+  readonly #worker = `${hostname()}:${process.pid}`;
+  readonly #trails: Backlog<Trail>;
+  readonly #completed: Backlog<StoreRecord>;
+  readonly #progress: Backlog<StoreRecord>;
+  #users = 0;
+
+  /** Undefined: nothing is wanted, or nobody keeps it. */
+  static start(application: HistoryApplication, connection: Connection): JobHistories | undefined {
+    const { history } = application;
+    const keeper = history && application.operationsOf(connection);
+    if (keeper === undefined) return undefined;
+    const histories = started.get(connection) ?? new JobHistories(application, history!, connection, keeper);
+    started.set(connection, histories);
+    application.observers.add(histories);
+    histories.#users += 1;
+    return histories;
+  }
+
+  private constructor(
+    application: HistoryApplication,
+    settings: HistorySettings,
+    connection: Connection,
+    { name, records }: { readonly name: string; readonly records: RecordStore },
+  ) {
+    this.#application = application;
+    this.#settings = settings;
+    this.#connection = connection;
+    this.#records = records;
+    const backlogOf = <Item>(
+      what: string,
+      perSecond: number,
+      write: (page: readonly Item[]) => Promise<void>,
+    ): Backlog<Item> =>
+      new Backlog({ what, connection: name, clock: application.clock, logger: application.logger, perSecond, write });
+    this.#trails = backlogOf('histories of jobs', HISTORIES_PER_SECOND, (page) => this.#write(page));
+    this.#completed = backlogOf('histories of completed jobs', OTHERS_PER_SECOND, (page) =>
+      records.put(page, settings.completed!, MOST_COMPLETED),
+    );
+    this.#progress = backlogOf('progress of jobs', OTHERS_PER_SECOND, (page) =>
+      records.put(page, PROGRESS_KEPT, MOST_KEPT),
+    );
+  }
+
+  /** What is not written within two seconds is given up. */
+  async close(): Promise<void> {
+    this.#users -= 1;
+    if (this.#users > 0) return;
+    this.#application.observers.delete(this);
+    started.delete(this.#connection);
+    await Promise.all([this.#trails.close(), this.#completed.close(), this.#progress.close()]);
+  }
+
+  ended(run: EndedRun): void {
+    const { job, reservation, outcome } = run;
+    if (!this.#isOurs(job)) return;
+    const { counters } = reservation;
+    if (outcome === 'completed' && this.#settings.completed !== undefined) this.#remember(run);
+    const worth = worthKeeping(run);
+    if (worth === undefined && counters.crashes + counters.timeouts === 0) return;
+    if (!this.#trails.hasRoom && this.#trails.get(job.id) === undefined) return this.#trails.leaveOut();
+    const attempt = worth && this.#attemptOf(run, worth);
+    const { sourceLines } = this.#settings;
+    const place = sourceLines && run.error !== undefined ? placeOfError(run.error) : undefined;
+    this.#tell(job, counters, attempt, outcome !== 'released' && outcome !== 'lost', place);
+  }
+
+  recovered(job: JobContext, { counters }: { readonly counters: Counters }): void {
+    if (this.#isOurs(job)) this.#tell(job, counters, undefined, false);
+  }
+
+  progressed(job: JobContext, { value, text }: Progress): void {
+    if (!this.#isOurs(job)) return;
+    const at = this.#application.clock.now();
+    this.#progress.set(job.id, { kind: PROGRESS, id: job.id, value: JSON.stringify({ value, text, at }) });
+  }
+
+  #isOurs({ connectionName, id }: JobContext): boolean {
+    return connectionName === this.#connection.name && id.length <= LONGEST_ID;
+  }
+
+  #attemptOf({ job, error, took }: EndedRun, outcome: AttemptOutcome): KeptAttempt {
+    return {
+      attempt: job.attempts,
+      fence: job.fence,
+      at: this.#application.clock.now(),
+      ms: Math.round(took),
+      worker: this.#worker,
+      outcome,
+      ...(error !== undefined && {
+        error: `${errorName(error)}: ${errorMessage(error)}`,
+        stack: exceptionText(error).slice(0, LONGEST_STACK).toWellFormed(),
+      }),
+    };
+  }
+
+  #tell(
+    job: JobContext,
+    counters: Counters,
+    attempt: KeptAttempt | undefined,
+    isLast: boolean,
+    place?: SourcePlace,
+  ): void {
+    const { id, name, connectionName: connection, queue, fence } = job;
+    const known = this.#trails.get(id);
+    const run = { fence, counters, at: this.#application.clock.now(), attempt, place };
+    const blank = { name, connection, queue, told: { crashes: 0, timeouts: 0 }, attempts: [] };
+    const runs = [...(known?.runs ?? []), run].slice(-MOST_RUNS);
+    this.#trails.set(id, { id, blank, runs, isWhole: isLast && fence === 1 });
+  }
+
+  #remember(run: EndedRun): void {
+    const { id, name, connectionName: connection, queue } = run.job;
+    const { crashes, timeouts } = run.reservation.counters;
+    const attempts = [this.#attemptOf(run, 'completed')];
+    const history: JobHistory = { name, connection, queue, told: { crashes, timeouts }, attempts };
+    this.#completed.set(id, { kind: COMPLETED, id, value: JSON.stringify(history) });
+  }
+
+  async #write(page: readonly Trail[]): Promise<void> {
+    const records: StoreRecord[] = [];
+    for (let place = 0; place < page.length; place += AT_ONCE) {
+      const some = page.slice(place, place + AT_ONCE);
+      records.push(...(await Promise.all(some.map((trail) => this.#recordOf(trail)))));
+    }
+    await this.#records.put(records, KEPT, MOST_KEPT);
+  }
+
+  async #recordOf({ id, blank, runs, isWhole }: Trail): Promise<StoreRecord> {
+    const before = isWhole ? undefined : readHistory(await this.#records.get(HISTORY, id));
+    let history: JobHistory = { ...blank, told: before?.told ?? blank.told, attempts: before?.attempts ?? [] };
+    for (const { place, attempt, ...run } of runs) {
+      const source = attempt && place && (await this.#source.linesAt(place));
+      history = withRun(history, { ...run, attempt: source === undefined ? attempt : { ...attempt!, source } });
+    }
+    return { kind: HISTORY, id, value: historyText(history) };
+  }
+}
+
+/** As what an attempt is kept; undefined: it is not. */
+function worthKeeping({ outcome, error, isAttempt }: EndedRun): AttemptOutcome | undefined {
+  if (outcome === 'cancelled') return 'cancelled';
+  if (!isAttempt || outcome === 'completed') return undefined;
+  if (outcome === 'lost') return 'lost';
+  const code = error instanceof OnqueueError ? error.code : undefined;
+  if (error === undefined || FREE.has(code ?? '')) return undefined;
+  return code === TIMED_OUT ? 'timed-out' : 'failed';
+}

@@ -1,0 +1,256 @@
+import { Job } from '../../src/job/job';
+import { Queue } from '../../src/application/queue';
+import type { FoundJob } from '../../src/operations/found-job';
+import { Worker } from '../../src/worker/worker';
+import { elapse, Gate, testApplication, type TestApplication, until } from '../support/application';
+import { payloadOf } from '../support/reservation';
+
+let application: TestApplication;
+let thrown: () => unknown;
+
+beforeEach(() => {
+  application = testApplication();
+  thrown = () => new Error('the postman is ill');
+});
+
+afterEach(() => application.manager.close());
+
+@Job({ tries: 3 })
+class Deliver extends Job {
+  handle(): void {
+    throw thrown();
+  }
+}
+
+@Job()
+class Waits extends Job {
+  handle(): Promise<void> {
+    const gate = new Gate();
+    this.signal.addEventListener('abort', gate.open);
+    this.job.stopping.addEventListener('abort', gate.open);
+    return gate.opened;
+  }
+}
+
+@Job()
+class Reports extends Waits {
+  override handle(): Promise<void> {
+    this.job.progress(0.1);
+    Queue.progress(0.4, 'resizing');
+    return super.handle();
+  }
+}
+
+@Job()
+class Quick extends Job {
+  handle(): void {
+    // It does nothing.
+  }
+}
+
+const work = (manager = application.manager): Promise<string> => new Worker({ stopWhenEmpty: true }, manager).run();
+
+const find = (id: string): Promise<FoundJob> => application.manager.connection().find(id);
+
+it('tells of each attempt that has failed: when, how long, where, with the lines of source around the place', async () => {
+  const id = await application.bus.dispatch(new Deliver());
+
+  await work();
+
+  const { state, history } = await find(id);
+  expect(state).toBe('failed');
+  expect(history.map(({ attempt, outcome, error }) => ({ attempt, outcome, error }))).toEqual(
+    [1, 2, 3].map((attempt) => ({ attempt, outcome: 'failed', error: 'Error: the postman is ill' })),
+  );
+  const [first] = history;
+  expect(first).toMatchObject({ ms: 0, fence: 1, worker: expect.stringContaining(`:${process.pid}`) });
+  expect(first?.at).toEqual(new Date(application.clock.now()));
+  expect(first?.stack).toContain('the postman is ill');
+  expect(first?.source).toMatchObject({ file: __filename });
+  expect(first?.source?.lines.join('\n')).toContain("new Error('the postman is ill')");
+  expect(first?.source?.lines).toHaveLength(7);
+});
+
+it('tells of a worker that died under the job, once, by the worker that takes it over', async () => {
+  const { manager, clock } = application;
+  const driver = manager.driver();
+  await driver.push('default', [{ payload: payloadOf(new Deliver()).toString() }]);
+  await driver.reserve({ queues: ['default'], limit: 1, lease: 30 });
+  await clock.advance('31s');
+
+  await work();
+
+  const { history } = await find('the-id');
+  expect(history.map(({ fence, outcome }) => [fence, outcome])).toEqual([
+    [1, 'crashed'],
+    [2, 'failed'],
+    [3, 'failed'],
+    [4, 'failed'],
+  ]);
+  expect(history[0]).toMatchObject({ attempt: 1, error: expect.stringContaining('worker died') });
+});
+
+it('tells of the crash while the job runs again', async () => {
+  const { manager, clock } = application;
+  const driver = manager.driver();
+  await driver.push('default', [{ payload: payloadOf(new Waits()).toString() }]);
+  await driver.reserve({ queues: ['default'], limit: 1, lease: 30 });
+  await clock.advance('31s');
+  const worker = new Worker({}, manager);
+  const running = worker.run();
+  await until(clock, () => worker.running.length === 1);
+
+  await elapse(clock, 2);
+
+  expect(await find('the-id')).toMatchObject({ state: 'running', history: [{ outcome: 'crashed', fence: 1 }] });
+  await worker.stop();
+  await running;
+});
+
+it('tells of timeouts, and of attempts whose outcome came too late', async () => {
+  const { manager, clock, bus } = application;
+  const timedOut = await bus.dispatch(new Waits());
+  const lost = await bus.dispatch(new Waits()).onQueue('cleared');
+  const worker = new Worker({ queue: 'default,cleared', concurrency: 2, timeout: '10s' }, manager);
+  const running = worker.run();
+  await until(clock, () => worker.running.length === 2);
+  await manager.connection().clear('cleared');
+
+  await elapse(clock, 14);
+  await worker.stop();
+  await running;
+
+  expect((await find(timedOut)).history).toMatchObject([
+    { outcome: 'timed-out', ms: 10_000, error: expect.stringContaining('longer than its timeout') },
+  ]);
+  expect((await find(lost)).history).toMatchObject([{ outcome: 'lost' }]);
+});
+
+it('remembers jobs that completed for as long as it is told, and no others', async () => {
+  application = testApplication({ history: { completed: '1h' } });
+  const { bus, clock } = application;
+  const id = await bus.dispatch(new Quick());
+
+  await work();
+
+  const completedAt = new Date(clock.now());
+  expect(await find(id)).toMatchObject({
+    state: 'completed',
+    name: 'Quick',
+    queue: 'default',
+    completedAt,
+    isSure: true,
+    history: [{ attempt: 1, outcome: 'completed', at: completedAt }],
+  });
+  await clock.advance('61m');
+  expect(await find(id)).toMatchObject({ state: 'unknown', history: [] });
+});
+
+it('keeps nothing of jobs that simply completed, nor where it is told so', async () => {
+  const id = await application.bus.dispatch(new Quick());
+  await work();
+  expect(await find(id)).toMatchObject({ state: 'unknown', history: [] });
+
+  application = testApplication({ history: false });
+  const failing = await application.bus.dispatch(new Deliver());
+  await work();
+  expect(await find(failing)).toMatchObject({ state: 'failed', history: [] });
+});
+
+it('reads no source where it is told so', async () => {
+  application = testApplication({ history: { sourceLines: false } });
+  const id = await application.bus.dispatch(new Deliver());
+
+  await work();
+
+  expect((await find(id)).history[0]?.source).toBeUndefined();
+});
+
+const hostile: Readonly<Record<string, () => unknown>> = {
+  'an error with a stack of a megabyte': () => Object.assign(new Error('x'), { stack: 'at line\n'.repeat(2 ** 17) }),
+  'an error that caused itself': () => {
+    const error = new Error('x');
+    error.cause = error;
+    return error;
+  },
+  'no error at all': () => ({ password: 'hunter2' }),
+  nothing: () => undefined,
+  'an error whose stack throws': () =>
+    Object.defineProperty(new Error('x'), 'stack', {
+      get: () => {
+        throw new Error('not me');
+      },
+    }),
+  'a message that looks like a frame': () => new Error('x\n    at read (/etc/hosts:1:1)\n    at /etc/hosts.js:1:1'),
+};
+
+it.each(Object.keys(hostile))('keeps %s in a few kilobytes', async (what) => {
+  thrown = hostile[what]!;
+  const id = await application.bus.dispatch(new Deliver());
+
+  await work();
+
+  const { history } = await find(id);
+  expect(history.map(({ outcome }) => outcome)).toEqual(['failed', 'failed', 'failed']);
+  const text = (await application.manager.driver().records!.get('history', id))!;
+  expect(Buffer.byteLength(text)).toBeLessThan(16 * 1024);
+  expect(text).not.toContain('hunter2');
+  expect(history[0]?.source?.file ?? __filename).toBe(__filename);
+});
+
+it('keeps the newest attempts of a job that has very many, the oldest of them without stacks', async () => {
+  thrown = () => new Error('a long story '.repeat(200));
+  const id = await application.bus.dispatch(new Deliver());
+
+  await new Worker({ stopWhenEmpty: true }, application.manager).run();
+  for (let again = 0; again < 30; again += 1) {
+    await application.manager.failed.retry(id);
+    await work();
+  }
+
+  const { history } = await find(id);
+  const text = (await application.manager.driver().records!.get('history', id))!;
+  expect(Buffer.byteLength(text)).toBeLessThanOrEqual(16 * 1024);
+  expect(history.at(-1)).toMatchObject({ attempt: 3, stack: expect.stringContaining('long story') });
+  expect(history[0]?.stack).toBeUndefined();
+  expect(history.length).toBeLessThan(93);
+});
+
+it('shows how far a running job is, what it said last, a second later', async () => {
+  const { manager, clock, bus } = application;
+  const id = await bus.dispatch(new Reports());
+  const worker = new Worker({}, manager);
+  const running = worker.run();
+  await until(clock, () => worker.running.length === 1);
+  const at = new Date(clock.now());
+
+  await elapse(clock, 2);
+
+  expect(await find(id)).toMatchObject({ state: 'running', progress: { value: 0.4, text: 'resizing', at } });
+  await worker.stop();
+  await running;
+});
+
+it.each([
+  ['40', undefined],
+  [1.1, undefined],
+  [-0.1, undefined],
+  [Number.NaN, undefined],
+  [0.5, 'x'.repeat(256)],
+  [0.5, 'two\nlines'],
+  [0.5, 7],
+])('takes no progress of %p, %p', async (value, text) => {
+  thrown = () => {
+    Queue.progress(value as number, text as string);
+    return 'it was taken';
+  };
+  const id = await application.bus.dispatch(new Deliver());
+
+  await work();
+
+  expect((await find(id)).history[0]?.error).toMatch(/^OnqueueError: The progress of Deliver: .* will not do\./);
+});
+
+it('takes no progress outside of a job', () => {
+  expect(() => Queue.progress(0.5)).toThrow(expect.objectContaining({ code: 'E_NO_JOB_RUNS' }));
+});
