@@ -18,7 +18,7 @@ export class MysqlWorld extends ServerWorld<MariadbServer, Connection> {
   }
 
   async rows(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
-    const client = await this.client();
+    const client = await this.reader();
     const [rows] = await client.query<QueryResult>(text, [...values]);
     return rows as unknown as readonly Row[];
   }

@@ -17,7 +17,7 @@ export class PostgresWorld extends ServerWorld<PostgresServer, Client> {
   }
 
   async rows(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
-    const client = await this.client();
+    const client = await this.reader();
     let number = 0;
     const numbered = text.replaceAll('?', () => `$${++number}`);
     return (await client.query<Row>(numbered, [...values])).rows;

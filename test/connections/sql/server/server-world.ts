@@ -36,6 +36,7 @@ export abstract class ServerWorld<
   readonly #connections: SqlConnection[] = [];
   readonly #clients: Client[] = [];
   readonly #proxies: FaultyProxy[] = [];
+  #reader: Promise<Client> | undefined;
 
   /** Starts the server before the tests of the file, gives each test tables of its own, and ends what it has opened. */
   forTests(): this {
@@ -99,7 +100,14 @@ export abstract class ServerWorld<
   /** The rows that a statement gives to somebody else; a `?` in it stands for one of the values. */
   abstract rows(text: string, values?: readonly unknown[]): Promise<readonly Row[]>;
 
+  /** The client by which a test looks at rows: one, or a condition that is asked for again and again takes all that the server has. */
+  protected reader(): Promise<Client> {
+    this.#reader ??= this.client();
+    return this.#reader;
+  }
+
   async closeAll(): Promise<void> {
+    this.#reader = undefined;
     await Promise.all(this.#connections.splice(0).map((connection) => connection.close()));
     await Promise.all(this.#clients.splice(0).map((client) => this.closeClient(client)));
     await Promise.all(this.#proxies.splice(0).map((proxy) => proxy.stop()));
