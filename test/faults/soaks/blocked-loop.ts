@@ -17,6 +17,8 @@ export const blockedLoop: Soak<Size> = {
   title: 'an event loop blocked for 3 leases, with neighbours in its process',
   figure: 'one completion; the other jobs keep their tries',
   stores: ['redis', 'cluster', 'sqlite'],
+  // For the others there is test/faults/blocked-loop.test.ts, with more.
+  inTests: ['cluster'],
   sizes: { test: { leases: 2, times: 1 }, soak: { leases: 3, times: 10 }, full: { leases: 10, times: 30 } },
 
   async play(store, { leases, times }) {

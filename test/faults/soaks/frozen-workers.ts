@@ -22,7 +22,7 @@ export const frozenWorkers: Soak<Size> = {
   // Not on beanstalkd: it also hands jobs to the waiting connection of a frozen worker, and each counts a crash there.
   stores: ['redis', 'sqlite', 'postgres', 'mysql'],
   sizes: {
-    test: { freezes: 4, atOnce: 4 },
+    test: { freezes: 2, atOnce: 2 },
     soak: { freezes: 1000, atOnce: 20 },
     full: { freezes: 1000, atOnce: 20 },
   },

@@ -1,9 +1,8 @@
 /** Worker processes are killed by -9 again and again, in the middle of batches, some of whose jobs fail. */
-import { eventually } from '../../support/eventually';
+import { Crew } from '../kit/crew';
 import type { LedgerLine } from '../kit/ledger';
 import { Link } from '../kit/programs/jobs';
 import { Stage } from '../kit/stage';
-import type { WorkerProcess } from '../kit/worker-process';
 import type { Soak } from './soak';
 
 interface Size {
@@ -31,7 +30,7 @@ export const killedBatches: Soak<Size> = {
     '0 batches without an end, pending + completed + failed + skipped = total at every look, each callback sent once',
   stores: ['redis', 'cluster', 'sqlite', 'postgres', 'mysql'],
   sizes: {
-    test: { batches: 30, kills: 4, takes: 10, rounds: 30 },
+    test: { batches: 30, kills: 3, takes: 10, rounds: 30 },
     soak: { batches: 500, kills: 100, takes: 20, rounds: 1000 },
     full: { batches: 500, kills: 100, takes: 20, rounds: 1000 },
   },
@@ -42,16 +41,10 @@ export const killedBatches: Soak<Size> = {
     try {
       for (let number = 0; number < rounds; number += 1) await begin(stage, batches + number, 4, 0);
       for (let number = 0; number < batches; number += 1) await begin(stage, number, JOBS, takes);
-      const options = { concurrency: CONCURRENCY };
-      const workers: WorkerProcess[] = Array.from({ length: WORKERS }, () => stage.hire(options));
+      const crew = new Crew(stage, WORKERS, { concurrency: CONCURRENCY });
       const jobs = batches * JOBS + rounds * 4;
-      for (let killed = 0; killed < kills; killed += 1) {
-        const victim = workers.shift()!;
-        const progress = ((killed + 1) * jobs) / (kills + 2);
-        await eventually(() => stage.ledger.count('done') >= progress && hasStarted(stage, victim));
-        stage.disturbed.add(victim.pid);
-        await victim.kill();
-        workers.push(stage.hire(options));
+      for (let kill = 1; kill <= kills; kill += 1) {
+        await crew.killOne((kill * jobs) / (kills + 2));
         offences.push(...(await uncounted(stage, batches)));
       }
       await stage.drained();
@@ -104,9 +97,6 @@ async function uncounted(stage: Stage, batches: number): Promise<readonly string
   const wrong = (await all(stage)).filter(({ name, total }) => total !== (Number(name) < batches ? JOBS : 4));
   return wrong.map(({ name, total }) => `batch ${name} counted ${total} jobs`);
 }
-
-const hasStarted = ({ ledger }: Stage, { pid }: WorkerProcess): boolean =>
-  ledger.lines.some((line) => line.pid === pid && line.event === 'started');
 
 /** Which callbacks were done, by the number of the batch; one that was sent as two jobs stands twice. */
 function callbacksIn(lines: readonly LedgerLine[]): ReadonlyMap<number, readonly string[]> {

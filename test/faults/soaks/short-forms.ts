@@ -6,7 +6,7 @@ import { soaks } from './all';
 export function testSoaksOn(store: StoreName): void {
   beforeAll(() => requireBuild());
 
-  const here = soaks.filter(({ stores }) => stores.includes(store));
+  const here = soaks.filter(({ stores, inTests = stores }) => inTests.includes(store));
 
   it.each(here.map((soak) => [soak.title, soak.figure, soak] as const))(
     `on ${store}, with %s: %s`,

@@ -18,6 +18,8 @@ export interface Soak<Size = object> {
   readonly title: string;
   readonly figure: string;
   readonly stores: readonly StoreName[];
+  /** On which of them it also stands among the tests; default: on all. */
+  readonly inTests?: readonly StoreName[];
   /** In every run of the tests; by `npm run soak`; by `npm run soak -- --full`. */
   readonly sizes: { readonly test: Size; readonly soak: Size; readonly full: Size };
   play(store: StoreName, size: Size): Promise<Finding>;

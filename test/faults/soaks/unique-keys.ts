@@ -1,9 +1,8 @@
 /** Many processes dispatch unique jobs of one key, while those that run them are killed by -9. */
-import { eventually } from '../../support/eventually';
+import { Crew } from '../kit/crew';
 import { Only } from '../kit/programs/jobs';
 import type { LedgerLine } from '../kit/ledger';
 import { Stage } from '../kit/stage';
-import type { WorkerProcess } from '../kit/worker-process';
 import type { Soak } from './soak';
 
 interface Size {
@@ -24,7 +23,7 @@ export const uniqueKeys: Soak<Size> = {
   figure: 'one holder of the key at a time, every key free at the end',
   stores: ['redis', 'sqlite', 'postgres', 'mysql'],
   sizes: {
-    test: { dispatchers: 5, dispatches: 30, others: 100, kills: 2 },
+    test: { dispatchers: 3, dispatches: 30, others: 100, kills: 2 },
     soak: { dispatchers: 50, dispatches: 200, others: 2000, kills: 20 },
     full: { dispatchers: 50, dispatches: 200, others: 2000, kills: 100 },
   },
@@ -32,19 +31,12 @@ export const uniqueKeys: Soak<Size> = {
   async play(store, { dispatchers, dispatches, others, kills }) {
     const stage = await Stage.open(store, { lease: LEASE });
     try {
-      const workers: WorkerProcess[] = Array.from({ length: WORKERS }, () => stage.hire({ concurrency: 5 }));
+      const crew = new Crew(stage, WORKERS, { concurrency: 5 });
       const hired = Array.from({ length: dispatchers }, (_, number) =>
         stage.hireDispatcher({ number, dispatches, others }),
       );
-      for (let killed = 0; killed < kills; killed += 1) {
-        const victim = workers.shift()!;
-        const progress = stage.ledger.count('done') + 5;
-        const isOver = (): boolean => stage.ledger.count('ended') === dispatchers;
-        await eventually(() => isOver() || (stage.ledger.count('done') >= progress && hasStarted(stage, victim)));
-        stage.disturbed.add(victim.pid);
-        await victim.kill();
-        workers.push(stage.hire({ concurrency: 5 }));
-      }
+      const isOver = (): boolean => stage.ledger.count('ended') === dispatchers;
+      for (let kill = 0; kill < kills; kill += 1) await crew.killOne(stage.ledger.count('done') + 5, isOver);
       const exits = await Promise.all(hired.map(({ exited }) => exited));
       await stage.drained();
       const offences = exits.filter(({ code }) => code !== 0).map(({ code }) => `a dispatcher ended with ${code}`);
@@ -74,9 +66,6 @@ export const uniqueKeys: Soak<Size> = {
     }
   },
 };
-
-const hasStarted = ({ ledger }: Stage, { pid }: WorkerProcess): boolean =>
-  ledger.lines.some((line) => line.pid === pid && line.event === 'started');
 
 /** A job holds the key from its first start until it is done: no other may start within. */
 function holdersOf(lines: readonly LedgerLine[]): { jobs: number; others: number; offences: readonly string[] } {
