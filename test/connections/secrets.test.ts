@@ -95,6 +95,8 @@ async function expectTold(config: ConnectionConfig, words: string): Promise<void
 }
 
 const QUICK = { deadline: '1s' } as const;
+/** Of what never answers: each call waits for all of it. */
+const UNHEARD = { deadline: '200ms' } as const;
 
 describe('neither a password nor a payload is told by', () => {
   const servers: { stop(): Promise<void> }[] = [];
@@ -152,7 +154,7 @@ describe('neither a password nor a payload is told by', () => {
           sentinels: [{ host: '127.0.0.1', port }],
           name: 'main',
           sentinelPassword: PASSWORD,
-          ...QUICK,
+          ...UNHEARD,
         }),
         'Redis at',
       ],
@@ -163,7 +165,7 @@ describe('neither a password nor a payload is told by', () => {
           driver: 'redis',
           url: `rediss://u:${ENCODED}@127.0.0.1:1/0`,
           tls: { key: `-----BEGIN PRIVATE KEY-----\n${PASSWORD}\n-----END PRIVATE KEY-----`, cert: 'none' },
-          ...QUICK,
+          ...UNHEARD,
         }),
         'Redis at',
       ],
@@ -243,7 +245,7 @@ describe('neither a password nor a payload is told by', () => {
 
     it('that is not there, behind a proxy of a password', () =>
       expectTold(
-        { driver: 'sqs', region: 'a', endpoint: `http://u:${ENCODED}@127.0.0.1:1`, credentials, ...QUICK },
+        { driver: 'sqs', region: 'a', endpoint: `http://u:${ENCODED}@127.0.0.1:1`, credentials, ...UNHEARD },
         'SQS',
       ));
   });

@@ -31,7 +31,7 @@ afterAll(async () => {
 });
 
 const stores: [string, number, () => ConnectionConfig][] = [
-  ['redis', 100_000, () => ({ driver: 'redis', url: redis.url })],
+  ['redis', 30_000, () => ({ driver: 'redis', url: redis.url })],
   ['SQLite', 10_000, () => ({ driver: 'database', url: `sqlite:${join(folder, 'jobs.sqlite')}` })],
 ];
 

@@ -37,7 +37,8 @@ describe('the environment of the tests', () => {
       jestProgram,
       '--ci',
       '--maxWorkers',
-      '2',
+      // One for each: what is left open is waited for.
+      String(Object.keys(FILES).length),
       '--config',
       JSON.stringify(config),
     ]);

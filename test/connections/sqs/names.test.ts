@@ -8,7 +8,7 @@ it('a connection keeps the last thousand queues, and each that it waits on', asy
   world.createQueue('default');
   const connection = world.connect();
   const waiter = connection.waiter(['default']);
-  for (let at = 0; at < 3000; at += 1) await connection.waiter([`q-${at}`]).close();
+  for (let at = 0; at < 1200; at += 1) await connection.waiter([`q-${at}`]).close();
   const wait = waiter.wait(10, new AbortController().signal);
   await world.connect().push('default', [{ payload: probe('a') }]);
   await wait;

@@ -159,10 +159,11 @@ export class OutageApplication {
   /** Jobs that are missing, that ran twice, and that ran although they were said not to be queued: none of them. */
   get faults(): { lost: number[]; twice: number[]; denied: number[] } {
     const { accepted, refused } = this.#account;
-    const done = new Set(this.ran);
+    const done = new Set<number>();
+    const twice = this.ran.filter((index) => done.size === done.add(index).size);
     return {
       lost: accepted.filter((index) => !done.has(index)),
-      twice: this.ran.filter((index, at) => this.ran.indexOf(index) !== at),
+      twice,
       denied: refused.filter((index) => done.has(index)),
     };
   }
