@@ -4,7 +4,7 @@
  */
 import type { Clock, Milliseconds, Seconds } from '../base/clock';
 import { readId } from '../payload/counters';
-import type { Connection, Counts } from '../connections/contract';
+import type { Connection, Counts, PeekedJob } from '../connections/contract';
 
 /** So long nothing may come, and nothing be counted, where counts are estimates. */
 const QUIET: Seconds = 5;
@@ -82,7 +82,14 @@ export class Emptiness {
     const left = this.#forOthers.get(queue);
     if (left === undefined || delayed > left.size) return false;
     if (!connection.capabilities.peek || delayed > LONGEST_LOOK) return true;
-    const jobs = await connection.peek(queue, 'delayed', delayed);
-    return jobs.every(({ payload }) => left.has(readId(payload) ?? ''));
+    let last: PeekedJob | undefined;
+    for (let shown = 0; shown < delayed;) {
+      const page = await connection.peek(queue, 'delayed', delayed, last?.place);
+      if (!page.every(({ payload }) => left.has(readId(payload) ?? ''))) return false;
+      last = page.at(-1);
+      if (last?.place === undefined) break;
+      shown += page.length;
+    }
+    return true;
   }
 }

@@ -16,6 +16,8 @@ const TABLES = [
   'jobs_calls',
   'jobs_unique_keys',
   'jobs_batches',
+  'jobs_records',
+  'jobs_sums',
 ];
 
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };

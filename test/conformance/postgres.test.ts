@@ -10,7 +10,17 @@ import type { PostgresServer } from '../support/postgres-server';
 
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
-const TABLES = ['store', 'failed_store', 'store_queues', 'store_locks', 'store_orders', 'store_calls', 'store_batches'];
+const TABLES = [
+  'store',
+  'failed_store',
+  'store_queues',
+  'store_locks',
+  'store_orders',
+  'store_calls',
+  'store_batches',
+  'store_records',
+  'store_sums',
+];
 
 let server: PostgresServer;
 let client: Client;

@@ -168,7 +168,7 @@ export class BatchRows {
     const condition = unfinished ? sql`(${isOld} OR finished_at IS NULL AND created_at < ${after(-age)})` : isOld;
     return remove(
       tables.batches,
-      'id',
+      ['id'],
       sql`SELECT id FROM ${tables.batches} WHERE ${condition} LIMIT ${most} ${skipLocked}`,
     );
   }

@@ -2,8 +2,8 @@
 import { ALL_CAPABLE } from '../kit/capabilities';
 
 export const STORES = {
-  SQLite: { ...ALL_CAPABLE, operations: false },
-  PostgreSQL: { ...ALL_CAPABLE, operations: false },
+  SQLite: { ...ALL_CAPABLE, operations: true },
+  PostgreSQL: { ...ALL_CAPABLE, operations: true },
   // Its workers look now and then.
-  MySQL: { ...ALL_CAPABLE, wake: false, operations: false },
+  MySQL: { ...ALL_CAPABLE, wake: false, operations: true },
 } as const;

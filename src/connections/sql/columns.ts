@@ -1,11 +1,15 @@
 /** What the columns of a job say, in the words of every database. */
 import { MOST_COUNTED } from './job-row';
+import { raw } from './statement';
 
 /** In line: it has a place there, and nobody holds it. Indexes repeat the conditions of states to the letter. */
 export const READY = 'place IS NOT NULL AND reserved_at IS NULL';
 /** Waits for its moment; also a job of another program, which knows no places. */
 export const DELAYED = 'place IS NULL AND reserved_at IS NULL';
 export const RESERVED = 'reserved_at IS NOT NULL';
+
+/** What those that run stand in order by, which are few. Other programs set neither. */
+export const RESERVED_ORDER = [raw('COALESCE(lease_until, 0)'), raw('COALESCE(place, 0)'), raw('id')];
 
 /** Grows by one with each reservation of a job: with its id it tells a reservation from all others. */
 export const FENCE = '(attempts + crashes + releases)';

@@ -20,7 +20,7 @@ import type { FailedEntry } from '../failed-store';
 import type { BatchChange } from '../kit/batch-counts';
 import type { CallMark } from './call-marks';
 import type { NewJob, StoredJob } from './job-row';
-import type { Sql, SqlPart, SqlRow, SqlSession, SqlValue, Work } from './statement';
+import type { Row, Sql, SqlRow, SqlSession, SqlValue, Work } from './statement';
 import type { TableNames } from './table-names';
 
 export interface Dialect {
@@ -40,10 +40,12 @@ export interface Dialect {
 
   /** Adds a row, unless there is one with its key. */
   readonly insertNew: (table: Sql, row: Row) => Sql;
-  /** Adds a row in place of the one with its key. One with an `id` gets a new one. */
-  readonly replace: (table: Sql, key: readonly string[], row: Row, renewed?: 'id') => Sql;
+  /** Adds rows, each in place of the one with its key. One with an `id` gets a new one. */
+  readonly replace: (table: Sql, key: readonly string[], rows: Row | readonly Row[], renewed?: 'id') => Sql;
   /** Removes the rows whose `key` the page selects. */
-  readonly remove: (table: Sql, key: string, page: Sql) => Sql;
+  readonly remove: (table: Sql, key: readonly string[], page: Sql) => Sql;
+  /** Adds to sums as one step of the store: a process that stops on the way keeps no row from others. */
+  readonly addOnce: (addition: Addition) => Work<unknown>;
   /** Ends a SELECT: rows that others are at work on are left out, and the others are ours. */
   readonly skipLocked: Sql;
   /** Ends a SELECT: its rows are ours until the transaction ends. Others wait. */
@@ -79,14 +81,27 @@ export interface Dialect {
  */
 export type Trouble = 'gone' | 'passing' | 'unmigrated' | 'unfit' | 'refused';
 
+/** What is added to sums, unless as much was added by its source before. */
+export interface Addition {
+  readonly source: string;
+  readonly sequence: number;
+  /** How long it is known what was added: seconds. */
+  readonly keep: Seconds;
+  /** Each sum once, in the order of `name` and `field`; `keep` is seconds. */
+  readonly amounts: readonly {
+    readonly name: string;
+    readonly field: string;
+    readonly amount: number;
+    readonly keep: Seconds;
+  }[];
+}
+
 /** Jobs that are gone without an ending. */
 export interface Removed {
   readonly removed: number;
   /** The ends of the texts of those that may have been tied to a batch. */
   readonly tied: readonly Buffer[];
 }
-
-export type Row = Readonly<Record<string, SqlPart>>;
 
 /** How the jobs of a queue are found. */
 export interface Line {
@@ -96,7 +111,10 @@ export interface Line {
   readonly state: Readonly<Record<WaitingState, Sql>>;
   /** When a job becomes ready or its lease ends. */
   readonly at: Readonly<Record<Exclude<WaitingState, 'ready'>, Sql>>;
-  readonly order: Readonly<Record<WaitingState, Sql>>;
+  /** What the jobs of a state stand in order by, the last of which is `id`. None is NULL. */
+  readonly order: Readonly<Record<WaitingState, readonly Sql[]>>;
+  /** They come behind these values, in this order: so that an index leads there. */
+  readonly behind: (order: readonly Sql[], values: readonly number[]) => Sql;
   /** A payload, as the column holds it. */
   readonly payload: (payload: Buffer) => SqlValue;
 }

@@ -3,11 +3,11 @@ import { readTies } from '../../payload/ties';
 import { uuidv7 } from '../../payload/uuid';
 import { type FailedEntry, type FailedStore, type Forgotten, keptUnder } from '../failed-store';
 import type { BatchRows } from './batch-rows';
-import type { Dialect, NewFailure, Row } from './dialect';
+import type { Dialect, NewFailure } from './dialect';
 import type { Access, Purpose } from './engine';
 import { newJob } from './job-row';
 import { rowLimit } from './jobs';
-import { raw, rowsOf, type Sql, sql, type SqlRow, type Work, written } from './statement';
+import { raw, type Row, rowsOf, type Sql, sql, type SqlRow, type Work, written } from './statement';
 
 /** Entries that one call removes. */
 const PAGE = 500;
@@ -125,7 +125,7 @@ export class FailedJobs implements FailedStore {
     for (let removed = 0; ;) {
       const page = await this.#access(operation, REMOVING, () => {
         const ids = sql`SELECT id FROM ${this.#table} WHERE ${condition()} ${isThere} ORDER BY id LIMIT ${PAGE}`;
-        return written(this.#dialect.remove(this.#table, 'id', ids));
+        return written(this.#dialect.remove(this.#table, ['id'], ids));
       });
       removed += page;
       if (page < PAGE) return removed;

@@ -1,4 +1,5 @@
 /** What every database is asked about waiting and running jobs in the same words. */
+import { MOST_BYTES, MOST_JOBS } from '../../base/pages';
 import { readId } from '../../payload/counters';
 import type { Counts, WaitingState } from '../contract';
 import { FENCE, RESERVED } from './columns';
@@ -25,18 +26,72 @@ export function* counts({ line }: Dialect, queue: string): Work<Counts> {
   return { ready: Number(ready), delayed: Number(delayed), reserved: Number(reserved) };
 }
 
+/** `place`: what others are shown behind. */
+export interface ShownJob extends StoredJob {
+  readonly place: string | undefined;
+}
+
+export interface FoundJob extends StoredJob {
+  readonly queue: string;
+  readonly state: WaitingState;
+}
+
+/** Up to 100 jobs, or 1 MiB of their texts; always one. @param after the `place` of one before them */
 export function* peek(
   { line, read }: Dialect,
   queue: string,
   state: WaitingState,
   limit: number,
-): Work<readonly StoredJob[]> {
+  after?: string,
+): Work<readonly ShownJob[]> {
+  const order = line.order[state];
+  const keys = order.map((_, index) => raw(`key_${index}`));
+  const named = order.map((column, index) => sql`${column} AS ${keys[index]!}`);
+  const from = after === undefined ? undefined : valuesIn(after, order.length);
+  const isBehindIt = from === undefined ? raw('') : sql`AND ${line.behind(order, from)}`;
   const at = state === 'ready' ? raw('NULL') : line.at[state];
   const rows = yield* rowsOf(
-    sql`SELECT id, ${read('payload')}, ${raw(COUNTERS)}, cancelled, ${at} ${line.of(queue)} AND ${line.state[state]}
-      ORDER BY ${line.order[state]} LIMIT ${rowLimit(limit)}`,
+    sql`SELECT id, text, ${raw(COUNTERS)}, cancelled, moment, ${keys} FROM (
+        SELECT page.*, SUM(size) OVER (ORDER BY ${keys} ROWS UNBOUNDED PRECEDING) AS total FROM (
+          SELECT id, ${read('payload')} AS text, ${raw(COUNTERS)}, cancelled, ${at} AS moment, ${named}, OCTET_LENGTH(payload) AS size
+          ${line.of(queue)} AND ${line.state[state]} ${isBehindIt}
+          ORDER BY ${order} LIMIT ${Math.min(rowLimit(limit), MOST_JOBS)}
+        ) AS page
+      ) AS counted WHERE total <= ${MOST_BYTES} OR total = size ORDER BY ${keys}`,
   );
-  return rows.map(jobOf);
+  return rows.map((row) => ({ ...jobOf(row), place: placeOf(row.slice(-order.length).map(Number)) }));
+}
+
+/** Undefined: somebody has put a text where a number belongs. */
+const placeOf = (values: readonly number[]): string | undefined =>
+  values.every(Number.isFinite) ? values.join(':') : undefined;
+
+/** Undefined: it is no place that was shown. */
+function valuesIn(place: string, length: number): readonly number[] | undefined {
+  const values = place.split(':').map(Number);
+  return values.length === length && values.every(Number.isFinite) ? values : undefined;
+}
+
+/** Where all of them can be compared as one. */
+export const isBehind = (order: readonly Sql[], values: readonly number[]): Sql => sql`(${order}) > (${values})`;
+
+/** The one that runs, where several have this id; otherwise the first. */
+export function* find(dialect: Dialect, id: string, queue: string | undefined): Work<FoundJob | undefined> {
+  const { line, read } = dialect;
+  const { ready, delayed, reserved } = line.state;
+  const [row] = yield* rowsOf(
+    sql`SELECT id, ${read('payload')}, ${raw(COUNTERS)}, cancelled,
+        CASE WHEN ${reserved} THEN ${line.at.reserved} WHEN ${delayed} THEN ${line.at.delayed} END, ${read('queue')},
+        CASE WHEN ${reserved} THEN 'reserved' WHEN ${ready} THEN 'ready' ELSE 'delayed' END
+      ${withId(dialect, id, queue)} ORDER BY CASE WHEN ${isHeld} THEN 0 ELSE 1 END, id LIMIT 1`,
+  );
+  return row && { ...jobOf(row), queue: String(row.at(-2)), state: String(row.at(-1)) as WaitingState };
+}
+
+/** The condition on the empty text lets an index serve that leaves it out. */
+function withId({ tables, key }: Dialect, id: string, queue: string | undefined): Sql {
+  const isThere = queue === undefined ? raw('') : sql`AND queue = ${queue}`;
+  return sql`FROM ${tables.jobs} WHERE uuid = ${key(id)} AND uuid <> '' ${isThere}`;
 }
 
 /**
@@ -86,17 +141,16 @@ export interface Cancelled extends Pick<Removed, 'tied'> {
 }
 
 export function* cancel(
-  { tables, key, tiedEnd }: Dialect,
+  dialect: Dialect,
   id: string,
   queue: string | undefined,
   reason: string | undefined,
 ): Work<Cancelled> {
+  const { tables, tiedEnd } = dialect;
   const { jobs } = tables;
-  const isThere = queue === undefined ? raw('') : sql`AND queue = ${queue}`;
-  // The condition on the empty text lets an index serve that leaves it out.
   const [[job, isReserved, end = null] = []] = yield* rowsOf(
-    sql`SELECT id, CASE WHEN ${isHeld} THEN 1 ELSE 0 END, ${tiedEnd} FROM ${jobs}
-      WHERE uuid = ${key(id)} AND uuid <> '' ${isThere} ORDER BY 2 DESC, id LIMIT 1`,
+    sql`SELECT id, CASE WHEN ${isHeld} THEN 1 ELSE 0 END, ${tiedEnd} ${withId(dialect, id, queue)}
+      ORDER BY 2 DESC, id LIMIT 1`,
   );
   if (job === undefined) return { result: 'unknown', tied: [] };
   const isDone =
@@ -155,7 +209,7 @@ export function* forgetCalls({ tables, now, remove, skipLocked }: Dialect, clien
   const { calls } = tables;
   yield* run(sql`DELETE FROM ${calls} WHERE client IN (${clients})`);
   const old = sql`SELECT client FROM ${calls} WHERE called_at < ${now()} - ${RECORD_KEPT} LIMIT ${SWEPT} ${skipLocked}`;
-  yield* run(remove(calls, 'client', old));
+  yield* run(remove(calls, ['client'], old));
 }
 
 /** Seconds since 1970. */

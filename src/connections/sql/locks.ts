@@ -50,7 +50,7 @@ export class Locks implements LockStore {
     const added = insertNew(locks, { name: key(name), token: key(token), expires_at: after(ttl) });
     if ((yield* written(added)) === 0) return false;
     const ended = sql`SELECT name FROM ${locks} WHERE expires_at <= ${now()} LIMIT ${SWEPT} ${skipLocked}`;
-    yield* written(remove(locks, 'name', ended));
+    yield* written(remove(locks, ['name'], ended));
     return true;
   }
 

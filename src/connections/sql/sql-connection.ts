@@ -5,7 +5,10 @@ import type {
   Counts,
   Diagnosis,
   Entry,
+  FollowUp,
+  Once,
   PeekedJob,
+  PlacedJob,
   Pushed,
   RenewResult,
   Reservation,
@@ -19,7 +22,7 @@ import type {
 } from '../contract';
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { OnqueueError } from '../../base/onqueue-error';
-import { pagesOf } from '../../base/pages';
+import { MOST_JOBS, pagesOf } from '../../base/pages';
 import type { BatchEnd, BatchStore, NewBatch } from '../batch-store';
 import { batchEnded, DuplicatePayloadError, QueueUnavailableError, unknownTransaction } from '../errors';
 import type { Settled } from '../kit/settling';
@@ -34,10 +37,12 @@ import type { Access, Engine, Purpose } from './engine';
 import { otherDatabase } from './errors';
 import { Exchanger } from './exchanger';
 import { FailedJobs } from './failed-jobs';
-import { newJob, shownText } from './job-row';
-import { clear, counts, forgetCalls, newestJob, peek, queues } from './jobs';
+import { newJob, type StoredJob, shownText } from './job-row';
+import { clear, counts, find, forgetCalls, newestJob, peek, queues, readSomeIds } from './jobs';
 import { Locks } from './locks';
+import { lookOnce, pushOnce } from './once';
 import { pushedOf, PushLane } from './push-lane';
+import { SqlRecords } from './records';
 import { perform, runAll, type Sql, type SqlResult, type SqlSession, type Work, written } from './statement';
 
 export interface SqlParts {
@@ -72,6 +77,9 @@ export interface SqlTables {
 /** Jobs that one call removes. */
 const CLEARED_PAGE = 500;
 
+/** How often a job is looked for, whose id may be among those that nobody has read: 100 of them are read each time. */
+const MOST_LOOKS = 10;
+
 /** What is left behind is removed after a day by others. */
 const FAREWELL_DEADLINE: Seconds = 1;
 
@@ -84,6 +92,7 @@ export class SqlConnection extends StoreConnection implements Connection {
   readonly failed: FailedJobs;
   readonly locks: Locks;
   readonly control: SqlControl;
+  readonly records: SqlRecords;
   readonly batches: BatchStore | undefined;
   readonly recount: Connection['recount'];
   readonly migrations: Migrations;
@@ -118,6 +127,7 @@ export class SqlConnection extends StoreConnection implements Connection {
     this.#removing = batches?.removing ?? access;
     this.failed = new FailedJobs(access, dialect, rows, wrote);
     this.locks = new Locks(access, dialect);
+    this.records = new SqlRecords(access, dialect);
     this.control = new SqlControl(access, dialect, this.#removing, wrote);
     const { migrations } = tables;
     this.migrations = {
@@ -175,13 +185,34 @@ export class SqlConnection extends StoreConnection implements Connection {
     }
   }
 
-  async peek(queue: string, state: WaitingState, limit: number): Promise<readonly PeekedJob[]> {
+  async peek(queue: string, state: WaitingState, limit: number, after?: string): Promise<readonly PeekedJob[]> {
     const purpose = { consequence: 'nothing was shown' };
-    const jobs = await this.#access('peek', purpose, () => peek(this.#dialect, queue, state, limit));
-    return jobs.map((job) => ({
-      payload: shownText(job),
-      ...(job.at === undefined ? {} : { at: Math.round(job.at * 1000) }),
-    }));
+    const jobs = await this.#access('peek', purpose, () => peek(this.#dialect, queue, state, limit, after));
+    return jobs.map((job) => ({ ...shown(job), place: job.place }));
+  }
+
+  async find(id: string, queue?: string): Promise<PlacedJob | 'unseen' | undefined> {
+    const purpose: Purpose = { consequence: `job ${id} was not looked for` };
+    const reading: Purpose = { ...purpose, writes: 'repeatable' };
+    for (let looks = 0; ; looks += 1) {
+      const job = await this.#access('find', purpose, () => find(this.#dialect, id, queue));
+      if (job !== undefined) return { ...shown(job), queue: job.queue, state: job.state };
+      if (looks === MOST_LOOKS) return 'unseen';
+      // It may be among those whose ids nobody has read yet; each is read once.
+      if (!(await this.#access('find', reading, () => readSomeIds(this.#dialect, MOST_JOBS)))) return undefined;
+    }
+  }
+
+  async pushOnce({ queue, entry }: FollowUp, once: Once): Promise<Pushed | 'before' | 'late'> {
+    const looking = { consequence: 'the job was not queued' };
+    const known = await this.#access('pushOnce', looking, () => lookOnce(this.#dialect, once));
+    if (known !== undefined) return known;
+    const jobs = queuedJobs(queue, [entry]);
+    const purpose: Purpose = { ...looking, writes: 'repeatable', durable: true };
+    const holders = (refused: number | BatchEnd | Holders | undefined) => this.#checked(jobs, refused, undefined);
+    const pushed = await this.#access('pushOnce', purpose, () => pushOnce(this.#dialect, jobs[0]!, once, holders));
+    if (pushed !== 'before' && pushed !== 'late') this.#parts.waiters.wrote?.(queue);
+    return pushed;
   }
 
   async queues(): Promise<readonly string[]> {
@@ -312,6 +343,10 @@ export class SqlConnection extends StoreConnection implements Connection {
     const { queue, payload } = jobs[refused]!;
     throw new DuplicatePayloadError(this.name, queue, String(payload));
   }
+}
+
+function shown(job: StoredJob): PeekedJob {
+  return { payload: shownText(job), ...(job.at === undefined ? {} : { at: Math.round(job.at * 1000) }) };
 }
 
 /** What one call pushes is read when its turn comes: the first are on their way before the last are looked at. */

@@ -38,10 +38,14 @@ export function sql(texts: TemplateStringsArray, ...parts: readonly SqlPart[]): 
 /** SQL without values, such as a name or a condition. */
 export const raw = (text: string): Sql => ({ text, values: [] });
 
-/** `INSERT INTO … VALUES …`, with another verb where one is given. */
-export function insertInto(table: Sql, row: Readonly<Record<string, SqlPart>>, verb = 'INSERT'): Sql {
-  const columns = Object.keys(row).map((name) => raw(name));
-  return sql`${raw(verb)} INTO ${table} (${columns}) VALUES (${Object.values(row)})`;
+/** The columns of a row by their names. */
+export type Row = Readonly<Record<string, SqlPart>>;
+
+/** `INSERT INTO … VALUES …`, with another verb where one is given. Several rows have the same columns. */
+export function insertInto(table: Sql, rows: Row | readonly Row[], verb = 'INSERT'): Sql {
+  const all = [rows].flat() as readonly Row[];
+  const columns = Object.keys(all[0]!).map((name) => raw(name));
+  return sql`${raw(verb)} INTO ${table} (${columns}) VALUES ${all.map((row) => sql`(${Object.values(row)})`)}`;
 }
 
 function textOf(part: SqlPart, values: SqlValue[]): string {
@@ -109,8 +113,8 @@ export function performNow<T>(runNow: (statements: readonly Sql[]) => readonly S
 export class BrokenTransaction extends Error {}
 
 /** Runs work on a server as one transaction. */
-export function* transaction<T>(work: Work<T>): Work<T> {
-  yield* run(raw('BEGIN'));
+export function* transaction<T>(work: Work<T>, begin = raw('BEGIN')): Work<T> {
+  yield* run(begin);
   try {
     const result = yield* work;
     yield* run(raw('COMMIT'));

@@ -17,6 +17,10 @@ export interface TableNames {
   readonly batches: string;
   /** Who was the last to take each unique key, where that does not stand in the rows of jobs: on MySQL. */
   readonly uniqueKeys: string;
+  /** What is told of jobs, and ends by itself. */
+  readonly records: string;
+  /** What was counted of them, by the source of the counts too: how far each has come. */
+  readonly sums: string;
 }
 
 /** The versions of all tables that Onqueue made in a database. `PRAGMA user_version` belongs to a file's other users. */
@@ -37,6 +41,8 @@ export function tableNames(table: string, connection: string): TableNames {
     calls: `${table}_calls`,
     batches: `${table}_batches`,
     uniqueKeys: `${table}_unique_keys`,
+    records: `${table}_records`,
+    sums: `${table}_sums`,
   };
 }
 

@@ -1,4 +1,5 @@
 import { Child } from '../../support/child-process';
+import { allJobs } from '../../support/all-jobs';
 import { idOf, payload, reserve, TemporaryDatabase } from './open-database';
 import { openSqlite } from '../../../src/connections/sql/sqlite/sqlite-database';
 
@@ -65,8 +66,8 @@ describe('a file that several processes share', () => {
     const perhapsEnded = idsAfter('ending', lines);
     const connection = database.connect();
     const left = [
-      ...(await connection.peek('default', 'ready', 10_000)),
-      ...(await connection.peek('default', 'reserved', 10_000)),
+      ...(await allJobs(connection, 'default', 'ready')),
+      ...(await allJobs(connection, 'default', 'reserved')),
     ].map(idOf);
     expect(left.filter((id) => ended.includes(String(id)))).toEqual([]);
     const kept = new Set([...left, ...perhapsEnded]);

@@ -95,7 +95,7 @@ describe('a file of the first version', () => {
       },
     };
     expect(() => prepareTables(second, names, database.file)).not.toThrow();
-    expect(handle.prepare("SELECT version FROM onqueue_versions WHERE name = 'jobs'").run([]).rows).toEqual([[5]]);
+    expect(handle.prepare("SELECT version FROM onqueue_versions WHERE name = 'jobs'").run([]).rows).toEqual([[6]]);
   });
 
   it('is left as it is where another program has a table that it would need', async () => {

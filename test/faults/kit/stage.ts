@@ -12,6 +12,7 @@ import { uuidv7 } from '../../../src/payload/uuid';
 import type { Connection } from '../../../src/connections/contract';
 import { QueueUnavailableError } from '../../../src/connections/errors';
 import type { WorkerOptions } from '../../../src/worker/worker-options';
+import { allJobs } from '../../support/all-jobs';
 import { eventually } from '../../support/eventually';
 import { startBeanstalkd } from '../../support/beanstalkd-server';
 import { Project } from '../../support/project';
@@ -204,7 +205,7 @@ export class Stage {
     const crashesOf = ({ id, payload }: FailedEntry): [string, number] => [id, readCounters(payload)!.counters.crashes];
     const { capabilities } = this.driver;
     const states = capabilities.peek ? (['ready', 'delayed', 'reserved'] as const) : [];
-    const waiting = await Promise.all(states.map((state) => this.driver.peek('default', state, ALL)));
+    const waiting = await Promise.all(states.map((state) => allJobs(this.driver, 'default', state)));
     // What cannot be shown must not be there: it counts as lost.
     const failed = (await this.driver.failed?.list({ limit: ALL })) ?? [];
     return { waiting: new Set(waiting.flat().map(idOf)), failed: new Map(failed.map(crashesOf)) };

@@ -1,6 +1,6 @@
 /** The columns of the table of jobs, as the statements see them. */
 import type { Seconds } from '../../../base/clock';
-import { countCrash, countTaken, FENCE } from '../columns';
+import { countCrash, countTaken, FENCE, RESERVED_ORDER } from '../columns';
 import type { FailedColumns, Line, ReservationToken } from '../dialect';
 import type { NewJob } from '../job-row';
 import { raw, type Sql, sql } from '../statement';
@@ -40,9 +40,20 @@ export function mysqlLine({ jobs, turns }: MysqlNames): Line {
     of: (queue) => sql`FROM ${jobs} FORCE INDEX (${turns}) WHERE queue = ${queue}`,
     state: { ready: state(READY), delayed: state(DELAYED), reserved: state(RESERVED) },
     at: { delayed: raw('turn'), reserved: raw('turn') },
-    order: { ready: raw('turn, id'), delayed: raw('turn, id'), reserved: raw('turn, place, id') },
+    order: { ready: TURN, delayed: TURN, reserved: RESERVED_ORDER },
+    behind,
     payload: (payload) => payload,
   };
+}
+
+const TURN = [raw('turn'), raw('id')];
+
+/** Compared as one, no index would be used. */
+function behind([column, ...columns]: readonly Sql[], [value, ...values]: readonly number[]): Sql {
+  const isGreater = sql`${column!} > ${value!}`;
+  return columns.length === 0
+    ? isGreater
+    : sql`(${isGreater} OR ${column!} = ${value!} AND ${behind(columns, values)})`;
 }
 
 /** Sets `@onqueue_tail` to the last place in line. */

@@ -9,6 +9,7 @@ import { mysqlErrors } from './mysql-errors';
 import { MysqlJobs } from './mysql-jobs';
 import { keyOf, type MysqlNames } from './mysql-names';
 import { packet } from './mysql-session';
+import { addOnce } from './sums';
 import { transactionSession } from './transaction-session';
 
 const END = `RIGHT(payload, ${TIED_END})`;
@@ -24,11 +25,11 @@ export function mysqlDialect(names: MysqlNames, offset: () => Seconds): Dialect 
     read: raw,
     text: String,
     key: keyOf,
-    replace: (table, _key, row) => insertInto(table, row, 'REPLACE'),
+    replace: (table, _key, rows) => insertInto(table, rows, 'REPLACE'),
     // Not by IN, for which an older server would read the whole table.
     remove: (table, key, page) => {
-      const column = raw(key);
-      return sql`DELETE kept FROM (${page}) AS page STRAIGHT_JOIN ${table} AS kept ON kept.${column} = page.${column}`;
+      const isSelected = key.map((name) => `kept.${name} = page.${name}`).join(' AND ');
+      return sql`DELETE kept FROM (${page}) AS page STRAIGHT_JOIN ${table} AS kept ON ${raw(isSelected)}`;
     },
     skipLocked: raw('FOR UPDATE SKIP LOCKED'),
     forUpdate: raw('FOR UPDATE'),
@@ -36,6 +37,7 @@ export function mysqlDialect(names: MysqlNames, offset: () => Seconds): Dialect 
   return {
     ...words,
     insertNew: (table, row) => insertInto(table, row, 'INSERT IGNORE'),
+    addOnce: (addition) => addOnce(names.sums, addition, current()),
     tiedEnd,
     *removeJobs(page) {
       // In the order in which workers have them that end them.

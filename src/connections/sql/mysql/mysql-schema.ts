@@ -12,7 +12,7 @@ import { DELAYED, READY, RESERVED } from './columns';
 import { type MysqlNames, mysqlNames } from './mysql-names';
 import { raw, rowsOf, run, type Sql, sql, type SqlRow, type Work } from '../statement';
 
-const VERSION = 3;
+const VERSION = 4;
 
 /** The oldest servers that skip locked rows, as [major, minor, patch]. */
 const OLDEST_MYSQL = [8, 0, 11] as const;
@@ -74,7 +74,8 @@ export class MysqlSchema implements Schema {
   }
 
   statements(): readonly Sql[] {
-    const { jobs, turns, ids, failed, queues, locks, orders, calls, uniqueKeys, batches, versions } = this.#identifiers;
+    const { jobs, turns, ids, failed, queues, locks, orders, calls, uniqueKeys, batches, records, sums, versions } =
+      this.#identifiers;
     return [
       sql`CREATE TABLE IF NOT EXISTS ${versions} (
   name VARCHAR(64) NOT NULL PRIMARY KEY,
@@ -203,6 +204,24 @@ CREATE TABLE IF NOT EXISTS ${batches} (
   callbacks LONGTEXT NOT NULL,
   INDEX ends (finished_at, cancelled_at),
   INDEX created_at (created_at)
+) ${TABLE}`,
+      sql`-- What is told of jobs, until it ends; and what was counted of them.
+CREATE TABLE IF NOT EXISTS ${records} (
+  kind VARBINARY(80) NOT NULL,
+  id VARBINARY(1020) NOT NULL,
+  value LONGBLOB NOT NULL,
+  ends_at DECIMAL(16, 6) NOT NULL,
+  PRIMARY KEY (kind, id),
+  INDEX kind (kind, ends_at, id),
+  INDEX ends_at (ends_at)
+) ${TABLE}`,
+      sql`CREATE TABLE IF NOT EXISTS ${sums} (
+  name VARBINARY(400) NOT NULL,
+  field VARBINARY(1020) NOT NULL,
+  amount BIGINT NOT NULL,
+  ends_at DECIMAL(16, 6) NOT NULL,
+  PRIMARY KEY (name, field),
+  INDEX ends_at (ends_at)
 ) ${TABLE}`,
       sql`REPLACE INTO ${versions} (name, version) VALUES (${this.names.jobs}, ${VERSION})`,
     ];

@@ -1,9 +1,11 @@
 /** How PostgreSQL writes what all databases do. */
 import type { Seconds } from '../../../base/clock';
 import { TIED_END, TIES_OPENING } from '../../../payload/ties';
-import { DELAYED, READY, RESERVED } from '../columns';
-import { type Dialect, type FailedColumns, type Row, tiedIn } from '../dialect';
-import { insertInto, raw, rowsOf, runAll, type Sql, sql, transaction } from '../statement';
+import { DELAYED, READY, RESERVED, RESERVED_ORDER } from '../columns';
+import { type Dialect, type FailedColumns, tiedIn } from '../dialect';
+import { isBehind } from '../jobs';
+import { insertInto, raw, type Row, rowsOf, run, runAll, type Sql, sql, transaction } from '../statement';
+import { addAmounts, noteSequence } from '../sums';
 import { eachTable, type TableNames } from '../table-names';
 import { identifiers, literal, quoted } from './identifiers';
 import { postgresErrors } from './postgres-errors';
@@ -14,6 +16,9 @@ import { transactionSession } from './transaction-session';
 /** So many characters are as many bytes, or more. */
 const END = `right(payload, ${TIED_END})`;
 const tiedEnd = raw(`CASE WHEN position(${literal(TIES_OPENING)} IN ${END}) > 0 THEN ${END} END`);
+
+/** A process that is frozen on the way keeps what it has locked from others for so long, and no longer. */
+const BEGIN = raw(`BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'`);
 
 /** @param offset seconds to add to the server's clock: 0 outside tests */
 export function postgresDialect(names: TableNames, offset: () => Seconds): Dialect {
@@ -29,12 +34,28 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
     text: storable,
     key: storable,
     insertNew,
-    replace: (table, key, row, renewed) => {
-      const changed = [...Object.keys(row), ...(renewed === undefined ? [] : [renewed])];
+    replace: (table, key, rows, renewed) => {
+      const [row] = [rows].flat() as readonly Row[];
+      const changed = [...Object.keys(row!), ...(renewed === undefined ? [] : [renewed])];
       const columns = changed.filter((name) => !key.includes(name)).map((name) => raw(`${name} = excluded.${name}`));
-      return sql`${insertInto(table, row)} ON CONFLICT (${key.map((name) => raw(name))}) DO UPDATE SET ${columns}`;
+      return sql`${insertInto(table, rows)} ON CONFLICT (${key.map((name) => raw(name))}) DO UPDATE SET ${columns}`;
     },
-    remove: (table, key, page) => sql`DELETE FROM ${table} WHERE ${raw(key)} IN (${page})`,
+    remove: (table, key, page) => sql`DELETE FROM ${table} WHERE (${key.map((name) => raw(name))}) IN (${page})`,
+    addOnce: ({ amounts, ...source }) => {
+      const { sums } = tables;
+      const given = JSON.stringify(
+        amounts.map((one) => ({ ...one, name: storable(one.name), field: storable(one.field) })),
+      );
+      return run(
+        sql`WITH source AS (${noteSequence(sums, source, sql`${current()} + ${source.keep}`)} RETURNING 1)
+          ${addAmounts(
+            sums,
+            sql`SELECT name, field, amount, ${current()} + keep FROM source, ROWS FROM (
+              json_to_recordset(${given}::text::json) AS (name text, field text, amount bigint, keep double precision)
+            ) WITH ORDINALITY AS given ORDER BY ordinality`,
+          )}`,
+      );
+    },
     tiedEnd,
     *removeJobs(page) {
       // In the order in which workers lock them that end them.
@@ -44,13 +65,18 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
     },
     skipLocked: raw('FOR UPDATE SKIP LOCKED'),
     forUpdate: raw('FOR UPDATE'),
-    runTogether: (statements) => transaction(runAll(statements)),
-    transaction,
+    runTogether: (statements) => transaction(runAll(statements), BEGIN),
+    transaction: (work) => transaction(work, BEGIN),
     line: {
       of: (queue) => sql`FROM ${tables.jobs} WHERE queue = ${queue}`,
       state: { ready: raw(READY), delayed: raw(DELAYED), reserved: raw(RESERVED) },
       at: { delayed: raw(DUE), reserved: raw('lease_until') },
-      order: { ready: raw('place'), delayed: raw(`${DUE}, id`), reserved: raw('lease_until, place') },
+      order: {
+        ready: [raw('place'), raw('id')],
+        delayed: [raw(DUE), raw('id')],
+        reserved: RESERVED_ORDER,
+      },
+      behind: isBehind,
       payload: String,
     },
     failed: failedColumns(current),

@@ -12,10 +12,10 @@ const UNMIGRATED = /^(42P01|42703|42883)$/;
 const UNFIT = /^(?:2[1237]|3[89]|44|54|P0)\w{3}$/;
 
 /**
- * The connection itself failed. 57P01 is said when an administrator or a shutdown ends it, and 57P02 to all when a process
- * crashed: also to one whose commit was on disk already.
+ * The connection itself failed. 57P01 is said when an administrator or a shutdown ends it, 57P02 to all when a process
+ * crashed: also to one whose commit was on disk already; 25P03 to one that was silent in the middle of a transaction.
  */
-const GONE = /^(08\w{3}|57P01|57P02)$/;
+const GONE = /^(08\w{3}|25P03|57P01|57P02)$/;
 
 const REMEDIES: readonly (readonly [codes: RegExp, remedy: string])[] = [
   [/^(28000|28P01)$/, 'Check the user and the password.'],

@@ -14,7 +14,7 @@ import { pushTiedFunction, retakeFunction } from './key-functions';
 import { type Identifiers, identifiers, literal, quoted } from './identifiers';
 import { CANCELLING, DUE } from './columns';
 
-const VERSION = 6;
+const VERSION = 7;
 
 /** Of the server; the statements use MATERIALIZED. */
 const OLDEST = { number: 120_000, text: 'PostgreSQL 12' };
@@ -69,8 +69,8 @@ export class PostgresSchema implements Schema {
   }
 
   #statements(): string {
-    const { jobs: name, failed: failedName, batches: batchesName } = this.names;
-    const { jobs, failed, queues, locks, orders, calls, batches, versions, places } = this.#identifiers;
+    const { jobs: name, failed: failedName, batches: batchesName, records: recordsName, sums: sumsName } = this.names;
+    const { jobs, failed, queues, locks, orders, calls, batches, records, sums, versions, places } = this.#identifiers;
     const index = (suffix: string, columns: string): string =>
       `CREATE INDEX IF NOT EXISTS ${quoted(`${name}_${suffix}`)} ON ${jobs} ${columns};`;
     return `-- The tables of Onqueue, version ${VERSION}, for ${OLDEST.text} and newer.
@@ -177,6 +177,25 @@ CREATE TABLE IF NOT EXISTS ${batches} (
 CREATE INDEX IF NOT EXISTS ${quoted(`${batchesName}_created`)} ON ${batches} (created_at);
 CREATE INDEX IF NOT EXISTS ${quoted(`${batchesName}_finished`)} ON ${batches} (finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX IF NOT EXISTS ${quoted(`${batchesName}_cancelling`)} ON ${batches} (id) WHERE ${CANCELLING};
+
+-- What is told of jobs, until it ends; and what was counted of them. Texts are compared to the byte.
+CREATE TABLE IF NOT EXISTS ${records} (
+  kind text COLLATE "C" NOT NULL,
+  id text COLLATE "C" NOT NULL,
+  value text NOT NULL,
+  ends_at double precision NOT NULL,
+  PRIMARY KEY (kind, id)
+);
+CREATE INDEX IF NOT EXISTS ${quoted(`${recordsName}_kind`)} ON ${records} (kind, ends_at, id);
+CREATE INDEX IF NOT EXISTS ${quoted(`${recordsName}_ends`)} ON ${records} (ends_at);
+CREATE TABLE IF NOT EXISTS ${sums} (
+  name text COLLATE "C" NOT NULL,
+  field text COLLATE "C" NOT NULL,
+  amount bigint NOT NULL,
+  ends_at double precision NOT NULL,
+  PRIMARY KEY (name, field)
+) WITH (fillfactor = 50);
+CREATE INDEX IF NOT EXISTS ${quoted(`${sumsName}_ends`)} ON ${sums} (ends_at);
 
 ${pushFunction(this.#identifiers)}
 

@@ -56,6 +56,8 @@ const NEEDED: Readonly<Record<keyof TableNames, readonly string[]>> = {
   calls: ['client', 'called_at'],
   batches: ['id', 'callbacks'],
   uniqueKeys: ['unique_key', 'holder'],
+  records: ['kind', 'id', 'value'],
+  sums: ['name', 'field', 'amount'],
 };
 
 /** An index over millions of jobs takes its time. */

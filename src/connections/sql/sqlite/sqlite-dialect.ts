@@ -4,7 +4,8 @@ import { TIED_END, TIES_OPENING } from '../../../payload/ties';
 import { type BatchDialect, BatchRows, findUnfinished } from '../batch-rows';
 import { type Dialect, tiedIn } from '../dialect';
 import { toMicroseconds } from '../outlook';
-import { insertInto, raw, rowsOf, runAll, sql, written } from '../statement';
+import { insertInto, raw, rowsOf, run, runAll, sql, written } from '../statement';
+import { addAmounts, noteSequence } from '../sums';
 import { eachTable, type TableNames } from '../table-names';
 import { isUnfit } from './sqlite-errors';
 import { failedColumns, read, SqliteJobs, sqliteLine } from './sqlite-jobs';
@@ -27,8 +28,8 @@ export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDat
     read,
     text: String,
     key: String,
-    replace: (table, _key, row) => insertInto(table, row, 'INSERT OR REPLACE'),
-    remove: (table, key, page) => sql`DELETE FROM ${table} WHERE ${raw(key)} IN (${page})`,
+    replace: (table, _key, rows) => insertInto(table, rows, 'INSERT OR REPLACE'),
+    remove: (table, key, page) => sql`DELETE FROM ${table} WHERE (${key.map((name) => raw(name))}) IN (${page})`,
     skipLocked: raw(''),
     forUpdate: raw(''),
   };
@@ -36,6 +37,16 @@ export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDat
   return {
     ...words,
     insertNew: (table, row) => sql`${insertInto(table, row)} ON CONFLICT DO NOTHING`,
+    *addOnce(addition) {
+      if ((yield* written(noteSequence(tables.sums, addition, words.after(addition.keep)))) === 0) return;
+      yield* run(
+        addAmounts(
+          tables.sums,
+          sql`SELECT value ->> 'name', value ->> 'field', value ->> 'amount', ${now()} + (value ->> 'keep')
+            FROM json_each(${JSON.stringify(addition.amounts)}) WHERE TRUE`,
+        ),
+      );
+    },
     tiedEnd,
     *removeJobs(page) {
       const isCounted = (yield* rowsOf(findUnfinished(tables))).length > 0;

@@ -5,7 +5,7 @@ import { MOST_BYTES, MOST_JOBS } from '../../../base/pages';
 import type { BatchEnd, NewBatch } from '../../batch-store';
 import type { RenewResult } from '../../contract';
 import type { CallMark } from '../call-marks';
-import { countCrash, countTaken, DELAYED, FENCE, READY, RESERVED, UNHELD } from '../columns';
+import { countCrash, countTaken, DELAYED, FENCE, READY, RESERVED, RESERVED_ORDER, UNHELD } from '../columns';
 import {
   type Dialect,
   type Ending,
@@ -25,7 +25,7 @@ import {
 import { type BatchRows, changesBy, findUnfinished, IS_CANCELLED } from '../batch-rows';
 import { addFailed } from '../failed-jobs';
 import { COUNTERS, jobOf, MOST_COUNTED, valuesOf } from '../job-row';
-import { firstTwin } from '../jobs';
+import { firstTwin, isBehind } from '../jobs';
 import { followerOf } from '../reservations';
 import { outlookOf, outlookStatement, type QueueOutlook, queueOutlook, toMicroseconds } from '../outlook';
 import { raw, rowsOf, run, type Sql, sql, type SqlRow, type SqlValue, type Work, written } from '../statement';
@@ -44,7 +44,12 @@ export const sqliteLine = ({ jobs }: Dialect['tables']): Line => ({
   of: (queue) => sql`FROM ${jobs} WHERE queue = ${queue}`,
   state: { ready: raw(READY), delayed: raw(DELAYED), reserved: raw(RESERVED) },
   at: { delayed: raw('available_at'), reserved: raw('lease_until') },
-  order: { ready: raw('place'), delayed: raw('available_at, id'), reserved: raw('lease_until, place') },
+  order: {
+    ready: [raw('place'), raw('id')],
+    delayed: [raw('available_at'), raw('id')],
+    reserved: RESERVED_ORDER,
+  },
+  behind: isBehind,
   payload: storable,
 });
 

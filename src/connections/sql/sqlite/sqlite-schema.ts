@@ -108,6 +108,27 @@ const batchTables = (names: TableNames): string => `
   CREATE INDEX ${names.batches}_created_at ON ${names.batches} (created_at);
 `;
 
+/** What is told of jobs, until it ends; and what was counted of them. */
+const recordTables = (names: TableNames): string => `
+  CREATE TABLE ${names.records} (
+    kind TEXT NOT NULL,
+    id TEXT NOT NULL,
+    value TEXT NOT NULL,
+    ends_at REAL NOT NULL,
+    PRIMARY KEY (kind, id)
+  );
+  CREATE INDEX ${names.records}_kind ON ${names.records} (kind, ends_at, id);
+  CREATE INDEX ${names.records}_ends ON ${names.records} (ends_at);
+  CREATE TABLE ${names.sums} (
+    name TEXT NOT NULL,
+    field TEXT NOT NULL,
+    amount INTEGER NOT NULL,
+    ends_at REAL NOT NULL,
+    PRIMARY KEY (name, field)
+  ) WITHOUT ROWID;
+  CREATE INDEX ${names.sums}_ends ON ${names.sums} (ends_at);
+`;
+
 interface Step {
   /** The tables that it makes. */
   readonly tables: readonly (keyof TableNames)[];
@@ -121,6 +142,7 @@ const STEPS: readonly Step[] = [
   { tables: [], statements: endsAndReasons },
   { tables: [], statements: uniqueKeys },
   { tables: ['batches'], statements: batchTables },
+  { tables: ['records', 'sums'], statements: recordTables },
 ];
 
 /** Of the tables that the statements need. */

@@ -19,23 +19,24 @@ describe('the tables of MariaDB, which are not made in one step,', () => {
          DROP COLUMN attempts, DROP INDEX onqueue_uuid, DROP INDEX onqueue_queue;
        DELETE FROM onqueue_versions WHERE name = '${world.table}'`,
     );
-    expect(await connection.migrations.run()).toEqual({ from: 0, to: 3 });
+    expect(await connection.migrations.run()).toEqual({ from: 0, to: 4 });
     expect(await connection.control.paused()).toEqual([]);
     expect(await connection.failed.list({ limit: 1 })).toEqual([]);
   });
 
-  it('of the first version are given the keys of unique jobs and batches, and keep their jobs', async () => {
+  it('of the first version are given the keys of unique jobs, batches and records, and keep their jobs', async () => {
     const before = await world.open();
     await before.push('default', [{ payload: payload('a') }]);
     await world.rows(
-      `DROP TABLE ${world.table}_unique_keys, ${world.table}_batches; UPDATE onqueue_versions SET version = 1 WHERE name = '${world.table}'`,
+      `DROP TABLE ${world.table}_unique_keys, ${world.table}_batches, ${world.table}_records, ${world.table}_sums; UPDATE onqueue_versions SET version = 1 WHERE name = '${world.table}'`,
     );
     const connection = world.connect();
     await expect(connection.counts('default')).rejects.toMatchObject({ code: 'E_DATABASE_NOT_MIGRATED' });
-    expect(await connection.migrations.run()).toEqual({ from: 1, to: 3 });
+    expect(await connection.migrations.run()).toEqual({ from: 1, to: 4 });
     const ties = { unique: { key: uniqueKey('Probe', 'one'), until: 'end' as const } };
     await connection.push('default', [{ payload: withTies(payload('b'), ties), ties }]);
     await begin(connection, ['c']);
+    expect(await connection.records.replace({ kind: 'probe', id: 'a', value: '1' }, undefined, 60)).toBe(true);
     expect((await reserve(connection)).map(idOf)).toEqual(['a', 'b', 'c']);
   });
 

@@ -18,13 +18,13 @@ describe('the tables of PostgreSQL', () => {
     await connection.push('default', [{ payload: payload('a') }]);
     await world.rows(`ALTER FUNCTION "${table}_exchange_v6" RENAME TO "${table}_exchange_v4"`);
     await world.rows(`ALTER TABLE "${table}_calls" DROP COLUMN held`);
-    await world.rows(`DROP TABLE "${table}_batches"`);
+    await world.rows(`DROP TABLE "${table}_batches", "${table}_records", "${table}_sums"`);
     const columns = ['unique_key', 'unique_until', 'start_key', 'start_for'].map((name) => `DROP COLUMN ${name}`);
     await world.rows(`ALTER TABLE "${table}" ${columns.join(', ')}`);
     await world.rows('UPDATE onqueue_versions SET version = 4 WHERE name = ?', [table]);
     const pushing = world.connect().push('default', [{ payload: payload('b') }]);
     await expect(pushing).rejects.toMatchObject({ code: 'E_DATABASE_NOT_MIGRATED' });
-    expect(await connection.migrations.run()).toEqual({ from: 4, to: 6 });
+    expect(await connection.migrations.run()).toEqual({ from: 4, to: 7 });
     const functions = `SELECT proname::text AS name FROM pg_proc WHERE proname LIKE ? ORDER BY proname`;
     expect(await world.rows(functions, [`${table}_exchange_%`])).toEqual([
       { name: `${table}_exchange_v4` },
@@ -34,6 +34,7 @@ describe('the tables of PostgreSQL', () => {
     expect(await completeAll(connection)).toEqual(['a', 'c']);
     await begin(connection, ['e']);
     expect(await counted(connection)).toEqual([1, 0, 0, 0]);
+    expect(await connection.records.replace({ kind: 'probe', id: 'a', value: '1' }, undefined, 60)).toBe(true);
   });
 });
 

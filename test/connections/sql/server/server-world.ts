@@ -80,12 +80,13 @@ export abstract class ServerWorld<
     return connection;
   }
 
-  /** A connection by way of a proxy that can lose the answers to one kind of call; its tables are made. */
+  /** A connection by way of a proxy that can lose the answers to one kind of call, or to what holds these words; its tables are made. */
   async openThrough(
-    call: 'push' | 'exchange',
+    call: 'push' | 'exchange' | { readonly words: string },
     deadline = 5,
   ): Promise<{ readonly connection: SqlConnection; readonly proxy: FaultyProxy }> {
-    const proxy = await FaultyProxy.start(this.server.port, this.wordsOf(call));
+    const words = typeof call === 'string' ? this.wordsOf(call) : call.words;
+    const proxy = await FaultyProxy.start(this.server.port, words);
     this.#proxies.push(proxy);
     return { connection: await this.open({ url: this.urlOf(proxy.port) }, { deadline }), proxy };
   }

@@ -7,6 +7,7 @@ import {
   cancelledOf,
   clear,
   counts,
+  find,
   newestJob,
   peek,
   readSomeIds,
@@ -81,7 +82,7 @@ describe('the tables', () => {
     open().exec('UPDATE onqueue_versions SET version = 9');
     const push = database.connect().push('default', [{ payload: payload('a') }]);
     await expect(push).rejects.toMatchObject({ code: 'E_DATABASE_NEWER_TABLES' });
-    await expect(push).rejects.toMatchObject({ facts: { found: 9, known: 5 } });
+    await expect(push).rejects.toMatchObject({ facts: { found: 9, known: 6 } });
   });
 
   it('of a later version keep a worker from starting', async () => {
@@ -169,7 +170,12 @@ describe('the indexes', () => {
     const endings = [{ ...second!, ...released }];
     explain(jobs.exchange({ endings, request: { ...request, limit: 0 }, mark }));
     explain(jobs.idle(['default']));
-    for (const state of ['ready', 'delayed', 'reserved'] as const) explain(peek(dialect, 'default', state, 10));
+    for (const state of ['ready', 'delayed', 'reserved'] as const) {
+      const [shown] = explain(peek(dialect, 'default', state, 10));
+      explain(peek(dialect, 'default', state, 10, shown?.place ?? '0:0'));
+    }
+    explain(find(dialect, 'b', undefined));
+    explain(find(dialect, 'b', 'default'));
     explain(counts(dialect, 'default'));
     explain(cancel(dialect, 'b', 'default', undefined));
     explain(cancelledOf(dialect, [1, 2]));

@@ -1,0 +1,180 @@
+/** The records and sums of a database. */
+import type { Seconds } from '../../base/clock';
+import { pagesOf } from '../../base/pages';
+import { systemRandom } from '../../base/random';
+import type { RecordPage, RecordStore, StoreRecord, Sums } from '../record-store';
+import { type Addition, type Dialect, isTrue } from './dialect';
+import type { Access, Purpose } from './engine';
+import { rowLimit } from './jobs';
+import { raw, type Row, rowsOf, type Sql, sql, type Work, written } from './statement';
+
+/** Rows that each write removes beside as many as it writes, at most: so they never pile up. */
+const SWEPT = 100;
+
+/** A bound is kept now and then, for to find it reads all that stays: as often as one of so many of them is written. */
+const BEYOND = 100;
+
+/**
+ * Seconds for which sums stay behind their end: those of one name are shown until all of them have ended, and some are added to more
+ * often than others.
+ */
+const AFTERGLOW: Seconds = 3600;
+
+const RECORDS = ['kind', 'id'];
+
+const LAST_FIRST = raw('ORDER BY ends_at DESC, id DESC');
+
+export class SqlRecords implements RecordStore {
+  readonly #access: Access;
+  readonly #dialect: Dialect;
+
+  constructor(access: Access, dialect: Dialect) {
+    this.#access = access;
+    this.#dialect = dialect;
+  }
+
+  async put(records: readonly StoreRecord[], keep: Seconds, most = Infinity): Promise<void> {
+    const purpose = writing('not all of the records were written');
+    for (const page of pagesOf(records, ({ value }) => Buffer.byteLength(value))) {
+      await this.#access('records.put', purpose, () => this.#put(page, keep, most));
+    }
+  }
+
+  async get(kind: string, id: string): Promise<string | undefined> {
+    const { tables, read, now } = this.#dialect;
+    const [row] = await this.#access('records.get', { consequence: `the record ${id} was not read` }, () =>
+      rowsOf(
+        sql`SELECT ${read('value')} FROM ${tables.records} WHERE ${this.#isThis(kind, id)} AND ends_at > ${now()}`,
+      ),
+    );
+    return row && String(row[0]);
+  }
+
+  async list(kind: string, { limit, offset = 0 }: RecordPage): Promise<readonly StoreRecord[]> {
+    const { tables, read, now } = this.#dialect;
+    const rows = await this.#access('records.list', { consequence: 'no records were listed' }, () =>
+      rowsOf(sql`SELECT ${read('id')}, ${read('value')} FROM ${tables.records} WHERE kind = ${kind} AND ends_at > ${now()}
+        ${LAST_FIRST} LIMIT ${rowLimit(limit)} OFFSET ${rowLimit(offset)}`),
+    );
+    return rows.map(([id, value]) => ({ kind, id: String(id), value: String(value) }));
+  }
+
+  async replace(record: StoreRecord, expected: string | undefined, keep: Seconds): Promise<boolean> {
+    const purpose = { ...writing(`the record ${record.id} was not replaced`), durable: true };
+    return this.#access('records.replace', purpose, () => this.#replace(record, expected, keep));
+  }
+
+  async add(sums: readonly Sums[], source: string, sequence: number): Promise<void> {
+    const amounts = amountsOf(sums);
+    if (amounts.length === 0) return;
+    const keep = Math.max(...sums.map((one) => one.keep));
+    await this.#access('records.add', writing('nothing was added to sums'), () =>
+      this.#add({ source, sequence, keep, amounts }),
+    );
+  }
+
+  async sums(names: readonly string[]): Promise<readonly Readonly<Record<string, number>>[]> {
+    if (names.length === 0) return [];
+    const { tables, read, text, now } = this.#dialect;
+    const rows = await this.#access('records.sums', { consequence: 'no sums were read' }, () =>
+      rowsOf(sql`SELECT ${read('name')}, ${read('field')}, amount, CASE WHEN ends_at > ${now()} THEN 1 ELSE 0 END
+        FROM ${tables.sums} WHERE name IN (${names.map((name) => text(name))})`),
+    );
+    const lasting = new Set(rows.filter(([, , , lasts]) => isTrue(lasts!)).map(([name]) => String(name)));
+    const fields = new Map([...lasting].map((name) => [name, [] as [string, number][]]));
+    for (const [name, field, amount] of rows) fields.get(String(name))?.push([String(field), Number(amount)]);
+    return names.map((name) => Object.fromEntries(fields.get(text(name)) ?? []));
+  }
+
+  *#put(page: readonly StoreRecord[], keep: Seconds, most: number): Work<void> {
+    const { tables, replace } = this.#dialect;
+    // The last of those that are the same counts. In an order: of two calls neither has what the other waits for.
+    const rows = new Map(page.map((record) => [`${record.kind} ${record.id}`, record]));
+    const records = [...rows].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, record]) => record);
+    if (keep > 0) {
+      const kept = records.map((record) => this.#rowOf(record, keep));
+      yield* written(replace(tables.records, RECORDS, kept));
+    } else {
+      for (const { kind, id } of records)
+        yield* written(sql`DELETE FROM ${tables.records} WHERE ${this.#isThis(kind, id)}`);
+    }
+    yield* removeEnded(this.#dialect, records.length);
+    for (const kind of new Set(records.map((record) => record.kind))) {
+      const count = records.filter((record) => record.kind === kind).length;
+      if (systemRandom() < (count * BEYOND) / most) yield* this.#removeBeyond(kind, most, count);
+    }
+  }
+
+  *#add(addition: Addition): Work<void> {
+    const { tables, after, addOnce } = this.#dialect;
+    yield* addOnce(addition);
+    yield* removeBefore(this.#dialect, tables.sums, ['name', 'field'], after(-AFTERGLOW), addition.amounts.length);
+  }
+
+  *#replace(record: StoreRecord, expected: string | undefined, keep: Seconds): Work<boolean> {
+    const { tables, now, after, text, insertNew } = this.#dialect;
+    const value = text(record.value);
+    if (expected === undefined && (yield* written(insertNew(tables.records, this.#rowOf(record, keep)))) > 0)
+      return true;
+    const isExpected =
+      expected === undefined ? sql`ends_at <= ${now()}` : sql`value = ${text(expected)} AND ends_at > ${now()}`;
+    // The very same may stand there: by this call, whose answer was lost.
+    const change = sql`UPDATE ${tables.records} SET value = ${value}, ends_at = ${after(keep)}
+      WHERE ${this.#isThis(record.kind, record.id)} AND (${isExpected} OR value = ${value} AND ends_at > ${now()})`;
+    return (yield* written(change)) > 0;
+  }
+
+  /** All but those that end last. */
+  *#removeBeyond(kind: string, most: number, count: number): Work<void> {
+    const { tables, read, remove, skipLocked } = this.#dialect;
+    const { records } = tables;
+    const [last] = yield* rowsOf(
+      sql`SELECT ends_at, ${read('id')} FROM ${records} WHERE kind = ${kind} ${LAST_FIRST} LIMIT 1 OFFSET ${rowLimit(most) - 1}`,
+    );
+    if (last === undefined) return;
+    const [end, id] = [Number(last[0]), String(last[1])];
+    const beyond = sql`SELECT kind, id FROM ${records} WHERE kind = ${kind} AND ends_at <= ${end} AND (ends_at < ${end} OR id < ${id})
+      LIMIT ${SWEPT + count + rowLimit(most / BEYOND)} ${skipLocked}`;
+    yield* written(remove(records, RECORDS, beyond));
+  }
+
+  #rowOf({ kind, id, value }: StoreRecord, keep: Seconds): Row {
+    const { text, after } = this.#dialect;
+    return { kind, id: text(id), value: text(value), ends_at: after(keep) };
+  }
+
+  #isThis(kind: string, id: string): Sql {
+    return sql`kind = ${kind} AND id = ${this.#dialect.text(id)}`;
+  }
+}
+
+/** Removes records that have ended, beside as many as are written. */
+export function* removeEnded(dialect: Dialect, count: number): Work<void> {
+  yield* removeBefore(dialect, dialect.tables.records, RECORDS, dialect.now(), count);
+}
+
+function* removeBefore(
+  { remove, skipLocked }: Dialect,
+  table: Sql,
+  key: readonly string[],
+  moment: Sql,
+  count: number,
+): Work<void> {
+  const columns = key.map((name) => raw(name));
+  const ended = sql`SELECT ${columns} FROM ${table} WHERE ends_at <= ${moment} LIMIT ${SWEPT + count} ${skipLocked}`;
+  yield* written(remove(table, key, ended));
+}
+
+const writing = (consequence: string): Purpose => ({ consequence, writes: 'repeatable' });
+
+/** Each sum once, in an order in which nobody who adds to several waits in a circle. */
+function amountsOf(sums: readonly Sums[]): Addition['amounts'] {
+  const amounts = new Map<string, Addition['amounts'][number]>();
+  for (const { name, amounts: added, keep } of sums) {
+    for (const [field, amount] of Object.entries(added)) {
+      const key = JSON.stringify([name, field]);
+      amounts.set(key, { name, field, amount: amount + (amounts.get(key)?.amount ?? 0), keep });
+    }
+  }
+  return [...amounts].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, amount]) => amount);
+}

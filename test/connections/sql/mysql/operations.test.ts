@@ -1,0 +1,4 @@
+import { describeServerOperations } from '../server/operations';
+import { MysqlWorld } from './open-mysql';
+
+describeServerOperations(new MysqlWorld().forTests());

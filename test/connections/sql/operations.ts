@@ -1,0 +1,267 @@
+/** What holds of records, sums, searches, pages and pushes by a key in each database, beside what holds of every store. */
+import type { Once, Pushed, WaitingState } from '../../../src/connections/contract';
+import type { StoreRecord } from '../../../src/connections/record-store';
+import type { SqlConnection } from '../../../src/connections/sql/sql-connection';
+import { debounceKey, withTies } from '../../../src/payload/ties';
+import { idOf, payload, reserve } from './open-database';
+import { begin, member } from './server/batches';
+
+export interface OperationsStore {
+  /** For people. */
+  readonly name: string;
+  /** With tables of its own, which are made. */
+  open(): Promise<SqlConnection>;
+  readonly table: string;
+  execute(text: string): Promise<unknown>;
+  count(text: string): Promise<number>;
+  advance(seconds: number): Promise<void>;
+}
+
+export const record = (id: string, value = `of ${id}`, kind = 'probe'): StoreRecord => ({ kind, id, value });
+
+export const numbered = (count: number, prefix = 'job'): readonly string[] =>
+  Array.from({ length: count }, (_, index) => `${prefix}-${index + 1}`);
+
+export async function pushOnce(
+  connection: SqlConnection,
+  id: string,
+  once: Partial<Once> = {},
+  queue = 'default',
+): Promise<Pushed | 'before' | 'late'> {
+  const until = (await connection.now()) + 60_000;
+  return connection.pushOnce({ queue, entry: { payload: payload(id) } }, { key: 'nightly', until, ...once });
+}
+
+export async function browsed(connection: SqlConnection, state: WaitingState, limit: number): Promise<unknown[][]> {
+  const pages: unknown[][] = [];
+  for (let place: string | undefined; ;) {
+    const page = await connection.peek('default', state, limit, place);
+    if (page.length === 0) return pages;
+    pages.push(page.map(idOf));
+    place = page.at(-1)!.place!;
+  }
+}
+
+/** As another program does, which knows nothing of our columns. */
+async function insertForeign(store: OperationsStore, ids: readonly string[]): Promise<void> {
+  const rows = ids.map((id) => `('default', '${payload(id)}', 0, 1, 1)`);
+  await store.execute(
+    `INSERT INTO ${store.table} (queue, payload, attempts, available_at, created_at) VALUES ${rows.join(', ')}`,
+  );
+}
+
+export function describeOperations(store: OperationsStore): void {
+  const left = (table: 'records' | 'sums'): Promise<number> =>
+    store.count(`SELECT count(*) AS n FROM ${store.table}_${table}`);
+
+  describe(`records in ${store.name}`, () => {
+    it('that have ended are removed by those that are written, a bounded number at a time', async () => {
+      const { records } = await store.open();
+      for (const page of ['a', 'b', 'c']) {
+        await records.put(
+          numbered(100, page).map((id) => record(id)),
+          10,
+        );
+      }
+      await store.advance(11);
+      await records.put([record('d')], 60);
+      expect(await left('records')).toBe(200);
+      await records.put([record('d')], 60);
+      await records.put([record('d')], 60);
+      expect(await left('records')).toBe(1);
+    });
+
+    it('that end together are told from each other by their ids, also where only some of them stay', async () => {
+      const { records } = await store.open();
+      await records.put(
+        numbered(9, 'probe').map((id) => record(id)),
+        60,
+        4,
+      );
+      expect((await records.list('probe', { limit: 9 })).map(({ id }) => id)).toEqual([
+        'probe-9',
+        'probe-8',
+        'probe-7',
+        'probe-6',
+      ]);
+    });
+
+    it('are written once where one call names one twice: the last counts', async () => {
+      const { records } = await store.open();
+      await records.put([record('a', '1'), record('b'), record('a', '2')], 60);
+      expect(await records.get('probe', 'a')).toBe('2');
+      await records.put([record('a'), record('a'), record('a', '', 'other')], 0);
+      expect(await left('records')).toBe(1);
+    });
+
+    it('go in however much they are together', async () => {
+      const { records } = await store.open();
+      const value = 'v'.repeat(200 * 1024);
+      await records.put(
+        numbered(20, 'long').map((id) => record(id, value)),
+        60,
+      );
+      expect(await records.list('probe', { limit: 100 })).toHaveLength(20);
+    });
+
+    it('are not replaced by who has read what is no longer there', async () => {
+      const { records } = await store.open();
+      await records.put([record('a', '1')], 10);
+      await store.advance(11);
+      expect(await records.replace(record('a', '2'), '1', 60)).toBe(false);
+      expect(await records.replace(record('a', '1'), 'else', 60)).toBe(false);
+      expect(await records.get('probe', 'a')).toBeUndefined();
+    });
+  });
+
+  describe(`sums in ${store.name}`, () => {
+    it('are kept as a whole for as long as one of their numbers is added to, and are removed in the end', async () => {
+      const { records } = await store.open();
+      const keep = 600;
+      await records.add([{ name: 'm', amounts: { a: 1, b: 2 }, keep }], 'one', 1);
+      await store.advance(500);
+      await records.add(
+        [{ name: 'm', amounts: JSON.parse('{"a":1,"__proto__":3}') as Record<string, number>, keep }],
+        'one',
+        2,
+      );
+      await store.advance(500);
+      const [sum] = await records.sums(['m']);
+      expect(Object.entries(sum!).toSorted()).toEqual([
+        ['__proto__', 3],
+        ['a', 2],
+        ['b', 2],
+      ]);
+      await store.advance(101);
+      expect(await records.sums(['m'])).toEqual([{}]);
+      await store.advance(3600);
+      await records.add([{ name: 'n', amounts: { a: 1 }, keep }], 'two', 1);
+      expect(await left('sums')).toBe(2);
+    });
+
+    it('of one name are added up within a call, and large ones to the last digit', async () => {
+      const { records } = await store.open();
+      const most = Number.MAX_SAFE_INTEGER - 10;
+      const add = [{ a: most }, { a: 4 }].map((amounts) => ({ name: 'm', amounts, keep: 60 }));
+      await records.add(add, 'one', 1);
+      await records.add([{ name: 'm', amounts: { a: -1 }, keep: 60 }], 'one', 7);
+      await records.add([], 'one', 8);
+      expect(await records.sums(['m'])).toEqual([{ a: most + 3 }]);
+      expect(await records.sums([])).toEqual([]);
+    });
+  });
+
+  describe(`a push by a key to ${store.name}`, () => {
+    it('whose job is refused keeps no mark', async () => {
+      const connection = await store.open();
+      const tied = { queue: 'default', entry: member('a', 'gone') };
+      const until = (await connection.now()) + 60_000;
+      await expect(connection.pushOnce(tied, { key: 'nightly', until })).rejects.toMatchObject({
+        code: 'E_BATCH_ENDED',
+      });
+      expect(await pushOnce(connection, 'b')).toBe('queued');
+      expect((await reserve(connection)).map(idOf)).toEqual(['b']);
+    });
+
+    it('of a job of a batch counts in it', async () => {
+      const connection = await store.open();
+      await begin(connection, ['b']);
+      const once = { key: 'nightly', until: (await connection.now()) + 60_000 };
+      expect(await connection.pushOnce({ queue: 'default', entry: member('a') }, once)).toBe('queued');
+      expect(await connection.batches!.find('batch')).toMatchObject({ pending: 2 });
+    });
+
+    it('of a debounced job replaces the one that waits', async () => {
+      const connection = await store.open();
+      const ties = { debounce: { key: debounceKey('Probe', 'one', 'default') } };
+      const follow = (id: string) => ({
+        queue: 'default',
+        entry: { payload: withTies(payload(id), ties), ties, delay: 30 },
+      });
+      const until = (await connection.now()) + 60_000;
+      expect(await connection.pushOnce(follow('a'), { key: '1', until })).toBe('queued');
+      expect(await connection.pushOnce(follow('b'), { key: '2', until })).toEqual({ replaced: 'a' });
+      expect(await connection.pushOnce(follow('b'), { key: '2', until })).toBe('before');
+      expect(await browsed(connection, 'delayed', 10)).toEqual([['b']]);
+    });
+
+    it('may be done again when its key is over', async () => {
+      const connection = await store.open();
+      const until = (await connection.now()) + 10_000;
+      expect(await pushOnce(connection, 'a', { until })).toBe('queued');
+      await store.advance(11);
+      expect(await pushOnce(connection, 'b')).toBe('queued');
+      expect(await pushOnce(connection, 'c')).toBe('before');
+      expect((await reserve(connection)).map(idOf)).toEqual(['a', 'b']);
+    });
+  });
+
+  describe(`a search in ${store.name}`, () => {
+    it('reads the ids that nobody has read yet, as many as a call may, and goes on the next time', async () => {
+      const connection = await store.open();
+      await insertForeign(store, numbered(1100));
+      expect(await connection.find('job-950')).toMatchObject({ queue: 'default', state: 'delayed', at: 1000 });
+      expect(await connection.find('never')).toBeUndefined();
+      await insertForeign(store, numbered(2200, 'more'));
+      expect(await connection.find('more-2200')).toBe('unseen');
+      expect(await connection.find('more-2200')).toBe('unseen');
+      expect(await connection.find('more-2200')).toMatchObject({ state: 'delayed' });
+    });
+
+    it('finds the one that runs, where two have its id', async () => {
+      const connection = await store.open();
+      await connection.push('default', [{ payload: payload('a') }, { payload: payload('a'), delay: 60 }]);
+      await reserve(connection, { limit: 1 });
+      expect(await connection.find('a')).toMatchObject({ state: 'reserved' });
+    });
+  });
+
+  describe(`the pages that ${store.name} shows`, () => {
+    it('hold a hundred jobs, or 1 MiB of them, and always one', async () => {
+      const connection = await store.open();
+      const long = (id: string, length: number) => payload(id).replace('{}', `"${'x'.repeat(length)}"`);
+      const lengths = [700_000, 300_000, 300_000, 2_000_000, 100];
+      await connection.push(
+        'default',
+        lengths.map((length, at) => ({ payload: long(`long-${at}`, length) })),
+      );
+      const rest = numbered(150);
+      await connection.push(
+        'default',
+        rest.map((id) => ({ payload: payload(id) })),
+      );
+      expect(await browsed(connection, 'ready', Infinity)).toEqual([
+        ['long-0', 'long-1'],
+        ['long-2'],
+        ['long-3'],
+        ['long-4', ...rest.slice(0, 99)],
+        rest.slice(99),
+      ]);
+    });
+
+    it.each(['delayed', 'reserved'] as const)(
+      'hold each job once, of many that are %s to one moment',
+      async (state) => {
+        const connection = await store.open();
+        const ids = numbered(25);
+        const dueAt = state === 'delayed' ? (await connection.now()) + 60_123.456 : undefined;
+        await connection.push(
+          'default',
+          ids.map((id) => ({ payload: payload(id), dueAt })),
+        );
+        if (state === 'reserved') await reserve(connection);
+        const pages = await browsed(connection, state, 10);
+        expect(pages.map(({ length }) => length)).toEqual([10, 10, 5]);
+        expect(pages.flat()).toEqual(ids);
+      },
+    );
+
+    it('begin anew behind what is no place', async () => {
+      const connection = await store.open();
+      await connection.push('default', [{ payload: payload('a') }]);
+      for (const place of ['', 'x', '1', "1:'", '1:2:3:4', 'NaN:1']) {
+        expect((await connection.peek('default', 'ready', 10, place)).map(idOf)).toEqual(['a']);
+      }
+    });
+  });
+}

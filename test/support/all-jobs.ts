@@ -1,0 +1,18 @@
+/** All that waits in a state, though a store shows it page by page. */
+import type { Connection, PeekedJob, WaitingState } from '../../src/connections/contract';
+
+const MANY = 10_000_000;
+
+export async function allJobs(
+  connection: Pick<Connection, 'peek'>,
+  queue: string,
+  state: WaitingState,
+): Promise<readonly PeekedJob[]> {
+  const jobs: PeekedJob[] = [];
+  let page: readonly PeekedJob[];
+  do {
+    page = await connection.peek(queue, state, MANY, jobs.at(-1)?.place);
+    jobs.push(...page);
+  } while (page.at(-1)?.place !== undefined);
+  return jobs;
+}
