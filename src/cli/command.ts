@@ -3,6 +3,7 @@ import { Command, type ErrorOptions, Option } from 'commander';
 import type { QueueManager } from '../application/queue-manager';
 import { nearest } from '../base/nearest';
 import { type Duration, isSuspiciouslyManySeconds } from '../job/duration';
+import { WordOption } from './completion';
 import { EXIT_CODES_HELP, ExitCode } from './exit-codes';
 import { type Flag, flagName, type Flags, type Given, PROJECT_FLAGS, type ProjectFlags } from './flags';
 import type { Output } from './output';
@@ -48,6 +49,11 @@ export class Call<GivenFlags = object> {
 
   get command(): string {
     return this.#command.name();
+  }
+
+  /** All commands together. */
+  get program(): Command {
+    return this.#command.parent ?? this.#command;
   }
 
   /** Loads the project. */
@@ -109,7 +115,7 @@ function optionsOf(name: string, flag: Flag<unknown>): Option[] {
     ...(letter === undefined ? [] : [`-${letter}`]),
     [written, preset === undefined ? value : value?.replace(/<(.*)>/, '[$1]')].join(' ').trim(),
   ].join(', ');
-  const option = new Option(usage, help).hideHelp(isHidden === true);
+  const option = new WordOption(usage, help, flag.words).hideHelp(isHidden === true);
   if (conflicts !== undefined) option.conflicts(conflicts);
   if (preset !== undefined) option.preset(preset);
   if (flag.read !== undefined) option.argParser((text, before: unknown) => flag.read?.(text, written, before));

@@ -15,6 +15,8 @@ export interface Flag<Value> {
   /** It is written `--no-…`. */
   readonly isNegative?: true | undefined;
   readonly conflicts?: string;
+  /** Its value is one of these. */
+  readonly words?: readonly string[];
   /** Its value where none is given. */
   readonly preset?: string;
   /** The flag that took its place. */
@@ -56,7 +58,7 @@ export function word<Word extends string>(
     if (found === undefined) throw invalidOption(flag, given, `Give ${words.join(' or ')}.`);
     return found;
   };
-  return { ...more, value, help, read };
+  return { ...more, value, help, words, read };
 }
 
 /** Several in one value with commas between them, or the flag repeated. */

@@ -8,6 +8,7 @@ import { batches } from './commands/batches';
 import { cancel } from './commands/cancel';
 import { check } from './commands/check';
 import { clear } from './commands/clear';
+import { completion } from './commands/completion';
 import { failed } from './commands/failed';
 import { flush } from './commands/flush';
 import { forget } from './commands/forget';
@@ -32,6 +33,7 @@ const COMMANDS = [
   ...[work, listen, restart, pause, resume, size, jobs, cancel],
   ...[batches, batch, batchCancel, batchRetry],
   ...[failed, retry, forget, flush, prune, clear, recount, migrate, check],
+  completion,
 ];
 
 /**

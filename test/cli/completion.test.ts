@@ -1,0 +1,169 @@
+/** What `completion` prints for shells, and what it answers them; in a real shell where the machine has one. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { BIN } from './kit/child-command';
+import { CommandKit } from './kit/command-kit';
+
+const ROOT = join(__dirname, '../..');
+const HOSTILE = '$(touch$IFS$9owned)';
+/** Names that nobody may run, and harmless ones. */
+const CONFIG = `module.exports = {
+  default: 'redis',
+  connections: {
+    redis: { driver: 'memory', queue: '${HOSTILE}' },
+    'a;touch$IFS$9owned': { driver: 'memory' },
+    main: { driver: 'database', url: 'sqlite:./made.sqlite', queue: 'mail' },
+  },
+};`;
+/** Tools print while they are loaded. */
+const NOISY = `console.log('[dotenv] injecting env');\n${CONFIG}`;
+const jobs = (name: string): string => `const { Job } = require('onqueue');
+Job({ queue: 'high' })(class ${name} extends Job { handle() {} });`;
+
+const isHere = (shell: string): boolean => spawnSync(shell, ['-c', 'true']).status === 0;
+
+describe('what the last word of a line may become', () => {
+  let kit: CommandKit;
+
+  beforeEach(() => {
+    kit = new CommandKit({
+      'onqueue.config.js': CONFIG,
+      'mail.js': jobs('SendMail'),
+      'tidy.js': jobs('TidyUp'),
+      'sub/other.js': '',
+    });
+  });
+
+  afterEach(() => kit.close());
+
+  const words = async (line: string): Promise<readonly string[]> => {
+    const { stdout, stderr, code } = await kit.run('completion', 'bash', `--line=${line}`);
+    expect([stderr, code]).toEqual(['', 0]);
+    return stdout.split('\n').flatMap((answer) => (answer.startsWith('+') ? [answer.slice(1).split('\t')[0]!] : []));
+  };
+
+  it.each([
+    ['onqueue re', ['restart', 'resume', 'retry', 'recount']],
+    ['onqueue batch:', ['batch:cancel', 'batch:retry']],
+    ['  onqueue help fl', ['flush']],
+    ['onqueue completion ', ['bash', 'zsh', 'fish']],
+    ['onqueue --v', ['--version']],
+    ['onqueue retry --dry', ['--dry-run']],
+    ['onqueue retry --qu', ['--queue=']],
+    ['onqueue work --no-s', ['--no-supervisor']],
+    ['onqueue continue --q', ['--queue=']],
+    ['onqueue work --log=', ['--log=json', '--log=text']],
+    ['onqueue work --log t', ['text']],
+    ['onqueue wrok ', []],
+    ['onqueue work --wrong=', []],
+    ['onqueue size --config=onq', ['--config=onqueue.config.js']],
+    ['onqueue size --config su', ['sub/']],
+    ['onqueue size --require=sub/', ['--require=sub/other.js']],
+    ['onqueue size --require=nowhere/', []],
+    ['onqueue retry 0193', []],
+  ])("of '%s'", async (line, expected) => {
+    expect(await words(line)).toEqual(expected);
+  });
+
+  it.each([
+    ['onqueue work ', ['redis', 'main']],
+    ['onqueue work m', ['main']],
+    ['onqueue work main m', []],
+    ['onqueue work --tries 3 m', ['main']],
+    ['onqueue retry --connection=r', ['--connection=redis']],
+    ['onqueue work --queue=', ['--queue=mail', '--queue=default']],
+    ['onqueue clear --queue=high,m', ['--queue=high,mail']],
+    ['onqueue pause --queue m', ['mail']],
+    ['onqueue retry --name=', []],
+    ['onqueue retry --require ./mail.js --name=S', ['--name=SendMail']],
+    ['onqueue retry --require=./tidy.js --queue=h', ['--queue=high']],
+  ])("of '%s' is known to the project, without names that a shell would run", async (line, expected) => {
+    expect((await words(line)).toSorted()).toEqual(expected.toSorted());
+  });
+
+  it.each(readdirSync(join(ROOT, 'src/cli/commands')))('of all flags that %s has', async (file) => {
+    const name = file.replace('.ts', '').replace('-', ':');
+    const { stdout } = await kit.run('help', name);
+    const shown = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, flag]) => flag);
+    expect((await words(`onqueue ${name} -`)).map((word) => word.replace('=', ''))).toEqual(shown);
+  });
+
+  it('is nothing, and no error, where the project cannot be loaded', async () => {
+    kit.project.write({ 'onqueue.config.js': "throw new Error('broken')" });
+    expect(await words('onqueue work --queue=')).toEqual([]);
+    expect(await words('onqueue work --config=nowhere.js --queue=')).toEqual([]);
+  });
+
+  it('asks no store: it makes no file for one', async () => {
+    await words('onqueue work --queue=');
+    expect(existsSync(join(kit.project.folder, 'made.sqlite'))).toBe(false);
+  });
+
+  it('is said to programs as well, with what each means', async () => {
+    const { stdout } = await kit.run('completion', 'zsh', '--line=onqueue pru', '--json');
+    expect(JSON.parse(stdout)).toEqual([{ word: 'prune', about: 'remove old failed jobs, and old batches, for good' }]);
+  });
+});
+
+describe('completion', () => {
+  const kit = new CommandKit();
+  afterAll(() => kit.close());
+
+  it.each(['bash', 'zsh', 'fish'])('prints the script for %s, as it is in the package', async (shell) => {
+    const script = readFileSync(join(ROOT, `completions/onqueue.${shell}`), 'utf8');
+    expect((await kit.run('completion', shell)).stdout).toBe(script);
+    expect(JSON.parse((await kit.run('completion', shell, '--json')).stdout)).toEqual({ shell, script });
+  });
+
+  it('names the shells that there are where another one is meant', async () => {
+    const { stderr, code } = await kit.run('completion', 'tcsh');
+    expect(stderr).toContain("there are scripts for bash, zsh, fish, and none for 'tcsh'.");
+    expect(code).toBe(2);
+  });
+
+  it.each(['bash', 'zsh', 'fish'].filter(isHere))('prints a script that %s can read', (shell) => {
+    expect(spawnSync(shell, ['-n', join(ROOT, `completions/onqueue.${shell}`)])).toMatchObject({ status: 0 });
+  });
+});
+
+(isHere('bash') ? describe : describe.skip)('bash', () => {
+  const kit = new CommandKit({ 'onqueue.config.js': NOISY });
+  const { folder } = kit.project;
+  const register = join(ROOT, 'test/support/register-typescript.cjs');
+  kit.project.write({
+    'bin/onqueue': `#!/bin/sh\nexec '${process.execPath}' --require '${register}' '${BIN}' "$@"\n`,
+  });
+  execFileSync('chmod', ['+x', join(folder, 'bin/onqueue')]);
+  const script = `eval "$(cat '${join(ROOT, 'completions/onqueue.bash')}')"
+COMP_WORDBREAKS=$' \\t\\n"\\'><=;|&(:'
+COMP_LINE=$1 COMP_POINT=\${#1}
+_onqueue onqueue
+printf '%s\\n' "\${COMPREPLY[@]}"`;
+
+  afterAll(() => kit.close());
+
+  const replies = (line: string, path = join(folder, 'bin')): readonly string[] => {
+    const { JEST_WORKER_ID: _worker, NODE_ENV: _mode, ...environment } = process.env;
+    const env = { ...environment, PATH: `${path}${delimiter}${process.env['PATH']}` };
+    const printed = execFileSync('bash', ['-c', script, 'bash', line], { cwd: folder, env, encoding: 'utf8' });
+    return printed.split('\n').filter((word) => word !== '');
+  };
+
+  it('is given what stands behind the last = or :, because it replaces no more', () => {
+    expect(replies('onqueue batch:c')).toEqual(['cancel']);
+    expect(replies('onqueue work --log=j')).toEqual(['json']);
+    expect(replies('onqueue prun')).toEqual(['prune']);
+  });
+
+  it('is given no name that it would run, and runs none', () => {
+    expect(replies('onqueue work --queue=').toSorted()).toEqual(['default', 'mail']);
+    expect(replies('onqueue work ').toSorted()).toEqual(['main', 'redis']);
+    expect(replies(`onqueue work --queue=${HOSTILE} --queue=m`)).toEqual(['mail']);
+    expect(existsSync(join(folder, 'owned'))).toBe(false);
+  });
+
+  it('is given nothing, and prints nothing, where there is no such program', () => {
+    expect(replies('onqueue re', '/nonexistent')).toEqual([]);
+  });
+});
