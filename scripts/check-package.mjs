@@ -14,7 +14,7 @@ const folder = mkdtempSync(join(tmpdir(), 'onqueue-package-'));
 /** Far above what we ship; a folder that slipped in goes over it. */
 const MOST_BYTES = 4 * 1024 * 1024;
 const allowed =
-  /^(dist\/|lua\/.+\.(lua|md)$|docs\/.+\.md$|samples\/.+\.(ts|csv)$|package\.json$|README\.md$|CHANGELOG\.md$|LICENSE$)/;
+  /^(dist\/|lua\/.+\.(lua|md)$|completions\/onqueue\.\w+$|docs\/.+\.md$|samples\/.+\.(ts|csv)$|package\.json$|README\.md$|CHANGELOG\.md$|LICENSE$)/;
 const needed = [
   'package.json',
   'README.md',
@@ -44,6 +44,7 @@ function checkContents({ files, unpackedSize }) {
     ...paths.filter((path) => !allowed.test(path)).map((path) => `${path} does not belong into the package`),
     ...needed.filter((path) => !paths.includes(path)).map((path) => `${path} is missing from the package`),
     ...(paths.some((path) => path.endsWith('.lua')) ? [] : ['no script of lua/ is in the package']),
+    ...(paths.some((path) => path.endsWith('.bash')) ? [] : ['no script of completions/ is in the package']),
     ...(unpackedSize > MOST_BYTES ? [`the package has ${unpackedSize} bytes, more than ${MOST_BYTES}`] : []),
   ];
   for (const problem of problems) console.error(problem);

@@ -127,7 +127,7 @@ describe('completion', () => {
   });
 });
 
-(isHere('bash') ? describe : describe.skip)('bash', () => {
+describe('bash', () => {
   const kit = new CommandKit({ 'onqueue.config.js': NOISY });
   const { folder } = kit.project;
   const register = join(ROOT, 'test/support/register-typescript.cjs');
