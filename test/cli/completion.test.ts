@@ -51,7 +51,7 @@ describe('what the last word of a line may become', () => {
     ['onqueue --v', ['--version']],
     ['onqueue retry --dry', ['--dry-run']],
     ['onqueue retry --qu', ['--queue=']],
-    ['onqueue work --no-s', ['--no-supervisor']],
+    ['onqueue work --no-su', ['--no-supervisor']],
     ['onqueue continue --q', ['--queue=']],
     ['onqueue work --log=', ['--log=json', '--log=text']],
     ['onqueue work --log t', ['text']],
