@@ -122,7 +122,11 @@ describe('a cluster one of whose masters dies', () => {
     cluster = await RedisCluster.start();
   });
 
-  afterEach(() => cluster.stop());
+  afterEach(async () => {
+    // Before the cluster, which its worker still tells that it is gone.
+    await application?.close();
+    await cluster.stop();
+  });
 
   it('goes on when its replica is promoted: what waited and what ran is there, dispatches wait meanwhile', async () => {
     application = new OutageApplication({ cluster: cluster.urls, deadline: '15s' });
