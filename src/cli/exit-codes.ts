@@ -39,6 +39,7 @@ const USAGE_ERRORS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'E_INVALID_CANCEL_REASON',
   'E_INVALID_WORKER_OPTION',
   'E_UNKNOWN_CONNECTION',
+  'E_UNKNOWN_SCHEDULE',
 ]);
 
 export function exitCodeOf(error: unknown): number {

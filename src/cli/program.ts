@@ -21,6 +21,11 @@ import { recount } from './commands/recount';
 import { restart } from './commands/restart';
 import { resume } from './commands/resume';
 import { retry } from './commands/retry';
+import { scheduleList } from './commands/schedule-list';
+import { schedulePause } from './commands/schedule-pause';
+import { scheduleResume } from './commands/schedule-resume';
+import { scheduleRun } from './commands/schedule-run';
+import { scheduleTest } from './commands/schedule-test';
 import { size } from './commands/size';
 import { work } from './commands/work';
 import { errorText } from './error-text';
@@ -32,6 +37,7 @@ import { Session, type Surroundings } from './session';
 const COMMANDS = [
   ...[work, listen, restart, pause, resume, size, jobs, cancel],
   ...[batches, batch, batchCancel, batchRetry],
+  ...[scheduleList, scheduleRun, schedulePause, scheduleResume, scheduleTest],
   ...[failed, retry, forget, flush, prune, clear, recount, migrate, check],
   completion,
 ];

@@ -14,6 +14,7 @@ const SHELLS = ['bash', 'zsh', 'fish'];
 const KNOWN: Readonly<Record<ValueName, (manager: QueueManager) => readonly string[]>> = {
   connection: (manager) => manager.connectionNames(),
   job: ({ registry }) => registry.all().map(({ name }) => name),
+  schedule: ({ schedules }) => schedules.all.map(({ name }) => name),
   queue: (manager) => [
     ...manager.connectionNames().map((name) => manager.settings(name).queue),
     ...listedJobs(manager).map(({ queue }) => queue),
@@ -24,7 +25,7 @@ export const completion = defineCommand({
   name: 'completion',
   summary: 'print what makes bash, zsh or fish complete command lines',
   description:
-    'Commands, flags, files, and the names of connections, queues and jobs. It loads the configuration where it is asked for names, and asks no store.',
+    'Commands, flags, files, and the names of connections, queues, jobs and schedules. It loads the configuration where it is asked for names, and asks no store.',
   examples: [
     ['onqueue completion fish | source', 'in ~/.config/fish/config.fish'],
     ['eval "$(onqueue completion bash)"', 'in ~/.bashrc'],

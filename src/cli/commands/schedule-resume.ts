@@ -1,0 +1,21 @@
+/** `schedule:resume`: lets a schedule go on. */
+import { defineCommand } from '../command';
+import { openForSchedules, SCHEDULE_WORD } from '../schedule-text';
+
+export const scheduleResume = defineCommand({
+  name: 'schedule:resume',
+  summary: 'let a schedule go on that was paused',
+  description: 'What came up meanwhile is not made up for.',
+  examples: [
+    ['onqueue schedule:resume prune', 'from its next occurrence on'],
+    ['onqueue schedule:resume prune --json', 'for a program'],
+  ],
+  words: SCHEDULE_WORD,
+  async run(call) {
+    const [schedule = ''] = call.words;
+    const manager = await openForSchedules(call);
+    const changed = await manager.schedules.resume(schedule);
+    const line = changed ? `${schedule} goes on.` : `${schedule} was not paused.`;
+    call.output.result({ schedule, paused: false, changed }, line);
+  },
+});

@@ -1,0 +1,52 @@
+/** What the commands for schedules share: how they are reached, and how one is shown. */
+import type { QueueManager } from '../application/queue-manager';
+import type { Milliseconds } from '../base/clock';
+import { oneLine } from '../base/plain-text';
+import type { ScheduleListing } from '../schedule/schedules';
+import type { Call } from './command';
+import type { ProjectFlags } from './flags';
+import { agoText, spanText } from './moments';
+import { keepingConnections, noteMemory } from './named-queues';
+import { type Cell, counted } from './table';
+
+export const SCHEDULE_WORD = ['<schedule>', 'the name of the schedule, as onqueue schedule:list lists it'] as const;
+
+/** Opens the project for its schedules. */
+export async function openForSchedules(call: Call<ProjectFlags>): Promise<QueueManager> {
+  const manager = await call.open();
+  noteMemory(call, manager, keepingConnections(manager));
+  return manager;
+}
+
+export const SCHEDULE_HEADINGS = ['schedule', 'when', 'next', 'last', 'state'];
+
+export function scheduleRow(listing: ScheduleListing, now: Milliseconds): Cell[] {
+  const { name, spec, declared, next, last } = listing;
+  return [
+    name,
+    declared?.cadence ?? spec,
+    next === undefined ? 'no next' : `in ${spanText(Math.max(next.getTime() - now, 0))}`,
+    last === undefined ? 'never yet' : agoText(last, now),
+    stateText(listing, now),
+  ];
+}
+
+/** For programs. */
+export function scheduleDocument({ declared, isKept, isOrphan, problem, ...listing }: ScheduleListing): object {
+  return { ...listing, ...declared, kept: isKept, orphan: isOrphan, problem: problem?.message };
+}
+
+/** A worker is to keep it, and none does. */
+export function isNeglected({ declared, isKept, problem }: ScheduleListing): boolean {
+  return declared !== undefined && !isKept && problem === undefined;
+}
+
+function stateText({ pausedAt, isKept, isOrphan, skipped, problem }: ScheduleListing, now: Milliseconds): string {
+  const words = [
+    problem === undefined ? '' : oneLine(problem.message),
+    pausedAt === undefined ? '' : `paused ${agoText(pausedAt, now)}`,
+    isOrphan ? 'orphan: nobody declares it' : isKept || problem !== undefined ? '' : 'no worker keeps it',
+    skipped === 0 ? '' : `${counted(skipped, 'occurrence')} left out`,
+  ].filter((word) => word !== '');
+  return words.length === 0 ? 'kept' : words.join(', ');
+}

@@ -1,0 +1,177 @@
+/** What is seen of schedules, and done to them: `schedule:list`, `schedule:run`, `schedule:pause`, `schedule:resume`, `schedule:test`. */
+import '../../src/composition';
+import { QueueManager } from '../../src/application/queue-manager';
+import { systemClock } from '../../src/base/clock';
+import { Job } from '../../src/job/job';
+import { RecordingLogger } from '../support/application';
+import { eventually } from '../support/eventually';
+import { CommandKit } from './kit/command-kit';
+
+@Job({ schedule: { cron: '30 2 * * *', timezone: 'Europe/Amsterdam', name: 'prune' } })
+class Prune extends Job {
+  handle(): void {}
+}
+
+let kit: CommandKit;
+let manager: QueueManager;
+
+beforeEach(() => {
+  kit = new CommandKit();
+  manager = new QueueManager(
+    { connectors: kit.connectors, clock: systemClock, logger: new RecordingLogger() },
+    { connections: { memory: { driver: 'memory' } } },
+  );
+});
+
+afterEach(async () => {
+  await manager.close();
+  await kit.close();
+});
+
+const parsed = async (...line: readonly string[]): Promise<unknown> =>
+  JSON.parse((await kit.run(...line, '--json')).stdout);
+
+/** As a worker does that declares a schedule of this name. */
+async function kept(name: string): Promise<() => Promise<void>> {
+  if (name !== 'prune') {
+    manager
+      .schedule(() => new Prune())
+      .daily()
+      .name(name);
+  }
+  const stop = manager.schedules.keep();
+  await eventually(async () => (await manager.schedules.list()).some((one) => one.name === name && one.isKept));
+  return stop;
+}
+
+describe('schedule:list', () => {
+  it('shows when each comes up, and warns where no worker keeps it', async () => {
+    const { stdout, stderr, code } = await kit.run('schedule:list');
+
+    expect(stdout).toMatch(
+      /^schedule +when +next +last +state\nprune +30 2 \* \* \* \(Europe\/Amsterdam\) +in \d+[hms] +never yet +no worker keeps it\n$/,
+    );
+    expect(stderr).toContain('No live worker keeps prune: nothing of that is sent until one runs');
+    expect(code).toBe(0);
+  });
+
+  it('warns of nothing where a worker keeps it', async () => {
+    const stop = await kept('prune');
+
+    const { stdout, stderr } = await kit.run('schedule:list');
+    expect(stdout).toMatch(/never yet +kept\n$/);
+    expect(stderr).not.toContain('No live worker');
+    await stop();
+  });
+
+  it('shows what workers of other programs keep, and which nobody declares any more', async () => {
+    const stop = await kept('report');
+    expect((await kit.run('schedule:list')).stdout).toMatch(
+      /^report +0 0 \* \* \* \(UTC\): Prune.* +no next +never yet +kept$/m,
+    );
+    await stop();
+    expect((await kit.run('schedule:list')).stdout).toMatch(/^report .* orphan: nobody declares it$/m);
+  });
+
+  it('has lines of its own for each on a terminal of 60 columns, and nothing that is cut', async () => {
+    kit.columns = 60;
+    const { stdout } = await kit.run('schedule:list');
+
+    expect(stdout).toMatch(
+      /^prune\n {2}30 2 \* \* \* \(Europe\/Amsterdam\), in \d+[hms], never yet\n {2}no worker keeps it\n$/,
+    );
+    for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(60);
+  });
+
+  it('says all of it to programs, in one document', async () => {
+    expect(await parsed('schedule:list')).toEqual([
+      {
+        name: 'prune',
+        spec: expect.stringContaining('30 2 * * *') as unknown,
+        job: 'Prune',
+        cadence: '30 2 * * * (Europe/Amsterdam)',
+        timezone: 'Europe/Amsterdam',
+        missed: { policy: 'latest', within: 3600 },
+        origin: expect.stringContaining('@Job() on Prune') as unknown,
+        next: expect.stringMatching(/T0[01]:30:00.000Z$/) as unknown,
+        skipped: 0,
+        kept: false,
+        orphan: false,
+      },
+    ]);
+  });
+});
+
+describe('schedule:run', () => {
+  it('sends its job at once, and gives the id', async () => {
+    const { id } = (await parsed('schedule:run', 'prune')) as { id: string };
+
+    const { reservations } = await kit.store.reserve({ queues: ['default'], limit: 1, lease: 60 });
+    expect(JSON.parse(reservations[0]!.payload.toString())).toMatchObject({ id, occurrence: { schedule: 'prune' } });
+    expect((await kit.run('schedule:run', 'prune')).stdout).toMatch(/^Sent the job of prune: [\da-f-]{36}\n$/);
+  });
+});
+
+describe('schedule:pause and schedule:resume', () => {
+  it('hold one and let it go on, for all who keep it', async () => {
+    expect((await kit.run('schedule:pause', 'prune')).stdout).toBe('Paused prune.\n');
+    expect((await kit.run('schedule:pause', 'prune')).stdout).toBe('prune was paused already.\n');
+    expect((await kit.run('schedule:list')).stdout).toMatch(/ no next +never yet +paused 0s ago, no worker keeps it$/m);
+
+    expect(await parsed('schedule:resume', 'prune')).toEqual({ schedule: 'prune', paused: false, changed: true });
+    expect((await kit.run('schedule:resume', 'prune')).stdout).toBe('prune was not paused.\n');
+    expect(await parsed('schedule:pause', 'prune')).toEqual({ schedule: 'prune', paused: true, changed: true });
+    expect((await kit.run('schedule:resume', 'prune')).stdout).toBe('prune goes on.\n');
+  });
+});
+
+describe('schedule:test', () => {
+  it('shows when it comes up, and marks the days on which clocks change', async () => {
+    const { stdout, code } = await kit.run('schedule:test', 'prune', '--from=2027-03-27', '--count=3');
+
+    expect(stdout).toBe(
+      [
+        'prune: 30 2 * * * (Europe/Amsterdam)',
+        'in Europe/Amsterdam  in UTC',
+        '2027-03-27 02:30     2027-03-27 01:30:00 UTC',
+        '2027-03-28 03:00     2027-03-28 01:00:00 UTC  clocks change',
+        '2027-03-29 02:30     2027-03-29 00:30:00 UTC',
+        '',
+      ].join('\n'),
+    );
+    expect(code).toBe(0);
+  });
+
+  it.each([
+    ['--from=2027-03-27T01:30', '2027-03-28T01:00:00.000Z'],
+    ['--from=2027-03-27T01:30:00+01:00', '2027-03-27T01:30:00.000Z'],
+    ['--from=2027-03-27 01:29', '2027-03-27T01:30:00.000Z'],
+  ])('takes %s for what it says, in UTC where it says nothing else', async (from, first) => {
+    expect(await parsed('schedule:test', 'prune', from, '--count=1')).toMatchObject({
+      ...{ schedule: 'prune', timezone: 'Europe/Amsterdam' },
+      occurrences: [{ at: first }],
+    });
+  });
+
+  it('shows the next 5 without more being said', async () => {
+    expect(((await parsed('schedule:test', 'prune')) as { occurrences: object[] }).occurrences).toHaveLength(5);
+  });
+
+  it.each([
+    ['--from=2027-02-31', "--from: '2027-02-31' will not do. Give a day or a moment"],
+    ['--from=tomorrow', "--from: 'tomorrow' will not do."],
+    ['--from=2027-03-27T25:00', "--from: '2027-03-27T25:00' will not do."],
+    ['--count=0', "--count: '0' will not do. Give a whole number from 1 to 1000."],
+    ['--count=1001', "--count: '1001' will not do."],
+  ])('refuses %s', async (flag, message) => {
+    const { stdout, stderr, code } = await kit.run('schedule:test', 'prune', flag);
+    expect([stdout, code]).toEqual(['', 2]);
+    expect(stderr).toContain(message);
+  });
+});
+
+it.each(['run', 'pause', 'resume', 'test'])('schedule:%s names the schedule that was meant', async (command) => {
+  const { stdout, stderr, code } = await kit.run(`schedule:${command}`, 'prnue');
+  expect([stdout, code]).toEqual(['', 2]);
+  expect(stderr).toContain("No schedule 'prnue' is declared here; did you mean 'prune'?");
+});
