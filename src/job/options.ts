@@ -52,7 +52,7 @@ export interface JobOptions {
   unique?: boolean | UniqueOptions | undefined;
   /** `{ by, wait, longest }`: waits for a while, in which a further one with its key takes its place: see [debounced jobs](debounced-jobs.md). Default: `false`. */
   debounce?: false | DebounceOptions | undefined;
-  /** `{ cron, every, timezone, name, missed, overlap }`: workers send it by themselves. Not inherited. Default: none. */
+  /** `{ cron, every, timezone, name, missed, overlap }`: workers send it by themselves: see [schedules](schedules.md). Not inherited. Default: none. */
   schedule?: ScheduleOptions | undefined;
 }
 

@@ -49,7 +49,7 @@ export interface WorkerOptions {
   drain?: boolean | undefined;
   /** Time for running jobs to finish when the worker stops, and for one past its timeout. Default: 30 s. */
   grace?: Duration | undefined;
-  /** Also send the jobs of the schedules that are declared in this process, when they are due. Default: `true`. */
+  /** Also send the jobs of the [schedules](schedules.md) that are declared in this process, when they are due. Default: `true`. */
   schedule?: boolean | undefined;
 }
 
