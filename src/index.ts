@@ -39,6 +39,7 @@ export type { Batch } from './dispatch/batch/batch';
 export type { BatchListOptions, BatchPlaceOptions, BatchPruneOptions, Batches } from './dispatch/batch/batches';
 export type { ChainList, PendingChain } from './job/chain';
 export type { DispatchResult, PendingDispatch } from './job/dispatcher';
+export type { Progress } from './job/progress';
 export { Middleware } from './job/middleware-decorator';
 export { type ErrorClass, failOn } from './job/fail-on';
 export { type SkipCondition, skipIf, skipUnless } from './job/skip';
@@ -71,6 +72,10 @@ export type { RedisConfig } from './connections/redis/driver';
 export type { DatabaseConfig, DatabasePool } from './connections/sql/driver';
 export type { SqsConfig, SqsCredentials, SqsPayload } from './connections/sqs/driver';
 export type { SyncConfig } from './connections/sync/driver';
+export type { DispatchingJob, DispatchObservation, EndedRun, Observer } from './connections/observer';
+export type { FigureOptions, Figures, JobFigures, QueueFigures, QueueSample, RunFigures } from './operations/figures';
+export type { Times } from './operations/job-counts';
+export type { LimitsByQueue, QueueLimit } from './operations/queue-monitors';
 export type { ErrorContext } from './connections/application';
 export type { ErrorCallback } from './application/error-reports';
 export type { PayloadCreator } from './dispatch/job-encoder';
@@ -135,6 +140,7 @@ export type {
   AfterEvent,
   AttemptedEvent,
   BeforeEvent,
+  BusyEvent,
   CancelledEvent,
   ExceptionEvent,
   FailingEvent,

@@ -28,7 +28,7 @@ import type { Configuration, FailedConfig } from './configuration/configuration'
 import { FAILED_KEYS, HISTORY_KEYS } from './configuration/configuration-keys';
 import type { Drivers } from '../connections/configs';
 import type { Connection } from '../connections/contract';
-import type { Observer } from '../connections/observer';
+import { checkObserver, type Observer } from '../connections/observer';
 import type { Connector, Connectors, ConnectionSettings } from '../connections/connector';
 import { alreadyConfigured, managerClosed, misnamedConnection, unknownDriver } from './errors';
 import { CapabilityError } from '../connections/errors';
@@ -45,10 +45,12 @@ import { Outbox } from '../dispatch/outbox';
 import { QueueConnection } from '../dispatch/queue-connection';
 import { type JobRoute, Routes } from '../dispatch/routes';
 import type { HistorySettings } from '../operations/job-histories';
+import { JobCounters } from '../operations/job-counters';
 import { neededOperationsOf, type OperationsConnection, operationsOf } from '../operations/operations-connection';
 import type { JobInstance } from '../job/definition';
 import type { PendingSchedule } from '../schedule/pending-schedule';
 import { Schedules } from '../schedule/schedules';
+import { QueueMonitors } from '../operations/queue-monitors';
 import { saysTheSame } from './configuration/same-configuration';
 import { Shutdown } from './shutdown';
 import { isSyncRunner, type SyncRunner } from '../connections/sync-runner';
@@ -78,7 +80,11 @@ export class QueueManager implements DispatchApplication, FailedSources {
   readonly batches: Batches = new Batches(this);
   readonly encoder: JobEncoder = new JobEncoder(this);
   readonly schedules: Schedules = new Schedules(this);
-  readonly observers = new Set<Observer>();
+  /** What became of jobs in this process. */
+  readonly counters = new JobCounters(this.registry);
+  readonly observers = new Set<Observer>([this.counters]);
+  /** Queues that somebody is told of when they are too long or too slow. */
+  readonly monitors = new QueueMonitors(() => this.defaultConnection);
   readonly payloadCreators = new Set<PayloadCreator>();
   /** What was dispatched and has not arrived. */
   readonly outbox: Outbox = new Outbox();
@@ -96,6 +102,8 @@ export class QueueManager implements DispatchApplication, FailedSources {
     () => this.#sources(),
     (loaded) => {
       for (const { connection, job } of this.routes.connections()) checkRoute(loaded, job, connection);
+      if (loaded.configuration.metrics === false) this.observers.delete(this.counters);
+      else this.observers.add(this.counters);
     },
   );
   #closing: Promise<void> | undefined;
@@ -299,6 +307,12 @@ export class QueueManager implements DispatchApplication, FailedSources {
   createPayloadUsing(creator: PayloadCreator): () => void {
     checkHook('createPayloadUsing', creator);
     return added(this.payloadCreators, creator);
+  }
+
+  /** Has `observer` see jobs from here on. Returns the function that takes it off again. @throws E_INVALID_OBSERVER */
+  observe(observer: Observer): () => void {
+    checkObserver(observer);
+    return added(this.observers, observer);
   }
 
   /** Hears errors that nobody awaits. Returns the function that takes it off again. */

@@ -21,6 +21,8 @@ import type { PayloadCreator } from '../dispatch/job-encoder';
 import type { FindOptions, QueueConnection } from '../dispatch/queue-connection';
 import type { FoundJob } from '../operations/found-job';
 import type { ErrorCallback } from './error-reports';
+import type { Observer } from '../connections/observer';
+import type { LimitsByQueue } from '../operations/queue-monitors';
 import type { JobRoute } from '../dispatch/routes';
 import { Transaction } from '../dispatch/transaction/transaction';
 import type { PendingSchedule } from '../schedule/pending-schedule';
@@ -179,6 +181,9 @@ export class Queue extends HookFront {
   static readonly workers = ofDefault('workers');
   /** How the queues of the default connection are now, and who works them. */
   static readonly snapshot = ofDefault('snapshot');
+  /** What the workers of the default connection have done, by queue and by job: how many, how fast, how they ended. */
+  static readonly figures = ofDefault('figures');
+
   /**
    * Says how far the running job is, as `this.job.progress` does, from whatever it calls: a number from 0 to 1, and perhaps what it
    * does, in up to 255 characters. `Queue.find(id)` shows the latest, within about a second.
@@ -241,6 +246,27 @@ export class Queue extends HookFront {
   /** Adds fields to every payload from here on. Gives the function that takes it off again. */
   static createPayloadUsing(creator: PayloadCreator): () => void {
     return defaultManager().createPayloadUsing(creator);
+  }
+
+  /**
+   * Has `observer` see jobs from here on: their dispatch, their runs from the inside, and how they ended. For tracing and figures:
+   * nothing waits for it, and it changes no outcome. Gives the function that takes it off again.
+   *
+   * @throws E_INVALID_OBSERVER
+   */
+  static observe(observer: Observer): () => void {
+    return defaultManager().observe(observer);
+  }
+
+  /**
+   * Has the `busy` hook be told of queues in which more than `size` jobs are ready, or the oldest of them has waited for longer than
+   * `wait`: `Queue.monitor({ mail: { size: 1000, wait: '5m' } })`. Workers look once a minute, for all processes one.
+   *
+   * @param connection default: the default one
+   * @throws E_INVALID_MONITOR, E_INVALID_QUEUE_NAME, E_INVALID_DURATION
+   */
+  static monitor(limits: LimitsByQueue, connection?: string): void {
+    defaultManager().monitors.add(limits, connection);
   }
 
   /** Hears errors that nobody awaits. Gives the function that takes it off again. */

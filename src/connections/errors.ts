@@ -176,3 +176,11 @@ export const unknownTransaction = defineError('E_UNKNOWN_TRANSACTION', (connecti
     facts: { connection, given },
   };
 });
+
+/** `Queue.observe()` was given what would see nothing. */
+export const invalidObserver = defineError('E_INVALID_OBSERVER', (given: unknown, problem: string) => ({
+  message:
+    `Queue.observe() was given ${valueText(given)}: ${problem}. Give an object with one or more of the functions dispatching(job), ` +
+    'around(job, call), ended(run), recovered(job) and progressed(job, progress).',
+  facts: { given },
+}));

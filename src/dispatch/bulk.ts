@@ -152,9 +152,11 @@ export async function sendAll(
 /** Resolves when the page is on its way. @param begins their batch */
 export async function push(targetOf: () => Target, page: Page, begins?: NewBatch): Promise<Sending> {
   let of: Refusal['of'] = 'store';
-  const refusal = (error: unknown): Ended => ({
-    refusal: { error, taken: of === 'job' ? page : takenOf(page, error), of },
-  });
+  const refusal = (error: unknown): Ended => {
+    const taken = of === 'job' ? page : takenOf(page, error);
+    for (const job of page) job.observed?.end(taken.includes(job) ? undefined : error);
+    return { refusal: { error, taken, of } };
+  };
   try {
     const target = targetOf();
     if (runsJobs(target)) of = 'job';
@@ -167,6 +169,7 @@ export async function push(targetOf: () => Target, page: Page, begins?: NewBatch
 }
 
 async function told(page: Page, pushed: readonly Pushed[] | void): Promise<Ended> {
+  for (const { observed } of page) observed?.end();
   for (const [place, job] of page.entries()) await tellPushed(job, pushed?.[place]);
   return { pushed };
 }

@@ -2,7 +2,9 @@
 import type { Class } from '../base/class';
 import type { Application } from '../connections/application';
 import type { ConnectionSettings } from '../connections/connector';
+import type { Connection } from '../connections/contract';
 import type { SyncRunner } from '../connections/sync-runner';
+import type { OperationsConnection } from '../operations/operations-connection';
 import type { SeenApplication } from '../operations/listed-job';
 import type { Batches } from './batch/batches';
 import type { JobEncoder } from './job-encoder';
@@ -23,6 +25,8 @@ export interface DispatchApplication extends Application, SeenApplication {
   readonly hearsErrors: boolean;
   /** Whether asking for the configuration would load nothing more. */
   readonly isConfigured: boolean;
+  /** The connection that keeps the records of this one. @throws E_NO_RECORDS */
+  neededOperationsOf(connection: Connection): OperationsConnection;
   settings(name?: string): ConnectionSettings;
   connection(name?: string): QueueConnection;
   /** What runs jobs at once. */

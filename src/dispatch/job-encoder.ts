@@ -1,4 +1,5 @@
 /** Turns a job into the entry that a store takes: where it goes, when, and as which text. */
+import type { Milliseconds } from '../base/clock';
 import type { Hooks } from '../job/hooks';
 import { type ChosenBatch, PendingBatch } from '../job/batch';
 import { isLink } from '../job/chain';
@@ -13,7 +14,8 @@ import { declaredDebouncing, resolveChosen, resolveRoute } from '../job/resolve-
 import { type Chain, type ChainLink, withChain } from '../payload/chain';
 import { encodePayload, encodeStringJob } from '../payload/payload-text';
 import { type Ties, tiesMember } from '../payload/ties';
-import { uuidv7 } from '../payload/uuid';
+import { momentOfId, uuidv7 } from '../payload/uuid';
+import type { Application } from '../connections/application';
 import type { Entry } from '../connections/contract';
 import type { Timed } from '../connections/due-entries';
 import type { ConnectionSettings } from '../connections/connector';
@@ -21,6 +23,7 @@ import { debouncedInChain, pushesItselfInChain, unregisteredMiddleware } from '.
 import type { StartBatch } from './built-in/start-batch';
 import { checkBytes, checkSize } from './payload-size';
 import { pushesItself } from './send';
+import { ObservedDispatch } from './observed-dispatch';
 import type { Routes } from './routes';
 import { tiesOf } from './declared-ties';
 
@@ -45,9 +48,10 @@ export interface EncodedJob extends Timed {
   readonly queue: string;
   /** Those who hear of its push; undefined: nobody does. */
   readonly hooks?: Hooks | undefined;
+  readonly observed?: ObservedDispatch | undefined;
 }
 
-export interface EncoderParts {
+export interface EncoderParts extends Pick<Application, 'observers' | 'report'> {
   readonly registry: JobRegistry;
   /** What `createPayloadUsing` was given and is still there. */
   readonly payloadCreators: Iterable<PayloadCreator>;
@@ -79,7 +83,13 @@ export class JobEncoder {
   /** @throws what is wrong with the job or its data, or with what follows it; nothing was sent */
   encode(job: object, dispatch: InstanceChoice): EncodedJob {
     const encoded = this.#encode(job, dispatch);
-    return dispatch.chain === undefined ? encoded : this.#chained(encoded, dispatch.chain);
+    if (dispatch.chain === undefined) return encoded;
+    try {
+      return this.#chained(encoded, dispatch.chain);
+    } catch (error) {
+      encoded.observed?.end(error);
+      throw error;
+    }
   }
 
   /**
@@ -97,7 +107,9 @@ export class JobEncoder {
       const own = chosenOf(job);
       const chosen = { connection: own.connection ?? connection, queue: own.queue ?? queue };
       if (pushesItself(job)) throw pushesItselfInChain(this.definitionOf(job).name);
-      return linkOf(this.#encode(job, chosen, from), from);
+      const encoded = this.#encode(job, chosen, from);
+      encoded.observed?.end();
+      return linkOf(encoded, from);
     });
   }
 
@@ -166,19 +178,22 @@ export class JobEncoder {
     const key = occurrence?.key;
     const unique = own ?? (key === undefined ? undefined : { unique: { key, until: 'end' as const } });
     const ties = batch === undefined ? unique : unique === undefined ? { batch } : { ...unique, batch };
-    const payload = encodePayload({
-      definition,
-      job,
-      chosen,
-      id,
-      extra: this.#extra(route, definition.name),
-      middleware: middlewareOf(dispatch, instance, this.#parts.registry),
-      classes: this.#parts.registry,
-      occurrence,
-      ties: ties && tiesMember(ties),
-    });
+    const middleware = middlewareOf(dispatch, instance, this.#parts.registry);
+    const encoded = this.#encoded(id, definition.name, route, ties, (extra) =>
+      encodePayload({
+        definition,
+        job,
+        chosen,
+        id,
+        readyAt: from === undefined ? readyAt(id, route) : null,
+        extra,
+        middleware,
+        classes: this.#parts.registry,
+        occurrence,
+        ties: ties && tiesMember(ties),
+      }),
+    );
     const { retryWithin } = chosen;
-    const encoded = this.#encoded(id, definition.name, route, payload, ties);
     return retryWithin === undefined ? encoded : { ...encoded, retryWithin };
   }
 
@@ -196,27 +211,53 @@ export class JobEncoder {
   encodeString(name: string, data: unknown, dispatch: InstanceChoice): EncodedJob {
     const route = this.#route(dispatch, {}, undefined);
     const id = uuidv7();
-    return this.#encoded(id, name, route, encodeStringJob({ name, data, id, extra: this.#extra(route, name) }));
+    return this.#encoded(id, name, route, undefined, (extra) =>
+      encodeStringJob({ name, data, id, readyAt: readyAt(id, route), extra }),
+    );
   }
 
   /** Where a text goes that is a payload already. @throws PayloadTooLargeError */
   encodeRaw(payload: string, dispatch: InstanceChoice): EncodedJob {
-    return this.#encoded('', 'the payload', this.#route(dispatch, {}, undefined), payload);
+    return this.#entryOf('', 'the payload', this.#route(dispatch, {}, undefined), payload);
   }
 
+  /** @param encode gives its payload, with the fields that others add */
   #encoded(
+    id: string,
+    name: string,
+    route: Route,
+    ties: Ties | undefined,
+    encode: (extra: Readonly<Record<string, unknown>> | undefined) => string,
+  ): EncodedJob {
+    const extra = this.#extra(route, name);
+    const { connection: connectionName, queue } = route;
+    const isObserved = this.#parts.observers.size > 0;
+    const observed = isObserved ? ObservedDispatch.of(this.#parts, { id, name, connectionName, queue }) : undefined;
+    if (observed === undefined) return this.#entryOf(id, name, route, encode(extra), ties);
+    try {
+      const { fields } = observed;
+      const payload = encode(fields === undefined ? extra : { ...extra, ...fields });
+      return this.#entryOf(id, name, route, payload, ties, observed);
+    } catch (error) {
+      observed.end(error);
+      throw error;
+    }
+  }
+
+  #entryOf(
     id: string,
     name: string,
     { connection, queue, delay, dueAt }: Route,
     payload: string,
     ties?: Ties,
+    observed?: ObservedDispatch,
   ): EncodedJob {
     const { hooks } = this.#parts;
     checkSize(payload, name, this.#parts.settings(connection));
     const when = dueAt === undefined ? (delay > 0 ? { payload, delay } : { payload }) : { payload, dueAt };
     const entry: Entry = ties === undefined ? when : { ...when, ties };
     const isHeard = hooks.has('queueing') || hooks.has('queued') || hooks.has('skipped');
-    return isHeard ? { id, name, connection, queue, entry, hooks } : { id, name, connection, queue, entry };
+    return { id, name, connection, queue, entry, hooks: isHeard ? hooks : undefined, observed };
   }
 
   /** @param from the connection of those that say nothing themselves; by default the configuration's */
@@ -237,6 +278,11 @@ export class JobEncoder {
       extra = Object.assign(extra ?? {}, creator(connection, queue, job));
     return extra;
   }
+}
+
+/** When it is ready, where it is not at once: its id, which says when it was made, does not tell. */
+function readyAt(id: string, { delay, dueAt }: Route): Milliseconds | undefined {
+  return dueAt ?? (delay > 0 ? Math.round(momentOfId(id)! + delay * 1000) : undefined);
 }
 
 /** A job as it waits in the payload of the one before it. */

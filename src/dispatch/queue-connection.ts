@@ -8,6 +8,7 @@ import type { ConnectionSettings } from '../connections/connector';
 import type { CancelOptions, CancelResult, Control } from '../connections/control';
 import { CapabilityError } from '../connections/errors';
 import { invalidListing } from '../operations/errors';
+import { type FigureOptions, type Figures, readFigures } from '../operations/figures';
 import { findJob, type FoundJob } from '../operations/found-job';
 import { type JobPage, listJobs, type ListOptions } from '../operations/job-page';
 import { type Snapshot, type SnapshotOptions, takeSnapshot } from '../operations/snapshot';
@@ -127,6 +128,17 @@ export class QueueConnection extends QueuePusher {
     if (!Array.isArray(queues)) throw invalidListing('queues', queues, 'Give a list of names.');
     for (const queue of queues) checkQueueName(queue, 'queue of snapshot()', ONE_AT_A_TIME);
     return takeSnapshot(this.#driver(), this.#application, this.defaultQueue, options);
+  }
+
+  /**
+   * What the workers of all processes have done, by queue and by job: how many, how fast, how they ended. Ten seconds late.
+   *
+   * @throws E_NO_RECORDS, E_INVALID_SPAN, E_INVALID_DURATION, E_INVALID_QUEUE_NAME
+   */
+  async figures(options: FigureOptions = {}): Promise<Figures> {
+    if (options.queue !== undefined) checkQueueName(options.queue, 'queue of figures()', ONE_AT_A_TIME);
+    const operations = this.#application.neededOperationsOf(this.#driver());
+    return readFigures(this.name, operations, this.#application.clock, options);
   }
 
   /**

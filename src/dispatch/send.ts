@@ -155,18 +155,20 @@ export function checkTies(jobs: readonly EncodedJob[], targetOf: () => Target): 
  * @throws QueueUnavailableError naming the job, and what else the driver throws
  */
 export async function send(target: Target, job: EncodedJob, tell?: Tell): Promise<string> {
-  const { hooks } = job;
+  const { hooks, observed } = job;
   try {
     if (hooks !== undefined) await hooks.emit('queueing', pushEvent(job));
     // Nearly always nothing of it depends on a clock.
     const isTimed = job.entry.dueAt !== undefined || job.retryWithin !== undefined;
     const pushed = await target.push(job.queue, isTimed ? await entriesFor(target, [job]) : [job.entry]);
     const result = pushed?.[0];
+    observed?.end();
     if (hooks !== undefined) await tellPushed(job, result);
     if (typeof result === 'object')
       tell?.('duplicate' in result ? { status: 'duplicate' } : { status: 'replaced', ...result });
     return idAfter(job, result);
   } catch (error) {
+    observed?.end(runsJobs(target) ? undefined : error);
     throw runsJobs(target) ? error : withConsequence(error, `${job.name} was not queued`);
   }
 }

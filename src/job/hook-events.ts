@@ -66,6 +66,15 @@ export interface StartingEvent extends ConnectionEvent {
 }
 export type IdleEvent = StartingEvent;
 export type LoopingEvent = StartingEvent;
+export interface BusyEvent extends ConnectionEvent {
+  readonly queue: string;
+  /** Jobs that are ready. */
+  readonly size: number;
+  /** Seconds that the oldest of them has waited; undefined: none is ready, or nobody knows. */
+  readonly wait: number | undefined;
+  /** What `Queue.monitor` was given, `wait` in seconds. */
+  readonly limit: { readonly size?: number | undefined; readonly wait?: number | undefined };
+}
 export interface StoppingEvent extends ConnectionEvent {
   readonly reason: string;
 }
@@ -105,6 +114,8 @@ export interface HookEvents {
   looping: LoopingEvent;
   /** When a worker has nothing to do: once, until it has run a job again. */
   idle: IdleEvent;
+  /** When a queue is longer or slower than `Queue.monitor` allows: in one of the processes, when it begins, and each hour while it lasts. */
+  busy: BusyEvent;
   /** When a worker stops. */
   stopping: StoppingEvent;
 }
@@ -125,6 +136,7 @@ const NAMES: { readonly [Name in keyof HookEvents]: true } = {
   starting: true,
   looping: true,
   idle: true,
+  busy: true,
   stopping: true,
 };
 

@@ -2,7 +2,7 @@
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { Connection } from '../connections/contract';
 import { fenceIn, idAtEnd } from '../payload/counters';
-import { momentOfId } from '../payload/uuid';
+import { READY_AT, readyAtOf } from '../payload/ready-at';
 
 /** Those at the head of a queue may have run before: since when they are ready again they do not say. */
 const LOOKED_AT = 10;
@@ -21,5 +21,17 @@ export async function oldestWait(
 
 function readyAtIn(payload: Buffer): Milliseconds | undefined {
   const id = fenceIn(payload) > 0 ? undefined : idAtEnd(payload);
-  return id === undefined ? undefined : momentOfId(id);
+  if (id === undefined) return undefined;
+  // Nearly none has it, and texts may be long.
+  const fields: unknown = payload.includes(`"${READY_AT}":`) ? fieldsOf(payload) : {};
+  return readyAtOf(id, fields as Readonly<Record<string, unknown>>);
+}
+
+/** Of one that nobody can read, when it is ready is of no interest. */
+function fieldsOf(payload: Buffer): unknown {
+  try {
+    return JSON.parse(payload.toString()) ?? {};
+  } catch {
+    return {};
+  }
 }

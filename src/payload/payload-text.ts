@@ -9,6 +9,7 @@ import { noCounters, RETRY_MARK } from './counters';
 import { isForbiddenKey } from './limits';
 import { invalidJobName, reservedField } from './errors';
 import { toPath } from './pointer';
+import { READY_AT, type ReadyAt } from './ready-at';
 
 /** What `job` says in every payload of a job class. */
 export const HANDLER = 'onqueue';
@@ -24,6 +25,7 @@ export interface PayloadParts {
   readonly job: object;
   readonly chosen: ChosenOptions;
   readonly id: string;
+  readonly readyAt?: ReadyAt;
   /** Fields to add, of JSON alone; those that are undefined are left out. */
   readonly extra?: Readonly<Record<string, unknown>> | undefined;
   /** Instances of registered classes. */
@@ -41,6 +43,7 @@ export interface StringJobParts {
   /** JSON alone: its reader knows no other types. Undefined: null. */
   readonly data: unknown;
   readonly id: string;
+  readonly readyAt?: ReadyAt;
   readonly extra?: Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -69,6 +72,7 @@ const RESERVED: ReadonlySet<string> = new Set<string>(
     'middleware',
     'uuid',
     'id',
+    READY_AT,
     RETRY_MARK,
     TIES,
     BATCH_FIELD,
@@ -84,13 +88,14 @@ const RESERVED: ReadonlySet<string> = new Set<string>(
  * @throws E_RESERVED_FIELD
  */
 export function encodePayload(parts: PayloadParts): string {
-  const { definition, job, chosen, id, extra, middleware = [], classes, occurrence, ties = '' } = parts;
+  const { definition, job, chosen, id, readyAt, extra, middleware = [], classes, occurrence, ties = '' } = parts;
   const { name, version } = definition;
   return (
     beginning(definition, ties !== '') +
     encodedMembers(encodeInstance(job, classes, definition.target.name, definition.file)) +
     (version === undefined ? '},' : `,"version":${version}},`) +
     writeChosen(chosen) +
+    writeReadyAt(readyAt) +
     writeExtra(name, extra) +
     writeMiddleware(name, middleware, classes) +
     (occurrence === undefined ? '' : writeOccurrence(occurrence)) +
@@ -106,12 +111,13 @@ export function encodePayload(parts: PayloadParts): string {
  * @throws UnserializableValueError with the path to what JSON has not
  * @throws E_RESERVED_FIELD
  */
-export function encodeStringJob({ name, data, id, extra }: StringJobParts): string {
+export function encodeStringJob({ name, data, id, readyAt, extra }: StringJobParts): string {
   if (!isName(name) || !/^[^@]+(@[^@]+)?$/.test(name) || OWN_HANDLERS.has(name)) throw invalidJobName(name);
   const displayName = JSON.stringify(name.split('@')[0]);
   const shownData = data === undefined ? 'null' : encodeJson(data, `the data of ${name}`);
   return (
     `{"uuid":${JSON.stringify(id)},"displayName":${displayName},"job":${JSON.stringify(name)},"data":${shownData},` +
+    writeReadyAt(readyAt) +
     writeExtra(name, extra) +
     ending(id)
   );
@@ -157,6 +163,10 @@ function writeExtra(job: string, extra: PayloadParts['extra']): string {
     members += `${JSON.stringify(field)}:${encodeJson(value, toPath('createPayloadUsing()', [field]))},`;
   }
   return members;
+}
+
+function writeReadyAt(readyAt: ReadyAt): string {
+  return readyAt === undefined ? '' : `"${READY_AT}":${readyAt},`;
 }
 
 const ENDING = '"id":';

@@ -101,6 +101,7 @@ export class FakeManager extends QueueManager {
     this.hooks.adopt(program.hooks);
     if (program.hearsErrors) this.onError((error, context) => program.report(error, context));
     for (const creator of program.payloadCreators) this.createPayloadUsing(creator);
+    for (const observer of program.observers) if (observer !== program.counters) this.observers.add(observer);
     for (const [command, handler] of program.commandHandlers) this.commandHandlers.set(command, handler);
   }
 }

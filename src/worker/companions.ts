@@ -2,6 +2,7 @@
 import type { QueueManager } from '../application/queue-manager';
 import type { Connection } from '../connections/contract';
 import { JobHistories } from '../operations/job-histories';
+import { startFigures } from './figures';
 import type { WorkerGlance } from './health';
 import { keepRecord } from './own-record';
 import type { RunningJob } from './running-job';
@@ -25,7 +26,7 @@ export interface Companion {
 /** Starts one, as the worker starts; undefined: this worker has no need of it. Must not throw. */
 type StartCompanion = (worker: Attended) => Companion | undefined;
 
-const STARTERS: readonly StartCompanion[] = [keepRecord, keepHistories, keepSchedules];
+const STARTERS: readonly StartCompanion[] = [keepRecord, keepHistories, keepSchedules, startFigures];
 
 function keepHistories({ manager, connection }: Attended): Companion | undefined {
   return JobHistories.start(manager, connection);

@@ -8,6 +8,7 @@ import { attachContext } from '../job/beside-instance';
 import { toError } from '../base/exception-text';
 import type { Application } from '../connections/application';
 import { type Layer, layersOf, runThrough } from './middleware';
+import { callObserved } from './observed-run';
 import type { RunningJob } from './running-job';
 
 /**
@@ -35,7 +36,9 @@ export function callHandle(
   let result: unknown;
   let isAwaited: boolean;
   try {
-    result = runInScope(scope, () => callWithin(application, job, scope), caller);
+    const call = (): unknown => callWithin(application, job, scope);
+    const isObserved = application.observers.size > 0;
+    result = runInScope(scope, isObserved ? () => callObserved(application, job, call) : call, caller);
     // A proxy may throw at the very question.
     isAwaited = isThenable(result);
   } catch (error) {

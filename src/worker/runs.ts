@@ -141,6 +141,7 @@ export class Runs {
     // Its text is not parsed: it may be what killed the workers before.
     if (job.envelope === undefined) job.glimpse = glimpseOf(job.reservation.payload);
     job.close('released');
+    job.startedAt = this.#settings.application.clock.monotonic();
     this.#ended.push({ job, outcome: unstarted(job), took: 0 });
   }
 

@@ -20,7 +20,6 @@ import type { Application } from '../connections/application';
 import { isStoreAway } from '../connections/errors';
 import type { FailedStore } from '../connections/failed-store';
 import { givenBack } from '../connections/given-back';
-import { type EndedRun, tellObservers } from '../connections/observer';
 import { type Onward, sendOnward } from '../connections/onward';
 import type { Announcer } from './announcer';
 import type { OutcomeCounts } from './health';
@@ -28,6 +27,7 @@ import type { Idle } from './idle';
 import { logLost, logOutcome, logSetAside } from './job-log';
 import { isStillOurs, KeptFailures } from './kept-failures';
 import type { LeaseKeeper } from './lease/keeper';
+import { tellEnded } from './observed-run';
 import { RefusedOutcomes } from './refused-outcomes';
 import type { RunningJob } from './running-job';
 import type { Finished, Runs } from './runs';
@@ -282,7 +282,7 @@ export class Settler {
     const { logger } = application;
     this.#refused?.taken();
     this.#letGo(job);
-    if (application.observers.size > 0) observed(application, one, result);
+    if (application.observers.size > 0) tellEnded(application, one, result);
     if (result === 'lost') {
       this.#counts.lost += 1;
       logLost(logger, one);
@@ -311,19 +311,6 @@ export class Settler {
     });
     this.#announcements.add(announcement);
   }
-}
-
-function observed(application: Application, { job, outcome, took }: Finished, result: SettleResult): void {
-  const { settlement, error, reason } = outcome;
-  const run: EndedRun = {
-    job,
-    reservation: job.reservation,
-    outcome: result === 'lost' ? 'lost' : settlement.outcome,
-    error: error ?? reason,
-    isAttempt: job.handler !== 'not-called',
-    took,
-  };
-  tellObservers(application, job, (observer) => observer.ended(run));
 }
 
 // Buried jobs are for the store to keep.

@@ -59,6 +59,7 @@ export const CONFIGURATION_KEYS: KeysOf<Configuration> = {
   failed: { check: failed },
   operations: { check: value.text },
   history: { check: history },
+  metrics: { check: value.flag },
   maxPayload: { check: value.size },
   jobs: { check: value.array },
   container: { check: value.withMethods('a container', 'resolve') },

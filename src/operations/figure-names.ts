@@ -1,0 +1,38 @@
+/** Under which names figures stand among the sums of a store, and for how long. */
+import { createHash } from 'node:crypto';
+import type { Milliseconds, Seconds } from '../base/clock';
+import type { JobClass } from './job-counts';
+
+/** Figures that are summed up over spans of one length. */
+export interface Resolution {
+  readonly letter: string;
+  readonly step: Seconds;
+  readonly keep: Seconds;
+}
+
+export const MINUTES: Resolution = { letter: 'm', step: 60, keep: 7200 };
+export const QUARTERS: Resolution = { letter: 'q', step: 900, keep: 7 * 86_400 };
+
+export const DAY: Seconds = 86_400;
+
+/** Of a queue as a whole, in place of the name of a job: how much waits in it. */
+export const WHOLE_QUEUE = '';
+
+/** The number of the span that a moment is in. */
+export const spanAt = (moment: Milliseconds, step: Seconds): number => Math.floor(moment / (step * 1000));
+
+/** The sum whose names are the classes that were counted on a day. */
+export const classesName = (day: number): string => `figures/classes/${day}`;
+
+/** How a class stands there. */
+export const classText = ({ connection, queue, job }: JobClass): string => JSON.stringify([connection, queue, job]);
+
+export function readClass(text: string): JobClass {
+  const [connection, queue, job] = JSON.parse(text) as [string, string, string];
+  return { connection, queue, job };
+}
+
+/** The sum of a class: names of any length would not fit. */
+export function figureName({ letter }: Resolution, span: number, text: string): string {
+  return `figures/${letter}${span}/${createHash('sha256').update(text).digest('base64url').slice(0, 12)}`;
+}

@@ -1,0 +1,146 @@
+/**
+ * Brings what a process has counted of a connection to the store, for all processes together: every ten seconds, and at the end.
+ *
+ * No job waits for it. What it could not bring it brings again, once; what a process that is killed had not yet brought is lost.
+ */
+import type { Clock, Milliseconds, Timer } from '../base/clock';
+import { errorMessage } from '../base/exception-text';
+import type { Logger } from '../base/logger';
+import type { Connection } from '../connections/contract';
+import { isStoreAway } from '../connections/errors';
+import type { Sums } from '../connections/record-store';
+import { uuidv7 } from '../payload/uuid';
+import { classesName, classText, DAY, figureName, MINUTES, QUARTERS, spanAt } from './figure-names';
+import type { JobCounters } from './job-counters';
+import { type Counts, DISPATCHED, type JobCounts } from './job-counts';
+import type { OperationsConnection } from './operations-connection';
+import type { QueueSampler } from './queue-sampler';
+
+const INTERVAL: Milliseconds = 10_000;
+
+/** A worker that stops waits so long for its last figures. */
+const LAST_WORDS: Milliseconds = 2000;
+
+/** Classes that travel in one call. */
+const PAGE = 20;
+
+export interface FigureReporterParts {
+  readonly connection: Connection;
+  /** Where its figures are kept. */
+  readonly operations: OperationsConnection;
+  readonly counters: JobCounters;
+  readonly sampler: QueueSampler;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export class FigureReporter {
+  readonly #parts: FigureReporterParts;
+  /** Its own at each start of a process: under it the store tells what it has from what it has not. */
+  readonly #source = uuidv7();
+  #sequence = 0;
+  /** Not known to be in the store. */
+  readonly #pending: { readonly sums: readonly Sums[]; readonly sequence: number }[] = [];
+  /** The classes that the list of this day has. */
+  readonly #listed = new Set<string>();
+  #day = 0;
+  #timer: Timer | undefined;
+  #reporting: Promise<void> = Promise.resolve();
+  #isTroubled = false;
+  #isOver = false;
+
+  constructor(parts: FigureReporterParts) {
+    this.#parts = parts;
+    this.#arm();
+  }
+
+  /** Brings the rest, and waits for that for two seconds at most. Never rejects. */
+  async close(): Promise<void> {
+    this.#isOver = true;
+    this.#timer?.cancel();
+    let patience: Timer | undefined;
+    const late = new Promise<void>((resolve) => {
+      patience = this.#parts.clock.after(LAST_WORDS, resolve, true);
+    });
+    await Promise.race([this.#reporting.then(() => this.#report()), late]);
+    patience?.cancel();
+  }
+
+  #arm(): void {
+    this.#timer = this.#parts.clock.after(INTERVAL, () => {
+      this.#reporting = this.#report().finally(() => {
+        if (!this.#isOver) this.#arm();
+      });
+    });
+  }
+
+  /** Never rejects. */
+  async #report(): Promise<void> {
+    const { operations, sampler, clock } = this.#parts;
+    try {
+      await this.#sendPending();
+      const now = (await operations.now?.()) ?? clock.now();
+      this.#takeNews(now);
+      if (!this.#isOver) await sampler.sample(now, (sampled) => this.#take([sampled], now));
+      await this.#sendPending();
+      this.#isTroubled = false;
+    } catch (error) {
+      this.#tell(error);
+    }
+  }
+
+  #takeNews(now: Milliseconds): void {
+    const { connection, counters } = this.#parts;
+    const counted = counters.news('store', connection.name).map((one) => ({ ...one, counts: ofWorkers(one.counts) }));
+    const news = counted.filter(({ counts }) => Object.keys(counts).length > 0);
+    for (let from = 0; from < news.length; from += PAGE) this.#take(news.slice(from, from + PAGE), now);
+  }
+
+  #take(news: readonly JobCounts[], now: Milliseconds): void {
+    const sums = news.flatMap((one) => {
+      const text = classText(one);
+      return [MINUTES, QUARTERS].map((resolution) => ({
+        name: figureName(resolution, spanAt(now, resolution.step), text),
+        amounts: one.counts,
+        keep: resolution.keep,
+      }));
+    });
+    const day = spanAt(now, DAY);
+    if (day !== this.#day) this.#listed.clear();
+    this.#day = day;
+    const unlisted = news.map(classText).filter((text) => !this.#listed.has(text));
+    for (const text of unlisted) this.#listed.add(text);
+    const listed = Object.fromEntries(unlisted.map((text) => [text, 1]));
+    if (unlisted.length > 0) sums.push({ name: classesName(day), amounts: listed, keep: QUARTERS.keep + DAY });
+    this.#sequence += 1;
+    this.#pending.push({ sums, sequence: this.#sequence });
+  }
+
+  async #sendPending(): Promise<void> {
+    const { records } = this.#parts.operations;
+    for (let first = this.#pending[0]; first !== undefined; first = this.#pending[0]) {
+      try {
+        await records.add(first.sums, this.#source, first.sequence);
+      } catch (error) {
+        // What is refused for good would hold up all that follows.
+        if (!isStoreAway(error)) this.#pending.shift();
+        throw error;
+      }
+      this.#pending.shift();
+    }
+  }
+
+  /** Once, until it works again. */
+  #tell(error: unknown): void {
+    if (this.#isTroubled) return;
+    this.#isTroubled = true;
+    const { connection, operations, logger } = this.#parts;
+    const message = `What jobs of '${connection.name}' have come to could not be counted in '${operations.name}'; it goes on: ${errorMessage(error)}`;
+    logger.warn({ connection: operations.name }, message);
+  }
+}
+
+// Processes without a worker dispatch as well, and nobody brings what they count: a part of the sum would say nothing.
+function ofWorkers(counts: Counts): Counts {
+  return Object.fromEntries(Object.entries(counts).filter(([field]) => field !== DISPATCHED));
+}

@@ -1,0 +1,173 @@
+/** What the processes have brought together: how many jobs ran and how they ended, how long they took, how long they waited. */
+import type { Milliseconds, Seconds } from '../base/clock';
+import { type Duration, durationSeconds } from '../job/duration';
+import { invalidSpan } from './errors';
+import {
+  classesName,
+  classText,
+  DAY,
+  figureName,
+  MINUTES,
+  QUARTERS,
+  readClass,
+  type Resolution,
+  spanAt,
+  WHOLE_QUEUE,
+} from './figure-names';
+import { type Counts, type JobClass, OUTCOME_FIELDS, RUN_TIMES, sumOf, type Times, timesOf, WAITS } from './job-counts';
+import type { OperationsConnection } from './operations-connection';
+import { SAMPLE } from './queue-sampler';
+
+export interface FigureOptions {
+  /** How far to look back: up to 2 h by the minute, up to 7 days by the quarter of an hour. Default: an hour. */
+  readonly within?: Duration | undefined;
+  /** Of this queue alone. */
+  readonly queue?: string | undefined;
+}
+
+/** Runs are counted when the store has confirmed how they ended; figures are ten seconds late. */
+export interface RunFigures {
+  readonly completed: number;
+  /** Runs after which the job went back to its queue. */
+  readonly released: number;
+  readonly failed: number;
+  readonly cancelled: number;
+  /** Refused by the store: somebody else had the job, or it was gone. */
+  readonly lost: number;
+  /** Jobs that were completed or failed for good, a minute. */
+  readonly rate: number;
+  /** How long handlers ran; undefined: none did. */
+  readonly run: Times | undefined;
+  /** How long jobs waited for their first attempt after they were ready; undefined: of none it is known. */
+  readonly wait: Times | undefined;
+}
+
+export interface JobFigures extends RunFigures {
+  readonly queue: string;
+  /** The job's name. `(unknown)`: none that was declared. */
+  readonly job: string;
+}
+
+/** What a look at a queue has found, once a minute; of a quarter of an hour, on average. */
+export interface QueueSample {
+  /** When the span begins that it stands for. */
+  readonly at: Date;
+  readonly ready: number;
+  readonly delayed: number;
+  readonly reserved: number;
+  /** Seconds that the oldest of those that were ready had waited. */
+  readonly wait: Seconds;
+}
+
+export interface QueueFigures extends RunFigures {
+  readonly queue: string;
+  /** The oldest first. Minutes in which no worker ran have none. */
+  readonly samples: readonly QueueSample[];
+}
+
+export interface Figures {
+  readonly since: Date;
+  readonly until: Date;
+  readonly queues: readonly QueueFigures[];
+  /** Each job of each queue. */
+  readonly jobs: readonly JobFigures[];
+}
+
+/** Names that are read in one call. */
+const PAGE = 200;
+
+/** @throws E_INVALID_SPAN, E_INVALID_DURATION, what the store throws */
+export async function readFigures(
+  connection: string,
+  operations: OperationsConnection,
+  clock: { now(): Milliseconds },
+  { within = '1h', queue }: FigureOptions = {},
+): Promise<Figures> {
+  const seconds = durationSeconds(within, 'within of figures()');
+  if (seconds === 0 || seconds > QUARTERS.keep) throw invalidSpan(within);
+  const resolution = seconds <= MINUTES.keep ? MINUTES : QUARTERS;
+  const now = (await operations.now?.()) ?? clock.now();
+  const last = spanAt(now, resolution.step);
+  const first = last - Math.ceil(seconds / resolution.step) + 1;
+  const since = first * resolution.step * 1000;
+  const known = await classesSince(operations, since, now);
+  const classes = known.filter((one) => one.connection === connection && (queue === undefined || one.queue === queue));
+  const spans = Array.from({ length: last - first + 1 }, (_, place) => first + place);
+  const read: Read[] = await countsOf(operations, classes, resolution, spans);
+  const minutes = (now - since) / 60_000;
+  const queues = [...new Set(classes.map((one) => one.queue))].toSorted();
+  return {
+    since: new Date(since),
+    until: new Date(now),
+    queues: queues.map((name) => {
+      const own = read.filter((one) => one.queue === name);
+      const runs = own.filter(({ job }) => job !== WHOLE_QUEUE).flatMap(({ bySpan }) => bySpan);
+      const looked = own.find(({ job }) => job === WHOLE_QUEUE)?.bySpan ?? [];
+      return { queue: name, ...runFigures(sumOf(runs), minutes), samples: samplesIn(looked, spans, resolution) };
+    }),
+    jobs: read
+      .filter(({ job }) => job !== WHOLE_QUEUE)
+      .map((one) => ({ queue: one.queue, job: one.job, ...runFigures(sumOf(one.bySpan), minutes) }))
+      .toSorted((a, b) => (a.queue === b.queue ? (a.job < b.job ? -1 : 1) : a.queue < b.queue ? -1 : 1)),
+  };
+}
+
+interface Read extends JobClass {
+  readonly bySpan: readonly Counts[];
+}
+
+async function classesSince(
+  { records }: OperationsConnection,
+  since: Milliseconds,
+  now: Milliseconds,
+): Promise<JobClass[]> {
+  const days: string[] = [];
+  for (let day = spanAt(since, DAY); day <= spanAt(now, DAY); day += 1) days.push(classesName(day));
+  return Object.keys(sumOf(await records.sums(days))).map(readClass);
+}
+
+async function countsOf(
+  { records }: OperationsConnection,
+  classes: readonly JobClass[],
+  resolution: Resolution,
+  spans: readonly number[],
+): Promise<Read[]> {
+  const names = classes.flatMap((one) => spans.map((span) => figureName(resolution, span, classText(one))));
+  const sums: Counts[] = [];
+  for (let from = 0; from < names.length; from += PAGE)
+    sums.push(...(await records.sums(names.slice(from, from + PAGE))));
+  return classes.map((one, place) => ({
+    ...one,
+    bySpan: sums.slice(place * spans.length, (place + 1) * spans.length),
+  }));
+}
+
+function runFigures(counts: Counts, minutes: number): RunFigures {
+  const of = (outcome: keyof typeof OUTCOME_FIELDS): number => counts[OUTCOME_FIELDS[outcome]] ?? 0;
+  const [completed, failed] = [of('completed'), of('failed')];
+  return {
+    completed,
+    released: of('released'),
+    failed,
+    cancelled: of('cancelled'),
+    lost: of('lost'),
+    rate: (completed + failed) / minutes,
+    run: timesOf(RUN_TIMES, counts),
+    wait: timesOf(WAITS, counts),
+  };
+}
+
+function samplesIn(bySpan: readonly Counts[], spans: readonly number[], { step }: Resolution): QueueSample[] {
+  return bySpan.flatMap((counts, place) => {
+    const samples = counts[SAMPLE.samples] ?? 0;
+    if (samples === 0) return [];
+    const mean = (field: string): number => (counts[field] ?? 0) / samples;
+    return {
+      at: new Date(spans[place]! * step * 1000),
+      ready: mean(SAMPLE.ready),
+      delayed: mean(SAMPLE.delayed),
+      reserved: mean(SAMPLE.reserved),
+      wait: mean(SAMPLE.wait) / 1000,
+    };
+  });
+}

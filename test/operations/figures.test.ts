@@ -1,0 +1,126 @@
+import { JobCounters } from '../../src/operations/job-counters';
+import { Job } from '../../src/job/job';
+import { Worker } from '../../src/worker/worker';
+import { elapse, testApplication, type TestApplication, until } from '../support/application';
+
+let application: TestApplication;
+
+@Job({ queue: 'mail', tries: 2 })
+class CountedMail extends Job {
+  constructor(readonly how: 'fine' | 'fails' | 'released') {
+    super();
+  }
+  handle(): void {
+    if (this.how === 'fails') this.fail('no such address');
+    if (this.how === 'released' && this.attempts === 1) this.release();
+  }
+}
+
+beforeEach(() => {
+  application = testApplication();
+});
+
+afterEach(() => application.manager.close());
+
+async function work(): Promise<void> {
+  await new Worker({ queue: 'mail', stopWhenEmpty: true }, application.manager).run();
+}
+
+const figures = () => application.manager.connection().figures();
+
+describe('the figures of jobs', () => {
+  it('tell how the runs of each job have ended', async () => {
+    const { bus } = application;
+    await bus.bulk(['fine', 'fine', 'fails', 'released'].map((how) => new CountedMail(how as 'fine')));
+
+    await work();
+
+    const { jobs, queues } = await figures();
+    const counted = { completed: 3, failed: 1, released: 1, cancelled: 0, lost: 0 };
+    expect(jobs).toEqual([expect.objectContaining({ queue: 'mail', job: 'CountedMail', ...counted })]);
+    expect(queues).toEqual([expect.objectContaining({ queue: 'mail', ...counted })]);
+    expect(jobs[0]!.run).toMatchObject({ count: 5 });
+  });
+
+  it('are there while the worker runs, ten seconds late', async () => {
+    const worker = new Worker({ queue: 'mail' }, application.manager);
+    const running = worker.run();
+    await application.bus.dispatch(new CountedMail('fine'));
+    await until(application.clock, () => worker.health().outcomes.completed === 1);
+    expect((await figures()).jobs).toEqual([]);
+
+    await elapse(application.clock, 11);
+
+    expect((await figures()).jobs).toMatchObject([{ completed: 1 }]);
+    await worker.stop();
+    await running;
+  });
+
+  it('count a job that nobody has declared as one of many', () => {
+    const counters = new JobCounters(application.manager.registry);
+    for (const name of ['CountedMail', 'Robert"); DROP', '__proto__', 'constructor'])
+      counters.dispatching({ id: '1', name, connectionName: 'memory', queue: 'mail' })!.end!();
+    expect(counters.all.map(({ job, counts }) => [job, counts])).toEqual([
+      ['CountedMail', { d: 1 }],
+      ['(unknown)', { d: 3 }],
+    ]);
+  });
+
+  it('count what comes behind a hundred classes together', () => {
+    const counters = new JobCounters(application.manager.registry);
+    for (let queue = 0; queue < 150; queue += 1)
+      counters.dispatching({ id: '1', name: 'CountedMail', connectionName: 'memory', queue: `q${queue}` })!.end!();
+    expect(counters.all).toHaveLength(101);
+    expect(counters.all.at(-1)).toMatchObject({ queue: '(other)', job: '(other)', counts: { d: 50 } });
+  });
+
+  it('add up what several workers have brought', async () => {
+    await application.bus.dispatch(new CountedMail('fine'));
+    await work();
+    await application.bus.dispatch(new CountedMail('fine'));
+    await work();
+    expect((await figures()).jobs).toMatchObject([{ completed: 2 }]);
+  });
+
+  it('are brought once, though the answer to the first call was lost', async () => {
+    const records = application.manager.driver().records!;
+    const add = records.add.bind(records);
+    const lost = new Error('the answer was lost');
+    jest.spyOn(records, 'add').mockImplementationOnce(async (...given) => {
+      await add(...given);
+      throw Object.assign(new (jest.requireActual('../../src/connections/errors').QueueUnavailableError)({}), {
+        cause: lost,
+      });
+    });
+    const worker = new Worker({ queue: 'mail' }, application.manager);
+    const running = worker.run();
+    await application.bus.dispatch(new CountedMail('fine'));
+    await elapse(application.clock, 25);
+    expect((await figures()).jobs).toMatchObject([{ completed: 1 }]);
+    expect(application.log.messages('warn')).toEqual([expect.stringContaining('could not be counted')]);
+    await worker.stop();
+    await running;
+  });
+
+  it('are not kept where the configuration wants none', async () => {
+    await application.manager.close();
+    application = testApplication({ metrics: false });
+    await application.bus.dispatch(new CountedMail('fine'));
+    await work();
+    expect((await figures()).jobs).toEqual([]);
+    expect(application.manager.counters.all).toEqual([]);
+  });
+
+  it.each([['0s'], ['8d']] as const)('are refused over a span of %s', async (within) => {
+    await expect(application.manager.connection().figures({ within })).rejects.toMatchObject({
+      code: 'E_INVALID_SPAN',
+    });
+  });
+
+  it('are those of one queue where one is named', async () => {
+    await application.bus.dispatch(new CountedMail('fine'));
+    await work();
+    const { jobs } = await application.manager.connection().figures({ queue: 'other' });
+    expect(jobs).toEqual([]);
+  });
+});

@@ -1,0 +1,114 @@
+import type { BusyEvent } from '../../src/job/hook-events';
+import { Job } from '../../src/job/job';
+import { Worker } from '../../src/worker/worker';
+import { elapse, testApplication, type TestApplication } from '../support/application';
+
+let application: TestApplication;
+let told: BusyEvent[];
+
+@Job({ queue: 'mail' })
+class Monitored extends Job {
+  handle(): void {}
+}
+
+beforeEach(() => {
+  application = testApplication();
+  told = [];
+  application.manager.hooks.on('busy', (event) => void told.push(event));
+});
+
+afterEach(() => application.manager.close());
+
+/** A worker of another queue: it samples all. */
+async function watched(run: () => Promise<void>): Promise<void> {
+  const workers = [1, 2].map(() => new Worker({ queue: 'other' }, application.manager));
+  const running = workers.map((worker) => worker.run());
+  await run();
+  await Promise.all(workers.map((worker) => worker.stop()));
+  await Promise.all(running);
+}
+
+describe('Queue.monitor', () => {
+  it('tells of a queue that is too long once, and again each hour', async () => {
+    application.manager.monitors.add({ mail: { size: 2 } });
+    await application.bus.bulk([new Monitored(), new Monitored(), new Monitored()]);
+
+    await watched(async () => {
+      await elapse(application.clock, 11);
+      expect(told).toEqual([
+        { connectionName: 'memory', queue: 'mail', size: 3, wait: expect.any(Number), limit: { size: 2 } },
+      ]);
+      await elapse(application.clock, 600);
+      expect(told).toHaveLength(1);
+      await application.clock.advance('1h');
+      await elapse(application.clock, 70);
+      expect(told).toHaveLength(2);
+    });
+  });
+
+  it('tells of a queue that is too slow', async () => {
+    application.manager.monitors.add({ mail: { wait: '5m' } }, 'memory');
+    await application.bus.dispatch(new Monitored());
+
+    await watched(async () => {
+      await elapse(application.clock, 200);
+      expect(told).toEqual([]);
+      await elapse(application.clock, 200);
+      expect(told).toEqual([expect.objectContaining({ queue: 'mail', size: 1, limit: { wait: 300 } })]);
+      expect(told[0]!.wait).toBeGreaterThan(300);
+    });
+  });
+
+  it('tells anew of a queue that was fine in between', async () => {
+    application.manager.monitors.add({ mail: { size: 1 } });
+    const fill = () => application.bus.bulk([new Monitored(), new Monitored()]);
+    await watched(async () => {
+      await fill();
+      await elapse(application.clock, 70);
+      await application.manager.connection().clear('mail');
+      await elapse(application.clock, 70);
+      await fill();
+      await elapse(application.clock, 70);
+    });
+    expect(told).toHaveLength(2);
+  });
+
+  it('takes no job for late that is delayed', async () => {
+    application.manager.monitors.add({ mail: { size: 1 } });
+    await application.bus.dispatch(new Monitored()).delay('1d');
+    await application.bus.dispatch(new Monitored()).delay('1d');
+    await watched(() => elapse(application.clock, 70));
+    expect(told).toEqual([]);
+  });
+
+  it('looks once a minute, however many workers there are', async () => {
+    await application.bus.dispatch(new Monitored());
+    const counts = jest.spyOn(application.manager.driver(), 'counts');
+    await watched(() => elapse(application.clock, 185));
+    const { queues } = await application.manager.connection().figures({ queue: 'mail' });
+    expect(counts.mock.calls.length).toBeLessThanOrEqual(4);
+    expect(queues[0]!.samples.map(({ ready, delayed }) => ({ ready, delayed }))).toEqual(
+      counts.mock.calls.map(() => ({ ready: 1, delayed: 0 })),
+    );
+  });
+
+  it('says at the start of a worker that nobody looks', async () => {
+    await application.manager.close();
+    application = testApplication({ metrics: false });
+    application.manager.monitors.add({ mail: { size: 1 } });
+    await watched(async () => undefined);
+    expect(application.log.messages('warn')).toContain("Queue.monitor() sees nothing of 'memory': `metrics` is false.");
+  });
+
+  it.each([
+    ['no object', 5, /takes an object of limits/],
+    ['a queue without limits', { mail: {} }, /mail has neither size nor wait/],
+    ['a limit that is none', { mail: { size: 1, length: 2 } }, /mail.length is no limit/],
+    ['a size that is no number', { mail: { size: '10' } }, /mail.size is to be a whole number/],
+    ['a wait of nothing', { mail: { wait: 0 } }, /mail.wait is to be more than 0/],
+    ['a wait that is no time', { mail: { wait: 'long' } }, /wait of Queue.monitor/],
+    ['a list of queues', { 'mail,other': { size: 1 } }, /one queue/],
+  ])('refuses %s', (_, limits, message) => {
+    expect(() => application.manager.monitors.add(limits as never)).toThrow(message);
+  });
+});
