@@ -1,5 +1,5 @@
 /** How a command is declared, and how its command line is read: its name and help, its flags, and what it does. */
-import { Command, type ErrorOptions, Option } from 'commander';
+import { Command, type ErrorOptions, Help, Option } from 'commander';
 import type { QueueManager } from '../application/queue-manager';
 import { nearest } from '../base/nearest';
 import { type Duration, isSuspiciouslyManySeconds } from '../job/duration';
@@ -89,11 +89,10 @@ export function defineCommand<const Table extends Flags>(declaration: CommandDec
   };
 }
 
-/** The width that examples are padded to, so that their meanings stand below each other. */
-const EXAMPLE_WIDTH = 52;
+/** Widths that examples and exit codes are padded to, so that their meanings stand below each other. */
+const [EXAMPLE_WIDTH, CODE_WIDTH] = [52, 3];
 
 export function newCommand({ name, alias, summary, description, examples, words }: CommandText): Command {
-  const lines = examples.map(([line, meaning]) => `  ${line.padEnd(EXAMPLE_WIDTH)}  ${meaning}`);
   const command = new HelpfulCommand(name)
     // Nothing of commander's may end the process: what was printed must reach its reader first.
     .exitOverride()
@@ -101,7 +100,15 @@ export function newCommand({ name, alias, summary, description, examples, words 
     .showSuggestionAfterError(false)
     .summary(summary)
     .description([`${summary[0]?.toUpperCase()}${summary.slice(1)}.`, description].filter(Boolean).join('\n\n'))
-    .addHelpText('after', `\nExamples:\n${lines.join('\n')}\n\n${EXIT_CODES_HELP}`);
+    .addHelpText('after', ({ command, error }) => {
+      const help = command.createHelp();
+      const output = command.configureOutput();
+      const width = error ? output.getErrHelpWidth?.() : output.getOutHelpWidth?.();
+      help.prepareContext(width === undefined ? {} : { helpWidth: width });
+      const items = (pairs: CommandText['examples'], width: number): string =>
+        pairs.map(([term, meaning]) => help.formatItem(term, width, meaning, help)).join('\n');
+      return `\nExamples:\n${items(examples, EXAMPLE_WIDTH)}\n\nExit codes:\n${items(EXIT_CODES_HELP, CODE_WIDTH)}`;
+    });
   if (alias !== undefined) command.alias(alias);
   return words === undefined ? command : command.argument(...words);
 }
@@ -145,8 +152,29 @@ function withUnits(name: string, value: unknown, output: Output): unknown {
   return `${value}s` satisfies Duration;
 }
 
+/** On a narrow terminal, puts what a term means below it. */
+class FittingHelp extends Help {
+  override minWidthToWrap = 24;
+
+  override formatItem(term: string, termWidth: number, meaning: string, helper: Help): string {
+    const width = this.helpWidth ?? Infinity;
+    if (meaning === '' || width - Math.max(termWidth, term.length) - GAPS >= this.minWidthToWrap)
+      return super.formatItem(term, termWidth, meaning, helper);
+    const lines = helper.boxWrap(meaning, width - BELOW.length).split('\n');
+    return [`  ${term}`, ...lines.map((line) => BELOW + line)].join('\n');
+  }
+}
+
+/** Before a term, and behind it. */
+const GAPS = 4;
+const BELOW = ' '.repeat(6);
+
 /** Says of a command line that was not understood what was probably meant, and where to read on. */
 class HelpfulCommand extends Command {
+  override createHelp(): Help {
+    return new FittingHelp();
+  }
+
   override error(message: string, options: ErrorOptions = {}): never {
     const lines = [message, this.#remedy(message, options.code), helpHint(this.parent === null ? '' : this.name())];
     return super.error(lines.filter((line) => line !== undefined).join('\n'), options);

@@ -46,17 +46,18 @@ export function exitCodeOf(error: unknown): number {
   return error instanceof OnqueueError && USAGE_ERRORS.has(error.code) ? ExitCode.usage : ExitCode.error;
 }
 
-/** The paragraph below every `--help`. */
-export const EXIT_CODES_HELP = [
-  'Exit codes:',
-  '  0    done; for a worker: stopped by a signal, or by one of its stop conditions',
-  '  1    something went wrong',
-  '  2    the command was not understood; nothing was done',
-  '  12   a worker without a supervisor stopped because it used more than --memory',
-  '  70   a worker was ended because a handler blocked its event loop, or because handlers that never',
-  '       came back held all its slots',
-  '  130, 131, 143   ended at once by a second SIGINT, SIGQUIT or SIGTERM',
-].join('\n');
+/** Below every `--help`. */
+export const EXIT_CODES_HELP: readonly (readonly [codes: string, meaning: string])[] = [
+  ['0', 'done; for a worker: stopped by a signal, or by one of its stop conditions'],
+  ['1', 'something went wrong'],
+  ['2', 'the command was not understood; nothing was done'],
+  ['12', 'a worker without a supervisor stopped because it used more than --memory'],
+  [
+    '70',
+    'a worker was ended because a handler blocked its event loop, or because handlers that never came back held all its slots',
+  ],
+  ['130', 'ended at once by a second SIGINT; 131: by SIGQUIT, 143: by SIGTERM'],
+];
 
 /** What the reasons for a worker's end are called in the log. */
 export const STOP_REASONS: Readonly<Record<StopReason | 'recycle', string>> = {

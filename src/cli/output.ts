@@ -1,6 +1,6 @@
 /** Everything that a command prints: results to standard output, the rest to standard error, progress to a terminal alone. */
 import { oneLine } from '../base/plain-text';
-import { type Cell, formatTable, roomForLast } from './table';
+import { type Cell, formatTable, roomForLast, visibleWidth } from './table';
 
 /** What is needed of `process.stdout` and `process.stderr`. */
 export interface OutputStream {
@@ -58,17 +58,19 @@ export class Output {
   /**
    * Rows that are read for their last cell: a table where it has room, otherwise several lines for each row.
    *
-   * @param readable columns that the last cell needs
+   * @param readable columns that the last cell needs, where it is as long; Infinity: nothing of it is to be cut
    */
   list(headings: readonly string[], rows: readonly (readonly Cell[])[], readable = READABLE): void {
-    if (roomForLast(headings, rows, { width: this.#width }) >= readable) return this.table(headings, rows);
+    const longest = Math.max(...rows.map((row) => visibleWidth(oneLine(String(row.at(-1) ?? '')))));
+    const room = roomForLast(headings, rows, { width: this.#width });
+    if (room >= Math.min(readable, longest)) return this.table(headings, rows);
     for (const row of rows) {
-      const [first, ...others] = row.map((cell) => oneLine(String(cell ?? '')));
+      const [first, ...others] = row.map((cell, column) => {
+        const text = oneLine(String(cell ?? ''));
+        return column > 0 && typeof cell === 'number' ? `${headings[column]} ${text}` : text;
+      });
       const last = others.pop() ?? '';
-      const facts = others.map((cell, column) =>
-        typeof row[column + 1] === 'number' ? `${headings[column + 1]} ${cell}` : cell,
-      );
-      const lines = [facts.filter((fact) => fact !== '').join(', '), last].filter((text) => text !== '');
+      const lines = [others.filter((fact) => fact !== '').join(', '), last].filter((text) => text !== '');
       this.line([first, ...lines].join('\n  '));
     }
   }

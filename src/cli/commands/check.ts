@@ -7,6 +7,8 @@ import { errorText } from '../error-text';
 import { ExitCode } from '../exit-codes';
 import type { ProjectFlags } from '../flags';
 
+const LEVEL_WIDTH = 'warning'.length;
+
 export const check = defineCommand({
   name: 'check',
   summary: 'check configuration, connections, versions and jobs',
@@ -30,10 +32,8 @@ export const check = defineCommand({
       found.push(...(await diagnoseConnections(manager)), ...diagnoseJobs(manager));
     }
     output.result(found);
-    output.table(
-      ['', 'what', 'found'],
-      found.map(({ level, subject, message }) => [level, subject, message]),
-    );
+    const rows = found.map(({ level, subject, message }) => [`${level.padEnd(LEVEL_WIDTH)}  ${subject}`, message]);
+    output.list(['what', 'found'], rows, Infinity);
     if (found.some(({ level }) => level === 'error')) session.exitCode = ExitCode.error;
   },
 });

@@ -43,6 +43,6 @@ export const size = defineCommand({
     const rows = sizes.map(({ until, ...each }) =>
       Object.values({ ...each, paused: until === undefined ? (each.paused ? 'yes' : '') : `until ${until}` }),
     );
-    call.output.table(headings, rows);
+    call.output.list(headings, rows);
   },
 });

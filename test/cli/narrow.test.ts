@@ -1,0 +1,63 @@
+/** What the commands print on a terminal of 60 columns: all of it, in lines that fit where they are no sentences. */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { visibleWidth } from '../../src/cli/table';
+import { CommandKit } from './kit/command-kit';
+
+const COMMANDS = readdirSync(join(__dirname, '../../src/cli/commands')).map((file) =>
+  file.replace('.ts', '').replace('-', ':'),
+);
+
+let kit: CommandKit;
+
+beforeEach(() => {
+  kit = new CommandKit();
+  kit.columns = 60;
+});
+
+afterEach(() => kit.close());
+
+describe('on a terminal of 60 columns', () => {
+  it.each(['', ...COMMANDS])('the help of %j fits', async (command) => {
+    const { stdout } = await kit.run(...(command === '' ? ['--help'] : [command, '--help']));
+    const wide = stdout.split('\n').filter((line) => visibleWidth(line) > 60);
+    // A whole command line is not broken: it is to be copied.
+    expect(wide.filter((line) => !/^ {2}(?:onqueue |eval )/.test(line))).toEqual([]);
+  });
+
+  it('the help is of the usual width where there is no terminal', async () => {
+    kit.columns = undefined;
+    const { stdout } = await kit.run('retry', '--help');
+    expect(stdout).toMatch(/^ {2}onqueue retry all {37}all that have failed until now$/m);
+    expect(stdout).toMatch(/^ {2}2 {4}the command was not understood; nothing was done$/m);
+  });
+
+  it('check cuts nothing off what it has found', async () => {
+    const { stdout } = await kit.run('check');
+    expect(stdout).toContain('warning  connection memory\n  Jobs are lost when the process ends.\n');
+    expect(stdout).not.toContain('…');
+  });
+
+  it('size says until when a queue is paused, with all its counts', async () => {
+    await kit.push('newsletters-of-customers', 'SendMail');
+    expect((await kit.run('size')).stdout).toMatch(/^queue +ready .*\n.*\nnewsletters-of-customers {6}1 +0 +0 +0\n$/);
+    await kit.run('pause', '--queue=newsletters-of-customers', '--for=10m');
+
+    const { stdout } = await kit.run('size');
+    expect(stdout).toMatch(
+      /^default\n {2}ready 0, delayed 0, reserved 0, failed 0\nnewsletters-of-customers\n {2}ready 1, delayed 0, reserved 0, failed 0\n {2}until \d{4}-\S+Z\n$/,
+    );
+  });
+
+  it.each([[['failed']], [['retry', 'all', '--dry-run']], [['batches']], [['size']], [['check']]])(
+    '%j has neither colours nor other commands to the terminal',
+    async (line) => {
+      await kit.fail('0193a6c1-0000-7000-8000-000000000000', {
+        name: 'Mail\u001b[31m',
+        exception: 'Error: \u001b]0;owned\u0007',
+      });
+      const { stdout, stderr } = await kit.run(...line);
+      expect(stdout + stderr).not.toMatch(/[^\P{Cc}\n]/u);
+    },
+  );
+});
