@@ -71,7 +71,7 @@ export class ConsoleLogger implements Logger {
     const line =
       this.#format === 'json'
         ? forPrograms(level, facts, message)
-        : forPeople(level, facts, message, this.#lines.isTTY);
+        : forPeople(level, facts, message, this.#lines.isTTY && !isWithoutColors());
     this.#lines.add(line);
   }
 }
@@ -108,10 +108,14 @@ function forPrograms(level: LogLevel, facts: object, message: string): string {
   }
 }
 
+/** https://no-color.org; Node.js 20 does not look at it. */
+const isWithoutColors = (): boolean => (process.env['NO_COLOR'] ?? '') !== '';
+
 const COLOR = { debug: 'gray', info: 'green', warn: 'yellow', error: 'red' } as const;
 
-function forPeople(level: LogLevel, facts: object, message: string, isTTY: boolean): string {
-  const colored = (color: (typeof COLOR)[LogLevel], text: string): string => (isTTY ? styleText(color, text) : text);
+function forPeople(level: LogLevel, facts: object, message: string, hasColors: boolean): string {
+  const colored = (color: (typeof COLOR)[LogLevel], text: string): string =>
+    hasColors ? styleText(color, text) : text;
   const details = Object.entries(facts)
     .filter(([key, value]) => !UNTOLD.has(key) && value !== undefined)
     .map(

@@ -55,6 +55,20 @@ it('writes a sentence with its facts on a terminal, and where it is asked for', 
   expect(file.writes.join('')).toBe(written(terminal));
 });
 
+it('colours nothing where NO_COLOR says so', () => {
+  const out = stream(true);
+  const before = process.env['NO_COLOR'];
+  process.env['NO_COLOR'] = '1';
+  try {
+    new ConsoleLogger(out).warn({ id: '7' }, 'SendEmail released');
+  } finally {
+    if (before === undefined) delete process.env['NO_COLOR'];
+    else process.env['NO_COLOR'] = before;
+  }
+
+  expect(out.writes.join('')).toBe(written(out));
+});
+
 it('leaves out what is below its level', () => {
   const out = stream(false);
   const logger = new ConsoleLogger(out, 'warn');
