@@ -9,6 +9,9 @@ import { watchForDesertion, watchForOrphaning } from './parent-watch';
 import { run } from './program';
 import type { Surroundings } from './session';
 
+/** What Ctrl-D gives: a terminal that is gone presses it. */
+const END_OF_INPUT = '\u0004';
+
 /** The process ends after this time even if a file of the project opened something and never closes it. */
 const FAREWELL_MS = 500;
 
@@ -20,6 +23,7 @@ const surroundings: Surroundings = {
   environment: process.env,
   connectors: builtInConnectors,
   ask: process.stdin.isTTY ? ask : undefined,
+  onKeys: process.stdin.isTTY ? onKeys : undefined,
   onStopSignal(hear) {
     let heard = false;
     const listener = (signal: StopSignal): void => {
@@ -75,6 +79,13 @@ function tell(message: object): void {
 function hear(callback: (message: unknown) => void): () => void {
   process.on('message', callback);
   return () => process.off('message', callback);
+}
+
+function onKeys(hear: (keys: string) => void): () => void {
+  const { stdin } = process;
+  const gone = (): void => hear(END_OF_INPUT);
+  stdin.setRawMode(true).setEncoding('utf8').on('data', hear).on('end', gone).resume();
+  return () => void stdin.off('data', hear).off('end', gone).setRawMode(false).pause();
 }
 
 async function ask(question: string): Promise<string> {

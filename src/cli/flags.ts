@@ -139,6 +139,11 @@ export function commandLineOf(given: object): string[] {
   });
 }
 
+/** As a shell reads it: patterns are to reach the command, and not the shell. */
+export function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+}
+
 /** For commands that go to the default connection, or to all, where none is named. */
 export const CONNECTION = text('<name>', 'connection to use in place of the default one');
 

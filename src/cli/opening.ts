@@ -2,7 +2,7 @@
 import type { QueueManager } from '../application/queue-manager';
 import { resolveWorkerOptions } from '../worker/worker-options';
 import { noJobs } from './errors';
-import { commandLineOf, type Flag } from './flags';
+import { commandLineOf, type Flag, quoted } from './flags';
 import { JOB_HEADINGS, jobRow, type ListedJob, listedJobs, shortNamesRemark } from './job-list';
 import { memoryRemark } from './named-queues';
 import { logFormat, type Session } from './session';
@@ -103,9 +103,4 @@ function commandWith({ given, flags, connection: own }: Work, queues: readonly s
   const processes = flags.processes === 1 ? undefined : flags.processes;
   const line = commandLineOf({ ...Object.fromEntries(shown), processes, maxTime: undefined, queue: queues });
   return ['onqueue', 'work', ...(where === undefined ? [] : [where]), ...line.map(quoted)].join(' ');
-}
-
-// Patterns are to reach the command, and not the shell.
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }

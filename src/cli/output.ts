@@ -6,6 +6,7 @@ import { type Cell, formatTable, roomForLast, visibleWidth } from './table';
 export interface OutputStream {
   readonly isTTY?: boolean | undefined;
   readonly columns?: number | undefined;
+  readonly rows?: number | undefined;
   write(text: string): unknown;
 }
 

@@ -7,6 +7,7 @@ import { batchRetry } from './commands/batch-retry';
 import { batches } from './commands/batches';
 import { cancel } from './commands/cancel';
 import { check } from './commands/check';
+import { classes } from './commands/classes';
 import { clear } from './commands/clear';
 import { completion } from './commands/completion';
 import { failed } from './commands/failed';
@@ -15,6 +16,7 @@ import { forget } from './commands/forget';
 import { jobs } from './commands/jobs';
 import { listen } from './commands/listen';
 import { migrate } from './commands/migrate';
+import { monitor } from './commands/monitor';
 import { pause } from './commands/pause';
 import { prune } from './commands/prune';
 import { recount } from './commands/recount';
@@ -28,6 +30,7 @@ import { scheduleRun } from './commands/schedule-run';
 import { scheduleTest } from './commands/schedule-test';
 import { size } from './commands/size';
 import { work } from './commands/work';
+import { workers } from './commands/workers';
 import { errorText } from './error-text';
 import { ExitCode, exitCodeOf } from './exit-codes';
 import { ownPackage } from './package-versions';
@@ -35,7 +38,8 @@ import { Session, type Surroundings } from './session';
 
 /** In the order in which they are listed. */
 const COMMANDS = [
-  ...[work, listen, restart, pause, resume, size, jobs, cancel],
+  ...[work, listen, restart, pause, resume],
+  ...[monitor, size, jobs, workers, classes, cancel],
   ...[batches, batch, batchCancel, batchRetry],
   ...[scheduleList, scheduleRun, schedulePause, scheduleResume, scheduleTest],
   ...[failed, retry, forget, flush, prune, clear, recount, migrate, check],

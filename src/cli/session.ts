@@ -25,6 +25,11 @@ export interface Surroundings {
   readonly connectors: Connectors;
   /** Asks on the terminal; undefined where there is none. */
   readonly ask: ((question: string) => Promise<string>) | undefined;
+  /**
+   * Hears the keys of the terminal as they are pressed, Ctrl-C among them; undefined: there is none. Returns the function that stops
+   * listening.
+   */
+  readonly onKeys: ((hear: (keys: string) => void) => () => void) | undefined;
   /** Hears SIGTERM, SIGINT and SIGQUIT. Returns the function that stops listening. */
   readonly onStopSignal: (hear: (signal: StopSignal) => void) => () => void;
   /** Calls back once when npm has started this process, and has gone. Returns the function that stops watching. */

@@ -77,7 +77,8 @@ export function visibleWidth(text: string): number {
   return width;
 }
 
-function cut(text: string, room: number): string {
+/** As much of a text as takes `room` places. */
+export function cut(text: string, room: number): string {
   if (visibleWidth(text) <= room) return text;
   let kept = '';
   let width = 1;

@@ -33,7 +33,9 @@ export interface RunningWorker {
   readonly state: 'running' | 'stopping';
   /** When it began. */
   readonly since: Date;
-  /** Seconds since it was last heard of. More than 10: it is stuck, its store was away, or its process has died. */
+  /** When it was last heard of. */
+  readonly heardAt: Date;
+  /** Seconds since then. More than 10: it is stuck, its store was away, or its process has died. */
   readonly silentFor: Seconds;
   /** How late its event loop was. */
   readonly lag: Milliseconds;
@@ -48,7 +50,7 @@ export interface RunningWorker {
 }
 
 /** As a worker writes it: what it says, and when. */
-export interface WorkerReport extends Omit<RunningWorker, 'since' | 'silentFor' | 'running'> {
+export interface WorkerReport extends Omit<RunningWorker, 'since' | 'heardAt' | 'silentFor' | 'running'> {
   /** By the clock of the store. */
   readonly at: Milliseconds;
   readonly since: Milliseconds;
@@ -118,6 +120,7 @@ function workerOf(text: string, now: Milliseconds): RunningWorker | undefined {
     return {
       ...told,
       since: new Date(since),
+      heardAt: new Date(at),
       silentFor: Math.max(0, Math.round(now - at) / 1000),
       running: running.map((job) => ({ ...job, since: new Date(job.since) })),
     };

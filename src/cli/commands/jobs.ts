@@ -1,18 +1,98 @@
-/** `jobs`: the registered jobs. */
-import { defineCommand } from '../command';
-import { JOB_HEADINGS, jobRow, listedJobs, NO_JOBS } from '../job-list';
+/** `jobs`: what waits in a queue, runs or has failed. */
+import { oneLine } from '../../base/plain-text';
+import type { Milliseconds } from '../../base/clock';
+import { JOB_STATES } from '../../operations/job-page';
+import type { JobState, ListedJob } from '../../operations/listed-job';
+import type { QueueConnection } from '../../dispatch/queue-connection';
+import { type Call, defineCommand } from '../command';
+import { CONNECTION, count, type Given, type ProjectFlags, quoted, text, word } from '../flags';
+import { agoText, momentText } from '../moments';
+import { noteMemory } from '../named-queues';
+import type { Cell } from '../table';
+
+const DEFAULT_LIMIT = 100;
+/** What one question shows. */
+const PAGE = 100;
+/** Columns that a name needs. */
+const READABLE_NAME = 12;
+
+const FLAGS = {
+  state: word<JobState>('<state>', JOB_STATES, 'those that are ready, delayed, running or failed (default: ready)'),
+  limit: count('<count>', `at most so many (default: ${DEFAULT_LIMIT})`, 1),
+  after: text('<place>', 'go on behind this place, which the list before has named'),
+  connection: CONNECTION,
+};
+
+type JobsCall = Call<Given<typeof FLAGS> & ProjectFlags>;
+
+interface Found {
+  readonly jobs: readonly ListedJob[];
+  readonly next: string | undefined;
+}
 
 export const jobs = defineCommand({
   name: 'jobs',
-  summary: 'show the registered jobs, as a worker finds them',
+  summary: 'show the jobs of a queue: those that wait, run or have failed',
+  description:
+    'Those that wait or run in the order in which they come up, those that have failed newest first. It changes nothing. ' +
+    'onqueue classes shows which classes of jobs are registered.',
   examples: [
-    ['onqueue jobs', 'those that onqueue.config.* imports'],
-    ["onqueue jobs --require 'dist/jobs/**/*.js'", 'and those of these files'],
+    ['onqueue jobs', "what is ready in the default connection's own queue"],
+    ['onqueue jobs mail --state=delayed', 'what waits for its moment'],
+    ['onqueue jobs mail --state=running --connection=redis', 'of another connection'],
+    ["onqueue jobs mail --json | jq -r '.jobs[].id'", 'for a program'],
   ],
+  words: ['[queue]', "queue to look at (default: the connection's own)"],
+  flags: FLAGS,
   async run(call) {
-    const listed = listedJobs(await call.open());
-    call.output.result(listed);
-    if (listed.length > 0) call.output.table(JOB_HEADINGS, listed.map(jobRow));
-    else if (!call.output.isJson) call.output.note(NO_JOBS);
+    const manager = await call.open();
+    const { flags, output, session } = call;
+    const connection = manager.connection(flags.connection);
+    const {
+      words: [queue = connection.defaultQueue],
+    } = call;
+    const { state = 'ready' } = flags;
+    noteMemory(call, manager, [flags.connection]);
+    const found = await list(call, connection, queue);
+    output.result({ connection: connection.name, queue, state, ...found });
+    if (found.jobs.length > 0) show(call, found.jobs, session.surroundings.clock.now());
+    else output.line(`No job is ${state} in ${queue} of ${connection.name}.`);
+    if (found.jobs.length === 0 && manager.connectionNames().includes(queue) && queue !== connection.defaultQueue)
+      output.note(`If the connection is meant: onqueue jobs --connection=${queue}`);
+    if (found.next !== undefined && !output.isJson)
+      output.note(`There are more; --after=${quoted(found.next)} shows the next, --limit more of them.`);
   },
 });
+
+async function list({ flags }: JobsCall, connection: QueueConnection, queue: string): Promise<Found> {
+  const { state, limit = DEFAULT_LIMIT } = flags;
+  const jobs: ListedJob[] = [];
+  let next = flags.after;
+  do {
+    const page = await connection.jobs(queue, { state, after: next, limit: Math.min(limit - jobs.length, PAGE) });
+    jobs.push(...page.jobs);
+    next = page.next;
+  } while (next !== undefined && jobs.length < limit);
+  if (next === undefined) return { jobs, next };
+  const behind = await connection.jobs(queue, { state, after: next, limit: 1 });
+  return { jobs, next: behind.jobs.length === 0 ? undefined : next };
+}
+
+function show({ flags, output }: JobsCall, found: readonly ListedJob[], now: Milliseconds): void {
+  const { state = 'ready' } = flags;
+  const id = (job: ListedJob): Cell => job.id ?? '(none yet)';
+  const name = (job: ListedJob): Cell => oneLine(job.name);
+  if (state === 'failed') {
+    const rows = found.map((job) => [id(job), name(job), job.attempts, moment(job.failedAt), job.error]);
+    return output.list(['id', 'job', 'attempts', 'failed at', 'error'], rows);
+  }
+  const [heading, when] = {
+    ready: ['sent', (job: ListedJob) => job.createdAt && agoText(job.createdAt, now)],
+    delayed: ['ready at', (job: ListedJob) => moment(job.at)],
+    running: ['leased until', (job: ListedJob) => moment(job.at)],
+  }[state] as [string, (job: ListedJob) => string | undefined];
+  const rows = found.map((job) => [id(job), job.attempts, when(job), name(job)]);
+  output.list(['id', 'attempts', heading, 'job'], rows, READABLE_NAME);
+}
+
+const moment = (at: Date | undefined): string | undefined => at && momentText(at);

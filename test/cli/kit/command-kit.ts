@@ -35,6 +35,10 @@ export class CommandKit {
   connectors: Connectors = { memory: () => this.store.duplicate() };
   /** What the end of npm calls. */
   desert: () => void = () => undefined;
+  /** How high it is. */
+  rows: number | undefined;
+  /** Presses keys of the terminal; undefined: nobody listens to them. */
+  press: ((keys: string) => void) | undefined;
   #hear: ((signal: StopSignal) => void) | undefined;
   #stdout = '';
   #stderr = '';
@@ -58,6 +62,11 @@ export class CommandKit {
   /** What the running command has printed until now. */
   get printed(): string {
     return this.#stdout + this.#stderr;
+  }
+
+  /** The same, without what went to standard error. */
+  get shown(): string {
+    return this.#stdout;
   }
 
   /** Whether a command listens for signals. */
@@ -94,8 +103,8 @@ export class CommandKit {
   }
 
   #surroundings(): Surroundings {
-    const { answer, columns } = this;
-    const terminal = { isTTY: columns !== undefined, columns };
+    const { answer, columns, rows } = this;
+    const terminal = { isTTY: columns !== undefined, columns, rows };
     return {
       stdout: { ...terminal, write: (text) => (this.#stdout += text) },
       stderr: { ...terminal, write: (text) => (this.#stderr += text) },
@@ -109,6 +118,13 @@ export class CommandKit {
           : async (question) => {
               this.asked.push(question);
               return answer;
+            },
+      onKeys:
+        columns === undefined
+          ? undefined
+          : (hear) => {
+              this.press = hear;
+              return () => (this.press = undefined);
             },
       onStopSignal: (hear) => {
         this.#hear = hear;

@@ -1,6 +1,6 @@
 import { CommandKit } from './kit/command-kit';
 
-describe('jobs', () => {
+describe('classes', () => {
   let kit: CommandKit;
 
   beforeEach(() => {
@@ -11,7 +11,7 @@ describe('jobs', () => {
 
   // First, while this process knows no job.
   it('says how to register jobs when there are none', async () => {
-    const { stdout, stderr, code } = await kit.run('jobs');
+    const { stdout, stderr, code } = await kit.run('classes');
 
     expect(stderr).toContain("--require 'dist/jobs/**/*.js'");
     expect(stdout).toBe('');
@@ -26,7 +26,7 @@ describe('jobs', () => {
         Job({ tries: 0, timeout: 0 })(class TidyUp extends Job { handle() {} });`,
     });
 
-    const { stdout, code } = await kit.run('jobs', '--require=jobs/**/*.js');
+    const { stdout, code } = await kit.run('classes', '--require=jobs/**/*.js');
 
     const lines = stdout.trimEnd().split('\n');
     expect(lines[0]).toMatch(/^job +queue +tries +timeout +file$/);
@@ -42,7 +42,7 @@ describe('jobs', () => {
         Handles(Bill)(class BillHandler { handle(job) {} });`,
     });
 
-    const { stdout } = await kit.run('jobs', '--require', './handled.js', '--json');
+    const { stdout } = await kit.run('classes', '--require', './handled.js', '--json');
 
     const listed = JSON.parse(stdout) as { name: string }[];
     expect(listed.find(({ name }) => name === 'Bill')).toEqual({
@@ -60,7 +60,7 @@ describe('jobs', () => {
   it('shows where a file broke that was to be loaded', async () => {
     kit.project.write({ 'broken.js': "function mail() { throw new Error('no address'); }\nmail();" });
 
-    const { stderr, code } = await kit.run('jobs', '--require=broken.js');
+    const { stderr, code } = await kit.run('classes', '--require=broken.js');
 
     expect(stderr).toContain(`broken.js could not be loaded: no address (E_REQUIRED_FILE)`);
     expect(stderr).toMatch(/^\s+at mail .*broken\.js:1/m);
@@ -72,6 +72,6 @@ describe('jobs', () => {
       'node_modules/my-jobs/index.js': "require('onqueue').Job()(class FromPackage { handle() {} });",
     });
 
-    expect((await kit.run('jobs', '--require=my-jobs')).stdout).toContain('FromPackage');
+    expect((await kit.run('classes', '--require=my-jobs')).stdout).toContain('FromPackage');
   });
 });

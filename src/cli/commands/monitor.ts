@@ -1,0 +1,54 @@
+/** `monitor`: how the queues are and what runs; on a terminal anew every two seconds, with keys to pause queues. */
+import type { Snapshot } from '../../operations/snapshot';
+import { type Call, defineCommand } from '../command';
+import { CONNECTION, count, type Given, type ProjectFlags } from '../flags';
+import { LiveMonitor } from '../live-monitor';
+import { crowded, snapshotTexts } from '../monitor-text';
+import { noteMemory } from '../named-queues';
+import { counted } from '../table';
+
+const FLAGS = {
+  max: count('<count>', 'queues in which more jobs than this are ready are marked, and the exit code is 1'),
+  connection: CONNECTION,
+};
+
+type MonitorCall = Call<Given<typeof FLAGS> & ProjectFlags>;
+
+export const monitor = defineCommand({
+  name: 'monitor',
+  summary: 'show how the queues are and what runs; on a terminal as it goes on',
+  description:
+    'On a terminal it is drawn anew every two seconds: up and down choose a queue, p pauses or resumes it, or, where none is chosen, all ' +
+    'that are shown, and q quits. Elsewhere, and with --json, it is printed once.',
+  examples: [
+    ['onqueue monitor', 'all queues of the default connection'],
+    ['onqueue monitor high,default', 'these two'],
+    ['onqueue monitor --max=1000 >/dev/null || alert', 'the exit code is 1 where a queue is too long'],
+    ["onqueue monitor --json | jq '.queues[].oldestWait'", 'for a program'],
+  ],
+  words: ['[queues]', 'queues to show: high,default (default: all that were ever used)'],
+  flags: FLAGS,
+  async run(call) {
+    const { flags, output, session, words } = call;
+    const manager = await call.open();
+    const connection = manager.connection(flags.connection);
+    noteMemory(call, manager, [flags.connection]);
+    const queues = words[0]?.split(',').filter((name) => name !== '');
+    const { stdout, onKeys } = session.surroundings;
+    const isLive = onKeys !== undefined && stdout.isTTY === true && !output.isJson;
+    const snapshot = isLive
+      ? await new LiveMonitor(session.surroundings, connection, { queues, max: flags.max }).run(onKeys)
+      : await connection.snapshot({ queues });
+    if (!isLive) print(call, snapshot!);
+    const { max = Infinity } = flags;
+    for (const { queue, ready } of snapshot === undefined ? [] : crowded(snapshot, max))
+      call.fail(`${counted(ready, 'job')} in ${queue} of ${connection.name}: more than ${max} are ready.`);
+  },
+});
+
+function print({ flags: { max = Infinity }, output }: MonitorCall, snapshot: Snapshot): void {
+  const { summary, queues, running } = snapshotTexts(snapshot, { max });
+  output.result(snapshot, summary, '', ...queues, ...(running.length > 0 ? ['', ...running] : []));
+  if (snapshot.otherQueues > 0)
+    output.note(`${counted(snapshot.otherQueues, 'queue')} besides; name those that are to be shown.`);
+}

@@ -1,0 +1,72 @@
+/** `workers`: which workers there are, and what they run. */
+import type { Milliseconds } from '../../base/clock';
+import { oneLine } from '../../base/plain-text';
+import type { RunningWorker } from '../../operations/worker-record';
+import { defineCommand } from '../command';
+import { CONNECTION } from '../flags';
+import { spanText } from '../moments';
+import { noteMemory } from '../named-queues';
+import { type Cell, counted } from '../table';
+
+/** A worker that has missed a record is told of. */
+const SILENT = 10;
+/** Running jobs that are named in the table; JSON has 50. */
+const MOST_NAMED = 3;
+/** Columns that the names of jobs need. */
+const READABLE_NAMES = 20;
+
+export const workers = defineCommand({
+  name: 'workers',
+  summary: 'show which workers there are, and what they run',
+  description:
+    'Those of all machines that keep their records where the connection has its own, and were heard of within the last minute. A worker is ' +
+    'listed from its second second on. The exit code is 0, whether there are some or not.',
+  examples: [
+    ['onqueue workers', "those of the default connection's store"],
+    ['onqueue workers --connection=redis', 'of another one'],
+    ["onqueue workers --json | jq '.[] | select(.silentFor > 10)'", 'those that are silent, for a program'],
+  ],
+  flags: { connection: CONNECTION },
+  async run(call) {
+    const { flags, output } = call;
+    const manager = await call.open();
+    noteMemory(call, manager, [flags.connection]);
+    const found = await manager.connection(flags.connection).workers();
+    output.result(found);
+    if (found.length === 0) return output.line('No worker was heard of within the last minute.');
+    const headings = ['worker', 'queues', 'busy', 'done', 'failed', 'for', 'state', 'runs'];
+    output.list(headings, found.map(rowOf), READABLE_NAMES);
+  },
+});
+
+function rowOf(worker: RunningWorker): Cell[] {
+  const { host, pid, connection, queues, busy, concurrency, outcomes } = worker;
+  return [
+    oneLine(`${host}:${pid}`),
+    oneLine(`${connection}: ${queues.join(',')}`),
+    `${busy}/${concurrency}`,
+    outcomes.completed,
+    outcomes.failed,
+    spanText(ageOf(worker, worker.since)),
+    stateText(worker),
+    runsText(worker),
+  ];
+}
+
+function stateText({ state, silentFor }: RunningWorker): string {
+  return silentFor > SILENT ? `silent for ${Math.round(silentFor)}s` : state;
+}
+
+function runsText(worker: RunningWorker): string {
+  const { running, busy } = worker;
+  const named = running
+    .slice(0, MOST_NAMED)
+    .map(({ name, since }) => `${oneLine(name)} ${spanText(ageOf(worker, since))}`);
+  const more = busy - named.length;
+  return [...named, ...(more > 0 && named.length > 0 ? [`${counted(more, 'more', 'more')}`] : [])].join(', ');
+}
+
+/** By the clock of the store alone: ours may be off. */
+function ageOf({ heardAt, silentFor }: RunningWorker, moment: Date): Milliseconds {
+  return Math.max(heardAt.getTime() + silentFor * 1000 - moment.getTime(), 0);
+}

@@ -1,0 +1,182 @@
+/** The queues on a terminal, drawn anew every two seconds, with keys to pause them. */
+import type { Milliseconds, Timer } from '../base/clock';
+import type { QueueConnection } from '../dispatch/queue-connection';
+import type { Snapshot } from '../operations/snapshot';
+import { errorText } from './error-text';
+import { snapshotTexts } from './monitor-text';
+import { Screen } from './screen';
+import type { Surroundings } from './session';
+import { counted } from './table';
+
+const INTERVAL: Milliseconds = 2000;
+
+/** Escape sequences, as of the arrows, and single characters. */
+const KEYS = /\u001B(?:\[[\d;]*[A-Za-z~]|O[A-Z])|[^]/gu;
+const UP = ['\u001B[A', '\u001BOA', 'k'];
+const DOWN = ['\u001B[B', '\u001BOB', 'j'];
+/** The last two are Ctrl-C and Ctrl-D. */
+const QUIT = ['q', 'Q', '\u0003', '\u0004'];
+
+export interface LiveMonitorOptions {
+  /** Default: all that were ever used. */
+  readonly queues?: readonly string[] | undefined;
+  /** Default: no queue is too long. */
+  readonly max?: number | undefined;
+}
+
+export class LiveMonitor {
+  readonly #surroundings: Surroundings;
+  readonly #connection: QueueConnection;
+  readonly #options: LiveMonitorOptions;
+  readonly #screen: Screen;
+  #snapshot: Snapshot | undefined;
+  #selected: string | undefined;
+  /** What was done last, or could not be. */
+  #remark = '';
+  /** Why the last look has failed. */
+  #trouble: string | undefined;
+  /** All queues are paused by the next `p` alone. */
+  #isAsked = false;
+  #isOver = false;
+  #wake: () => void = () => undefined;
+  #leave: () => void = () => undefined;
+  readonly #over = new Promise<void>((resolve) => (this.#leave = resolve));
+
+  constructor(surroundings: Surroundings, connection: QueueConnection, options: LiveMonitorOptions) {
+    this.#surroundings = surroundings;
+    this.#connection = connection;
+    this.#options = options;
+    this.#screen = new Screen(surroundings.stdout);
+  }
+
+  /** Gives what it showed last. */
+  async run(onKeys: (hear: (keys: string) => void) => () => void): Promise<Snapshot | undefined> {
+    const { onStopSignal, onExit } = this.#surroundings;
+    const undo = [
+      onKeys((keys) => (keys.match(KEYS) ?? []).forEach((key) => this.#press(key))),
+      onStopSignal(() => this.#quit()),
+      // Whatever ends the process must leave a terminal that can be used.
+      onExit(() => this.#screen.close()),
+    ];
+    try {
+      this.#draw();
+      while (!this.#isOver) {
+        await this.#orQuit(this.#look());
+        await this.#orQuit(this.#pause());
+      }
+      return this.#snapshot;
+    } finally {
+      for (const stop of undo) stop();
+      this.#screen.close();
+    }
+  }
+
+  async #look(): Promise<void> {
+    try {
+      this.#snapshot = await this.#connection.snapshot({ queues: this.#options.queues });
+      this.#trouble = undefined;
+    } catch (error) {
+      this.#trouble = errorText(error);
+    }
+    if (!this.#isOver) this.#draw();
+  }
+
+  /** A store that is away keeps nobody from leaving. */
+  #orQuit(step: Promise<void>): Promise<void> {
+    return Promise.race([step, this.#over]);
+  }
+
+  /** Until it is time to look again, or a key has changed something. */
+  async #pause(): Promise<void> {
+    if (this.#isOver) return;
+    let timer: Timer | undefined;
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+      timer = this.#surroundings.clock.after(INTERVAL, resolve, true);
+    });
+    timer?.cancel();
+  }
+
+  #quit(): void {
+    this.#isOver = true;
+    this.#wake();
+    this.#leave();
+  }
+
+  #press(key: string): void {
+    const wasAsked = this.#isAsked;
+    this.#isAsked = false;
+    if (QUIT.includes(key)) return this.#quit();
+    this.#remark = '';
+    if (key === 'p') this.#togglePause(wasAsked);
+    else if (DOWN.includes(key)) this.#select(1);
+    else if (UP.includes(key)) this.#select(-1);
+    this.#draw();
+  }
+
+  /** Behind the last queue, and before the first, is the choice of none. */
+  #select(step: number): void {
+    const names = [undefined, ...(this.#snapshot?.queues ?? []).map(({ queue }) => queue)];
+    const place = names.indexOf(this.#selected);
+    this.#selected = names[(place + step + names.length) % names.length];
+  }
+
+  #togglePause(isConfirmed: boolean): void {
+    const shown = this.#snapshot?.queues ?? [];
+    const meant = this.#selected === undefined ? shown : shown.filter(({ queue }) => queue === this.#selected);
+    if (meant.length === 0) return;
+    const isPause = meant.some(({ isPaused }) => !isPaused);
+    const what = this.#selected ?? counted(meant.length, 'queue');
+    if (this.#selected === undefined && !isConfirmed) {
+      this.#isAsked = true;
+      this.#remark = `p again ${isPause ? 'pauses' : 'resumes'} ${what}.`;
+      return;
+    }
+    void this.#carryOut(
+      meant.map(({ queue }) => queue),
+      isPause,
+      what,
+    );
+  }
+
+  async #carryOut(queues: readonly string[], isPause: boolean, what: string): Promise<void> {
+    try {
+      for (const queue of queues) await (isPause ? this.#connection.pause(queue) : this.#connection.resume(queue));
+      this.#remark = `${isPause ? 'Paused' : 'Resumed'} ${what}.`;
+    } catch (error) {
+      this.#remark = errorText(error);
+    }
+    this.#wake();
+  }
+
+  #draw(): void {
+    const keys = `up, down: choose a queue   p: pause or resume ${this.#selected ?? 'all'}   q: quit`;
+    const room = Math.max(this.#screen.rows - 3, 1);
+    const body = this.#snapshot === undefined ? ['…'] : this.#body(this.#snapshot, room);
+    const filled = [...body, ...Array.from({ length: Math.max(room - body.length, 0) }, () => '')];
+    const [remark = ''] = (this.#trouble ?? this.#remark).split('\n');
+    this.#screen.draw([...filled.slice(0, room), '', remark, keys]);
+  }
+
+  #body(snapshot: Snapshot, room: number): readonly string[] {
+    const { max = Infinity } = this.#options;
+    const { summary, queues, running } = snapshotTexts(snapshot, { max, selected: this.#selected });
+    const [headings = '', ...rows] = queues;
+    // What runs has a third of the room, if there are more queues than fit.
+    const forRunning = Math.min(running.length, Math.max(Math.floor(room / 3), room - rows.length - 4));
+    const shown = window(
+      rows,
+      snapshot.queues.findIndex(({ queue }) => queue === this.#selected),
+      room - 4 - forRunning,
+    );
+    return [summary, '', headings, ...shown, '', ...running.slice(0, forRunning)];
+  }
+}
+
+/** As many rows as there is room for, the chosen one among them. */
+function window(rows: readonly string[], chosen: number, room: number): readonly string[] {
+  const most = Math.max(room, 1);
+  if (rows.length <= most) return rows;
+  const from = Math.max(0, Math.min(chosen - most + 2, rows.length - most + 1));
+  return [...rows.slice(from, from + most - 1), `  … ${counted(rows.length - most + 1, 'more queue')}`];
+}

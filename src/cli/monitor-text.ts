@@ -1,0 +1,71 @@
+/** A snapshot as text: the queues, and what runs. */
+import type { Milliseconds } from '../base/clock';
+import { oneLine } from '../base/plain-text';
+import type { QueueSnapshot, Snapshot } from '../operations/snapshot';
+import { momentText, spanText } from './moments';
+import { type Cell, counted, formatTable } from './table';
+
+/** On a terminal of 60 columns the name of the queue still has some room. */
+const HEADINGS = ['ready', 'delayed', 'running', 'failed', 'wait', 'queue'];
+
+export interface MonitorView {
+  /** Queues with more jobs that are ready are marked. */
+  readonly max: number;
+  /** The queue that a key is for. */
+  readonly selected?: string | undefined;
+}
+
+export interface SnapshotTexts {
+  /** Which connection, when, and how many workers. */
+  readonly summary: string;
+  /** With the headings first. */
+  readonly queues: readonly string[];
+  /** With the headings first; empty: nothing runs. */
+  readonly running: readonly string[];
+}
+
+export function snapshotTexts(snapshot: Snapshot, view: MonitorView): SnapshotTexts {
+  const { connection, at, isExact, queues } = snapshot;
+  const long = crowded(snapshot, view.max);
+  const marks = queues.map((queue) => (queue.queue === view.selected ? '>' : ' ') + (long.includes(queue) ? '!' : ' '));
+  const estimate = isExact ? [] : ['by estimate'];
+  return {
+    summary: [connection, momentText(at), workersText(snapshot), ...estimate].join('   '),
+    queues: formatTable(HEADINGS, queues.map(rowOf), {})
+      .split('\n')
+      .map((line, row) => `${marks[row - 1] ?? '  '} ${line}`),
+    running: runningLines(snapshot),
+  };
+}
+
+/** Those in which more jobs are ready than there should be. */
+export function crowded({ queues }: Snapshot, max: number): readonly QueueSnapshot[] {
+  return queues.filter(({ ready }) => ready > max);
+}
+
+function rowOf({ queue, ready, delayed, running, failed, oldestWait, isPaused }: QueueSnapshot): Cell[] {
+  const wait = oldestWait === undefined ? '' : spanText(oldestWait * 1000);
+  return [ready, delayed, running, failed ?? '', wait, oneLine(queue) + (isPaused ? ' paused' : '')];
+}
+
+function workersText({ workers }: Snapshot): string {
+  if (workers === undefined) return 'workers unknown';
+  const busy = workers.reduce((sum, worker) => sum + worker.busy, 0);
+  const slots = workers.reduce((sum, worker) => sum + worker.concurrency, 0);
+  return workers.length === 0 ? 'no workers' : `${counted(workers.length, 'worker')}, ${busy} of ${slots} slots busy`;
+}
+
+/** What runs longest comes first. */
+function runningLines({ workers = [], at }: Snapshot): readonly string[] {
+  const running = workers
+    .flatMap(({ host, pid, running }) => running.map((job) => ({ ...job, worker: `${host}:${pid}` })))
+    .toSorted((a, b) => a.since.getTime() - b.since.getTime());
+  if (running.length === 0) return [];
+  const span = (since: Date): Milliseconds => Math.max(at.getTime() - since.getTime(), 0);
+  const rows = running.map(({ name, id, queue, attempt, since, worker }) => [
+    ...[spanText(span(since)), attempt, oneLine(name), oneLine(queue), oneLine(worker), oneLine(id)],
+  ]);
+  return formatTable(['for', 'attempt', 'job', 'queue', 'worker', 'id'], rows, {})
+    .split('\n')
+    .map((line) => `   ${line}`);
+}

@@ -1,0 +1,328 @@
+/** What is seen of a connection as a whole: `monitor`, `workers` and `jobs`. */
+import { QueueManager } from '../../src/application/queue-manager';
+import { systemClock } from '../../src/base/clock';
+import { builtInConnectors } from '../../src/connections/built-in';
+import { putWorker } from '../../src/operations/worker-record';
+import { visibleWidth } from '../../src/cli/table';
+import { RecordingLogger, until } from '../support/application';
+import { CommandKit } from './kit/command-kit';
+
+let kit: CommandKit;
+let manager: QueueManager;
+
+beforeEach(() => {
+  kit = new CommandKit();
+  kit.connectors = { ...builtInConnectors, ...kit.connectors };
+  manager = new QueueManager(
+    { connectors: kit.connectors, clock: systemClock, logger: new RecordingLogger() },
+    { connections: { memory: { driver: 'memory' } } },
+  );
+});
+afterEach(async () => {
+  await manager.close();
+  await kit.close();
+});
+
+const parsed = async (...line: readonly string[]): Promise<unknown> =>
+  JSON.parse((await kit.run(...line, '--json')).stdout);
+
+const works = (more: object = {}): Promise<void> =>
+  putWorker(kit.store.records, {
+    ...{ id: 'w1', host: 'web-1', pid: 4711, version: '1.0.0', connection: 'memory', queues: ['mail'], concurrency: 5 },
+    ...{ state: 'running' as const, at: Date.now(), since: Date.now() - 90_000, lag: 0, paused: [], busy: 1 },
+    outcomes: { completed: 12, released: 0, failed: 3, cancelled: 0, lost: 0 },
+    running: [{ id: 'j1', name: 'Render', queue: 'mail', attempt: 2, since: Date.now() - 65_000 }],
+    ...more,
+  });
+
+const JOB = (name: string, id: string, attempts = 0): string =>
+  `{"displayName":"${name}","job":"onqueue","data":{"commandName":"${name}","command":{}},"id":"${id}","attempts":${attempts}}`;
+
+describe('jobs', () => {
+  it('lists what is ready in the own queue, with ids, attempts and names', async () => {
+    const id = await manager.connection().push('Mail', {});
+    await kit.store.push('default', [{ payload: JOB('Render', 'r1', 2) }]);
+
+    const { stdout, stderr, code } = await kit.run('jobs');
+
+    const [headings, first, second] = stdout.split('\n');
+    expect(headings).toMatch(/^id +attempts +sent +job$/);
+    expect(first).toMatch(new RegExp(`^${id} +0 +0s ago +Mail$`));
+    expect(second).toMatch(/^r1 +2 +Render$/);
+    expect([stderr, code]).toEqual([expect.stringContaining('memory'), 0]);
+  });
+
+  it('lists what is delayed, runs, and has failed, each with its moment', async () => {
+    await kit.store.push('mail', [{ payload: JOB('Later', 'd1'), delay: 60 }, { payload: JOB('Render', 'r1') }]);
+    await kit.store.reserve({ queues: ['mail'], limit: 1, lease: 30 });
+    await kit.fail('f1', { queue: 'mail' });
+
+    const lines = async (state: string) => (await kit.run('jobs', 'mail', `--state=${state}`)).stdout.split('\n');
+
+    expect((await lines('delayed'))[1]).toMatch(/^d1 +0 +\d{4}-.* UTC +Later$/);
+    expect((await lines('running'))[1]).toMatch(/^r1 +1 +\d{4}-.* UTC +Render$/);
+    expect((await lines('failed'))[1]).toMatch(/^f1 +SendMail +3 +\d{4}-.* UTC +Error: refused$/);
+  });
+
+  it('goes on where the list before has ended, and says so only where there is more', async () => {
+    const names = Array.from({ length: 250 }, (_, place) => `j${place}`);
+    await kit.push('mail', ...names);
+
+    const { stdout, stderr } = await kit.run('jobs', 'mail', '--limit=220');
+    const [, after] = /--after=(\S+) shows the next/.exec(stderr)!;
+    const rest = await kit.run('jobs', 'mail', `--after=${after}`);
+
+    expect(stdout.trimEnd().split('\n')).toHaveLength(221);
+    expect(rest.stdout.trimEnd().split('\n')).toHaveLength(31);
+    expect(rest.stdout).toContain('j249');
+    expect(rest.stderr).not.toContain('--after');
+  });
+
+  it('is one document for a program, with payloads without secrets', async () => {
+    await kit.store.push('mail', [{ payload: '{"job":"Mail","data":{"password":"geheim"},"id":"1","attempts":0}' }]);
+
+    expect(await parsed('jobs', 'mail', '--limit=1')).toEqual({
+      connection: 'memory',
+      queue: 'mail',
+      state: 'ready',
+      jobs: [
+        {
+          ...{ id: '1', name: 'Mail', connection: 'memory', queue: 'mail', state: 'ready', attempts: 0 },
+          payload: { job: 'Mail', data: { password: '***' }, id: '1', attempts: 0 },
+        },
+      ],
+    });
+  });
+
+  it('has lines of its own for each job where a table has no room, and lets no text steer the terminal', async () => {
+    kit.columns = 60;
+    const id = '0193a6c1-0000-7000-8000-000000000000';
+    await kit.store.push('mail', [{ payload: JOB('Render', id) }, { payload: 'no json' }]);
+    await kit.fail(id, { queue: 'mail', name: 'Ren\u202Eder', exception: 'Error: \u001B[31mred' });
+
+    const { stdout } = await kit.run('jobs', 'mail', '--state=ready');
+    const failed = await kit.run('jobs', 'mail', '--state=failed');
+
+    expect(stdout).toMatch(/^0193a6c1-0000-7000-8000-000000000000\n {2}attempts 0, \w+ ago\n {2}Render\n/);
+    expect(stdout).toContain('(none yet)\n  attempts 0\n  (unreadable)\n');
+    expect(failed.stdout).toContain(String.raw`Ren\u202eder`);
+    expect(failed.stdout).toMatch(/ {2}Error: red\n$/);
+  });
+
+  it('says where nothing is, and what was perhaps meant', async () => {
+    kit.project.write({
+      'onqueue.config.js':
+        "module.exports = { default: 'memory', connections: { memory: { driver: 'memory' }, other: { driver: 'null' } } };",
+    });
+    const { stdout, stderr, code } = await kit.run('jobs', 'other');
+
+    expect([stdout, code]).toEqual(['No job is ready in other of memory.\n', 0]);
+    expect(stderr).toContain('onqueue jobs --connection=other');
+  });
+
+  it.each([[['--state=reserved']], [['--after=nowhere']], [['--limit=0']], [['a,b']]])(
+    'does not understand %j',
+    async (line) => {
+      expect(await kit.run('jobs', ...line)).toMatchObject({ code: 2, stdout: '' });
+    },
+  );
+});
+
+describe('workers', () => {
+  it('lists those that were heard of, with what they run and since when', async () => {
+    await works();
+    await works({
+      id: 'w2',
+      host: 'web-2',
+      at: Date.now() - 42_000,
+      busy: 0,
+      running: [],
+      since: Date.now() - 3_600_000,
+    });
+
+    const { stdout, code } = await kit.run('workers');
+
+    const [headings, silent, busy] = stdout.split('\n');
+    expect(headings).toMatch(/^worker +queues +busy +done +failed +for +state +runs$/);
+    expect(silent).toMatch(/^web-2:4711 +memory: mail +0\/5 +12 +3 +1h +silent for 42s$/);
+    expect(busy).toMatch(/^web-1:4711 +memory: mail +1\/5 +12 +3 +1m +running +Render 1m$/);
+    expect(code).toBe(0);
+  });
+
+  it('is one document for a program', async () => {
+    await works();
+
+    expect(await parsed('workers')).toMatchObject([{ id: 'w1', running: [{ name: 'Render', attempt: 2 }] }]);
+  });
+
+  it('says that there are none', async () => {
+    expect((await kit.run('workers')).stdout).toBe('No worker was heard of within the last minute.\n');
+  });
+
+  it('refuses a connection of which nothing is kept', async () => {
+    kit.project.write({ 'onqueue.config.js': "module.exports = { connections: { none: { driver: 'null' } } };" });
+    const { stderr, code } = await kit.run('workers');
+    expect([stderr, code]).toEqual([expect.stringContaining('keeps no records'), 1]);
+  });
+});
+
+describe('monitor', () => {
+  it('without a terminal prints once how the queues are, and what runs', async () => {
+    await kit.push('mail', 'a', 'b');
+    await works();
+    await manager.connection().pause('default');
+
+    const { stdout, code } = await kit.run('monitor');
+
+    const [summary, , headings, own, mail, , runs, running] = stdout.split('\n');
+    expect(summary).toMatch(/^memory {3}\d{4}-.* UTC {3}1 worker, 1 of 5 slots busy$/);
+    expect(headings).toMatch(/^ +ready +delayed +running +failed +wait +queue$/);
+    expect(own).toMatch(/^ +0 +0 +0 +0 +default paused$/);
+    expect(mail).toMatch(/^ +2 +0 +0 +0 +mail$/);
+    expect(runs).toMatch(/^ +for +attempt +job +queue +worker +id$/);
+    expect(running).toMatch(/^ +1m +2 +Render +mail +web-1:4711 +j1$/);
+    expect(code).toBe(0);
+  });
+
+  it('ends with 1 where a queue is too long, also for a program', async () => {
+    await kit.push('mail', 'a', 'b');
+
+    const printed = await kit.run('monitor', '--max=1');
+    const document = await kit.run('monitor', '--max=1', '--json');
+
+    expect(printed).toMatchObject({ code: 1, stdout: expect.stringMatching(/^ ! .* mail$/m) as string });
+    expect(printed.stderr).toContain('2 jobs in mail of memory: more than 1 are ready.');
+    expect(document.code).toBe(1);
+    expect(JSON.parse(document.stdout)).toMatchObject({
+      connection: 'memory',
+      queues: [{}, { queue: 'mail', ready: 2 }],
+    });
+    expect((await kit.run('monitor', '--max=2')).code).toBe(0);
+  });
+
+  it('shows the queues that are named', async () => {
+    await kit.push('mail', 'a');
+
+    expect(await parsed('monitor', 'high,mail')).toMatchObject({ queues: [{ queue: 'high' }, { queue: 'mail' }] });
+    expect(await kit.run('monitor', 'a b')).toMatchObject({ code: 2 });
+  });
+
+  describe('on a terminal', () => {
+    const soon = (text: string): Promise<void> => until(kit.clock, () => screen().includes(text));
+
+    /** What it shows now. */
+    function screen(): string {
+      const [drawn = ''] = kit.shown.split('\u001B[H').slice(-1);
+      return drawn.replaceAll(/\u001B\[[\dhl?;]*[KJhl]/g, '').replaceAll('\r', '');
+    }
+
+    beforeEach(async () => {
+      kit.columns = 60;
+      kit.rows = 14;
+      await kit.push('high', 'a');
+      await kit.push('mail', 'a', 'b');
+    });
+
+    it('is drawn anew every two seconds, in lines that fit, and leaves the terminal as it was', async () => {
+      const ended = kit.run('monitor');
+      await soon('2        0        0       0        mail');
+      await works();
+      await kit.push('mail', 'c');
+
+      await kit.clock.advance('2s');
+      await soon('3        0        0       0        mail');
+
+      expect(screen()).toContain('Render');
+      for (const line of screen().split('\n')) expect(visibleWidth(line)).toBeLessThan(60);
+      expect(screen().split('\n')).toHaveLength(14);
+      kit.press!('q');
+      const { stdout, code } = await ended;
+      expect(stdout.startsWith('\u001B[?1049h')).toBe(true);
+      expect(stdout.endsWith('\u001B[?25h\u001B[?1049l')).toBe(true);
+      expect([code, kit.press]).toEqual([0, undefined]);
+    });
+
+    it('pauses and resumes the queue that was chosen', async () => {
+      const ended = kit.run('monitor');
+      await soon('mail');
+
+      kit.press!('\u001B[B\u001B[B');
+      await soon('p: pause or resume high');
+      expect(screen()).toMatch(/^> {2}.* high$/m);
+      kit.press!('p');
+      await soon('high paused');
+      expect(await manager.connection().pausedQueues()).toEqual(['high']);
+      kit.press!('p');
+      await soon('Resumed high.');
+      expect(await manager.connection().pausedQueues()).toEqual([]);
+
+      kit.press!('\u0003');
+      await ended;
+    });
+
+    it('pauses all that are shown, where none is chosen, when it is told twice', async () => {
+      const ended = kit.run('monitor', 'high,mail');
+      await soon('mail');
+
+      kit.press!('p');
+      await soon('p again pauses 2 queues.');
+      kit.press!('x');
+      kit.press!('p');
+      expect(await manager.connection().pausedQueues()).toEqual([]);
+      kit.press!('p');
+      await soon('Paused 2 queues.');
+      expect(await manager.connection().pausedQueues()).toEqual(['high', 'mail']);
+
+      kit.press!('pp');
+      await soon('Resumed 2 queues.');
+      kit.signal('SIGTERM');
+      expect((await ended).code).toBe(0);
+    });
+
+    it('says that the store is away, goes on, and can be left meanwhile', async () => {
+      const ended = kit.run('monitor');
+      await soon('mail');
+      const pauses = jest.spyOn(Object.getPrototypeOf(kit.store) as { queues: () => Promise<string[]> }, 'queues');
+      pauses.mockRejectedValueOnce(new Error('gone for lunch'));
+      await kit.clock.advance('2s');
+      await soon('gone for lunch');
+
+      await kit.clock.advance('2s');
+      await until(kit.clock, () => !screen().includes('gone for lunch'));
+
+      pauses.mockReturnValue(new Promise(() => undefined));
+      await kit.clock.advance('2s');
+      kit.press!('q');
+      expect((await ended).code).toBe(0);
+      pauses.mockRestore();
+    });
+
+    it('keeps the chosen queue in sight where there are more than fit', async () => {
+      for (let place = 10; place < 40; place += 1) await kit.push(`q${place}`, 'a');
+      const ended = kit.run('monitor');
+      await soon('more queues');
+      expect(screen()).not.toContain('q39');
+
+      kit.press!('k');
+
+      await soon('q39');
+      expect(screen()).toMatch(/^> .* q39$/m);
+      expect(screen().split('\n')).toHaveLength(14);
+      kit.press!('q');
+      await ended;
+    });
+
+    it('ends with 1 where a queue was too long in the end', async () => {
+      const ended = kit.run('monitor', '--max=1');
+      await soon('mail');
+      expect(screen()).toMatch(/^ ! .* mail$/m);
+      kit.press!('q');
+
+      expect(await ended).toMatchObject({ code: 1, stderr: expect.stringContaining('2 jobs in mail') as string });
+    });
+
+    it('prints one document with --json', async () => {
+      expect(await parsed('monitor')).toMatchObject({ connection: 'memory' });
+    });
+  });
+});
