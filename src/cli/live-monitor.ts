@@ -11,6 +11,7 @@ import { counted } from './table';
 const INTERVAL: Milliseconds = 2000;
 
 /** Escape sequences, as of the arrows, and single characters. */
+// oxlint-disable-next-line no-control-regex
 const KEYS = /\u001B(?:\[[\d;]*[A-Za-z~]|O[A-Z])|[^]/gu;
 const UP = ['\u001B[A', '\u001BOA', 'k'];
 const DOWN = ['\u001B[B', '\u001BOB', 'j'];
@@ -150,7 +151,7 @@ export class LiveMonitor {
   }
 
   #draw(): void {
-    const keys = `up, down: choose a queue   p: pause or resume ${this.#selected ?? 'all'}   q: quit`;
+    const keys = `q: quit   p: pause or resume ${this.#selected ?? 'all'}   up, down: choose a queue`;
     const room = Math.max(this.#screen.rows - 3, 1);
     const body = this.#snapshot === undefined ? ['…'] : this.#body(this.#snapshot, room);
     const filled = [...body, ...Array.from({ length: Math.max(room - body.length, 0) }, () => '')];

@@ -1,4 +1,5 @@
 /** What is seen of a connection as a whole: `monitor`, `workers` and `jobs`. */
+import { stripVTControlCharacters } from 'node:util';
 import { QueueManager } from '../../src/application/queue-manager';
 import { systemClock } from '../../src/base/clock';
 import { builtInConnectors } from '../../src/connections/built-in';
@@ -213,7 +214,7 @@ describe('monitor', () => {
     /** What it shows now. */
     function screen(): string {
       const [drawn = ''] = kit.shown.split('\u001B[H').slice(-1);
-      return drawn.replaceAll(/\u001B\[[\dhl?;]*[KJhl]/g, '').replaceAll('\r', '');
+      return stripVTControlCharacters(drawn).replaceAll('\r', '');
     }
 
     beforeEach(async () => {

@@ -81,7 +81,7 @@ describe('the command line', () => {
 
   it.each([
     [['work', '--tries=many'], 'work'],
-    [['jobs', 'a'], 'jobs'],
+    [['classes', 'a'], 'classes'],
     [['prune'], 'prune'],
   ])('does not leave alone whoever wrote %j', async (line, command) => {
     expect((await kit.run(...line)).stderr).toMatch(new RegExp(`^See onqueue help ${command}\\.$`, 'm'));

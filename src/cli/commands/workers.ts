@@ -6,7 +6,7 @@ import { defineCommand } from '../command';
 import { CONNECTION } from '../flags';
 import { spanText } from '../moments';
 import { noteMemory } from '../named-queues';
-import { type Cell, counted } from '../table';
+import type { Cell } from '../table';
 
 /** A worker that has missed a record is told of. */
 const SILENT = 10;
@@ -63,7 +63,7 @@ function runsText(worker: RunningWorker): string {
     .slice(0, MOST_NAMED)
     .map(({ name, since }) => `${oneLine(name)} ${spanText(ageOf(worker, since))}`);
   const more = busy - named.length;
-  return [...named, ...(more > 0 && named.length > 0 ? [`${counted(more, 'more', 'more')}`] : [])].join(', ');
+  return [...named, ...(more > 0 && named.length > 0 ? [`${more} more`] : [])].join(', ');
 }
 
 /** By the clock of the store alone: ours may be off. */

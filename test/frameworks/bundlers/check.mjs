@@ -9,7 +9,7 @@ assert.match(await run('tsx', ['src/program.ts']), WORKED);
 console.log('tsx has run a program of ES modules whose configuration imports the same jobs');
 
 // The worker loads it by swc, with the paths of tsconfig.json.
-assert.match(await run('onqueue', ['jobs']), /^Greet +greetings/m);
+assert.match(await run('onqueue', ['classes']), /^Greet +greetings/m);
 console.log('swc has loaded the configuration by paths');
 
 const ESBUILD = ['--bundle', '--platform=node', '--minify'];
