@@ -26,7 +26,7 @@ export const monitor = defineCommand({
     ['onqueue monitor --max=1000 >/dev/null || alert', 'the exit code is 1 where a queue is too long'],
     ["onqueue monitor --json | jq '.queues[].oldestWait'", 'for a program'],
   ],
-  words: ['[queues]', 'queues to show: high,default (default: all that were ever used)'],
+  words: ['[queue]', 'queue to show, or several: high,default (default: all that were ever used)'],
   flags: FLAGS,
   async run(call) {
     const { flags, output, session, words } = call;
