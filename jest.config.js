@@ -1,14 +1,11 @@
+const { availableParallelism } = require('node:os');
 const swc = require('./test/support/swc.cjs');
 
 /**
- * What breaks servers under load, kills and freezes processes, or judges when one ends. Under load of their own making
- * such tests would judge the load: they run one at a time, after all others.
+ * What breaks servers under load, kills and freezes processes, or judges when one ends. Under much load such tests would
+ * judge the load: they run fewer at a time, after all others.
  */
-const ALONE = [
-  'test/faults/(?!kit/|many-jobs)',
-  'test/tooling/leak-environment',
-  'test/cli/(bin|health|stores|supervisor)',
-];
+const BREAKING = ['test/faults/(?!kit/|many-jobs|faulty-store|stopping)', 'test/cli/(bin|health|supervisor)'];
 
 /** @type {import('jest').Config} */
 const shared = {
@@ -23,7 +20,7 @@ const shared = {
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/build/', '<rootDir>/bench/', '<rootDir>/test/frameworks/'],
 };
 
-const alone = `/(?:${ALONE.join('|')})`;
+const breaking = `/(?:${BREAKING.join('|')})`;
 
 /** @type {import('jest').Config} */
 module.exports = {
@@ -31,18 +28,18 @@ module.exports = {
     {
       ...shared,
       testMatch: ['<rootDir>/test/**/*.test.ts'],
-      testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/types/', '<rootDir>/test/frameworks/', alone],
+      testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/types/', '<rootDir>/test/frameworks/', breaking],
     },
     {
       ...shared,
-      displayName: 'alone',
-      testRegex: [`${alone}.*\\.test\\.ts$`],
-      runner: '<rootDir>/test/support/one-at-a-time.ts',
+      displayName: 'breaking',
+      testRegex: [`${breaking}.*\\.test\\.ts$`],
+      runner: '<rootDir>/test/support/half-at-a-time.ts',
     },
   ],
-  testSequencer: '<rootDir>/test/support/alone-last.cjs',
-  // Jest leaves one core idle by default: on two cores, everything would run one after the other.
-  maxWorkers: '100%',
+  testSequencer: '<rootDir>/test/support/breaking-last.cjs',
+  // Tests wait for servers, processes and deadlines for most of their time: one for each core would leave cores idle.
+  maxWorkers: Math.ceil(availableParallelism() * 1.5),
   // A slow machine is no failure; a hang still is one, and says which test it was.
   testTimeout: 300_000,
   collectCoverageFrom: ['src/**/*.ts'],

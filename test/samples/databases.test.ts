@@ -80,8 +80,10 @@ const SERVERS: readonly (readonly [name: string, start: () => Promise<Server>, c
     ],
   ];
 
-describe.each(SERVERS)('the sample welcome-mails on %s', (_name, start, configured) => {
-  it('sends all mails, and leaves nothing', async () => {
+// All at once: they wait for delays for most of their time.
+it.concurrent.each(SERVERS)(
+  'the sample welcome-mails on %s sends all mails, and leaves nothing',
+  async (_name, start, configured) => {
     requireBuild();
     const server = await start();
     const project = new Project();
@@ -108,5 +110,5 @@ describe.each(SERVERS)('the sample welcome-mails on %s', (_name, start, configur
       project.remove();
       await server.stop();
     }
-  });
-});
+  },
+);

@@ -1,8 +1,9 @@
 /** Starts a Redis of a test's own: on a free port of this machine, in a folder of its own, without persistence. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -79,13 +80,22 @@ function started(child: ChildProcess): Promise<void> {
   });
 }
 
+/** Not of those that the system gives to whoever connects: a client could have it before the server is up again. */
+const PORTS = { first: 10_000, beyond: 32_000 };
+
 /** A port that nobody listens on at the moment. */
 export async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
+  for (;;) {
+    const server = createServer();
+    const port = randomInt(PORTS.first, PORTS.beyond);
+    const isFree = new Promise<boolean>((resolve) => {
+      server.once('listening', () => resolve(true));
+      server.once('error', () => resolve(false));
+    });
+    server.listen(port, '127.0.0.1');
+    if (!(await isFree)) continue;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
 }
