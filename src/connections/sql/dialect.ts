@@ -113,8 +113,8 @@ export interface Line {
   readonly at: Readonly<Record<Exclude<WaitingState, 'ready'>, Sql>>;
   /** What the jobs of a state stand in order by, the last of which is `id`. None is NULL. */
   readonly order: Readonly<Record<WaitingState, readonly Sql[]>>;
-  /** They come behind these values, in this order: so that an index leads there. */
-  readonly behind: (order: readonly Sql[], values: readonly number[]) => Sql;
+  /** What an index leads along, where that is not the whole order. */
+  readonly along?: Partial<Record<WaitingState, Sql>>;
   /** A payload, as the column holds it. */
   readonly payload: (payload: Buffer) => SqlValue;
 }

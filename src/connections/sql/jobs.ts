@@ -1,5 +1,4 @@
 /** What every database is asked about waiting and running jobs in the same words. */
-import { MOST_BYTES, MOST_JOBS } from '../../base/pages';
 import { readId } from '../../payload/counters';
 import type { Counts, WaitingState } from '../contract';
 import { FENCE, RESERVED } from './columns';
@@ -26,54 +25,10 @@ export function* counts({ line }: Dialect, queue: string): Work<Counts> {
   return { ready: Number(ready), delayed: Number(delayed), reserved: Number(reserved) };
 }
 
-/** `place`: what others are shown behind. */
-export interface ShownJob extends StoredJob {
-  readonly place: string | undefined;
-}
-
 export interface FoundJob extends StoredJob {
   readonly queue: string;
   readonly state: WaitingState;
 }
-
-/** Up to 100 jobs, or 1 MiB of their texts; always one. @param after the `place` of one before them */
-export function* peek(
-  { line, read }: Dialect,
-  queue: string,
-  state: WaitingState,
-  limit: number,
-  after?: string,
-): Work<readonly ShownJob[]> {
-  const order = line.order[state];
-  const keys = order.map((_, index) => raw(`key_${index}`));
-  const named = order.map((column, index) => sql`${column} AS ${keys[index]!}`);
-  const from = after === undefined ? undefined : valuesIn(after, order.length);
-  const isBehindIt = from === undefined ? raw('') : sql`AND ${line.behind(order, from)}`;
-  const at = state === 'ready' ? raw('NULL') : line.at[state];
-  const rows = yield* rowsOf(
-    sql`SELECT id, text, ${raw(COUNTERS)}, cancelled, moment, ${keys} FROM (
-        SELECT page.*, SUM(size) OVER (ORDER BY ${keys} ROWS UNBOUNDED PRECEDING) AS total FROM (
-          SELECT id, ${read('payload')} AS text, ${raw(COUNTERS)}, cancelled, ${at} AS moment, ${named}, OCTET_LENGTH(payload) AS size
-          ${line.of(queue)} AND ${line.state[state]} ${isBehindIt}
-          ORDER BY ${order} LIMIT ${Math.min(rowLimit(limit), MOST_JOBS)}
-        ) AS page
-      ) AS counted WHERE total <= ${MOST_BYTES} OR total = size ORDER BY ${keys}`,
-  );
-  return rows.map((row) => ({ ...jobOf(row), place: placeOf(row.slice(-order.length).map(Number)) }));
-}
-
-/** Undefined: somebody has put a text where a number belongs. */
-const placeOf = (values: readonly number[]): string | undefined =>
-  values.every(Number.isFinite) ? values.join(':') : undefined;
-
-/** Undefined: it is no place that was shown. */
-function valuesIn(place: string, length: number): readonly number[] | undefined {
-  const values = place.split(':').map(Number);
-  return values.length === length && values.every(Number.isFinite) ? values : undefined;
-}
-
-/** Where all of them can be compared as one. */
-export const isBehind = (order: readonly Sql[], values: readonly number[]): Sql => sql`(${order}) > (${values})`;
 
 /** The one that runs, where several have this id; otherwise the first. */
 export function* find(dialect: Dialect, id: string, queue: string | undefined): Work<FoundJob | undefined> {

@@ -126,6 +126,7 @@ export function describeOperations(store: OperationsStore): void {
         2,
       );
       await store.advance(500);
+      await records.add([{ name: 'other', amounts: { a: 1 }, keep: 1 }], 'two', 1);
       const [sum] = await records.sums(['m']);
       expect(Object.entries(sum!).toSorted()).toEqual([
         ['__proto__', 3],
@@ -135,7 +136,7 @@ export function describeOperations(store: OperationsStore): void {
       await store.advance(101);
       expect(await records.sums(['m'])).toEqual([{}]);
       await store.advance(3600);
-      await records.add([{ name: 'n', amounts: { a: 1 }, keep }], 'two', 1);
+      await records.add([{ name: 'n', amounts: { a: 1 }, keep }], 'three', 1);
       expect(await left('sums')).toBe(2);
     });
 
@@ -185,10 +186,16 @@ export function describeOperations(store: OperationsStore): void {
       expect(await browsed(connection, 'delayed', 10)).toEqual([['b']]);
     });
 
-    it('may be done again when its key is over', async () => {
+    it('may be done again when its key is over, whatever else has ended and is still there', async () => {
       const connection = await store.open();
       const until = (await connection.now()) + 10_000;
       expect(await pushOnce(connection, 'a', { until })).toBe('queued');
+      for (const page of ['a', 'b', 'c']) {
+        await connection.records.put(
+          numbered(100, page).map((id) => record(id)),
+          5,
+        );
+      }
       await store.advance(11);
       expect(await pushOnce(connection, 'b')).toBe('queued');
       expect(await pushOnce(connection, 'c')).toBe('before');
@@ -255,6 +262,20 @@ export function describeOperations(store: OperationsStore): void {
         expect(pages.flat()).toEqual(ids);
       },
     );
+
+    it('hold each job once, of many that share a place in line', async () => {
+      const connection = await store.open();
+      const ids = numbered(25);
+      await connection.push(
+        'default',
+        ids.map((id) => ({ payload: payload(id) })),
+      );
+      // The last ones first, so that they do not stand in the table as they came.
+      for (const id of ids.toReversed()) {
+        await store.execute(`UPDATE ${store.table} SET place = 7 WHERE uuid = '${id}'`);
+      }
+      expect((await browsed(connection, 'ready', 10)).flat()).toEqual(ids);
+    });
 
     it('begin anew behind what is no place', async () => {
       const connection = await store.open();

@@ -41,20 +41,11 @@ export function mysqlLine({ jobs, turns }: MysqlNames): Line {
     state: { ready: state(READY), delayed: state(DELAYED), reserved: state(RESERVED) },
     at: { delayed: raw('turn'), reserved: raw('turn') },
     order: { ready: TURN, delayed: TURN, reserved: RESERVED_ORDER },
-    behind,
     payload: (payload) => payload,
   };
 }
 
 const TURN = [raw('turn'), raw('id')];
-
-/** Compared as one, no index would be used. */
-function behind([column, ...columns]: readonly Sql[], [value, ...values]: readonly number[]): Sql {
-  const isGreater = sql`${column!} > ${value!}`;
-  return columns.length === 0
-    ? isGreater
-    : sql`(${isGreater} OR ${column!} = ${value!} AND ${behind(columns, values)})`;
-}
 
 /** Sets `@onqueue_tail` to the last place in line. */
 export function findTail({ jobs, turns }: MysqlNames, queue: string): Sql {

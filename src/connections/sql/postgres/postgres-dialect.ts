@@ -3,7 +3,6 @@ import type { Seconds } from '../../../base/clock';
 import { TIED_END, TIES_OPENING } from '../../../payload/ties';
 import { DELAYED, READY, RESERVED, RESERVED_ORDER } from '../columns';
 import { type Dialect, type FailedColumns, tiedIn } from '../dialect';
-import { isBehind } from '../jobs';
 import { insertInto, raw, type Row, rowsOf, run, runAll, type Sql, sql, transaction } from '../statement';
 import { addAmounts, noteSequence } from '../sums';
 import { eachTable, type TableNames } from '../table-names';
@@ -76,7 +75,7 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
         delayed: [raw(DUE), raw('id')],
         reserved: RESERVED_ORDER,
       },
-      behind: isBehind,
+      along: { ready: raw('place') },
       payload: String,
     },
     failed: failedColumns(current),

@@ -25,7 +25,7 @@ import {
 import { type BatchRows, changesBy, findUnfinished, IS_CANCELLED } from '../batch-rows';
 import { addFailed } from '../failed-jobs';
 import { COUNTERS, jobOf, MOST_COUNTED, valuesOf } from '../job-row';
-import { firstTwin, isBehind } from '../jobs';
+import { firstTwin } from '../jobs';
 import { followerOf } from '../reservations';
 import { outlookOf, outlookStatement, type QueueOutlook, queueOutlook, toMicroseconds } from '../outlook';
 import { raw, rowsOf, run, type Sql, sql, type SqlRow, type SqlValue, type Work, written } from '../statement';
@@ -49,7 +49,6 @@ export const sqliteLine = ({ jobs }: Dialect['tables']): Line => ({
     delayed: [raw('available_at'), raw('id')],
     reserved: RESERVED_ORDER,
   },
-  behind: isBehind,
   payload: storable,
 });
 

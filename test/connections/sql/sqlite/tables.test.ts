@@ -9,10 +9,10 @@ import {
   counts,
   find,
   newestJob,
-  peek,
   readSomeIds,
   rewrite,
 } from '../../../../src/connections/sql/jobs';
+import { peek } from '../../../../src/connections/sql/page';
 import { BatchRows } from '../../../../src/connections/sql/batch-rows';
 import { sqliteDialect } from '../../../../src/connections/sql/sqlite/sqlite-dialect';
 import { performNow, type Sql, type SqlResult, type Work } from '../../../../src/connections/sql/statement';
