@@ -54,6 +54,7 @@ export class DeclaredSchedules {
     for (const one of pending) {
       try {
         const schedule = one.complete(this.#complete, registry);
+        if (schedule === undefined) continue;
         const twin = declared.get(schedule.name);
         // From one place in one turn: a loop that gives all the same name.
         if (twin !== undefined) throw duplicateSchedule(schedule.name, twin.parts.origin, schedule.parts.origin);

@@ -32,10 +32,11 @@ export class PendingSchedule {
   readonly #make: () => JobInstance;
   readonly #site: Error;
   readonly #file: string | undefined;
-  #isComplete = false;
+  /** `refused`: a call was, and nothing is declared. */
+  #state: 'open' | 'refused' | 'complete' = 'open';
   #name: string | undefined;
-  #cron: string | undefined;
-  #span: Cadence | undefined;
+  /** A cron text, or a span. */
+  #when: string | Cadence | undefined;
   /** The fields of a cron behind the time of day; undefined: it is said otherwise. */
   #days: string | undefined;
   #zone: Zone | undefined;
@@ -60,79 +61,83 @@ export class PendingSchedule {
 
   /** Five fields: minute, hour, day of the month, month, weekday. @throws E_INVALID_SCHEDULE */
   cron(cron: string): this {
-    cronIn(cron, UTC, this.#place('cron', cron));
-    return this.#when('cron', cron);
+    return this.#say('cron', (place) => {
+      cronIn(cron, UTC, place);
+      this.#comesUp(cron, place);
+    });
   }
 
   /** The multiples of a span since 1970 in UTC. @throws E_INVALID_SCHEDULE, E_INVALID_DURATION */
   every(length: Duration): this {
-    const cadence = span(length, this.#place('every', length));
-    if (this.#zone !== undefined) throw invalidSchedule('every()', length, sentence(SPANS_HAVE_NO_ZONE));
-    this.#when('every', undefined);
-    this.#span = cadence;
-    return this;
+    return this.#say('every', (place) => {
+      const cadence = span(length, place);
+      if (this.#zone !== undefined) throw place.refuse(length, SPANS_HAVE_NO_ZONE);
+      this.#comesUp(cadence, place);
+    });
   }
 
   everyMinute(): this {
-    return this.#when('everyMinute', '* * * * *');
+    return this.#say('everyMinute', (place) => this.#comesUp('* * * * *', place));
   }
 
   /** At this minute of each hour. @throws E_INVALID_SCHEDULE */
   hourlyAt(minute: number): this {
-    this.#whole('hourlyAt', minute, 0, 59);
-    return this.#when('hourlyAt', `${minute} * * * *`);
+    return this.#say('hourlyAt', (place) => {
+      checkWhole(minute, 0, 59, place);
+      this.#comesUp(`${minute} * * * *`, place);
+    });
   }
 
   /** At midnight, or as `at()` says. */
   daily(): this {
-    return this.#onDays('daily', '* * *');
+    return this.#say('daily', (place) => this.#comesUpOn('* * *', place));
   }
 
   /** From Monday to Friday, at midnight or as `at()` says. */
   weekdays(): this {
-    return this.#onDays('weekdays', '* * 1-5');
+    return this.#say('weekdays', (place) => this.#comesUpOn('* * 1-5', place));
   }
 
   /** Each week on this day, at midnight or as `at()` says. @throws E_INVALID_SCHEDULE */
   weekly(day: Weekday): this {
-    const number = WEEKDAYS.indexOf(day);
-    if (number < 0) throw invalidSchedule('weekly()', day, `Give one of ${WEEKDAYS.join(', ')}.`);
-    return this.#onDays('weekly', `* * ${number}`);
+    return this.#say('weekly', (place) => {
+      const number = WEEKDAYS.indexOf(day);
+      if (number < 0) throw place.refuse(day, `give one of ${WEEKDAYS.join(', ')}`);
+      this.#comesUpOn(`* * ${number}`, place);
+    });
   }
 
   /** On this day of each month that has it, at midnight or as `at()` says. @throws E_INVALID_SCHEDULE */
   monthly(day = 1): this {
-    this.#whole('monthly', day, 1, 31);
-    return this.#onDays('monthly', `${day} * *`);
+    return this.#say('monthly', (place) => {
+      checkWhole(day, 1, 31, place);
+      this.#comesUpOn(`${day} * *`, place);
+    });
   }
 
   /** The time of day, `'03:00'`, behind `daily()`, `weekdays()`, `weekly()` or `monthly()`. @throws E_INVALID_SCHEDULE */
   at(time: string): this {
-    this.#checkOpen('at');
-    const [, hour, minute] = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(time) ?? [];
-    if (hour === undefined) throw invalidSchedule('at()', time, "Give a time of day, such as '03:00'.");
-    if (this.#days === undefined)
-      throw invalidSchedule(
-        'at()',
-        time,
-        'It says no day: write daily(), weekdays(), weekly() or monthly() before it.',
-      );
-    this.#cron = `${Number(minute)} ${Number(hour)} ${this.#days}`;
-    return this;
+    return this.#say('at', (place) => {
+      const [, hour, minute] = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(time) ?? [];
+      if (hour === undefined) throw place.refuse(time, "give a time of day, such as '03:00'");
+      if (this.#days === undefined)
+        throw place.refuse(time, 'it says no day: write daily(), weekdays(), weekly() or monthly() before it');
+      this.#when = `${Number(minute)} ${Number(hour)} ${this.#days}`;
+    });
   }
 
   /** Whose clocks the times are read from. Default: UTC. @throws E_INVALID_SCHEDULE */
   timezone(name: string): this {
-    const found = zone(name, this.#place('timezone', name));
-    if (this.#span !== undefined) throw invalidSchedule('timezone()', name, sentence(SPANS_HAVE_NO_ZONE));
-    this.#zone = found;
-    return this;
+    return this.#say('timezone', (place) => {
+      const found = zone(name, place);
+      if (typeof this.#when === 'object') throw place.refuse(name, SPANS_HAVE_NO_ZONE);
+      this.#zone = found;
+    });
   }
 
   /** Default: the name of the job. @throws E_INVALID_SCHEDULE */
   name(name: string): this {
-    this.#name = scheduleName(name, this.#place('name', name));
-    return this;
+    return this.#say('name', (place) => (this.#name = scheduleName(name, place)));
   }
 
   /**
@@ -140,8 +145,7 @@ export class PendingSchedule {
    * minute; `'all'` sends up to 100, within a day. Default: `'latest'`. @throws E_INVALID_SCHEDULE, E_INVALID_DURATION
    */
   missed(policy: MissedPolicy, within?: Duration): this {
-    this.#missed = missed([policy, within], this.#place('missed', policy));
-    return this;
+    return this.#say('missed', (place) => (this.#missed = missed([policy, within], place)));
   }
 
   /**
@@ -149,30 +153,33 @@ export class PendingSchedule {
    * the store keeps unique keys, and not all that were missed are to run. @throws E_INVALID_SCHEDULE
    */
   overlap(policy: OverlapPolicy): this {
-    this.#overlap = overlap(policy, this.#place('overlap', policy));
-    return this;
+    return this.#say('overlap', (place) => (this.#overlap = overlap(policy, place)));
   }
 
   /** @throws E_INVALID_QUEUE_NAME */
   onQueue(queue: string): this {
-    this.#checkOpen('onQueue');
-    checkQueueName(queue, 'onQueue() of a schedule');
-    this.#queue = queue;
-    return this;
+    return this.#say('onQueue', ({ subject }) => {
+      checkQueueName(queue, subject);
+      this.#queue = queue;
+    });
   }
 
   /** @throws E_INVALID_SCHEDULE */
   onConnection(connection: string): this {
-    this.#checkOpen('onConnection');
-    if (typeof connection !== 'string' || connection === '')
-      throw invalidSchedule('onConnection()', connection, 'Name a connection.');
-    this.#connection = connection;
-    return this;
+    return this.#say('onConnection', (place) => {
+      if (typeof connection !== 'string' || connection === '') throw place.refuse(connection, 'name a connection');
+      this.#connection = connection;
+    });
   }
 
-  /** Nothing can be said of it any more. @throws what is wrong with the whole, with the stack of where it was begun */
-  complete(known: Known, registry: JobRegistry): Schedule {
-    this.#isComplete = true;
+  /**
+   * Nothing can be said of it any more. Undefined: one of its calls was refused, and has said so.
+   *
+   * @throws what is wrong with the whole, with the stack of where it was begun
+   */
+  complete(known: Known, registry: JobRegistry): Schedule | undefined {
+    if (this.#state === 'refused') return undefined;
+    this.#state = 'complete';
     try {
       return this.#completed(known, registry);
     } catch (error) {
@@ -183,19 +190,19 @@ export class PendingSchedule {
 
   #completed(known: Known, registry: JobRegistry): Schedule {
     const job = this.#job(registry);
-    const place = this.#place('', this.#name ?? job);
+    const place = placeOf(`the schedule '${this.#name ?? job}'`);
     const name = this.#name ?? scheduleName(job, place);
-    const cadence = this.#span ?? (this.#cron && cronIn(this.#cron, this.#zone ?? UTC, place));
-    if (cadence === undefined || cadence === '')
-      throw invalidSchedule(
-        'Queue.schedule()',
+    const when = this.#when;
+    if (when === undefined)
+      throw placeOf('Queue.schedule()').refuse(
         name,
-        "It does not say when: add daily(), every('15m'), cron('0 3 * * *') or the like.",
+        "it does not say when: add daily(), every('15m'), cron('0 3 * * *') or the like",
       );
+    const cadence = typeof when === 'string' ? cronIn(when, this.#zone ?? UTC, place) : when;
     const timing = together({ cadence, missed: this.#missed, overlap: this.#overlap }, place);
     const { origin } = this;
     const other = known.get(name);
-    // The module that declares it was evaluated again.
+    // Of the same place: the module that declares it was evaluated again.
     if (other !== undefined && other.parts.origin !== origin) throw duplicateSchedule(name, other.parts.origin, origin);
     const [connection, queue, make] = [this.#connection, this.#queue, this.#make];
     return new Schedule({ ...timing, name, job, connection, queue, make, origin });
@@ -216,57 +223,47 @@ export class PendingSchedule {
 
   /** The name of the job. */
   #job(registry: JobRegistry): string {
+    const place = placeOf('Queue.schedule()');
     const job: unknown = this.#make();
     if (typeof job !== 'object' || job === null)
-      throw invalidSchedule(
-        'Queue.schedule()',
-        job,
-        'The function is to give a job, each time anew: () => new Prune().',
-      );
+      throw place.refuse(job, 'the function is to give a job, each time anew: () => new Prune()');
     const definition = definitionOfJob(job, registry);
     checkInstance(job, definition);
     const { name } = definition;
-    const refuse = (remedy: string): Error => invalidSchedule('Queue.schedule()', name, remedy);
-    if (declaredDebouncing(definition) !== undefined) throw refuse('It has debounce, which would put it off.');
-    if ('queue' in job) throw refuse('It pushes itself by a method queue(), and a schedule pushes it.');
+    if (declaredDebouncing(definition) !== undefined)
+      throw place.refuse(name, 'it has debounce, which would put it off');
+    if ('queue' in job) throw place.refuse(name, 'it pushes itself by a method queue(), and a schedule pushes it');
     return name;
   }
 
-  #onDays(call: string, days: string): this {
-    this.#when(call, `0 0 ${days}`);
+  /** @throws E_SCHEDULE_DECLARED, and what `say` throws */
+  #say(call: string, say: (place: Place) => unknown): this {
+    if (this.#state === 'complete') throw scheduleDeclared(this.#name ?? this.origin, call);
+    this.#state = 'refused';
+    say(placeOf(`${call}() of a schedule`));
+    this.#state = 'open';
+    return this;
+  }
+
+  #comesUp(when: string | Cadence, place: Place): void {
+    if (this.#when !== undefined)
+      throw place.refuse(typeof when === 'string' ? when : when.text, 'it says already when; declare another schedule');
+    this.#when = when;
+  }
+
+  #comesUpOn(days: string, place: Place): void {
+    this.#comesUp(`0 0 ${days}`, place);
     this.#days = days;
-    return this;
-  }
-
-  #when(call: string, cron: string | undefined): this {
-    this.#checkOpen(call);
-    if (this.#cron !== undefined || this.#span !== undefined)
-      throw invalidSchedule(
-        `${call}()`,
-        cron ?? 'a span',
-        'It says already when: declare a second schedule, with a name of its own.',
-      );
-    this.#cron = cron;
-    return this;
-  }
-
-  #whole(call: string, value: number, least: number, most: number): void {
-    if (Number.isInteger(value) && value >= least && value <= most) return;
-    throw invalidSchedule(`${call}()`, value, `Give a whole number from ${least} to ${most}.`);
-  }
-
-  /** @param call empty: the whole of it is looked at */
-  #place(call: string, given: unknown): Place {
-    if (call !== '') this.#checkOpen(call);
-    const subject = call === '' ? `the schedule '${String(given)}'` : `${call}() of a schedule`;
-    return { subject, refuse: (value, remedy) => invalidSchedule(subject, value, sentence(remedy)) };
-  }
-
-  #checkOpen(call: string): void {
-    if (this.#isComplete) throw scheduleDeclared(this.#name ?? this.origin, call);
   }
 }
 
-function sentence(phrase: string): string {
-  return `${phrase.charAt(0).toUpperCase()}${phrase.slice(1)}.`;
+function checkWhole(value: number, least: number, most: number, place: Place): void {
+  if (Number.isInteger(value) && value >= least && value <= most) return;
+  throw place.refuse(value, `give a whole number from ${least} to ${most}`);
+}
+
+function placeOf(subject: string): Place {
+  const refuse = (value: unknown, remedy: string): Error =>
+    invalidSchedule(subject, value, `${remedy.charAt(0).toUpperCase()}${remedy.slice(1)}.`);
+  return { subject, refuse };
 }

@@ -4,6 +4,7 @@ import type {
   Connection,
   Entry,
   FollowUp,
+  Once,
   Pushed,
   ReserveReply,
   ReserveRequest,
@@ -92,6 +93,19 @@ export class FakeConnection extends MemoryConnection {
 
   override push(queue: string, entries: readonly Entry[], begins?: NewBatch): Promise<readonly Pushed[] | void> {
     return this.#split(queue, entries, this.#parts.real, begins);
+  }
+
+  override async pushOnce(followUp: FollowUp, once: Once): Promise<Pushed | 'before' | 'late'> {
+    const { queue, entry } = followUp;
+    if (!this.#isKept(entry)) {
+      const real = this.#parts.real();
+      if (real.pushOnce !== undefined) return real.pushOnce(followUp, once);
+      return (await real.push(queue, [entry]))?.[0] ?? 'queued';
+    }
+    const pushed = await super.pushOnce(followUp, once);
+    const isIn = pushed === 'queued' || (typeof pushed === 'object' && 'replaced' in pushed);
+    if (isIn) this.#parts.log.add(this.name, queue, [entry], this.#store.clock.now());
+    return pushed;
   }
 
   override async settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {

@@ -7,8 +7,8 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Stub } from '../container/stubs';
 import type { Class, JobInstance } from '../job/definition';
 import { definitionOfJob } from '../job/definition-of';
-import type { Duration } from '../job/duration';
-import { invalidChain, notAJob } from '../job/errors';
+import { type Duration, durationSeconds } from '../job/duration';
+import { invalidChain, invalidJobOption, notAJob } from '../job/errors';
 import { registry } from '../job/registry';
 import { defaultManager, standIn } from '../application/default-manager';
 import { runFor } from '../connections/application';
@@ -24,6 +24,7 @@ import { FakeStore } from './fake-store';
 import { type Push, type Pushed, ReadPush } from './push';
 import { PushLog } from './push-log';
 import { TestClock } from './test-clock';
+import { travel } from './travel';
 
 export interface FakeOptions extends FakedJobsOptions {
   /**
@@ -221,9 +222,28 @@ export class FakeQueue {
     return runFor(manager, () => new Drain(manager, this.clock, this.#stores, options).run());
   }
 
-  /** Moves the clock on. What falls due is run by the next `drain`, or by a worker that the test started. */
-  advance(duration: Duration): Promise<void> {
-    return this.clock.advance(duration);
+  /**
+   * Moves the clock on. What falls due is run by the next `drain`, or by a worker that the test started. Schedules that come up
+   * meanwhile send their jobs, each at its moment.
+   *
+   * @throws E_INVALID_DURATION, and what is wrong with a schedule or its job
+   */
+  async advance(duration: Duration): Promise<void> {
+    const span = durationSeconds(duration, 'advance() of a fake');
+    if (this.#current().schedules.all.length === 0) return this.clock.advance(span);
+    return this.travelTo(new Date(this.clock.now() + span * 1000));
+  }
+
+  /** Moves the clock on to a moment, as `advance` does. @throws E_INVALID_JOB_OPTION, and what is wrong with a schedule or its job */
+  async travelTo(moment: Date): Promise<void> {
+    const to = moment instanceof Date ? moment.getTime() : Number.NaN;
+    const now = this.clock.now();
+    if (!(to >= Math.floor(now))) {
+      const remedy = `Give a Date behind ${new Date(now).toISOString()}, where the clock stands: it moves on only.`;
+      throw invalidJobOption('travelTo() of a fake', moment, remedy);
+    }
+    const manager = this.#current();
+    await runFor(manager, () => travel(manager, this.clock, to));
   }
 
   /** Puts back what was behind `Queue`. What was pushed can still be asserted. May be called any number of times. */

@@ -1,8 +1,14 @@
+/** Whoever keeps schedules sends what is due: once, in time, and whatever becomes of others that do so. */
 import '../../src/composition';
+import type { QueueManager } from '../../src/application/queue-manager';
+import { MemoryConnection } from '../../src/connections/memory/memory-connection';
 import { Job } from '../../src/job/job';
+import type { PendingSchedule } from '../../src/schedule/pending-schedule';
 import { Worker } from '../../src/worker/worker';
 import { elapse, testApplication, until } from '../support/application';
+import { Fleet } from './fleet';
 
+const MINUTE = 60_000;
 const ran: (readonly [string, string, number])[] = [];
 beforeEach(() => void (ran.length = 0));
 
@@ -17,23 +23,371 @@ class Prune extends Job {
   }
 }
 
-test('a worker sends the job of a schedule at its moments, and runs it', async () => {
-  const { manager, clock } = testApplication();
-  manager
-    .schedule(() => new Prune('30d'))
-    .every('30s')
-    .name('prune');
-  const worker = new Worker({}, manager);
-  const run = worker.run();
-  const begun = clock.now();
-  await elapse(clock, 65);
-  await until(clock, () => ran.length >= 2);
-  const first = Math.ceil((begun + 1) / 30_000) * 30_000;
-  expect(ran).toEqual([
-    ['30d', 'prune', first],
-    ['30d', 'prune', first + 30_000],
-  ]);
-  await worker.stop();
-  await run;
-  await manager.close();
+@Job({ tries: 2, backoff: '3m' })
+class Fails extends Job {
+  handle(): void {
+    ran.push(['fails', this.job.occurrence!.schedule, this.attempts]);
+    throw new Error('it broke');
+  }
+}
+
+@Job({ unique: { until: 'start' } })
+class Once extends Job {
+  handle(): void {}
+}
+
+const prune =
+  (declare: (schedule: PendingSchedule) => PendingSchedule, age = '30d') =>
+  (manager: QueueManager): PendingSchedule =>
+    declare(manager.schedule(() => new Prune(age)).name('prune'));
+
+let fleet: Fleet;
+const ends: (() => Promise<void>)[] = [];
+
+beforeEach(() => {
+  fleet = new Fleet();
+});
+
+afterEach(async () => {
+  await Promise.all(ends.splice(0).map((end) => end()));
+});
+
+function keep(manager: QueueManager): () => Promise<void> {
+  const end = manager.schedules.keep();
+  ends.push(end);
+  return end;
+}
+
+const each5Minutes = prune((one) => one.cron('*/5 * * * *'));
+
+describe('a worker', () => {
+  test('sends the job of a schedule at its moments, and runs it', async () => {
+    const { manager, clock } = testApplication();
+    manager
+      .schedule(() => new Prune('30d'))
+      .every('30s')
+      .name('prune');
+    const worker = new Worker({}, manager);
+    const run = worker.run();
+    const begun = clock.now();
+    await elapse(clock, 65);
+    await until(clock, () => ran.length >= 2);
+    const first = Math.ceil((begun + 1) / 30_000) * 30_000;
+    expect(ran).toEqual([
+      ['30d', 'prune', first],
+      ['30d', 'prune', first + 30_000],
+    ]);
+    await worker.stop();
+    await run;
+    await manager.close();
+  });
+
+  test('leaves schedules to others where it is told to', async () => {
+    const { manager, clock } = testApplication();
+    manager.schedule(() => new Prune('30d')).every('5s');
+    const worker = new Worker({ schedule: false }, manager);
+    const run = worker.run();
+    await elapse(clock, 30);
+    expect(ran).toEqual([]);
+    await worker.stop();
+    await run;
+    await manager.close();
+  });
+
+  test('keeps them together with the others of its process, until the last of them stops', async () => {
+    const manager = fleet.process(each5Minutes);
+    const [first, second] = [keep(manager), keep(manager)];
+    await first();
+    await first();
+    await elapse(fleet.clock, 301);
+    expect(await fleet.sent()).toEqual(['12:05:00']);
+    await second();
+    await elapse(fleet.clock, 301);
+    expect(await fleet.sent()).toEqual(['12:05:00']);
+  });
+});
+
+describe('those who keep a schedule', () => {
+  test('send each occurrence once, however many they are, and none before its moment', async () => {
+    for (let process = 0; process < 5; process += 1)
+      keep(
+        fleet.process(each5Minutes, (manager) =>
+          manager
+            .schedule(() => new Prune('1d'))
+            .name('ahead')
+            .cron('*/5 * * * *')
+            .overlap('allow')
+            .onQueue('ahead'),
+        ),
+      );
+    await elapse(fleet.clock, 290);
+    expect([await fleet.sent(), await fleet.sent('ahead')]).toEqual([[], ['12:05:00']]);
+    const ahead = new MemoryConnection('main', fleet.store);
+    expect((await ahead.peek('ahead', 'delayed', 1))[0]!.at).toBe(Date.UTC(2027, 0, 1, 12, 5));
+    await elapse(fleet.clock, 11);
+    expect([await fleet.sent(), await fleet.sent('ahead')]).toEqual([['12:05:00'], ['12:05:00']]);
+  });
+
+  test('take what was sent before a lost answer for sent', async () => {
+    keep(fleet.process(prune((one) => one.cron('* * * * *').overlap('allow'))));
+    let lost = 0;
+    fleet.fault = async (call, carryOut) => {
+      const answer = await carryOut();
+      if (call !== 'pushOnce' || lost > 2) return answer;
+      lost += 1;
+      throw new Error('the answer was lost');
+    };
+    await elapse(fleet.clock, 125);
+    expect(await fleet.sent()).toEqual(['12:01:00', '12:02:00']);
+    expect(lost).toBe(3);
+  });
+
+  test('fire nothing of what was due before the schedule was first seen', async () => {
+    await fleet.clock.advance('20m');
+    keep(fleet.process(prune((one) => one.hourlyAt(0))));
+    await elapse(fleet.clock, 20);
+    expect(await fleet.sent()).toEqual([]);
+  });
+
+  test('make up for the newest of those that nobody sent, within the hour', async () => {
+    const end = keep(fleet.process(each5Minutes));
+    await elapse(fleet.clock, 1);
+    await end();
+    await fleet.clock.advance('22m');
+    keep(fleet.process(each5Minutes));
+    await elapse(fleet.clock, 1);
+    expect(await fleet.sent()).toEqual(['12:20:00']);
+  });
+
+  test.each([
+    ['the newest, where it is no minute ago', 'skip', '20m', ['12:20:00']],
+    ['none that is more than a minute ago', 'skip', '22m', []],
+    ['all', 'all', '22m', ['12:05:00', '12:10:00', '12:15:00', '12:20:00']],
+    ['none that is more than an hour ago', 'latest', '64m', ['13:00:00']],
+  ] as const)('make up for %s, where missed is %s', async (_what, policy, away, sent) => {
+    const declare = prune((one) => one.cron('*/5 * * * *').missed(policy));
+    const end = keep(fleet.process(declare));
+    await elapse(fleet.clock, 1);
+    await end();
+    await fleet.clock.advance(away);
+    keep(fleet.process(declare));
+    await elapse(fleet.clock, 1);
+    expect(await fleet.sent()).toEqual(sent);
+  });
+
+  test('make up for nothing that is longer ago than they look back', async () => {
+    const declare = prune((one) => one.daily().at('12:10').missed('latest', '10m'));
+    const end = keep(fleet.process(declare));
+    await elapse(fleet.clock, 1);
+    await end();
+    await fleet.clock.advance('21m');
+    keep(fleet.process(declare));
+    await elapse(fleet.clock, 20);
+    expect(await fleet.sent()).toEqual([]);
+  });
+
+  test('make up for a hundred at most', async () => {
+    const declare = prune((one) => one.every('30s').missed('all'));
+    const end = keep(fleet.process(declare));
+    await elapse(fleet.clock, 1);
+    await end();
+    await fleet.clock.advance('2h');
+    keep(fleet.process(declare));
+    await elapse(fleet.clock, 1);
+    const sent = await fleet.sent();
+    expect(sent).toHaveLength(100);
+    expect(sent.at(-1)).toBe('14:00:00');
+  });
+
+  test('send nothing while it is paused, and make up for nothing when it goes on', async () => {
+    const manager = fleet.process(each5Minutes);
+    keep(manager);
+    await elapse(fleet.clock, 1);
+    expect(await manager.schedules.pause('prune')).toBe(true);
+    expect(await manager.schedules.pause('prune')).toBe(false);
+    await elapse(fleet.clock, 601);
+    expect(await fleet.sent()).toEqual([]);
+    expect(await manager.schedules.resume('prune')).toBe(true);
+    expect(await manager.schedules.resume('prune')).toBe(false);
+    await elapse(fleet.clock, 300);
+    expect(await fleet.sent()).toEqual(['12:15:00']);
+  });
+});
+
+describe('an occurrence', () => {
+  test('is left out while the job of the one before waits, runs or is to be tried again, and counted', async () => {
+    const manager = fleet.process((of) =>
+      of
+        .schedule(() => new Fails())
+        .name('fails')
+        .everyMinute(),
+    );
+    const worker = new Worker({}, manager);
+    const run = worker.run();
+    await elapse(fleet.clock, 61);
+    await until(fleet.clock, () => ran.length === 1);
+    // It is tried again at 12:04, and has failed for good then.
+    await elapse(fleet.clock, 200);
+    await until(fleet.clock, () => ran.length === 2);
+    await elapse(fleet.clock, 45);
+    await until(fleet.clock, () => ran.length === 3);
+    expect(ran.map(([, , attempt]) => attempt)).toEqual([1, 2, 1]);
+    const [listed] = (await manager.schedules.list()).filter(({ name }) => name === 'fails');
+    expect(listed).toMatchObject({ skipped: 3, isKept: true, last: new Date(Date.UTC(2027, 0, 1, 12, 5)) });
+    await worker.stop();
+    await run;
+  });
+
+  test('is sent beside the one before where overlaps are allowed', async () => {
+    keep(fleet.process(prune((one) => one.everyMinute().overlap('allow'))));
+    await elapse(fleet.clock, 125);
+    expect(await fleet.sent()).toEqual(['12:01:00', '12:02:00']);
+  });
+
+  test('keeps the key that its job has anyway', async () => {
+    keep(
+      fleet.process((of) =>
+        of
+          .schedule(() => new Once())
+          .everyMinute()
+          .overlap('allow'),
+      ),
+    );
+    await elapse(fleet.clock, 125);
+    expect(await fleet.sent()).toEqual(['12:01:00']);
+  });
+});
+
+describe('a deploy that changes a schedule', () => {
+  const former = prune((one) => one.cron('*/5 * * * *'), 'former');
+  const later = prune((one) => one.cron('*/5 * * * *').onQueue('low'), 'later');
+
+  test('has the process that began last decide, and fires one of the two', async () => {
+    keep(fleet.process(former));
+    await elapse(fleet.clock, 290);
+    keep(fleet.process(later));
+    await elapse(fleet.clock, 15);
+    expect([await fleet.sent(), await fleet.sent('low')]).toEqual([[], ['12:05:00']]);
+    await elapse(fleet.clock, 600);
+    expect((await fleet.sent()).length).toBe(0);
+  });
+
+  test('loses nothing that comes up at the moment of the change', async () => {
+    keep(fleet.process(former));
+    await fleet.clock.advance('299990ms');
+    keep(fleet.process(later));
+    await elapse(fleet.clock, 5);
+    expect([...(await fleet.sent()), ...(await fleet.sent('low'))]).toEqual(['12:05:00']);
+  });
+
+  test('fires nothing of a time that is over, though it was another one before', async () => {
+    keep(fleet.process(prune((one) => one.daily().at('12:30'))));
+    await elapse(fleet.clock, 1200);
+    keep(fleet.process(prune((one) => one.daily().at('12:10'))));
+    await elapse(fleet.clock, 1800);
+    expect(await fleet.sent()).toEqual([]);
+  });
+
+  test('is taken back by a process that is left when the newer ones have died', async () => {
+    keep(fleet.process(former));
+    await elapse(fleet.clock, 1);
+    const newer = fleet.process(later);
+    const end = newer.schedules.keep();
+    await elapse(fleet.clock, 30);
+    // Killed: it says nothing more.
+    fleet.fault = (call, carryOut) => (call === 'put' ? Promise.resolve() : carryOut());
+    await end();
+    fleet.fault = (_call, carryOut) => carryOut();
+    await elapse(fleet.clock, 300);
+    expect([await fleet.sent(), await fleet.sent('low')]).toEqual([['12:05:00'], []]);
+  });
+});
+
+describe('a store', () => {
+  test('that is away is told of now and then, and what was missed is made up for', async () => {
+    keep(fleet.process(each5Minutes));
+    await elapse(fleet.clock, 1);
+    fleet.fault = () => Promise.reject(new Error('the store is away'));
+    await elapse(fleet.clock, 420);
+    const told = fleet.log.messages('error');
+    expect(told.length).toBeLessThanOrEqual(4);
+    expect(told[0]).toContain('the store is away');
+    fleet.fault = (_call, carryOut) => carryOut();
+    await elapse(fleet.clock, 15);
+    expect(await fleet.sent()).toEqual(['12:05:00']);
+  });
+
+  test('that does not answer holds up nothing for good', async () => {
+    keep(fleet.process(each5Minutes));
+    await elapse(fleet.clock, 1);
+    fleet.fault = () => new Promise(() => undefined);
+    await elapse(fleet.clock, 60);
+    fleet.fault = (_call, carryOut) => carryOut();
+    await elapse(fleet.clock, 300);
+    expect(await fleet.sent()).toEqual(['12:05:00']);
+  });
+
+  test('is asked well below once a second for ten schedules', async () => {
+    const manager = fleet.process();
+    for (let place = 0; place < 10; place += 1)
+      manager
+        .schedule(() => new Prune('1d'))
+        .hourlyAt(place * 5)
+        .name(`prune ${place}`);
+    keep(manager);
+    await elapse(fleet.clock, 20);
+    const before = fleet.calls.length;
+    await elapse(fleet.clock, 600);
+    // The clock of a store that is asked for it answers from what it has said before.
+    const asked = fleet.calls.slice(before).filter((call) => call !== 'now');
+    expect(asked.length).toBeLessThan(600 * 0.4);
+  });
+
+  test('is not asked at all where there are no schedules', async () => {
+    keep(fleet.process());
+    await elapse(fleet.clock, 60);
+    expect(fleet.calls).toEqual([]);
+  });
+
+  test('that runs no jobs is none for a schedule: it is told, and the others are kept', async () => {
+    const manager = fleet.process(
+      (of) =>
+        of
+          .schedule(() => new Prune('1d'))
+          .everyMinute()
+          .onConnection('sync')
+          .name('nowhere'),
+      prune((one) => one.everyMinute()),
+    );
+    keep(manager);
+    await elapse(fleet.clock, 61);
+    expect(fleet.log.messages('error')).toEqual([expect.stringContaining("keeping the schedule 'nowhere'")]);
+    expect(await fleet.sent()).toEqual(['12:01:00']);
+    const [nowhere, kept] = (await manager.schedules.list()).filter(
+      ({ name }) => name === 'nowhere' || name === 'prune',
+    );
+    expect(nowhere).toMatchObject({ problem: { code: 'E_CAPABILITY' }, isKept: false, isOrphan: false });
+    expect(kept).toMatchObject({ problem: undefined, isKept: true });
+  });
+});
+
+test('a schedule that nobody declares any more is an orphan, which can be seen for a week', async () => {
+  const end = keep(fleet.process(each5Minutes));
+  await elapse(fleet.clock, 1);
+  await end();
+  const other = fleet.process();
+  const orphans = async (): Promise<unknown> => (await other.schedules.list()).filter(({ isOrphan }) => isOrphan);
+  expect(await orphans()).toMatchObject([{ name: 'prune', declared: undefined, next: undefined, isKept: false }]);
+  await expect(other.schedules.run('prune')).rejects.toMatchObject({ code: 'E_UNKNOWN_SCHEDULE' });
+  await fleet.clock.advance('7d');
+  expect(await orphans()).toEqual([]);
+});
+
+test('the job of an occurrence has the moment as its time, and is the same job for all who send it', async () => {
+  keep(fleet.process(prune((one) => one.everyMinute())));
+  await elapse(fleet.clock, 61);
+  const [job] = await new MemoryConnection('main', fleet.store).peek('default', 'ready', 1);
+  const { id, occurrence } = JSON.parse(job!.payload.toString()) as { id: string; occurrence: object };
+  expect(occurrence).toEqual({ schedule: 'prune', at: Date.UTC(2027, 0, 1, 12, 1) / 1000 });
+  expect(Number.parseInt(id.replace('-', '').slice(0, 12), 16)).toBe(Date.UTC(2027, 0, 1, 12, 0) + MINUTE);
 });

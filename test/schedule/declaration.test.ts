@@ -1,0 +1,289 @@
+import '../../src/composition';
+import { Job } from '../../src/job/job';
+import type { JobOptions } from '../../src/job/options';
+import type { PendingSchedule } from '../../src/schedule/pending-schedule';
+import { type TestApplication, testApplication } from '../support/application';
+
+let application: TestApplication;
+beforeEach(() => {
+  application = testApplication();
+});
+
+@Job()
+class Prune extends Job {
+  constructor(readonly age = '30d') {
+    super();
+  }
+  handle(): void {}
+}
+
+@Job({ debounce: { wait: '5s' } })
+class Sync extends Job {
+  handle(): void {}
+}
+
+@Job()
+class Own extends Job {
+  queue(): void {}
+}
+
+const schedule = (make: () => object = () => new Prune()): PendingSchedule => application.manager.schedule(make);
+const all = (): readonly { readonly name: string; readonly spec: string }[] => application.manager.schedules.all;
+
+/** The first occurrence behind the beginning of 2027, which is a Friday. */
+const first = (declare: (schedule: PendingSchedule) => unknown): string => {
+  application = testApplication();
+  declare(schedule());
+  const [declared] = application.manager.schedules.all;
+  return new Date(declared!.parts.cadence.next(Date.UTC(2027, 0, 1))!).toISOString().slice(0, 16);
+};
+
+describe('a schedule that is declared by calls', () => {
+  test('comes up when they say', () => {
+    expect(first((one) => one.cron('17 4 * * 0'))).toBe('2027-01-03T04:17');
+    expect(first((one) => one.cron('@monthly'))).toBe('2027-02-01T00:00');
+    expect(first((one) => one.every('15m'))).toBe('2027-01-01T00:15');
+    expect(first((one) => one.every('7d'))).toBe('2027-01-07T00:00');
+    expect(first((one) => one.everyMinute())).toBe('2027-01-01T00:01');
+    expect(first((one) => one.hourlyAt(17))).toBe('2027-01-01T00:17');
+    expect(first((one) => one.daily())).toBe('2027-01-02T00:00');
+    expect(first((one) => one.daily().at('3:05'))).toBe('2027-01-01T03:05');
+    expect(first((one) => one.weekdays())).toBe('2027-01-04T00:00');
+    expect(first((one) => one.weekly('wed').at('23:59'))).toBe('2027-01-06T23:59');
+    expect(first((one) => one.monthly())).toBe('2027-02-01T00:00');
+    expect(first((one) => one.monthly(31).at('12:00'))).toBe('2027-01-31T12:00');
+    expect(first((one) => one.timezone('America/New_York').daily().at('03:00'))).toBe('2027-01-01T08:00');
+  });
+
+  test('has the name of its job, or one of its own', () => {
+    schedule().daily();
+    schedule(() => new Prune('1d'))
+      .everyMinute()
+      .name('prune often');
+    expect(all().map(({ name }) => name)).toEqual(['Prune', 'prune often']);
+  });
+
+  test('is another one where anything is said in another way', () => {
+    const ways: ((one: PendingSchedule) => PendingSchedule)[] = [
+      (one) => one.daily(),
+      (one) => one.daily().at('03:00'),
+      (one) => one.daily().timezone('Europe/Amsterdam'),
+      (one) => one.daily().onQueue('low'),
+      (one) => one.daily().onConnection('other'),
+      (one) => one.daily().missed('skip'),
+      (one) => one.daily().missed('latest', '2h'),
+      (one) => one.daily().overlap('allow'),
+    ];
+    for (const [place, way] of ways.entries()) way(schedule().name(`${place}`));
+    expect(new Set(all().map(({ spec }) => spec)).size).toBe(ways.length);
+  });
+
+  const mistakes: readonly (readonly [string, (one: PendingSchedule) => unknown, RegExp])[] = [
+    ['a day that no calendar has', (one) => one.cron('0 0 31 2 *'), /'0 0 31 2 \*'.*never comes up/],
+    ['a text that is no cron', (one) => one.cron('each day'), /'each day'.*five fields/],
+    ['seconds in a cron', (one) => one.cron('0 0 3 * * *'), /five fields/],
+    ['a minute that there is not', (one) => one.cron('61 * * * *'), /61/],
+    ['what is no text', (one) => one.cron(5 as never), /5 will not do/],
+    ['a zone that there is not', (one) => one.timezone('Europe/Amstrdam'), /'Europe\/Amstrdam'.*'Europe\/Amsterdam'/],
+    ['a span below a second', (one) => one.every('500ms'), /'500ms'.*one second/],
+    ['at() without a day', (one) => one.at('03:00'), /'03:00'.*daily\(\)/],
+    ['at() behind a cron', (one) => one.cron('0 0 * * *').at('03:00'), /no day/],
+    ['a time that there is not', (one) => one.daily().at('24:00'), /'24:00'.*time of day/],
+    ['two times', (one) => one.daily().everyMinute(), /already when/],
+    ['a zone of a span', (one) => one.every('1h').timezone('Europe/Amsterdam'), /UTC/],
+    ['a span in a zone', (one) => one.timezone('Europe/Amsterdam').every('1h'), /UTC/],
+    ['a minute beyond the hour', (one) => one.hourlyAt(60), /60.*0 to 59/],
+    ['a day beyond the month', (one) => one.monthly(32), /32.*1 to 31/],
+    ['a day that no week has', (one) => one.weekly('someday' as never), /'someday'.*sun, mon/],
+    ['a name that is none', (one) => one.name('a\nb'), /1 to 200 characters/],
+    ['a name that is too long for a key', (one) => one.name('a'.repeat(201)), /1 to 200 characters/],
+    ['a policy that there is not', (one) => one.missed('never' as never), /'latest', 'skip' or 'all'/],
+    ['a look back of nothing', (one) => one.missed('latest', 0), /a second or more/],
+    ['an overlap that there is not', (one) => one.overlap('queue' as never), /'skip' or 'allow'/],
+    ['no connection', (one) => one.onConnection(''), /Name a connection/],
+  ];
+
+  test.each(mistakes)('refuses %s, in the call that was given it', (_what, call, message) => {
+    expect(() => call(schedule())).toThrow(
+      expect.objectContaining({ code: 'E_INVALID_SCHEDULE', message: expect.stringMatching(message) as string }),
+    );
+  });
+
+  test('refuses a span that is none, and a queue that could not be', () => {
+    expect(() => schedule().every('soon' as never)).toThrow(expect.objectContaining({ code: 'E_INVALID_DURATION' }));
+    expect(() => schedule().onQueue('a,b')).toThrow(expect.objectContaining({ code: 'E_INVALID_QUEUE_NAME' }));
+  });
+
+  test('refuses what makes no job', () => {
+    const refuse = (make: unknown, message: RegExp): void =>
+      expect(() => schedule(make as () => object)).toThrow(
+        expect.objectContaining({ message: expect.stringMatching(message) as string }),
+      );
+    refuse(Prune, /\(\) => new Prune\(\)/);
+    refuse(new Prune(), /function that makes the job/);
+  });
+
+  const wholes: readonly (readonly [string, () => unknown, string, RegExp])[] = [
+    ['says no time', () => schedule().name('never'), 'E_INVALID_SCHEDULE', /'never'.*daily\(\)/],
+    ['makes no job', () => schedule(() => 'prune' as never).daily(), 'E_INVALID_SCHEDULE', /each time anew/],
+    ['makes what is not declared as a job', () => schedule(() => new Date(0)).daily(), 'E_UNDECORATED_JOB', /Date/],
+    ['makes a debounced job', () => schedule(() => new Sync()).daily(), 'E_INVALID_SCHEDULE', /debounce/],
+    ['makes a job that pushes itself', () => schedule(() => new Own()).daily(), 'E_INVALID_SCHEDULE', /queue\(\)/],
+    [
+      'leaves out overlaps, and makes up for all',
+      () => schedule().daily().missed('all').overlap('skip'),
+      'E_INVALID_SCHEDULE',
+      /'allow'/,
+    ],
+  ];
+
+  test.each(wholes)(
+    'is refused as a whole where it %s, with the place of its declaration',
+    (_what, declare, code, message) => {
+      declare();
+      expect(() => all()).toThrow(
+        expect.objectContaining({
+          code,
+          message: expect.stringMatching(message) as string,
+          stack: expect.stringContaining('declaration.test.ts') as string,
+        }),
+      );
+      expect(all()).toEqual([]);
+    },
+  );
+
+  test('cannot have the name of another one', () => {
+    schedule().daily();
+    schedule(() => new Prune('1d')).everyMinute();
+    expect(() => all()).toThrow(
+      expect.objectContaining({
+        code: 'E_DUPLICATE_SCHEDULE',
+        message: expect.stringMatching(
+          /'Prune'.*declaration\.test\.ts:\d+:\d+ and .*declaration\.test\.ts:\d+:\d+/,
+        ) as string,
+      }),
+    );
+  });
+
+  test('cannot be declared several times by a loop that gives all one name', () => {
+    for (const age of ['1d', '30d']) schedule(() => new Prune(age)).daily();
+    expect(() => all()).toThrow(expect.objectContaining({ code: 'E_DUPLICATE_SCHEDULE' }));
+  });
+
+  test('takes the place of itself where its module is evaluated again', () => {
+    const evaluate = (age: string): void => void schedule(() => new Prune(age)).daily();
+    evaluate('1d');
+    expect(all()).toHaveLength(1);
+    evaluate('30d');
+    expect(application.manager.schedules.all.map(({ parts }) => parts.make())).toEqual([new Prune('30d')]);
+  });
+
+  test('is complete with its statement: what is said of it later is refused', async () => {
+    const pending = schedule().daily().name('prune');
+    await Promise.resolve();
+    expect(() => pending.at('03:00')).toThrow(
+      expect.objectContaining({ code: 'E_SCHEDULE_DECLARED', facts: { name: 'prune', call: 'at' } }),
+    );
+    expect(() => pending.onQueue('low')).toThrow(expect.objectContaining({ code: 'E_SCHEDULE_DECLARED' }));
+  });
+
+  test('leaves the others as they are where it has a mistake', () => {
+    schedule();
+    schedule().daily();
+    schedule().daily().name('prune');
+    expect(() => all()).toThrow('It does not say when');
+    expect(all().map(({ name }) => name)).toEqual(['Prune', 'prune']);
+  });
+});
+
+describe('a schedule in @Job()', () => {
+  let declared = 0;
+  const declare = (options: JobOptions['schedule'], more: JobOptions = {}): void => {
+    @Job({ name: `scheduled ${(declared += 1)}`, schedule: options, ...more })
+    class Scheduled extends Job {
+      handle(): void {}
+    }
+    void Scheduled;
+  };
+
+  const mistakes: readonly (readonly [string, unknown, RegExp])[] = [
+    ['no time', {}, /cron or every/],
+    ['two times', { cron: '* * * * *', every: '5m' }, /one of the two/],
+    ['a key that there is not', { cron: '* * * * *', at: '03:00' }, /timezone, name, missed, overlap/],
+    ['a text in place of an object', '* * * * *', /an object/],
+    ['a day that no calendar has', { cron: '0 0 30 2 *' }, /never comes up/],
+    ['a zone that there is not', { cron: '* * * * *', timezone: 'Mars/Olympus' }, /Mars\/Olympus/],
+    ['a zone of a span', { every: '5m', timezone: 'UTC' }, /UTC/],
+    ['a span below a second', { every: '1ms' }, /one second/],
+    ['a policy that there is not', { every: '5m', missed: 'some' }, /'latest'/],
+    ['a policy with too much', { every: '5m', missed: ['latest', '1h', '2h'] }, /'latest'/],
+    ['overlaps that are left out, and all that was missed', { every: '5m', missed: 'all', overlap: 'skip' }, /'allow'/],
+  ];
+
+  test.each(mistakes)('refuses %s at its declaration', (_what, options, message) => {
+    expect(() => declare(options as never)).toThrow(
+      expect.objectContaining({ code: 'E_INVALID_JOB_OPTION', message: expect.stringMatching(message) as string }),
+    );
+  });
+
+  test('refuses a job that is made of data, that is debounced, or that pushes itself', () => {
+    const refused = expect.objectContaining({ code: 'E_INVALID_JOB_OPTION' }) as Error;
+    const every = { every: '5m' } as const;
+    expect(() => {
+      @Job({ schedule: every })
+      class Data extends Job {
+        constructor(readonly id: number) {
+          super();
+        }
+      }
+      @Job({ schedule: every })
+      class MoreData extends Data {}
+      void MoreData;
+    }).toThrow(
+      expect.objectContaining({
+        message: expect.stringMatching(/Data.*asks for data \(1\).*Queue\.schedule/) as string,
+      }),
+    );
+    expect(() => {
+      class Base extends Job {
+        constructor(readonly id: number) {
+          super();
+        }
+      }
+      @Job({ schedule: every })
+      class Inherits extends Base {}
+      void Inherits;
+    }).toThrow(refused);
+    expect(() => declare(every, { debounce: { wait: '5s' } })).toThrow(refused);
+    expect(() => {
+      @Job({ schedule: every })
+      class Pushes extends Job {
+        queue(): void {}
+      }
+      void Pushes;
+    }).toThrow(refused);
+  });
+
+  test('refuses a second one of its name', () => {
+    declare({ every: '5m', name: 'twice' });
+    expect(() => declare({ every: '10m', name: 'twice' })).toThrow(
+      expect.objectContaining({ code: 'E_DUPLICATE_SCHEDULE' }),
+    );
+  });
+
+  test('is not inherited', () => {
+    @Job({ schedule: { every: '5m', name: 'parent' } })
+    class Parent extends Job {}
+    @Job()
+    class Child extends Parent {}
+    void Child;
+    expect(all().filter(({ spec }) => spec.includes('Child'))).toEqual([]);
+    expect(all().filter(({ name }) => name === 'parent')).toHaveLength(1);
+  });
+
+  test('cannot have the name of one that was declared by calls', () => {
+    declare({ every: '5m', name: 'both ways' });
+    schedule().daily().name('both ways');
+    expect(() => all()).toThrow(expect.objectContaining({ code: 'E_DUPLICATE_SCHEDULE' }));
+  });
+});

@@ -1,0 +1,57 @@
+/** Several processes of one store, on a clock that the test moves: what they send, and what they ask the store for. */
+import { QueueManager } from '../../src/application/queue-manager';
+import { builtInConnectors } from '../../src/connections/built-in';
+import type { Connection } from '../../src/connections/contract';
+import { MemoryConnection } from '../../src/connections/memory/memory-connection';
+import { MemoryStore } from '../../src/connections/memory/memory-store';
+import type { PendingSchedule } from '../../src/schedule/pending-schedule';
+import { TestClock } from '../../src/testing/test-clock';
+import { RecordingLogger } from '../support/application';
+
+/** Its clock begins at a full hour. */
+export class Fleet {
+  readonly clock = new TestClock(Date.UTC(2027, 0, 1, 12));
+  readonly store = new MemoryStore('main', this.clock);
+  readonly log = new RecordingLogger();
+  readonly calls: string[] = [];
+  /** Stands in the way of calls. */
+  fault: (call: string, carryOut: () => Promise<unknown>) => Promise<unknown> = (_call, carryOut) => carryOut();
+
+  process(...declare: ((manager: QueueManager) => PendingSchedule)[]): QueueManager {
+    const connectors = { ...builtInConnectors, memory: () => this.#connection() };
+    const manager = new QueueManager(
+      { connectors, logger: this.log, clock: this.clock, random: () => 0.5 },
+      { connections: { main: { driver: 'memory' }, sync: { driver: 'sync' } }, default: 'main' },
+    );
+    for (const one of declare) one(manager);
+    return manager;
+  }
+
+  /** Of all that wait, ready or not, the moments that they were sent for. */
+  async sent(queue = 'default'): Promise<readonly string[]> {
+    const connection = new MemoryConnection('main', this.store);
+    const pages = await Promise.all(
+      (['ready', 'delayed'] as const).map((state) => connection.peek(queue, state, 1000)),
+    );
+    const all = pages.flat().map(({ payload }) => JSON.parse(payload.toString()) as { occurrence: { at: number } });
+    return all.map(({ occurrence }) => new Date(occurrence.at * 1000).toISOString().slice(11, 19)).toSorted();
+  }
+
+  #connection(): Connection {
+    const real = new MemoryConnection('main', this.store);
+    const watched = <T extends object>(target: T, names: readonly (keyof T & string)[]): T => {
+      for (const name of names) {
+        const carryOut = target[name] as (...given: unknown[]) => Promise<unknown>;
+        Object.assign(target, {
+          [name]: (...given: unknown[]) => {
+            this.calls.push(name);
+            return this.fault(name, () => carryOut.apply(target, given));
+          },
+        });
+      }
+      return target;
+    };
+    watched(real.records, ['put', 'get', 'list', 'replace']);
+    return watched(real, ['pushOnce', 'push', 'now']);
+  }
+}
