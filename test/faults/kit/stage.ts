@@ -59,6 +59,10 @@ type Server = Pick<RedisServer, 'url' | 'port' | 'stop'>;
 interface Hiring {
   readonly endsProcess?: boolean;
   readonly events?: readonly Event[];
+  /** Milliseconds by which its clock is ahead. */
+  readonly skew?: number;
+  /** That it declares: of jobs that say in the ledger what they were sent for. */
+  readonly schedules?: readonly { readonly name: string; readonly every: string; readonly overlap: string }[];
   /** It stands still as soon as a reserve has brought it a job. */
   readonly freezes?: boolean;
   /** It is ended, or stands still, at its first call that settles anything. */
@@ -131,9 +135,22 @@ export class Stage {
    * Starts a worker process; it reserves as soon as it is up. `endsProcess`: as the command line has it. `events`: it
    * notes only these.
    */
-  hire(options: WorkerOptions = {}, { events, freezes, halts, ...internal }: Hiring = {}): WorkerProcess {
+  hire(
+    options: WorkerOptions = {},
+    { events, freezes, halts, skew, schedules, ...internal }: Hiring = {},
+  ): WorkerProcess {
     const configuration = { connections: { store: this.config } };
-    const orders = { configuration, options, internal, ledger: this.ledger.file, events, freezes, halts };
+    const orders = {
+      configuration,
+      options,
+      internal,
+      ledger: this.ledger.file,
+      events,
+      freezes,
+      halts,
+      skew,
+      schedules,
+    };
     const hired = new WorkerProcess(join(this.#project.folder, 'worker.js'), orders);
     this.#processes.add(hired);
     void hired.exited.then(() => this.#processes.delete(hired));

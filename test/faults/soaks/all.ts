@@ -4,6 +4,7 @@ import { frozenWorkers } from './frozen-workers';
 import { fuzzedPayloadsAmongGoodOnes } from './fuzzed-payloads';
 import { hostileTextsInAllPlaces } from './fuzzed-scripts';
 import { halfOpen } from './half-open';
+import { keptSchedules } from './kept-schedules';
 import { killedBatches } from './killed-batches';
 import { killedChains } from './killed-chains';
 import { killedRedis } from './killed-redis';
@@ -21,6 +22,7 @@ export const soaks = [
   killedChains,
   killedBatches,
   uniqueKeys,
+  keptSchedules,
   frozenWorkers,
   longJob,
   blockedLoop,

@@ -145,6 +145,17 @@ export class Link extends Job {
   }
 }
 
+/** Says what a schedule has sent it for, and when it runs by a clock that nobody has put ahead. */
+@Job({ tries: 1, timeout: 0, maxCrashes: 50 })
+export class Recur extends Job {
+  handle(): void {
+    const { schedule, at } = this.job.occurrence!;
+    const which = `${schedule} ${at.getTime()} ${Math.round(performance.timeOrigin + performance.now())}`;
+    note('started', this, which);
+    note('done', this, which);
+  }
+}
+
 /** There is one of its key at a time. */
 @Job({ tries: 1, timeout: 0, maxCrashes: 50, unique: { by: (job: Only) => job.key } })
 export class Only extends Job {

@@ -1,7 +1,7 @@
 /** A worker in a process of its own, to be killed: its one argument says as JSON what it works on. */
 import { builtInConnectors, Queue, Worker } from 'onqueue';
-import type { Configuration, Connection, Connector, WorkerOptions } from 'onqueue';
-import './jobs';
+import type { Configuration, Connection, Connector, Duration, OverlapPolicy, WorkerOptions } from 'onqueue';
+import { Recur } from './jobs';
 import { note, openLedger } from './pen';
 
 interface Orders {
@@ -10,13 +10,26 @@ interface Orders {
   readonly internal: { readonly endsProcess?: boolean };
   readonly ledger: string;
   readonly events?: readonly string[];
+  /** Milliseconds by which its clock is ahead. */
+  readonly skew?: number;
+  readonly schedules?: readonly { readonly name: string; readonly every: Duration; readonly overlap: OverlapPolicy }[];
   /** Stands still as soon as a reserve has brought it a job. */
   readonly freezes?: boolean;
   /** Is ended or stands still at its first call that settles anything. */
   readonly halts?: { readonly by: 'SIGKILL' | 'SIGSTOP'; readonly when: 'before' | 'after' };
 }
 
-const { configuration, options, internal, ledger, events, freezes, halts } = JSON.parse(process.argv[2]!) as Orders;
+const {
+  configuration,
+  options,
+  internal,
+  ledger,
+  events,
+  freezes,
+  halts,
+  skew,
+  schedules = [],
+} = JSON.parse(process.argv[2]!) as Orders;
 
 /** What it logs of a run is what the store has confirmed; all else that is worth a warning is for people who look into a fault. */
 const hear = (facts: object, message: string): void => {
@@ -66,7 +79,17 @@ function halting<Config>(connect: Connector<Config>, { by, when }: NonNullable<O
   };
 }
 
+if (skew !== undefined) {
+  const right = Date.now;
+  Date.now = () => right() + skew;
+}
 openLedger(ledger, events);
+for (const { name, every, overlap } of schedules)
+  Queue.schedule(() => new Recur())
+    .every(every)
+    .name(name)
+    .overlap(overlap)
+    .missed(overlap === 'allow' ? 'all' : 'latest');
 if (halts !== undefined) {
   Queue.addConnector('redis', halting(builtInConnectors.redis!, halts));
   Queue.addConnector('database', halting(builtInConnectors.database!, halts));

@@ -1,0 +1,128 @@
+/** Worker processes whose clocks are wrong keep schedules, and one after another is killed by -9. */
+import type { Milliseconds } from '../../../src/base/clock';
+import { systemClock } from '../../../src/base/clock';
+import { stateIn } from '../../../src/schedule/schedule-states';
+import { eventually } from '../../support/eventually';
+import type { LedgerLine } from '../kit/ledger';
+import { Stage, type StoreName } from '../kit/stage';
+import type { WorkerProcess } from '../kit/worker-process';
+import { atMost, type Soak } from './soak';
+
+interface Size {
+  readonly minutes: number;
+}
+
+const LEASE = 1;
+/** Milliseconds by which the clock of each process is ahead. All that share a file share the clock of its machine. */
+const SKEWS: readonly Milliseconds[] = [0, 10_000, -10_000, 4000, -4000];
+const MINUTE: Milliseconds = 60_000;
+const BETWEEN_KILLS: Milliseconds = 1000;
+/** What clocks of one machine may be apart by, as it is read in two ways. */
+const TOLERANCE: Milliseconds = 5;
+
+/** `each` is sent ahead, `alone` at its moment, and left out while the one before is there. */
+const SCHEDULES = [
+  { name: 'each', every: '2s', overlap: 'allow' },
+  { name: 'alone', every: '3s', overlap: 'skip' },
+] as const;
+
+const SPAN: Readonly<Record<string, Milliseconds>> = { each: 2000, alone: 3000 };
+
+export const keptSchedules: Soak<Size> = {
+  name: 'schedules',
+  title: 'five processes with clocks up to 10 s off that keep schedules, one killed by -9 each second',
+  figure: 'every occurrence once, none before its moment by the clock of the store',
+  stores: ['redis', 'sqlite', 'postgres', 'mysql'],
+  inTests: ['redis'],
+  sizes: { test: { minutes: 10 / 60 }, soak: { minutes: 5 }, full: { minutes: 15 } },
+
+  async play(store, { minutes }) {
+    const stage = await Stage.open(store, { lease: LEASE });
+    const keepers = new Keepers(stage, store);
+    try {
+      await eventually(() => stage.ledger.count('done') >= 2, { of: 'the first occurrences' });
+      const end = Date.now() + minutes * MINUTE;
+      let kills = 0;
+      while (Date.now() < end) {
+        await new Promise<void>((resolve) => void systemClock.after(BETWEEN_KILLS, resolve, true));
+        await keepers.killOne();
+        kills += 1;
+      }
+      const state = await stateIn(stage.driver.records!, 'each');
+      const wanted = momentsBetween(state!.since, end - SPAN['each']!, SPAN['each']!);
+      const missing = (): number[] => {
+        const done = new Set(occurrencesOf(stage.ledger.lines, 'done').map(({ schedule, at }) => `${schedule} ${at}`));
+        return wanted.filter((at) => !done.has(`each ${at}`));
+      };
+      await eventually(() => missing().length === 0, { deadline: 30_000, of: 'all occurrences' }).catch(
+        () => undefined,
+      );
+      await stage.dismiss();
+
+      const started = occurrencesOf(stage.ledger.lines, 'started');
+      const early = started.filter(({ at, by }) => by < at - TOLERANCE);
+      const runs = started.map(({ schedule, at, fence }) => `${schedule} ${at} ${fence}`);
+      const alone = new Set(started.filter(({ schedule }) => schedule === 'alone').map(({ at }) => at)).size;
+      return {
+        reached:
+          `${wanted.length} occurrences of one schedule, ${missing().length} missing, ${runs.length - new Set(runs).size} ` +
+          `doubled, ${early.length} early; ${alone} of one without overlaps; ${kills} kills`,
+        offences: [
+          ...missing().map((at) => `no job of the occurrence at ${new Date(at).toISOString()} was done`),
+          ...early.map(({ schedule, at, by }) => `${schedule} ran ${at - by} ms early`),
+          ...atMost('the number of runs of the same occurrence and fence', runs.length - new Set(runs).size, 0),
+          ...atMost('the number of kills in which no other schedule came up', alone === 0 ? 1 : 0, 0),
+        ],
+      };
+    } finally {
+      await stage.close();
+    }
+  },
+};
+
+/** Five of them: who is killed is replaced by one with the same clock. */
+class Keepers {
+  readonly #stage: Stage;
+  readonly #skews: readonly Milliseconds[];
+  readonly #processes: WorkerProcess[];
+  #next = 0;
+
+  constructor(stage: Stage, store: StoreName) {
+    this.#stage = stage;
+    this.#skews = store === 'sqlite' ? SKEWS.map(() => 0) : SKEWS;
+    this.#processes = this.#skews.map((skew) => this.#hire(skew));
+  }
+
+  async killOne(): Promise<void> {
+    const place = this.#next;
+    this.#next = (place + 1) % this.#processes.length;
+    await this.#processes[place]!.kill();
+    this.#processes[place] = this.#hire(this.#skews[place]!);
+  }
+
+  #hire(skew: Milliseconds): WorkerProcess {
+    return this.#stage.hire({ concurrency: 2 }, { skew, schedules: SCHEDULES });
+  }
+}
+
+interface Occurrence {
+  readonly schedule: string;
+  readonly at: Milliseconds;
+  /** By a clock that is right. */
+  readonly by: Milliseconds;
+  readonly fence: number;
+}
+
+function occurrencesOf(lines: readonly LedgerLine[], event: LedgerLine['event']): readonly Occurrence[] {
+  return lines
+    .filter((line) => line.event === event)
+    .map(({ note, fence }) => {
+      const [schedule = '', at, by] = note.split(' ');
+      return { schedule, at: Number(at), by: Number(by), fence };
+    });
+}
+
+function momentsBetween(after: Milliseconds, to: Milliseconds, span: Milliseconds): readonly Milliseconds[] {
+  const first = Math.floor(after / span) + 1;
+  return Array.from({ length: Math.max(Math.floor(to / span) - first + 1, 0) }, (_, place) => (first + place) * span);
+}
