@@ -53,16 +53,24 @@ export { JobBus } from './dispatch/bus';
 
 export { Queue } from './application/queue';
 export { QueueManager, type QueueEnvironment } from './application/queue-manager';
-export { type FindOptions, type PauseOptions, QueueConnection, type QueuePause } from './dispatch/queue-connection';
+export {
+  type FindOptions,
+  type PauseOptions,
+  QueueConnection,
+  type QueuePause,
+  type ResultOptions,
+} from './dispatch/queue-connection';
+export { JobFailedError } from './operations/errors';
 export type { Attempt, AttemptOutcome, SourceLines } from './operations/attempt';
 export type { FoundJob, FoundProgress } from './operations/found-job';
+export type { HistoryConfig } from './operations/job-histories';
 export type { JobPage, ListOptions } from './operations/job-page';
 export type { JobState, ListedJob } from './operations/listed-job';
 export type { ShownJob } from './operations/shown-job';
 export type { QueueSnapshot, Snapshot, SnapshotOptions } from './operations/snapshot';
 export type { RunningWorker, WorkersJob } from './operations/worker-record';
 export { QueuePusher } from './dispatch/queue-pusher';
-export { type Configuration, defineConfig, type HistoryConfig } from './application/configuration/configuration';
+export { type Configuration, defineConfig } from './application/configuration/configuration';
 export type { ConnectionConfig, Drivers, Size, StoreConfig } from './connections/configs';
 export type { BeanstalkdConfig } from './connections/beanstalkd/driver';
 export type { FailoverConfig } from './connections/failover/driver';

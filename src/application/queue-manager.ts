@@ -2,30 +2,31 @@
  * One application's queues: its configuration, its connections by name, and its hooks. `Queue` is a facade over one of
  * these; a program may make its own, and so have two applications in one process. Nothing is opened before its first use.
  */
-import { type Clock, systemClock } from '../base/clock';
+import { type Clock, type Seconds, systemClock } from '../base/clock';
 import { type Random, systemRandom } from '../base/random';
 import type { Container } from '../container/container';
 import { checkHook, Hooks } from '../job/hooks';
 import { FailedJobs, type FailedSources } from './failed/failed-jobs';
 import type { Class } from '../job/definition';
-import { type Duration, durationSeconds } from '../job/duration';
+import type { Duration } from '../job/duration';
 import { type JobRegistry, registry } from '../job/registry';
 import { Lock } from './locks/lock';
+import { keepEnd } from '../operations/results';
 import { addToBatch, membersOf } from '../dispatch/batch/add-to-batch';
 import { Batches } from '../dispatch/batch/batches';
 import { linkOfBatch } from '../dispatch/batch/send-batch';
 import type { StartBatch } from '../dispatch/built-in/start-batch';
-import type { BatchReference } from '../connections/application';
+import type { BatchReference, ErrorContext, JobEnd } from '../connections/application';
+import type { JobContext } from '../job/job-context';
 import type { Onward } from '../connections/onward';
 import type { BatchMember, BatchSource, ChosenBatch } from '../job/batch';
 import type { Chain, ChainLink } from '../payload/chain';
 import { guarded, type Logger } from '../base/logger';
-import type { ErrorContext } from '../connections/application';
 import type { DispatchApplication } from '../dispatch/dispatch-application';
 import { checkedEnvironment } from './check-environment';
 import type { Closable } from './shutdown';
 import type { Configuration, FailedConfig } from './configuration/configuration';
-import { FAILED_KEYS, HISTORY_KEYS } from './configuration/configuration-keys';
+import { FAILED_KEYS } from './configuration/configuration-keys';
 import type { Drivers } from '../connections/configs';
 import type { Connection } from '../connections/contract';
 import { checkObserver, type Observer } from '../connections/observer';
@@ -44,7 +45,6 @@ import {
 import { Outbox } from '../dispatch/outbox';
 import { QueueConnection } from '../dispatch/queue-connection';
 import { type JobRoute, Routes } from '../dispatch/routes';
-import type { HistorySettings } from '../operations/job-histories';
 import { JobCounters } from '../operations/job-counters';
 import { neededOperationsOf, type OperationsConnection, operationsOf } from '../operations/operations-connection';
 import type { JobInstance } from '../job/definition';
@@ -229,6 +229,15 @@ export class QueueManager implements DispatchApplication, FailedSources {
     return addToBatch(this, batch, jobs);
   }
 
+  checkResults(connection: string): void {
+    const driver = this.driver(connection);
+    if (driver.capabilities.reserve) this.neededOperationsOf(driver);
+  }
+
+  keepEnd(job: JobContext, end: JobEnd, keep: Seconds): Promise<void> {
+    return keepEnd(this, job, end, keep);
+  }
+
   /** What runs jobs at once; there whether it is configured or not. */
   syncRunner(): SyncRunner {
     const driver = this.driver('sync');
@@ -260,15 +269,6 @@ export class QueueManager implements DispatchApplication, FailedSources {
   /** The same. @throws E_NO_RECORDS */
   neededOperationsOf(connection: Connection): OperationsConnection {
     return neededOperationsOf(connection, this);
-  }
-
-  /** What is kept of what happened to jobs. Undefined: nothing. */
-  get history(): HistorySettings | undefined {
-    const { history = {} } = this.configuration;
-    if (history === false) return undefined;
-    const { completed, sourceLines = HISTORY_KEYS.sourceLines.default } = history;
-    const remembered = completed === undefined ? undefined : durationSeconds(completed, 'history.completed');
-    return { completed: remembered, sourceLines };
   }
 
   /** How many failed jobs are kept of each queue. */

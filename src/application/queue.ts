@@ -18,7 +18,7 @@ import type { CancelOptions, CancelResult } from '../connections/control';
 import { addDefaultConnector, closeDefaultManager, configureDefaultManager, defaultManager } from './default-manager';
 import { fakeFactory, type FakeFunction } from './fake-slot';
 import type { PayloadCreator } from '../dispatch/job-encoder';
-import type { FindOptions, QueueConnection } from '../dispatch/queue-connection';
+import type { FindOptions, QueueConnection, ResultOptions } from '../dispatch/queue-connection';
 import type { FoundJob } from '../operations/found-job';
 import type { ErrorCallback } from './error-reports';
 import type { Observer } from '../connections/observer';
@@ -183,6 +183,23 @@ export class Queue extends HookFront {
   static readonly snapshot = ofDefault('snapshot');
   /** What the workers of the default connection have done, by queue and by job: how many, how fast, how they ended. */
   static readonly figures = ofDefault('figures');
+
+  /**
+   * Waits for the end of the job that `dispatch` or `push` gave this id for, and gives what its `handle()` gave, if its class says
+   * `keepResult`: `await Queue.result<string>(id, { within: '1m' })`. Undefined: that is not kept, any more, or there never was such
+   * a job.
+   *
+   * @param options `within`: how long it waits, by default 30 s; `connection`: the one that it was sent to, by default the default one
+   * @throws JobFailedError it has failed; E_JOB_ENDED_CANCELLED; E_RESULT_NOT_KEPT; E_RESULT_PENDING it has not ended in time;
+   *   E_NO_RECORDS nothing is kept of the jobs of this connection; E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME, E_INVALID_DURATION,
+   *   E_UNKNOWN_CONNECTION; QueueUnavailableError
+   */
+  static async result<T = unknown>(
+    id: string,
+    options: ResultOptions & { readonly connection?: string | undefined } = {},
+  ): Promise<T | undefined> {
+    return defaultManager().connection(options.connection).result<T>(id, options);
+  }
 
   /**
    * Says how far the running job is, as `this.job.progress` does, from whatever it calls: a number from 0 to 1, and perhaps what it

@@ -1,6 +1,6 @@
 /** What a connection and a worker may use of the application they belong to; a `QueueManager` is one. */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Clock } from '../base/clock';
+import type { Clock, Seconds } from '../base/clock';
 import type { Random } from '../base/random';
 import type { Container } from '../container/container';
 import type { Hooks } from '../job/hooks';
@@ -33,6 +33,12 @@ export interface BatchReference {
   readonly queue: string | undefined;
 }
 
+/** How a job has ended, for who waits for what it gives. */
+export type JobEnd =
+  | { readonly kind: 'completed'; readonly value: unknown }
+  | { readonly kind: 'failed'; readonly error: Error }
+  | { readonly kind: 'cancelled'; readonly reason: string | undefined };
+
 export interface Application {
   readonly registry: JobRegistry;
   readonly container: Container | undefined;
@@ -40,7 +46,7 @@ export interface Application {
   readonly clock: Clock;
   readonly random: Random;
   /** They look at runs. */
-  readonly observers: ReadonlySet<Observer>;
+  readonly observers: Set<Observer>;
   readonly logger: Logger;
   /** How many failed jobs are kept of each queue. */
   readonly keptFailures: number;
@@ -54,6 +60,12 @@ export interface Application {
   batchMembers(batch: BatchReference, jobs: Iterable<BatchMember>): readonly Onward[];
   /** Adds jobs to a batch now; gives how many. @throws what is wrong with them, and what its store throws */
   addToBatch(batch: BatchReference, jobs: BatchSource): Promise<number>;
+  /**
+   * Keeps what a job gives, or how else it ends, for so many seconds from now.
+   *
+   * @throws QueueUnavailableError who is to keep it is away
+   */
+  keepEnd(job: JobContext, end: JobEnd, keep: Seconds): Promise<void>;
   /** The connections that are open. */
   readonly drivers: Iterable<Connection>;
   /** To `Queue.onError`, or the log: errors that must not change what goes on. Never throws. */

@@ -6,12 +6,13 @@ import type { Connection } from '../connections/contract';
 import type { SyncRunner } from '../connections/sync-runner';
 import type { OperationsConnection } from '../operations/operations-connection';
 import type { SeenApplication } from '../operations/listed-job';
+import type { ResultApplication } from '../operations/results';
 import type { Batches } from './batch/batches';
 import type { JobEncoder } from './job-encoder';
 import type { Outbox } from './outbox';
 import type { QueueConnection } from './queue-connection';
 
-export interface DispatchApplication extends Application, SeenApplication {
+export interface DispatchApplication extends Application, Omit<ResultApplication, 'settings'> {
   readonly encoder: JobEncoder;
   readonly batches: Batches;
   readonly outbox: Outbox;

@@ -10,7 +10,7 @@ import { invalidChain } from '../job/errors';
 import type { Middleware } from '../job/middleware';
 import type { Route } from '../job/options';
 import type { JobRegistry } from '../job/registry';
-import { declaredDebouncing, resolveChosen, resolveRoute } from '../job/resolve-options';
+import { declaredDebouncing, keptResult, resolveChosen, resolveRoute } from '../job/resolve-options';
 import { type Chain, type ChainLink, withChain } from '../payload/chain';
 import { encodePayload, encodeStringJob } from '../payload/payload-text';
 import { type Ties, tiesMember } from '../payload/ties';
@@ -59,6 +59,8 @@ export interface EncoderParts extends Pick<Application, 'observers' | 'report'> 
   readonly routes: Routes;
   /** @throws E_UNKNOWN_CONNECTION */
   settings(connection?: string): ConnectionSettings;
+  /** @throws E_NO_RECORDS what the jobs of this connection give can be kept nowhere */
+  checkResults(connection: string): void;
   /** The job that sends a batch, as a link of a chain. @throws what is wrong with the batch */
   linkOfBatch(batch: ChosenBatch): StartBatch;
 }
@@ -171,6 +173,7 @@ export class JobEncoder {
     if (isBound && declaredDebouncing(definition) !== undefined) throw debouncedInChain(definition.name);
     const instance = chosenOf(job);
     const route = this.#route(dispatch, instance, definition, from);
+    if (keptResult(definition) !== undefined) this.#parts.checkResults(route.connection);
     const { batch, occurrence } = dispatch;
     const id = occurrence?.id ?? uuidv7();
     const chosen = resolveChosen(job, definition);

@@ -10,6 +10,7 @@ import { CapabilityError } from '../connections/errors';
 import { invalidListing } from '../operations/errors';
 import { type FigureOptions, type Figures, readFigures } from '../operations/figures';
 import { findJob, type FoundJob } from '../operations/found-job';
+import { awaitResult } from '../operations/results';
 import { type JobPage, listJobs, type ListOptions } from '../operations/job-page';
 import { type Snapshot, type SnapshotOptions, takeSnapshot } from '../operations/snapshot';
 import { listWorkers, type RunningWorker } from '../operations/worker-record';
@@ -30,6 +31,11 @@ export interface PauseOptions {
 export interface FindOptions {
   /** Where the job is known to be: a store with very many jobs then looks further. Default: all queues of the connection. */
   readonly queue?: string | undefined;
+}
+
+export interface ResultOptions extends FindOptions {
+  /** How long it waits: a duration; 0: it looks once. Default: 30 s. */
+  readonly within?: Duration | undefined;
 }
 
 export interface QueuePause {
@@ -139,6 +145,22 @@ export class QueueConnection extends QueuePusher {
     if (options.queue !== undefined) checkQueueName(options.queue, 'queue of figures()', ONE_AT_A_TIME);
     const operations = this.#application.neededOperationsOf(this.#driver());
     return readFigures(this.name, operations, this.#application.clock, options);
+  }
+
+  /**
+   * Waits for the end of the job that `dispatch` or `push` gave this id for, and gives what its `handle()` gave, if its class says
+   * `keepResult`; undefined: that is not kept, any more, or there never was such a job.
+   *
+   * @throws JobFailedError it has failed; E_JOB_ENDED_CANCELLED; E_RESULT_NOT_KEPT; E_RESULT_PENDING it has not ended in time;
+   *   E_NO_RECORDS nothing is kept of the jobs of this connection; E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME, E_INVALID_DURATION;
+   *   QueueUnavailableError
+   */
+  async result<T = unknown>(id: string, { queue, within = '30s' }: ResultOptions = {}): Promise<T | undefined> {
+    checkJobId(id);
+    if (queue !== undefined) checkQueueName(queue, 'queue of result()', ONE_AT_A_TIME);
+    const seconds = durationSeconds(within, 'within of result()');
+    const value = await awaitResult(this.#driver(), this.#application, { id, queue, within: seconds });
+    return value as T | undefined;
   }
 
   /**

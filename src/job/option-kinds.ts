@@ -29,6 +29,14 @@ export function count(least: number): Kind<number> {
 
 export const seconds: Kind<Seconds> = (value, { subject }) => durationSeconds(value, subject);
 
+/** How long something is kept, more than nothing; undefined: it is not. */
+export const kept: Kind<Seconds | undefined> = (value, place) => {
+  if (value === false) return undefined;
+  const time = durationSeconds(value, place.subject);
+  if (time > 0) return time;
+  throw place.refuse(value, "give how long, such as '1h', or false");
+};
+
 export const backoff: Kind<ResolvedBackoff> = (value, { subject }) => resolveBackoff(value, subject);
 
 /** A duration from now, in seconds, or a moment. */

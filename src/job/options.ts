@@ -9,7 +9,7 @@ import { type Backoff, NO_BACKOFF } from './backoff';
 import { debounce, type DebounceOptions } from './debounce';
 import type { Delay, Duration } from './duration';
 import { isName, NAME_RULE } from './job-name';
-import { backoff, count, delay, flag, type Kind, moment, seconds, text } from './option-kinds';
+import { backoff, count, delay, flag, kept, type Kind, moment, seconds, text } from './option-kinds';
 import { checkQueueName } from './queue-name';
 import { schedule, type ScheduleOptions } from './schedule';
 import { unique, type UniqueOptions } from './unique';
@@ -52,6 +52,8 @@ export interface JobOptions {
   unique?: boolean | UniqueOptions | undefined;
   /** `{ by, wait, longest }`: waits for a while, in which a further one with its key takes its place: see [debounced jobs](debounced-jobs.md). Default: `false`. */
   debounce?: false | DebounceOptions | undefined;
+  /** For how long what `handle()` gives is kept for `Queue.result(id)`: see [results](results.md). Default: `false`, not at all. */
+  keepResult?: false | Duration | undefined;
   /** `{ cron, every, timezone, name, missed, overlap }`: workers send it by themselves: see [schedules](schedules.md). Not inherited. Default: none. */
   schedule?: ScheduleOptions | undefined;
 }
@@ -173,6 +175,7 @@ export const JOB_OPTIONS: { readonly [Option in keyof Required<JobOptions>]: Job
     otherNames: ['deduplication', 'uniqueId', 'uniqueFor', 'uniqueUntil', 'singletonKey'],
   },
   debounce: { read: debounce, isData: true, otherNames: ['debounceFor', 'debounceBy'] },
+  keepResult: { read: kept, isData: true, isShort: true, otherNames: ['resultTtl', 'resultTTL', 'keepResults'] },
   schedule: { read: schedule, isData: true, otherNames: ['cron', 'every', 'repeat'] },
 };
 

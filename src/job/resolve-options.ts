@@ -12,7 +12,7 @@ import { debounce } from './debounce';
 import { durationSeconds, momentOf, warnOfManySeconds } from './duration';
 import { invalidJobOption, unknownJobOption } from './errors';
 import { meantInJob } from './foreign-words';
-import { type Kind, type Place, seconds } from './option-kinds';
+import { kept, type Kind, type Place, seconds } from './option-kinds';
 import {
   blankOptions,
   type ChosenOptions,
@@ -149,12 +149,23 @@ export const declaredUniqueness = readOnce('unique', unique);
 /** Of what one job of the class waits at a time; undefined: any number. */
 export const declaredDebouncing = readOnce('debounce', debounce);
 
+/** How long what its jobs give is kept; undefined: it is not. */
+export function keptResult(definition: JobDefinition | undefined): Seconds | undefined {
+  // Nearly all say nothing.
+  return definition?.options.keepResult === undefined ? undefined : declaredKeeping(definition);
+}
+
+const declaredKeeping = readOnce('keepResult', kept);
+
 function waitOf(definition: JobDefinition | undefined): Seconds | undefined {
   return definition?.options.debounce === undefined ? undefined : declaredDebouncing(definition)?.wait;
 }
 
 /** For each class. */
-function readOnce<Value>(option: 'unique' | 'debounce', read: Kind<Value>): (definition: JobDefinition) => Value {
+function readOnce<Value>(
+  option: 'unique' | 'debounce' | 'keepResult',
+  read: Kind<Value>,
+): (definition: JobDefinition) => Value {
   const known = new WeakMap<JobDefinition, { readonly is: Value }>();
   return (definition) => {
     let found = known.get(definition);

@@ -1,5 +1,5 @@
 /** What can go wrong with looking at jobs. */
-import { defineError } from '../base/define-error';
+import { defineError, errorClass } from '../base/define-error';
 import { valueText } from '../base/value-text';
 
 /** Neither the connection nor one that is named in its place keeps records. */
@@ -27,3 +27,42 @@ export const invalidSpan = defineError('E_INVALID_SPAN', (within: unknown) => ({
   message: `figures({ within: ${valueText(within)} }): figures are kept for 7 days. Give more than 0 and '7d' at most.`,
   facts: { within },
 }));
+
+/** The job whose result was waited for has failed. */
+export class JobFailedError extends errorClass(
+  'E_JOB_FAILED',
+  (job: string, id: string, { name, message }: { readonly name: string; readonly message: string }) => ({
+    message: `${job} ${id} has failed: ${name}: ${message}`,
+    facts: { job, id, name, message },
+  }),
+) {}
+
+/** The job whose result was waited for was cancelled. */
+export const endedCancelled = defineError('E_JOB_ENDED_CANCELLED', (job: string, id: string, reason?: string) => ({
+  message: `${job} ${id} was cancelled${reason === undefined ? '' : ` (${reason})`}: there is no result.`,
+  facts: { job, id, reason },
+}));
+
+/** What a job gave could not be kept: it has completed all the same. */
+export const resultNotKept = defineError('E_RESULT_NOT_KEPT', (job: string, id: string, reason: string) => ({
+  message: `${job} ${id} has completed, but what it gave could not be kept: ${reason}`,
+  facts: { job, id, reason },
+}));
+
+const STILL: Readonly<Record<string, string>> = {
+  ready: 'is ready, and waits for a worker',
+  delayed: 'is delayed, and not ready yet',
+  running: 'still runs',
+};
+
+/** `state`: as far as is known. */
+export const resultPending = defineError(
+  'E_RESULT_PENDING',
+  (id: string, connection: string, state: string, within: number) => ({
+    message:
+      STILL[state] === undefined
+        ? `Whether the job ${id} has ended is not known after ${within} s: '${connection}' did not look at all of its jobs. Name its queue, or ask again.`
+        : `The job ${id} ${STILL[state]} after ${within} s. Ask again, or give it longer: { within: '5m' }.`,
+    facts: { id, connection, state, within },
+  }),
+);

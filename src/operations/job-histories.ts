@@ -10,6 +10,7 @@ import { OnqueueError } from '../base/onqueue-error';
 import type { Connection } from '../connections/contract';
 import type { EndedRun, Observer } from '../connections/observer';
 import type { RecordStore, StoreRecord } from '../connections/record-store';
+import { type Duration, durationSeconds } from '../job/duration';
 import type { JobContext } from '../job/job-context';
 import type { Progress } from '../job/progress';
 import type { Counters } from '../payload/counters';
@@ -29,19 +30,20 @@ import {
 import { Backlog } from './backlog';
 import { placeOfError, type SourcePlace, SourceReader } from './source-lines';
 
-/** What of it is wanted. */
-export interface HistorySettings {
-  /** How long completed jobs are remembered; undefined: not at all. */
-  readonly completed: Seconds | undefined;
-  readonly sourceLines: boolean;
+/** What is kept of what happened to jobs. */
+export interface HistoryConfig {
+  /** How long jobs that completed are remembered: a duration. Default: not at all. */
+  readonly completed?: Duration | undefined;
+  /** Whether the lines of source around the place where an attempt has thrown are kept with it. Default: `true`. */
+  readonly sourceLines?: boolean | undefined;
 }
 
 export interface HistoryApplication {
   readonly observers: Set<Observer>;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Undefined: nothing is kept. */
-  readonly history: HistorySettings | undefined;
+  /** False: nothing is kept. */
+  readonly configuration: { readonly history?: false | HistoryConfig | undefined };
   operationsOf(connection: Connection): { readonly name: string; readonly records: RecordStore } | undefined;
 }
 
@@ -79,7 +81,8 @@ const started = new WeakMap<Connection, JobHistories>();
 
 export class JobHistories implements Observer {
   readonly #application: HistoryApplication;
-  readonly #settings: HistorySettings;
+  readonly #remembers: boolean;
+  readonly #sourceLines: boolean;
   readonly #connection: Connection;
   readonly #records: RecordStore;
   readonly #source = new SourceReader();
@@ -91,10 +94,10 @@ export class JobHistories implements Observer {
 
   /** Undefined: nothing is wanted, or nobody keeps it. */
   static start(application: HistoryApplication, connection: Connection): JobHistories | undefined {
-    const { history } = application;
-    const keeper = history && application.operationsOf(connection);
-    if (keeper === undefined) return undefined;
-    const histories = started.get(connection) ?? new JobHistories(application, history!, connection, keeper);
+    const { history = {} } = application.configuration;
+    const keeper = history === false ? undefined : application.operationsOf(connection);
+    if (history === false || keeper === undefined) return undefined;
+    const histories = started.get(connection) ?? new JobHistories(application, history, connection, keeper);
     started.set(connection, histories);
     application.observers.add(histories);
     histories.#users += 1;
@@ -103,12 +106,13 @@ export class JobHistories implements Observer {
 
   private constructor(
     application: HistoryApplication,
-    settings: HistorySettings,
+    { completed, sourceLines = true }: HistoryConfig,
     connection: Connection,
     { name, records }: { readonly name: string; readonly records: RecordStore },
   ) {
     this.#application = application;
-    this.#settings = settings;
+    this.#remembers = completed !== undefined;
+    this.#sourceLines = sourceLines;
     this.#connection = connection;
     this.#records = records;
     const backlogOf = <Item>(
@@ -119,7 +123,7 @@ export class JobHistories implements Observer {
       new Backlog({ what, connection: name, clock: application.clock, logger: application.logger, perSecond, write });
     this.#trails = backlogOf('histories of jobs', HISTORIES_PER_SECOND, (page) => this.#write(page));
     this.#completed = backlogOf('histories of completed jobs', OTHERS_PER_SECOND, (page) =>
-      records.put(page, settings.completed!, MOST_COMPLETED),
+      records.put(page, durationSeconds(completed, 'history.completed'), MOST_COMPLETED),
     );
     this.#progress = backlogOf('progress of jobs', OTHERS_PER_SECOND, (page) =>
       records.put(page, PROGRESS_KEPT, MOST_KEPT),
@@ -139,13 +143,12 @@ export class JobHistories implements Observer {
     const { job, reservation, outcome } = run;
     if (!this.#isOurs(job)) return;
     const { counters } = reservation;
-    if (outcome === 'completed' && this.#settings.completed !== undefined) this.#remember(run);
+    if (outcome === 'completed' && this.#remembers) this.#remember(run);
     const worth = worthKeeping(run);
     if (worth === undefined && counters.crashes + counters.timeouts === 0) return;
     if (!this.#trails.hasRoom && this.#trails.get(job.id) === undefined) return this.#trails.leaveOut();
     const attempt = worth && this.#attemptOf(run, worth);
-    const { sourceLines } = this.#settings;
-    const place = sourceLines && run.error !== undefined ? placeOfError(run.error) : undefined;
+    const place = this.#sourceLines && run.error !== undefined ? placeOfError(run.error) : undefined;
     this.#tell(job, counters, attempt, outcome !== 'released' && outcome !== 'lost', place);
   }
 

@@ -6,6 +6,8 @@ import { InvalidPayloadError } from '../payload/errors';
 import { UNREADABLE_NAME } from '../payload/unreadable';
 import type { Connection, Reservation, SetAside } from '../connections/contract';
 import { Executor } from '../worker/executor';
+import { tellEnded } from '../worker/observed-run';
+import { keepEndOf } from '../worker/kept-end';
 import { LeaseKeeper } from '../worker/lease/keeper';
 import { RunningJob } from '../worker/running-job';
 import { EndlessDrainError } from './errors';
@@ -108,8 +110,11 @@ export class Drain {
     const leases = new LeaseKeeper({ connection, lease, clock: this.#clock, logger, grace, report });
     leases.keep([job], momentOf(this.#clock));
     try {
+      const since = this.#clock.monotonic();
       const outcome = await this.#executor.run(job);
+      await keepEndOf(manager, job, outcome);
       const [result] = await connection.settle([outcome.settlement]);
+      tellEnded(manager, { job, outcome, took: this.#clock.monotonic() - since }, result!);
       const run = jobRun(job, outcome, this.#clock.now());
       if (result === 'lost') {
         await this.#executor.announcer.announceLost(job, outcome);

@@ -9,6 +9,7 @@ import { noCounters, withCounters } from '../payload/counters';
 import { uuidv7 } from '../payload/uuid';
 import { defaultManager } from '../application/default-manager';
 import { Executor } from '../worker/executor';
+import { keepEndOf } from '../worker/kept-end';
 import { type Outcome, RunningJob } from '../worker/running-job';
 import { BatchLog, batchedJob, type BatchedJob } from './batch-log';
 import { FakeConnection, FakedJobs } from './fake-connection';
@@ -72,6 +73,7 @@ export async function runJob<J extends JobInstance>(job: J, options: RunJobOptio
   const executor = new Executor(manager, executorSettings(options));
   try {
     const outcome = await executor.run(running);
+    await keepEndOf(manager, running, outcome);
     await executor.announcer.announce(running, unsent(outcome));
     const run = jobRun(running, outcome, manager.clock.now());
     const [, ...addedNow] = batches.all[0]?.jobs ?? [];

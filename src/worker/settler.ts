@@ -25,6 +25,7 @@ import type { Announcer } from './announcer';
 import type { OutcomeCounts } from './health';
 import type { Idle } from './idle';
 import { logLost, logOutcome, logSetAside } from './job-log';
+import { keepEndOf, keepsEnd } from './kept-end';
 import { isStillOurs, KeptFailures } from './kept-failures';
 import type { LeaseKeeper } from './lease/keeper';
 import { tellEnded } from './observed-run';
@@ -136,7 +137,7 @@ export class Settler {
   }
 
   #settle(finished: readonly Finished[], request?: ReserveRequest): Promise<ReserveReply | undefined> {
-    if (this.#failures === undefined && !finished.some(hasOnward))
+    if (this.#failures === undefined && !finished.some(isPrepared))
       return this.#send(finished, finished.map(settlementOf), request);
     return this.#settlePrepared(finished, request);
   }
@@ -158,6 +159,7 @@ export class Settler {
 
   /** Does what has to be done before; gives what is left to be settled. @throws what either store throws */
   async #prepare({ job, outcome }: Finished): Promise<Settlement> {
+    await keepEndOf(this.#settings.application, job, outcome);
     if (outcome.onward !== undefined) await this.#sendOnward(job, outcome.onward);
     return this.#failures?.keep(outcome.settlement) ?? outcome.settlement;
   }
@@ -324,6 +326,7 @@ function capOf({ connection, failedStore, application }: SettlerSettings): Faile
   return new FailedCap({ store: failedStore, keep: mostFailures, failed });
 }
 
-const hasOnward = ({ outcome }: Finished): boolean => outcome.onward !== undefined;
+/** Something has to be done before it is settled. */
+const isPrepared = ({ job, outcome }: Finished): boolean => outcome.onward !== undefined || keepsEnd(job);
 
 const settlementOf = ({ outcome }: Finished): Settlement => outcome.settlement;

@@ -9,6 +9,7 @@ import {
   inject,
   Job,
   JobContext,
+  JobFailedError,
   Middleware,
   OnqueueError,
   Queue,

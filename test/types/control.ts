@@ -4,6 +4,7 @@ import {
   type Control,
   type FoundJob,
   Job,
+  type JobFailedError,
   type JobPage,
   Queue,
   type QueueSnapshot,
@@ -75,6 +76,20 @@ export const told = (job: FoundJob): readonly unknown[] =>
 export const attempts = ({ history }: FoundJob): readonly string[] =>
   history.map(({ at, outcome, ms, source }) => `${at.toISOString()} ${outcome} ${ms?.toFixed()} ${source?.lines[0]}`);
 Queue.progress(0.5, 'half of it');
+export const results: Promise<number | undefined>[] = [
+  Queue.result<number>('1'),
+  Queue.result<number>('1', { within: '1m', connection: 'redis', queue: 'mail' }),
+  Queue.connection('redis').result<number>('1', { within: 0 }),
+];
+export const failure = (error: JobFailedError): string => `${error.facts.job} ${error.facts.name} ${error.code}`;
+Job({ keepResult: '1h' });
+Job({ keepResult: false });
+
+// @ts-expect-error -- it may be kept no more
+export const sum: Promise<number> = Queue.result<number>('1');
+
+// @ts-expect-error -- a time has a unit
+Job({ keepResult: '1 hour' });
 
 // @ts-expect-error -- how far comes first
 Queue.progress('half of it');

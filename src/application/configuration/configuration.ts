@@ -3,7 +3,7 @@ import type { Container } from '../../container/container';
 import type { Class } from '../../base/class';
 import type { Logger } from '../../base/logger';
 import type { ConnectionConfig, Size } from '../../connections/configs';
-import type { Duration } from '../../job/duration';
+import type { HistoryConfig } from '../../operations/job-histories';
 
 /** One of the names, where the compiler knows which text it is; one from outside is checked when it is used. */
 type NameOrText<Name extends string, Given extends string> = string extends Given ? Given : NoInfer<Name>;
@@ -11,14 +11,6 @@ type NameOrText<Name extends string, Given extends string> = string extends Give
 export interface FailedConfig<Name extends string = string> {
   readonly connection?: Name | undefined;
   readonly keep?: number | undefined;
-}
-
-/** What is kept of jobs beside what a queue is. */
-export interface HistoryConfig {
-  /** How long jobs that completed are remembered: a duration. Default: not at all. */
-  readonly completed?: Duration | undefined;
-  /** Whether the lines of source around the place where an attempt has thrown are kept with it. Default: `true`. */
-  readonly sourceLines?: boolean | undefined;
 }
 
 export interface Configuration<

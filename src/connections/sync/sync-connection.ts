@@ -7,6 +7,7 @@ import { noCounters, withCounters } from '../../payload/counters';
 import type { SyncConfig } from './driver';
 import { runFor } from '../application';
 import { Executor } from '../../worker/executor';
+import { keepEndOf } from '../../worker/kept-end';
 import { type Outcome, RunningJob } from '../../worker/running-job';
 import type { ConnectorContext } from '../connector';
 import type { Diagnosis, Entry } from '../contract';
@@ -42,6 +43,7 @@ export class SyncConnection extends StorelessConnection implements SyncRunner {
     const reservation = { queue, payload: withCounters(Buffer.from(payload), counters), counters, token: undefined };
     const job = new RunningJob(reservation, this.name);
     const outcome = await this.#executor.run(job);
+    await this.#keepEnd(job, outcome);
     await this.#executor.announcer.announce(job, outcome);
     await this.#follow(job, outcome);
     if (outcome.error !== undefined) throw outcome.error;
@@ -54,6 +56,16 @@ export class SyncConnection extends StorelessConnection implements SyncRunner {
       );
     }
     return job.value;
+  }
+
+  // The job has run, whatever becomes of what it gave.
+  async #keepEnd(job: RunningJob, outcome: Outcome): Promise<void> {
+    const { manager } = this.#context;
+    try {
+      await keepEndOf(manager, job, outcome);
+    } catch (error) {
+      manager.report(error, { job, during: `keeping what ${job.name} gave` });
+    }
   }
 
   /** @throws what the job that follows fails with */

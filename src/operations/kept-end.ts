@@ -1,0 +1,65 @@
+/**
+ * What is kept of the end of a job that keeps its result: what it gave, as data travel, or what became of it in place of that.
+ *
+ * The text of its record. It is written before the end itself, so it counts only once the job waits and runs no more.
+ */
+import { errorMessage, errorName } from '../base/exception-text';
+import type { JobEnd } from '../connections/application';
+import { PayloadTooLargeError } from '../connections/errors';
+import type { JobRegistry } from '../job/registry';
+import { decodeValue } from '../payload/decoder';
+import { encodeValue, type Types } from '../payload/encoder';
+import { isRecord } from '../payload/kinds';
+
+export const RESULTS = 'results';
+
+/** What went wrong, in words that may be shown. */
+export interface Reason {
+  readonly name: string;
+  readonly message: string;
+}
+
+/** As it is read. */
+export type KeptEnd =
+  | { readonly kind: 'completed'; readonly value: unknown }
+  | { readonly kind: 'failed' | 'not-kept'; readonly job: string; readonly reason: Reason }
+  | { readonly kind: 'cancelled'; readonly job: string; readonly reason: string | undefined };
+
+interface ResultOf {
+  readonly job: string;
+  readonly connection: string;
+  /** Bytes. */
+  readonly most: number;
+}
+
+/** @throws UnserializableValueError with the path to what cannot be carried, PayloadTooLargeError */
+export function endText(end: JobEnd, { job, connection, most }: ResultOf, registry: JobRegistry): string {
+  if (end.kind === 'failed') return reasonText('failed', job, end.error);
+  if (end.kind === 'cancelled') return JSON.stringify({ kind: end.kind, job, reason: end.reason });
+  const subject = `what ${job} gave`;
+  const text = JSON.stringify({ kind: end.kind, ...encodeValue(end.value, registry, subject) });
+  const bytes = Buffer.byteLength(text);
+  if (bytes > most) throw new PayloadTooLargeError(subject, connection, bytes, most);
+  return text;
+}
+
+/** In the place of a result that cannot be kept. */
+export function notKeptText(job: string, error: Error): string {
+  return reasonText('not-kept', job, error);
+}
+
+function reasonText(kind: 'failed' | 'not-kept', job: string, error: Error): string {
+  const reason: Reason = { name: errorName(error), message: errorMessage(error) };
+  return JSON.stringify({ kind, job, reason });
+}
+
+/** @throws InvalidPayloadError, UnknownClassError, PayloadVersionError what it gave is of another version of the program */
+export function readEnd(text: string, registry: JobRegistry): KeptEnd {
+  const read = JSON.parse(text) as KeptEnd & { readonly command: unknown; readonly types?: Types; versions?: unknown };
+  if (read.kind !== 'completed') return read;
+  const { command, types, versions } = read;
+  return {
+    kind: 'completed',
+    value: decodeValue(command, types, registry, '/result', isRecord(versions) ? versions : undefined),
+  };
+}
