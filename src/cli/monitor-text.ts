@@ -6,7 +6,7 @@ import { momentText, spanText } from './moments';
 import { type Cell, counted, formatTable } from './table';
 
 /** On a terminal of 60 columns the name of the queue still has some room. */
-const HEADINGS = ['ready', 'delayed', 'running', 'failed', 'wait', 'queue'];
+const HEADINGS = ['ready', 'delayed', 'running', 'failed', 'wait', '/min', 'queue'];
 
 export interface MonitorView {
   /** Queues with more jobs that are ready are marked. */
@@ -43,9 +43,20 @@ export function crowded({ queues }: Snapshot, max: number): readonly QueueSnapsh
   return queues.filter(({ ready }) => ready > max);
 }
 
-function rowOf({ queue, ready, delayed, running, failed, oldestWait, isPaused }: QueueSnapshot): Cell[] {
+function rowOf(queue: QueueSnapshot): Cell[] {
+  const { ready, delayed, running, failed, failures = 0, oldestWait, rate, isPaused } = queue;
   const wait = oldestWait === undefined ? '' : spanText(oldestWait * 1000);
-  return [ready, delayed, running, failed ?? '', wait, oneLine(queue) + (isPaused ? ' paused' : '')];
+  const perMinute = rate === undefined ? '' : Math.round(rate * 10) / 10;
+  const name = oneLine(queue.queue) + (isPaused ? ' paused' : '');
+  return [
+    ready,
+    delayed,
+    running,
+    failures > 0 ? `${failed ?? ''} +${failures}` : (failed ?? ''),
+    wait,
+    perMinute,
+    name,
+  ];
 }
 
 function workersText({ workers }: Snapshot): string {

@@ -2,9 +2,7 @@
 import type { Class } from '../base/class';
 import type { Application } from '../connections/application';
 import type { ConnectionSettings } from '../connections/connector';
-import type { Connection } from '../connections/contract';
 import type { SyncRunner } from '../connections/sync-runner';
-import type { OperationsConnection } from '../operations/operations-connection';
 import type { SeenApplication } from '../operations/listed-job';
 import type { ResultApplication } from '../operations/results';
 import type { Batches } from './batch/batches';
@@ -16,7 +14,7 @@ export interface DispatchApplication extends Application, Omit<ResultApplication
   readonly encoder: JobEncoder;
   readonly batches: Batches;
   readonly outbox: Outbox;
-  /** The jobs that are out of tries. */
+  /** The jobs that are out of tries: who keeps them, and what sends them back. */
   readonly failed: SeenApplication['failed'] & {
     retry(which: { readonly batch: string; readonly connection: string }): Promise<number>;
   };
@@ -26,8 +24,6 @@ export interface DispatchApplication extends Application, Omit<ResultApplication
   readonly hearsErrors: boolean;
   /** Whether asking for the configuration would load nothing more. */
   readonly isConfigured: boolean;
-  /** The connection that keeps the records of this one. @throws E_NO_RECORDS */
-  neededOperationsOf(connection: Connection): OperationsConnection;
   settings(name?: string): ConnectionSettings;
   connection(name?: string): QueueConnection;
   /** What runs jobs at once. */

@@ -29,7 +29,7 @@ export interface PauseOptions {
 }
 
 export interface FindOptions {
-  /** Where the job is known to be: a store with very many jobs then looks further. Default: all queues of the connection. */
+  /** Where the job is known to be: quicker where many queues are in use. Default: all queues of the connection are looked at. */
   readonly queue?: string | undefined;
 }
 

@@ -29,10 +29,7 @@ export interface FoundJob extends Partial<Omit<ListedJob, 'id' | 'connection' | 
    * failed. It has ended, and nothing is kept of that; or it was cleared or forgotten; or it was never sent to this connection.
    */
   readonly state: JobState | 'completed' | 'unknown';
-  /**
-   * False, with `unknown` alone: its store has so many jobs that it did not look at all of them, and this one may be among the others.
-   * The queue, where it is known, makes the look go further.
-   */
+  /** False, with `unknown` alone: its store has so many jobs that it did not look at all of them, and this one may be among the others. */
   readonly isSure: boolean;
   /** Of one that has completed: when, by the clock of its worker. */
   readonly completedAt?: Date | undefined;

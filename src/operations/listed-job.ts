@@ -10,6 +10,7 @@ import { type ShownJob, shownJob } from './shown-job';
 export interface SeenApplication {
   readonly registry: JobRegistry;
   readonly clock: Clock;
+  readonly configuration: { readonly metrics?: boolean | undefined };
   readonly failed: { storeFor(connection: Connection): FailedStore | undefined };
   /** The connection that keeps the records of this one. Undefined: none does. */
   operationsOf(connection: Connection): OperationsConnection | undefined;

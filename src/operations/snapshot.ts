@@ -2,6 +2,7 @@
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { Connection } from '../connections/contract';
 import { CapabilityError } from '../connections/errors';
+import { type Figures, readFigures } from './figures';
 import type { SeenApplication } from './listed-job';
 import { oldestWait } from './oldest-wait';
 import { listWorkers, type RunningWorker } from './worker-record';
@@ -21,6 +22,10 @@ export interface QueueSnapshot {
   readonly failed: number | undefined;
   /** Seconds that the oldest of those that are ready has waited. Undefined: none is ready, or those that come up next do not tell. */
   readonly oldestWait: Seconds | undefined;
+  /** Jobs that were completed or failed for good, a minute, over the last five minutes. Undefined: no figures are kept. */
+  readonly rate: number | undefined;
+  /** Jobs that failed for good within the last five minutes. Undefined: no figures are kept. */
+  readonly failures: number | undefined;
   readonly isPaused: boolean;
   /** When it goes on by itself, by the clock of the store. Undefined: it is not paused, or until it is resumed. */
   readonly pausedUntil: Date | undefined;
@@ -42,6 +47,8 @@ export interface Snapshot {
 
 /** What one snapshot looks at: three calls for each. */
 const MOST_QUEUES = 100;
+/** How far figures look back. */
+const RECENT = '5m';
 /** So many are looked at together, lest a snapshot stands before all else that goes to the store. */
 const TOGETHER = 10;
 
@@ -57,11 +64,17 @@ export async function takeSnapshot(
   const now = (await connection.now?.()) ?? application.clock.now();
   const pauses = new Map((await control?.paused())?.map(({ queue, until }) => [queue, until]));
   const all = [...new Set(named ?? [own, ...(await connection.queues()), ...pauses.keys()])].toSorted();
+  const operations = application.operationsOf(connection);
+  const isCounted = operations !== undefined && application.configuration.metrics !== false;
+  const figures = isCounted ? await readFigures(name, operations, application.clock, { within: RECENT }) : undefined;
   const queues: QueueSnapshot[] = [];
   for (let from = 0; from < Math.min(all.length, MOST_QUEUES); from += TOGETHER) {
     const some = all.slice(from, Math.min(from + TOGETHER, MOST_QUEUES));
     const counted = await Promise.all(some.map((queue) => countsOf(connection, application, queue, now)));
-    for (const counts of counted) queues.push({ ...counts, ...pauseOf(pauses, counts.queue) });
+    for (const counts of counted) {
+      const { queue } = counts;
+      queues.push({ ...counts, ...recentOf(figures, queue), ...pauseOf(pauses, queue) });
+    }
   }
   return {
     connection: name,
@@ -69,7 +82,7 @@ export async function takeSnapshot(
     isExact: capabilities.exactCounts,
     queues,
     otherQueues: all.length - queues.length,
-    workers: application.operationsOf(connection) && (await listWorkers(connection, application)),
+    workers: operations && (await listWorkers(connection, application)),
   };
 }
 
@@ -78,7 +91,7 @@ async function countsOf(
   application: SeenApplication,
   queue: string,
   now: Milliseconds,
-): Promise<Omit<QueueSnapshot, 'isPaused' | 'pausedUntil'>> {
+): Promise<Omit<QueueSnapshot, 'rate' | 'failures' | 'isPaused' | 'pausedUntil'>> {
   const { ready, delayed, reserved } = await connection.counts(queue);
   const keeper = application.failed.storeFor(connection) ?? connection.buried;
   return {
@@ -89,6 +102,12 @@ async function countsOf(
     failed: await keeper?.count(queue),
     oldestWait: ready === 0 ? undefined : await oldestWait(connection, queue, now),
   };
+}
+
+function recentOf(figures: Figures | undefined, queue: string): Pick<QueueSnapshot, 'rate' | 'failures'> {
+  if (figures === undefined) return { rate: undefined, failures: undefined };
+  const { rate = 0, failed = 0 } = figures.queues.find((one) => one.queue === queue) ?? {};
+  return { rate, failures: failed };
 }
 
 function pauseOf(

@@ -2,6 +2,7 @@
 import { hostname } from 'node:os';
 import type { Milliseconds, Timer } from '../base/clock';
 import { errorMessage } from '../base/exception-text';
+import { isStoreAway } from '../connections/errors';
 import { uuidv7 } from '../payload/uuid';
 import { VERSION } from '../version';
 import type { OperationsConnection } from '../operations/operations-connection';
@@ -98,15 +99,16 @@ class OwnRecord implements Companion {
   // Once for each streak. A store that is away is told of by its driver, or by the worker.
   #tell(error: unknown): void {
     const { manager, connection } = this.#worker;
-    if (this.#isTold || this.#store.isAway === true) return;
+    if (this.#isTold || isStoreAway(error)) return;
     this.#isTold = true;
     const message = `The worker goes on, but is not seen by others (onqueue workers): ${errorMessage(error)}`;
     manager.logger.warn({ connection: connection.name, during: 'keeping the record of the worker' }, message);
   }
 }
 
-/** Undefined: nothing keeps records for its connection. */
+/** Undefined: the configuration wants none, or no store keeps any. */
 export function keepRecord(worker: Attended): Companion | undefined {
-  const store = worker.manager.operationsOf(worker.connection);
+  const { manager, connection } = worker;
+  const store = manager.configuration.metrics === false ? undefined : manager.operationsOf(connection);
   return store && new OwnRecord(worker, store);
 }

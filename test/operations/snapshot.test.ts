@@ -77,6 +77,26 @@ describe('a snapshot', () => {
     await working;
   });
 
+  it('says how many jobs have ended a minute, and how many have failed, of late', async () => {
+    const { main, manager, clock } = given();
+    await main.bulk([new Render(), new Render()], 'films');
+    await new Worker({ queue: 'films', stopWhenEmpty: true }, manager).run();
+
+    const [films, usual] = (await Queue.snapshot()).queues;
+
+    expect([films!.failures, usual!.failures]).toEqual([2, 0]);
+    expect(films!.rate).toBeGreaterThan(0.3);
+    expect(usual!.rate).toBe(0);
+    await clock.advance('6m');
+    expect((await Queue.snapshot()).queues).toMatchObject([{ rate: 0, failures: 0 }, {}]);
+  });
+
+  it('has no rates where none are wanted', async () => {
+    given({ metrics: false });
+
+    expect((await Queue.snapshot()).queues).toMatchObject([{ rate: undefined, failures: undefined }]);
+  });
+
   it('is of the queues that are named, each once', async () => {
     const { main } = given();
     await main.push(new Render(), 'films');
@@ -104,7 +124,9 @@ describe('a snapshot', () => {
   it('has no workers where nothing keeps records', async () => {
     const { main } = given({ operations: 'nowhere' });
 
-    expect((await main.snapshot()).workers).toBeUndefined();
+    const { workers, queues } = await main.snapshot();
+
+    expect([workers, queues[0]!.rate]).toEqual([undefined, undefined]);
   });
 
   it('refuses a driver that does not count, what is no list of queues, and what is no name of one', async () => {

@@ -169,6 +169,16 @@ describe('the record of a worker', () => {
     await expect(stopped).resolves.toBeUndefined();
   });
 
+  it('is not kept where none is wanted', async () => {
+    const { works, clock, put } = given({ metrics: false });
+    const stop = works();
+    await clock.advance('10s');
+    await stop();
+
+    expect(put).not.toHaveBeenCalled();
+    expect(await Queue.workers()).toEqual([]);
+  });
+
   it('is kept where the configuration says, and nowhere if nothing can', async () => {
     const { manager, works, clock } = given({ operations: 'other' });
     const stop = works();

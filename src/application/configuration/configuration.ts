@@ -39,7 +39,10 @@ export interface Configuration<
    * 7 days those that failed, timed out, crashed or were lost, with source lines.
    */
   readonly history?: false | HistoryConfig | undefined;
-  /** Whether workers count what becomes of jobs, and bring that to the store that `operations` names, every ten seconds. Default: `true`. */
+  /**
+   * Whether workers count what becomes of jobs, and bring that to the store that `operations` names, every ten seconds; and whether
+   * each keeps a record of itself there, by which others see it. Default: `true`.
+   */
   readonly metrics?: boolean | undefined;
   /** How large the text of a job may be on connections that say nothing themselves: bytes, or `'4mb'`. Default: `'1mb'`. */
   readonly maxPayload?: Size | undefined;
