@@ -33,10 +33,7 @@ export async function statesIn(records: RecordStore): Promise<ReadonlyMap<string
   const states = new Map<string, KeptState>();
   for (let offset = 0; ; offset += PAGE) {
     const page = await records.list(KIND, { limit: PAGE, offset });
-    for (const { id, value } of page) {
-      const state = read(id, value);
-      if (state !== undefined) states.set(id, state);
-    }
+    for (const { id, value } of page) states.set(id, read(id, value));
     if (page.length < PAGE) return states;
   }
 }
@@ -59,19 +56,29 @@ export async function write(
   return isWritten ? { ...state, name, text } : undefined;
 }
 
-// Written by another version, it may be anything.
-function read(name: string, text: string): KeptState | undefined {
-  const { spec, since, seenAt, pausedAt, lastAt, skipped } = JSON.parse(text) as Partial<Record<string, unknown>>;
-  if (typeof spec !== 'string' || typeof since !== 'number') return undefined;
-  const number = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
+/** Of what is none, written by whomever: one that is written over, and was seen by nobody. */
+function read(name: string, text: string): KeptState {
+  const fields = fieldsIn(text);
+  const number = (field: keyof ScheduleState): number | undefined => {
+    const value = fields[field];
+    return typeof value === 'number' ? value : undefined;
+  };
   return {
     name,
     text,
-    spec,
-    since,
-    seenAt: number(seenAt) ?? since,
-    pausedAt: number(pausedAt),
-    lastAt: number(lastAt),
-    skipped: number(skipped),
+    spec: typeof fields['spec'] === 'string' ? fields['spec'] : '',
+    since: number('since') ?? 0,
+    seenAt: number('seenAt') ?? 0,
+    pausedAt: number('pausedAt'),
+    lastAt: number('lastAt'),
+    skipped: number('skipped'),
   };
+}
+
+function fieldsIn(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return Object(JSON.parse(text)) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
 }

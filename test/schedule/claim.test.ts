@@ -90,6 +90,17 @@ test('one whose answer was lost is sent again under the same id', async () => {
   expect(new Set(ids).size).toBe(1);
 });
 
+test('one whose sender died before it was sent is sent by another when its lock is over', async () => {
+  const at = Date.UTC(2027, 0, 1, 12, 1);
+  process((one) => one.everyMinute().missed('all'), 'records');
+  await elapse(clock, 59);
+  await new MemoryConnection('records', records).locks.acquire(`schedule Prune ${at}`, 'of the one that died', 30);
+  await elapse(clock, 20);
+  expect(await waiting()).toBe(0);
+  await elapse(clock, 20);
+  expect(await waiting()).toBe(1);
+});
+
 test('leaving overlaps out by name is refused where the store keeps no keys', async () => {
   const manager = process((one) => one.everyMinute().overlap('skip'), 'records');
   await elapse(clock, 61);

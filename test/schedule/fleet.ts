@@ -4,9 +4,29 @@ import { builtInConnectors } from '../../src/connections/built-in';
 import type { Connection } from '../../src/connections/contract';
 import { MemoryConnection } from '../../src/connections/memory/memory-connection';
 import { MemoryStore } from '../../src/connections/memory/memory-store';
+import { Job } from '../../src/job/job';
 import type { PendingSchedule } from '../../src/schedule/pending-schedule';
 import { TestClock } from '../../src/testing/test-clock';
 import { RecordingLogger } from '../support/application';
+
+/** What their jobs have done: their data, their schedule, and the moment that they were sent for. */
+export const ran: (readonly [string, string, number])[] = [];
+
+@Job()
+export class Prune extends Job {
+  constructor(readonly age: string) {
+    super();
+  }
+  handle(): void {
+    const { occurrence } = this.job;
+    ran.push([this.age, occurrence!.schedule, occurrence!.at.getTime()]);
+  }
+}
+
+export const prune =
+  (declare: (schedule: PendingSchedule) => PendingSchedule, age = '30d') =>
+  (manager: QueueManager): PendingSchedule =>
+    declare(manager.schedule(() => new Prune(age)).name('prune'));
 
 /** Its clock begins at a full hour. */
 export class Fleet {
@@ -14,6 +34,7 @@ export class Fleet {
   readonly store = new MemoryStore('main', this.clock);
   readonly log = new RecordingLogger();
   readonly calls: string[] = [];
+  readonly #ends: (() => Promise<void>)[] = [];
   /** Stands in the way of calls. */
   fault: (call: string, carryOut: () => Promise<unknown>) => Promise<unknown> = (_call, carryOut) => carryOut();
 
@@ -35,6 +56,17 @@ export class Fleet {
     );
     const all = pages.flat().map(({ payload }) => JSON.parse(payload.toString()) as { occurrence: { at: number } });
     return all.map(({ occurrence }) => new Date(occurrence.at * 1000).toISOString().slice(11, 19)).toSorted();
+  }
+
+  /** Gives what ends it, as `end` does. */
+  keep(manager: QueueManager): () => Promise<void> {
+    const end = manager.schedules.keep();
+    this.#ends.push(end);
+    return end;
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(this.#ends.map((end) => end()));
   }
 
   #connection(): Connection {

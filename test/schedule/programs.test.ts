@@ -1,0 +1,37 @@
+/** Schedules in processes of their own: what a mistake does to one, and that a program which only declares some ends by itself. */
+import { Project, requireBuild } from '../support/project';
+
+let project: Project;
+
+beforeAll(() => requireBuild());
+
+beforeEach(() => {
+  project = new Project();
+  project.linkPackage();
+});
+
+afterEach(() => project.remove());
+
+const program = (declare: string): string => `
+const { Job, Queue } = require('onqueue');
+class Prune extends Job { handle() {} }
+Job()(Prune);
+${declare}
+console.log('declared');
+`;
+
+test('what is wrong with the whole of a declaration ends the program, with the place where it stands', async () => {
+  project.write('app.js', program('Queue.schedule(() => new Prune()).name("prune");'));
+  const { code, stdout, stderr } = await project.run(['app.js']);
+
+  expect(code).toBe(1);
+  expect(stdout).toBe('declared\n');
+  expect(stderr).toContain("Queue.schedule(): 'prune' will not do. It does not say when");
+  expect(stderr).toMatch(/at .*app\.js:5:7/);
+});
+
+test('a program that declares schedules and keeps none of them ends by itself', async () => {
+  project.write('app.js', program('Queue.schedule(() => new Prune()).daily();'));
+
+  expect(await project.run(['app.js'])).toMatchObject({ code: 0, stdout: 'declared\n' });
+});
