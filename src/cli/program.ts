@@ -13,6 +13,7 @@ import { completion } from './commands/completion';
 import { failed } from './commands/failed';
 import { flush } from './commands/flush';
 import { forget } from './commands/forget';
+import { inspect } from './commands/inspect';
 import { jobs } from './commands/jobs';
 import { listen } from './commands/listen';
 import { migrate } from './commands/migrate';
@@ -39,7 +40,7 @@ import { Session, type Surroundings } from './session';
 /** In the order in which they are listed. */
 const COMMANDS = [
   ...[work, listen, restart, pause, resume],
-  ...[monitor, size, jobs, workers, classes, cancel],
+  ...[monitor, size, jobs, inspect, workers, classes, cancel],
   ...[batches, batch, batchCancel, batchRetry],
   ...[scheduleList, scheduleRun, schedulePause, scheduleResume, scheduleTest],
   ...[failed, retry, forget, flush, prune, clear, recount, migrate, check],

@@ -1,0 +1,117 @@
+/** All that is known of one job: `inspect`. */
+import { QueueManager } from '../../src/application/queue-manager';
+import { systemClock } from '../../src/base/clock';
+import { builtInConnectors } from '../../src/connections/built-in';
+import { JobBus } from '../../src/dispatch/bus';
+import { Job } from '../../src/job/job';
+import { Worker } from '../../src/worker/worker';
+import { RecordingLogger } from '../support/application';
+import { CommandKit } from './kit/command-kit';
+
+@Job({ name: 'Inspected', queue: 'mail' })
+class Inspected extends Job {
+  constructor(
+    readonly to: string,
+    readonly apiToken = 'hunter2',
+  ) {
+    super();
+  }
+  handle(): void {
+    if (this.to === 'nobody') throw new RangeError('no\u001B[31m such address');
+  }
+}
+
+let kit: CommandKit;
+let manager: QueueManager;
+
+beforeEach(() => {
+  kit = new CommandKit();
+  kit.connectors = { ...builtInConnectors, ...kit.connectors };
+  manager = new QueueManager(
+    { connectors: kit.connectors, clock: systemClock, logger: new RecordingLogger() },
+    { connections: { memory: { driver: 'memory' } }, history: { completed: '1h' } },
+  );
+});
+afterEach(async () => {
+  await manager.close();
+  await kit.close();
+});
+
+const dispatch = (to: string): Promise<string> => new JobBus(() => manager).dispatch(new Inspected(to));
+
+const work = (): Promise<unknown> => new Worker({ queue: 'mail', stopWhenEmpty: true }, manager).run();
+
+it('shows of one that has failed what its attempts came to, its error, and what can be done', async () => {
+  const id = await dispatch('nobody');
+  await work();
+  kit.columns = 60;
+  await kit.clock.advance('5m');
+
+  const { stdout, code } = await kit.run('inspect', id);
+
+  expect(code).toBe(0);
+  expect(stdout).toMatch(
+    new RegExp(
+      [
+        'Job         Inspected',
+        `Id          ${id}`,
+        'State       failed',
+        'On          memory, queue mail',
+        'Attempts    1',
+        String.raw`Sent        \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC, \dm ago`,
+        String.raw`Failed at   .* UTC, \dm ago`,
+        String.raw`Payload     .*"to":"nobody".*`,
+        '',
+        String.raw`Attempt 1: failed after \d+ ms, .* UTC`,
+        String.raw`  on .*:\d+`,
+        '  RangeError: no such address',
+        String.raw`  .*inspect\.test\.ts:\d+`,
+      ].join('\n'),
+    ),
+  );
+  expect(stdout).toMatch(/^ {2}> {1,2}\d+ .* throw new RangeError\(.*$/m);
+  expect(stdout).toContain(`\n\n  onqueue retry ${id}  sends it again\n  onqueue forget ${id}  removes it for good\n`);
+  expect(stdout).not.toContain('hunter2');
+  expect(stdout).not.toContain('\u001B');
+});
+
+it('shows where one waits, with the options of its dispatch, and how to cancel it', async () => {
+  const id = await new JobBus(() => manager).dispatch(new Inspected('ada').delay('1h'));
+
+  const { stdout } = await kit.run('inspect', id, '--connection=memory', '--queue=mail');
+
+  expect(stdout).toMatch(/^State {7}delayed$/m);
+  expect(stdout).toMatch(/^Ready at {4}\S+ \S+ UTC$/m);
+  expect(stdout).toContain(`onqueue cancel ${id} --connection=memory  keeps it from running`);
+});
+
+it('shows one that has completed, where that is remembered', async () => {
+  const id = await dispatch('ada');
+  await work();
+
+  const { stdout } = await kit.run('inspect', id);
+
+  expect(stdout).toMatch(/^State {7}completed$/m);
+  expect(stdout).toMatch(/^Attempt 1: completed after \d+ ms/m);
+});
+
+it('is one document for a program', async () => {
+  const id = await dispatch('nobody');
+  await work();
+
+  const document: unknown = JSON.parse((await kit.run('inspect', id, '--json')).stdout);
+
+  expect(document).toMatchObject({
+    id,
+    state: 'failed',
+    history: [{ attempt: 1, outcome: 'failed', at: expect.stringMatching(/Z$/) }],
+    exception: expect.stringContaining('at Inspected.handle'),
+  });
+});
+
+it('says when nothing is known of a job', async () => {
+  const { stdout, stderr, code } = await kit.run('inspect', 'nobody');
+
+  expect([stdout, code]).toEqual(['', 1]);
+  expect(stderr).toContain("Nothing is known of a job 'nobody' on memory");
+});
