@@ -36,9 +36,8 @@ local client, ready, delayed, reserved = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local cancelled, reasons, unique = KEYS[5], KEYS[6], KEYS[7]
 local batches, cancelled_batches = KEYS[8], KEYS[9]
 local sequence, id, way, reason, from = tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
--- LASTING: seconds for which a mark is kept, longer than a job waits between its attempts. AGAIN: how many jobs a
--- search looks at once more, as others may have been removed behind them since, which moves the rest towards the tail.
-local LASTING, AGAIN = 30 * 24 * 3600, 10
+-- Seconds for which a mark is kept, longer than a job waits between its attempts.
+local LASTING = 30 * 24 * 3600
 
 local known = recall(client, sequence)
 if known then return known end
@@ -66,12 +65,9 @@ local function remove(text, removal)
 end
 
 if way == 'search' then
-  local again = math.min(AGAIN, from)
-  local found, looked = search(tail(ready, from - again, 0), meant_by(id))
+  local found, seen = look_deeper(id, ready, from)
   if found then return remove(found, function() call('LREM', ready, -1, found) end) end
-  local seen = math.max(from - again + looked, from)
-  if seen >= call('LLEN', ready) then return { 'unknown' } end
-  return { 'unseen', seen }
+  return seen and { 'unseen', seen } or { 'unknown' }
 end
 
 local over = call('ZRANGEBYSCORE', cancelled, '-inf', score(moment), 'LIMIT', 0, MOST_JOBS)

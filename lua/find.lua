@@ -7,16 +7,28 @@
 --   KEYS[3] reserved    zset    payload -> lease end (s)
 --   ARGV[1] offset      number  see parts/base.lua
 --   ARGV[2] id          string
+--   ARGV[3] from        number  how many of the last ready jobs were looked at before; 0: both ends of ready, and the
+--                               heads of the others, are looked at
 --
---   returns  {'found', state, payload, score} | {'unseen'} | {'unknown'}
---            (of a ready job there is no score; 'unseen': not all was looked at)
+--   returns  {'found', state, payload, score} | {'unseen', seen, others} | {'unknown'}
+--            (of a ready job there is no score; 'unseen': not all was looked at. seen: how many of the last ready jobs
+--            were; others: 1 where not all delayed or reserved jobs were. After `from`, ready jobs alone count)
 --   keeps    writes nothing
 --   cost     as far as cancel.lua looks: see parts/sight.lua
 
-local ready, delayed, reserved, id = KEYS[1], KEYS[2], KEYS[3], ARGV[2]
+local ready, delayed, reserved, id, from = KEYS[1], KEYS[2], KEYS[3], ARGV[2], tonumber(ARGV[3])
 
-local place, payload, seen = look_for(id, ready, delayed, reserved)
-if not place then return { seen and 'unseen' or 'unknown' } end
+if from > 0 then
+  local found, deeper = look_deeper(id, ready, from)
+  if found then return { 'found', 'ready', found } end
+  return deeper and { 'unseen', deeper, 0 } or { 'unknown' }
+end
+
+local place, payload, seen, behind = look_for(id, ready, delayed, reserved)
+if not place then
+  if not seen then return { 'unknown' } end
+  return { 'unseen', behind or seen, behind and 1 or 0 }
+end
 local sorted_by = ({ delayed = delayed, reserved = reserved })[place]
 if not sorted_by then return { 'found', 'ready', payload } end
 return { 'found', place, payload, call('ZSCORE', sorted_by, payload) }

@@ -34,7 +34,8 @@ end
 
 -- Where the job is, 'reserved', 'delayed', 'head' or 'tail' (both of ready), and its text: of each list the first 100
 -- jobs or 1 MiB of text are looked at, of ready jobs also the last. Nil: it was not found; then, where not all was
--- looked at, also how many of the last ready jobs were; -1: of the delayed or reserved ones not all were either.
+-- looked at, also how many of the last ready jobs were; -1: of the delayed or reserved ones not all were either, and
+-- how many of the last ready jobs were stands behind it.
 local function look_for(id, ready, delayed, reserved)
   local is_meant = meant_by(id)
   local running, reserved_seen = search(sorted(reserved), is_meant)
@@ -45,6 +46,20 @@ local function look_for(id, ready, delayed, reserved)
   if first then return 'head', first end
   local last, tail_seen = search(tail(ready, 0, head_seen), is_meant)
   if last then return 'tail', last end
-  if reserved_seen < call('ZCARD', reserved) or delayed_seen < call('ZCARD', delayed) then return nil, nil, -1 end
+  local are_others_seen = reserved_seen == call('ZCARD', reserved) and delayed_seen == call('ZCARD', delayed)
+  if not are_others_seen then return nil, nil, -1, tail_seen end
   return nil, nil, head_seen + tail_seen < call('LLEN', ready) and tail_seen or nil
+end
+
+-- How many jobs a deeper look goes over once more, as others may have been removed behind them since, which moves the
+-- rest towards the tail.
+local AGAIN = 10
+
+-- The text of a ready job that stands further from the tail than `from`, where so many were looked at before; or nil,
+-- and how many were by now, nil where that is all.
+local function look_deeper(id, ready, from)
+  local again = math.min(AGAIN, from)
+  local found, looked = search(tail(ready, from - again, 0), meant_by(id))
+  local seen = math.max(from - again + looked, from)
+  return found, seen < call('LLEN', ready) and seen or nil
 end

@@ -29,7 +29,7 @@ export interface PauseOptions {
 }
 
 export interface FindOptions {
-  /** Where the job is known to be: quicker where many queues are in use. Default: all queues of the connection are looked at. */
+  /** Where the job is known to be: a store that does not look at all jobs looks further there. Default: all queues of the connection. */
   readonly queue?: string | undefined;
 }
 

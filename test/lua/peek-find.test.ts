@@ -12,9 +12,9 @@ afterAll(() => world.stop());
 
 const peek = (state: 'ready' | 'delayed' | 'reserved', from = 0, limit = 100): Promise<unknown[]> =>
   world.run('peek', [world.queue()[state]], [state, from, limit]);
-const find = (id: string): Promise<unknown[]> => {
+const find = (id: string, from = 0): Promise<unknown[]> => {
   const { ready, delayed, reserved } = world.queue();
-  return world.run('find', [ready, delayed, reserved], [id]);
+  return world.run('find', [ready, delayed, reserved], [id, from]);
 };
 const rounded = (scores: unknown): number[] => (scores as string[]).map((score) => Math.round(Number(score) % 1000));
 
@@ -92,13 +92,25 @@ describe('find.lua', () => {
   it('looks at both ends of the ready jobs, and says that it has not looked at all', async () => {
     await world.push(probes(250));
     for (const id of ['p0', 'p99', 'p150', 'p249']) expect(await find(id)).toEqual(['found', 'ready', probe(id)]);
-    for (const id of ['p100', 'p149', 'nobody']) expect(await find(id)).toEqual(['unseen']);
+    for (const id of ['p100', 'p149', 'nobody']) expect(await find(id)).toEqual(['unseen', 100, 0]);
   });
 
   it.each(['delayed', 'reserved'] as const)('looks at the first of those that are %s', async (state) => {
     await world.client.zadd(world.queue()[state], ...probes(150).flatMap((text, at) => [String(at + 1), text]));
     expect(await find('p99')).toEqual(['found', state, probe('p99'), '100']);
-    expect(await find('p100')).toEqual(['unseen']);
+    expect(await find('p100')).toEqual(['unseen', 0, 1]);
+  });
+
+  it('looks deeper among the ready jobs, from a place on and a little before it, a page at a time', async () => {
+    await world.push(probes(450));
+    const before = await world.whole();
+    expect(await find('p349', 100)).toEqual(['found', 'ready', probe('p349')]);
+    expect(await find('p359', 100)).toEqual(['found', 'ready', probe('p359')]);
+    expect(await find('p100', 100)).toEqual(['unseen', 190, 0]);
+    expect(await find('p100', 190)).toEqual(['unseen', 280, 0]);
+    expect(await find('p100', 280)).toEqual(['found', 'ready', probe('p100')]);
+    expect(await find('nobody', 400)).toEqual(['unknown']);
+    expect(await world.whole()).toEqual(before);
   });
 
   it('looks at all where all are few', async () => {

@@ -43,6 +43,7 @@ import { QueueNames } from './queue-names';
 import { RecordedCalls } from './recorded-calls';
 import { recount } from './recount';
 import { RedisBatchStore } from './redis-batch-store';
+import { findJob, momentOf } from './placed-job';
 import { RedisControl } from './redis-control';
 import { RedisFailedStore } from './redis-failed-store';
 import { RedisLockStore } from './redis-lock-store';
@@ -272,23 +273,7 @@ export class RedisConnection extends StoreConnection implements Connection {
 
   async find(id: string, queue?: string): Promise<PlacedJob | 'unseen' | undefined> {
     this.checkOpen('find');
-    let isUnseen = false;
-    for (const name of queue === undefined ? await this.#store.names.all() : [queue]) {
-      const found = await this.#findIn(name, id);
-      if (typeof found === 'object') return found;
-      isUnseen ||= found === 'unseen';
-    }
-    return isUnseen ? 'unseen' : undefined;
-  }
-
-  async #findIn(queue: string, id: string): Promise<PlacedJob | 'unseen' | undefined> {
-    const { caller, keys } = this.#store;
-    const { ready, delayed, reserved } = keys.queue(queue);
-    const [word, state, payload, score] = (await caller.script(script('find'), [ready, delayed, reserved], [id], {
-      consequence: `job ${id} was not looked for`,
-    })) as [word: Buffer, state: Buffer, payload: Buffer, score?: Buffer];
-    if (String(word) !== 'found') return String(word) === 'unseen' ? 'unseen' : undefined;
-    return { queue, state: String(state) as WaitingState, payload, ...momentOf(score) };
+    return findJob(this.#store, id, queue);
   }
 
   async queues(): Promise<readonly string[]> {
@@ -322,11 +307,6 @@ export class RedisConnection extends StoreConnection implements Connection {
     await this.#store.caller.idle();
     this.#link.close();
   }
-}
-
-/** When a job becomes ready, or its lease ends. */
-function momentOf(score: Buffer | undefined): Pick<PeekedJob, 'at'> {
-  return score === undefined ? {} : { at: Math.round(Number(String(score)) * 1000) };
 }
 
 /** Connects with the first call, not before. */

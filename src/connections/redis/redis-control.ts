@@ -19,7 +19,7 @@ interface Look {
 }
 
 /** Calls that search one queue, of 100 jobs or 1 MiB of text each. */
-const MOST_SEARCHES = 100;
+export const MOST_SEARCHES = 100;
 
 export class RedisControl implements Control {
   readonly #store: RedisStore;

@@ -1,0 +1,91 @@
+import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
+import { Keys } from '../../../src/connections/redis/keys';
+import { findJob } from '../../../src/connections/redis/placed-job';
+import type { RedisStore } from '../../../src/connections/redis/store';
+import { RedisWorld } from './open-redis';
+
+const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
+
+describe('looking for a job on redis', () => {
+  let world: RedisWorld;
+  let connection: RedisConnection;
+
+  beforeAll(async () => {
+    world = await RedisWorld.start();
+  });
+
+  beforeEach(async () => {
+    world.fresh();
+    connection = world.connect();
+    await connection.push('long', [{ payload: payload('first') }]);
+    await connection.push('short', [{ payload: payload('a') }]);
+  });
+
+  afterEach(() => world.closeConnections());
+
+  afterAll(() => world.stop());
+
+  const fill = async (count: number): Promise<void> => {
+    const texts = Array.from({ length: count }, (_, at) => payload(`r${at}`));
+    await world.client.rpush(`${world.prefix}long`, ...texts);
+  };
+  const delay = async (count: number): Promise<void> => {
+    const scored = Array.from({ length: count }, (_, at) => [String(at + 1), payload(`d${at}`)]).flat();
+    await world.client.zadd(`${world.prefix}long:delayed`, ...scored);
+  };
+
+  it('finds one at the ends of a long queue, or behind one, and says of others that it has not looked at all', async () => {
+    await fill(1000);
+
+    expect(await connection.find('first')).toMatchObject({ queue: 'long', state: 'ready' });
+    expect(await connection.find('r999')).toMatchObject({ queue: 'long', state: 'ready' });
+    expect(await connection.find('a')).toMatchObject({ queue: 'short', state: 'ready' });
+    expect(await connection.find('r500')).toBe('unseen');
+    expect(await connection.find('nobody')).toBe('unseen');
+  });
+
+  it('finds one in the middle of the queue that is named, and knows what is not there', async () => {
+    await fill(1000);
+
+    expect(await connection.find('r500', 'long')).toMatchObject({ queue: 'long', state: 'ready' });
+    expect(await connection.find('nobody', 'long')).toBeUndefined();
+    expect(await connection.find('a', 'long')).toBeUndefined();
+  });
+
+  it('looks there at the last ten thousand or so', async () => {
+    await fill(11_000);
+
+    expect(await connection.find('r2000', 'long')).toMatchObject({ state: 'ready' });
+    expect(await connection.find('r500', 'long')).toBe('unseen');
+  });
+
+  it('is not sure where it has not looked at all delayed jobs', async () => {
+    await fill(300);
+    await delay(150);
+
+    expect(await connection.find('r150', 'long')).toMatchObject({ state: 'ready' });
+    expect(await connection.find('d50', 'long')).toMatchObject({ state: 'delayed', at: 51_000 });
+    expect(await connection.find('d120', 'long')).toBe('unseen');
+  });
+
+  it.each([
+    [
+      'finds one that a worker takes while it is looked for',
+      ['found', 'reserved', payload('r'), '5'],
+      { state: 'reserved', at: 5000 },
+    ],
+    ['knows that one is gone which was there', ['unknown'], undefined],
+    ['is not sure where others came meanwhile', ['unseen', 100, 1], 'unseen'],
+  ])('%s', async (_, last, expected) => {
+    const answers: unknown[][] = [['unseen', 100, 0], ['unseen', 190, 0], ['unknown'], last];
+    const caller = {
+      script: async () => answers.shift()!.map((each) => (typeof each === 'string' ? Buffer.from(each) : each)),
+    };
+    const store = { caller, keys: new Keys('t:', false) } as unknown as RedisStore;
+
+    const found = await findJob(store, 'r', 'long');
+
+    expect([found]).toMatchObject([expected]);
+    expect(answers).toEqual([]);
+  });
+});
