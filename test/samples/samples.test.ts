@@ -23,8 +23,8 @@ describe('the samples', () => {
     await server?.stop();
   });
 
-  const run = async (name: string, variables: NodeJS.ProcessEnv = {}): Promise<string[]> => {
-    const { code, stdout, stderr } = await project.run([programOf(name)], variables);
+  const run = async (name: string, variables: NodeJS.ProcessEnv = {}, ...line: string[]): Promise<string[]> => {
+    const { code, stdout, stderr } = await project.run([programOf(name), ...line], variables);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     return stdout.trimEnd().split('\n');
   };
@@ -129,6 +129,30 @@ describe('the samples', () => {
       'exception: no picture',
       'failing: Resize after 2 attempts',
       'stopping: empty',
+    ]);
+  });
+
+  it('nightly-report travels through nights, one of which has no half past two', async () => {
+    expect(await run('nightly-report')).toEqual([
+      'comes up at 2027-03-27 02:30',
+      'comes up at 2027-03-28 03:00, clocks change',
+      'comes up at 2027-03-29 02:30',
+      '3 reports were sent',
+      'report 1: 2027-03-27T01:30:00.000Z',
+      'report 2: 2027-03-28T01:00:00.000Z',
+      'report 3: 2027-03-29T00:30:00.000Z',
+      'removed 1, kept 2',
+    ]);
+  });
+
+  it('nightly-report keeps its schedules live, each occurrence once', async () => {
+    const lines = await run('nightly-report', {}, 'live');
+    const ticks = lines.filter((line) => /^tick \S+:\d\d\.000Z$/.test(line));
+    expect(new Set(ticks).size).toBe(3);
+    expect(lines.slice(-3)).toEqual([
+      'NightlyReport: 30 2 * * * (Europe/Amsterdam), last never yet',
+      'remove-reports: 0 4 * * 1 (Europe/Amsterdam), last never yet',
+      expect.stringMatching(/^tick: every 1 s, last \S+Z$/),
     ]);
   });
 
