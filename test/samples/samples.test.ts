@@ -147,13 +147,11 @@ describe('the samples', () => {
 
   it('nightly-report keeps its schedules live, each occurrence once', async () => {
     const lines = await run('nightly-report', {}, 'live');
-    const ticks = lines.filter((line) => /^tick \S+:\d\d\.000Z$/.test(line));
+    const [first, ...ticks] = lines.slice(0, -1);
+    expect(first).toMatch(/^a worker keeps its schedule in .*onqueue\.sqlite$/);
+    expect(ticks).toEqual(Array.from({ length: 3 }, () => expect.stringMatching(/^tick \S+:\d\d\.000Z$/) as unknown));
     expect(new Set(ticks).size).toBe(3);
-    expect(lines.slice(-3)).toEqual([
-      'NightlyReport: 30 2 * * * (Europe/Amsterdam), last never yet',
-      'remove-reports: 0 4 * * 1 (Europe/Amsterdam), last never yet',
-      expect.stringMatching(/^tick: every 1 s, last \S+Z$/),
-    ]);
+    expect(lines.at(-1)).toMatch(/^every 1 s, last \S+Z$/);
   });
 
   it('own-driver delivers by a driver that is not ours', async () => {

@@ -1,0 +1,16 @@
+/** The days around the night in which clocks are put forward: 02:30 is left out then, and comes up at 03:00. */
+import { Queue } from 'onqueue';
+import { TestClock } from 'onqueue/testing';
+import { NightlyReport } from './jobs';
+
+export async function run(): Promise<void> {
+  const occurrences = await Queue.schedules.occurrences('NightlyReport', { from: new Date('2027-03-27'), count: 3 });
+  for (const { wall, isClockChange } of occurrences) {
+    console.log(`comes up at ${wall}${isClockChange ? ', clocks change' : ''}`);
+  }
+  const queue = Queue.fake({ clock: new TestClock(new Date('2027-03-26T12:00:00Z')) });
+  await queue.travelTo(new Date('2027-03-29T12:00:00Z'));
+  console.log(`${queue.pushed(NightlyReport).length} reports were sent`);
+  await queue.drain();
+  queue.restore();
+}
