@@ -36,7 +36,9 @@ export class Output {
   }
 
   line(text: string): void {
-    if (!this.isJson) this.#stdout.write(`${text}\n`);
+    if (this.isJson) return;
+    this.renew('');
+    this.#stdout.write(`${text}\n`);
   }
 
   /**
@@ -78,8 +80,17 @@ export class Output {
 
   /** Writes what is not a result: a warning, an error, what was not found. */
   note(text: string): void {
-    this.renew('');
-    this.#stderr.write(`${text}\n`);
+    this.log.write(`${text}\n`);
+  }
+
+  /** Standard error, where it takes lines away first that are to be written anew. */
+  get log(): OutputStream {
+    const { isTTY, columns } = this.#stderr;
+    const write = (text: string): unknown => {
+      this.renew('');
+      return this.#stderr.write(text);
+    };
+    return { isTTY, columns, write };
   }
 
   /** Columns of a line that is written anew, by `renew`; undefined: there is no terminal. */

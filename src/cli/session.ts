@@ -74,9 +74,9 @@ export class Session {
 
   /** Writes to standard error, and leaves standard output to what jobs print themselves. */
   logger(flags: LogFlags = {}): Logger {
-    const { stderr } = this.surroundings;
+    const { log } = this.output;
     const level = flags.verbose === true ? 'debug' : flags.quiet === true ? 'warn' : 'info';
-    const logger = new ConsoleLogger(stderr, level, logFormat(stderr, flags));
+    const logger = new ConsoleLogger(log, level, logFormat(log, flags));
     this.#loggers.push(logger);
     return tagged(logger, flags.name === undefined ? {} : { worker: flags.name });
   }

@@ -82,11 +82,15 @@ describe('the output', () => {
     });
   });
 
-  it('takes a line away that is to be written anew, before it notes something', () => {
+  it.each([
+    ['notes something', (output: Output) => output.note('The store is slow.')],
+    ['logs something', (output: Output) => output.log.write('The store is slow.\n')],
+    ['prints something', (output: Output) => output.line('The store is slow.')],
+  ])('takes a line away that is to be written anew, before it %s', (_, print) => {
     const terminal = new Stream(true);
-    const output = new Output(new Stream(), terminal);
+    const output = new Output(terminal, terminal);
     output.renew('1% of 100');
-    output.note('The store is slow.');
+    print(output);
 
     expect(terminal.text).toBe('\r\u001B[K1% of 100\r\u001B[KThe store is slow.\n');
   });

@@ -287,7 +287,7 @@ describe('work', () => {
     const { stderr, code } = await kit.work('--queue=default', '--concurrency=3', '--stop-when-empty');
 
     expect(stderr).toContain('No job that is registered here goes to default by itself; they go to mail');
-    expect(stderr).toContain('onqueue work --queue=mail --concurrency=3 --stop-when-empty');
+    expect(stderr).toContain('onqueue work --no-supervisor --queue=mail --concurrency=3 --stop-when-empty');
     expect(code).toBe(0);
   });
 
@@ -298,7 +298,7 @@ describe('work', () => {
     const { stderr } = await kit.work('memory', '--queue=default', '--stop-when-empty');
 
     expect(stderr).toContain('Jobs wait on mail (2 jobs), which this worker was not told to work.');
-    expect(stderr).toContain('If no other does: onqueue work memory --queue=default,mail --stop-when-empty');
+    expect(stderr).toContain('If no other does: onqueue work memory --no-supervisor --queue=default,mail --stop-when-empty');
     expect(stderr).not.toContain('of-somebody-else');
   });
 

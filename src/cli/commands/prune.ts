@@ -58,11 +58,13 @@ function pruneFailed(call: Call<PruneFlags>, manager: QueueManager): Promise<num
 }
 
 /** Of all connections that keep some. @throws CapabilityError none does, or not the one that is named */
-async function pruneBatches({ flags }: Call<PruneFlags>, manager: QueueManager, olderThan: Duration): Promise<number> {
-  const { connection, unfinished } = flags;
+function pruneBatches(call: Call<PruneFlags>, manager: QueueManager, olderThan: Duration): Promise<number> {
+  const { connection, unfinished } = call.flags;
   const able = keepingConnections(manager).filter((name) => manager.driver(name).batches !== undefined);
   const meant = connection === undefined && able.length > 0 ? able : [connection];
-  let forgotten = 0;
-  for (const one of meant) forgotten += await manager.batches.prune({ connection: one, olderThan, unfinished });
-  return forgotten;
+  return showingProgress(call, 'Forgetting batches', async () => {
+    let forgotten = 0;
+    for (const one of meant) forgotten += await manager.batches.prune({ connection: one, olderThan, unfinished });
+    return forgotten;
+  });
 }
