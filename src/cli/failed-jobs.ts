@@ -145,6 +145,9 @@ async function reach<Found>(
   return false;
 }
 
+/** Where there are more, nobody waits until it is known how many of them fit. */
+const MOST_COUNTED = 20_000;
+
 /** Carries `work` out with those that the flags choose, and shows how far it is. */
 export function sweeping(
   call: Call<FailedFlags>,
@@ -158,7 +161,8 @@ export function sweeping(
   let total: Promise<number> | undefined;
   return showingProgress(call, doing, work, async () => {
     // What is gone from the store was ours: it is not asked each time which of them fit.
-    const { done } = await left();
+    const { done, total: all = 0 } = await left();
+    if (all > MOST_COUNTED) return { done };
     total ??= manager.failed.count({ queue, ...others });
     return { done, total: await total };
   });

@@ -1,5 +1,7 @@
 /** What is done to failed jobs: `failed`, `retry`, `forget`, `flush`, `prune`. */
 import { unconfirmed } from '../../src/cli/errors';
+import { MemoryFailedStore } from '../../src/connections/memory/memory-failed-store';
+import { Gate, until } from '../support/application';
 import { CommandKit } from './kit/command-kit';
 
 let kit: CommandKit;
@@ -256,6 +258,46 @@ describe('--dry-run', () => {
     expect(stdout).toContain('Without --dry-run it would be 228 failed jobs.\n');
     expect(stdout.match(/Other/g)).toHaveLength(100);
     expect(stderr).toContain('There are more than these 100.');
+  });
+});
+
+describe('on a terminal', () => {
+  // The first look is before anything is done, and the next one when the clock moves.
+  const goesOn = async (...line: readonly string[]): Promise<string> => {
+    kit.columns = 80;
+    let isOver = false;
+    const ended = kit.run(...line).finally(() => (isOver = true));
+    await until(kit.clock, () => kit.clock.pending > 0 || isOver);
+    await kit.clock.advance('250ms');
+    gate.open();
+    return (await ended).stderr;
+  };
+  let gate: Gate;
+
+  beforeEach(async () => {
+    for (let each = 0; each < 4; each += 1) await kit.fail(String(each), { name: each < 2 ? 'Other' : 'SendMail' });
+    gate = new Gate();
+    let forgotten = 0;
+    const forget = MemoryFailedStore.prototype.forget;
+    jest.spyOn(MemoryFailedStore.prototype, 'forget').mockImplementation(async function (
+      this: MemoryFailedStore,
+      entry,
+    ) {
+      if ((forgotten += 1) > 1) await gate.opened;
+      return forget.call(this, entry);
+    });
+  });
+  afterEach(() => jest.restoreAllMocks());
+
+  it('shows how many of those that fit are done', async () => {
+    expect(await goesOn('forget', '--name=Other')).toContain(
+      'Forgetting [##########----------] 50% of 2, 4/s, 1s left',
+    );
+  });
+
+  it('does not wait until very many are counted', async () => {
+    jest.spyOn(MemoryFailedStore.prototype, 'count').mockResolvedValueOnce(20_002).mockResolvedValue(20_001);
+    expect(await goesOn('forget', '--name=Other')).toContain('Forgetting: 1 done, 4/s');
   });
 });
 

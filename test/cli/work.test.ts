@@ -298,7 +298,9 @@ describe('work', () => {
     const { stderr } = await kit.work('memory', '--queue=default', '--stop-when-empty');
 
     expect(stderr).toContain('Jobs wait on mail (2 jobs), which this worker was not told to work.');
-    expect(stderr).toContain('If no other does: onqueue work memory --no-supervisor --queue=default,mail --stop-when-empty');
+    expect(stderr).toContain(
+      'If no other does: onqueue work memory --no-supervisor --queue=default,mail --stop-when-empty',
+    );
     expect(stderr).not.toContain('of-somebody-else');
   });
 
