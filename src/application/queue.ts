@@ -22,6 +22,8 @@ import type { FindOptions, QueueConnection, ResultOptions } from '../dispatch/qu
 import type { FoundJob } from '../operations/found-job';
 import type { ErrorCallback } from './error-reports';
 import type { Observer } from '../connections/observer';
+import { jobMetrics } from '../operations/job-metrics';
+import { prometheusText } from '../operations/prometheus-text';
 import type { LimitsByQueue } from '../operations/queue-monitors';
 import type { JobRoute } from '../dispatch/routes';
 import { Transaction } from '../dispatch/transaction/transaction';
@@ -209,6 +211,14 @@ export class Queue extends HookFront {
    */
   static progress(value: number, text?: string): void {
     runningJob('Queue.progress()').progress(value, text);
+  }
+
+  /**
+   * What this very process has dispatched, and its workers have run, in the text format of Prometheus: for a `/metrics` of your own.
+   * `onqueue work --health-port` serves the same.
+   */
+  static metrics(): string {
+    return prometheusText(jobMetrics(defaultManager().counters.all));
   }
 
   /** Removes what is ready, delayed or reserved, and says how many; failed jobs stay. */

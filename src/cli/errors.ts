@@ -39,14 +39,21 @@ export const unconfirmed = defineError('E_UNCONFIRMED', (action: string, problem
   facts: { action },
 }));
 
-/** The port of `--health-port` cannot be listened on. */
+interface PortPlace {
+  readonly flag: string;
+  readonly hostFlag: string;
+  readonly host: string;
+  readonly port: number;
+}
+
+/** The port of `--health-port`, or of another server, cannot be listened on. */
 export const healthPortTaken = defineError(
   'E_HEALTH_PORT',
-  (host: string, port: number, cause: NodeJS.ErrnoException) => {
+  ({ flag, hostFlag, host, port }: PortPlace, cause: NodeJS.ErrnoException) => {
     const problem = cause.code === 'EADDRINUSE' ? 'another process listens there' : cause.message;
-    const remedy = 'Give a port that is free, and by --health-host an address of this machine.';
+    const remedy = `Give a port that is free, and by ${hostFlag} an address of this machine.`;
     return {
-      message: `--health-port: nothing can be told on ${host}:${port}: ${problem}. ${remedy}`,
+      message: `${flag}: nothing can be told on ${host}:${port}: ${problem}. ${remedy}`,
       facts: { host, port },
       cause,
     };

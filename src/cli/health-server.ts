@@ -1,56 +1,55 @@
-/** Answers the probes of an orchestrator: whether the workers are stuck, and whether they are at work. */
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+/** Answers the probes of an orchestrator, whether the workers are stuck and whether they are at work, and Prometheus. */
+import { groupsOf } from '../base/groups';
+import type { JobCounts } from '../operations/job-counts';
+import { jobMetrics } from '../operations/job-metrics';
+import { type Metric, PROMETHEUS_TYPE, prometheusText } from '../operations/prometheus-text';
 import type { SupervisorHealth } from '../worker/supervisor/supervisor-health';
-import { healthPortTaken } from './errors';
+import { type Answer, type HttpServer, serve } from './http-server';
 import type { HealthFlags } from './work-flags';
 
-export interface HealthServer {
-  /** `http://127.0.0.1:9000` */
-  readonly address: string;
-  close(): void;
+export interface Served {
+  readonly health: SupervisorHealth;
+  /** Of all processes that worked here, those that ended included. */
+  readonly counts: readonly JobCounts[];
 }
 
-/**
- * Where no address is given, this machine alone may ask: the user decides who else reads the names of queues.
- *
- * @throws E_HEALTH_PORT
- */
-export function serveHealth(
-  { healthPort, healthHost = '127.0.0.1', name }: HealthFlags,
-  health: () => SupervisorHealth,
-): Promise<HealthServer> {
-  const server = createServer(({ method = '', url = '' }, response) => {
-    const [status, body] = ['GET', 'HEAD'].includes(method) ? answerTo(url, health(), name) : [405, {}];
-    response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' });
-    response.end(`${JSON.stringify(body)}\n`);
-  });
-  return new Promise((resolve, reject) => {
-    server.once('error', (cause) => reject(healthPortTaken(healthHost, healthPort ?? 0, cause)));
-    server.listen(healthPort, healthHost, () => {
-      const { address, family, port } = server.address() as AddressInfo;
-      resolve({
-        address: `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`,
-        close() {
-          server.close();
-          server.closeAllConnections();
-        },
-      });
-    });
-  });
+/** @throws E_HEALTH_PORT */
+export function serveHealth({ healthPort, healthHost, name }: HealthFlags, served: Served): Promise<HttpServer> {
+  const place = { flag: '--health-port', hostFlag: '--health-host', port: healthPort, host: healthHost };
+  return serve(place, (path) => answerTo(path, served, name));
 }
 
-function answerTo(url: string, health: SupervisorHealth, name: string | undefined): [status: number, body: object] {
+function answerTo(path: string, served: Served, name: string | undefined): Answer {
+  const { health } = served;
   const { live, ready } = health;
   const status = (fine: boolean): number => (fine ? 200 : 503);
-  switch (url.split('?', 1)[0]) {
+  switch (path) {
     case '/live':
-      return [status(live), { live }];
+      return { status: status(live), body: { live } };
     case '/ready':
-      return [status(ready), { ready }];
+      return { status: status(ready), body: { ready } };
     case '/health':
-      return [status(live), { name, ...health }];
+      return { status: status(live), body: { name, ...health } };
+    case '/metrics':
+      return {
+        status: 200,
+        body: prometheusText([...jobMetrics(served.counts), lagOf(health)]),
+        type: PROMETHEUS_TYPE,
+      };
     default:
-      return [404, { paths: ['/live', '/ready', '/health'] }];
+      return { status: 404, body: { paths: ['/live', '/ready', '/health', '/metrics'] } };
   }
+}
+
+function lagOf({ processes }: SupervisorHealth): Metric {
+  return {
+    name: 'onqueue_event_loop_lag_seconds',
+    help: 'How late the event loop of a process was in the last second or so.',
+    type: 'gauge',
+    // One that leaves has the number of the one that relieves it.
+    samples: [...groupsOf(processes, ({ process }) => String(process))].map(([process, all]) => ({
+      labels: { process },
+      value: Math.max(...all.map(({ worker }) => worker?.lag ?? 0)) / 1000,
+    })),
+  };
 }

@@ -16,6 +16,7 @@ import { forget } from './commands/forget';
 import { inspect } from './commands/inspect';
 import { jobs } from './commands/jobs';
 import { listen } from './commands/listen';
+import { metrics } from './commands/metrics';
 import { migrate } from './commands/migrate';
 import { monitor } from './commands/monitor';
 import { pause } from './commands/pause';
@@ -40,7 +41,7 @@ import { Session, type Surroundings } from './session';
 /** In the order in which they are listed. */
 const COMMANDS = [
   ...[work, listen, restart, pause, resume],
-  ...[monitor, size, jobs, inspect, workers, classes, cancel],
+  ...[monitor, size, metrics, jobs, inspect, workers, classes, cancel],
   ...[batches, batch, batchCancel, batchRetry],
   ...[scheduleList, scheduleRun, schedulePause, scheduleResume, scheduleTest],
   ...[failed, retry, forget, flush, prune, clear, recount, migrate, check],

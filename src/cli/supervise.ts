@@ -31,7 +31,7 @@ export async function supervise(session: Session, connection: string | undefined
     },
   });
   // Open the port before any process starts, so that a taken one is told at once.
-  const server = healthPort === undefined ? undefined : await serveHealth(flags, () => supervisor.health);
+  const server = healthPort === undefined ? undefined : await serveHealth(flags, supervisor);
   if (server !== undefined) logger.info({}, `Health is told at ${server.address}/health.`);
   const stop = (signal: StopSignal): void => supervisor.stop(signal);
   const stopListening = stopAtSignals(session.surroundings, logger, stop, (code) => {

@@ -1,4 +1,5 @@
 /** Connects a process with the supervisor that started it: reports how the worker is, and ends the process on its order. */
+import type { JobCounters } from '../operations/job-counters';
 import { endOfTurn, type Milliseconds, type Timer } from '../base/clock';
 import { type HealthReport, type HeldJob, isEndOrder } from '../worker/supervisor/supervision';
 import type { Worker } from '../worker/worker';
@@ -15,6 +16,7 @@ const NAMED = 10;
 export class SupervisorLink {
   readonly #surroundings: Surroundings;
   readonly #worker: Worker;
+  readonly #counters: JobCounters;
   readonly #undo: (() => void)[] = [];
   #timer: Timer | undefined;
   #nextAt: Milliseconds = Infinity;
@@ -23,9 +25,10 @@ export class SupervisorLink {
   #hasNamed = false;
   #isOver = false;
 
-  constructor(surroundings: Surroundings, worker: Worker) {
+  constructor(surroundings: Surroundings, worker: Worker, counters: JobCounters) {
     this.#surroundings = surroundings;
     this.#worker = worker;
+    this.#counters = counters;
     const { channel, onExit, exit } = surroundings;
     if (channel === undefined) return;
     const stopHearing = channel.hear((message) => {
@@ -82,7 +85,9 @@ export class SupervisorLink {
     this.#toldAt = clock.monotonic();
     const jobs = this.#jobs;
     this.#hasNamed = jobs.length > 0;
-    const report: HealthReport = { onqueue: 'health', health: this.#worker.health(), jobs };
+    const counted = this.#counters.news('supervisor');
+    const health = this.#worker.health();
+    const report: HealthReport = { onqueue: 'health', health, jobs, counted: counted.length > 0 ? counted : undefined };
     channel?.tell(report);
   }
 

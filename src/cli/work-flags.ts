@@ -51,7 +51,7 @@ export const WORK_FLAGS = {
   ),
   recycle: time('replace a process that has worked for so long'),
   supervisor: on('work in this very process: when it dies, somebody else has to start it anew', { isNegative: true }),
-  healthPort: port('tell by HTTP how the workers are: /live, /ready, /health'),
+  healthPort: port('tell by HTTP how the workers are: /live, /ready, /health, /metrics'),
   healthHost: text('<address>', 'address that --health-port is heard on; 0.0.0.0: all (default: 127.0.0.1)'),
   name: text('<name>', 'what log lines, --health-port and the list of processes call this worker'),
   ...SHARED_FLAGS,

@@ -2,9 +2,10 @@
 import type { Seconds } from '../base/clock';
 import { type Logger, tagged } from '../base/logger';
 import type { QueueManager } from '../application/queue-manager';
+import type { JobCounts } from '../operations/job-counts';
 import { UNBORN } from '../worker/health';
 import type { StopReason } from '../worker/stopping';
-import { unsupervisedHealth } from '../worker/supervisor/supervisor-health';
+import { type SupervisorHealth, unsupervisedHealth } from '../worker/supervisor/supervisor-health';
 import { processWorker, type Worker } from '../worker/worker';
 import { type ResolvedWorkerOptions, resolveWorkerOptions } from '../worker/worker-options';
 import { ExitCode, STOP_REASONS } from './exit-codes';
@@ -30,6 +31,7 @@ export class WorkProcess {
   readonly #options: ResolvedWorkerOptions;
   /** What is to be undone at the end. */
   readonly #undo: (() => void)[] = [];
+  #manager: QueueManager | undefined;
   #worker: Worker | undefined;
   #link: SupervisorLink | undefined;
   #orphaned = false;
@@ -55,7 +57,7 @@ export class WorkProcess {
     const { fresh, processNumber, opened = false, afterCrash } = this.#flags;
     if (fresh !== undefined || processNumber !== undefined) this.#endWithParent();
     const address = await this.#serveHealth();
-    const manager = await this.#open();
+    const manager = (this.#manager = await this.#open());
     if (fresh === 'again' || opened) manager.leaveStoreUnnamed();
     checkConnection(manager, 'work', this.#connection);
     checkJobs(manager);
@@ -70,7 +72,7 @@ export class WorkProcess {
     this.#stopAtSignals(logger);
     if (fresh !== 'again' && !opened) printOpening(this.#session, manager, this.#connection, this.#flags);
     if (address !== undefined) logger.info({}, `Health is told at ${address}/health.`);
-    if (processNumber !== undefined) return this.#runSupervised(worker);
+    if (processNumber !== undefined) return this.#runSupervised(manager, worker);
     if (fresh !== undefined) this.#stopWhenStale(manager, worker);
     else if (this.#options.once) this.#stopUnanswered(logger, worker);
     const reason = await worker.run();
@@ -79,8 +81,8 @@ export class WorkProcess {
     this.#endedBy(reason);
   }
 
-  async #runSupervised(worker: Worker): Promise<void> {
-    const link = (this.#link = new SupervisorLink(this.#session.surroundings, worker));
+  async #runSupervised({ counters }: QueueManager, worker: Worker): Promise<void> {
+    const link = (this.#link = new SupervisorLink(this.#session.surroundings, worker, counters));
     this.#undo.push(() => link.close());
     const running = worker.run();
     link.begin();
@@ -92,6 +94,14 @@ export class WorkProcess {
   #endedBy(reason: StopReason): void {
     if (reason === 'stuck') this.#session.exitCode = ExitCode.blocked;
     if (reason === 'uncaught') this.#session.exitCode = ExitCode.error;
+  }
+
+  get health(): SupervisorHealth {
+    return unsupervisedHealth(this.#worker?.health() ?? UNBORN, process.pid);
+  }
+
+  get counts(): readonly JobCounts[] {
+    return this.#manager?.counters.all ?? [];
   }
 
   #open(): Promise<QueueManager> {
@@ -116,8 +126,7 @@ export class WorkProcess {
 
   async #serveHealth(): Promise<string | undefined> {
     if (this.#flags.healthPort === undefined || this.#flags.processNumber !== undefined) return undefined;
-    const health = () => unsupervisedHealth(this.#worker?.health() ?? UNBORN, process.pid);
-    const server = await serveHealth(this.#flags, health);
+    const server = await serveHealth(this.#flags, this);
     this.#undo.push(() => server.close());
     return server.address;
   }

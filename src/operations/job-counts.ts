@@ -90,3 +90,20 @@ export function sumOf(all: Iterable<Counts>): Counts {
     for (const [field, amount] of Object.entries(counts)) sum[field] = (sum[field] ?? 0) + amount;
   return sum;
 }
+
+/** What several processes have counted. */
+export class JobTotals {
+  readonly #all = new Map<string, JobCounts>();
+
+  add(counted: readonly JobCounts[]): void {
+    for (const { connection, queue, job, counts } of counted) {
+      const key = JSON.stringify([connection, queue, job]);
+      const before = this.#all.get(key)?.counts ?? {};
+      this.#all.set(key, { connection, queue, job, counts: sumOf([before, counts]) });
+    }
+  }
+
+  get all(): readonly JobCounts[] {
+    return [...this.#all.values()];
+  }
+}

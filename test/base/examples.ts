@@ -90,7 +90,10 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_FOREIGN_DECORATOR: ['SendEmail', 'handle', '@nestjs/common', 'Inject'],
   E_DATABASE_FOREIGN_ENGINE: ['main'],
   E_DATABASE_FOREIGN_TABLE: ['jobs.sqlite', 'jobs'],
-  E_HEALTH_PORT: ['127.0.0.1', 9000, new Error('listen EACCES')],
+  E_HEALTH_PORT: [
+    { flag: '--health-port', hostFlag: '--health-host', host: '127.0.0.1', port: 9000 },
+    new Error('listen EACCES'),
+  ],
   E_INVALID_CANCEL_REASON: ['', 255],
   E_INVALID_CONTAINER: [42],
   E_INVALID_DURATION: ['2 minutes', 'timeout on SendEmail', '2m'],

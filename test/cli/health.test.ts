@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { SupervisorHealth } from '../../src/worker/supervisor/supervisor-health';
 import { eventually } from '../support/eventually';
+import { type ParsedMetric, parsePrometheus } from '../support/prometheus';
 import { type ChildCommand } from './kit/child-command';
 import { JobProject } from './kit/job-project';
 
@@ -24,6 +25,16 @@ async function asked(server: ChildCommand, path: string): Promise<{ status: numb
   const address = await eventually(() => /http:\/\/127\.0\.0\.1:\d+/.exec(server.stderr)?.[0]);
   const response = await fetch(`${address}${path}`);
   return { status: response.status, body: (await response.json()) as object };
+}
+
+async function metricsOf(server: ChildCommand): Promise<Map<string, ParsedMetric>> {
+  const address = await eventually(() => /http:\/\/127\.0\.0\.1:\d+/.exec(server.stderr)?.[0]);
+  return parsePrometheus(await (await fetch(`${address}/metrics`)).text());
+}
+
+async function greeted(server: ChildCommand): Promise<number | undefined> {
+  const jobs = (await metricsOf(server)).get('onqueue_jobs_total')?.samples;
+  return jobs?.get('onqueue_jobs_total{queue="default",job="Greet",outcome="completed"}')?.value;
 }
 
 describe('the health of work', () => {
@@ -57,6 +68,26 @@ describe('the health of work', () => {
     });
     worker.kill('SIGTERM');
     expect(await worker.ended).toEqual(CLEAN);
+  });
+
+  it('has metrics of a process alone', async () => {
+    const worker = work('--no-supervisor', '--health-port=0');
+    await project.dispatch('Greet', 'Greet');
+    await eventually(async () => (await greeted(worker)) === 2);
+    expect((await metricsOf(worker)).get('onqueue_event_loop_lag_seconds')?.samples.size).toBe(1);
+  });
+
+  it('has metrics of all processes, also of those that died', async () => {
+    const supervisor = work('--health-port=0');
+    await project.dispatch('Greet', 'Greet');
+    await eventually(async () => (await greeted(supervisor)) === 2);
+
+    await project.dispatch('Exit');
+    await eventually(() => supervisor.stderr.includes('ended with code 7'));
+    expect(await greeted(supervisor)).toBe(2);
+
+    await project.dispatch('Greet');
+    await eventually(async () => (await greeted(supervisor)) === 3);
   });
 
   it.each([[[]], [['--no-supervisor']]])('is refused at once on a port that is taken (%j)', async (line) => {

@@ -41,7 +41,7 @@ function rowsIn(body: string): Row[] {
 
 /** What stands in the help of a flag as one types it. */
 const CODE =
-  /--[a-z-]+(?:=[^\s,;)]+(?:,[^\s,;)]+)*)?|(?<= )\/(?:live|ready|health)|onqueue\.config\.\*|(?<=[( ])[*?]+/g;
+  /--[a-z-]+(?:=[^\s,;)]+(?:,[^\s,;)]+)*)?|(?<= )\/(?:live|ready|health|metrics)|onqueue\.config\.\*|(?<=[( ])[*?]+/g;
 
 function rowsOfFlags(flags: Readonly<Record<string, Flag<unknown>>>): Row[] {
   const shown = Object.entries(flags).filter(([, { isHidden }]) => isHidden !== true);

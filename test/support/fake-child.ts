@@ -1,5 +1,6 @@
 /** A child process that a test plays: it notes what it is told, and says and does what the test wants. */
 import { EventEmitter } from 'node:events';
+import type { JobCounts } from '../../src/operations/job-counts';
 import { UNBORN, type WorkerHealth } from '../../src/worker/health';
 import type { StopReason } from '../../src/worker/stopping';
 import type { HeldJob } from '../../src/worker/supervisor/supervision';
@@ -27,9 +28,9 @@ export class FakeChild extends EventEmitter implements Child {
   }
 
   /** Its worker runs, or is as `health` says. */
-  reports(health: Partial<WorkerHealth> = {}, jobs: readonly HeldJob[] = []): void {
+  reports(health: Partial<WorkerHealth> = {}, jobs: readonly HeldJob[] = [], counted?: readonly JobCounts[]): void {
     const running = { ...UNBORN, state: 'running', ready: true, running: jobs.length } as const;
-    this.emit('message', { onqueue: 'health', health: { ...running, ...health }, jobs });
+    this.emit('message', { onqueue: 'health', health: { ...running, ...health }, jobs, counted });
   }
 
   /** Takes no more jobs, and finishes those that it has. */

@@ -2,6 +2,7 @@
 import type { EventEmitter } from 'node:events';
 import { constants } from 'node:os';
 import type { Clock, Milliseconds, Timer } from '../../base/clock';
+import type { JobCounts } from '../../operations/job-counts';
 import type { WorkerHealth } from '../health';
 import type { StopReason } from '../stopping';
 import { BLOCKED, type EndOrder, type HeldJob, isHealthReport } from './supervision';
@@ -19,6 +20,7 @@ export interface Child extends EventEmitter {
 
 export interface ProcessListener {
   heard(process: SupervisedProcess): void;
+  counted(counts: readonly JobCounts[]): void;
   over(process: SupervisedProcess): void;
 }
 
@@ -168,6 +170,7 @@ export class SupervisedProcess {
     this.jobs = message.jobs;
     this.#heardAt = this.#clock.monotonic();
     this.#begunAt ??= this.#heardAt;
+    if (message.counted !== undefined) this.#listener.counted(message.counted);
     this.#listener.heard(this);
   }
 

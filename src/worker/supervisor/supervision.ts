@@ -1,4 +1,5 @@
 /** What a supervisor and its processes tell each other: over the channel between them, and by how a process ends. */
+import type { JobCounts } from '../../operations/job-counts';
 import type { WorkerHealth } from '../health';
 
 /** A process ends with it when a handler blocked its event loop, or handlers hold all slots for good: `EX_SOFTWARE` of sysexits.h. */
@@ -17,6 +18,8 @@ export interface HealthReport {
   readonly health: WorkerHealth;
   /** What it runs: so that its death can be laid to somebody. The first few. */
   readonly jobs: readonly HeldJob[];
+  /** What it has counted since the report before; absent: nothing. */
+  readonly counted?: readonly JobCounts[] | undefined;
 }
 
 /** To a process that is told to stop a second time: it ends at once, with this code. */

@@ -7,6 +7,7 @@
 import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 import type { Logger } from '../../base/logger';
 import type { Random } from '../../base/random';
+import { type JobCounts, JobTotals } from '../../operations/job-counts';
 import { Place } from './place';
 import type { StopReason } from '../stopping';
 import { type Child, type ProcessListener, SupervisedProcess } from './supervised-process';
@@ -56,6 +57,8 @@ export class Supervisor {
   readonly #places: readonly Place[];
   readonly #endsAt: Milliseconds;
   readonly #codes: number[] = [];
+  /** Of the processes that have ended as well. */
+  readonly #counts = new JobTotals();
   /** A process has worked. */
   #opened = false;
   /** One has died at work. */
@@ -104,6 +107,11 @@ export class Supervisor {
     return supervisorHealth(this.#places, this.#stopping);
   }
 
+  /** What all processes have counted, those that ended included: it never goes back. */
+  get counts(): readonly JobCounts[] {
+    return this.#counts.all;
+  }
+
   get #alive(): SupervisedProcess[] {
     const processes = this.#places.flatMap(({ current, leaving }) => [current, leaving]);
     return processes.filter((process) => process !== undefined).filter(({ isOver }) => !isOver);
@@ -120,6 +128,7 @@ export class Supervisor {
       const child = start({ number: place.number, opened: this.#opened, afterCrash: this.#crashed, maxTime });
       const listener: ProcessListener = {
         heard: (process) => this.#heard(place, process),
+        counted: (counts) => this.#counts.add(counts),
         over: (process) => this.#over(place, process),
       };
       const { name, facts } = (place.current = new SupervisedProcess(place.number, child, clock, listener));

@@ -72,3 +72,18 @@ describe('the health of supervised processes', () => {
     expect(supervisor.health).toMatchObject({ live: true, ready: false });
   });
 });
+
+describe('what supervised processes have counted', () => {
+  it('is added up, and stays when one of them dies', () => {
+    supervise({ processes: 2 });
+    const counted = (completed: number) => [{ connection: 'redis', queue: 'mail', job: 'A', counts: { c: completed } }];
+    child(0).reports({}, [], counted(2));
+    child(1).reports({}, [], counted(3));
+    child(1).dies('SIGKILL');
+    child(0).reports({}, [], counted(1));
+    child(0).reports();
+    child(1).reports({}, [], counted(100));
+
+    expect(supervisor.counts).toEqual(counted(6));
+  });
+});

@@ -1,0 +1,92 @@
+/** `metrics`: the queues of a connection as metrics of Prometheus, once or for whoever scrapes them. */
+import type { Milliseconds } from '../../base/clock';
+import { errorMessage } from '../../base/exception-text';
+import type { QueueConnection } from '../../dispatch/queue-connection';
+import { PROMETHEUS_TYPE, prometheusText } from '../../operations/prometheus-text';
+import { queueMetrics } from '../../operations/queue-metrics';
+import { defineCommand } from '../command';
+import { port, text } from '../flags';
+import { type Answer, serve } from '../http-server';
+import { CONNECTION_WORD, openNamed } from '../named-queues';
+import type { Surroundings } from '../session';
+
+/** However often it is asked, the store is not asked more often. */
+const FRESH: Milliseconds = 5000;
+
+export const metrics = defineCommand({
+  name: 'metrics',
+  summary: 'print how long the queues are for Prometheus, or serve it',
+  description:
+    'What jobs have come to, and how long they took, each worker tells itself: onqueue work --health-port=9000 serves it at /metrics.',
+  examples: [
+    ['onqueue metrics', 'once'],
+    ['onqueue metrics --port=9100', 'serve /metrics to this machine, until it is stopped'],
+    ['onqueue metrics redis --port=9100 --host=0.0.0.0', 'of another connection, to all'],
+  ],
+  words: CONNECTION_WORD,
+  flags: {
+    port: port('serve http://127.0.0.1:<port>/metrics in place of printing once'),
+    host: text('<address>', 'address that --port is heard on; 0.0.0.0: all (default: 127.0.0.1)'),
+  },
+  async run(call) {
+    const { connection } = await openNamed(call);
+    const { port: given, host, json } = call.flags;
+    if (given === undefined) {
+      if (host !== undefined) call.refuse('--host is for --port');
+      const found = queueMetrics(await connection.snapshot());
+      call.output.result(found, prometheusText(found).trimEnd());
+      return;
+    }
+    if (json === true) call.refuse('--json is for printing once: give it or --port');
+    const { surroundings } = call.session;
+    const scraped = new Scraped(connection, surroundings);
+    const place = { flag: '--port', hostFlag: '--host', port: given, host };
+    const server = await serve(place, (path) => scraped.answerTo(path));
+    call.output.note(`Metrics are served at ${server.address}/metrics.`);
+    await stopped(surroundings);
+    server.close();
+  },
+});
+
+class Scraped {
+  readonly #connection: QueueConnection;
+  readonly #clock: Surroundings['clock'];
+  #answer: Promise<Answer> | undefined;
+  #askedAt: Milliseconds = -Infinity;
+
+  constructor(connection: QueueConnection, { clock }: Surroundings) {
+    this.#connection = connection;
+    this.#clock = clock;
+  }
+
+  /** Never rejects. */
+  answerTo(path: string): Answer | Promise<Answer> {
+    if (path !== '/metrics') return { status: 404, body: { paths: ['/metrics'] } };
+    const now = this.#clock.monotonic();
+    if (this.#answer === undefined || now - this.#askedAt >= FRESH) {
+      this.#askedAt = now;
+      this.#answer = this.#ask();
+    }
+    return this.#answer;
+  }
+
+  async #ask(): Promise<Answer> {
+    try {
+      const body = prometheusText(queueMetrics(await this.#connection.snapshot()));
+      return { status: 200, body, type: PROMETHEUS_TYPE };
+    } catch (error) {
+      return { status: 503, body: { error: errorMessage(error) } };
+    }
+  }
+}
+
+/** Resolves with the first signal to stop, or when npm, which has started this process, has gone. */
+function stopped({ onStopSignal, onDeserted }: Surroundings): Promise<void> {
+  return new Promise((resolve) => {
+    const over = (): void => {
+      for (const stopListening of listening) stopListening();
+      resolve();
+    };
+    const listening = [onStopSignal(over), onDeserted(over)];
+  });
+}

@@ -1,0 +1,59 @@
+/** A small HTTP server for those who watch: it answers a few paths, and nobody is let in who need not be. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { healthPortTaken } from './errors';
+
+export interface Answer {
+  readonly status: number;
+  /** A text as it is, or what is to be JSON. */
+  readonly body: string | object;
+  /** Of a text. */
+  readonly type?: string | undefined;
+}
+
+export interface HttpServer {
+  /** `http://127.0.0.1:9000` */
+  readonly address: string;
+  close(): void;
+}
+
+export interface ServerPlace {
+  /** The flag that named the port, and that of the host, for errors. */
+  readonly flag: string;
+  readonly hostFlag: string;
+  readonly port: number | undefined;
+  /** Default: this machine alone may ask. The user decides who else reads the names of queues. */
+  readonly host?: string | undefined;
+}
+
+/**
+ * @param answer to a GET of a path; must not reject
+ * @throws E_HEALTH_PORT
+ */
+export function serve(
+  { flag, hostFlag, port = 0, host = '127.0.0.1' }: ServerPlace,
+  answer: (path: string) => Answer | Promise<Answer>,
+): Promise<HttpServer> {
+  const server = createServer(({ method = '', url = '' }, response) => {
+    const isRead = ['GET', 'HEAD'].includes(method);
+    void Promise.resolve(isRead ? answer(url.split('?', 1)[0]!) : { status: 405, body: {} }).then(
+      ({ status, body, type = 'application/json' }: Answer) => {
+        response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' });
+        response.end(typeof body === 'string' ? body : `${JSON.stringify(body)}\n`);
+      },
+    );
+  });
+  return new Promise((resolve, reject) => {
+    server.once('error', (cause) => reject(healthPortTaken({ flag, hostFlag, host, port }, cause)));
+    server.listen(port, host, () => {
+      const { address, family, port: own } = server.address() as AddressInfo;
+      resolve({
+        address: `http://${family === 'IPv6' ? `[${address}]` : address}:${own}`,
+        close() {
+          server.close();
+          server.closeAllConnections();
+        },
+      });
+    });
+  });
+}
