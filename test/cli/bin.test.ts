@@ -106,7 +106,7 @@ describe('the command onqueue', () => {
   });
 
   it('finishes the running job at a SIGTERM, then ends by itself with 0', async () => {
-    await dispatch('Wait');
+    await project.push('Wait');
     const work = onqueue('work');
     await eventually(() => project.read('done.txt').includes('waiting'));
 
@@ -119,7 +119,7 @@ describe('the command onqueue', () => {
   });
 
   it('ends at once at a second signal, with a code that says so', async () => {
-    await dispatch('Wait');
+    await project.push('Wait');
     const work = onqueue('work');
     await eventually(() => project.read('done.txt').includes('waiting'));
 
@@ -214,14 +214,14 @@ describe('the command onqueue', () => {
 
 describe('listen', () => {
   it('runs each job with the code of the moment, by a process of its own', async () => {
-    await dispatch('Greet', 'Ada');
+    await project.push('Greet', { name: 'Ada' });
     const listen = onqueue('listen', '--sleep=30s');
     await eventually(() => project.read('done.txt') === 'hello Ada\n');
     await listen.prints('Greet completed');
 
     // The process that waits for the next job has loaded the old code by now, or is about to.
     project.write({ 'jobs.js': JOBS.replace('hello', 'good day') });
-    await dispatch('Greet', 'Grace');
+    await project.push('Greet', { name: 'Grace' });
     await eventually(() => project.read('done.txt') === 'hello Ada\ngood day Grace\n');
 
     listen.kill('SIGINT');
@@ -230,7 +230,7 @@ describe('listen', () => {
   });
 
   it('lets the running job finish when it is told to stop', async () => {
-    await dispatch('Wait');
+    await project.push('Wait');
     const listen = onqueue('listen');
     await eventually(() => project.read('done.txt').includes('waiting'));
 
@@ -242,7 +242,7 @@ describe('listen', () => {
   });
 
   it('leaves no orphan when it is killed', async () => {
-    await dispatch('Wait');
+    await project.push('Wait');
     const listen = onqueue('listen', '--grace=200ms');
     const pid = await pidOf('waiting');
 
@@ -253,7 +253,7 @@ describe('listen', () => {
   });
 
   it('leaves no orphan when it is killed while the job blocks its process', async () => {
-    await dispatch('Block');
+    await project.push('Block');
     const listen = onqueue('listen', '--grace=0');
     const pid = await pidOf('blocking');
 
@@ -263,7 +263,7 @@ describe('listen', () => {
   });
 
   it('kills a process that is blocked, when it is told to stop a second time', async () => {
-    await dispatch('Block');
+    await project.push('Block');
     const listen = onqueue('listen');
     const pid = await pidOf('blocking');
 
@@ -283,7 +283,7 @@ describe('listen', () => {
     await listen.prints('E_CONFIG_FILE');
 
     project.write({ 'jobs.js': JOBS });
-    await dispatch('Greet', 'Ada');
+    await project.push('Greet', { name: 'Ada' });
 
     await eventually(() => project.read('done.txt') === 'hello Ada\n');
   });

@@ -99,11 +99,6 @@ exports.Hog = Job({ timeout: '200ms' })(class Hog extends Job {
   }
 });`;
 
-const DISPATCH = `const { Queue } = require('onqueue');
-const jobs = require('./jobs');
-const names = process.argv.slice(2);
-Promise.all(names.map((name) => jobs[name].dispatch())).then(() => Queue.close());`;
-
 /** As npm does it: nothing of its own end reaches what it has started. */
 const NPM = `const { spawn } = require('node:child_process');
 spawn(process.execPath, [...process.execArgv, ...process.argv.slice(2)], { stdio: 'inherit' });`;
@@ -114,7 +109,7 @@ export class JobProject extends Project {
 
   /** @param retryAfter seconds after which the job of a process that has died runs again */
   constructor(retryAfter = 1) {
-    super({ 'onqueue.config.js': configuration(retryAfter), 'jobs.js': JOBS, 'dispatch.js': DISPATCH, 'npm.js': NPM });
+    super({ 'onqueue.config.js': configuration(retryAfter), 'jobs.js': JOBS, 'npm.js': NPM });
   }
 
   onqueue(line: readonly string[], options: CommandOptions = {}): ChildCommand {
@@ -131,10 +126,7 @@ export class JobProject extends Project {
   }
 
   async dispatch(...jobs: readonly string[]): Promise<void> {
-    const child = new ChildCommand(this.folder, ['dispatch.js', ...jobs]);
-    this.#children.push(child);
-    const { code } = await child.ended;
-    if (code !== 0) throw new Error(`The dispatch failed: ${child.stderr}`);
+    for (const job of jobs) await this.push(job);
   }
 
   /** What jobs have written. */

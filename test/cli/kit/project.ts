@@ -2,6 +2,9 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { QueueManager } from '../../../src/application/queue-manager';
+import { silentLogger } from '../../../src/base/console-logger';
+import { builtInConnectors } from '../../../src/connections/built-in';
 
 export class Project {
   readonly folder = mkdtempSync(join(tmpdir(), 'onqueue-cli-'));
@@ -24,6 +27,17 @@ export class Project {
     } catch {
       return '';
     }
+  }
+
+  /** A job of this name into its SQLite file, from this process: one of its own takes a while to start. */
+  async push(job: string, data: object = {}): Promise<void> {
+    const url = `sqlite:${join(this.folder, 'queue.sqlite')}`;
+    const manager = new QueueManager(
+      { connectors: builtInConnectors, logger: silentLogger },
+      { connections: { database: { driver: 'database', url } } },
+    );
+    await manager.connection().push(job, data);
+    await manager.close();
   }
 
   remove(): void {
