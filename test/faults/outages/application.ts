@@ -60,6 +60,9 @@ interface Account {
   readonly doubtful: number[];
 }
 
+/** Who dispatches may find a new master seconds before the worker does: what waits must be done in a moment. */
+const MOST_AHEAD = 2000;
+
 export class OutageApplication {
   readonly log = new RecordingLogger();
   /** The steps that have run, in their order. */
@@ -131,7 +134,10 @@ export class OutageApplication {
   startTraffic(): void {
     const traffic = { stop: false, ended: Promise.resolve() };
     const dispatchOn = async (): Promise<void> => {
-      while (!traffic.stop) await this.dispatch();
+      while (!traffic.stop) {
+        await eventually(() => traffic.stop || this.#account.accepted.length - this.ran.length < MOST_AHEAD);
+        await this.dispatch();
+      }
     };
     traffic.ended = Promise.all([dispatchOn(), dispatchOn(), dispatchOn()]).then(() => undefined);
     this.#traffic = traffic;
