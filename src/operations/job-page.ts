@@ -1,4 +1,5 @@
 /** Lists the jobs of a queue by their state, page by page. */
+import { hash } from 'node:crypto';
 import { CapabilityError } from '../connections/errors';
 import type { Connection, WaitingState } from '../connections/contract';
 import { invalidListing } from './errors';
@@ -20,8 +21,6 @@ export interface JobPage {
   readonly next: string | undefined;
 }
 
-type CheckedList = Required<{ [Field in keyof ListOptions]: NonNullable<ListOptions[Field]> }>;
-
 /** What a store shows at once. */
 const MOST = 100;
 
@@ -41,12 +40,12 @@ export async function listJobs(
   options: ListOptions,
 ): Promise<JobPage> {
   const { state, after, limit } = checked(options);
-  const place = after.slice(state.length + 1);
+  const place = after === undefined ? '' : placeIn(queue, state, after);
   const found =
     state === 'failed'
       ? await failures(connection, application, queue, { place: Number(place), limit })
       : await waiting(connection, application, queue, { state, place, limit });
-  return { jobs: found.jobs, next: found.next && `${state}:${found.next}` };
+  return { jobs: found.jobs, next: found.next && nextOf(queue, state, found.next) };
 }
 
 async function waiting(
@@ -85,16 +84,22 @@ async function failures(
   };
 }
 
-function checked({ state = 'ready', after, limit = MOST }: ListOptions): CheckedList {
+function checked({ state = 'ready', after, limit = MOST }: ListOptions) {
   if (!JOB_STATES.includes(state)) throw invalidListing('state', state, `Give one of ${JOB_STATES.join(', ')}.`);
   if (!Number.isSafeInteger(limit) || limit < 1 || limit > MOST)
     throw invalidListing('limit', limit, `Give a whole number from 1 to ${MOST}.`);
-  if (after !== undefined && !isPlaceOf(after, state))
-    throw invalidListing('after', after, `Give what a page of ${state} jobs had as \`next\`, as it was.`);
-  return { state, limit, after: after ?? `${state}:` };
+  return { state, limit, after };
 }
 
-function isPlaceOf(after: unknown, state: JobState): boolean {
-  const place = state === 'failed' ? /^failed:\d{1,15}$/ : new RegExp(`^${state}:[ -~]{1,255}$`);
-  return typeof after === 'string' && place.test(after);
+/** A slip in it would lead anywhere: of what a store is asked to go on behind, only the store knows what it means. */
+function nextOf(queue: string, state: JobState, place: string): string {
+  const mark = hash('sha256', JSON.stringify([queue, state, place]), 'base64url').slice(0, 6);
+  return `${state}:${place}:${mark}`;
+}
+
+/** @throws E_INVALID_LISTING */
+function placeIn(queue: string, state: JobState, after: unknown): string {
+  const place = typeof after === 'string' ? after.slice(state.length + 1, after.lastIndexOf(':')) : '';
+  if (nextOf(queue, state, place) === after) return place;
+  throw invalidListing('after', after, `Give what a page of ${state} jobs of '${queue}' had as \`next\`, as it was.`);
 }

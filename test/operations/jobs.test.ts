@@ -117,7 +117,7 @@ describe('listing the jobs of a queue', () => {
     [{ limit: 0 }, 'limit 0. Give a whole number from 1 to 100.'],
     [{ limit: 101 }, 'limit 101.'],
     [{ limit: '5' }, "limit '5'."],
-    [{ after: 'delayed:1' }, "after 'delayed:1'. Give what a page of ready jobs had as `next`, as it was."],
+    [{ after: 'delayed:1' }, "after 'delayed:1'. Give what a page of ready jobs of 'usual' had as `next`, as it was."],
     [{ after: 'ready:' }, "after 'ready:'."],
     [{ after: 7 }, 'after 7.'],
     [{ state: 'failed', after: 'failed:-1' }, "after 'failed:-1'."],
@@ -128,6 +128,20 @@ describe('listing the jobs of a queue', () => {
       code: 'E_INVALID_LISTING',
       message: expect.stringContaining(message) as string,
     });
+  });
+
+  it('refuses a place of another queue or state, and one that was changed', async () => {
+    const { main } = given();
+    await main.bulk([new Render(1), new Render(2)]);
+    const { next } = await Queue.jobs('usual', { limit: 1 });
+
+    expect((await Queue.jobs('usual', { after: next })).jobs).toHaveLength(1);
+    for (const [queue, options] of [
+      ['other', { after: next }],
+      ['usual', { after: next, state: 'delayed' }],
+      ['usual', { after: next!.replace('1', '2') }],
+    ] as [string, ListOptions][])
+      await expect(Queue.jobs(queue, options)).rejects.toMatchObject({ code: 'E_INVALID_LISTING' });
   });
 
   it('refuses what is no name of one queue, and a driver that shows nothing', async () => {
