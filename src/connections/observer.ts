@@ -31,6 +31,8 @@ export interface EndedRun {
   readonly outcome: Settlement['outcome'] | 'lost';
   /** What its attempt failed with, or why it was given back; undefined: neither. */
   readonly error: Error | undefined;
+  /** Of a job that has failed for good: its error as it is kept, with its stack and causes. */
+  readonly exception?: string | undefined;
   /** Its handler was called. */
   readonly isAttempt: boolean;
   /** When it began, by the clock of the store where that is known. */

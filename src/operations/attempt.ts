@@ -128,15 +128,21 @@ function joined(before: readonly KeptAttempt[], after: readonly KeptAttempt[]): 
 /** The text of its record: where it is too long, the oldest lose their stacks first, and then go. */
 export function historyText(history: JobHistory): string {
   let attempts = [...history.attempts];
-  const text = (): string => JSON.stringify({ ...history, attempts });
-  const isTooLong = (): boolean => Buffer.byteLength(text()) > MOST_BYTES;
-  for (let place = 0; place < attempts.length - 1 && isTooLong(); place += 1) {
+  const written = (): string => JSON.stringify({ ...history, attempts });
+  let text = written();
+  for (let place = 0; place < attempts.length - 1 && isTooLong(text); place += 1) {
     const { stack: _stack, source: _source, ...rest } = attempts[place]!;
     attempts[place] = rest;
+    text = written();
   }
-  while (attempts.length > 1 && isTooLong()) attempts = attempts.slice(Math.ceil(attempts.length / 8));
-  return text();
+  while (attempts.length > 1 && isTooLong(text)) {
+    attempts = attempts.slice(Math.ceil(attempts.length / 8));
+    text = written();
+  }
+  return text;
 }
+
+const isTooLong = (text: string): boolean => Buffer.byteLength(text) > MOST_BYTES;
 
 /** Undefined: there is none, or none that this version understands. */
 export function readHistory(text: string | undefined): JobHistory | undefined {

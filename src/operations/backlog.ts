@@ -15,12 +15,13 @@ export interface BacklogSettings<Item> {
   readonly connection: string;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** How many wait at most. */
+  readonly most: number;
   /** How many of them a second are written at most: a busy store is not to be filled with what nobody may ever read. */
   readonly perSecond: number;
   readonly write: (page: readonly Item[]) => Promise<void>;
 }
 
-const MOST = 10_000;
 /** What a store takes in one call. */
 const PAGE = 100;
 const SECOND: Milliseconds = 1000;
@@ -46,7 +47,7 @@ export class Backlog<Item> {
 
   /** Whether there is room for one of another key. */
   get hasRoom(): boolean {
-    return this.#waiting.size < MOST;
+    return this.#waiting.size < this.#settings.most;
   }
 
   /** In the place of the one of its key that waits. */

@@ -53,8 +53,8 @@ const MOST_COMPLETED = 100_000;
 const PROGRESS_KEPT: Seconds = 60 * 60;
 
 /** How many a second: more of them nobody reads, and a store in which all jobs fail has enough to do. */
-const HISTORIES_PER_SECOND = 500;
-const OTHERS_PER_SECOND = 5000;
+const HISTORIES = { most: 2000, perSecond: 500 };
+const OTHERS = { most: 10_000, perSecond: 5000 };
 
 /** Questions to the store at once. */
 const AT_ONCE = 10;
@@ -117,17 +117,15 @@ export class JobHistories implements Observer {
     this.#records = records;
     const backlogOf = <Item>(
       what: string,
-      perSecond: number,
+      limits: { readonly most: number; readonly perSecond: number },
       write: (page: readonly Item[]) => Promise<void>,
     ): Backlog<Item> =>
-      new Backlog({ what, connection: name, clock: application.clock, logger: application.logger, perSecond, write });
-    this.#trails = backlogOf('histories of jobs', HISTORIES_PER_SECOND, (page) => this.#write(page));
-    this.#completed = backlogOf('histories of completed jobs', OTHERS_PER_SECOND, (page) =>
+      new Backlog({ what, connection: name, clock: application.clock, logger: application.logger, ...limits, write });
+    this.#trails = backlogOf('histories of jobs', HISTORIES, (page) => this.#write(page));
+    this.#completed = backlogOf('histories of completed jobs', OTHERS, (page) =>
       records.put(page, durationSeconds(completed, 'history.completed'), MOST_COMPLETED),
     );
-    this.#progress = backlogOf('progress of jobs', OTHERS_PER_SECOND, (page) =>
-      records.put(page, PROGRESS_KEPT, MOST_KEPT),
-    );
+    this.#progress = backlogOf('progress of jobs', OTHERS, (page) => records.put(page, PROGRESS_KEPT, MOST_KEPT));
   }
 
   /** What is not written within two seconds is given up. */
@@ -166,7 +164,7 @@ export class JobHistories implements Observer {
     return connectionName === this.#connection.name && id.length <= LONGEST_ID;
   }
 
-  #attemptOf({ job, error, took }: EndedRun, outcome: AttemptOutcome): KeptAttempt {
+  #attemptOf({ job, error, took, exception }: EndedRun, outcome: AttemptOutcome): KeptAttempt {
     return {
       attempt: job.attempts,
       fence: job.fence,
@@ -176,7 +174,7 @@ export class JobHistories implements Observer {
       outcome,
       ...(error !== undefined && {
         error: `${errorName(error)}: ${errorMessage(error)}`,
-        stack: exceptionText(error).slice(0, LONGEST_STACK).toWellFormed(),
+        stack: (exception ?? exceptionText(error)).slice(0, LONGEST_STACK).toWellFormed(),
       }),
     };
   }

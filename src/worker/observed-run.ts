@@ -69,6 +69,7 @@ export function tellEnded(application: Application, { job, outcome, took }: Fini
     reservation: job.reservation,
     outcome: result === 'lost' ? 'lost' : settlement.outcome,
     error: error ?? reason,
+    exception: settlement.outcome === 'failed' ? settlement.failure.exception : undefined,
     isAttempt: job.handler !== 'not-called',
     startedAt: storeNow(job, application) - (application.clock.monotonic() - job.startedAt),
     took,

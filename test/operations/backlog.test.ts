@@ -20,7 +20,15 @@ function backlog(perSecond = 1000): Backlog<string> {
     await fault?.();
     written.push([...page]);
   };
-  return new Backlog({ what: 'histories of jobs', connection: 'redis', clock, logger: log, perSecond, write });
+  return new Backlog({
+    what: 'histories of jobs',
+    connection: 'redis',
+    clock,
+    logger: log,
+    most: 10_000,
+    perSecond,
+    write,
+  });
 }
 
 const away = async (): Promise<void> => {

@@ -1,6 +1,7 @@
 import { Job } from '../../src/job/job';
 import { Queue } from '../../src/application/queue';
 import type { FoundJob } from '../../src/operations/found-job';
+import { QueueUnavailableError, type Unavailability } from '../../src/connections/errors';
 import { Worker } from '../../src/worker/worker';
 import { elapse, Gate, testApplication, type TestApplication, until } from '../support/application';
 import { payloadOf } from '../support/reservation';
@@ -232,14 +233,14 @@ it('shows how far a running job is, what it said last, a second later', async ()
 });
 
 it.each([
-  ['40', undefined],
-  [1.1, undefined],
-  [-0.1, undefined],
-  [Number.NaN, undefined],
-  [0.5, 'x'.repeat(256)],
-  [0.5, 'two\nlines'],
-  [0.5, 7],
-])('takes no progress of %p, %p', async (value, text) => {
+  ['a text', '40', undefined],
+  ['more than all of it', 1.1, undefined],
+  ['less than nothing', -0.1, undefined],
+  ['no number', Number.NaN, undefined],
+  ['a text that is too long', 0.5, 'x'.repeat(256)],
+  ['a text of two lines', 0.5, 'two\nlines'],
+  ['a number for a text', 0.5, 7],
+])('takes no progress of %s', async (_, value, text) => {
   thrown = () => {
     Queue.progress(value as number, text as string);
     return 'it was taken';
@@ -253,4 +254,44 @@ it.each([
 
 it('takes no progress outside of a job', () => {
   expect(() => Queue.progress(0.5)).toThrow(expect.objectContaining({ code: 'E_NO_JOB_RUNS' }));
+});
+
+it('is in the way of no job while its store is away, and is written when that is back', async () => {
+  const { manager, clock, bus, log } = application;
+  const unavailable = new QueueUnavailableError({
+    store: 'Redis',
+    address: 'here',
+    consequence: 'nothing was written',
+  } as Unavailability);
+  const { records } = manager.driver();
+  const spies = (['put', 'get'] as const).map((call) => jest.spyOn(records!, call).mockRejectedValue(unavailable));
+  const worker = new Worker({}, manager);
+  const running = worker.run();
+  const id = await bus.dispatch(new Deliver());
+  await elapse(clock, 5);
+
+  expect(await manager.failed.get(id)).toMatchObject({ attempts: 3 });
+  expect(log.messages('warn').filter((message) => message.includes('histories of jobs'))).toHaveLength(1);
+  for (const spy of spies) spy.mockRestore();
+  await elapse(clock, 31);
+
+  expect((await find(id)).history).toHaveLength(3);
+  await worker.stop();
+  await running;
+});
+
+it('tells of an attempt once, however many workers a process has', async () => {
+  const { manager, clock, bus } = application;
+  const workers = [new Worker({}, manager), new Worker({}, manager)];
+  const running = workers.map((worker) => worker.run());
+  const id = await bus.dispatch(new Deliver());
+  await elapse(clock, 2);
+  await workers[0]!.stop();
+  const later = await bus.dispatch(new Deliver());
+  await elapse(clock, 2);
+  await workers[1]!.stop();
+  await Promise.all(running);
+
+  expect((await find(id)).history).toHaveLength(3);
+  expect((await find(later)).history).toHaveLength(3);
 });

@@ -40,6 +40,20 @@ export class Take extends Job {
   }
 }
 
+/** Gives what tells its runs apart. */
+@Job({ tries: 1, timeout: 0, keepResult: '1h' })
+export class Give extends Job {
+  constructor(readonly milliseconds: number) {
+    super();
+  }
+
+  handle(): { readonly pid: number; readonly at: Date } {
+    note('started', this);
+    note('done', this);
+    return { pid: process.pid, at: new Date(this.milliseconds) };
+  }
+}
+
 /** Takes its time in its first run, and stops when it is told to, as a good handler does. */
 @Job({ tries: 1, timeout: 0 })
 export class Heed extends Job {

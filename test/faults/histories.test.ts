@@ -1,0 +1,49 @@
+/** What is remembered of jobs, and what they give, where workers die and stores go away. */
+import { eventually } from '../support/eventually';
+import { requireBuild } from '../support/project';
+import type { FoundJob } from '../../src/operations/found-job';
+import { Give, Heed } from './kit/programs/jobs';
+import { Stage } from './kit/stage';
+
+let stage: Stage;
+
+beforeAll(() => requireBuild());
+afterEach(() => stage.close());
+
+const find = (): Promise<FoundJob> => stage.manager.connection().find(stage.dispatched[0]!);
+
+describe.each(['redis', 'sqlite', 'postgres'] as const)('on %s', (store) => {
+  it('a worker that was killed in the middle of an attempt is in the history of the job', async () => {
+    stage = await Stage.open(store, { lease: 1 });
+    await stage.dispatch([new Heed(60_000)]);
+    const killed = stage.hire();
+    await eventually(() => stage.ledger.count('started') === 1, { of: 'the start' });
+    stage.disturbed.add(killed.pid);
+    await killed.kill();
+
+    stage.hire();
+    await stage.drained();
+    await stage.dismiss();
+
+    const { history } = await find();
+    expect(history).toMatchObject([{ fence: 1, attempt: 1, outcome: 'crashed' }]);
+    expect(history[0]?.at).toBeInstanceOf(Date);
+  });
+
+  it('what a job gave is there for another process, and is that of the run that counts', async () => {
+    stage = await Stage.open(store, { lease: 1 });
+    await stage.dispatch([new Give(0)]);
+    const [id = ''] = stage.dispatched;
+    const result = stage.manager.connection().result(id, { within: '30s' });
+    // It dies with the result written, and the end of the job not.
+    const killed = stage.hire({}, { halts: { by: 'SIGKILL', when: 'before' } });
+    stage.disturbed.add(killed.pid);
+    await killed.exited;
+    const first = await stage.driver.records!.get('results', id);
+
+    const other = stage.hire();
+    expect(await result).toEqual({ pid: other.pid, at: new Date(0) });
+    expect(first).toContain(String(killed.pid));
+    await stage.dismiss();
+  });
+});
