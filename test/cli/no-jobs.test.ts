@@ -24,5 +24,5 @@ it('a worker that knows no job does not start, and says where jobs come from', a
 
 it('other commands need no jobs', async () => {
   expect((await kit.run('size')).code).toBe(0);
-  expect((await kit.run('jobs')).stderr).toContain('No job is registered here.');
+  expect((await kit.run('classes')).stderr).toContain('No job is registered here.');
 });
