@@ -87,7 +87,7 @@ export interface Addition {
   readonly sequence: number;
   /** How long it is known what was added: seconds. */
   readonly keep: Seconds;
-  /** Each sum once, in the order of `name` and `field`; `keep` is seconds. */
+  /** Each sum once, as columns of text hold its names. In an order; `keep` is seconds. */
   readonly amounts: readonly {
     readonly name: string;
     readonly field: string;

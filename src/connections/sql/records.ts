@@ -65,7 +65,7 @@ export class SqlRecords implements RecordStore {
   }
 
   async add(sums: readonly Sums[], source: string, sequence: number): Promise<void> {
-    const amounts = amountsOf(sums);
+    const amounts = amountsOf(sums, this.#dialect.text);
     if (amounts.length === 0) return;
     const keep = Math.max(...sums.map((one) => one.keep));
     await this.#access('records.add', writing('nothing was added to sums'), () =>
@@ -87,9 +87,9 @@ export class SqlRecords implements RecordStore {
   }
 
   *#put(page: readonly StoreRecord[], keep: Seconds, most: number): Work<void> {
-    const { tables, replace } = this.#dialect;
+    const { tables, text, replace } = this.#dialect;
     // The last of those that are the same counts. In an order: of two calls neither has what the other waits for.
-    const rows = new Map(page.map((record) => [`${record.kind} ${record.id}`, record]));
+    const rows = new Map(page.map((record) => [`${record.kind} ${text(record.id)}`, record]));
     const records = [...rows].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, record]) => record);
     if (keep > 0) {
       const kept = records.map((record) => this.#rowOf(record, keep));
@@ -129,7 +129,7 @@ export class SqlRecords implements RecordStore {
     const { tables, read, remove, skipLocked } = this.#dialect;
     const { records } = tables;
     const [last] = yield* rowsOf(
-      sql`SELECT ends_at, ${read('id')} FROM ${records} WHERE kind = ${kind} ${LAST_FIRST} LIMIT 1 OFFSET ${rowLimit(most) - 1}`,
+      sql`SELECT ends_at, ${read('id')} FROM ${records} WHERE kind = ${kind} ${LAST_FIRST} LIMIT 1 OFFSET ${rowLimit(most - 1)}`,
     );
     if (last === undefined) return;
     const [end, id] = [Number(last[0]), String(last[1])];
@@ -168,12 +168,13 @@ function* removeBefore(
 const writing = (consequence: string): Purpose => ({ consequence, writes: 'repeatable' });
 
 /** Each sum once, in an order in which nobody who adds to several waits in a circle. */
-function amountsOf(sums: readonly Sums[]): Addition['amounts'] {
+function amountsOf(sums: readonly Sums[], text: Dialect['text']): Addition['amounts'] {
   const amounts = new Map<string, Addition['amounts'][number]>();
   for (const { name, amounts: added, keep } of sums) {
     for (const [field, amount] of Object.entries(added)) {
-      const key = JSON.stringify([name, field]);
-      amounts.set(key, { name, field, amount: amount + (amounts.get(key)?.amount ?? 0), keep });
+      const names = { name: text(name), field: text(field) };
+      const key = JSON.stringify(names);
+      amounts.set(key, { ...names, amount: amount + (amounts.get(key)?.amount ?? 0), keep });
     }
   }
   return [...amounts].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, amount]) => amount);

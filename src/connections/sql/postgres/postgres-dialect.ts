@@ -42,15 +42,12 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
     remove: (table, key, page) => sql`DELETE FROM ${table} WHERE (${key.map((name) => raw(name))}) IN (${page})`,
     addOnce: ({ amounts, ...source }) => {
       const { sums } = tables;
-      const given = JSON.stringify(
-        amounts.map((one) => ({ ...one, name: storable(one.name), field: storable(one.field) })),
-      );
       return run(
         sql`WITH source AS (${noteSequence(sums, source, sql`${current()} + ${source.keep}`)} RETURNING 1)
           ${addAmounts(
             sums,
             sql`SELECT name, field, amount, ${current()} + keep FROM source, ROWS FROM (
-              json_to_recordset(${given}::text::json) AS (name text, field text, amount bigint, keep double precision)
+              json_to_recordset(${JSON.stringify(amounts)}::text::json) AS (name text, field text, amount bigint, keep double precision)
             ) WITH ORDINALITY AS given ORDER BY ordinality`,
           )}`,
       );
