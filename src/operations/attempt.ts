@@ -77,6 +77,9 @@ export const LONGEST_ID = 255;
 /** Bytes of a record. */
 const MOST_BYTES = 16 * 1024;
 
+/** Attempts that counters alone tell of, of which more would not fit a record. What a counter says may not have been counted by us. */
+const MOST_UNSAID = 100;
+
 const UNSAID = {
   crashed: 'Its worker died, or was silent until another one had the job.',
   'timed-out': 'It blocked the event loop of its worker, which could not tell more of it.',
@@ -108,7 +111,7 @@ function unsaid(
   nearer = 0,
 ): readonly KeptAttempt[] {
   // A retry sets the counters to 0: then the difference says nothing.
-  const shown = Math.max(0, Math.min(count, fence - 1 - nearer));
+  const shown = Math.max(0, Math.min(count, fence - 1 - nearer, MOST_UNSAID));
   return Array.from({ length: shown }, (_, index) => ({
     attempt: counters.attempts,
     fence: fence - 1 - nearer - index,
