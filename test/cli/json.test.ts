@@ -1,0 +1,85 @@
+/** With `--json` every command prints one document and nothing else, on a terminal as in a pipe. */
+import '../../src/composition';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { Job } from '../../src/job/job';
+import { CommandKit } from './kit/command-kit';
+
+@Job({ schedule: { cron: '0 3 * * *', name: 'prune' } })
+class Prune extends Job {
+  handle(): void {}
+}
+void Prune;
+
+const ID = '0193a6c1-0000-7000-8000-000000000000';
+
+/** By the name of a command: lines that it can carry out. What runs jobs has its own tests. */
+const LINES: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  batch: [[ID]],
+  'batch:cancel': [[ID]],
+  'batch:retry': [[ID]],
+  batches: [[]],
+  cancel: [[ID], ['x', 'y']],
+  check: [[]],
+  classes: [[]],
+  clear: [['--queue=a,b']],
+  completion: [['bash'], ['bash', '--line=onqueue']],
+  failed: [[], [ID], ['x'], ['--name=None']],
+  flush: [[], ['--hours=1']],
+  forget: [[ID, 'x'], [ID, '--dry-run'], ['--name=None']],
+  inspect: [[ID], ['x']],
+  jobs: [[], ['default', '--state=failed']],
+  metrics: [[]],
+  migrate: [[], ['--print']],
+  monitor: [[]],
+  pause: [[], ['--queue=mail', '--for=10m']],
+  prune: [['--keep=0'], ['--batches']],
+  recount: [[], ['--dry-run']],
+  restart: [[]],
+  resume: [[], ['--all']],
+  retry: [['all'], [ID, 'x'], ['--error=refused', '--dry-run'], ['--range=1-5']],
+  'schedule:list': [[]],
+  'schedule:pause': [['prune']],
+  'schedule:resume': [['prune']],
+  'schedule:run': [['prune']],
+  'schedule:test': [['prune']],
+  size: [[]],
+  workers: [[]],
+};
+
+let kit: CommandKit;
+
+beforeEach(async () => {
+  kit = new CommandKit();
+  await kit.fail(ID);
+  await kit.push('default', 'SendMail');
+});
+
+afterEach(() => kit.close());
+
+it('is tried with each command but those that run jobs', () => {
+  const names = readdirSync(join(__dirname, '../../src/cli/commands')).map((file) =>
+    file.replace('.ts', '').replace('-', ':'),
+  );
+  const others = ['work', 'listen'];
+  expect(names.filter((name) => !others.includes(name)).toSorted()).toEqual(Object.keys(LINES).toSorted());
+});
+
+describe.each(Object.entries(LINES).flatMap(([name, lines]) => lines.map((line) => [[name, ...line].join(' ')])))(
+  'onqueue %s',
+  (line) => {
+    it.each([
+      ['in a pipe', undefined],
+      ['on a terminal of 60 columns', 60],
+    ])('prints one document %s', async (_, columns) => {
+      kit.columns = columns;
+      const [name = '', ...rest] = line.split(' ');
+      const { stdout, stderr, code } = await kit.run(name, ...rest, '--json');
+      // Of one thing that is not there, there is nothing to print.
+      const isMissing = stdout === '' && code === 1 && stderr.includes('There is no ');
+      expect(isMissing || typeof JSON.parse(stdout) === 'object').toBe(true);
+      expect(stderr).not.toContain('\u001b');
+      expect(code).toBeLessThan(2);
+    });
+  },
+);
