@@ -154,7 +154,7 @@ export class Queue extends HookFront {
   }
 
   /** The schedules: list, occurrences, pause, resume, run. */
-  static get schedules(): Omit<Schedules, 'declare' | 'share'> {
+  static get schedules(): Omit<Schedules, 'all' | 'declare' | 'keep' | 'share'> {
     return defaultManager().schedules;
   }
 
