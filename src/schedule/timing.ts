@@ -24,6 +24,9 @@ const WITHIN: Readonly<Record<MissedPolicy, Seconds>> = { latest: 3600, skip: 60
 
 export const LATEST: Missed = { policy: 'latest', within: WITHIN.latest };
 
+/** The state of a schedule is kept for as long, and each occurrence leaves a mark behind until then. */
+const LONGEST_LOOK: Seconds = 7 * 24 * 3600;
+
 /** It stands in a key of the store, with the moment. */
 const LONGEST_NAME = 200;
 
@@ -66,8 +69,8 @@ export const missed: Kind<Missed> = (value, place) => {
   const known = policy as MissedPolicy;
   if (within === undefined) return { policy: known, within: WITHIN[known] };
   const seconds = durationSeconds(within, place.subject);
-  if (seconds >= 1) return { policy: known, within: seconds };
-  throw place.refuse(within, 'look back a second or more');
+  if (seconds >= 1 && seconds <= LONGEST_LOOK) return { policy: known, within: seconds };
+  throw place.refuse(within, 'look back a second or more, and seven days at most');
 };
 
 export const overlap: Kind<OverlapPolicy> = (value, place) => {

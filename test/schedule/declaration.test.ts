@@ -99,6 +99,7 @@ describe('a schedule that is declared by calls', () => {
     ['a name that is too long for a key', (one) => one.name('a'.repeat(201)), /1 to 200 characters/],
     ['a policy that there is not', (one) => one.missed('never' as never), /'latest', 'skip' or 'all'/],
     ['a look back of nothing', (one) => one.missed('latest', 0), /a second or more/],
+    ['a look back of months', (one) => one.missed('all', '60d'), /seven days at most/],
     ['an overlap that there is not', (one) => one.overlap('queue' as never), /'skip' or 'allow'/],
     ['no connection', (one) => one.onConnection(''), /Name a connection/],
   ];
