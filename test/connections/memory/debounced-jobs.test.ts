@@ -127,9 +127,9 @@ it('has one waiting job of each key, the last one, which is put off no longer th
   );
 });
 
-it('keeps nothing of a hundred thousand keys whose jobs have ended', async () => {
+it('keeps nothing of ten thousand keys whose jobs have ended', async () => {
   const { connection, clock } = new Model();
-  for (let page = 0; page < 1000; page += 1) {
+  for (let page = 0; page < 100; page += 1) {
     const entries = Array.from({ length: 100 }, (_, index) => {
       const ties = { debounce: { key: debounceKey('Probe', `${page}-${index}`, queue) } };
       const plain = `{"displayName":"Probe","job":"onqueue","data":{},"id":"${page}-${index}","attempts":0}`;
@@ -141,4 +141,4 @@ it('keeps nothing of a hundred thousand keys whose jobs have ended', async () =>
     await connection.settle(reservations.map((reservation) => ({ outcome: 'completed', reservation })));
   }
   expect(connection.snapshot().unique.size).toBe(0);
-}, 30_000);
+});

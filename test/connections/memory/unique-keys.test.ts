@@ -132,9 +132,9 @@ it('has one holder of each unique key, which is in the store, whatever is done t
   );
 });
 
-it('keeps nothing of a hundred thousand keys whose jobs have ended', async () => {
+it('keeps nothing of ten thousand keys whose jobs have ended', async () => {
   const { connection, clock } = new Model();
-  for (let page = 0; page < 1000; page += 1) {
+  for (let page = 0; page < 100; page += 1) {
     const entries = Array.from({ length: 100 }, (_, index) => {
       const ties: Ties = { unique: { key: uniqueKey('Probe', `${page}-${index}`), until: 'end' } };
       const plain = `{"displayName":"Probe","job":"onqueue","data":{},"id":"${page}-${index}","attempts":0}`;
@@ -146,4 +146,4 @@ it('keeps nothing of a hundred thousand keys whose jobs have ended', async () =>
   }
   await clock.advance(0);
   expect(connection.snapshot().unique.size).toBe(0);
-}, 30_000);
+});
