@@ -104,12 +104,22 @@ export class Keeper {
       const isContested = kept.some(({ schedule }) => isStrange(schedule));
       const own = await this.#keep(operations, kept, isContested ? 0 : Infinity);
       const attended = kept.filter(({ schedule }) => !own.isOutdated(schedule));
+      for (const one of kept) if (!attended.includes(one)) this.#standDown(one.schedule);
       const waits = attended.map((one) => this.#attend(one, states.get(one.schedule.name)));
       return Math.min(Infinity, ...(await Promise.all(waits)));
     } catch (error) {
       this.#tell(error, `keeping schedules in '${operations.name}'`);
       return Infinity;
     }
+  }
+
+  /** Two programs that share a store, and a name by mistake, would otherwise look for what is missing. */
+  #standDown({ name, spec }: Schedule): void {
+    if (!this.#isToBeTold(`standing down of '${name}'`)) return;
+    const message =
+      `Another process, which was started later, declares the schedule '${name}' in another way: this one leaves it to that. ` +
+      'It is so while a change is deployed; two programs on one store need different names.';
+    this.#application.logger.info({ schedule: name, spec }, message);
   }
 
   /** Tells the others, unless they were told within so many milliseconds. */
@@ -181,10 +191,14 @@ export class Keeper {
   }
 
   #tell(error: unknown, during: string): void {
+    if (!this.#isClosed && this.#isToBeTold(during)) this.#application.report(error, { during });
+  }
+
+  #isToBeTold(what: string): boolean {
     const now = this.#application.clock.monotonic();
-    if (now - (this.#told.get(during) ?? -Infinity) < TOLD_EVERY || this.#isClosed) return;
-    this.#told.set(during, now);
-    this.#application.report(error, { during });
+    if (now - (this.#told.get(what) ?? -Infinity) < TOLD_EVERY) return false;
+    this.#told.set(what, now);
+    return true;
   }
 }
 

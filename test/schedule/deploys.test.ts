@@ -26,6 +26,9 @@ describe('a deploy that changes a schedule', () => {
     expect([await fleet.sent(), await fleet.sent('low')]).toEqual([[], ['12:05:00']]);
     await elapse(fleet.clock, 600);
     expect((await fleet.sent()).length).toBe(0);
+    // Now and then, by the one that stands down.
+    expect(fleet.log.messages('info')).toHaveLength(3);
+    expect(fleet.log.messages('info')[0]).toContain("declares the schedule 'prune' in another way");
   });
 
   test('loses nothing that comes up at the moment of the change', async () => {
