@@ -12,7 +12,7 @@ import type { OperationsConnection } from '../operations/operations-connection';
 import { OwnKeeping } from './keepers';
 import type { Schedule } from './schedule';
 import type { ScheduleApplication } from './schedule-application';
-import { type KeptState, statesIn, write } from './schedule-states';
+import { type KeptState, RENEWED_EVERY, statesIn, write } from './schedule-states';
 import { clockOf, type Destination, destinationOf, sendOccurrence } from './send-occurrence';
 
 /** Between two looks; a twentieth more or less, so that processes do not keep step. */
@@ -26,8 +26,8 @@ const LONGEST_LOOK: Milliseconds = 30_000;
 const CLOSING: Milliseconds = 2000;
 /** The same error is told as often. */
 const TOLD_EVERY: Milliseconds = 5 * 60_000;
-/** A state is written anew as often, or it would be forgotten while there is nothing to tell. */
-const RENEWED_EVERY: Milliseconds = 24 * 3600 * 1000;
+/** No state is of a moment that lies further on, unless the clock of the store was wrong when it was written. */
+const FARTHEST_AHEAD: Milliseconds = 60_000;
 /** Of those that were missed. */
 const MOST_MISSED = 100;
 
@@ -148,10 +148,13 @@ export class Keeper {
       const { records } = destination.operations;
       const now = await clockOf(destination, this.#application);
       let state = known;
-      if (state === undefined || state.spec !== spec || now - state.seenAt > RENEWED_EVERY) {
+      const isAhead = state !== undefined && Math.max(state.since, state.lastAt ?? 0) > now + FARTHEST_AHEAD;
+      if (state === undefined || isAhead || state.spec !== spec || now - state.seenAt > RENEWED_EVERY) {
         // Where it comes up at the same times as before, nothing of it is left out.
-        const since = state?.spec.startsWith(`${parts.cadence.text}: `) ? state.since : now;
-        state = await write(records, name, { ...state, spec, since, seenAt: now }, state);
+        const goesOn = !isAhead && state?.spec.startsWith(`${parts.cadence.text}: `) === true;
+        const since = goesOn ? state!.since : now;
+        const lastAt = isAhead ? undefined : state?.lastAt;
+        state = await write(records, name, { ...state, spec, since, lastAt, seenAt: now }, state, parts.missed.within);
       }
       // Undefined: another process was first, and the next look will tell.
       if (state !== undefined && state.pausedAt === undefined) await this.#send(schedule, destination, state, now);
@@ -177,7 +180,8 @@ export class Keeper {
     }
     if (lastAt === state.lastAt) return;
     // Somebody else may have written: then it is found once more, and taken by the store for what it is.
-    await write(destination.operations.records, schedule.name, { ...state, lastAt, skipped, seenAt: now }, state);
+    const { within: back } = schedule.parts.missed;
+    await write(destination.operations.records, schedule.name, { ...state, lastAt, skipped, seenAt: now }, state, back);
   }
 
   #destinationOf(schedule: Schedule): Destination | undefined {

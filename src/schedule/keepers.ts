@@ -49,7 +49,7 @@ export class OwnKeeping {
   isOutdated({ name, digest }: Schedule): boolean {
     let last: Keeper = { id: this.#id, since: this.#since ?? -Infinity, schedules: { [name]: digest } };
     for (const other of this.#others) {
-      if (other.schedules[name] === undefined) continue;
+      if (!Object.hasOwn(other.schedules, name)) continue;
       if (other.since > last.since || (other.since === last.since && other.id > last.id)) last = other;
     }
     return last.schedules[name] !== digest;

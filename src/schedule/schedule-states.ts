@@ -26,8 +26,13 @@ export interface KeptState extends ScheduleState {
 const KIND = 'schedule';
 const PAGE = 500;
 
+const DAY: Seconds = 24 * 3600;
 /** One that nobody declares any more is forgotten after this time. */
-export const KEPT: Seconds = 7 * 24 * 3600;
+const KEPT: Seconds = 7 * DAY;
+/** It stays paused also while no worker runs. */
+const KEPT_PAUSED: Seconds = 365 * DAY;
+/** A state is written anew as often, or it would be forgotten while there is nothing to tell. */
+export const RENEWED_EVERY: Milliseconds = DAY * 1000;
 
 export async function statesIn(records: RecordStore): Promise<ReadonlyMap<string, KeptState>> {
   const states = new Map<string, KeptState>();
@@ -43,16 +48,22 @@ export async function stateIn(records: RecordStore, name: string): Promise<KeptS
   return text === undefined ? undefined : read(name, text);
 }
 
-/** Undefined: somebody has written since it was read, and this has not. */
+/**
+ * Undefined: somebody has written since it was read, and this has not.
+ *
+ * @param back how far the schedule looks back: who comes after so long has to find it
+ */
 export async function write(
   records: RecordStore,
   name: string,
   state: ScheduleState,
   before: KeptState | undefined,
+  back: Seconds,
 ): Promise<KeptState | undefined> {
   const { spec, since, seenAt, pausedAt, lastAt, skipped } = state;
   const text = JSON.stringify({ spec, since, seenAt, pausedAt, lastAt, skipped });
-  const isWritten = await records.replace({ kind: KIND, id: name, value: text }, before?.text, KEPT);
+  const keep = pausedAt === undefined ? Math.max(KEPT, back + 2 * DAY) : KEPT_PAUSED;
+  const isWritten = await records.replace({ kind: KIND, id: name, value: text }, before?.text, keep);
   return isWritten ? { ...state, name, text } : undefined;
 }
 

@@ -4,6 +4,7 @@ import type { JobInstance } from '../job/definition';
 import type { OverlapPolicy } from '../job/schedule';
 import { sendJob } from '../dispatch/send';
 import type { OperationsConnection } from '../operations/operations-connection';
+import { CronCadence } from './cadence';
 import { DeclaredSchedules } from './declared-schedules';
 import { invalidSchedule, unknownSchedule } from './errors';
 import { Keeper } from './keeper';
@@ -67,6 +68,8 @@ export interface ComingOccurrence {
 }
 
 const DAY: Milliseconds = 24 * 3600 * 1000;
+/** Longer than the longest, and shorter than two. */
+const LONGEST_DAY: Milliseconds = 28 * 3600 * 1000;
 const MOST_OCCURRENCES = 1000;
 /** Of a state that others write at the same time. */
 const TRIES = 20;
@@ -171,10 +174,12 @@ export class Schedules {
     const start = from === undefined ? await this.#nowOf(schedule) : from.getTime();
     if (Number.isNaN(start)) throw invalidSchedule('from', from, 'Give a date.');
     const { zone } = schedule.parts.cadence;
+    const midnights = new CronCadence('0 0 * * *', zone);
     return schedule.between(start, Infinity, count).map((at) => {
-      const offset = zone.offsetAt(at);
-      const midnight = Math.floor((at + offset) / DAY) * DAY - offset;
-      const isClockChange = zone.offsetAt(midnight) !== zone.offsetAt(midnight + DAY);
+      const end = midnights.next(at)!;
+      const begin = midnights.next(end - LONGEST_DAY)!;
+      // Where a day is left out, the one behind it has all its hours.
+      const isClockChange = end - begin !== DAY || zone.offsetAt(begin - 1) !== zone.offsetAt(begin);
       return { at: new Date(at), wall: zone.wallText(at), isClockChange };
     });
   }
@@ -261,7 +266,9 @@ export class Schedules {
           : this.#nowOf(schedule));
         const changed = change(before ?? { spec: schedule?.spec ?? '', since: now, seenAt: now }, now);
         if (changed === undefined) return false;
-        if ((await write(operations.records, name, { ...changed, seenAt: now }, before)) !== undefined) return true;
+        const back = schedule?.parts.missed.within ?? 0;
+        if ((await write(operations.records, name, { ...changed, seenAt: now }, before, back)) !== undefined)
+          return true;
       }
     }
     throw unknownSchedule(
