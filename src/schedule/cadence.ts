@@ -16,8 +16,14 @@ export interface Cadence {
 
 export const UTC = new Zone('UTC');
 
+/** What is known of a zone takes a hundred kilobytes, and many schedules are of one. */
+const zones = new Map<string, Zone>();
+
 /** Of croner: seconds are none of cron's. */
 const OPTIONS = { timezone: 'UTC', paused: true, mode: '5-part' } as const;
+
+/** Five fields, or such as `@daily`. */
+const SHAPE = /^(?:@\w+|\s*\S+(?:\s+\S+){4}\s*)$/;
 
 /** Any moment: a text that has no time behind it has none at all. */
 const LONG_AGO = Date.UTC(2000, 0, 1);
@@ -40,6 +46,8 @@ export class CronCadence implements Cadence {
   readonly zone: Zone;
   readonly #cron: Cron;
   readonly #isFixed: boolean;
+  /** The last answer: the same is asked for time and again, and to find it takes a tenth of a millisecond. */
+  #known: { readonly after: Milliseconds; readonly next: Milliseconds | undefined } | undefined;
 
   /** @throws what croner throws of a text that is none */
   constructor(cron: string, zone: Zone) {
@@ -50,7 +58,15 @@ export class CronCadence implements Cadence {
   }
 
   next(after: Milliseconds): Milliseconds | undefined {
-    let from = after + 1;
+    const known = this.#known;
+    if (known !== undefined && known.after <= after && after < (known.next ?? Infinity)) return known.next;
+    const next = this.#find(after + 1);
+    this.#known = { after, next };
+    return next;
+  }
+
+  #find(start: Milliseconds): Milliseconds | undefined {
+    let from = start;
     if (this.#isFixed) from = this.zone.repeatedUntil(from) ?? from;
     for (;;) {
       const offset = this.zone.offsetAt(from);
@@ -91,20 +107,27 @@ export class SpanCadence implements Cadence {
 /** @throws what `place` makes of a text that is no cron, or that never comes up */
 export function cronIn(text: unknown, zone: Zone, place: Place): Cadence {
   if (typeof text !== 'string') throw place.refuse(text, "give a cron text such as '0 3 * * *'");
+  const fields = "give five fields, as in '0 3 * * *': minute, hour, day, month, weekday";
   let cadence: CronCadence;
   try {
     cadence = new CronCadence(text, zone);
   } catch (error) {
     const problem = error instanceof Error ? error.message.replace(/^CronPattern: /, '') : String(error);
-    throw place.refuse(text, `give five fields, as in '0 3 * * *': minute, hour, day, month, weekday (${problem})`);
+    throw place.refuse(text, `${fields} (${problem})`);
   }
+  // croner takes the text of a moment as well.
+  if (!SHAPE.test(text)) throw place.refuse(text, fields);
   if (cadence.next(LONG_AGO) !== undefined) return cadence;
   throw place.refuse(text, 'it never comes up: there is no such day in the calendar');
 }
 
 export const zone: Kind<Zone> = (name, place) => {
   try {
-    if (typeof name === 'string' && name !== '') return new Zone(name);
+    if (typeof name === 'string' && name !== '') {
+      const found = zones.get(name) ?? new Zone(name);
+      zones.set(name, found);
+      return found;
+    }
   } catch {
     // Said below.
   }

@@ -202,8 +202,9 @@ export class PendingSchedule {
     const timing = together({ cadence, missed: this.#missed, overlap: this.#overlap }, place);
     const { origin } = this;
     const other = known.get(name);
-    // Of the same place: the module that declares it was evaluated again.
-    if (other !== undefined && other.parts.origin !== origin) throw duplicateSchedule(name, other.parts.origin, origin);
+    // Of one file, in a later turn: that was evaluated again, perhaps with other lines above.
+    if (other !== undefined && fileOf(other.parts.origin) !== fileOf(origin))
+      throw duplicateSchedule(name, other.parts.origin, origin);
     const [connection, queue, make] = [this.#connection, this.#queue, this.#make];
     return new Schedule({ ...timing, name, job, connection, queue, make, origin });
   }
@@ -255,6 +256,11 @@ export class PendingSchedule {
     this.#comesUp(`0 0 ${days}`, place);
     this.#days = days;
   }
+}
+
+/** Without the position in it. */
+function fileOf(origin: string): string {
+  return origin.replace(/:\d+:\d+$/, '');
 }
 
 function checkWhole(value: number, least: number, most: number, place: Place): void {

@@ -1,6 +1,9 @@
 /** What becomes of times of day where clocks are put forward or back: five zones, both changes of a year, by `Intl` alone. */
+import '../../src/composition';
+import { Job } from '../../src/job/job';
 import { CronCadence } from '../../src/schedule/cadence';
 import { Zone } from '../../src/schedule/zone';
+import { testApplication } from '../support/application';
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
@@ -114,4 +117,28 @@ test('a day that a zone leaves out altogether is made up for right after it', ()
 test('a day that comes up each four years is found, whatever changes of clocks lie between', () => {
   const cadence = new CronCadence('0 3 29 2 *', new Zone('America/New_York'));
   expect(cadence.next(Date.UTC(2096, 2, 1))).toBe(Date.UTC(2104, 1, 29, 8));
+});
+
+@Job()
+class Noon extends Job {
+  handle(): void {}
+}
+
+test.each([
+  ['America/Havana', 'forward right at midnight', '2026-03-05', ['03-08']],
+  ['America/Havana', 'back at one', '2026-10-29', ['11-01']],
+  ['Asia/Beirut', 'back right at midnight', '2026-10-22', ['10-24']],
+  ['Australia/Lord_Howe', 'by half an hour', '2026-10-01', ['10-04']],
+  // The noon that was left out comes up right behind it, on the next day.
+  ['Pacific/Apia', 'by a whole day', '2011-12-27', ['12-31', '12-31']],
+])('in %s, %s: the day on which clocks change is marked, and not the one before', async (timezone, _, from, days) => {
+  const { manager } = testApplication();
+  manager
+    .schedule(() => new Noon())
+    .daily()
+    .at('12:00')
+    .timezone(timezone);
+  const coming = await manager.schedules.occurrences('Noon', { from: new Date(from), count: 6 });
+  const marked = coming.filter(({ isClockChange }) => isClockChange);
+  expect(marked.map(({ wall }) => wall.slice(5, 10))).toEqual(days);
 });

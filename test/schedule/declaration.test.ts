@@ -81,6 +81,7 @@ describe('a schedule that is declared by calls', () => {
   const mistakes: readonly (readonly [string, (one: PendingSchedule) => unknown, RegExp])[] = [
     ['a day that no calendar has', (one) => one.cron('0 0 31 2 *'), /'0 0 31 2 \*'.*never comes up/],
     ['a text that is no cron', (one) => one.cron('each day'), /'each day'.*five fields/],
+    ['a moment, which is no cron', (one) => one.cron('2027-01-01T03:00:00'), /five fields/],
     ['seconds in a cron', (one) => one.cron('0 0 3 * * *'), /five fields/],
     ['a minute that there is not', (one) => one.cron('61 * * * *'), /61/],
     ['what is no text', (one) => one.cron(5 as never), /5 will not do/],
@@ -177,6 +178,18 @@ describe('a schedule that is declared by calls', () => {
     expect(all()).toHaveLength(1);
     evaluate('30d');
     expect(application.manager.schedules.all.map(({ parts }) => parts.make())).toEqual([new Prune('30d')]);
+  });
+
+  test('takes the place of itself also where lines have moved since', () => {
+    schedule().daily();
+    expect(all()).toHaveLength(1);
+    schedule().everyMinute();
+    expect(application.manager.schedules.all.map(({ parts }) => parts.cadence.text)).toEqual(['* * * * * (UTC)']);
+  });
+
+  test('shares what is known of its zone with others', () => {
+    for (const name of ['first', 'second']) schedule().daily().timezone('Asia/Tehran').name(name);
+    expect(new Set(application.manager.schedules.all.map(({ parts }) => parts.cadence.zone)).size).toBe(1);
   });
 
   test('is complete with its statement: what is said of it later is refused', async () => {
