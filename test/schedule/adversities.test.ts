@@ -60,7 +60,7 @@ test.each(['skip', 'allow'] as const)(
     await end();
     const before = await fleet.sent();
     expect(before).toEqual(['12:05:00']);
-    await fleet.store.clear('default');
+    fleet.store.clear('default');
     keep(fleet.process(named('sweep', (one) => one.cron('*/5 * * * *').overlap(overlap))));
     await elapse(fleet.clock, 300);
     expect(await fleet.sent()).toEqual(['12:10:00']);
