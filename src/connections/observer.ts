@@ -38,6 +38,8 @@ export interface EndedRun {
   /** When it began, by the clock of the store where that is known. */
   readonly startedAt: Milliseconds;
   readonly took: Milliseconds;
+  /** From when it was ready to its first attempt. Undefined: it is another attempt, or nobody knows. */
+  readonly waited: Milliseconds | undefined;
 }
 
 /** Each part may be absent, is called at once and never awaited, and what it throws goes to `Queue.onError`. */

@@ -6,7 +6,6 @@
  */
 import type { DispatchingJob, DispatchObservation, EndedRun, Observer } from '../connections/observer';
 import type { JobRegistry } from '../job/registry';
-import { readyAtOf } from '../payload/ready-at';
 import {
   bucketFields,
   bucketOf,
@@ -62,18 +61,15 @@ class Counter {
     if (error === undefined) this.amounts[DISPATCHED_PLACE]! += 1;
   }
 
-  ended({ outcome, isAttempt, took, startedAt, job }: EndedRun): void {
+  ended({ outcome, isAttempt, took, waited }: EndedRun): void {
     const { amounts } = this;
     amounts[OUTCOME_PLACES[outcome]]! += 1;
     if (!isAttempt) return;
     amounts[RUN_PLACE]! += Math.round(took * 1000);
     amounts[RUN_PLACE + 1 + bucketOf(RUN_TIMES, took)]! += 1;
-    // Since when it was ready again the payload of another attempt does not say.
-    const readyAt = job.fence === 1 ? readyAtOf(job.id, job.payload) : undefined;
-    if (readyAt === undefined) return;
-    const wait = Math.max(0, Math.round(startedAt - readyAt));
-    amounts[WAIT_PLACE]! += wait;
-    amounts[WAIT_PLACE + 1 + bucketOf(WAITS, wait)]! += 1;
+    if (waited === undefined) return;
+    amounts[WAIT_PLACE]! += Math.round(waited);
+    amounts[WAIT_PLACE + 1 + bucketOf(WAITS, waited)]! += 1;
   }
 }
 

@@ -45,8 +45,9 @@ export const bucketFields = ({ field, bounds }: Distribution): readonly string[]
 
 /** In which bucket a time is counted. */
 export function bucketOf({ bounds }: Distribution, time: Milliseconds): number {
-  const place = bounds.findIndex((bound) => time <= bound * 1000);
-  return place < 0 ? bounds.length : place;
+  let place = 0;
+  while (place < bounds.length && time > bounds[place]! * 1000) place += 1;
+  return place;
 }
 
 /** All in seconds. A percentile is as exact as the buckets are; of what is longer than the last one, that bound. */

@@ -23,15 +23,14 @@ function readyAtIn(payload: Buffer): Milliseconds | undefined {
   const id = fenceIn(payload) > 0 ? undefined : idAtEnd(payload);
   if (id === undefined) return undefined;
   // Nearly none has it, and texts may be long.
-  const fields: unknown = payload.includes(`"${READY_AT}":`) ? fieldsOf(payload) : {};
-  return readyAtOf(id, fields as Readonly<Record<string, unknown>>);
+  return readyAtOf(id, payload.includes(`"${READY_AT}":`) ? saidBy(payload) : undefined);
 }
 
 /** Of one that nobody can read, when it is ready is of no interest. */
-function fieldsOf(payload: Buffer): unknown {
+function saidBy(payload: Buffer): unknown {
   try {
-    return JSON.parse(payload.toString()) ?? {};
+    return (JSON.parse(payload.toString()) as Readonly<Record<string, unknown>> | null)?.[READY_AT];
   } catch {
-    return {};
+    return undefined;
   }
 }

@@ -6,6 +6,7 @@ import type { Occurrence } from '../job/job-context';
 import { isName, NAME_RULE } from '../job/job-name';
 import type { ChosenOptions } from '../job/options';
 import { readChosen } from './chosen-fields';
+import { READY_AT } from './ready-at';
 import { checkedVersion, decodeValue, upgraded } from './decoder';
 import type { CodecClasses, Types } from './encoder';
 import { InvalidPayloadError } from './errors';
@@ -116,6 +117,11 @@ export class Envelope {
   /** Of a job that was sent by a schedule: which, and for when. */
   get occurrence(): Occurrence | undefined {
     return this.kind === 'onqueue' ? readOccurrence(this.#parsed[OCCURRENCE_FIELD]) : undefined;
+  }
+
+  /** When it was ready, where its id does not say; see `readyAtOf`. */
+  get readyAt(): unknown {
+    return this.#parsed[READY_AT];
   }
 
   /** All fields, for reading. A copy: a job that changes its data changes nothing here. */

@@ -8,9 +8,8 @@ export const READY_AT = 'readyAt';
 /** Null: it follows others, and nobody knows when they end. Undefined: from when it was made. */
 export type ReadyAt = Milliseconds | null | undefined;
 
-/** By the clock of its dispatcher. Undefined: nobody knows. */
-export function readyAtOf(id: string, fields: Readonly<Record<string, unknown>>): Milliseconds | undefined {
-  const said = fields[READY_AT];
+/** By the clock of its dispatcher. Undefined: nobody knows. @param said by that field of its payload */
+export function readyAtOf(id: string, said: unknown): Milliseconds | undefined {
   if (said === undefined) return momentOfId(id);
   return typeof said === 'number' ? said : undefined;
 }

@@ -44,12 +44,11 @@ export function uuidv7(): string {
   return id;
 }
 
-const OF_VERSION_7 = /^([\da-f]{8})-([\da-f]{4})-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
-
-/** When an id was made, by the clock of its maker; undefined: it is none of version 7. */
+/** When an id was made, by the clock of its maker; undefined: it is none of version 7. Asked of each job that runs. */
 export function momentOfId(id: string): Milliseconds | undefined {
-  const [, high, low] = OF_VERSION_7.exec(id) ?? [];
-  return low === undefined ? undefined : Number.parseInt(`${high}${low}`, 16);
+  if (id.length !== 36 || id[14] !== '7') return undefined;
+  const moment = Number(`0x${id.slice(0, 8)}${id.slice(9, 13)}`);
+  return Number.isNaN(moment) ? undefined : moment;
 }
 
 /** The same for the same name and moment: its time is the moment, the rest a hash of both. */

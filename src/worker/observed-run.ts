@@ -1,7 +1,9 @@
 /** A run, as observers see it: around its handler, and once the store has confirmed how it ended. */
+import type { Milliseconds } from '../base/clock';
 import type { Application } from '../connections/application';
 import type { SettleResult } from '../connections/contract';
 import { type EndedRun, type Observer, tellObservers } from '../connections/observer';
+import { readyAtOf } from '../payload/ready-at';
 import { storeNow } from './outcome';
 import type { RunningJob } from './running-job';
 import type { Finished } from './runs';
@@ -64,6 +66,7 @@ async function thrownBy(result: Result): Promise<unknown> {
 
 export function tellEnded(application: Application, { job, outcome, took }: Finished, result: SettleResult): void {
   const { settlement, error, reason } = outcome;
+  const startedAt = storeNow(job, application) - (application.clock.monotonic() - job.startedAt);
   const run: EndedRun = {
     job,
     reservation: job.reservation,
@@ -71,8 +74,16 @@ export function tellEnded(application: Application, { job, outcome, took }: Fini
     error: error ?? reason,
     exception: settlement.outcome === 'failed' ? settlement.failure.exception : undefined,
     isAttempt: job.handler !== 'not-called',
-    startedAt: storeNow(job, application) - (application.clock.monotonic() - job.startedAt),
+    startedAt,
     took,
+    waited: waitOf(job, startedAt),
   };
   tellObservers(application, job, (observer) => observer.ended?.(run));
+}
+
+/** Since when it is ready again, the payload of another attempt does not say. */
+function waitOf(job: RunningJob, startedAt: Milliseconds): Milliseconds | undefined {
+  if (job.fence !== 1 || job.envelope === undefined) return undefined;
+  const readyAt = readyAtOf(job.id, job.envelope.readyAt);
+  return readyAt === undefined ? undefined : Math.max(0, startedAt - readyAt);
 }
