@@ -8,7 +8,7 @@ import type { QueueManager } from '../application/queue-manager';
 import { HOW_TO_REGISTER } from './errors';
 import type { Cell } from './table';
 
-export interface ListedJob {
+export interface RegisteredJob {
   readonly name: string;
   readonly aliases: readonly string[];
   readonly connection: string;
@@ -23,7 +23,7 @@ export interface ListedJob {
 }
 
 /** @param worker what a worker's flags say for jobs that say nothing themselves */
-export function listedJobs(manager: QueueManager, worker: WorkerDefaults = {}): ListedJob[] {
+export function listedJobs(manager: QueueManager, worker: WorkerDefaults = {}): RegisteredJob[] {
   return manager.registry
     .all()
     .map((definition) => {
@@ -46,7 +46,7 @@ export function listedJobs(manager: QueueManager, worker: WorkerDefaults = {}): 
 
 export const JOB_HEADINGS = ['job', 'queue', 'tries', 'timeout', 'file'];
 
-export function jobRow({ name, queue, tries, timeout, file }: ListedJob): Cell[] {
+export function jobRow({ name, queue, tries, timeout, file }: RegisteredJob): Cell[] {
   return [name, queue, tries === 0 ? 'no limit' : String(tries), timeout === 0 ? 'none' : secondsText(timeout), file];
 }
 

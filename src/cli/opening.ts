@@ -3,7 +3,7 @@ import type { QueueManager } from '../application/queue-manager';
 import { resolveWorkerOptions } from '../worker/worker-options';
 import { noJobs } from './errors';
 import { commandLineOf, type Flag, quoted } from './flags';
-import { JOB_HEADINGS, jobRow, type ListedJob, listedJobs, shortNamesRemark } from './job-list';
+import { JOB_HEADINGS, jobRow, type RegisteredJob, listedJobs, shortNamesRemark } from './job-list';
 import { memoryRemark } from './named-queues';
 import { logFormat, type Session } from './session';
 import { counted, formatTable } from './table';
@@ -54,7 +54,7 @@ export function printOpening(
 }
 
 /** Undefined: some job that is registered here goes to one of the worker's queues. */
-export function strangeQueuesRemark(jobs: readonly ListedJob[], work: Work): string | undefined {
+export function strangeQueuesRemark(jobs: readonly RegisteredJob[], work: Work): string | undefined {
   const here = jobs.filter(({ connection }) => connection === work.connection);
   const [first] = here.length > 0 ? here : jobs;
   if (first === undefined || here.some(({ queue }) => work.queues.includes(queue))) return undefined;
@@ -74,7 +74,7 @@ const MOST_QUEUES = 50;
 /** Undefined: nothing waits elsewhere, or the store does not say. */
 async function waitingElsewhereRemark(
   manager: QueueManager,
-  jobs: readonly ListedJob[],
+  jobs: readonly RegisteredJob[],
   work: Work,
 ): Promise<string | undefined> {
   const driver = manager.driver(work.connection);

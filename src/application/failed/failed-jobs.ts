@@ -25,7 +25,7 @@ import {
   distinct,
   type FailedApplication,
   failedStoreOf,
-  type FoundJob,
+  type FoundEntry,
   KnownJobs,
   type OpenStore,
   PAGE,
@@ -75,7 +75,7 @@ export class FailedJobs {
     if (!isEmpty(filter)) checkFilter(filter, 'failed.list()');
     checkCounts({ limit, offset }, 'failed.list()');
     const tell = unreachable ?? ((connection, error) => this.#logUnreachable(connection, error));
-    const found: FoundJob[] = [];
+    const found: FoundEntry[] = [];
     const away = await this.#visit(async (open) => {
       for (const entry of await this.#newest(open, filter, offset + limit)) found.push({ open, entry });
     });
@@ -226,11 +226,11 @@ export class FailedJobs {
     return removed;
   }
 
-  async #find(id: string, { queue, connection }: FailedPlace): Promise<FoundJob | undefined> {
+  async #find(id: string, { queue, connection }: FailedPlace): Promise<FoundEntry | undefined> {
     // JavaScript may pass anything, and each store would say something else of it.
     if (typeof id !== 'string') throw invalidJobId(id);
     const fits = await fitting({ queue, connection }, () => 0);
-    const all: FoundJob[] = [];
+    const all: FoundEntry[] = [];
     const away = await this.#visit(async (open) => {
       for (const entry of await open.store.find(id)) if (fits(entry)) all.push({ open, entry });
     });

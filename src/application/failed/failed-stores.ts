@@ -60,7 +60,7 @@ export async function visitStores(
 }
 
 /** An entry, and who keeps it. */
-export interface FoundJob {
+export interface FoundEntry {
   readonly open: OpenStore;
   readonly entry: FailedEntry;
 }
@@ -70,7 +70,7 @@ export class KnownJobs {
   readonly #known = new Map<string, Identity[]>();
 
   /** Whether it is the first time that it is asked about. */
-  isNew({ open, entry }: FoundJob): boolean {
+  isNew({ open, entry }: FoundEntry): boolean {
     const { queue, id, failedAt, connection, payload } = entry;
     const key = JSON.stringify([queue, id, failedAt]);
     const own = {
@@ -86,7 +86,7 @@ export class KnownJobs {
 }
 
 /** Each once. */
-export function distinct(found: readonly FoundJob[]): readonly FoundJob[] {
+export function distinct(found: readonly FoundEntry[]): readonly FoundEntry[] {
   const known = new KnownJobs();
   return found.filter((job) => known.isNew(job));
 }
