@@ -296,6 +296,7 @@ describe('monitor', () => {
       await kit.clock.advance('2s');
       kit.press!('q');
       expect((await ended).code).toBe(0);
+      expect(kit.clock.pending).toBe(0);
       pauses.mockRestore();
     });
 

@@ -140,6 +140,8 @@ describe('looking for a job by its id', () => {
     const { failed } = manager.driver('main');
     await failed!.put({ ...entry, connection: 'nowhere' });
 
+    await failed!.put({ ...entry, id: '3', connection: 'other' });
+    await expect(nowhere.find('3')).rejects.toMatchObject({ code: 'E_CAPABILITY' });
     expect(await nowhere.find('1')).toMatchObject({ state: 'failed', connection: 'nowhere', error: 'Error: full' });
     await expect(nowhere.find('2')).rejects.toMatchObject({ code: 'E_CAPABILITY' });
     await expect(nowhere.find('1', { queue: 'other' })).rejects.toMatchObject({ code: 'E_CAPABILITY' });

@@ -77,6 +77,15 @@ describe('a snapshot', () => {
     await working;
   });
 
+  it('shows a queue that was paused before anything was on it, and asks an empty one for nothing more', async () => {
+    const { main, driver } = given();
+    await main.pause('ahead');
+    const peek = jest.spyOn(driver, 'peek');
+
+    expect((await main.snapshot()).queues).toMatchObject([{ queue: 'ahead', isPaused: true }, { queue: 'usual' }]);
+    expect(peek).not.toHaveBeenCalled();
+  });
+
   it('says how many jobs have ended a minute, and how many have failed, of late', async () => {
     const { main, manager, clock } = given();
     await main.bulk([new Render(), new Render()], 'films');

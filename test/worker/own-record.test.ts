@@ -141,7 +141,7 @@ describe('the record of a worker', () => {
   });
 
   it('that cannot be written keeps the worker from nothing, and is told of once until it can', async () => {
-    const { works, clock, put, log, main } = given();
+    const { works, clock, put, log, main, store } = given();
     const stop = works();
     put.mockRejectedValue(new Error('no room'));
     await main.push(new Render());
@@ -154,6 +154,9 @@ describe('the record of a worker', () => {
     put.mockRestore();
     await clock.advance('5s');
     expect(await Queue.workers()).toHaveLength(1);
+    jest.spyOn(store.records, 'put').mockRejectedValueOnce(new Error('no room'));
+    await clock.advance('5s');
+    expect(told()).toHaveLength(2);
     await stop();
   });
 
@@ -212,6 +215,21 @@ describe('the records of many workers', () => {
     const workers = await listWorkers(store, manager);
 
     expect(workers.map(({ id }) => id)).toEqual(Array.from({ length: 250 }, (_, count) => `w${249 - count}`));
+  });
+
+  it('are shown as well where one is written while the pages are read', async () => {
+    const { store, manager, clock } = given();
+    for (let count = 0; count < 101; count += 1)
+      await putWorker(store.records, report(`w${count}`, { at: clock.now() }));
+    const list = store.records.list.bind(store.records);
+    jest.spyOn(store.records, 'list').mockImplementationOnce(async (kind, page) => {
+      const first = await list(kind, page);
+      await clock.advance(0.001);
+      for (const one of await list(kind, { limit: 1, offset: 100 })) await store.records.put([one], 60);
+      return first;
+    });
+
+    expect(await listWorkers(store, manager)).toHaveLength(101);
   });
 
   it('are bounded, whatever their workers do', async () => {
