@@ -12,7 +12,7 @@ import type { OperationsConnection } from '../operations/operations-connection';
 import { OwnKeeping } from './keepers';
 import type { Schedule } from './schedule';
 import type { ScheduleApplication } from './schedule-application';
-import { type KeptState, RENEWED_EVERY, statesIn, write } from './schedule-states';
+import { type KeptState, RENEWED_EVERY, stateIn, statesIn, write } from './schedule-states';
 import { clockOf, type Destination, destinationOf, sendOccurrence } from './send-occurrence';
 
 /** Between two looks; a twentieth more or less, so that processes do not keep step. */
@@ -21,13 +21,17 @@ const EVERY: Milliseconds = 10_000;
 const AHEAD: Milliseconds = 15_000;
 /** Where several processes wait for one moment, most of them find it sent when they look. */
 const SPREAD: Milliseconds = 100;
-/** A look that takes longer is left to itself. Whatever it still does, the store takes once. */
-const LONGEST_LOOK: Milliseconds = 30_000;
+/** So long the others wait for a store, or for one of their schedules, that does not answer. */
+const PATIENCE: Milliseconds = 1000;
+/** What takes longer is left to itself, and begun anew. Whatever it still does, the store takes once. */
+const LONGEST: Milliseconds = 30_000;
 const CLOSING: Milliseconds = 2000;
 /** The same error is told as often. */
 const TOLD_EVERY: Milliseconds = 5 * 60_000;
 /** No state is of a moment that lies further on, unless the clock of the store was wrong when it was written. */
 const FARTHEST_AHEAD: Milliseconds = 60_000;
+/** Of a state that others write at the same time. */
+const MOST_TRIES = 20;
 /** Of those that were missed. */
 const MOST_MISSED = 100;
 
@@ -36,12 +40,19 @@ interface Kept {
   readonly destination: Destination;
 }
 
+interface UnderWay {
+  readonly since: Milliseconds;
+  readonly done: Promise<unknown>;
+}
+
 export class Keeper {
   readonly #application: ScheduleApplication;
   readonly #declared: () => readonly Schedule[];
   readonly #keepings = new Map<OperationsConnection, { readonly own: OwnKeeping; toldAt: Milliseconds }>();
   readonly #destinations = new WeakMap<Schedule, Destination>();
   readonly #told = new Map<string, Milliseconds>();
+  /** What is done about a store, or about a schedule: never twice at a time. */
+  readonly #underWay = new Map<OperationsConnection | Schedule, UnderWay>();
   #timer: Timer | undefined;
   #looking: Promise<unknown> = Promise.resolve();
   #isClosed = false;
@@ -62,6 +73,7 @@ export class Keeper {
     this.#timer?.cancel();
     const end = async (): Promise<void> => {
       await this.#looking;
+      await Promise.all([...this.#underWay.values()].map(({ done }) => done));
       await Promise.all([...this.#keepings.values()].map(({ own }) => own.end()));
     };
     await within(this.#application.clock, CLOSING, end(), false).catch(() => undefined);
@@ -69,19 +81,17 @@ export class Keeper {
 
   async #lookAndWait(): Promise<void> {
     const { clock, random } = this.#application;
-    const regular = EVERY * (0.95 + random() / 10);
-    let wait = regular;
+    let next = clock.monotonic() + EVERY * (0.95 + random() / 10);
     try {
-      // Waited for no longer, it may still be answered: what hangs must not hold up the looks that follow.
-      wait = Math.min(regular, await within(clock, LONGEST_LOOK, this.#look(), false));
+      next = Math.min(next, await this.#look());
     } catch (error) {
       this.#tell(error, 'keeping schedules');
     }
     if (this.#isClosed) return;
-    this.#timer = clock.after(wait, () => this.start());
+    this.#timer = clock.after(Math.max(next - clock.monotonic(), 0), () => this.start());
   }
 
-  /** Gives how long nothing is to be done. */
+  /** Gives the moment until which nothing is to be done, as all that it calls do: by our monotonic clock. */
   async #look(): Promise<Milliseconds> {
     const stores = new Map<OperationsConnection, Kept[]>();
     for (const schedule of this.#declared()) {
@@ -91,8 +101,25 @@ export class Keeper {
       if (kept === undefined) stores.set(destination.operations, [{ schedule, destination }]);
       else kept.push({ schedule, destination });
     }
-    const waits = await Promise.all([...stores].map(([operations, kept]) => this.#lookInto(operations, kept)));
-    return Math.min(Infinity, ...waits);
+    const looks = [...stores].map(([store, kept]) => this.#patiently(store, () => this.#lookInto(store, kept)));
+    return Math.min(Infinity, ...(await Promise.all(looks)));
+  }
+
+  /** What hangs must not hold up the others: it is left to itself, and looked at again in a while. @param act never rejects */
+  async #patiently(about: OperationsConnection | Schedule, act: () => Promise<Milliseconds>): Promise<Milliseconds> {
+    const { clock } = this.#application;
+    const since = clock.monotonic();
+    const before = this.#underWay.get(about);
+    if (before !== undefined && since - before.since < LONGEST) return since + PATIENCE;
+    const done = act();
+    this.#underWay.set(about, { since, done });
+    const end = (): void => void (this.#underWay.get(about)?.done === done && this.#underWay.delete(about));
+    void done.then(end);
+    try {
+      return await within(clock, PATIENCE, done, false);
+    } catch {
+      return clock.monotonic() + PATIENCE;
+    }
   }
 
   async #lookInto(operations: OperationsConnection, kept: readonly Kept[]): Promise<Milliseconds> {
@@ -105,8 +132,9 @@ export class Keeper {
       const own = await this.#keep(operations, kept, isContested ? 0 : Infinity);
       const attended = kept.filter(({ schedule }) => !own.isOutdated(schedule));
       for (const one of kept) if (!attended.includes(one)) this.#standDown(one.schedule);
-      const waits = attended.map((one) => this.#attend(one, states.get(one.schedule.name)));
-      return Math.min(Infinity, ...(await Promise.all(waits)));
+      const attend = (one: Kept): Promise<Milliseconds> => this.#attend(one, states.get(one.schedule.name));
+      const ends = attended.map((one) => this.#patiently(one.schedule, () => attend(one)));
+      return Math.min(Infinity, ...(await Promise.all(ends)));
     } catch (error) {
       this.#tell(error, `keeping schedules in '${operations.name}'`);
       return Infinity;
@@ -141,12 +169,13 @@ export class Keeper {
     return keeping.own;
   }
 
-  /** Sends what is due of one schedule. Gives how long nothing of it is. */
+  /** Sends what is due of one schedule. */
   async #attend({ schedule, destination }: Kept, known: KeptState | undefined): Promise<Milliseconds> {
     const { name, spec, parts } = schedule;
     try {
       const { records } = destination.operations;
       const now = await clockOf(destination, this.#application);
+      const begun = this.#application.clock.monotonic();
       let state = known;
       const isAhead = state !== undefined && Math.max(state.since, state.lastAt ?? 0) > now + FARTHEST_AHEAD;
       if (state === undefined || isAhead || state.spec !== spec || now - state.seenAt > RENEWED_EVERY) {
@@ -159,7 +188,7 @@ export class Keeper {
       // Undefined: another process was first, and the next look will tell.
       if (state !== undefined && state.pausedAt === undefined) await this.#send(schedule, destination, state, now);
       const next = destination.goesAhead ? undefined : parts.cadence.next(now);
-      return next === undefined ? Infinity : next - now + 1 + this.#application.random() * SPREAD;
+      return next === undefined ? Infinity : begun + next - now + 1 + this.#application.random() * SPREAD;
     } catch (error) {
       this.#tell(error, `keeping the schedule '${name}'`);
       return Infinity;
@@ -180,8 +209,18 @@ export class Keeper {
     }
     if (lastAt === state.lastAt) return;
     // Somebody else may have written: then it is found once more, and taken by the store for what it is.
-    const { within: back } = schedule.parts.missed;
-    await write(destination.operations.records, schedule.name, { ...state, lastAt, skipped, seenAt: now }, state, back);
+    const { name, parts } = schedule;
+    const { records } = destination.operations;
+    const more = skipped - (state.skipped ?? 0);
+    const written = await write(records, name, { ...state, lastAt, skipped, seenAt: now }, state, parts.missed.within);
+    if (written !== undefined || more === 0) return;
+    // But what it left out, it alone has seen.
+    for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+      const other = await stateIn(records, name);
+      if (other === undefined) return;
+      const counted = { ...other, skipped: (other.skipped ?? 0) + more };
+      if ((await write(records, name, counted, other, parts.missed.within)) !== undefined) return;
+    }
   }
 
   #destinationOf(schedule: Schedule): Destination | undefined {

@@ -90,3 +90,60 @@ test('a schedule stays paused while no worker runs for a month', async () => {
   await elapse(fleet.clock, 310);
   expect(await fleet.sent()).toEqual([]);
 });
+
+test('a call about one schedule that is never answered makes no other one late', async () => {
+  const late: number[] = [];
+  const hanging: (() => void)[] = [];
+  fleet.fault = (call, carryOut, given) => {
+    if (call !== 'pushOnce') return carryOut();
+    const [{ queue, entry }] = given as [{ queue: string; entry: { dueAt: number } }];
+    if (queue === 'away') return new Promise((_, reject) => void hanging.push(() => reject(new Error('away'))));
+    late.push(fleet.clock.now() - entry.dueAt);
+    return carryOut();
+  };
+  keep(
+    fleet.process(
+      named('hangs', (one) => one.everyMinute().onQueue('away')),
+      named('sweep', (one) => one.every('5s')),
+    ),
+  );
+  await elapse(fleet.clock, 121);
+  expect(late).toHaveLength(24);
+  expect(Math.max(...late)).toBeLessThan(2000);
+  expect(hanging.length).toBeGreaterThan(1);
+  for (const end of hanging) end();
+});
+
+test('a slow call makes what comes up next no later', async () => {
+  const late: number[] = [];
+  fleet.fault = async (call, carryOut, given) => {
+    if (call !== 'pushOnce') return carryOut();
+    const [{ entry }] = given as [{ entry: { dueAt: number } }];
+    late.push(fleet.clock.now() - entry.dueAt);
+    await new Promise((resolve) => void fleet.clock.after(900, () => resolve(undefined)));
+    return carryOut();
+  };
+  keep(fleet.process(named('sweep', (one) => one.every('1s'))));
+  await elapse(fleet.clock, 30);
+  expect(late.length).toBeGreaterThanOrEqual(29);
+});
+
+test('what is left out is counted also where another process writes at the same time', async () => {
+  const manager = fleet.process(named('sweep', (one) => one.everyMinute()));
+  keep(manager);
+  await elapse(fleet.clock, 90);
+  const { records } = fleet.store;
+  let isFirst = true;
+  fleet.fault = (call, carryOut, given) => {
+    if (call === 'replace' && isFirst) {
+      isFirst = false;
+      const [{ kind, id }, expected] = given as [{ kind: string; id: string }, string];
+      records.set({ kind, id, value: JSON.stringify({ ...JSON.parse(expected), seenAt: 1 }) }, 3600);
+    }
+    return carryOut();
+  };
+  await elapse(fleet.clock, 60);
+  fleet.fault = (_call, carryOut) => carryOut();
+  const listed = await manager.schedules.list();
+  expect(listed.find(({ name }) => name === 'sweep')).toMatchObject({ skipped: 1 });
+});

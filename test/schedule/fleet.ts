@@ -36,7 +36,10 @@ export class Fleet {
   readonly calls: string[] = [];
   readonly #ends: (() => Promise<void>)[] = [];
   /** Stands in the way of calls. */
-  fault: (call: string, carryOut: () => Promise<unknown>) => Promise<unknown> = (_call, carryOut) => carryOut();
+  fault: (call: string, carryOut: () => Promise<unknown>, given: readonly unknown[]) => Promise<unknown> = (
+    _call,
+    carryOut,
+  ) => carryOut();
 
   process(...declare: ((manager: QueueManager) => PendingSchedule)[]): QueueManager {
     const connectors = { ...builtInConnectors, memory: () => this.#connection() };
@@ -77,7 +80,7 @@ export class Fleet {
         Object.assign(target, {
           [name]: (...given: unknown[]) => {
             this.calls.push(name);
-            return this.fault(name, () => carryOut.apply(target, given));
+            return this.fault(name, () => carryOut.apply(target, given), given);
           },
         });
       }
