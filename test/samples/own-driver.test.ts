@@ -26,6 +26,7 @@ describe('the driver of the sample own-driver', () => {
       ties: false,
       batches: false,
       control: false,
+      operations: false,
     }),
   )('$name', async ({ run }) => {
     await expect(run()).resolves.toBeUndefined();
