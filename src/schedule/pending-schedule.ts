@@ -6,6 +6,7 @@
  * to where it was begun.
  */
 import { declaredIn, relativeFile } from '../base/declared-in';
+import { PendingChain } from '../job/chain';
 import type { JobInstance } from '../job/definition';
 import { checkInstance, definitionOfJob } from '../job/definition-of';
 import type { Duration } from '../job/duration';
@@ -228,6 +229,13 @@ export class PendingSchedule {
     const job: unknown = this.#make();
     if (typeof job !== 'object' || job === null)
       throw place.refuse(job, 'the function is to give a job, each time anew: () => new Prune()');
+    if (job instanceof Promise)
+      throw place.refuse(
+        'a promise',
+        'the function is to give the job itself; what it needs first, handle() can wait for',
+      );
+    if (job instanceof PendingChain)
+      throw place.refuse('a chain', 'the function is to give one job; its handle() can send the chain');
     const definition = definitionOfJob(job, registry);
     checkInstance(job, definition);
     const { name } = definition;

@@ -128,6 +128,13 @@ describe('a schedule that is declared by calls', () => {
   const wholes: readonly (readonly [string, () => unknown, string, RegExp])[] = [
     ['says no time', () => schedule().name('never'), 'E_INVALID_SCHEDULE', /'never'.*daily\(\)/],
     ['makes no job', () => schedule(() => 'prune' as never).daily(), 'E_INVALID_SCHEDULE', /each time anew/],
+    ['makes a promise', () => schedule(() => Promise.resolve(new Prune())).daily(), 'E_INVALID_SCHEDULE', /itself/],
+    [
+      'makes a chain',
+      () => schedule(() => application.bus.chain([new Prune()])).daily(),
+      'E_INVALID_SCHEDULE',
+      /can send the chain/,
+    ],
     ['makes what is not declared as a job', () => schedule(() => new Date(0)).daily(), 'E_UNDECORATED_JOB', /Date/],
     ['makes a debounced job', () => schedule(() => new Sync()).daily(), 'E_INVALID_SCHEDULE', /debounce/],
     ['makes a job that pushes itself', () => schedule(() => new Own()).daily(), 'E_INVALID_SCHEDULE', /queue\(\)/],
