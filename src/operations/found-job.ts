@@ -12,6 +12,7 @@ import {
   PROGRESS,
   readHistory,
 } from './attempt';
+import { readCompleted, RESULTS } from './kept-end';
 import { type JobState, type ListedJob, listedFailure, listedJob, type SeenApplication } from './listed-job';
 
 /** How far a job said that it is. */
@@ -25,7 +26,7 @@ export interface FoundJob extends Partial<Omit<ListedJob, 'id' | 'connection' | 
   readonly id: string;
   readonly connection: string;
   /**
-   * `completed`: with `history: { completed }` in the configuration, for so long. `unknown`: no job of this id waits, runs or has
+   * `completed`: with `history: { completed }` in the configuration, or `keepResult` of its class, for so long. `unknown`: no job of this id waits, runs or has
    * failed. It has ended, and nothing is kept of that; or it was cleared or forgotten; or it was never sent to this connection.
    */
   readonly state: JobState | 'completed' | 'unknown';
@@ -62,7 +63,31 @@ export async function findJob(
   const { completed } = kept;
   if (completed !== undefined && (queue === undefined || completed.queue === queue))
     return { ...endOf(completed), id, connection: name, isSure: true, ...kept.told };
+  // It is kept before the end: of a job that may be among those that were not looked at, it tells nothing.
+  const given = waiting === 'unseen' ? undefined : await givenBy(connection, application, id);
+  if (given !== undefined && (queue === undefined || given.queue === queue))
+    return {
+      id,
+      name: given.job,
+      connection: name,
+      queue: given.queue,
+      state: 'completed',
+      isSure: true,
+      ...kept.told,
+    };
   return { id, connection: name, state: 'unknown', isSure: waiting !== 'unseen', ...kept.told };
+}
+
+/** The job of this connection that a result is kept of. */
+async function givenBy(
+  connection: Connection,
+  application: SeenApplication,
+  id: string,
+): Promise<ReturnType<typeof readCompleted>> {
+  if (id.length > LONGEST_ID) return undefined;
+  const text = await application.operationsOf(connection)?.records.get(RESULTS, id);
+  const read = text === undefined ? undefined : readCompleted(text);
+  return read?.connection === connection.name ? read : undefined;
 }
 
 interface Kept {

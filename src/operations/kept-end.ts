@@ -25,19 +25,24 @@ export type KeptEnd =
   | { readonly kind: 'failed' | 'not-kept'; readonly job: string; readonly reason: Reason }
   | { readonly kind: 'cancelled'; readonly job: string; readonly reason: string | undefined };
 
-interface ResultOf {
+/** Which job it was. */
+interface CompletedJob {
   readonly job: string;
   readonly connection: string;
+  readonly queue: string;
+}
+
+interface ResultOf extends CompletedJob {
   /** Bytes. */
   readonly most: number;
 }
 
 /** @throws UnserializableValueError with the path to what cannot be carried, PayloadTooLargeError */
-export function endText(end: JobEnd, { job, connection, most }: ResultOf, registry: JobRegistry): string {
+export function endText(end: JobEnd, { job, connection, queue, most }: ResultOf, registry: JobRegistry): string {
   if (end.kind === 'failed') return reasonText('failed', job, end.error);
   if (end.kind === 'cancelled') return JSON.stringify({ kind: end.kind, job, reason: end.reason });
   const subject = `what ${job} gave`;
-  const text = JSON.stringify({ kind: end.kind, ...encodeValue(end.value, registry, subject) });
+  const text = JSON.stringify({ kind: end.kind, job, connection, queue, ...encodeValue(end.value, registry, subject) });
   const bytes = Buffer.byteLength(text);
   if (bytes > most) throw new PayloadTooLargeError(subject, connection, bytes, most);
   return text;
@@ -51,6 +56,12 @@ export function notKeptText(job: string, error: Error): string {
 function reasonText(kind: 'failed' | 'not-kept', job: string, error: Error): string {
   const reason: Reason = { name: errorName(error), message: errorMessage(error) };
   return JSON.stringify({ kind, job, reason });
+}
+
+/** Which job has completed; undefined: it came to something else. Read without the classes of what it gave. */
+export function readCompleted(text: string): CompletedJob | undefined {
+  const read = JSON.parse(text) as Pick<KeptEnd, 'kind'> & CompletedJob;
+  return read.kind === 'completed' ? read : undefined;
 }
 
 /** @throws InvalidPayloadError, UnknownClassError, PayloadVersionError what it gave is of another version of the program */

@@ -32,7 +32,7 @@ export async function keepEnd(
   end: JobEnd,
   keep: Seconds,
 ): Promise<void> {
-  const { id, name, connectionName: connection } = job;
+  const { id, name, connectionName: connection, queue } = job;
   const during = `keeping what ${name} gave`;
   const own = application.driver(connection);
   const store = application.operationsOf(own);
@@ -42,7 +42,7 @@ export async function keepEnd(
   const put = (value: string): Promise<void> => store.records.put([{ kind: RESULTS, id, value }], keep);
   try {
     const { maxPayload: most } = application.settings(connection);
-    await put(endText(end, { job: name, connection, most }, application.registry));
+    await put(endText(end, { job: name, connection, queue, most }, application.registry));
   } catch (error) {
     if (isStoreAway(error)) throw error;
     application.report(error, { job, during });

@@ -41,7 +41,7 @@ export interface Snapshot {
   readonly queues: readonly QueueSnapshot[];
   /** How many queues there are besides. */
   readonly otherQueues: number;
-  /** Of all connections whose workers keep their records in the same place. Undefined: no store keeps any. */
+  /** Of all connections whose workers keep their records in the same place. Undefined: no store keeps any, or `metrics` is false. */
   readonly workers: readonly RunningWorker[] | undefined;
 }
 
@@ -82,7 +82,7 @@ export async function takeSnapshot(
     isExact: capabilities.exactCounts,
     queues,
     otherQueues: all.length - queues.length,
-    workers: operations && (await listWorkers(connection, application)),
+    workers: isCounted ? await listWorkers(connection, application) : undefined,
   };
 }
 

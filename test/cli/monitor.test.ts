@@ -160,6 +160,18 @@ describe('workers', () => {
     expect((await kit.run('workers')).stdout).toBe('No worker was heard of within the last minute.\n');
   });
 
+  it('says why there are none where the configuration has them tell nothing', async () => {
+    kit.project.write({
+      'onqueue.config.js': "module.exports = { connections: { memory: { driver: 'memory' } }, metrics: false };",
+    });
+
+    expect((await kit.run('workers')).stdout).toBe(
+      'No worker was heard of within the last minute: with `metrics: false` none tells of itself.\n',
+    );
+    expect((await kit.run('monitor')).stdout).toContain('workers unknown');
+    expect((await kit.run('metrics')).stdout).not.toContain('onqueue_workers{');
+  });
+
   it('refuses a connection of which nothing is kept', async () => {
     kit.project.write({ 'onqueue.config.js': "module.exports = { connections: { none: { driver: 'null' } } };" });
     const { stderr, code } = await kit.run('workers');

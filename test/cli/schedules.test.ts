@@ -142,6 +142,19 @@ describe('schedule:test', () => {
     expect(code).toBe(0);
   });
 
+  it('shows the times of one in UTC once', async () => {
+    kit.project.write({
+      'onqueue.config.js': [
+        "const { Job } = require('onqueue');",
+        "Job({ schedule: { cron: '0 4 * * *', name: 'clean' } })(class Clean extends Job { handle() {} });",
+        "module.exports = { connections: { memory: { driver: 'memory' } } };",
+      ].join('\n'),
+    });
+    const { stdout } = await kit.run('schedule:test', 'clean', '--from=2027-03-27', '--count=1');
+
+    expect(stdout).toBe('clean: 0 4 * * * (UTC)\nin UTC\n2027-03-27 04:00:00 UTC\n');
+  });
+
   it.each([
     ['--from=2027-03-27T01:30', '2027-03-28T01:00:00.000Z'],
     ['--from=2027-03-27T01:30:00+01:00', '2027-03-27T01:30:00.000Z'],

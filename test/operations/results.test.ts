@@ -75,6 +75,34 @@ it('gives what handle() gave, exactly as data travel', async () => {
   });
 });
 
+it('tells find() that its job has completed, for as long as it is kept', async () => {
+  const id = await ended('nothing');
+
+  expect(await connection().find(id)).toMatchObject({
+    state: 'completed',
+    name: 'Gives',
+    queue: 'default',
+    isSure: true,
+  });
+  expect(await connection().find(id, { queue: 'default' })).toMatchObject({ state: 'completed' });
+  expect(await connection().find(id, { queue: 'elsewhere' })).toMatchObject({ state: 'unknown' });
+  await application.clock.advance('1h');
+  expect(await connection().find(id)).toMatchObject({ state: 'unknown' });
+});
+
+it('tells find() nothing of the connections that only keep their records in the same place', async () => {
+  await application.manager.close();
+  application = testApplication({
+    default: 'main',
+    connections: { main: { driver: 'memory' }, other: { driver: 'memory' } },
+    operations: 'main',
+  });
+  const id = await ended('nothing');
+
+  expect(await connection().find(id)).toMatchObject({ state: 'completed' });
+  expect(await application.manager.connection('other').find(id)).toMatchObject({ state: 'unknown' });
+});
+
 it('gives it for as long as the class says', async () => {
   const id = await ended('everything');
 

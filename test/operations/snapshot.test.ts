@@ -100,10 +100,13 @@ describe('a snapshot', () => {
     expect((await Queue.snapshot()).queues).toMatchObject([{ rate: 0, failures: 0 }, {}]);
   });
 
-  it('has no rates where none are wanted', async () => {
+  it('has no rates where none are wanted, and does not say that there are no workers', async () => {
     given({ metrics: false });
 
-    expect((await Queue.snapshot()).queues).toMatchObject([{ rate: undefined, failures: undefined }]);
+    const { queues, workers } = await Queue.snapshot();
+
+    expect(queues).toMatchObject([{ rate: undefined, failures: undefined }]);
+    expect(workers).toBeUndefined();
   });
 
   it('is of the queues that are named, each once', async () => {

@@ -51,8 +51,12 @@ export const scheduleTest = defineCommand({
     const shown = occurrences.map(({ at, wall, isClockChange }) => ({ at, wall, clockChange: isClockChange }));
     output.result({ schedule, cadence: cadence.text, timezone: cadence.zone.name, occurrences: shown });
     output.line(`${schedule}: ${cadence.text}`);
-    const rows = shown.map(({ at, wall, clockChange }) => [wall, momentText(at), clockChange ? 'clocks change' : '']);
-    if (rows.length > 0) output.table([`in ${cadence.zone.name}`, 'in UTC', ''], rows);
+    const zone = cadence.zone.name;
+    const headings = zone === 'UTC' ? ['in UTC'] : [`in ${zone}`, 'in UTC', ''];
+    const rows = shown.map(({ at, wall, clockChange }) =>
+      zone === 'UTC' ? [momentText(at)] : [wall, momentText(at), clockChange ? 'clocks change' : ''],
+    );
+    if (rows.length > 0) output.table(headings, rows);
     if (rows.length < (flags.count ?? DEFAULT_COUNT))
       output.line(rows.length === 0 ? 'It comes up no more.' : 'And no more.');
   },

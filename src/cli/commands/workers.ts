@@ -33,7 +33,12 @@ export const workers = defineCommand({
     noteMemory(call, manager, [flags.connection]);
     const found = await manager.connection(flags.connection).workers();
     output.result(found);
-    if (found.length === 0) return output.line('No worker was heard of within the last minute.');
+    if (found.length === 0) {
+      const isOff = manager.configuration.metrics === false;
+      return output.line(
+        `No worker was heard of within the last minute${isOff ? ': with `metrics: false` none tells of itself' : ''}.`,
+      );
+    }
     const headings = ['worker', 'queues', 'busy', 'done', 'failed', 'for', 'state', 'runs'];
     output.list(headings, found.map(rowOf), READABLE_NAMES);
   },
