@@ -61,9 +61,9 @@ export {
   type ResultOptions,
 } from './dispatch/queue-connection';
 export { JobFailedError } from './operations/errors';
-export type { Attempt, AttemptOutcome, SourceLines } from './operations/attempt';
+export type { Attempt, AttemptOutcome, SourceLines } from './operations/history/attempt';
 export type { FoundJob, FoundProgress } from './operations/found-job';
-export type { HistoryConfig } from './operations/job-histories';
+export type { HistoryConfig } from './operations/history/job-histories';
 export type { JobPage, ListOptions } from './operations/job-page';
 export type { JobState, ListedJob } from './operations/listed-job';
 export type { ShownJob } from './operations/shown-job';
@@ -81,9 +81,16 @@ export type { DatabaseConfig, DatabasePool } from './connections/sql/driver';
 export type { SqsConfig, SqsCredentials, SqsPayload } from './connections/sqs/driver';
 export type { SyncConfig } from './connections/sync/driver';
 export type { DispatchingJob, DispatchObservation, EndedRun, Observer } from './connections/observer';
-export type { FigureOptions, Figures, JobFigures, QueueFigures, QueueSample, RunFigures } from './operations/figures';
-export type { Times } from './operations/job-counts';
-export type { LimitsByQueue, QueueLimit } from './operations/queue-monitors';
+export type {
+  FigureOptions,
+  Figures,
+  JobFigures,
+  QueueFigures,
+  QueueSample,
+  RunFigures,
+} from './operations/figures/figures';
+export type { Times } from './operations/figures/job-counts';
+export type { LimitsByQueue, QueueLimit } from './operations/figures/queue-monitors';
 export type { ErrorContext } from './connections/application';
 export type { ErrorCallback } from './application/error-reports';
 export type { PayloadCreator } from './dispatch/job-encoder';

@@ -22,9 +22,9 @@ import type { FindOptions, QueueConnection, ResultOptions } from '../dispatch/qu
 import type { FoundJob } from '../operations/found-job';
 import type { ErrorCallback } from './error-reports';
 import type { Observer } from '../connections/observer';
-import { jobMetrics } from '../operations/job-metrics';
-import { prometheusText } from '../operations/prometheus-text';
-import type { LimitsByQueue } from '../operations/queue-monitors';
+import { jobMetrics } from '../operations/figures/job-metrics';
+import { prometheusText } from '../operations/figures/prometheus-text';
+import type { LimitsByQueue } from '../operations/figures/queue-monitors';
 import type { JobRoute } from '../dispatch/routes';
 import { Transaction } from '../dispatch/transaction/transaction';
 import type { PendingSchedule } from '../schedule/pending-schedule';

@@ -1,8 +1,8 @@
 /** Answers the probes of an orchestrator, whether the workers are stuck and whether they are at work, and Prometheus. */
 import { groupsOf } from '../base/groups';
-import type { JobCounts } from '../operations/job-counts';
-import { jobMetrics } from '../operations/job-metrics';
-import { type Metric, PROMETHEUS_TYPE, prometheusText } from '../operations/prometheus-text';
+import type { JobCounts } from '../operations/figures/job-counts';
+import { jobMetrics } from '../operations/figures/job-metrics';
+import { type Metric, PROMETHEUS_TYPE, prometheusText } from '../operations/figures/prometheus-text';
 import type { SupervisorHealth } from '../worker/supervisor/supervisor-health';
 import { type Answer, type HttpServer, serve } from './http-server';
 import type { HealthFlags } from './work-flags';

@@ -1,5 +1,5 @@
 /** Connects a process with the supervisor that started it: reports how the worker is, and ends the process on its order. */
-import type { JobCounters } from '../operations/job-counters';
+import type { JobCounters } from '../operations/figures/job-counters';
 import { endOfTurn, type Milliseconds, type Timer } from '../base/clock';
 import { type HealthReport, type HeldJob, isEndOrder } from '../worker/supervisor/supervision';
 import type { Worker } from '../worker/worker';

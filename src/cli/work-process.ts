@@ -2,7 +2,7 @@
 import type { Seconds } from '../base/clock';
 import { type Logger, tagged } from '../base/logger';
 import type { QueueManager } from '../application/queue-manager';
-import type { JobCounts } from '../operations/job-counts';
+import type { JobCounts } from '../operations/figures/job-counts';
 import { UNBORN } from '../worker/health';
 import type { StopReason } from '../worker/stopping';
 import { type SupervisorHealth, unsupervisedHealth } from '../worker/supervisor/supervisor-health';

@@ -4,7 +4,7 @@ import type { Application } from '../connections/application';
 import type { ConnectionSettings } from '../connections/connector';
 import type { SyncRunner } from '../connections/sync-runner';
 import type { SeenApplication } from '../operations/listed-job';
-import type { ResultApplication } from '../operations/results';
+import type { ResultApplication } from '../operations/results/results';
 import type { Batches } from './batch/batches';
 import type { JobEncoder } from './job-encoder';
 import type { Outbox } from './outbox';

@@ -11,8 +11,8 @@ import {
   LONGEST_ID,
   PROGRESS,
   readHistory,
-} from './attempt';
-import { readCompleted, RESULTS } from './kept-end';
+} from './history/attempt';
+import { readCompleted, RESULTS } from './results/kept-end';
 import { type JobState, type ListedJob, listedFailure, listedJob, type SeenApplication } from './listed-job';
 
 /** How far a job said that it is. */

@@ -2,7 +2,7 @@
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { Connection } from '../connections/contract';
 import { CapabilityError } from '../connections/errors';
-import { type Figures, readFigures } from './figures';
+import { type Figures, readFigures } from './figures/figures';
 import type { SeenApplication } from './listed-job';
 import { oldestWait } from './oldest-wait';
 import { listWorkers, type RunningWorker } from './worker-record';

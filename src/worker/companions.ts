@@ -1,7 +1,7 @@
 /** What lives beside a running worker: it tells of its jobs or sends some, and none of its jobs waits for it. */
 import type { QueueManager } from '../application/queue-manager';
 import type { Connection } from '../connections/contract';
-import { JobHistories } from '../operations/job-histories';
+import { JobHistories } from '../operations/history/job-histories';
 import { startFigures } from './figures';
 import type { WorkerGlance } from './health';
 import { keepRecord } from './own-record';

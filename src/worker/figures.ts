@@ -1,8 +1,8 @@
 /** The companion that brings a worker's figures to the store, and looks at its queues. */
 import { errorMessage } from '../base/exception-text';
 import type { BusyEvent } from '../job/hook-events';
-import { FigureReporter } from '../operations/figure-reporter';
-import { QueueSampler } from '../operations/queue-sampler';
+import { FigureReporter } from '../operations/figures/figure-reporter';
+import { QueueSampler } from '../operations/figures/queue-sampler';
 import type { Attended, Companion } from './companions';
 
 /** Undefined: the configuration wants none, or no store keeps any. */

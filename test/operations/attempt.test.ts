@@ -1,4 +1,4 @@
-import { type JobHistory, withRun } from '../../src/operations/attempt';
+import { type JobHistory, withRun } from '../../src/operations/history/attempt';
 import { noCounters } from '../../src/payload/counters';
 
 const history: JobHistory = {

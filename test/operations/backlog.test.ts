@@ -1,5 +1,5 @@
 import { QueueUnavailableError } from '../../src/connections/errors';
-import { Backlog } from '../../src/operations/backlog';
+import { Backlog } from '../../src/operations/history/backlog';
 import { TestClock } from '../../src/testing/test-clock';
 import { elapse, Gate, RecordingLogger } from '../support/application';
 

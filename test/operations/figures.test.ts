@@ -1,4 +1,4 @@
-import { JobCounters } from '../../src/operations/job-counters';
+import { JobCounters } from '../../src/operations/figures/job-counters';
 import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';
 import { elapse, testApplication, type TestApplication, until } from '../support/application';

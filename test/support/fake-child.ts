@@ -1,6 +1,6 @@
 /** A child process that a test plays: it notes what it is told, and says and does what the test wants. */
 import { EventEmitter } from 'node:events';
-import type { JobCounts } from '../../src/operations/job-counts';
+import type { JobCounts } from '../../src/operations/figures/job-counts';
 import { UNBORN, type WorkerHealth } from '../../src/worker/health';
 import type { StopReason } from '../../src/worker/stopping';
 import type { HeldJob } from '../../src/worker/supervisor/supervision';

@@ -7,7 +7,7 @@
 import type { CommonConfig, StoreConfig } from '../../connections/configs';
 import type { Check, Keys, KeysOf } from '../../connections/driver';
 import { DEFAULT_MAX_PAYLOAD } from '../../dispatch/payload-size';
-import type { HistoryConfig } from '../../operations/job-histories';
+import type { HistoryConfig } from '../../operations/history/job-histories';
 import type { Configuration, FailedConfig } from './configuration';
 import * as value from './configuration-values';
 import { isRecord } from './configuration-values';

@@ -3,7 +3,7 @@ import type { Container } from '../../container/container';
 import type { Class } from '../../base/class';
 import type { Logger } from '../../base/logger';
 import type { ConnectionConfig, Size } from '../../connections/configs';
-import type { HistoryConfig } from '../../operations/job-histories';
+import type { HistoryConfig } from '../../operations/history/job-histories';
 
 /** One of the names, where the compiler knows which text it is; one from outside is checked when it is used. */
 type NameOrText<Name extends string, Given extends string> = string extends Given ? Given : NoInfer<Name>;

@@ -1,7 +1,7 @@
 /** `inspect`: all that is known of one job. */
 import type { Milliseconds } from '../../base/clock';
 import { manyLines, oneLine } from '../../base/plain-text';
-import type { Attempt, SourceLines } from '../../operations/attempt';
+import type { Attempt, SourceLines } from '../../operations/history/attempt';
 import type { FoundJob } from '../../operations/found-job';
 import { CHOSEN_FIELDS } from '../../payload/chosen-fields';
 import { isRecord } from '../../payload/kinds';

@@ -2,8 +2,8 @@
 import type { Milliseconds } from '../../base/clock';
 import { errorMessage } from '../../base/exception-text';
 import type { QueueConnection } from '../../dispatch/queue-connection';
-import { PROMETHEUS_TYPE, prometheusText } from '../../operations/prometheus-text';
-import { queueMetrics } from '../../operations/queue-metrics';
+import { PROMETHEUS_TYPE, prometheusText } from '../../operations/figures/prometheus-text';
+import { queueMetrics } from '../../operations/figures/queue-metrics';
 import { defineCommand } from '../command';
 import { port, text } from '../flags';
 import { type Answer, serve } from '../http-server';

@@ -2,7 +2,7 @@
 import type { EventEmitter } from 'node:events';
 import { constants } from 'node:os';
 import type { Clock, Milliseconds, Timer } from '../../base/clock';
-import type { JobCounts } from '../../operations/job-counts';
+import type { JobCounts } from '../../operations/figures/job-counts';
 import type { WorkerHealth } from '../health';
 import type { StopReason } from '../stopping';
 import { BLOCKED, type EndOrder, type HeldJob, isHealthReport } from './supervision';

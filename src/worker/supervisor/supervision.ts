@@ -1,5 +1,5 @@
 /** What a supervisor and its processes tell each other: over the channel between them, and by how a process ends. */
-import type { JobCounts } from '../../operations/job-counts';
+import type { JobCounts } from '../../operations/figures/job-counts';
 import type { WorkerHealth } from '../health';
 
 /** A process ends with it when a handler blocked its event loop, or handlers hold all slots for good: `EX_SOFTWARE` of sysexits.h. */

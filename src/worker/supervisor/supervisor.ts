@@ -7,7 +7,7 @@
 import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 import type { Logger } from '../../base/logger';
 import type { Random } from '../../base/random';
-import { type JobCounts, JobTotals } from '../../operations/job-counts';
+import { type JobCounts, JobTotals } from '../../operations/figures/job-counts';
 import { Place } from './place';
 import type { StopReason } from '../stopping';
 import { type Child, type ProcessListener, SupervisedProcess } from './supervised-process';

@@ -1,7 +1,7 @@
 /** What the processes have brought together: how many jobs ran and how they ended, how long they took, how long they waited. */
-import type { Milliseconds, Seconds } from '../base/clock';
-import { type Duration, durationSeconds } from '../job/duration';
-import { invalidSpan } from './errors';
+import type { Milliseconds, Seconds } from '../../base/clock';
+import { type Duration, durationSeconds } from '../../job/duration';
+import { invalidSpan } from '../errors';
 import {
   classesName,
   classText,
@@ -15,7 +15,7 @@ import {
   WHOLE_QUEUE,
 } from './figure-names';
 import { type Counts, type JobClass, OUTCOME_FIELDS, RUN_TIMES, sumOf, type Times, timesOf, WAITS } from './job-counts';
-import type { OperationsConnection } from './operations-connection';
+import type { OperationsConnection } from '../operations-connection';
 import { SAMPLE } from './queue-sampler';
 
 export interface FigureOptions {

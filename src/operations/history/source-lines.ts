@@ -2,7 +2,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { dirname, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Recent } from '../base/recent';
+import { Recent } from '../../base/recent';
 import type { SourceLines } from './attempt';
 
 export interface SourcePlace {

@@ -3,10 +3,10 @@
  *
  * While the store is away it stays here, the latest of each key; what there is no room for is left out, and that is told.
  */
-import type { Clock, Milliseconds, Timer } from '../base/clock';
-import { errorMessage } from '../base/exception-text';
-import type { Logger } from '../base/logger';
-import { isStoreAway } from '../connections/errors';
+import type { Clock, Milliseconds, Timer } from '../../base/clock';
+import { errorMessage } from '../../base/exception-text';
+import type { Logger } from '../../base/logger';
+import { isStoreAway } from '../../connections/errors';
 
 export interface BacklogSettings<Item> {
   /** In the plural, for the log: `histories of jobs`. */

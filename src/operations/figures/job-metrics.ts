@@ -10,7 +10,7 @@ import {
   sumOf,
   WAITS,
 } from './job-counts';
-import { groupsOf } from '../base/groups';
+import { groupsOf } from '../../base/groups';
 import { type Metric, type MetricSample, numberText } from './prometheus-text';
 
 type Labels = MetricSample['labels'];

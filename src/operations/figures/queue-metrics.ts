@@ -1,6 +1,6 @@
 /** How the queues of a connection are, as metrics: the same whichever process asks, so one of them is enough. */
 import type { Metric } from './prometheus-text';
-import type { Snapshot } from './snapshot';
+import type { Snapshot } from '../snapshot';
 
 export function queueMetrics({ connection, queues, workers }: Snapshot): readonly Metric[] {
   return [

@@ -3,13 +3,13 @@
  *
  * The text of its record. It is written before the end itself, so it counts only once the job waits and runs no more.
  */
-import { errorMessage, errorName } from '../base/exception-text';
-import type { JobEnd } from '../connections/application';
-import { PayloadTooLargeError } from '../connections/errors';
-import type { JobRegistry } from '../job/registry';
-import { decodeValue } from '../payload/decoder';
-import { encodeValue, type Types } from '../payload/encoder';
-import { isRecord } from '../payload/kinds';
+import { errorMessage, errorName } from '../../base/exception-text';
+import type { JobEnd } from '../../connections/application';
+import { PayloadTooLargeError } from '../../connections/errors';
+import type { JobRegistry } from '../../job/registry';
+import { decodeValue } from '../../payload/decoder';
+import { encodeValue, type Types } from '../../payload/encoder';
+import { isRecord } from '../../payload/kinds';
 
 export const RESULTS = 'results';
 

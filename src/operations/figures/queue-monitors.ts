@@ -1,8 +1,8 @@
 /** How long a queue may become, and how long its jobs may wait, before somebody is told: `Queue.monitor`. */
-import type { Seconds } from '../base/clock';
-import { type Duration, durationSeconds } from '../job/duration';
-import { checkQueueName } from '../job/queue-name';
-import { invalidMonitor } from './errors';
+import type { Seconds } from '../../base/clock';
+import { type Duration, durationSeconds } from '../../job/duration';
+import { checkQueueName } from '../../job/queue-name';
+import { invalidMonitor } from '../errors';
 
 /** One of them at least. */
 export interface QueueLimit {

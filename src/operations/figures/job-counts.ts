@@ -1,5 +1,5 @@
 /** What is counted of jobs: the names of the numbers, as they stand in the store, and what they tell. */
-import type { Milliseconds, Seconds } from '../base/clock';
+import type { Milliseconds, Seconds } from '../../base/clock';
 
 /** Jobs that are counted together. */
 export interface JobClass {

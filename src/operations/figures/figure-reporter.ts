@@ -3,17 +3,17 @@
  *
  * No job waits for it. What it could not bring it brings again, once; what a process that is killed had not yet brought is lost.
  */
-import type { Clock, Milliseconds, Timer } from '../base/clock';
-import { errorMessage } from '../base/exception-text';
-import type { Logger } from '../base/logger';
-import type { Connection } from '../connections/contract';
-import { isStoreAway } from '../connections/errors';
-import type { Sums } from '../connections/record-store';
-import { uuidv7 } from '../payload/uuid';
+import type { Clock, Milliseconds, Timer } from '../../base/clock';
+import { errorMessage } from '../../base/exception-text';
+import type { Logger } from '../../base/logger';
+import type { Connection } from '../../connections/contract';
+import { isStoreAway } from '../../connections/errors';
+import type { Sums } from '../../connections/record-store';
+import { uuidv7 } from '../../payload/uuid';
 import { classesName, classText, DAY, figureName, MINUTES, QUARTERS, spanAt } from './figure-names';
 import type { JobCounters } from './job-counters';
 import { type Counts, DISPATCHED, type JobCounts } from './job-counts';
-import type { OperationsConnection } from './operations-connection';
+import type { OperationsConnection } from '../operations-connection';
 import type { QueueSampler } from './queue-sampler';
 
 const INTERVAL: Milliseconds = 10_000;

@@ -1,16 +1,16 @@
 /** What jobs give: kept before they count as completed, and waited for by whoever knows their ids. */
-import type { Clock, Milliseconds, Seconds, Timer } from '../base/clock';
-import { toError } from '../base/exception-text';
-import type { Application, JobEnd } from '../connections/application';
-import type { Connection } from '../connections/contract';
-import { isStoreAway } from '../connections/errors';
-import type { EndedRun, Observer } from '../connections/observer';
-import type { RecordStore } from '../connections/record-store';
-import type { JobContext } from '../job/job-context';
-import { endedCancelled, JobFailedError, noRecords, resultNotKept, resultPending } from './errors';
-import { findJob, type FoundJob } from './found-job';
+import type { Clock, Milliseconds, Seconds, Timer } from '../../base/clock';
+import { toError } from '../../base/exception-text';
+import type { Application, JobEnd } from '../../connections/application';
+import type { Connection } from '../../connections/contract';
+import { isStoreAway } from '../../connections/errors';
+import type { EndedRun, Observer } from '../../connections/observer';
+import type { RecordStore } from '../../connections/record-store';
+import type { JobContext } from '../../job/job-context';
+import { endedCancelled, JobFailedError, noRecords, resultNotKept, resultPending } from '../errors';
+import { findJob, type FoundJob } from '../found-job';
 import { endText, notKeptText, type Reason, readEnd, RESULTS } from './kept-end';
-import type { SeenApplication } from './listed-job';
+import type { SeenApplication } from '../listed-job';
 
 export interface ResultApplication extends SeenApplication, Pick<Application, 'driver' | 'observers' | 'report'> {
   settings(name?: string): { readonly maxPayload: number };

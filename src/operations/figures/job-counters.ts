@@ -4,8 +4,8 @@
  * Payloads may be written by anybody, and with them the names of jobs: those that no class is registered under are counted as one.
  * So there are as many names as the program declares, and a bound for what is left.
  */
-import type { DispatchingJob, DispatchObservation, EndedRun, Observer } from '../connections/observer';
-import type { JobRegistry } from '../job/registry';
+import type { DispatchingJob, DispatchObservation, EndedRun, Observer } from '../../connections/observer';
+import type { JobRegistry } from '../../job/registry';
 import {
   bucketFields,
   bucketOf,

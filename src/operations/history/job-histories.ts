@@ -3,17 +3,17 @@
  * wanted, which have completed. Written behind the runs.
  */
 import { hostname } from 'node:os';
-import type { Clock, Seconds } from '../base/clock';
-import { errorMessage, errorName, exceptionText } from '../base/exception-text';
-import type { Logger } from '../base/logger';
-import { OnqueueError } from '../base/onqueue-error';
-import type { Connection } from '../connections/contract';
-import type { EndedRun, Observer } from '../connections/observer';
-import type { RecordStore, StoreRecord } from '../connections/record-store';
-import { type Duration, durationSeconds } from '../job/duration';
-import type { JobContext } from '../job/job-context';
-import type { Progress } from '../job/progress';
-import type { Counters } from '../payload/counters';
+import type { Clock, Seconds } from '../../base/clock';
+import { errorMessage, errorName, exceptionText } from '../../base/exception-text';
+import type { Logger } from '../../base/logger';
+import { OnqueueError } from '../../base/onqueue-error';
+import type { Connection } from '../../connections/contract';
+import type { EndedRun, Observer } from '../../connections/observer';
+import type { RecordStore, StoreRecord } from '../../connections/record-store';
+import { type Duration, durationSeconds } from '../../job/duration';
+import type { JobContext } from '../../job/job-context';
+import type { Progress } from '../../job/progress';
+import type { Counters } from '../../payload/counters';
 import {
   type AttemptOutcome,
   COMPLETED,

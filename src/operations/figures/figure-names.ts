@@ -1,6 +1,6 @@
 /** Under which names figures stand among the sums of a store, and for how long. */
 import { createHash } from 'node:crypto';
-import type { Milliseconds, Seconds } from '../base/clock';
+import type { Milliseconds, Seconds } from '../../base/clock';
 import type { JobClass } from './job-counts';
 
 /** Figures that are summed up over spans of one length. */

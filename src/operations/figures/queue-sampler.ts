@@ -2,14 +2,14 @@
  * Looks once a minute how long each queue is and how long its jobs wait, for all processes: the first one to ask in a minute does so,
  * and no leader has to be found. It tells of those that are too long or too slow.
  */
-import type { Milliseconds, Seconds } from '../base/clock';
-import type { Connection } from '../connections/contract';
-import type { BusyEvent } from '../job/hook-events';
-import { uuidv7 } from '../payload/uuid';
+import type { Milliseconds, Seconds } from '../../base/clock';
+import type { Connection } from '../../connections/contract';
+import type { BusyEvent } from '../../job/hook-events';
+import { uuidv7 } from '../../payload/uuid';
 import { MINUTES, spanAt, WHOLE_QUEUE } from './figure-names';
 import type { JobCounts } from './job-counts';
-import { oldestWait } from './oldest-wait';
-import type { OperationsConnection } from './operations-connection';
+import { oldestWait } from '../oldest-wait';
+import type { OperationsConnection } from '../operations-connection';
 import type { QueueLimits } from './queue-monitors';
 
 const MOST_QUEUES = 100;
