@@ -1,3 +1,7 @@
+import { QueueManager } from '../../src/application/queue-manager';
+import { silentLogger } from '../../src/base/console-logger';
+import { builtInConnectors } from '../../src/connections/built-in';
+import type { MemoryConnection } from '../../src/connections/memory/memory-connection';
 import type { BusyEvent } from '../../src/job/hook-events';
 import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';
@@ -71,6 +75,31 @@ describe('Queue.monitor', () => {
       await elapse(application.clock, 70);
     });
     expect(told).toHaveLength(2);
+  });
+
+  it('tells the program that has the limits, also where another one on its store is the first to look', async () => {
+    const { clock } = application;
+    const { memory, ...others } = { ...builtInConnectors, memory: () => store.duplicate() };
+    const store = application.manager.driver() as MemoryConnection;
+    const connections = { memory: { driver: 'memory' } as const };
+    const second = new QueueManager(
+      { connectors: { ...others, memory }, logger: silentLogger, clock },
+      { connections },
+    );
+    second.monitors.add({ mail: { size: 1 } });
+    second.hooks.on('busy', (event) => void told.push(event));
+    await application.bus.bulk([new Monitored(), new Monitored()]);
+
+    await watched(async () => {
+      const watcher = new Worker({ queue: 'other' }, second);
+      const running = watcher.run();
+      await elapse(clock, 75);
+      await watcher.stop();
+      await running;
+    });
+
+    expect(told).toHaveLength(1);
+    await second.close();
   });
 
   it('takes no job for late that is delayed', async () => {

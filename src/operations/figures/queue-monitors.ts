@@ -15,7 +15,7 @@ export interface QueueLimit {
 /** By the names of queues. */
 export type LimitsByQueue = Readonly<Record<string, QueueLimit>>;
 
-interface CheckedLimit {
+export interface CheckedLimit {
   readonly size?: number | undefined;
   readonly wait?: Seconds | undefined;
 }

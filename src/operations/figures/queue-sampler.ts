@@ -1,16 +1,17 @@
 /**
  * Looks once a minute how long each queue is and how long its jobs wait, for all processes: the first one to ask in a minute does so,
- * and no leader has to be found. It tells of those that are too long or too slow.
+ * and no leader has to be found. Of those that have limits, the first with the same ones tells of queues that are too long or too slow.
  */
+import { hash } from 'node:crypto';
 import type { Milliseconds, Seconds } from '../../base/clock';
-import type { Connection } from '../../connections/contract';
+import type { Connection, Counts } from '../../connections/contract';
 import type { BusyEvent } from '../../job/hook-events';
 import { uuidv7 } from '../../payload/uuid';
 import { MINUTES, spanAt, WHOLE_QUEUE } from './figure-names';
 import type { JobCounts } from './job-counts';
 import { oldestWait } from '../oldest-wait';
 import type { OperationsConnection } from '../operations-connection';
-import type { QueueLimits } from './queue-monitors';
+import type { CheckedLimit, QueueLimits } from './queue-monitors';
 
 const MOST_QUEUES = 100;
 
@@ -39,46 +40,68 @@ export class QueueSampler {
 
   /** @throws what the stores throw; then this minute may have no sample */
   async sample(now: Milliseconds, take: (sample: JobCounts) => void): Promise<void> {
-    const { connection, operations, limits } = this.#parts;
+    const { connection, limits } = this.#parts;
     const minute = spanAt(now, MINUTES.step);
     if (minute === this.#minute || !connection.capabilities.counts) return;
     this.#minute = minute;
-    const turn = { kind: 'sample', id: `${connection.name}/${minute}`, value: this.#source };
-    if (!(await operations.records.replace(turn, undefined, 2 * MINUTES.step))) return;
-    const queues = new Set([...limits().keys(), ...(await connection.queues())]);
+    const watched = limits();
+    const turn = `${connection.name}/${minute}`;
+    const samples = await this.#isFirst(turn);
+    // Other programs may share the store, and have no limits or other ones.
+    const judges = watched.size > 0 && (await this.#isFirst(`${turn}/${textOf(watched)}`));
+    const queues = new Set([
+      ...(samples || judges ? watched.keys() : []),
+      ...(samples ? await connection.queues() : []),
+    ]);
     // One after the other: the jobs go first.
-    for (const queue of [...queues].slice(0, MOST_QUEUES)) take(await this.#look(queue, now));
+    for (const queue of [...queues].slice(0, MOST_QUEUES)) {
+      const { counts, wait } = await this.#look(queue, now);
+      if (judges) await this.#judge(queue, watched.get(queue), counts.ready, wait);
+      if (samples) take(sampleOf(connection.name, queue, counts, wait));
+    }
   }
 
-  async #look(queue: string, now: Milliseconds): Promise<JobCounts> {
+  #isFirst(id: string): Promise<boolean> {
+    const turn = { kind: 'sample', id, value: this.#source };
+    return this.#parts.operations.records.replace(turn, undefined, 2 * MINUTES.step);
+  }
+
+  async #look(queue: string, now: Milliseconds): Promise<{ counts: Counts; wait: Seconds | undefined }> {
     const { connection } = this.#parts;
     const counts = await connection.counts(queue);
-    const wait = counts.ready === 0 ? undefined : await oldestWait(connection, queue, now);
-    await this.#judge(queue, counts.ready, wait);
-    const { samples, ready, delayed, reserved, wait: longest } = SAMPLE;
-    return {
-      connection: connection.name,
-      queue,
-      job: WHOLE_QUEUE,
-      counts: {
-        [samples]: 1,
-        [ready]: counts.ready,
-        [delayed]: counts.delayed,
-        [reserved]: counts.reserved,
-        [longest]: Math.round((wait ?? 0) * 1000),
-      },
-    };
+    return { counts, wait: counts.ready === 0 ? undefined : await oldestWait(connection, queue, now) };
   }
 
-  // That it was told stands in the store: the next sample may be another process's.
-  async #judge(queue: string, size: number, wait: Seconds | undefined): Promise<void> {
-    const { connection, operations, limits, busy } = this.#parts;
-    const limit = limits().get(queue);
+  // That it was told stands in the store: the next one to judge may be another process.
+  async #judge(queue: string, limit: CheckedLimit | undefined, size: number, wait: Seconds | undefined): Promise<void> {
     if (limit === undefined) return;
+    const { connection, operations, busy } = this.#parts;
     const isBusy = size > (limit.size ?? Infinity) || (wait ?? 0) > (limit.wait ?? Infinity);
-    const told = { kind: 'busy', id: `${connection.name}/${queue}`, value: this.#source };
+    const id = [connection.name, queue, limit.size ?? '', limit.wait ?? ''].join('/');
+    const told = { kind: 'busy', id, value: this.#source };
     if (!isBusy) return operations.records.put([told], 0);
     const isNew = await operations.records.replace({ ...told, value: uuidv7() }, undefined, BUSY_AGAIN);
-    if (isNew) busy({ connectionName: connection.name, queue, size, wait, limit });
+    if (isNew) busy({ connectionName: connection.name, queue, size, wait: wait && Math.round(wait * 10) / 10, limit });
   }
+}
+
+function sampleOf(connection: string, queue: string, counts: Counts, wait: Seconds | undefined): JobCounts {
+  const { samples, ready, delayed, reserved, wait: longest } = SAMPLE;
+  return {
+    connection,
+    queue,
+    job: WHOLE_QUEUE,
+    counts: {
+      [samples]: 1,
+      [ready]: counts.ready,
+      [delayed]: counts.delayed,
+      [reserved]: counts.reserved,
+      [longest]: Math.round((wait ?? 0) * 1000),
+    },
+  };
+}
+
+/** Short, whatever there are of them. */
+function textOf(limits: QueueLimits): string {
+  return hash('sha256', JSON.stringify([...limits]), 'base64url').slice(0, 12);
 }

@@ -22,7 +22,7 @@ const LONGEST_FRAME = 1000;
 
 const FRAME = /^\s+at (?:.* \()?(?<file>(?:file:\/\/|\/|[A-Za-z]:[\\/]).*?):(?<line>\d+):\d+\)?$/;
 const INSTALLED = /[\\/]node_modules[\\/]/;
-const OURS = `${dirname(__dirname)}${sep}`;
+const OURS = `${dirname(dirname(__dirname))}${sep}`;
 /** What a message has made up must not have us read any other file. */
 const SOURCE_FILE = /\.[cm]?[jt]sx?$/;
 
