@@ -25,7 +25,7 @@ export function scheduleRow(listing: ScheduleListing, now: Milliseconds): Cell[]
   return [
     name,
     declared?.cadence ?? spec,
-    next === undefined ? 'no next' : `in ${spanText(Math.max(next.getTime() - now, 0))}`,
+    next === undefined ? '–' : `in ${spanText(Math.max(next.getTime() - now, 0))}`,
     last === undefined ? 'never yet' : agoText(last, now),
     stateText(listing, now),
   ];

@@ -107,6 +107,8 @@ export class SpanCadence implements Cadence {
 /** @throws what `place` makes of a text that is no cron, or that never comes up */
 export function cronIn(text: unknown, zone: Zone, place: Place): Cadence {
   if (typeof text !== 'string') throw place.refuse(text, "give a cron text such as '0 3 * * *'");
+  if (text.trim().split(/\s+/).length === 6)
+    throw place.refuse(text, "a cron has five fields, and no seconds; for a span of seconds, give every('10s')");
   const fields = "give five fields, as in '0 3 * * *': minute, hour, day, month, weekday";
   let cadence: CronCadence;
   try {

@@ -67,7 +67,7 @@ describe('schedule:list', () => {
   it('shows what workers of other programs keep, and which nobody declares any more', async () => {
     const stop = await kept('report');
     expect((await kit.run('schedule:list')).stdout).toMatch(
-      /^report +0 0 \* \* \* \(UTC\): Prune.* +no next +never yet +kept$/m,
+      /^report +0 0 \* \* \* \(UTC\): Prune.* +– +never yet +kept$/m,
     );
     await stop();
     expect((await kit.run('schedule:list')).stdout).toMatch(/^report .* orphan: nobody declares it$/m);
@@ -116,7 +116,7 @@ describe('schedule:pause and schedule:resume', () => {
   it('hold one and let it go on, for all who keep it', async () => {
     expect((await kit.run('schedule:pause', 'prune')).stdout).toBe('Paused prune.\n');
     expect((await kit.run('schedule:pause', 'prune')).stdout).toBe('prune was paused already.\n');
-    expect((await kit.run('schedule:list')).stdout).toMatch(/ no next +never yet +paused 0s ago, no worker keeps it$/m);
+    expect((await kit.run('schedule:list')).stdout).toMatch(/ – +never yet +paused 0s ago, no worker keeps it$/m);
 
     expect(await parsed('schedule:resume', 'prune')).toEqual({ schedule: 'prune', paused: false, changed: true });
     expect((await kit.run('schedule:resume', 'prune')).stdout).toBe('prune was not paused.\n');

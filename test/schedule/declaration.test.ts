@@ -84,6 +84,7 @@ describe('a schedule that is declared by calls', () => {
     ['a moment, which is no cron', (one) => one.cron('2027-01-01T03:00:00'), /five fields/],
     ['seconds in a cron', (one) => one.cron('0 0 3 * * *'), /five fields/],
     ['a minute that there is not', (one) => one.cron('61 * * * *'), /61/],
+    ['seconds', (one) => one.cron('*/10 * * * * *'), /no seconds.*every\('10s'\)/],
     ['what is no text', (one) => one.cron(5 as never), /5 will not do/],
     ['a zone that there is not', (one) => one.timezone('Europe/Amstrdam'), /'Europe\/Amstrdam'.*'Europe\/Amsterdam'/],
     ['a span below a second', (one) => one.every('500ms'), /'500ms'.*one second/],
