@@ -4,6 +4,7 @@
  */
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { RecordStore } from '../connections/record-store';
+import { isRecord } from '../payload/kinds';
 import { uuidv7 } from '../payload/uuid';
 import type { Schedule } from './schedule';
 
@@ -62,8 +63,16 @@ export class OwnKeeping {
 
 async function keepersIn(records: RecordStore): Promise<readonly Keeper[]> {
   const found = await records.list(KIND, { limit: MOST });
-  return found.flatMap(({ id, value }) => {
-    const { since, schedules } = JSON.parse(value) as Partial<Keeper>;
-    return typeof since === 'number' && typeof schedules === 'object' ? [{ id, since, schedules }] : [];
-  });
+  return found.map(({ id, value }) => keeperOf(id, value)).filter((keeper) => keeper !== undefined);
+}
+
+/** Undefined: another version wrote it, or somebody else did. It is to keep no schedule from being sent. */
+function keeperOf(id: string, text: string): Keeper | undefined {
+  try {
+    const { since, schedules } = JSON.parse(text) as Readonly<Record<string, unknown>>;
+    const isKeeper = typeof since === 'number' && isRecord(schedules);
+    return isKeeper ? { id, since, schedules: schedules as Keeper['schedules'] } : undefined;
+  } catch {
+    return undefined;
+  }
 }

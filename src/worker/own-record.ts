@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import type { Milliseconds, Timer } from '../base/clock';
 import { errorMessage } from '../base/exception-text';
 import { isStoreAway } from '../connections/errors';
+import { within } from '../connections/kit/silence';
 import { uuidv7 } from '../payload/uuid';
 import { VERSION } from '../version';
 import type { OperationsConnection } from '../operations/operations-connection';
@@ -39,10 +40,7 @@ class OwnRecord implements Companion {
     this.#isClosed = true;
     this.#next.cancel();
     if (this.#putting === undefined && !this.#isKept) return;
-    let timer: Timer | undefined;
-    const over = new Promise<void>((resolve) => (timer = clock.after(PATIENCE, resolve, true)));
-    await Promise.race([this.#remove(), over]);
-    timer?.cancel();
+    await within(clock, PATIENCE, this.#remove()).catch(() => undefined);
   }
 
   async #remove(): Promise<void> {

@@ -48,6 +48,16 @@ test.each(['constructor', '__proto__', '💩'.repeat(100), String.raw`o'r "x" %s
   },
 );
 
+test.each(['', 'null', '[]', '{"since":1}', '{"since":1,"schedules":null}', '{"since":"1","schedules":{"sweep":"x"}}'])(
+  'a record %j in the place of one of a process keeps no schedule from being sent',
+  async (value) => {
+    fleet.store.records.set({ kind: 'schedulekeeper', id: 'somebody', value }, 3600);
+    keep(fleet.process(named('sweep', (one) => one.cron('*/5 * * * *'))));
+    await elapse(fleet.clock, 310);
+    expect(await fleet.sent()).toEqual(['12:05:00']);
+  },
+);
+
 test.each(['skip', 'allow'] as const)(
   'a store whose clock was a day ahead holds up nothing when it is right again: overlap %s',
   async (overlap) => {

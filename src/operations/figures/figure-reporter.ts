@@ -8,6 +8,7 @@ import { errorMessage } from '../../base/exception-text';
 import type { Logger } from '../../base/logger';
 import type { Connection } from '../../connections/contract';
 import { isStoreAway } from '../../connections/errors';
+import { within } from '../../connections/kit/silence';
 import type { Sums } from '../../connections/record-store';
 import { uuidv7 } from '../../payload/uuid';
 import { classesName, classText, DAY, figureName, MINUTES, QUARTERS, spanAt } from './figure-names';
@@ -58,12 +59,8 @@ export class FigureReporter {
   async close(): Promise<void> {
     this.#isOver = true;
     this.#timer?.cancel();
-    let patience: Timer | undefined;
-    const late = new Promise<void>((resolve) => {
-      patience = this.#parts.clock.after(LAST_WORDS, resolve, true);
-    });
-    await Promise.race([this.#reporting.then(() => this.#report()), late]);
-    patience?.cancel();
+    const reported = this.#reporting.then(() => this.#report());
+    await within(this.#parts.clock, LAST_WORDS, reported).catch(() => undefined);
   }
 
   #arm(): void {

@@ -7,6 +7,7 @@ import type { Clock, Milliseconds, Timer } from '../../base/clock';
 import { errorMessage } from '../../base/exception-text';
 import type { Logger } from '../../base/logger';
 import { isStoreAway } from '../../connections/errors';
+import { within } from '../../connections/kit/silence';
 
 export interface BacklogSettings<Item> {
   /** In the plural, for the log: `histories of jobs`. */
@@ -68,12 +69,7 @@ export class Backlog<Item> {
   /** Writes what waits, for two seconds at most; what is left then is given up. */
   async close(): Promise<void> {
     this.#timer?.cancel();
-    let late: Timer | undefined;
-    const deadline = new Promise<void>((resolve) => {
-      late = this.#settings.clock.after(LAST, resolve, true);
-    });
-    await Promise.race([this.#writeAll(), deadline]);
-    late?.cancel();
+    await within(this.#settings.clock, LAST, this.#writeAll()).catch(() => undefined);
     this.#timer?.cancel();
     this.#waiting.clear();
   }
