@@ -3,6 +3,7 @@
  * No job depends on any of it.
  */
 import type { Seconds } from '../base/clock';
+import { isRecord } from '../payload/kinds';
 
 export interface StoreRecord {
   /** What it tells of: up to 20 small letters. */
@@ -52,4 +53,14 @@ export interface RecordStore {
   add(sums: readonly Sums[], source: string, sequence: number): Promise<void>;
   /** What the sums of these names have come to, in order; empty where nothing was added. */
   sums(names: readonly string[]): Promise<readonly Readonly<Record<string, number>>[]>;
+}
+
+/** What a record's text says. Undefined: it is no JSON object. Anybody may have written it, and who only looks is not to fail of that. */
+export function fieldsIn(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const read: unknown = JSON.parse(text);
+    return isRecord(read) ? read : undefined;
+  } catch {
+    return undefined;
+  }
 }

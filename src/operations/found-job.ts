@@ -1,6 +1,7 @@
 /** Looks for one job by its id: where it waits, runs or has failed, and what is kept of its attempts. */
 import type { Connection } from '../connections/contract';
 import { CapabilityError } from '../connections/errors';
+import { fieldsIn } from '../connections/record-store';
 import type { Progress } from '../job/progress';
 import {
   type Attempt,
@@ -117,9 +118,9 @@ function endOf({ name, queue, attempts }: JobHistory): Omit<FoundJob, 'id' | 'co
 }
 
 function readProgress(text: string | undefined): FoundProgress | undefined {
-  if (text === undefined) return undefined;
-  const { at, ...progress } = JSON.parse(text) as Progress & { readonly at: number };
-  return { value: progress.value, text: progress.text, at: new Date(at) };
+  const { value, text: told, at } = (text === undefined ? undefined : fieldsIn(text)) ?? {};
+  if (typeof value !== 'number' || typeof at !== 'number') return undefined;
+  return { value, text: typeof told === 'string' ? told : undefined, at: new Date(at) };
 }
 
 /** The latest of those that have failed under this id. */

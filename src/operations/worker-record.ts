@@ -4,7 +4,7 @@
  */
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { Connection } from '../connections/contract';
-import type { RecordStore } from '../connections/record-store';
+import { fieldsIn, type RecordStore } from '../connections/record-store';
 import { isRecord } from '../payload/kinds';
 import type { SeenApplication } from './listed-job';
 
@@ -113,20 +113,16 @@ export async function listWorkers(connection: Connection, application: SeenAppli
 
 /** Undefined: another version wrote it, and this one cannot read it. */
 function workerOf(text: string, now: Milliseconds): RunningWorker | undefined {
-  try {
-    const report: unknown = JSON.parse(text);
-    if (!isReport(report)) return undefined;
-    const { at, since, running, ...told } = report;
-    return {
-      ...told,
-      since: new Date(since),
-      heardAt: new Date(at),
-      silentFor: Math.max(0, Math.round(now - at) / 1000),
-      running: running.map((job) => ({ ...job, since: new Date(job.since) })),
-    };
-  } catch {
-    return undefined;
-  }
+  const report: unknown = fieldsIn(text);
+  if (!isReport(report)) return undefined;
+  const { at, since, running, ...told } = report;
+  return {
+    ...told,
+    since: new Date(since),
+    heardAt: new Date(at),
+    silentFor: Math.max(0, Math.round(now - at) / 1000),
+    running: running.filter(isRecord).map((job) => ({ ...job, since: new Date(job.since) })),
+  };
 }
 
 function isReport(report: unknown): report is WorkerReport {

@@ -3,7 +3,7 @@
  * versions of a program run, as while one is deployed, the process that was started last has the say over a schedule.
  */
 import type { Milliseconds, Seconds } from '../base/clock';
-import type { RecordStore } from '../connections/record-store';
+import { fieldsIn, type RecordStore } from '../connections/record-store';
 import { isRecord } from '../payload/kinds';
 import { uuidv7 } from '../payload/uuid';
 import type { Schedule } from './schedule';
@@ -68,11 +68,7 @@ async function keepersIn(records: RecordStore): Promise<readonly Keeper[]> {
 
 /** Undefined: another version wrote it, or somebody else did. It is to keep no schedule from being sent. */
 function keeperOf(id: string, text: string): Keeper | undefined {
-  try {
-    const { since, schedules } = JSON.parse(text) as Readonly<Record<string, unknown>>;
-    const isKeeper = typeof since === 'number' && isRecord(schedules);
-    return isKeeper ? { id, since, schedules: schedules as Keeper['schedules'] } : undefined;
-  } catch {
-    return undefined;
-  }
+  const { since, schedules } = fieldsIn(text) ?? {};
+  const isKeeper = typeof since === 'number' && isRecord(schedules);
+  return isKeeper ? { id, since, schedules: schedules as Keeper['schedules'] } : undefined;
 }

@@ -1,6 +1,6 @@
 /** What the store keeps of each schedule: one record for each, which whoever has read it last may write. */
 import type { Milliseconds, Seconds } from '../base/clock';
-import type { RecordStore } from '../connections/record-store';
+import { fieldsIn, type RecordStore } from '../connections/record-store';
 
 export interface ScheduleState {
   /** What decides what it sends: of whoever keeps it. */
@@ -69,7 +69,7 @@ export async function write(
 
 /** Of what is none, written by whomever: one that is written over, and was seen by nobody. */
 function read(name: string, text: string): KeptState {
-  const fields = fieldsIn(text);
+  const fields = fieldsIn(text) ?? {};
   const number = (field: keyof ScheduleState): number | undefined => {
     const value = fields[field];
     return typeof value === 'number' ? value : undefined;
@@ -84,12 +84,4 @@ function read(name: string, text: string): KeptState {
     lastAt: number('lastAt'),
     skipped: number('skipped'),
   };
-}
-
-function fieldsIn(text: string): Readonly<Record<string, unknown>> {
-  try {
-    return Object(JSON.parse(text)) as Record<string, unknown>;
-  } catch {
-    return {};
-  }
 }

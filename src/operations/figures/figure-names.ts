@@ -27,9 +27,15 @@ export const classesName = (day: number): string => `figures/classes/${day}`;
 /** How a class stands there. */
 export const classText = ({ connection, queue, job }: JobClass): string => JSON.stringify([connection, queue, job]);
 
-export function readClass(text: string): JobClass {
-  const [connection, queue, job] = JSON.parse(text) as [string, string, string];
-  return { connection, queue, job };
+/** None: somebody has written it who does not know how. */
+export function readClass(text: string): readonly JobClass[] {
+  try {
+    const [connection, queue, job] = JSON.parse(text) as readonly unknown[];
+    const isClass = typeof connection === 'string' && typeof queue === 'string' && typeof job === 'string';
+    return isClass ? [{ connection, queue, job }] : [];
+  } catch {
+    return [];
+  }
 }
 
 /** The sum of a class: names of any length would not fit. */

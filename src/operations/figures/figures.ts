@@ -123,7 +123,7 @@ async function classesSince(
 ): Promise<JobClass[]> {
   const days: string[] = [];
   for (let day = spanAt(since, DAY); day <= spanAt(now, DAY); day += 1) days.push(classesName(day));
-  return Object.keys(sumOf(await records.sums(days))).map(readClass);
+  return Object.keys(sumOf(await records.sums(days))).flatMap(readClass);
 }
 
 async function countsOf(

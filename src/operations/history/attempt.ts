@@ -1,7 +1,7 @@
 /** What is kept of the attempts of a job: the text of its record, which is bounded. */
 import type { Milliseconds } from '../../base/clock';
 import type { Counters } from '../../payload/counters';
-import { isRecord } from '../../payload/kinds';
+import { fieldsIn } from '../../connections/record-store';
 
 /** `lost`: the store refused its outcome. `crashed`: its worker died, or froze until another one had the job. */
 export type AttemptOutcome = 'failed' | 'timed-out' | 'crashed' | 'lost' | 'cancelled' | 'completed';
@@ -149,13 +149,8 @@ const isTooLong = (text: string): boolean => Buffer.byteLength(text) > MOST_BYTE
 
 /** Undefined: there is none, or none that this version understands. */
 export function readHistory(text: string | undefined): JobHistory | undefined {
-  if (text === undefined) return undefined;
-  try {
-    const read: unknown = JSON.parse(text);
-    return isRecord(read) && Array.isArray(read['attempts']) ? (read as unknown as JobHistory) : undefined;
-  } catch {
-    return undefined;
-  }
+  const read = text === undefined ? undefined : fieldsIn(text);
+  return Array.isArray(read?.['attempts']) ? (read as unknown as JobHistory) : undefined;
 }
 
 export function attemptOf({ at, ...facts }: KeptAttempt): Attempt {

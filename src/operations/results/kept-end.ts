@@ -6,6 +6,7 @@
 import { errorMessage, errorName } from '../../base/exception-text';
 import type { JobEnd } from '../../connections/application';
 import { PayloadTooLargeError } from '../../connections/errors';
+import { fieldsIn } from '../../connections/record-store';
 import type { JobRegistry } from '../../job/registry';
 import { decodeValue } from '../../payload/decoder';
 import { encodeValue, type Types } from '../../payload/encoder';
@@ -60,17 +61,23 @@ function reasonText(kind: 'failed' | 'not-kept', job: string, error: Error): str
 
 /** Which job has completed; undefined: it came to something else. Read without the classes of what it gave. */
 export function readCompleted(text: string): CompletedJob | undefined {
-  const read = JSON.parse(text) as Pick<KeptEnd, 'kind'> & CompletedJob;
-  return read.kind === 'completed' ? read : undefined;
+  const read = fieldsIn(text);
+  return read?.['kind'] === 'completed' ? (read as unknown as CompletedJob) : undefined;
 }
 
-/** @throws InvalidPayloadError, UnknownClassError, PayloadVersionError what it gave is of another version of the program */
-export function readEnd(text: string, registry: JobRegistry): KeptEnd {
-  const read = JSON.parse(text) as KeptEnd & { readonly command: unknown; readonly types?: Types; versions?: unknown };
-  if (read.kind !== 'completed') return read;
-  const { command, types, versions } = read;
-  return {
-    kind: 'completed',
-    value: decodeValue(command, types, registry, '/result', isRecord(versions) ? versions : undefined),
-  };
+/**
+ * Undefined: it is none that this version understands.
+ *
+ * @throws InvalidPayloadError, UnknownClassError, PayloadVersionError what it gave is of another version of the program
+ */
+export function readEnd(text: string, registry: JobRegistry): KeptEnd | undefined {
+  const { kind, job, reason, command, types, versions } = fieldsIn(text) ?? {};
+  if (kind === 'completed') {
+    const value = decodeValue(command, types as Types, registry, '/result', isRecord(versions) ? versions : undefined);
+    return { kind, value };
+  }
+  if (typeof job !== 'string') return undefined;
+  if (kind === 'cancelled') return { kind, job, reason: typeof reason === 'string' ? reason : undefined };
+  const isReasoned = (kind === 'failed' || kind === 'not-kept') && isRecord(reason);
+  return isReasoned ? { kind, job, reason: reason as unknown as Reason } : undefined;
 }
