@@ -121,7 +121,7 @@ function workerOf(text: string, now: Milliseconds): RunningWorker | undefined {
     since: new Date(since),
     heardAt: new Date(at),
     silentFor: Math.max(0, Math.round(now - at) / 1000),
-    running: running.filter(isRecord).map((job) => ({ ...job, since: new Date(job.since) })),
+    running: running.map((job) => ({ ...job, since: new Date(job.since) })),
   };
 }
 
@@ -130,7 +130,9 @@ function isReport(report: unknown): report is WorkerReport {
     isRecord(report) &&
     ['at', 'since', 'pid', 'concurrency', 'lag', 'busy'].every((field) => typeof report[field] === 'number') &&
     ['id', 'host', 'version', 'connection', 'state'].every((field) => typeof report[field] === 'string') &&
-    ['queues', 'paused', 'running'].every((field) => Array.isArray(report[field])) &&
+    ['queues', 'paused'].every((field) => Array.isArray(report[field])) &&
+    Array.isArray(report['running']) &&
+    report['running'].every(isRecord) &&
     isRecord(report['outcomes'])
   );
 }
