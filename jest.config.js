@@ -14,6 +14,7 @@ const shared = {
   setupFiles: ['reflect-metadata'],
   moduleNameMapper: {
     '^onqueue$': '<rootDir>/src/index.ts',
+    '^onqueue/dashboard$': '<rootDir>/src/dashboard/index.ts',
     '^onqueue/testing$': '<rootDir>/src/testing/index.ts',
     '^onqueue/testing/conformance$': '<rootDir>/src/testing/conformance.ts',
   },

@@ -29,29 +29,37 @@ const targets = {
   },
 };
 
-/** Makes the command runnable, and puts the scripts' texts where a bundler of the user's finds them. */
+/** Makes the command runnable, and puts the texts that are read at run time where a bundler of the user's finds them. */
 function finishPackage(output) {
   const command = join(output, 'cli/bin.js');
   if (existsSync(command)) chmodSync(command, 0o755);
-  embedScripts(join(output, 'connections/redis/script-text.js'));
+  embed(join(output, 'connections/redis/script-text.js'), 'scriptText', textsBelow('lua', '.lua'));
+  embed(join(output, 'dashboard/asset-text.js'), 'assetText', textsBelow('src/dashboard/assets', ''));
 }
 
-/** Replaces the module that reads `lua` by one that holds it: a bundler takes modules along, and no folder. */
-function embedScripts(module) {
-  const texts = Object.fromEntries(
-    filesBelow('lua')
-      .filter((file) => file.endsWith('.lua'))
-      .map((file) => [relative('lua', file).slice(0, -'.lua'.length), readFileSync(join(root, file), 'utf8')]),
-  );
+/** Replaces a module that reads files by one that holds them: a bundler takes modules along, and no folder. */
+function embed(module, name, texts) {
   const lines = [
     '"use strict";',
-    '/** The texts of the Lua scripts, put here by the build. */',
+    '/** Texts of files, put here by the build. */',
     'Object.defineProperty(exports, "__esModule", { value: true });',
-    'exports.scriptText = (name) => texts[name];',
+    `exports.${name} = (name) => texts[name];`,
     `const texts = ${JSON.stringify(texts, undefined, 2)};`,
     '',
   ];
   writeFileSync(module, lines.join('\n'));
+}
+
+/** The files of a folder by their names in it, without the ending that is given. */
+function textsBelow(folder, ending) {
+  return Object.fromEntries(
+    filesBelow(folder)
+      .filter((file) => file.endsWith(ending))
+      .map((file) => {
+        const name = relative(folder, file).split(sep).join('/');
+        return [name.slice(0, name.length - ending.length), readFileSync(join(root, file), 'utf8')];
+      }),
+  );
 }
 
 /** The compiler leaves behind what is not TypeScript. */

@@ -14,6 +14,7 @@ import { QueueManager } from './application/queue-manager';
 offerEntries({
   index: () => require('./index') as object,
   testing: () => require('./testing') as object,
+  dashboard: () => require('./dashboard') as object,
   exported: {},
 });
 setJobDispatcher(Bus);

@@ -9,12 +9,15 @@ import { VERSION } from './version';
 
 const SLOT = Symbol.for(`onqueue@${VERSION}`);
 
+type Entry = 'index' | 'testing' | 'dashboard';
+
 /** What a copy exports; loaded when it is asked for. */
 interface Entries {
   index(): object;
   testing(): object;
+  dashboard(): object;
   /** What was loaded of it. A test runner that resets its modules would load it anew, beside the rest. */
-  readonly exported: { [entry in 'index' | 'testing']?: unknown };
+  readonly exported: { [entry in Entry]?: unknown };
 }
 
 const slots = globalThis as { [SLOT]?: Entries };
@@ -30,7 +33,7 @@ export function offerEntries(entries: Entries): void {
  *
  * @param module by a call, or Node.js would not find the names that an ES module imports from here
  */
-export function giveWay(entry: 'index' | 'testing', module: { exports: unknown }): void {
+export function giveWay(entry: Entry, module: { exports: unknown }): void {
   const first = slots[SLOT];
   if (first === undefined) return;
   if (first === own) first.exported[entry] = module.exports;

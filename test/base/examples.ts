@@ -90,6 +90,11 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_FOREIGN_DECORATOR: ['SendEmail', 'handle', '@nestjs/common', 'Inject'],
   E_DATABASE_FOREIGN_ENGINE: ['main'],
   E_DATABASE_FOREIGN_TABLE: ['jobs.sqlite', 'jobs'],
+  E_DASHBOARD_AUTHORIZE: [true],
+  E_DASHBOARD_ROLE: ['admin'],
+  E_DASHBOARD_FORM: [],
+  E_DASHBOARD_FORM_SIZE: [1_048_576],
+  E_DASHBOARD_FIELD: ['queue'],
   E_HEALTH_PORT: [
     { flag: '--health-port', hostFlag: '--health-host', host: '127.0.0.1', port: 9000 },
     new Error('listen EACCES'),

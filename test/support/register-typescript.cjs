@@ -18,6 +18,7 @@ const hash = (text) => createHash('sha256').update(text).digest('hex');
 
 const SOURCES = {
   onqueue: join(source, 'index.ts'),
+  'onqueue/dashboard': join(source, 'dashboard/index.ts'),
   'onqueue/testing': join(source, 'testing/index.ts'),
 };
 

@@ -1,0 +1,27 @@
+/** Within a program of the user's: it decides by itself who comes in, and the dashboard only asks. */
+import { type Answer, plainAnswer } from '../http/answer';
+import type { DashboardRequest } from '../http/request';
+import { invalidRole } from '../errors';
+import type { Access, Role, Viewer } from './access';
+
+/** What `authorize` says of a request: a role, or a role and who it is; false: nobody who may look. */
+export type Authorization = Role | { readonly role: Role; readonly name?: string | undefined } | false;
+
+export class MountedAccess implements Access {
+  readonly #authorize: (request: never) => Authorization | Promise<Authorization>;
+
+  constructor(authorize: (request: never) => Authorization | Promise<Authorization>) {
+    this.#authorize = authorize;
+  }
+
+  async admit({ subject }: DashboardRequest): Promise<Viewer | Answer> {
+    // JavaScript may give anything: what is none of these must not let anybody in.
+    const authorized: unknown = await this.#authorize(subject as never);
+    if (authorized === false || authorized === undefined || authorized === null)
+      return plainAnswer(403, 'You may not see these jobs.');
+    const { role, name } =
+      typeof authorized === 'object' ? (authorized as { role?: unknown; name?: unknown }) : { role: authorized };
+    if (role !== 'viewer' && role !== 'operator') throw invalidRole(authorized);
+    return { role, name: typeof name === 'string' ? name : undefined, canSignOut: false };
+  }
+}

@@ -1,0 +1,32 @@
+/** What operators can do, by the addresses of the actions. */
+import type { QueueManager } from '../../application/queue-manager';
+import type { Viewer } from '../access/access';
+import type { Html } from '../html';
+import type { Notice } from './notice';
+import { pauseQueue, resumeQueue } from './queue-actions';
+
+export interface ActionContext {
+  readonly manager: QueueManager;
+  readonly viewer: Viewer;
+}
+
+/** What is asked before something is done that cannot be undone. */
+export interface Question {
+  readonly title: string;
+  /** What will happen, and to what. */
+  readonly text: Html;
+  /** What the button says that does it: `Forget 12 jobs`. */
+  readonly button: string;
+}
+
+export interface Action {
+  /** Absent: it is done at once, since it can be undone or does no harm. */
+  readonly ask?: (form: URLSearchParams, context: ActionContext) => Promise<Question>;
+  /** Does it, and says what was done. What it throws is shown. */
+  readonly run: (form: URLSearchParams, context: ActionContext) => Promise<Notice>;
+}
+
+export const ACTIONS: Readonly<Record<string, Action>> = {
+  'pause-queue': pauseQueue,
+  'resume-queue': resumeQueue,
+};

@@ -1,0 +1,51 @@
+/** Carries out an action, after a question where there is one, and logs who did it. */
+import { errorMessage } from '../../base/exception-text';
+import { OnqueueError } from '../../base/onqueue-error';
+import { redact } from '../../base/redact';
+import { isOwnAddress } from '../addresses';
+import { barePage } from '../bare-page';
+import { html, type Html } from '../html';
+import { type Answer, htmlAnswer, redirect } from '../http/answer';
+import { hiddenFields } from '../parts/action-form';
+import type { Action, ActionContext, Question } from './actions';
+import { otherFields } from './form-fields';
+import { leaveNotice, type Notice } from './notice';
+
+export async function carryOut(
+  name: string,
+  action: Action,
+  form: URLSearchParams,
+  context: ActionContext,
+): Promise<Answer> {
+  const given = form.get('back') ?? '';
+  const back = isOwnAddress(given) ? given : './';
+  try {
+    if (action.ask !== undefined && form.get('confirmed') !== 'yes')
+      return htmlAnswer(200, questionPage(name, await action.ask(form, context), form, back));
+    const notice = await action.run(form, context);
+    log(name, form, context, notice.text);
+    return redirect(back, leaveNotice(notice));
+  } catch (error) {
+    const told = error instanceof OnqueueError ? `${error.message} (${error.code})` : errorMessage(error);
+    const notice: Notice = { text: redact(told) };
+    log(name, form, context, `failed: ${notice.text}`);
+    return redirect(back, leaveNotice(notice));
+  }
+}
+
+function log(action: string, form: URLSearchParams, { manager, viewer }: ActionContext, told: string): void {
+  const by = viewer.name ?? 'an operator';
+  manager.logger.info({ action, by, ...Object.fromEntries(otherFields(form)) }, `Dashboard, ${by}: ${told}`);
+}
+
+function questionPage(name: string, { title, text, button }: Question, form: URLSearchParams, back: string): Html {
+  const fields = otherFields(form).map(([field, value]) => hiddenFields({ [field]: value }));
+  return barePage(
+    title,
+    html`${text}
+      <form method="post" action="${name}">
+        ${fields}${hiddenFields({ back, confirmed: 'yes' })}
+        <p class="choice"><button class="danger" autofocus>${button}</button> <a href="${back}">Go back</a></p>
+      </form>`,
+  );
+}

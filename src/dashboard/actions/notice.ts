@@ -1,0 +1,68 @@
+/** What was done, as the next page tells it: in a cookie that lives until then, so that it is told in any process. */
+import type { DashboardRequest } from '../http/request';
+
+export interface Undo {
+  readonly action: string;
+  readonly fields: Readonly<Record<string, string>>;
+  /** What the button says: `Resume`. */
+  readonly label: string;
+}
+
+export interface Notice {
+  readonly text: string;
+  readonly undo?: Undo | undefined;
+}
+
+const COOKIE = 'onqueue-notice';
+/** Characters: browsers keep cookies of 4096 bytes. */
+const LONGEST = 600;
+/** Seconds until it is told. */
+const KEPT = 60;
+
+/** Headers that have the next page tell it. */
+export function leaveNotice({ text, undo }: Notice): Readonly<Record<string, string>> {
+  const value = encodeURIComponent(JSON.stringify({ text: text.slice(0, LONGEST).toWellFormed(), undo }));
+  const told =
+    value.length > 3500 ? encodeURIComponent(JSON.stringify({ text: text.slice(0, 200).toWellFormed() })) : value;
+  return { 'set-cookie': `${COOKIE}=${told}; Path=/; Max-Age=${KEPT}; HttpOnly; SameSite=Strict` };
+}
+
+/** What was left, and headers that take it away. */
+export function takeNotice({ headers }: DashboardRequest): {
+  readonly notice: Notice | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+} {
+  const value = cookieNamed(headers('cookie') ?? '', COOKIE);
+  if (value === undefined) return { notice: undefined, headers: {} };
+  return {
+    notice: readNotice(value),
+    headers: { 'set-cookie': `${COOKIE}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict` },
+  };
+}
+
+export function cookieNamed(cookies: string, name: string): string | undefined {
+  const found = cookies.split(/;\s*/).find((cookie) => cookie.startsWith(`${name}=`));
+  return found?.slice(name.length + 1);
+}
+
+/** A browser sends what it likes: what is no notice is none. */
+function readNotice(value: string): Notice | undefined {
+  try {
+    const { text, undo } = JSON.parse(decodeURIComponent(value)) as Partial<Notice>;
+    if (typeof text !== 'string') return undefined;
+    return { text, undo: isUndo(undo) ? undo : undefined };
+  } catch {
+    return undefined;
+  }
+}
+
+function isUndo(undo: Partial<Undo> | undefined): undo is Undo {
+  return (
+    typeof undo === 'object' &&
+    undo !== null &&
+    typeof undo.label === 'string' &&
+    /^[a-z-]+$/.test(String(undo.action)) &&
+    typeof undo.fields === 'object' &&
+    Object.values(undo.fields ?? {}).every((field) => typeof field === 'string')
+  );
+}

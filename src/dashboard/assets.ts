@@ -1,0 +1,34 @@
+/** The style, the script and the icon of all pages, at addresses that change with what is in them. */
+import { hash } from 'node:crypto';
+import { assetText } from './asset-text';
+import type { Answer } from './http/answer';
+
+const TYPES = {
+  'style.css': 'text/css; charset=utf-8',
+  'script.js': 'text/javascript; charset=utf-8',
+  'icon.svg': 'image/svg+xml',
+} as const;
+
+type Asset = keyof typeof TYPES;
+
+const texts = new Map<Asset, string>();
+
+/** `style.1a2b3c4d.css`: browsers may keep it for ever. */
+export function assetAddress(asset: Asset): string {
+  const [name, extension] = asset.split('.');
+  return `${name}.${hash('sha256', textOf(asset)).slice(0, 8)}.${extension}`;
+}
+
+/** Undefined: it is none. */
+export function assetNamed(name: string): Answer | undefined {
+  const asset = (Object.keys(TYPES) as Asset[]).find((each) => name === assetAddress(each));
+  if (asset === undefined) return undefined;
+  const headers = { 'content-type': TYPES[asset], 'cache-control': 'private, max-age=31536000, immutable' };
+  return { status: 200, headers, body: textOf(asset) };
+}
+
+function textOf(asset: Asset): string {
+  const text = texts.get(asset) ?? assetText(asset);
+  texts.set(asset, text);
+  return text;
+}

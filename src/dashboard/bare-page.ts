@@ -1,0 +1,23 @@
+/** A page without the way to the others: a question, or the form to sign in. */
+import { assetAddress } from './assets';
+import { html, type Html } from './html';
+
+export function barePage(title: string, content: Html): Html {
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>${title} – Onqueue</title>
+        <link rel="icon" href="${assetAddress('icon.svg')}" />
+        <link rel="stylesheet" href="${assetAddress('style.css')}" />
+      </head>
+      <body class="bare">
+        <main id="main">
+          <h1>${title}</h1>
+          ${content}
+        </main>
+      </body>
+    </html> `;
+}

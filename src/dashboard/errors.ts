@@ -1,0 +1,36 @@
+/** What can go wrong with the dashboard. */
+import { defineError } from '../base/define-error';
+import { valueText } from '../base/value-text';
+
+/** Within a program, anybody who reaches it could see and retry all jobs. */
+export const authorizeMissing = defineError('E_DASHBOARD_AUTHORIZE', (given: unknown) => ({
+  message:
+    `dashboard() needs a function authorize, and got ${valueText(given)}: without one, anybody could see all jobs. Give ` +
+    "dashboard({ authorize: (request) => request.user?.isAdmin ? 'operator' : false }).",
+  facts: { given },
+}));
+
+export const invalidRole = defineError('E_DASHBOARD_ROLE', (given: unknown) => ({
+  message:
+    `authorize of dashboard() gave ${valueText(given)}. It gives 'viewer' (looks), 'operator' (also acts), or ` +
+    '{ role, name } of one of these, or false for anybody else.',
+  facts: { given },
+}));
+
+export const formTooLarge = defineError('E_DASHBOARD_FORM_SIZE', (most: number) => ({
+  message: `A form sent to the dashboard is larger than ${most} bytes. Choose fewer jobs at once, or all that fit a filter.`,
+  facts: { most },
+}));
+
+/** A parser of the framework has taken the body, and given nothing. */
+export const formUnreadable = defineError('E_DASHBOARD_FORM', () => ({
+  message:
+    'A form sent to the dashboard was read by another part of the program, which left nothing of it. Mount the dashboard before ' +
+    'parsers of bodies, or have one that reads application/x-www-form-urlencoded put it into request.body.',
+  facts: {},
+}));
+
+export const formIncomplete = defineError('E_DASHBOARD_FIELD', (field: string) => ({
+  message: `A form sent to the dashboard lacks the field '${field}'. Send it from the page again.`,
+  facts: { field },
+}));

@@ -1,0 +1,77 @@
+/** What stands around each page: the way to the others, the search, and what was done last. */
+import { VERSION } from '../version';
+import type { Notice } from './actions/notice';
+import { address } from './addresses';
+import { assetAddress } from './assets';
+import { html, type Html } from './html';
+import { undoForm } from './parts/action-form';
+import { partsOf } from './parts/regions';
+import type { PageContext, View } from './view';
+
+const NAVIGATION = [
+  ['', 'Overview'],
+  ['failed', 'Failed'],
+  ['workers', 'Workers'],
+  ['schedules', 'Schedules'],
+  ['batches', 'Batches'],
+] as const;
+
+/** Pages that are reached from another one stand under its name. */
+const UNDER: Readonly<Record<string, string>> = { queue: '', job: '', batch: 'batches' };
+
+/** @param name of the page */
+export function frame(view: View, context: PageContext, name: string, notice?: Notice): Html {
+  const { viewer, here, query } = context;
+  const link = ([page, label]: readonly [string, string]): Html =>
+    html`<a href="${address(page)}" ${(UNDER[name] ?? name) === page && html` aria-current="page"`}>${label}</a>`;
+  const signOut = html`<form method="post" action="sign-out"><button class="quiet">Sign out</button></form>`;
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <meta name="robots" content="noindex" />
+        <title>${view.title} – Onqueue</title>
+        <link rel="icon" href="${assetAddress('icon.svg')}" />
+        <link rel="stylesheet" href="${assetAddress('style.css')}" />
+        <script src="${assetAddress('script.js')}" defer></script>
+      </head>
+      <body>
+        <a class="skip" href="#main">Skip to the content</a>
+        <header class="top">
+          <a class="brand" href="${address('')}">Onqueue</a>
+          <nav aria-label="Pages">${NAVIGATION.map(link)}</nav>
+          <form class="search" role="search" action="search">
+            <input
+              type="search"
+              name="text"
+              value="${query.get('text') ?? ''}"
+              placeholder="Id or text of a job"
+              aria-label="Search for a job"
+              maxlength="300"
+            /><button>Search</button>
+          </form>
+          <span class="viewer"
+            ><button type="button" class="quiet" id="pause-updates" hidden aria-pressed="false">Pause updates</button
+            >${viewer.canSignOut && signOut}</span
+          >
+        </header>
+        <main id="main" tabindex="-1" data-live="${here}">
+          ${
+            notice &&
+            html`<div class="notice" role="status">
+              <p>${notice.text}</p>
+              ${notice.undo && undoForm(notice.undo, here)}
+            </div>`
+          }
+          <h1>${view.title}</h1>
+          ${partsOf(view)}
+        </main>
+        <footer>
+          <p>Onqueue ${VERSION}</p>
+          <p id="connection" role="status"></p>
+        </footer>
+      </body>
+    </html> `;
+}

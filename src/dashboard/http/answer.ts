@@ -1,0 +1,51 @@
+/** What the dashboard answers, whichever server takes it to the viewer. */
+import type { Html } from '../html';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  readonly body: string | EventSource;
+}
+
+/** Sends events for as long as the viewer listens. */
+export interface EventSource {
+  /** @param sink takes them. Returns the function that ends it, which is called once the viewer has gone. */
+  open(sink: EventSink): () => void;
+}
+
+export interface EventSink {
+  /** False: the viewer takes them too slowly, and the next ones had better wait. */
+  send(text: string): boolean;
+  /** Ends the answer; the viewer's browser asks again. */
+  end(): void;
+}
+
+export function plainAnswer(status: number, text: string): Answer {
+  return { status, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: `${text}\n` };
+}
+
+export function htmlAnswer(status: number, page: Html): Answer {
+  return { status, headers: { 'content-type': 'text/html; charset=utf-8' }, body: page.text };
+}
+
+export function jsonAnswer(status: number, data: unknown): Answer {
+  return { status, headers: { 'content-type': 'application/json' }, body: `${JSON.stringify(data, undefined, 2)}\n` };
+}
+
+/** Has the browser go on to a page, by an address that is relative to the dashboard. */
+export function redirect(address: string, headers: Answer['headers'] = {}): Answer {
+  return { status: 303, headers: { ...headers, location: address }, body: '' };
+}
+
+/** What goes with each answer, whatever it is. */
+export const SAFE_HEADERS: Readonly<Record<string, string>> = {
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
+    "frame-ancestors 'none'; base-uri 'none'",
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'cache-control': 'no-store',
+};

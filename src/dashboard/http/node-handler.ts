@@ -1,0 +1,77 @@
+/** Takes requests of `node:http`, and of the frameworks that stand on it. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { formTooLarge, formUnreadable } from '../errors';
+import { type Answer, type EventSource, SAFE_HEADERS } from './answer';
+import { type DashboardRequest, LARGEST_FORM } from './request';
+
+/** What frameworks add to a request. */
+interface FrameworkRequest extends IncomingMessage {
+  /** Of Express: the whole path, and where the dashboard is mounted. */
+  readonly originalUrl?: string;
+  readonly baseUrl?: string;
+  /** Of what has read the body before us. */
+  readonly body?: unknown;
+}
+
+export function requestOf(message: IncomingMessage): DashboardRequest {
+  const request = message as FrameworkRequest;
+  const socket = request.socket as { readonly encrypted?: boolean };
+  return {
+    method: request.method ?? 'GET',
+    // Of the host only headers tell; here it is never looked at.
+    url: new URL(`http://dashboard${request.originalUrl ?? request.url ?? '/'}`),
+    mountPath: request.baseUrl,
+    headers: (name) => {
+      const value = request.headers[name];
+      return Array.isArray(value) ? value.join(', ') : value;
+    },
+    isSecure: socket.encrypted === true || request.headers['x-forwarded-proto'] === 'https',
+    form: () => formOf(request),
+    subject: request,
+  };
+}
+
+export function sendAnswer(answer: Answer, request: IncomingMessage, response: ServerResponse): void {
+  const { status, headers, body } = answer;
+  response.statusCode = status;
+  for (const [name, value] of Object.entries({ ...SAFE_HEADERS, ...headers }))
+    response.setHeader(name, typeof value === 'string' ? value : [...value]);
+  if (request.method === 'HEAD') response.end();
+  else if (typeof body === 'string') response.end(body);
+  else sendEvents(body, response);
+}
+
+function sendEvents(source: EventSource, response: ServerResponse): void {
+  response.flushHeaders();
+  const close = source.open({
+    send: (text) => response.write(text),
+    end: () => response.end(),
+  });
+  response.once('close', close);
+  // Without this, an answer that cannot be sent any more would end the process.
+  response.on('error', close);
+}
+
+async function formOf(request: FrameworkRequest): Promise<URLSearchParams> {
+  const { body } = request;
+  if (typeof body === 'string') return new URLSearchParams(body);
+  if (typeof body === 'object' && body !== null && Object.keys(body).length > 0) return paramsOf(body);
+  // Waiting for what somebody else has read would never end.
+  if (request.readableEnded) throw formUnreadable();
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of request as AsyncIterable<Buffer>) {
+    size += part.length;
+    if (size > LARGEST_FORM) throw formTooLarge(LARGEST_FORM);
+    parts.push(part);
+  }
+  return new URLSearchParams(Buffer.concat(parts).toString());
+}
+
+/** A form that a parser of the framework has read: each field a text, or a list of them. */
+function paramsOf(body: object): URLSearchParams {
+  const params = new URLSearchParams();
+  for (const [name, value] of Object.entries(body))
+    for (const one of [value].flat()) if (typeof one === 'string') params.append(name, one);
+  return params;
+}

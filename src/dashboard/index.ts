@@ -1,0 +1,9 @@
+/** The public surface of the dashboard. */
+import '../composition';
+import { giveWay } from '../copies';
+
+export type { Role } from './access/access';
+export type { Authorization } from './access/mounted-access';
+export { type Dashboard, dashboard, type DashboardOptions } from './dashboard';
+
+giveWay('dashboard', module);

@@ -1,0 +1,37 @@
+/** Buttons that change something: each is a form of its own, so that it works without a script. */
+import type { Undo } from '../actions/notice';
+import { html, type Html } from '../html';
+import type { PageContext } from '../view';
+
+export interface ActionButton {
+  /** One of `ACTIONS`. */
+  readonly action: string;
+  readonly fields: Readonly<Record<string, string | undefined>>;
+  readonly label: string;
+  /** What it is about, for who does not see where the button stands: `mail`. */
+  readonly subject?: string | undefined;
+  /** It destroys something. */
+  readonly isDangerous?: boolean | undefined;
+}
+
+/** Nothing for those who may only look. */
+export function actionForm(
+  button: ActionButton,
+  { viewer, here }: Pick<PageContext, 'viewer' | 'here'>,
+): Html | undefined {
+  if (viewer.role !== 'operator') return undefined;
+  const { action, fields, label, subject, isDangerous } = button;
+  return html`<form method="post" action="${action}" class="action">${hiddenFields({ ...fields, back: here })}<button${isDangerous === true && html` class="danger"`}>${label}${subject !== undefined && html`<span class="unseen"> ${subject}</span>`}</button></form>`;
+}
+
+export function undoForm({ action, fields, label }: Undo, here: string): Html {
+  return html`<form method="post" action="${action}" class="action">
+    ${hiddenFields({ ...fields, back: here })}<button>${label}</button>
+  </form>`;
+}
+
+export function hiddenFields(fields: Readonly<Record<string, string | undefined>>): readonly Html[] {
+  return Object.entries(fields).flatMap(([name, value]) =>
+    value === undefined ? [] : [html`<input type="hidden" name="${name}" value="${value}" />`],
+  );
+}

@@ -1,0 +1,128 @@
+/** Answers requests: lets the viewer in, finds the page or the action, and puts the page into its frame. */
+import { errorMessage } from '../base/exception-text';
+import { OnqueueError } from '../base/onqueue-error';
+import { redact } from '../base/redact';
+import type { QueueManager } from '../application/queue-manager';
+import { isStoreAway } from '../connections/errors';
+import { type Access, isAnswer, type Viewer } from './access/access';
+import { isSameOrigin } from './access/same-origin';
+import { ACTIONS } from './actions/actions';
+import { carryOut } from './actions/carry-out';
+import { takeNotice } from './actions/notice';
+import { address } from './addresses';
+import { assetNamed } from './assets';
+import { frame } from './frame';
+import { html } from './html';
+import { type Answer, htmlAnswer, jsonAnswer, plainAnswer, redirect } from './http/answer';
+import type { DashboardRequest } from './http/request';
+import { Live } from './live/live';
+import { Lookout } from './lookout';
+import { PAGES } from './pages/pages';
+import type { Page, PageContext, View } from './view';
+
+export class Site {
+  readonly #manager: () => QueueManager;
+  readonly #access: Access;
+  #live: Live | undefined;
+  #lookout: Lookout | undefined;
+
+  constructor(manager: () => QueueManager, access: Access) {
+    this.#manager = manager;
+    this.#access = access;
+  }
+
+  /** Never rejects. */
+  async answer(request: DashboardRequest): Promise<Answer> {
+    try {
+      return await this.#answer(request);
+    } catch (error) {
+      const known = error instanceof OnqueueError;
+      if (!known)
+        this.#manager().logger.error({ err: error }, `The dashboard could not answer: ${errorMessage(error)}`);
+      const told = known
+        ? `${error.message} (${error.code})`
+        : 'The dashboard could not answer; the log of its process says why.';
+      return plainAnswer(500, redact(told));
+    }
+  }
+
+  close(): void {
+    this.#live?.close();
+  }
+
+  async #answer(request: DashboardRequest): Promise<Answer> {
+    const { method, url } = request;
+    const name = url.pathname.slice(url.pathname.lastIndexOf('/') + 1);
+    const isRead = method === 'GET' || method === 'HEAD';
+    const asset = isRead ? assetNamed(name) : undefined;
+    // A style says nothing of jobs, and the form to sign in needs it.
+    if (asset !== undefined) return asset;
+    const admitted = await this.#access.admit(request);
+    if (isAnswer(admitted)) return admitted;
+    if (isRead) return this.#read(request, name, admitted);
+    if (method !== 'POST')
+      return { ...plainAnswer(405, 'GET and POST are answered here.'), headers: { allow: 'GET, HEAD, POST' } };
+    if (!isSameOrigin(request))
+      return plainAnswer(403, 'This was not sent by a page of the dashboard, and is refused.');
+    const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined;
+    if (action === undefined) return plainAnswer(404, 'There is no such action.');
+    if (admitted.role !== 'operator') return plainAnswer(403, 'You may look at these jobs, and not change them.');
+    const answer = await carryOut(name, action, await request.form(), {
+      manager: this.#manager(),
+      viewer: admitted,
+    });
+    // What was read before is not true any more.
+    this.#lookout?.forget();
+    return answer;
+  }
+
+  async #read(request: DashboardRequest, name: string, viewer: Viewer): Promise<Answer> {
+    const page = Object.hasOwn(PAGES, name) ? PAGES[name]! : undefined;
+    const { pathname, searchParams: query } = request.url;
+    // Relative addresses would lead beside the dashboard: `/jobs` is `/jobs/`.
+    const isRoot = request.mountPath === undefined ? page === undefined : pathname === request.mountPath;
+    if (isRoot && name !== '') return redirect(`${encodeURIComponent(name)}/`);
+    if (page === undefined) return plainAnswer(404, 'There is no such page.');
+    const context = {
+      manager: this.#manager(),
+      lookout: this.#look,
+      viewer,
+      query,
+      here: address(name, Object.fromEntries(query)),
+    };
+    const accepted = request.headers('accept') ?? '';
+    if (accepted.includes('text/event-stream')) return this.#listen(page, context);
+    const view = await shown(page, context);
+    const status = view.status ?? 200;
+    if (accepted.includes('application/json') && !accepted.includes('text/html')) return jsonAnswer(status, view.data);
+    const { notice, headers } = takeNotice(request);
+    const answer = htmlAnswer(status, frame(view, context, name, notice));
+    return { ...answer, headers: { ...answer.headers, ...headers } };
+  }
+
+  get #look(): Lookout {
+    return (this.#lookout ??= new Lookout(this.#manager().clock));
+  }
+
+  #listen(page: Page, context: PageContext): Answer {
+    this.#live ??= new Live(this.#manager().clock);
+    const body = this.#live.watch(context, () => shown(page, context));
+    return { status: 200, headers: { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' }, body };
+  }
+}
+
+/** The page; or, where its store cannot be asked, what is wrong with it. */
+async function shown(page: Page, context: PageContext): Promise<View> {
+  try {
+    return await page(context);
+  } catch (error) {
+    if (!(error instanceof OnqueueError)) throw error;
+    const [told, isAway] = [redact(error.message), isStoreAway(error)];
+    return {
+      title: isAway ? 'The store cannot be reached' : 'This cannot be shown',
+      status: isAway ? 503 : 422,
+      parts: [{ id: 'trouble', html: html`<p class="trouble">${told} <span class="soft">(${error.code})</span></p>` }],
+      data: { error: told, code: error.code },
+    };
+  }
+}
