@@ -1,14 +1,14 @@
 /**
- * Finds the servers that the tests start, and installs what is missing where it may.
+ * Finds the servers and the browser that the tests start, and installs what is missing where it may.
  *
- * It may where apt is there and we are root, as in most containers; anywhere else it says what to install. It starts no
- * server: the tests do that themselves, on free ports. `--no-install` only looks.
+ * It may where apt is there and we are root, as in most containers; anywhere else it says what to install. It starts
+ * none of them: the tests do that themselves, servers on free ports. `--no-install` only looks.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** One row for each server that tests start. */
+/** One row for each program that tests start. */
 const servers = [
   {
     name: 'Redis',
@@ -53,11 +53,28 @@ const servers = [
     debian: 'faketime',
     elsewhere: '`dnf install libfaketime` on Fedora, `apk add libfaketime` on Alpine; on macOS these tests fail',
   },
+  // Debian's brings a font with it. Ubuntu's package of this name is a snap, which does not see the folders of tests.
+  {
+    name: 'Chromium',
+    command: 'chromium',
+    otherCommands: ['chromium-browser', 'google-chrome', 'Google Chrome'],
+    least: '120',
+    version: /Chrom(?:ium|e) (\d+)/,
+    debian: 'chromium',
+    systems: 'Debian',
+    elsewhere:
+      'the package of Google Chrome on Ubuntu, `brew install --cask google-chrome` on macOS, `dnf install chromium` on Fedora, `apk add chromium font-dejavu` on Alpine',
+  },
 ];
 
 const MINUTE = 60_000;
-/** Where Debian puts servers; not on the path of an ordinary user. */
-const serverFolders = ['/usr/sbin', '/usr/local/sbin', ...postgresFolders()];
+/** Where Debian puts servers, and macOS its browsers; not on the path of an ordinary user. */
+const otherFolders = [
+  '/usr/sbin',
+  '/usr/local/sbin',
+  '/Applications/Google Chrome.app/Contents/MacOS',
+  ...postgresFolders(),
+];
 const apt = (process.env.PATH ?? '')
   .split(delimiter)
   .map((folder) => join(folder, 'apt-get'))
@@ -71,14 +88,14 @@ function postgresFolders() {
   return versions.map((version) => join(folder, version, 'bin'));
 }
 
-function find(command) {
-  const folders = [...(process.env.PATH ?? '').split(delimiter), ...serverFolders];
-  return folders.map((folder) => join(folder, command)).find(existsSync);
+function find({ command, otherCommands = [] }) {
+  const folders = [...(process.env.PATH ?? '').split(delimiter), ...otherFolders];
+  return [command, ...otherCommands].flatMap((name) => folders.map((folder) => join(folder, name))).find(existsSync);
 }
 
 /** Undefined when the server is there and new enough; otherwise what is wrong with it. */
 function problemWith(server) {
-  const path = find(server.command);
+  const path = find(server);
   if (path === undefined) return `${server.command} is missing`;
   const { stdout } = spawnSync(path, [server.argument ?? '--version'], { encoding: 'utf8', timeout: MINUTE });
   const found = server.version.exec(stdout ?? '')?.[1];
@@ -122,9 +139,12 @@ function withoutStartingServices(install) {
 function install(missing) {
   const packages = missing.map((server) => server.debian);
   console.log(`set-up: installing ${packages.join(', ')} by apt.`);
-  return withoutStartingServices(
-    () => runApt('update', '-q') && runApt('install', '-q', '-y', '--no-install-recommends', ...packages),
-  );
+  const add = (...names) => runApt('install', '-q', '-y', '--no-install-recommends', ...names);
+  return withoutStartingServices(() => {
+    if (!runApt('update', '-q')) return;
+    // One package that this system does not have must not keep all others from being installed.
+    if (!add(...packages)) for (const name of packages) add(name);
+  });
 }
 
 const missing = servers.filter((server) => problemWith(server) !== undefined);
@@ -134,12 +154,12 @@ if (missing.length > 0 && mayInstall) install(missing);
 for (const server of servers) {
   const problem = problemWith(server);
   if (problem === undefined) {
-    console.log(`set-up: ${server.name} is there (${find(server.command)}).`);
+    console.log(`set-up: ${server.name} is there (${find(server)}).`);
     continue;
   }
   console.error(
     `set-up: ${problem}. Install ${server.name} ${server.least} or newer ` +
-      `(\`sudo apt-get install ${server.debian}\` on Debian and Ubuntu, ${server.elsewhere}) and run this again.`,
+      `(\`sudo apt-get install ${server.debian}\` on ${server.systems ?? 'Debian and Ubuntu'}, ${server.elsewhere}) and run this again.`,
   );
   process.exitCode = 1;
 }
