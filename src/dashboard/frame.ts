@@ -52,16 +52,16 @@ export function frame(view: View, context: PageContext, name: string, notice?: N
               maxlength="300"
             /><button>Search</button>
           </form>
-          <span class="viewer"
-            ><button type="button" class="quiet" id="pause-updates" hidden aria-pressed="false">Pause updates</button
-            >${viewer.canSignOut && signOut}</span
-          >
+          <span class="viewer">
+            <button type="button" class="quiet" id="pause-updates" hidden aria-pressed="false">Pause updates</button>
+            ${viewer.canSignOut && signOut}</span>
+          
         </header>
         <main id="main" tabindex="-1" data-live="${here}">
           ${
             notice &&
             html`<div class="notice" role="status">
-              <p>${notice.text}</p>
+              <p>${notice.text}${notice.link && html` <a href="${notice.link.address}">${notice.link.label}</a>`}</p>
               ${notice.undo && undoForm(notice.undo, here)}
             </div>`
           }

@@ -4,6 +4,7 @@ import type { Viewer } from '../access/access';
 import type { Html } from '../html';
 import type { Notice } from './notice';
 import { pauseQueue, resumeQueue } from './queue-actions';
+import { pauseSchedule, resumeSchedule, runSchedule } from './schedule-actions';
 
 export interface ActionContext {
   readonly manager: QueueManager;
@@ -29,4 +30,7 @@ export interface Action {
 export const ACTIONS: Readonly<Record<string, Action>> = {
   'pause-queue': pauseQueue,
   'resume-queue': resumeQueue,
+  'run-schedule': runSchedule,
+  'pause-schedule': pauseSchedule,
+  'resume-schedule': resumeSchedule,
 };

@@ -1,4 +1,5 @@
 /** What was done, as the next page tells it: in a cookie that lives until then, so that it is told in any process. */
+import { isOwnAddress } from '../addresses';
 import type { DashboardRequest } from '../http/request';
 
 export interface Undo {
@@ -10,6 +11,8 @@ export interface Undo {
 
 export interface Notice {
   readonly text: string;
+  /** Where more of it is to be seen. */
+  readonly link?: { readonly address: string; readonly label: string } | undefined;
   readonly undo?: Undo | undefined;
 }
 
@@ -20,8 +23,8 @@ const LONGEST = 600;
 const KEPT = 60;
 
 /** Headers that have the next page tell it. */
-export function leaveNotice({ text, undo }: Notice): Readonly<Record<string, string>> {
-  const value = encodeURIComponent(JSON.stringify({ text: text.slice(0, LONGEST).toWellFormed(), undo }));
+export function leaveNotice({ text, undo, link }: Notice): Readonly<Record<string, string>> {
+  const value = encodeURIComponent(JSON.stringify({ text: text.slice(0, LONGEST).toWellFormed(), undo, link }));
   const told =
     value.length > 3500 ? encodeURIComponent(JSON.stringify({ text: text.slice(0, 200).toWellFormed() })) : value;
   return { 'set-cookie': `${COOKIE}=${told}; Path=/; Max-Age=${KEPT}; HttpOnly; SameSite=Strict` };
@@ -48,12 +51,16 @@ export function cookieNamed(cookies: string, name: string): string | undefined {
 /** A browser sends what it likes: what is no notice is none. */
 function readNotice(value: string): Notice | undefined {
   try {
-    const { text, undo } = JSON.parse(decodeURIComponent(value)) as Partial<Notice>;
+    const { text, undo, link } = JSON.parse(decodeURIComponent(value)) as Partial<Notice>;
     if (typeof text !== 'string') return undefined;
-    return { text, undo: isUndo(undo) ? undo : undefined };
+    return { text, undo: isUndo(undo) ? undo : undefined, link: isLink(link) ? link : undefined };
   } catch {
     return undefined;
   }
+}
+
+function isLink(link: Partial<NonNullable<Notice['link']>> | undefined): link is NonNullable<Notice['link']> {
+  return typeof link?.label === 'string' && typeof link.address === 'string' && isOwnAddress(link.address);
 }
 
 function isUndo(undo: Partial<Undo> | undefined): undo is Undo {

@@ -54,8 +54,8 @@ function queueRow(connection: string, row: QueueSnapshot, context: PageContext):
   const button = { ...(isPaused ? resume : pause), fields: { connection, queue }, subject: queue };
   return html`<tr data-key="${queue}">
     <th scope="row">
-      <a href="${address('queue', { connection, queue })}"><bdi>${queue}</bdi></a
-      >${isPaused && html` <span class="badge">paused${pausedUntil && html` until ${moment(pausedUntil, now)}`}</span>`}
+      <a href="${address('queue', { connection, queue })}"><bdi>${queue}</bdi></a>
+      ${isPaused && html` <span class="badge">paused${pausedUntil && html` until ${moment(pausedUntil, now)}`}</span>`}
     </th>
     <td class="number">${numberText(ready)}</td>
     <td class="number">${numberText(delayed)}</td>

@@ -1,7 +1,11 @@
 /** The pages, by their addresses. */
 import type { Page } from '../view';
 import { overview } from './overview';
+import { schedules } from './schedules';
+import { workers } from './workers';
 
 export const PAGES: Readonly<Record<string, Page>> = {
   '': overview,
+  workers,
+  schedules,
 };

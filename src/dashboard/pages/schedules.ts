@@ -1,0 +1,135 @@
+/** What comes up by itself, when, and whether a worker keeps it. */
+import type { Milliseconds } from '../../base/clock';
+import type { ComingOccurrence, ScheduleListing } from '../../schedule/schedules';
+import { html, type Html } from '../html';
+import { actionForm } from '../parts/action-form';
+import { counted } from '../parts/number';
+import { moment } from '../parts/time';
+import type { Page, PageContext } from '../view';
+
+/** Occurrences that are shown of each. */
+const COMING = 5;
+
+interface Coming extends ScheduleListing {
+  readonly occurrences: readonly ComingOccurrence[];
+}
+
+export const schedules: Page = async (context) => {
+  const found = await context.lookout.see('schedules', () => comingOf(context));
+  return {
+    title: 'Schedules',
+    parts: [{ id: 'schedules', html: found.length === 0 ? none() : scheduleTable(found, context) }],
+    data: found.map(({ problem, ...listing }) => ({ ...listing, problem: problem?.message })),
+  };
+};
+
+async function comingOf({ manager }: PageContext): Promise<readonly Coming[]> {
+  const listed = await manager.schedules.list();
+  return Promise.all(
+    listed.map(async (listing) => ({
+      ...listing,
+      occurrences:
+        listing.next === undefined ? [] : await manager.schedules.occurrences(listing.name, { count: COMING }),
+    })),
+  );
+}
+
+function none(): Html {
+  return html`<p class="empty">
+    No schedule is declared here. <code>@Job({ schedule: '0 3 * * *' })</code> above a class, or
+    <code>Queue.schedule(() =&gt; new Report()).daily()</code>, declares one.
+  </p>`;
+}
+
+function scheduleTable(found: readonly Coming[], context: PageContext): Html {
+  return html`<table>
+    <caption>
+      ${counted(found.length, 'schedule')}
+    </caption>
+    <thead>
+      <tr>
+        <th scope="col">Schedule</th>
+        <th scope="col">When</th>
+        <th scope="col">Next</th>
+        <th scope="col">Last</th>
+        <th scope="col">State</th>
+        <th scope="col"><span class="unseen">Actions</span></th>
+      </tr>
+    </thead>
+    <tbody>
+      ${found.map((schedule) => scheduleRow(schedule, context))}
+    </tbody>
+  </table>`;
+}
+
+function scheduleRow(schedule: Coming, context: PageContext): Html {
+  const { name, spec, declared, next, last, occurrences } = schedule;
+  const now = context.manager.clock.now();
+  return html`<tr data-key="${name}">
+    <th scope="row">
+      <bdi>${name}</bdi>
+      ${declared && html`<br><span class="soft"><bdi>${declared.job}</bdi> <span class="mono">${declared.origin}</span></span>`}
+    </th>
+    <td>
+      <span class="mono">${declared?.cadence ?? spec}</span>
+      ${declared && html`<br><span class="soft">${policies(declared)}</span>`}
+    </td>
+    <td>
+      ${
+        next
+          ? html`<details>
+              <summary>${moment(next, now)}</summary>
+              <ol class="names">
+                ${occurrences.map((one) => occurrence(one, now))}
+              </ol>
+            </details>`
+          : html`<span class="soft">–</span>`
+      }
+    </td>
+    <td>${last ? moment(last, now) : html`<span class="soft">never yet</span>`}</td>
+    <td>${stateOf(schedule, now)}</td>
+    <td class="actions">${buttons(schedule, context)}</td>
+  </tr>`;
+}
+
+function policies({ missed, overlap }: NonNullable<ScheduleListing['declared']>): string {
+  const words = [
+    missed.policy === 'latest'
+      ? 'what was missed last is made up for'
+      : missed.policy === 'all'
+        ? 'all that was missed is made up for'
+        : '',
+    overlap === 'skip' ? 'left out while the one before is there' : '',
+  ];
+  return words.filter((word) => word !== '').join(', ');
+}
+
+function occurrence({ at, wall, isClockChange }: ComingOccurrence, now: Milliseconds): Html {
+  return html`<li>
+    ${wall} <span class="soft">${moment(at, now)}${isClockChange && ', the clocks change on that day'}</span>
+  </li>`;
+}
+
+function stateOf({ problem, pausedAt, isOrphan, isKept, skipped }: Coming, now: Milliseconds): Html {
+  const leftOut = skipped > 0 && html`<br><span class="soft">${counted(skipped, 'occurrence')} left out</span>`;
+  if (problem !== undefined) return html`<span class="bad">${problem.message}</span>${leftOut}`;
+  if (pausedAt !== undefined)
+    return html`<span class="badge warn">paused</span> <span class="soft">${moment(pausedAt, now)}</span>${leftOut}`;
+  if (isOrphan)
+    return html`<span class="badge warn">orphan</span><br><span class="soft">
+        Nobody declares it any more; it is forgotten seven days after it was last sent.</span>
+      `;
+  if (!isKept)
+    return html`<span class="badge bad">nobody keeps it</span><br><span class="soft">
+        Nothing is sent until a worker runs that declares it.</span>
+      ${leftOut}`;
+  return html`<span class="badge good">kept</span>${leftOut}`;
+}
+
+function buttons({ name, declared, problem, pausedAt }: Coming, context: PageContext): readonly (Html | undefined)[] {
+  const of = { fields: { name }, subject: name };
+  const run = actionForm({ action: 'run-schedule', label: 'Run now', ...of }, context);
+  const pause = actionForm({ action: 'pause-schedule', label: 'Pause', ...of }, context);
+  const resume = actionForm({ action: 'resume-schedule', label: 'Resume', ...of }, context);
+  return [declared !== undefined && problem === undefined ? run : undefined, pausedAt === undefined ? pause : resume];
+}

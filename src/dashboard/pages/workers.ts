@@ -1,0 +1,161 @@
+/** Which workers there are, how they are, and what they run. */
+import type { Milliseconds } from '../../base/clock';
+import { CapabilityError } from '../../connections/errors';
+import { noRecords } from '../../operations/errors';
+import type { RunningWorker, WorkersJob } from '../../operations/worker-record';
+import { address } from '../addresses';
+import { html, type Html } from '../html';
+import { counted, numberText } from '../parts/number';
+import { moment, secondsText, spanText } from '../parts/time';
+import type { Page, PageContext } from '../view';
+import { watchedConnections } from '../watched-connections';
+
+/** Seconds. A worker writes each five seconds: one that is silent for longer has missed a record. */
+const SILENT = 10;
+/** Milliseconds by which an event loop is late before somebody should know: leases are renewed by it. */
+const LATE: Milliseconds = 1000;
+
+export const workers: Page = async (context) => {
+  const found = await workersOf(context);
+  return {
+    title: 'Workers',
+    parts: [
+      { id: 'workers', html: found.length === 0 ? nobody(context) : workerTable(found) },
+      { id: 'running', html: runningTable(found) },
+    ],
+    data: found,
+  };
+};
+
+/** Those of all connections: several may keep their records in one place. */
+async function workersOf({ manager, lookout }: PageContext): Promise<readonly RunningWorker[]> {
+  const byId = new Map<string, RunningWorker>();
+  for (const name of watchedConnections(manager)) {
+    try {
+      const found = await lookout.see(`workers ${name}`, () => manager.connection(name).workers());
+      for (const worker of found) byId.set(worker.id, worker);
+    } catch (error) {
+      // It keeps no records: its workers tell of themselves elsewhere, or nowhere.
+      if (!noRecords.is(error) && !(error instanceof CapabilityError)) throw error;
+    }
+  }
+  return [...byId.values()];
+}
+
+function nobody({ manager }: PageContext): Html {
+  if (manager.configuration.metrics === false)
+    return html`<p class="empty">With <code>metrics: false</code> in the configuration no worker tells of itself.</p>`;
+  return html`<p class="empty">
+    No worker was heard of within the last minute. Start one: <code>npx onqueue work</code>
+  </p>`;
+}
+
+function workerTable(found: readonly RunningWorker[]): Html {
+  return html`<table>
+    <caption>
+      ${counted(found.length, 'worker')}
+    </caption>
+    <thead>
+      <tr>
+        <th scope="col">Worker</th>
+        <th scope="col">State</th>
+        <th scope="col">Queues</th>
+        <th scope="col">Busy</th>
+        <th scope="col" class="number">Completed</th>
+        <th scope="col" class="number">Failed</th>
+        <th scope="col" class="number">Lag</th>
+        <th scope="col">Began</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${found.map(workerRow)}
+    </tbody>
+  </table>`;
+}
+
+function workerRow(worker: RunningWorker): Html {
+  const { id, host, pid, version, connection, queues, paused, busy, concurrency, outcomes, lag, since } = worker;
+  const names = queues.map(
+    (queue) =>
+      html`<li>
+        <a href="${address('queue', { connection, queue })}"><bdi>${queue}</bdi></a>
+        ${paused.includes(queue) && html` <span class="badge">paused</span>`}
+      </li>`,
+  );
+  return html`<tr data-key="${id}">
+    <th scope="row">
+      <bdi>${host}</bdi> <span class="soft">${String(pid)}</span><br><span class="soft">
+        ${connection}, Onqueue ${version}</span>
+      
+    </th>
+    <td>${stateOf(worker)}</td>
+    <td>
+      <ul class="names">
+        ${names}
+      </ul>
+    </td>
+    <td class="busy">
+      <meter min="0" max="${concurrency}" value="${busy}" aria-label="busy">${busy}</meter> ${busy} of ${concurrency}
+    </td>
+    <td class="number">${numberText(outcomes.completed)}</td>
+    <td class="number">${numberText(outcomes.failed)}</td>
+    <td class="number"><span class="${lag >= LATE ? 'warn' : ''}">${spanText(lag)}</span></td>
+    <td>${moment(since, nowOf(worker))}</td>
+  </tr>`;
+}
+
+function stateOf({ state, silentFor }: RunningWorker): Html {
+  if (silentFor > SILENT)
+    return html`<span class="badge bad" title="It is stuck, its store was away, or its process has died."
+      >silent for ${secondsText(silentFor)}</span>
+    `;
+  return html`<span class="badge ${state === 'running' ? 'good' : 'warn'}">${state}</span>`;
+}
+
+function runningTable(found: readonly RunningWorker[]): Html {
+  const rows = found.flatMap((worker) => worker.running.map((job) => ({ worker, job })));
+  if (rows.length === 0)
+    return html`<h2>What runs</h2>
+      <p class="empty">No job runs at the moment.</p>`;
+  const unnamed = found.reduce((sum, { busy, running }) => sum + Math.max(busy - running.length, 0), 0);
+  // Those that have run for the longest are those to look at.
+  const sorted = rows.toSorted((a, b) => a.job.since.getTime() - b.job.since.getTime());
+  return html`<table>
+      <caption>
+        What runs
+      </caption>
+      <thead>
+        <tr>
+          <th scope="col">Job</th>
+          <th scope="col">Queue</th>
+          <th scope="col" class="number">Attempt</th>
+          <th scope="col">Worker</th>
+          <th scope="col">Since</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${sorted.map(({ worker, job }) => runningRow(worker, job))}
+      </tbody>
+    </table>
+    ${unnamed > 0 && html`<p class="soft">${counted(unnamed, 'more job runs', 'more jobs run')}, which the workers do not name.</p>`}`;
+}
+
+function runningRow(worker: RunningWorker, { id, name, queue, attempt, since }: WorkersJob): Html {
+  const { connection, host, pid } = worker;
+  return html`<tr data-key="${id}">
+    <th scope="row">
+      <a href="${address('job', { connection, queue, id })}"><bdi>${name}</bdi></a> <span class="soft mono">${id}</span>
+    </th>
+    <td>
+      <a href="${address('queue', { connection, queue })}"><bdi>${queue}</bdi></a>
+    </td>
+    <td class="number">${attempt}</td>
+    <td><bdi>${host}</bdi> <span class="soft">${String(pid)}</span></td>
+    <td>${moment(since, nowOf(worker))}</td>
+  </tr>`;
+}
+
+/** By the clock of the store, which all moments of the record are by. */
+function nowOf({ heardAt, silentFor }: RunningWorker): Milliseconds {
+  return heardAt.getTime() + silentFor * 1000;
+}
