@@ -11,6 +11,9 @@ const TYPES = {
 
 type Asset = keyof typeof TYPES;
 
+/** Files that are sent as one. */
+const MADE_OF: { readonly [asset in Asset]?: readonly string[] } = { 'script.js': ['morph.js', 'script.js'] };
+
 const texts = new Map<Asset, string>();
 
 /** `style.1a2b3c4d.css`: browsers may keep it for ever. */
@@ -28,7 +31,7 @@ export function assetNamed(name: string): Answer | undefined {
 }
 
 function textOf(asset: Asset): string {
-  const text = texts.get(asset) ?? assetText(asset);
+  const text = texts.get(asset) ?? (MADE_OF[asset] ?? [asset]).map(assetText).join('');
   texts.set(asset, text);
   return text;
 }

@@ -66,11 +66,12 @@ export function frame(view: View, context: PageContext, name: string, notice?: N
             </div>`
           }
           <h1>${view.title}</h1>
+          <p id="state" role="status" class="trouble"></p>
           ${partsOf(view)}
         </main>
         <footer>
           <p>Onqueue ${VERSION}</p>
-          <p id="connection" role="status"></p>
+          
         </footer>
       </body>
     </html> `;

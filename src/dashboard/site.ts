@@ -121,6 +121,7 @@ async function shown(page: Page, context: PageContext): Promise<View> {
     return {
       title: isAway ? 'The store cannot be reached' : 'This cannot be shown',
       status: isAway ? 503 : 422,
+      trouble: told,
       parts: [{ id: 'trouble', html: html`<p class="trouble">${told} <span class="soft">(${error.code})</span></p>` }],
       data: { error: told, code: error.code },
     };

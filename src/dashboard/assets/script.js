@@ -1,9 +1,8 @@
-/* The whole script of the dashboard. Without it all pages and actions work; with it, they stay up to date. */
+/* With morph.js the whole script of the dashboard. Without it all pages and actions work; with it they stay up to date. */
 (() => {
-  'use strict';
   const main = document.getElementById('main');
   const button = document.getElementById('pause-updates');
-  const state = document.getElementById('connection');
+  const state = document.getElementById('state');
 
   // Moments in the zone of the viewer.
   const localise = (root) => {
@@ -11,36 +10,26 @@
       time.title = new Date(time.dateTime).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'long' });
   };
 
-  // Makes one element like another and keeps what the viewer has done: focus, selection, boxes, what is open.
-  const keyOf = (node) => node.id || node.dataset?.key;
-  const morph = (from, to) => {
-    if (from.isEqualNode(to)) return;
-    if (from.nodeType !== 1 || from.nodeName !== to.nodeName) {
-      from.replaceWith(to);
-      return;
+  const update = ({ trouble, title, ids, markup }) => {
+    if (state.textContent !== trouble) state.textContent = trouble;
+    if (!ids) return;
+    const heading = main.querySelector('h1');
+    if (heading.textContent !== title) heading.textContent = title;
+    const box = document.createElement('template');
+    box.innerHTML = markup;
+    localise(box.content);
+    const focused = document.activeElement;
+    let before = state;
+    for (const id of ids) {
+      const shown = document.getElementById(id);
+      const next = box.content.getElementById(id);
+      if (shown && next) morph(shown, next);
+      else if (next) before.after(next);
+      before = shown ?? next;
     }
-    if (/^(INPUT|TEXTAREA|SELECT)$/.test(from.nodeName) && from.type !== 'hidden') return;
-    for (const { name } of [...from.attributes])
-      if (!to.hasAttribute(name) && name !== 'open') from.removeAttribute(name);
-    for (const { name, value } of to.attributes) if (from.getAttribute(name) !== value) from.setAttribute(name, value);
-    const keyed = new Map([...from.childNodes].filter(keyOf).map((node) => [keyOf(node), node]));
-    let at = from.firstChild;
-    for (const next of [...to.childNodes]) {
-      const key = keyOf(next);
-      const same = key ? keyed.get(key) : at && !keyOf(at) ? at : undefined;
-      if (!same) {
-        from.insertBefore(next, at);
-        continue;
-      }
-      if (same === at) at = at.nextSibling;
-      else from.insertBefore(same, at);
-      morph(same, next);
-    }
-    while (at) {
-      const gone = at;
-      at = at.nextSibling;
-      gone.remove();
-    }
+    for (const part of [...main.querySelectorAll(':scope > .part')]) if (!ids.includes(part.id)) part.remove();
+    // A row that has moved has lost it.
+    if (focused !== document.activeElement && focused?.isConnected) focused.focus({ preventScroll: true });
   };
 
   let source;
@@ -53,28 +42,20 @@
   const open = () => {
     if (isPaused || document.hidden || source || !main?.dataset.live) return;
     source = new EventSource(location.href);
-    source.addEventListener('open', () => {
-      wait = 1000;
-      state.textContent = '';
-    });
     source.addEventListener('message', ({ data }) => {
-      const box = document.createElement('template');
-      box.innerHTML = JSON.parse(data);
-      localise(box.content);
-      for (const part of [...box.content.children]) {
-        const shown = document.getElementById(part.id);
-        if (shown) morph(shown, part);
-        else main.append(part);
-      }
+      wait = 1000;
+      update(JSON.parse(data));
     });
     source.addEventListener('error', () => {
       close();
+      // The server ends it by itself from time to time.
       if (wait > 1000) state.textContent = 'Updates have stopped: the dashboard cannot be reached. It is asked again.';
       setTimeout(open, (wait = Math.min(wait * 2, 30000)));
     });
   };
   document.addEventListener('visibilitychange', () => (document.hidden ? close() : open()));
   addEventListener('pagehide', close);
+  addEventListener('pageshow', open);
   button?.addEventListener('click', () => {
     isPaused = !isPaused;
     button.setAttribute('aria-pressed', isPaused);

@@ -14,7 +14,7 @@ export interface EventSource {
 }
 
 export interface EventSink {
-  /** False: the viewer takes them too slowly, and the next ones had better wait. */
+  /** False: it is not sent, as the viewer has not taken what was sent before. */
   send(text: string): boolean;
   /** Ends the answer; the viewer's browser asks again. */
   end(): void;

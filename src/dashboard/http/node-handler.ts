@@ -4,6 +4,9 @@ import { formTooLarge, formUnreadable } from '../errors';
 import { type Answer, type EventSource, SAFE_HEADERS } from './answer';
 import { type DashboardRequest, LARGEST_FORM } from './request';
 
+/** Bytes that wait for a viewer who does not take them. */
+const MOST_UNSENT = 4 * 1024 * 1024;
+
 /** What frameworks add to a request. */
 interface FrameworkRequest extends IncomingMessage {
   /** Of Express: the whole path, and where the dashboard is mounted. */
@@ -44,7 +47,11 @@ export function sendAnswer(answer: Answer, request: IncomingMessage, response: S
 function sendEvents(source: EventSource, response: ServerResponse): void {
   response.flushHeaders();
   const close = source.open({
-    send: (text) => response.write(text),
+    send: (text) => {
+      if (response.writableEnded || response.writableLength > MOST_UNSENT) return false;
+      response.write(text);
+      return true;
+    },
     end: () => response.end(),
   });
   response.once('close', close);

@@ -25,6 +25,8 @@ interface Watched {
   readonly watchers: Set<Watcher>;
   /** What was sent of it last, by the ids of its parts. */
   sent: ReadonlyMap<string, string>;
+  /** What was wrong with it last. */
+  trouble: string | undefined;
 }
 
 export class Live {
@@ -45,7 +47,12 @@ export class Live {
           sink.end();
           return () => undefined;
         }
-        const page = this.#pages.get(key) ?? { look, watchers: new Set(), sent: new Map<string, string>() };
+        const page = this.#pages.get(key) ?? {
+          look,
+          watchers: new Set(),
+          sent: new Map<string, string>(),
+          trouble: undefined,
+        };
         const watcher = { sink, since: this.#clock.monotonic() };
         page.watchers.add(watcher);
         // What changed between the page and this is sent with the first look.
@@ -83,27 +90,60 @@ export class Live {
 
   async #round(): Promise<void> {
     this.#isLooking = true;
-    const began = this.#clock.monotonic();
-    for (const page of [...this.#pages.values()]) await this.#update(page);
+    let took: Milliseconds = 0;
+    for (const page of [...this.#pages.values()]) took += await this.#update(page);
     this.#isLooking = false;
-    const took = this.#clock.monotonic() - began;
     if (this.#pages.size > 0) this.#arm(Math.min(Math.max(PAUSE, took * SHARE), LONGEST_PAUSE));
   }
 
-  async #update(page: Watched): Promise<void> {
-    const now = this.#clock.monotonic();
-    for (const { sink, since } of page.watchers) if (now - since > LONGEST_WATCH) sink.end();
-    let text = ': nothing has changed\n\n';
+  /** How long the store took. */
+  async #update(page: Watched): Promise<Milliseconds> {
+    const began = this.#clock.monotonic();
+    for (const { sink, since } of page.watchers) if (began - since > LONGEST_WATCH) sink.end();
+    let view: View;
     try {
-      const { parts } = await page.look();
-      const markup = new Map(parts.map((part) => [part.id, region(part).text]));
-      const changed = [...markup].filter(([id, shown]) => page.sent.get(id) !== shown).map(([, shown]) => shown);
-      if (changed.length > 0) text = `data: ${JSON.stringify(changed.join(''))}\n\n`;
-      page.sent = markup;
+      view = await page.look();
     } catch {
       // The page itself says what is wrong when it is asked for again.
       for (const { sink } of page.watchers) sink.end();
+      return 0;
     }
-    for (const { sink } of page.watchers) sink.send(text);
+    const took = this.#clock.monotonic() - began;
+    const text = changeOf(page, view);
+    // Who does not take it is sent all of it once they ask again.
+    for (const { sink } of page.watchers) if (!sink.send(text)) sink.end();
+    // What a store that is away is asked costs it nothing.
+    return view.trouble === undefined ? took : 0;
   }
+}
+
+/** As an event: what has changed since the last one. */
+function changeOf(page: Watched, { title, parts, trouble }: View): string {
+  // While the store is away, what was seen last stays.
+  const isSame = trouble === page.trouble;
+  page.trouble = trouble;
+  if (trouble === undefined) {
+    const markup = new Map(parts.map((part) => [part.id, region(part).text]));
+    const changed = [...markup].filter(([id, shown]) => page.sent.get(id) !== shown).map(([, shown]) => shown);
+    const isSamePage = changed.length === 0 && markup.size === page.sent.size;
+    page.sent = markup;
+    // A line that says nothing shows whether the viewer is still there.
+    if (isSame && isSamePage) return ': nothing has changed\n\n';
+    return eventOf({ title, ids: [...markup.keys()], markup: changed.join(''), trouble: '' });
+  }
+  return isSame ? ': nothing has changed\n\n' : eventOf({ trouble });
+}
+
+/** What the script of the page is told: to show a trouble, or all parts in order with the markup of those that have changed. */
+type Change =
+  | { readonly trouble: string }
+  | {
+      readonly trouble: '';
+      readonly title: string;
+      readonly ids: readonly string[];
+      readonly markup: string;
+    };
+
+function eventOf(change: Change): string {
+  return `data: ${JSON.stringify(change)}\n\n`;
 }

@@ -1,8 +1,9 @@
 /** A dashboard behind a server of its own, and a viewer who asks it without a browser. */
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Authorization, dashboard } from '../../../src/dashboard';
 import type { QueueManager } from '../../../src/application/queue-manager';
+import { eventually } from '../../support/eventually';
 
 export interface Served extends AsyncDisposable {
   /** `http://127.0.0.1:4321/jobs/` */
@@ -14,6 +15,8 @@ export interface Served extends AsyncDisposable {
     fields: Readonly<Record<string, string>> | URLSearchParams,
     headers?: Readonly<Record<string, string>>,
   ): Promise<Shown>;
+  /** Resolves once so many viewers listen for changes. */
+  watchers(count: number): Promise<void>;
   /** What the page gives a program. */
   json(page: string): Promise<unknown>;
 }
@@ -38,7 +41,14 @@ export async function served(
   { viewer = { role: 'operator', name: 'Ada' }, path = '/jobs/' }: ServedOptions = {},
 ): Promise<Served> {
   const panel = dashboard({ authorize: () => viewer, manager });
-  const server = createServer(panel);
+  const listening = new Set<ServerResponse>();
+  const server = createServer((request, response) => {
+    if (request.headers.accept === 'text/event-stream') {
+      listening.add(response);
+      response.once('close', () => listening.delete(response));
+    }
+    panel(request, response);
+  });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`;
   const ask = async (page: string, init: RequestInit): Promise<Shown> => {
@@ -51,6 +61,9 @@ export async function served(
     get,
     post: (action, fields, headers = SAME_ORIGIN) =>
       ask(action, { method: 'POST', headers, body: new URLSearchParams(fields as Record<string, string>) }),
+    watchers: async (count) => {
+      await eventually(() => listening.size === count, { of: `${count} who listen` });
+    },
     json: async (page) => JSON.parse((await get(page, { accept: 'application/json' })).text) as unknown,
     async [Symbol.asyncDispose]() {
       panel.close();

@@ -1,0 +1,152 @@
+/** Pages that stay up to date, in a real browser. */
+import { Job } from '../../src/job/job';
+import { QueueManager } from '../../src/application/queue-manager';
+import { builtInConnectors } from '../../src/connections/built-in';
+import { RecordingLogger, testApplication } from '../support/application';
+import type { Page } from 'playwright-core';
+import { type Browser, startBrowser } from '../support/browser';
+import { eventually } from '../support/eventually';
+import { freePort, startRedisServer } from '../support/redis-server';
+import { served } from './kit/served';
+
+@Job()
+class Render extends Job {
+  handle(): void {}
+}
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await startBrowser();
+});
+afterAll(() => browser.close());
+
+const ROW = 'tr[data-key="default"]';
+
+async function given() {
+  const app = testApplication();
+  const main = app.manager.connection();
+  const panel = await served(app.manager);
+  /** Lets the dashboard look once more. */
+  const look = () => app.clock.advance('2s');
+  return { ...app, main, panel, look };
+}
+
+/** Waits until the row of a queue is there, and has the dashboard look meanwhile. */
+async function seen(page: Page, queue: string, look: () => Promise<void>): Promise<void> {
+  await eventually(async () => {
+    await look();
+    return page.locator(`tr[data-key="${queue}"]`).isVisible();
+  });
+}
+
+describe('a page of the dashboard', () => {
+  it('shows what has changed to all who watch, and keeps where each of them is', async () => {
+    const { main, panel, look } = await given();
+    await using _ = panel;
+    const views = [await browser.open(panel.address), await browser.open(panel.address)];
+    const [{ page } = views[0]!] = views;
+    await page.locator(`${ROW} button`).focus();
+    await page.evaluate(`document.querySelector('${ROW}').dataset.kept = 'yes'`);
+
+    // A queue whose row comes before it.
+    await main.bulk([new Render(), new Render()], 'aaa');
+    for (const view of views) await seen(view.page, 'aaa', look);
+
+    expect(
+      await page.locator('tbody tr').evaluateAll((rows) => rows.map((row) => row.getAttribute('data-key'))),
+    ).toEqual(['aaa', 'default']);
+    expect(await page.evaluate(`document.activeElement.closest('tr')?.dataset.key`)).toBe('default');
+    for (const view of views) {
+      expect(view.problems()).toEqual([]);
+      await view.close();
+    }
+  });
+
+  it('shows nothing new while its viewer has paused it, and all of it afterwards', async () => {
+    const { main, panel, look } = await given();
+    await using _ = panel;
+    const { page, close } = await browser.open(panel.address);
+    const button = page.getByRole('button', { name: 'Pause updates' });
+    await button.press('Enter');
+    expect(await button.getAttribute('aria-pressed')).toBe('true');
+    await panel.watchers(0);
+
+    await main.push(new Render(), 'aaa');
+    await look();
+    expect(await page.locator('tr[data-key="aaa"]').count()).toBe(0);
+
+    await button.press('Enter');
+    await seen(page, 'aaa', look);
+    await close();
+  });
+
+  it('asks for nothing while it is hidden', async () => {
+    const { panel } = await given();
+    await using _ = panel;
+    const { page, close } = await browser.open(panel.address);
+    await panel.watchers(1);
+
+    await page.evaluate(`
+      Object.defineProperty(document, 'hidden', { value: true, configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'))`);
+    await panel.watchers(0);
+    expect(await page.locator(ROW).isVisible()).toBe(true);
+
+    await page.evaluate(`delete document.hidden; document.dispatchEvent(new Event('visibilitychange'))`);
+    await panel.watchers(1);
+    await close();
+  });
+
+  it('leaves the store alone while nobody watches', async () => {
+    const { manager, panel, look } = await given();
+    await using _ = panel;
+    const { page, close } = await browser.open(panel.address);
+    await page.locator(ROW).waitFor();
+    await close();
+    await panel.watchers(0);
+    const counts = jest.spyOn(manager.driver(), 'counts');
+
+    await look();
+    await look();
+
+    expect(counts).not.toHaveBeenCalled();
+  });
+
+  it('says that the store is away, keeps what was seen last, and goes on once it is back', async () => {
+    const port = await freePort();
+    const server = await startRedisServer({ port });
+    const manager = new QueueManager(
+      { connectors: builtInConnectors, logger: new RecordingLogger() },
+      { connections: { redis: { driver: 'redis', port } } },
+    );
+    await using panel = await served(manager);
+    const { page, close } = await browser.open(panel.address);
+    await panel.watchers(1);
+
+    await server.stop();
+    await page.locator('#state', { hasText: `127.0.0.1:${port}` }).waitFor();
+    expect(await page.locator(ROW).isVisible()).toBe(true);
+
+    const next = await startRedisServer({ port });
+    await manager.connection().push(new Render(), 'aaa');
+    await page.locator('tr[data-key="aaa"]').waitFor();
+    expect(await page.locator('#state').textContent()).toBe('');
+    await close();
+    await manager.close();
+    await next.stop();
+  });
+
+  it('can be read, and acts, without its script', async () => {
+    const { manager, panel } = await given();
+    await using _ = panel;
+    const { page, close } = await browser.open(panel.address, { javaScriptEnabled: false });
+
+    await page.locator(`${ROW} button`).click();
+
+    expect(await page.locator('.notice').textContent()).toContain('default is paused');
+    expect(await manager.connection().isPaused('default')).toBe(true);
+    await page.locator('.notice button').click();
+    expect(await manager.connection().isPaused('default')).toBe(false);
+    await close();
+  });
+});
