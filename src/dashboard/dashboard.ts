@@ -4,6 +4,7 @@ import { defaultManager } from '../application/default-manager';
 import type { QueueManager } from '../application/queue-manager';
 import { type Authorization, MountedAccess } from './access/mounted-access';
 import { authorizeMissing } from './errors';
+import { requestOfFetch, responseOf } from './http/fetch-handler';
 import { requestOf, sendAnswer } from './http/node-handler';
 import { Site } from './site';
 
@@ -18,20 +19,32 @@ export interface DashboardOptions<Incoming = IncomingMessage> {
 }
 
 export interface Dashboard<Incoming = IncomingMessage> {
-  (request: Incoming, response: ServerResponse, next?: (error?: unknown) => void): void;
+  /** For `node:http`, and frameworks that stand on it. Never throws. */
+  (request: Incoming & IncomingMessage, response: ServerResponse): void;
+  /**
+   * The same for frameworks on the Fetch standard, such as Hono: `panel.fetch(context.req.raw, context)`. Never rejects.
+   *
+   * @param subject what `authorize` is asked about; default: the request
+   */
+  fetch(
+    request: Request,
+    ...subject: Request extends Incoming ? [subject?: Incoming] : [subject: Incoming]
+  ): Promise<Response>;
   /** Ends what viewers still listen to. The connections stay as they are. */
   close(): void;
 }
 
 /** @throws E_DASHBOARD_AUTHORIZE */
-export function dashboard<Incoming extends IncomingMessage = IncomingMessage>(
-  options: DashboardOptions<Incoming>,
-): Dashboard<Incoming> {
+export function dashboard<Incoming = IncomingMessage>(options: DashboardOptions<Incoming>): Dashboard<Incoming> {
   const { authorize, manager } = (options as Partial<typeof options> | undefined) ?? {};
   if (typeof authorize !== 'function') throw authorizeMissing(authorize);
   const site = new Site(() => manager ?? defaultManager(), new MountedAccess(authorize));
-  const handle = (request: Incoming, response: ServerResponse): void => {
+  const handle = (request: IncomingMessage, response: ServerResponse): void => {
     void site.answer(requestOf(request)).then((answer) => sendAnswer(answer, request, response));
   };
-  return Object.assign(handle, { close: () => site.close() });
+  return Object.assign(handle, {
+    fetch: async (request: Request, subject?: unknown) =>
+      responseOf(await site.answer(requestOfFetch(request, subject ?? request)), request),
+    close: () => site.close(),
+  });
 }

@@ -20,6 +20,9 @@ export interface EventSink {
   end(): void;
 }
 
+/** Bytes that wait for a viewer who does not take them. */
+export const MOST_UNSENT = 4 * 1024 * 1024;
+
 export function plainAnswer(status: number, text: string): Answer {
   return { status, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: `${text}\n` };
 }

@@ -1,11 +1,8 @@
 /** Takes requests of `node:http`, and of the frameworks that stand on it. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { formTooLarge, formUnreadable } from '../errors';
-import { type Answer, type EventSource, SAFE_HEADERS } from './answer';
+import { type Answer, type EventSource, MOST_UNSENT, SAFE_HEADERS } from './answer';
 import { type DashboardRequest, LARGEST_FORM } from './request';
-
-/** Bytes that wait for a viewer who does not take them. */
-const MOST_UNSENT = 4 * 1024 * 1024;
 
 /** What frameworks add to a request. */
 interface FrameworkRequest extends IncomingMessage {

@@ -1,0 +1,65 @@
+/** Takes requests of the Fetch standard, which Hono, Next.js and others hand on. */
+import { formTooLarge } from '../errors';
+import { type Answer, type EventSource, MOST_UNSENT, SAFE_HEADERS } from './answer';
+import { type DashboardRequest, LARGEST_FORM } from './request';
+
+export function requestOfFetch(request: Request, subject: unknown): DashboardRequest {
+  const url = new URL(request.url);
+  return {
+    method: request.method,
+    url,
+    mountPath: undefined,
+    headers: (name) => request.headers.get(name) ?? undefined,
+    isSecure: url.protocol === 'https:' || request.headers.get('x-forwarded-proto') === 'https',
+    form: () => formOf(request),
+    subject,
+  };
+}
+
+export function responseOf({ status, headers, body }: Answer, { method }: Request): Response {
+  const all = new Headers(SAFE_HEADERS);
+  for (const [name, value] of Object.entries(headers))
+    if (typeof value === 'string') all.set(name, value);
+    else for (const one of value) all.append(name, one);
+  const content = typeof body === 'string' ? body : streamOf(body);
+  return new Response(method === 'HEAD' ? null : content, { status, headers: all });
+}
+
+function streamOf(source: EventSource): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  let close: () => void = () => undefined;
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        let hasEnded = false;
+        const end = (): void => {
+          if (hasEnded) return;
+          hasEnded = true;
+          controller.close();
+          close();
+        };
+        close = source.open({
+          send(text) {
+            if (hasEnded || (controller.desiredSize ?? 0) <= 0) return false;
+            controller.enqueue(encoder.encode(text));
+            return true;
+          },
+          end,
+        });
+      },
+      cancel: () => close(),
+    },
+    { highWaterMark: MOST_UNSENT, size: (chunk) => chunk?.length ?? 0 },
+  );
+}
+
+async function formOf({ body }: Request): Promise<URLSearchParams> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const part of (body ?? []) as AsyncIterable<Uint8Array>) {
+    size += part.length;
+    if (size > LARGEST_FORM) throw formTooLarge(LARGEST_FORM);
+    parts.push(part);
+  }
+  return new URLSearchParams(Buffer.concat(parts).toString());
+}
