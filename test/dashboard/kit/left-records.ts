@@ -1,0 +1,43 @@
+/** What processes that are no more have left in a store: a worker that has frozen, and a schedule that nobody declares any more. */
+import type { Milliseconds } from '../../../src/base/clock';
+import type { RecordStore } from '../../../src/connections/record-store';
+import { uuidAt } from '../../../src/payload/uuid';
+import { write } from '../../../src/schedule/schedule-states';
+import { VERSION } from '../../../src/version';
+
+const HOUR = 3_600_000;
+/** A worker keeps its record for a minute; one that is silent is to be seen for as long as a test runs. */
+const KEPT = 3600;
+
+/** As it wrote it half a minute ago. */
+export async function putSilentWorker(
+  records: RecordStore,
+  now: Milliseconds,
+  { connection, queues }: { readonly connection: string; readonly queues: readonly string[] },
+): Promise<void> {
+  const at = now - 30_000;
+  const report = {
+    id: uuidAt('silent worker', at),
+    host: 'worker-2.shop.internal',
+    pid: 4711,
+    version: VERSION,
+    connection,
+    queues,
+    concurrency: 10,
+    state: 'running',
+    at,
+    since: at - 26 * HOUR,
+    lag: 2840,
+    paused: [],
+    outcomes: { completed: 48_213, released: 310, failed: 96, cancelled: 4, lost: 1 },
+    busy: 1,
+    running: [{ id: uuidAt('its job', at), name: 'SyncCustomer', queue: 'sync', attempt: 1, since: at - 8000 }],
+  };
+  await records.put([{ kind: 'workers', id: report.id, value: JSON.stringify(report) }], KEPT);
+}
+
+export async function putOrphan(records: RecordStore, now: Milliseconds, name: string): Promise<void> {
+  const spec = '0 2 * * * (Europe/Amsterdam): ArchiveOrders, missed latest within 3600 s';
+  const lastAt = now - 20 * HOUR;
+  await write(records, name, { spec, since: now - 40 * HOUR, seenAt: lastAt, lastAt, skipped: 2 }, undefined, 3600);
+}

@@ -1,0 +1,139 @@
+/** Figures of two hours, as if workers had brought them: busier and quieter times, and one in which the customer service was away. */
+import type { Milliseconds } from '../../../src/base/clock';
+import type { RecordStore, Sums } from '../../../src/connections/record-store';
+import {
+  classesName,
+  classText,
+  DAY,
+  figureName,
+  MINUTES,
+  QUARTERS,
+  spanAt,
+  WHOLE_QUEUE,
+} from '../../../src/operations/figures/figure-names';
+import {
+  bucketFields,
+  bucketOf,
+  type Counts,
+  type Distribution,
+  type JobClass,
+  OUTCOME_FIELDS,
+  RUN_TIMES,
+  sumOf,
+  WAITS,
+} from '../../../src/operations/figures/job-counts';
+import { SAMPLE } from '../../../src/operations/figures/queue-sampler';
+
+export interface Traffic {
+  readonly job: string;
+  readonly queue: string;
+  /** Jobs a minute, on average. */
+  readonly rate: number;
+  /** How long one runs, as a rule. */
+  readonly took: Milliseconds;
+  /** Of those that run, so many out of a hundred fail. */
+  readonly failing: number;
+}
+
+/** So many minutes ago, the customer service was away. */
+const OUTAGE = { from: 52, to: 38, queue: 'sync' };
+const LENGTH = 120;
+/** Sums that travel in one call. */
+const PAGE = 40;
+/** How much longer or shorter than most some run, and how many out of a hundred do. */
+const SPREAD = [
+  { factor: 0.4, share: 15 },
+  { factor: 1, share: 60 },
+  { factor: 2.2, share: 20 },
+  { factor: 6, share: 5 },
+];
+
+/** @param now up to which they go: by the clock of the store */
+export async function putPastFigures(
+  records: RecordStore,
+  connection: string,
+  traffic: readonly Traffic[],
+  now: Milliseconds,
+): Promise<void> {
+  const sums = new Map<string, Sums>();
+  const chance = seeded(7);
+  const add = (added: readonly Sums[]): void => {
+    for (const one of added) {
+      const amounts = sumOf([sums.get(one.name)?.amounts ?? {}, one.amounts]);
+      sums.set(one.name, { ...one, amounts });
+    }
+  };
+  for (let ago = LENGTH - 1; ago >= 1; ago -= 1) {
+    const at = now - ago * 60_000;
+    for (const one of traffic) {
+      const { job, queue } = one;
+      add(sumsAt(at, { connection, queue, job }, runsOf(one, ago, chance)));
+      add(sumsAt(at, { connection, queue, job: WHOLE_QUEUE }, sampleOf(one, ago, chance)));
+    }
+  }
+  const all = [...sums.values()];
+  for (let from = 0; from < all.length; from += PAGE) await records.add(all.slice(from, from + PAGE), 'past', from + 1);
+}
+
+function sumsAt(at: Milliseconds, of: JobClass, amounts: Counts): Sums[] {
+  const text = classText(of);
+  return [
+    ...[MINUTES, QUARTERS].map((resolution) => ({
+      name: figureName(resolution, spanAt(at, resolution.step), text),
+      amounts,
+      keep: resolution.keep,
+    })),
+    { name: classesName(spanAt(at, DAY)), amounts: { [text]: 1 }, keep: QUARTERS.keep },
+  ];
+}
+
+function runsOf({ rate, took, failing, queue }: Traffic, ago: number, chance: () => number): Counts {
+  const isOut = queue === OUTAGE.queue && ago <= OUTAGE.from && ago > OUTAGE.to;
+  const wave = 1 + 0.45 * Math.sin(ago / 11) + 0.2 * Math.sin(ago / 3.7);
+  const count = Math.round(rate * wave * (0.85 + 0.3 * chance()));
+  const failed = Math.min(count, Math.round((count * (isOut ? 70 : failing)) / 100 + chance() - 0.5));
+  const released = Math.round(failed * 0.8);
+  return {
+    [OUTCOME_FIELDS.completed]: count - failed,
+    [OUTCOME_FIELDS.failed]: failed,
+    [OUTCOME_FIELDS.released]: released,
+    ...timesOf(RUN_TIMES, count + released, isOut ? 5000 : took),
+    ...timesOf(WAITS, count, isOut ? 45_000 : 400 * wave),
+  };
+}
+
+function sampleOf({ rate, queue }: Traffic, ago: number, chance: () => number): Counts {
+  const isOut = queue === OUTAGE.queue && ago <= OUTAGE.from && ago > OUTAGE.to;
+  const ready = Math.round(rate * chance() + (isOut ? rate * (OUTAGE.from - ago) : 0));
+  return {
+    [SAMPLE.samples]: 1,
+    [SAMPLE.ready]: ready,
+    [SAMPLE.delayed]: Math.round(3 * chance()),
+    [SAMPLE.reserved]: Math.min(ready, 3),
+    [SAMPLE.wait]: ready * 800,
+  };
+}
+
+function timesOf(distribution: Distribution, count: number, usual: Milliseconds): Counts {
+  const fields = bucketFields(distribution);
+  const counts: Record<string, number> = {};
+  let sum = 0;
+  let left = count;
+  for (const [place, { factor, share }] of SPREAD.entries()) {
+    const some = place === SPREAD.length - 1 ? left : Math.round((count * share) / 100);
+    const bucket = fields[bucketOf(distribution, usual * factor)]!;
+    counts[bucket] = (counts[bucket] ?? 0) + Math.min(some, left);
+    sum += Math.min(some, left) * usual * factor;
+    left -= Math.min(some, left);
+  }
+  return { ...counts, [distribution.field]: Math.round(sum / 1000 / distribution.unit) };
+}
+
+/** Numbers from 0 to 1, the same ones each time. */
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
+    return state / 2 ** 31;
+  };
+}
