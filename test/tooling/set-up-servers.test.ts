@@ -20,7 +20,8 @@ describe('the set-up of the servers that tests need', () => {
       mariadbd: 'mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64',
       beanstalkd: 'beanstalkd 1.12',
       faketime: 'faketime: Version 0.9.10',
-      chromium: 'Chromium 150.0.7871.100 built on Debian GNU/Linux 12 (bookworm)',
+      // As Fedora calls it.
+      'chromium-browser': 'Chromium 150.0.7871.100 built on Debian GNU/Linux 12 (bookworm)',
     };
     for (const [command, answer] of Object.entries(answers)) {
       project.write(command, `#!/bin/sh\necho "${answer}"\n`);
@@ -37,7 +38,7 @@ describe('the set-up of the servers that tests need', () => {
     expect(stdout).toMatch(/MariaDB is there \(.*mariadbd\)/);
     expect(stdout).toMatch(/Beanstalkd is there \(.*beanstalkd\)/);
     expect(stdout).toMatch(/libfaketime is there \(.*faketime\)/);
-    expect(stdout).toMatch(/Chromium is there \(.*chromium\)/);
+    expect(stdout).toMatch(/Chromium is there \(.*chromium-browser\)/);
   });
 
   it('says in one sentence what to install where a server is too old', async () => {

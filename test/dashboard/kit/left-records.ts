@@ -13,7 +13,11 @@ const KEPT = 3600;
 export async function putSilentWorker(
   records: RecordStore,
   now: Milliseconds,
-  { connection, queues }: { readonly connection: string; readonly queues: readonly string[] },
+  {
+    connection,
+    queues,
+    job,
+  }: { readonly connection: string; readonly queues: readonly string[]; readonly job: string },
 ): Promise<void> {
   const at = now - 30_000;
   const report = {
@@ -31,7 +35,7 @@ export async function putSilentWorker(
     paused: [],
     outcomes: { completed: 48_213, released: 310, failed: 96, cancelled: 4, lost: 1 },
     busy: 1,
-    running: [{ id: uuidAt('its job', at), name: 'SyncCustomer', queue: 'sync', attempt: 1, since: at - 8000 }],
+    running: [{ id: job, name: 'SyncCustomer', queue: 'sync', attempt: 1, since: at - 8000 }],
   };
   await records.put([{ kind: 'workers', id: report.id, value: JSON.stringify(report) }], KEPT);
 }

@@ -35,6 +35,7 @@ it.each(stores)('the world that pages are tested with is on %s what it says', as
     ready: { state: 'ready', queue: 'mail' },
     delayed: { state: 'delayed', queue: 'mail' },
     running: { state: 'running', progress: { value: 0.35 } },
+    abandoned: { state: 'running', queue: 'sync' },
     secret: { state: 'ready' },
     chained: { state: 'ready', queue: 'imports' },
     refused: { state: 'failed', history: [{}, {}, { source: { lines: expect.anything() } }] },

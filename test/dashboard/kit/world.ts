@@ -49,6 +49,8 @@ export interface WorldIds {
   readonly delayed: string;
   /** In `imports`, 35 % done. */
   readonly running: string;
+  /** In `sync`, of a worker that is silent. */
+  readonly abandoned: string;
   /** Ready in `accounts`, with a password and a key among its data. */
   readonly secret: string;
   /** Ready in `imports`, with two jobs that follow. */
@@ -107,7 +109,8 @@ export async function openWorld(store: ConnectionConfig = { driver: 'memory', re
   const { running, ...waiting } = await fillQueues(shop);
   await shop.untilNow();
   await putPastFigures(records, connection, TRAFFIC, present);
-  await putSilentWorker(records, shop.now, { connection, queues: ['mail', 'sync', QUEUES.strange] });
+  const queues = ['mail', 'sync', QUEUES.strange];
+  await putSilentWorker(records, shop.now, { connection, queues, job: waiting.abandoned });
   if (shop.clock === undefined) await toldOf(shop, imports.ids.running);
   const close = async (): Promise<void> => {
     shop.pace.end();
@@ -239,7 +242,7 @@ async function startImports(
 /** What waits. */
 async function fillQueues(
   shop: Shop,
-): Promise<Pick<WorldIds, 'ready' | 'delayed' | 'secret'> & { readonly running: string }> {
+): Promise<Pick<WorldIds, 'ready' | 'delayed' | 'secret' | 'abandoned'> & { readonly running: string }> {
   const { bus, manager, present } = shop;
   const pictures = Array.from({ length: 20 }, (_, place) => new ResizeImage(`lamps/${1000 + place}.jpg`, [320, 640]));
   const { id: running } = await bus.batch(pictures).name('Pictures of the catalogue').dispatch();
@@ -248,6 +251,8 @@ async function fillQueues(
     ['city', 'Utrecht'],
     ['fax', null],
   ]);
+  const abandoned = await shop.send(new SyncCustomer('c-900', changed, MONTH));
+  await shop.driver.reserve({ queues: ['sync'], limit: 1, lease: 3600 });
   const invoices: string[] = [];
   for (let place = 0; place < 24; place += 1) {
     await shop.until(3.5 - place / 8);
@@ -265,7 +270,7 @@ async function fillQueues(
   const later = (minutes: number) => bus.dispatch(new SendInvoice(8200, customer(0), MONTH)).delay(`${minutes}m`);
   const delayed = await later(45);
   for (const minutes of [90, 600, 4000]) await later(minutes);
-  return { ready: invoices[0]!, delayed, secret, running };
+  return { ready: invoices[0]!, delayed, secret, abandoned, running };
 }
 
 /** The busy worker has told of itself and of what it does. */
