@@ -9,9 +9,9 @@ export const MASK = '***';
 
 /**
  * `scheme://user:password@host`: up to the last `@` of the word, because a password may hold one; bounded, for its cost. That
- * very word is the one of our examples.
+ * very word is the one of our examples. Of the scheme its end is enough: to look for its beginning took 200 ms in a word of 1 MB.
  */
-const URL_PASSWORD = /([a-z][a-z\d+.-]{0,30}:\/\/[^\s:@/?#"'`]{0,256}):(?!password@)([^\s"'`]{1,512})@/gi;
+const URL_PASSWORD = /([a-z\d+.-]:\/\/[^\s:@/?#"'`]{0,256}):(?!password@)([^\s"'`]{1,512})@/gi;
 
 /** How the name of a secret ends, whatever stands before: `DB_PASSWORD`, `client_secret`, `x-api-key`. */
 const KEY = '(?:password|passwd|pwd|passphrase|secret|secret[_-]?key|token|api[_-]?key|access[_-]?key|private[_-]?key)';
@@ -32,9 +32,14 @@ const BEARER = /(\bbearer\s{1,8})([\w.~+/=-]{16,})/gi;
 
 const PRIVATE_KEY = /(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----)[^]*?(?:(?=-----END )|$)/g;
 
+/** What stands in each text that one of these masks: a payload may hold a hundred thousand others. */
+const TELLTALE = /:\/\/|pass|pwd|secret|token|key|authorization|bearer|-----BEGIN/i;
+
 /** The text without passwords, tokens and the like: those of the configuration, and by shape, rather one too many. */
 export function redact(text: string): string {
-  return maskSecrets(text, MASK)
+  const masked = maskSecrets(text, MASK);
+  if (!TELLTALE.test(masked)) return masked;
+  return masked
     .replace(PRIVATE_KEY, `$1${MASK}`)
     .replace(URL_PASSWORD, `$1:${MASK}@`)
     .replace(QUOTED, `$1$2${MASK}`)

@@ -1,11 +1,12 @@
 /** What a payload tells of its job, for people and programs that look: secrets are masked, and a text that no worker can read is shown as such. */
-import { isSecretKey, MASK, redact } from '../base/redact';
+import { redact } from '../base/redact';
 import type { JobRegistry } from '../job/registry';
 import { noCounters, readCounters, readCountersOfAny } from '../payload/counters';
 import { decodeEnvelope, type Envelope } from '../payload/envelope';
 import { readTies } from '../payload/ties';
 import { glimpseOf, UNREADABLE_NAME } from '../payload/unreadable';
 import { momentOfId } from '../payload/uuid';
+import { maskedJson } from './masked-json';
 
 export interface ShownJob {
   /** Undefined: its text has none. A worker gives it one. */
@@ -41,7 +42,7 @@ export function shownJob(payload: Buffer, registry: JobRegistry): ShownJob {
     tries: envelope?.chosen.tries ?? definition?.options.tries,
     createdAt: createdAt === undefined ? undefined : new Date(createdAt),
     batch: readTies(payload)?.batch?.id,
-    payload: envelope === undefined ? beginningOf(payload) : masked(payload.toString()),
+    payload: envelope === undefined ? beginningOf(payload) : maskedJson(payload.toString()),
   };
 }
 
@@ -51,13 +52,6 @@ function readable(payload: Buffer): Envelope | undefined {
   } catch {
     return undefined;
   }
-}
-
-function masked(text: string): unknown {
-  return JSON.parse(text, (key, value: unknown) => {
-    if (isSecretKey(key) && (typeof value !== 'object' || value !== null)) return MASK;
-    return typeof value === 'string' ? redact(value) : value;
-  });
 }
 
 function beginningOf(payload: Buffer): string {

@@ -2,6 +2,7 @@
 import type { QueueManager } from '../../application/queue-manager';
 import type { Viewer } from '../access/access';
 import type { Html } from '../html';
+import { cancelJob, forgetJob, retryJob } from './job-actions';
 import type { Notice } from './notice';
 import { pauseQueue, resumeQueue } from './queue-actions';
 import { pauseSchedule, resumeSchedule, runSchedule } from './schedule-actions';
@@ -28,6 +29,9 @@ export interface Action {
 }
 
 export const ACTIONS: Readonly<Record<string, Action>> = {
+  'cancel-job': cancelJob,
+  'retry-job': retryJob,
+  'forget-job': forgetJob,
   'pause-queue': pauseQueue,
   'resume-queue': resumeQueue,
   'run-schedule': runSchedule,

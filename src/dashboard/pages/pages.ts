@@ -1,11 +1,13 @@
 /** The pages, by their addresses. */
 import type { Page } from '../view';
+import { job } from './job';
 import { overview } from './overview';
 import { schedules } from './schedules';
 import { workers } from './workers';
 
 export const PAGES: Readonly<Record<string, Page>> = {
   '': overview,
+  job,
   workers,
   schedules,
 };

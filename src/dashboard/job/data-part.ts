@@ -1,0 +1,95 @@
+/** What a job carries: its data in a form that people can read, what else stands in its payload, and the payload as it is. */
+import {
+  BATCH_FIELD,
+  CHAIN_FIELDS,
+  HANDLER,
+  HANDLER_WITH_FOLLOWERS,
+  OCCURRENCE_FIELD,
+  TIES,
+} from '../../payload/payload-text';
+import { CHOSEN_FIELDS } from '../../payload/chosen-fields';
+import { noCounters, RETRY_MARK } from '../../payload/counters';
+import { isRecord } from '../../payload/kinds';
+import { READY_AT } from '../../payload/ready-at';
+import type { FoundJob } from '../../operations/found-job';
+import type { ShownResult } from '../../operations/results/shown-result';
+import { html, type Html } from '../html';
+import { numberText } from '../parts/number';
+import { dataTree } from './data-tree';
+import { fieldsOf } from './job-story';
+import { isLaravels } from './options-part';
+
+/** What another place of the page shows, or nobody wants to see. */
+const SHOWN_ELSEWHERE: ReadonlySet<string> = new Set([
+  'displayName',
+  'job',
+  'data',
+  'uuid',
+  'id',
+  'middleware',
+  TIES,
+  RETRY_MARK,
+  READY_AT,
+  OCCURRENCE_FIELD,
+  BATCH_FIELD,
+  ...CHAIN_FIELDS,
+  ...CHOSEN_FIELDS,
+  ...Object.keys(noCounters),
+]);
+
+/** Characters of a payload that are shown as they are. */
+const LONGEST_RAW = 20_000;
+
+export function dataPart(job: FoundJob): Html | undefined {
+  const { payload, id } = job;
+  if (payload === undefined) return undefined;
+  const fields = fieldsOf(job);
+  if (fields === undefined)
+    return html`<h2>Payload</h2>
+      <p class="advice">No worker can read this text. So it begins:</p>
+      <pre tabindex="0"><bdi>${typeof payload === 'string' && payload}</bdi></pre>`;
+  const { value, types } = dataOf(fields);
+  const middleware = isRecord(fields['middleware']) ? fields['middleware'] : undefined;
+  const others = Object.entries(fields).filter(([field]) => !SHOWN_ELSEWHERE.has(field));
+  return html`<h2>Data</h2>
+    ${isLaravels(fields) && html`<p class="advice">It is a job of a class of Laravel's: only workers of Laravel can run it, and its data are PHP's.</p>`}
+    ${dataTree(value, types)}
+    ${middleware && html`<h2>Middleware of its dispatch</h2>${dataTree(middleware['command'], middleware['types'])}`}
+    ${others.length > 0 && html`<h2>Other fields</h2>${dataTree(Object.fromEntries(others), undefined)}`}
+    ${rawPayload(payload, id)}`;
+}
+
+function dataOf({ job, data }: Readonly<Record<string, unknown>>): {
+  readonly value: unknown;
+  readonly types: unknown;
+} {
+  const isOurs = job === HANDLER || job === HANDLER_WITH_FOLLOWERS;
+  return isOurs && isRecord(data)
+    ? { value: data['command'], types: data['types'] }
+    : { value: data, types: undefined };
+}
+
+function rawPayload(payload: unknown, id: string): Html {
+  const text = JSON.stringify(payload, undefined, 2);
+  const left = text.length - LONGEST_RAW;
+  return html`<details class="raw">
+    <summary>As JSON <span class="type">${numberText(text.length)} characters</span></summary>
+    ${
+      left > 0
+        ? html`<p class="soft">
+            Its first ${numberText(LONGEST_RAW)} characters; ${numberText(left)} more are left out here. All of it:
+            <code>npx onqueue inspect ${id} --json</code>
+          </p>`
+        : html`<p><button type="button" data-copy="" data-of="raw-payload">Copy</button></p>`
+    }
+    <pre id="raw-payload" tabindex="0">${text.slice(0, LONGEST_RAW)}</pre>
+  </details>`;
+}
+
+/** Undefined: nothing is kept. */
+export function resultPart(result: ShownResult | undefined): Html | undefined {
+  if (result === undefined || result.kind === 'cancelled') return undefined;
+  const { kind, value, types, reason } = result;
+  if (kind === 'completed') return html`<h2>What it gave</h2>${dataTree(value, types)}`;
+  return html`<h2>What it gave</h2><p class="advice">${kind === 'failed' ? 'It has failed' : 'It could not be kept'}: <bdi class="bad">${reason ?? ''}</bdi></p>`;
+}

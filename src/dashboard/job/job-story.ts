@@ -1,0 +1,139 @@
+/** All that is known of one job: what its store has of it, what is kept of its attempts and its end, and who runs it. */
+import type { QueueManager } from '../../application/queue-manager';
+import { redact } from '../../base/redact';
+import { CapabilityError } from '../../connections/errors';
+import type { Connection } from '../../connections/contract';
+import { noRecords } from '../../operations/errors';
+import type { FoundJob } from '../../operations/found-job';
+import { listedFailure, type ListedJob } from '../../operations/listed-job';
+import { shownResult, type ShownResult } from '../../operations/results/shown-result';
+import type { RunningWorker, WorkersJob } from '../../operations/worker-record';
+import { isRecord } from '../../payload/kinds';
+import { momentOfId } from '../../payload/uuid';
+import type { PageContext } from '../view';
+
+/** Which job is meant. */
+export interface WantedJob {
+  readonly connection: string;
+  readonly id: string;
+  /** Where it is known to be. */
+  readonly queue: string | undefined;
+}
+
+/** One time that it has failed for good. */
+export interface ShownFailure extends ListedJob {
+  /** The error with its stack. */
+  readonly exception: string;
+}
+
+export interface JobStory {
+  readonly job: FoundJob;
+  /** Of one that has failed: this failure. */
+  readonly failure: ShownFailure | undefined;
+  /** Of its id too, and in another place or state. */
+  readonly otherFailures: readonly ShownFailure[];
+  readonly result: ShownResult | undefined;
+  /** Who runs it. Undefined: no worker says so. */
+  readonly run: { readonly worker: RunningWorker; readonly job: WorkersJob } | undefined;
+  /** Whether a worker takes jobs of its queue. Undefined: nobody knows. */
+  readonly isWorked: boolean | undefined;
+  readonly isPaused: boolean;
+}
+
+/** Of an id that is longer, so much stands in the record of a worker. */
+const LONGEST_RECORDED = 100;
+/** Of a worker with so many queues, its record may not name all. */
+const MOST_RECORDED = 100;
+
+/** @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME, E_UNKNOWN_CONNECTION; CapabilityError: the store cannot look for jobs */
+export function readStory({ manager, lookout }: PageContext, wanted: WantedJob): Promise<JobStory> {
+  const { connection, id, queue } = wanted;
+  return lookout.see(JSON.stringify(['job', connection, queue, id]), async () => {
+    const driver = manager.driver(connection);
+    const job = shownJob(await manager.connection(connection).find(id, { queue }));
+    const [failures, result, workers, paused] = await Promise.all([
+      failuresOf(manager, driver, id),
+      isOver(job) ? shownResult(driver, manager, id) : undefined,
+      lookout.see(`workers of ${connection}`, () => workersOf(manager, connection)),
+      job.state === 'ready' || job.state === 'delayed' ? pausedOf(manager, connection) : ([] as readonly string[]),
+    ]);
+    const failure = job.state === 'failed' ? failures.find((one) => isThis(one, job)) : undefined;
+    return {
+      job,
+      failure,
+      otherFailures: failures.filter((one) => one !== failure),
+      result,
+      run: job.state === 'running' ? runOf(workers, connection, job) : undefined,
+      isWorked: workers?.some((worker) => works(worker, connection, job.queue)),
+      isPaused: job.queue !== undefined && paused.includes(job.queue),
+    };
+  });
+}
+
+/** As it is shown: lines of source may hold secrets as well. Of a completed job nothing but its id says when it was dispatched. */
+function shownJob(job: FoundJob): FoundJob {
+  const createdAt = job.state === 'completed' ? momentOfId(job.id) : undefined;
+  const history = job.history.map((attempt) =>
+    attempt.source === undefined
+      ? attempt
+      : { ...attempt, source: { ...attempt.source, lines: attempt.source.lines.map(redact) } },
+  );
+  return { ...job, ...(createdAt !== undefined && { createdAt: new Date(createdAt) }), history };
+}
+
+const isOver = ({ state }: FoundJob): boolean => state === 'completed' || state === 'unknown';
+
+const isThis = (failure: ShownFailure, { queue, failedAt }: FoundJob): boolean =>
+  failure.queue === queue && failure.failedAt?.getTime() === failedAt?.getTime();
+
+/** Of all connections that keep theirs in this store, the latest first. */
+async function failuresOf(manager: QueueManager, driver: Connection, id: string): Promise<readonly ShownFailure[]> {
+  const entries = (await manager.failed.storeFor(driver)?.find(id)) ?? [];
+  return entries
+    .toSorted((a, b) => b.failedAt - a.failedAt)
+    .map((entry) => ({ ...listedFailure(manager, entry), exception: redact(entry.exception) }));
+}
+
+/** Undefined: nobody keeps records of them. */
+async function workersOf(manager: QueueManager, connection: string): Promise<readonly RunningWorker[] | undefined> {
+  if (manager.configuration.metrics === false) return undefined;
+  try {
+    return await manager.connection(connection).workers();
+  } catch (error) {
+    if (noRecords.is(error)) return undefined;
+    throw error;
+  }
+}
+
+async function pausedOf(manager: QueueManager, connection: string): Promise<readonly string[]> {
+  try {
+    return await manager.connection(connection).pausedQueues();
+  } catch (error) {
+    if (error instanceof CapabilityError) return [];
+    throw error;
+  }
+}
+
+function runOf(
+  workers: readonly RunningWorker[] | undefined,
+  connection: string,
+  { id, queue }: FoundJob,
+): JobStory['run'] {
+  const recorded = id.slice(0, LONGEST_RECORDED);
+  for (const worker of workers ?? []) {
+    if (worker.connection !== connection) continue;
+    const job = worker.running.find((one) => one.id === recorded && one.queue === queue?.slice(0, LONGEST_RECORDED));
+    if (job !== undefined) return { worker, job };
+  }
+  return undefined;
+}
+
+function works({ connection: own, queues }: RunningWorker, connection: string, queue: string | undefined): boolean {
+  if (own !== connection || queue === undefined) return false;
+  return queues.includes(queue.slice(0, LONGEST_RECORDED)) || queues.length >= MOST_RECORDED;
+}
+
+/** The fields of its payload. Undefined: it has none, or no worker can read it. */
+export function fieldsOf({ payload }: FoundJob): Readonly<Record<string, unknown>> | undefined {
+  return isRecord(payload) ? payload : undefined;
+}

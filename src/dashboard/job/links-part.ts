@@ -1,0 +1,121 @@
+/** What a job belongs to: who has sent it, what follows it, and its batch. All of it stands in its payload. */
+import {
+  type Chain,
+  type ChainLink,
+  CARRIER,
+  chainedJobOf,
+  readCarried,
+  readCause,
+  readChain,
+  NO_CHAIN,
+} from '../../payload/chain';
+import { isRecord } from '../../payload/kinds';
+import { BATCH_FIELD, HANDLER_WITH_FOLLOWERS, OCCURRENCE_FIELD } from '../../payload/payload-text';
+import type { ChainedJob, FailedLink } from '../../job/job-context';
+import type { FoundJob } from '../../operations/found-job';
+import { address } from '../addresses';
+import { html, type Html } from '../html';
+import { counted } from '../parts/number';
+import { moment } from '../parts/time';
+import type { PageContext } from '../view';
+import { fieldsOf } from './job-story';
+
+export interface JobLinks {
+  /** What follows it, in its order. */
+  readonly chain: readonly ChainedJob[];
+  /** What is sent should it, or one that follows it, fail. */
+  readonly caught: ChainedJob | undefined;
+  /** The job whose failure has sent this one. */
+  readonly cause: FailedLink | undefined;
+  /** The batch that it counts in. */
+  readonly batch: { readonly id: string; readonly connection: string } | undefined;
+  /** The batch that has sent it, at its end. */
+  readonly sender: { readonly id: string; readonly connection: string } | undefined;
+  readonly schedule: { readonly name: string; readonly at: Date | undefined } | undefined;
+}
+
+export function linksOf(job: FoundJob): JobLinks {
+  const { batch, connection } = job;
+  const fields = fieldsOf(job) ?? {};
+  const { links, caught } = chainOf(job, fields);
+  const known = (link: ChainLink): ChainedJob => chainedJobOf(link, connection);
+  return {
+    chain: links.map(known),
+    caught: caught && known(caught),
+    cause: readCause(fields['cause']),
+    batch: batch === undefined ? undefined : { id: batch, connection },
+    sender: senderIn(fields[BATCH_FIELD]),
+    schedule: scheduleIn(fields[OCCURRENCE_FIELD]),
+  };
+}
+
+function chainOf({ name }: FoundJob, fields: Readonly<Record<string, unknown>>): Chain {
+  try {
+    if (name === CARRIER) return { links: readCarried(fields['data']) };
+    return fields['job'] === HANDLER_WITH_FOLLOWERS ? readChain(fields) : NO_CHAIN;
+  } catch {
+    // A worker will say what is wrong with it.
+    return NO_CHAIN;
+  }
+}
+
+function senderIn(batch: unknown): JobLinks['sender'] {
+  if (!isRecord(batch)) return undefined;
+  const { id, connection } = batch;
+  return typeof id === 'string' && typeof connection === 'string' ? { id, connection } : undefined;
+}
+
+function scheduleIn(occurrence: unknown): JobLinks['schedule'] {
+  if (!isRecord(occurrence) || typeof occurrence['schedule'] !== 'string') return undefined;
+  const moment = new Date(Number(occurrence['at']) * 1000);
+  return { name: occurrence['schedule'], at: Number.isNaN(moment.getTime()) ? undefined : moment };
+}
+
+/** Jobs of a chain that are shown. */
+const MOST = 50;
+
+/** Undefined: it belongs to nothing. */
+export function linksPart(links: JobLinks, job: FoundJob, { manager }: PageContext): Html | undefined {
+  const { chain, caught, cause, batch, sender, schedule } = links;
+  const now = manager.clock.now();
+  const rows: Html[] = [];
+  if (schedule !== undefined)
+    rows.push(
+      row(
+        'Sent by',
+        html`the schedule <a href="${address('schedules')}"><bdi>${schedule.name}</bdi></a>${schedule.at && html`, for ${moment(schedule.at, now)}`}`,
+      ),
+    );
+  if (cause !== undefined)
+    rows.push(
+      row(
+        'Sent because',
+        html`<a href="${address('job', { connection: job.connection, id: cause.id })}"><bdi>${cause.name}</bdi></a> failed: <bdi>${cause.message}</bdi>`,
+      ),
+    );
+  if (sender !== undefined) rows.push(row('Sent by', html`the end of ${batchLink(sender)}`));
+  if (batch !== undefined) rows.push(row('Belongs to', batchLink(batch)));
+  if (chain.length > 0) {
+    const left = chain.length - MOST;
+    rows.push(
+      row(
+        'Followed by',
+        html`<ol class="chain">
+          ${chain.slice(0, MOST).map((link) => html`<li>${linkText(link)}</li>`)}${left > 0 && html`<li class="soft">… and ${counted(left, 'more job')}</li>`}
+        </ol>`,
+      ),
+    );
+  }
+  if (caught !== undefined) rows.push(row('Should one fail', linkText(caught)));
+  return rows.length === 0 ? undefined : html`<h2>What it belongs to</h2><dl class="facts wide">${rows}</dl>`;
+}
+
+const row = (term: string, fact: Html): Html => html`<div><dt>${term}</dt><dd>${fact}</dd></div>`;
+
+const batchLink = ({ id, connection }: { readonly id: string; readonly connection: string }): Html =>
+  html`<a href="${address('batch', { connection, id })}">batch <bdi class="mono">${id}</bdi></a>`;
+
+/** It waits in a payload, not in a queue: its page would know nothing of it. */
+function linkText({ id, name, queue, connection }: ChainedJob): Html {
+  return html`<bdi>${name}</bdi> <span class="soft">in <bdi>${queue}</bdi> of <bdi>${connection}</bdi>, <bdi class="mono">${id}</bdi></span>`;
+}

@@ -1,0 +1,88 @@
+/** How a job is to be run: what its dispatch, its class or nobody says of each option. */
+import type { Milliseconds } from '../../base/clock';
+import type { JobRegistry } from '../../job/registry';
+import type { ResolvedBackoff } from '../../job/backoff';
+import { NOTHING_CHOSEN, type ChosenOptions, type RunOptions } from '../../job/options';
+import { keptResult, resolveRun } from '../../job/resolve-options';
+import { readChosen } from '../../payload/chosen-fields';
+import type { FoundJob } from '../../operations/found-job';
+import { html, type Html, type Shown } from '../html';
+import { moment, spanText } from '../parts/time';
+import { fieldsOf } from './job-story';
+
+interface ShownOption {
+  readonly label: string;
+  /** Undefined: there is nothing to say. */
+  readonly text: (run: RunOptions, now: Milliseconds) => Shown;
+}
+
+const limit = (count: number): string => (count === 0 ? 'no limit' : String(count));
+
+const OPTIONS: { readonly [Option in keyof RunOptions]: ShownOption } = {
+  tries: { label: 'Tries', text: ({ tries }) => limit(tries) },
+  backoff: { label: 'Backoff', text: ({ backoff }) => backoffText(backoff) },
+  timeout: { label: 'Timeout', text: ({ timeout }) => (timeout === 0 ? 'none' : spanText(timeout * 1000)) },
+  retryUntil: {
+    label: 'Retried until',
+    text: ({ retryUntil }, now) => (retryUntil === undefined ? undefined : moment(new Date(retryUntil), now)),
+  },
+  maxExceptions: { label: 'Most exceptions', text: ({ maxExceptions }) => maxExceptions },
+  maxCrashes: { label: 'Most crashes', text: ({ maxCrashes }) => limit(maxCrashes) },
+  failOnTimeout: { label: 'Fails on a timeout', text: ({ failOnTimeout }) => (failOnTimeout ? 'yes' : undefined) },
+};
+
+/** Undefined: nothing is known of how it is run. */
+export function optionsPart(job: FoundJob, registry: JobRegistry, now: Milliseconds): Html | undefined {
+  const fields = fieldsOf(job);
+  if (fields === undefined || isLaravels(fields)) return undefined;
+  const definition = job.name === undefined ? undefined : registry.find(job.name);
+  const chosen = chosenIn(fields);
+  const run = resolveRun({ payload: chosen, definition, worker: {} });
+  const rows: Html[] = [];
+  for (const [option, { label, text: textOf }] of Object.entries(OPTIONS) as [keyof RunOptions, ShownOption][]) {
+    const text = textOf(run, now);
+    const isChosen = chosen[option] !== undefined;
+    // Of an unknown class the defaults would be a guess.
+    if (text === undefined || (!isChosen && definition === undefined)) continue;
+    const by = isChosen ? 'its dispatch' : definition?.options[option] === undefined ? defaultOf(option) : 'its class';
+    rows.push(row(label, html`${text} <span class="soft">${by}</span>`));
+  }
+  const kept = keptResult(definition);
+  if (kept !== undefined && kept > 0)
+    rows.push(row('Result is kept', html`${spanText(kept * 1000)} <span class="soft">its class</span>`));
+  const unknown =
+    definition === undefined &&
+    html`<p class="soft">No class of its name is registered here: what that says is not known.</p>`;
+  if (rows.length === 0) return unknown || undefined;
+  return html`<h2>Options</h2><dl class="facts">${rows}</dl>${unknown}`;
+}
+
+const BY_WORKER: readonly string[] = ['tries', 'backoff', 'timeout'];
+
+const defaultOf = (option: string): string =>
+  BY_WORKER.includes(option) ? 'unless its worker says otherwise' : 'default';
+
+const row = (term: string, fact: Html): Html => html`<div><dt>${term}</dt><dd>${fact}</dd></div>`;
+
+/** One of Laravel's own classes: only its workers know what its fields mean. */
+export function isLaravels({ job }: Readonly<Record<string, unknown>>): boolean {
+  return typeof job === 'string' && job.startsWith('Illuminate\\');
+}
+
+function chosenIn(fields: Readonly<Record<string, unknown>>): ChosenOptions {
+  try {
+    return readChosen(fields, !String(fields['job']).startsWith('onqueue'));
+  } catch {
+    return NOTHING_CHOSEN;
+  }
+}
+
+/** Of a list, so many waits are shown. */
+const MOST_WAITS = 8;
+
+function backoffText({ delays, jitter }: ResolvedBackoff): string {
+  if (delays.every((delay) => delay === 0)) return 'none';
+  const waits = delays.slice(0, MOST_WAITS).map((delay) => spanText(delay * 1000));
+  if (delays.length > MOST_WAITS) waits.push('…');
+  return `${waits.join(', ')}${jitter > 0 ? ` ± ${Math.round(jitter * 100)} %` : ''}`;
+}

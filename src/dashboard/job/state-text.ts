@@ -1,0 +1,113 @@
+/** How a job is and what can be done about it, in a sentence each. */
+import type { Milliseconds } from '../../base/clock';
+import type { FoundJob } from '../../operations/found-job';
+import { address } from '../addresses';
+import { html, type Html, type Shown } from '../html';
+import { moment, spanText } from '../parts/time';
+import type { JobStory } from './job-story';
+
+/** As the badge says it. `cancelled`: it neither waits nor runs, and what is kept of it says why. */
+export type ShownState = FoundJob['state'] | 'cancelled';
+
+export function stateOf({ job: { state, history }, result }: JobStory): ShownState {
+  const wasCancelled = result?.kind === 'cancelled' || history.at(-1)?.outcome === 'cancelled';
+  return state === 'unknown' && wasCancelled ? 'cancelled' : state;
+}
+
+/** It goes on behind the badge. */
+export function stateText(story: JobStory, now: Milliseconds): Shown {
+  return STATES[stateOf(story)](story, now);
+}
+
+export function adviceFor(story: JobStory): Shown {
+  return ADVICE[stateOf(story)](story);
+}
+
+const STATES: Readonly<Record<ShownState, (story: JobStory, now: Milliseconds) => Shown>> = {
+  failed: ({ job }, now) =>
+    html`${job.failedAt && moment(job.failedAt, now)} after ${attemptsText(job)}: <bdi class="bad">${job.error ?? ''}</bdi>`,
+  ready: ({ job }, now) =>
+    (job.attempts ?? 0) > 0
+      ? `to run again, after ${attemptsText(job)}.`
+      : html`It waits for a worker${job.createdAt && html`, and was dispatched ${moment(job.createdAt, now)}`}.`,
+  delayed: ({ job }, now) =>
+    html`It becomes ready ${job.at ? moment(job.at, now) : 'later'}${(job.attempts ?? 0) > 0 && `, after ${attemptsText(job)}`}.`,
+  running: ({ job, run }, now) =>
+    run === undefined
+      ? html`in ${attemptText(job)}${leaseText(job, now)}.`
+      : html`for ${spanText(Math.max(0, now - run.job.since.getTime()))} on <bdi>${run.worker.host}</bdi> ${String(run.worker.pid)}, in ${attemptText(job)}.`,
+  completed: ({ job }, now) =>
+    html`${job.completedAt ? moment(job.completedAt, now) : 'It has ended'}${job.attempts !== undefined && `, in attempt ${job.attempts}`}.`,
+  cancelled: ({ result }) =>
+    html`It was cancelled${result?.reason === undefined ? '.' : html`: <bdi>${result.reason}</bdi>`}`,
+  unknown: ({ job: { connection, isSure } }) =>
+    isSure
+      ? html`No job of this id waits, runs or has failed on <bdi>${connection}</bdi>.`
+      : html`<bdi>${connection}</bdi> has so many jobs that it did not look at all of them, and found none of this id among the others.`,
+};
+
+const ADVICE: Readonly<Record<ShownState, (story: JobStory) => Shown>> = {
+  failed: () =>
+    'Retry it once the cause is mended: it starts anew, with all its tries. What nobody needs any more can be forgotten.',
+  ready: (story) => hindrance(story) ?? 'It runs when those before it have been taken.',
+  delayed: (story) => hindrance(story) ?? 'From then on a worker takes it when its turn comes.',
+  running: ({ run }) => {
+    if (run === undefined)
+      return 'No worker says that it runs it: workers tell of themselves each five seconds. Should its lease end, another worker gets the job.';
+    if (run.worker.silentFor <= SILENT) return 'If you cancel it, its signal aborts, and it ends once it heeds that.';
+    const silence = spanText(run.worker.silentFor * 1000);
+    return html`<strong class="warn">Its worker has been silent for ${silence}</strong>: it is stuck, or has died. Once its lease ends, another worker gets the job.`;
+  },
+  completed: () => 'Nothing is left to do.',
+  cancelled: () => 'Dispatch it anew if it is wanted after all.',
+  unknown: ({ job: { id, connection, isSure } }) =>
+    isSure
+      ? html`It has ended: completed jobs leave no trace, unless <code>history: { completed: '1h' }</code> of the configuration or
+          <code>keepResult</code> of its class says so. Or it was cleared or forgotten, or never sent here:
+          <a href="${address('search', { text: id })}">look on all connections</a>.`
+      : html`Name its queue, and it looks further:
+          <form action="job" class="action">
+            <input type="hidden" name="connection" value="${connection}" /><input type="hidden" name="id" value="${id}" />
+            <input type="text" name="queue" aria-label="Queue" required maxlength="255" /> <button>Look there</button>
+          </form>`,
+};
+
+/** Seconds. A worker writes each five seconds. */
+const SILENT = 10;
+
+/** Why it will not run by itself. Undefined: it will, as far as is known. */
+function hindrance({ job: { queue = '', connection }, isPaused, isWorked }: JobStory): Html | undefined {
+  if (isPaused) return html`<strong class="warn">Its queue is paused:</strong> it runs once that is resumed.`;
+  if (isWorked !== false) return undefined;
+  return html`<strong class="warn">No worker works its queue.</strong> Start one:
+    <code>npx onqueue work ${shellWord(connection)} --queue=${shellWord(queue)}</code>`;
+}
+
+/** As a shell takes it for one word, whatever it is. */
+function shellWord(text: string): string {
+  return /^[\w./:@-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+function leaseText({ at }: FoundJob, now: Milliseconds): Html | undefined {
+  if (at === undefined) return undefined;
+  return at.getTime() < now
+    ? html`. Its lease ended ${moment(at, now)}`
+    : html`. Its lease ends ${moment(at, now)} unless its worker renews it`;
+}
+
+/** ` of 5`; nothing where there is no limit, or where it is not known. */
+function ofTries({ attempts = 0, tries = 0 }: FoundJob): string {
+  return tries < attempts || tries === 0 ? '' : ` of ${tries}`;
+}
+
+/** `3 of 5 attempts`, `1 attempt` */
+function attemptsText(job: FoundJob): string {
+  const { attempts = 0 } = job;
+  const of = ofTries(job);
+  return `${attempts}${of} ${attempts === 1 && of === '' ? 'attempt' : 'attempts'}`;
+}
+
+const attemptText = (job: FoundJob): string => `attempt ${job.attempts ?? 0}${ofTries(job)}`;
+
+/** `3 of 5` */
+export const attemptsCount = (job: FoundJob): string => `${job.attempts ?? 0}${ofTries(job)}`;

@@ -1,0 +1,77 @@
+/** A picture of what a job has been through: its runs as bars, by their outcome, and what it waited as a line between them. */
+import { html, type Html, type Shown } from '../html';
+import { counted } from '../parts/number';
+import { spanText } from '../parts/time';
+import type { JobEvent } from './events';
+
+/** Bars and lines: of more, those before the last ones are left out. */
+const MOST = 25;
+/** Times longer than this are drawn longer, though far less than they are: else one of a day would leave no room for others. */
+const UNIT = 250;
+/** What the shortest run is drawn as, beside the shortest wait. */
+const LEAST = { run: 2.5, wait: 1 } as const;
+
+const HEIGHT = 54;
+/** A part of the picture that is narrower has no room for a text below it. */
+const NARROW = 0.13;
+const BAR = { top: 18, height: 18 } as const;
+const LINE = { top: 26, height: 2 } as const;
+const LABELS = { above: 12, below: 50 } as const;
+
+export function timeline(events: readonly JobEvent[]): Html {
+  const shown = events.slice(-MOST);
+  const lengths = shown.map(lengthOf);
+  const whole = lengths.reduce((sum, length) => sum + length, 0);
+  let start = 0;
+  const shapes = shown.map((event, place) => {
+    const from = start / whole;
+    start += lengths[place]!;
+    return shape(event, from, start / whole);
+  });
+  return html`<svg class="timeline" role="img" width="100%" height="${HEIGHT}" aria-label="${summaryOf(events)}">
+    ${shapes}
+  </svg>`;
+}
+
+function lengthOf({ kind, from, until }: JobEvent): number {
+  const least = kind === 'waits' ? LEAST.wait : LEAST.run;
+  return least + Math.log2(1 + (until - from) / UNIT) / 2;
+}
+
+/** @param from, until shares of the whole */
+function shape(event: JobEvent, from: number, until: number): Html {
+  const { kind, attempt, isAhead } = event;
+  const tip = html`<title>${tipOf(event)}</title>`;
+  const [x, width, middle] = [from, until - from, (from + until) / 2].map(percent);
+  const label = (y: number, text: Shown): Html =>
+    html`<text x="${middle}" y="${y}" text-anchor="middle">${text}</text>`;
+  const ms = kind === 'waits' ? event.until - event.from : event.ms;
+  const took = ms !== undefined && until - from >= NARROW && label(LABELS.below, spanText(ms));
+  if (kind === 'waits')
+    return html`<rect class="${isAhead === true ? 'ahead' : 'waits'}" x="${x}" y="${LINE.top}" width="${width}" height="${LINE.height}">${tip}</rect>${took}`;
+  return html`<rect class="${kind}" x="${x}" y="${BAR.top}" width="${width}" height="${BAR.height}" rx="3">${tip}</rect>${attempt !== undefined && label(LABELS.above, attempt)}${took}`;
+}
+
+const percent = (share: number): string => `${Math.round(share * 10_000) / 100}%`;
+
+function tipOf({ kind, attempt, from, until, ms, isAhead }: JobEvent): string {
+  if (kind === 'waits') return `${isAhead === true ? 'Waits another' : 'Waited'} ${spanText(until - from)}`;
+  const took = ms === undefined ? '' : kind === 'running' ? ` for ${spanText(ms)}` : ` after ${spanText(ms)}`;
+  return `Attempt ${attempt ?? '?'}: ${OUTCOMES[kind]}${took}`;
+}
+
+/** As they are read. */
+export const OUTCOMES: Readonly<Record<Exclude<JobEvent['kind'], 'waits'>, string>> = {
+  failed: 'failed',
+  'timed-out': 'timed out',
+  crashed: 'crashed',
+  lost: 'lost',
+  cancelled: 'cancelled',
+  completed: 'completed',
+  running: 'runs',
+};
+
+function summaryOf(events: readonly JobEvent[]): string {
+  const runs = events.filter(({ kind }) => kind !== 'waits');
+  return `${counted(runs.length, 'run')}: ${runs.slice(-MOST).map(tipOf).join('; ')}. The table below says the same.`;
+}

@@ -1,0 +1,328 @@
+import { QueueUnavailableError } from '../../src/connections/errors';
+import type { Connection } from '../../src/connections/contract';
+import type { FoundJob } from '../../src/operations/found-job';
+import { Job } from '../../src/job/job';
+import { Worker } from '../../src/worker/worker';
+import { type TestApplication, testApplication } from '../support/application';
+import { type Served, served } from './kit/served';
+import { startRedisServer } from '../support/redis-server';
+import { openWorld, QUEUES, type World } from './kit/world';
+
+@Job({ tries: 2, backoff: '10s', keepResult: '1h' })
+class Measure extends Job {
+  constructor(readonly data: unknown) {
+    super();
+  }
+
+  handle(): unknown {
+    if (this.data === 'fail') throw new Error('<b>it</b> failed with password=hunter2');
+    return new Map([['token', this.data]]);
+  }
+}
+
+/** As the page of a job shows it. */
+const pageOf = async (panel: Served, id: string, queue?: string): Promise<string> =>
+  (await panel.get(`job?id=${encodeURIComponent(id)}${queue === undefined ? '' : `&queue=${queue}`}`)).text;
+
+const push = ({ manager }: TestApplication, data: unknown): Promise<string> =>
+  manager.connection().push(new Measure(data));
+
+const pushPayload = async ({ manager }: TestApplication, id: string, fields: object): Promise<void> => {
+  await manager.connection().pushRaw(JSON.stringify({ displayName: 'Strange', ...fields, id, attempts: 0 }));
+};
+
+const failOne = async ({ manager }: TestApplication, id: string, queue: string): Promise<void> => {
+  const driver = manager.driver();
+  await driver.push(queue, [{ payload: `{"job":"Render","data":{"password":"hunter2"},"id":"${id}","attempts":0}` }]);
+  const { reservations } = await driver.reserve({ queues: [queue], limit: 1, lease: 60 });
+  const failure = { id, name: 'Render', exception: `Error: ${queue} broke\n    at render.ts:1:1` };
+  const [reservation] = reservations;
+  await driver.settle([{ outcome: 'failed', reservation: reservation!, counters: reservation!.counters, failure }]);
+};
+
+describe('the page of a job', () => {
+  let world: World;
+  let panel: Served;
+
+  beforeAll(async () => {
+    world = await openWorld();
+    panel = await served(world.manager);
+  });
+
+  afterAll(async () => {
+    await panel[Symbol.asyncDispose]();
+    await world.close();
+  });
+
+  it('tells of each attempt of a failed job, with its error, the line that it came from, and what to do', async () => {
+    const text = await pageOf(panel, world.ids.refused);
+
+    expect(text).toContain('after 3 of 3 attempts');
+    expect(text.match(/Attempt \d <span class="badge bad">failed/g)).toHaveLength(3);
+    expect(text).toMatch(/<span class="marked">&gt; +\d+ .*throw new MailRefused/);
+    expect(text).toContain('class="failed"');
+    expect(text).toContain('action="retry-job"');
+    expect(text).toContain('action="forget-job"');
+    const told = (await panel.json(`job?connection=memory&id=${world.ids.refused}`)) as FoundJob;
+    expect(told).toMatchObject({ state: 'failed', exception: expect.stringContaining('at '), history: [{}, {}, {}] });
+  });
+
+  it('says where a job runs and how far it is', async () => {
+    const text = await pageOf(panel, world.ids.running);
+
+    expect(text).toContain('<progress max="1" value="0.35"');
+    expect(text).toContain('of 184,000 rows');
+    expect(text).toContain('class="running"');
+    expect(text).toMatch(/for \d+ min on <bdi>/);
+  });
+
+  it('shows what follows it in its chain, and what is sent should one fail', async () => {
+    const text = await pageOf(panel, world.ids.chained);
+
+    expect(text).toMatch(/Followed by[^]*ResizeImage[^]*NotifyTeam[^]*Should one fail[^]*NotifyTeam/);
+  });
+
+  it('leads from a job to its batch', async () => {
+    const { jobs } = await world.manager.connection().jobs('media');
+    const text = await pageOf(panel, jobs[0]!.id!, 'media');
+
+    expect(text).toContain(`href="batch?connection=memory&amp;id=${world.batches.running}"`);
+  });
+
+  it('takes markup for text in a queue, data and error', async () => {
+    const text = await pageOf(panel, world.ids.markup);
+
+    expect(text).toContain('&lt;img src=x onerror=alert(1)&gt;');
+    expect(text).not.toMatch(/<img|<i>ops/);
+    expect(text).toContain(encodeURIComponent(QUEUES.strange).slice(0, 10));
+  });
+
+  it('shows when a job has completed, and what it gave', async () => {
+    const text = await pageOf(panel, world.ids.completed);
+
+    expect(text).toMatch(/completed<\/span>[^]*What it gave[^]*Map<\/bdi>, 2 entries[^]*orders/);
+  });
+
+  it('tells of a worker that died under the job', async () => {
+    expect(await pageOf(panel, world.ids.crashed!)).toContain('<span class="badge bad">crashed</span>');
+  });
+
+  it('says what it may mean that nothing is known of a job', async () => {
+    const text = await pageOf(panel, '0193a6c1-6f00-7000-8000-000000000000');
+
+    expect(text).toContain('No job of this id waits, runs or has failed');
+    expect(text).toContain('href="search?text=0193a6c1-6f00-7000-8000-000000000000"');
+  });
+
+  it('takes an id with white space around it, and says that an id is missing', async () => {
+    expect(await pageOf(panel, ` ${world.ids.ready} `)).toContain('SendInvoice');
+    expect((await panel.get('job?connection=memory')).status).toBe(422);
+  });
+});
+
+describe('the page of a job that waits', () => {
+  it('shows what JSON has no types for by its type', async () => {
+    const application = testApplication();
+    const id = await push(application, {
+      due: new Date(Date.UTC(2026, 10, 21, 9, 30)),
+      never: new Date(NaN),
+      big: 12345678901234567890n,
+      map: new Map<unknown, unknown>([
+        ['ada', new Date(0)],
+        [{ x: 1 }, 2],
+      ]),
+      set: new Set(['bo']),
+      bytes: Buffer.from('onqueue'),
+      floats: new Float64Array(5),
+      nothing: undefined,
+      none: NaN,
+      link: new URL('https://example.org/a?b=c'),
+      pattern: /^a+$/gi,
+      error: new TypeError('refused'),
+      half: 'a\ud800',
+    });
+    await using panel = await served(application.manager);
+
+    const text = (await pageOf(panel, id)).replace(/<[^>]*>/g, '');
+
+    for (const shown of [
+      'due 2026-11-21 09:30:00 UTC Date',
+      'never Invalid Date',
+      'big 12345678901234567890 bigint',
+      'map Map, 2 entries',
+      'ada → 1970-01-01 00:00:00 UTC Date',
+      'set Set, 1 value',
+      'bytes 6f 6e 71 75 65 75 65 Buffer, 7 bytes',
+      'Float64Array, 40 bytes',
+      'nothing undefined',
+      'none NaN',
+      'link https://example.org/a?b=c URL',
+      'pattern /^a+$/gi RegExp',
+      'error TypeError, 2 fields',
+      'half &quot;a\ufffd&quot;',
+    ])
+      expect(text).toContain(shown);
+  });
+
+  it('masks secrets wherever they stand: in data, maps, the jobs that follow, results, errors and JSON', async () => {
+    const application = testApplication();
+    const { manager, clock, bus } = application;
+    const secrets = { password: 'hunter2', deep: [{ apiKey: 4711815 }], map: new Map([['token', 'hunter2']]) };
+    const first = new Measure(secrets);
+    const id = await bus.chain([first, new Measure(secrets), new Measure('fail')]).dispatch();
+    await using panel = await served(manager);
+    const pages = [await pageOf(panel, id), JSON.stringify(await panel.json(`job?id=${id}`))];
+    const done = await push(application, 'hunter2');
+    const failing = await push(application, 'fail');
+    const running = new Worker({ drain: true, tries: 1 }, manager).run();
+    await clock.advance('1m');
+    await running;
+    for (const one of [done, failing])
+      pages.push(await pageOf(panel, one), JSON.stringify(await panel.json(`job?id=${one}`)));
+
+    for (const page of pages) expect(page).not.toMatch(/hunter2|4711815/);
+    expect(pages[0]).toContain('<span class="masked"');
+    expect(pages[2]).toContain('What it gave');
+    expect(pages[4]).toContain('it&lt;/b&gt; failed');
+  });
+
+  it('stays short however large the payload is, and says how much is left out', async () => {
+    const application = testApplication();
+    const long = await push(application, 'x'.repeat(1_000_000));
+    const wide = await push(
+      application,
+      Array.from({ length: 100_000 }, (_, place) => place),
+    );
+    const hostile = { job: 'onqueue', data: { commandName: 'Strange', command: {}, types: { '': 'Map', '/a': 7 } } };
+    await pushPayload(application, 'hostile', { ...hostile, more: `${'[1,'.repeat(400)}1${']'.repeat(400)}` });
+    await using panel = await served(application.manager);
+
+    const [text, list] = [await pageOf(panel, long), await pageOf(panel, wide)];
+
+    expect(text.length + list.length).toBeLessThan(150_000);
+    expect(text).toContain('990,000 more characters');
+    expect(list).toContain('99,900 more');
+    expect(await pageOf(panel, 'hostile')).toContain('Map</bdi>, 0 entries');
+  });
+
+  it('shows texts that no worker can read, and jobs of Laravel', async () => {
+    const application = testApplication();
+    await failOne(application, 'no-json', 'mail');
+    const call = { job: 'Illuminate\\Queue\\CallQueuedHandler@call', displayName: 'App\\Jobs\\Ship' };
+    await pushPayload(application, 'laravel', {
+      ...call,
+      data: { commandName: 'App\\Jobs\\Ship', command: 'O:8:"Ship":0:{}' },
+    });
+    await pushPayload(application, 'text-job', {
+      job: 'App\\Jobs\\Ship@handle',
+      data: { order: 7 },
+      maxTries: 5,
+      tenant: 'acme',
+    });
+    const odd = { payload: '{"displayName":"<i>odd","id":"odd","attempts":0}' };
+    await application.manager.driver().push('default', [odd]);
+    await using panel = await served(application.manager);
+
+    expect(await pageOf(panel, 'laravel')).toMatch(/App\\Jobs\\Ship[^]*only workers of Laravel can run it[^]*O:8:/);
+    const text = await pageOf(panel, 'text-job');
+    expect(text).toMatch(
+      /order<\/bdi><\/span> <code class="scalar">7[^]*Other fields[^]*tenant[^]*5 <span class="soft">its dispatch/,
+    );
+    expect(text).toContain('No class of its name is registered here');
+    expect(await pageOf(panel, 'odd')).toMatch(/No worker can read this text[^]*&lt;i&gt;odd/);
+  });
+
+  it('says what keeps a job from running: nobody works its queue, or the queue is paused', async () => {
+    const application = testApplication();
+    const { manager, clock } = application;
+    const id = await push(application, 1);
+    await using panel = await served(manager);
+
+    expect(await pageOf(panel, id)).toContain('npx onqueue work memory --queue=default');
+    await panel.post('pause-queue', { connection: 'memory', queue: 'default' });
+    const worker = new Worker({}, manager);
+    const running = worker.run();
+    await clock.advance('3s');
+
+    const text = await pageOf(panel, id);
+    expect(text).toContain('Its queue is paused');
+    expect(text).toContain('action="resume-queue"');
+    await worker.stop();
+    await running;
+  });
+
+  it('cancels a job after a question, and says afterwards that it was cancelled', async () => {
+    const application = testApplication();
+    const id = await push(application, 1);
+    await using panel = await served(application.manager);
+    const fields = { connection: 'memory', queue: 'default', id, back: 'job?id=1' };
+
+    const asked = await panel.post('cancel-job', fields);
+    expect(asked.text).toContain('Cancel this job?');
+    expect(await pageOf(panel, id)).toContain('>ready</span>');
+    await panel.post('cancel-job', { ...fields, confirmed: 'yes' });
+
+    expect(await pageOf(panel, id)).toContain('>unknown</span>');
+  });
+
+  it('offers nothing to who may only look', async () => {
+    const application = testApplication();
+    const id = await push(application, 1);
+    await using panel = await served(application.manager, { viewer: 'viewer' });
+
+    expect(await pageOf(panel, id)).not.toMatch(/<form method="post"/);
+  });
+
+  it('says so when its store is away', async () => {
+    const { manager } = testApplication();
+    const driver = manager.driver() as { find: Connection['find'] };
+    driver.find = () => Promise.reject(new QueueUnavailableError({ connection: 'memory', deadline: 5 } as never));
+    await using panel = await served(manager);
+
+    const { status, text } = await panel.get('job?connection=memory&id=a');
+
+    expect([status, text.includes('The store cannot be reached')]).toEqual([503, true]);
+  });
+
+  it('asks for the queue of a job that a large store did not look at', async () => {
+    const { manager } = testApplication();
+    const driver = manager.driver() as { find: Connection['find'] };
+    driver.find = () => Promise.resolve('unseen');
+    await using panel = await served(manager);
+
+    expect(await pageOf(panel, 'far')).toMatch(/did not look at all of them[^]*<input type="text" name="queue"/);
+  });
+});
+
+describe('a job that has failed in several places', () => {
+  it('is shown with all of them, and retried and forgotten in the one that is meant', async () => {
+    const redis = await startRedisServer();
+    const application = testApplication({
+      connections: { redis: { driver: 'redis', url: redis.url } },
+      default: 'redis',
+    });
+    const { manager } = application;
+    await failOne(application, 'twice', 'mail');
+    await failOne(application, 'twice', 'films');
+    await using panel = await served(manager);
+
+    const text = await pageOf(panel, 'twice');
+    expect(text).toContain('films broke');
+    expect(text).toMatch(/It has failed elsewhere, too[^]*href="job\?connection=redis&amp;id=twice&amp;queue=mail"/);
+    expect(await pageOf(panel, 'twice', 'mail')).toMatch(
+      /failed<\/span>[^]*mail broke[^]*failed elsewhere[^]*films broke/,
+    );
+    expect(text).not.toContain('hunter2');
+
+    const place = { connection: 'redis', id: 'twice', back: './' };
+    const unclear = await panel.post('retry-job', place);
+    expect(decodeURIComponent(unclear.headers.get('set-cookie')!)).toContain('E_AMBIGUOUS_FAILED_JOB');
+    await panel.post('retry-job', { ...place, queue: 'mail' });
+    await panel.post('forget-job', { ...place, queue: 'films', confirmed: 'yes' });
+
+    expect(await manager.failed.list()).toEqual([]);
+    expect(await manager.connection().find('twice')).toMatchObject({ state: 'ready', queue: 'mail' });
+    await manager.close();
+    await redis.stop();
+  });
+});
