@@ -88,6 +88,7 @@ export type {
   QueueFigures,
   QueueSample,
   RunFigures,
+  RunSpan,
 } from './operations/figures/figures';
 export type { Times } from './operations/figures/job-counts';
 export type { LimitsByQueue, QueueLimit } from './operations/figures/queue-monitors';

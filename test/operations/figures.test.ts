@@ -82,6 +82,33 @@ describe('the figures of jobs', () => {
     expect((await figures()).jobs).toMatchObject([{ completed: 2 }]);
   });
 
+  it('tell of each minute by itself where that is asked for, of a day by the quarter of an hour, of more by three hours', async () => {
+    await application.bus.dispatch(new CountedMail('fine'));
+    await work();
+    await application.clock.advance('4m');
+    await application.bus.bulk([new CountedMail('fine'), new CountedMail('fails')]);
+    await work();
+
+    const spansOf = async (within: string) => {
+      const { queues } = await application.manager.connection().figures({ within, spans: true });
+      return queues[0]!.spans!;
+    };
+
+    const minutes = await spansOf('10m');
+    expect(minutes.map(({ completed, failed }) => completed + failed)).toEqual([0, 0, 0, 0, 0, 1, 0, 0, 0, 2]);
+    expect(minutes.map(({ at }) => at.getTime() - minutes[0]!.at.getTime())).toEqual(
+      minutes.map((_, place) => place * 60_000),
+    );
+    expect([(await spansOf('24h')).length, (await spansOf('25h')).length, (await spansOf('7d')).length]).toEqual([
+      96, 9, 56,
+    ]);
+    for (const within of ['24h', '7d']) {
+      const spans = await spansOf(within);
+      expect(spans.reduce((sum, { completed }) => sum + completed, 0)).toBe(2);
+    }
+    expect((await figures()).queues[0]!.spans).toBeUndefined();
+  });
+
   it('are brought once, though the answer to the first call was lost', async () => {
     const records = application.manager.driver().records!;
     const add = records.add.bind(records);

@@ -10,10 +10,18 @@ export interface Resolution {
   readonly keep: Seconds;
 }
 
-export const MINUTES: Resolution = { letter: 'm', step: 60, keep: 7200 };
-export const QUARTERS: Resolution = { letter: 'q', step: 900, keep: 7 * 86_400 };
-
 export const DAY: Seconds = 86_400;
+
+export const MINUTES: Resolution = { letter: 'm', step: 60, keep: 7200 };
+const QUARTERS: Resolution = { letter: 'q', step: 900, keep: DAY };
+/** Of three hours: what is older is looked at from afar, and finer spans of a week would take most of the space. */
+const EIGHTHS: Resolution = { letter: 'e', step: 10_800, keep: 7 * DAY };
+
+/** The finest first. */
+export const RESOLUTIONS = [MINUTES, QUARTERS, EIGHTHS] as const;
+
+/** So long figures are kept. */
+export const LONGEST: Seconds = EIGHTHS.keep;
 
 /** Of a queue as a whole, in place of the name of a job: how much waits in it. */
 export const WHOLE_QUEUE = '';

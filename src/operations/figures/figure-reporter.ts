@@ -11,7 +11,7 @@ import { isStoreAway } from '../../connections/errors';
 import { within } from '../../connections/kit/silence';
 import type { Sums } from '../../connections/record-store';
 import { uuidv7 } from '../../payload/uuid';
-import { classesName, classText, DAY, figureName, MINUTES, QUARTERS, spanAt } from './figure-names';
+import { classesName, classText, DAY, figureName, LONGEST, RESOLUTIONS, spanAt } from './figure-names';
 import type { JobCounters } from './job-counters';
 import { type Counts, DISPATCHED, type JobCounts } from './job-counts';
 import type { OperationsConnection } from '../operations-connection';
@@ -96,7 +96,7 @@ export class FigureReporter {
   #take(news: readonly JobCounts[], now: Milliseconds): void {
     const sums = news.flatMap((one) => {
       const text = classText(one);
-      return [MINUTES, QUARTERS].map((resolution) => ({
+      return RESOLUTIONS.map((resolution) => ({
         name: figureName(resolution, spanAt(now, resolution.step), text),
         amounts: one.counts,
         keep: resolution.keep,
@@ -108,7 +108,7 @@ export class FigureReporter {
     const unlisted = news.map(classText).filter((text) => !this.#listed.has(text));
     for (const text of unlisted) this.#listed.add(text);
     const listed = Object.fromEntries(unlisted.map((text) => [text, 1]));
-    if (unlisted.length > 0) sums.push({ name: classesName(day), amounts: listed, keep: QUARTERS.keep + DAY });
+    if (unlisted.length > 0) sums.push({ name: classesName(day), amounts: listed, keep: LONGEST + DAY });
     this.#sequence += 1;
     this.#pending.push({ sums, sequence: this.#sequence });
   }

@@ -7,9 +7,9 @@ import {
   classText,
   DAY,
   figureName,
-  MINUTES,
-  QUARTERS,
+  LONGEST,
   readClass,
+  RESOLUTIONS,
   type Resolution,
   spanAt,
   WHOLE_QUEUE,
@@ -19,10 +19,12 @@ import type { OperationsConnection } from '../operations-connection';
 import { SAMPLE } from './queue-sampler';
 
 export interface FigureOptions {
-  /** How far to look back: up to 2 h by the minute, up to 7 days by the quarter of an hour. Default: an hour. */
+  /** How far to look back: up to 2 h by the minute, up to a day by the quarter of an hour, up to 7 days by three hours. Default: an hour. */
   readonly within?: Duration | undefined;
   /** Of this queue alone. */
   readonly queue?: string | undefined;
+  /** Whether to tell of each span by itself as well, for a chart. Default false. */
+  readonly spans?: boolean | undefined;
 }
 
 /** Runs are counted when the store has confirmed how they ended; figures are ten seconds late. */
@@ -42,13 +44,25 @@ export interface RunFigures {
   readonly wait: Times | undefined;
 }
 
-export interface JobFigures extends RunFigures {
+/** What ended within a minute, a quarter of an hour, or three hours. */
+export interface RunSpan extends RunFigures {
+  /** When it begins. */
+  readonly at: Date;
+}
+
+/** Of the whole time that was asked for. */
+interface WholeFigures extends RunFigures {
+  /** The same of each span of it, the oldest first; those in which nothing ended as well. Undefined: it was not asked for. */
+  readonly spans: readonly RunSpan[] | undefined;
+}
+
+export interface JobFigures extends WholeFigures {
   readonly queue: string;
   /** The job's name. `(unknown)`: none that was declared. */
   readonly job: string;
 }
 
-/** What a look at a queue has found, once a minute; of a quarter of an hour, on average. */
+/** What a look at a queue has found, once a minute; of longer spans, on average. */
 export interface QueueSample {
   /** When the span begins that it stands for. */
   readonly at: Date;
@@ -59,7 +73,7 @@ export interface QueueSample {
   readonly wait: Seconds;
 }
 
-export interface QueueFigures extends RunFigures {
+export interface QueueFigures extends WholeFigures {
   readonly queue: string;
   /** The oldest first. Minutes in which no worker ran have none. */
   readonly samples: readonly QueueSample[];
@@ -81,11 +95,11 @@ export async function readFigures(
   connection: string,
   operations: OperationsConnection,
   clock: { now(): Milliseconds },
-  { within = '1h', queue }: FigureOptions = {},
+  { within = '1h', queue, spans: isBySpan = false }: FigureOptions = {},
 ): Promise<Figures> {
   const seconds = durationSeconds(within, 'within of figures()');
-  if (seconds === 0 || seconds > QUARTERS.keep) throw invalidSpan(within);
-  const resolution = seconds <= MINUTES.keep ? MINUTES : QUARTERS;
+  const resolution = RESOLUTIONS.find(({ keep }) => seconds <= keep);
+  if (seconds === 0 || resolution === undefined) throw invalidSpan(within);
   const now = (await operations.now?.()) ?? clock.now();
   const last = spanAt(now, resolution.step);
   const first = last - Math.ceil(seconds / resolution.step) + 1;
@@ -94,20 +108,29 @@ export async function readFigures(
   const classes = known.filter((one) => one.connection === connection && (queue === undefined || one.queue === queue));
   const spans = Array.from({ length: last - first + 1 }, (_, place) => first + place);
   const read: Read[] = await countsOf(operations, classes, resolution, spans);
-  const minutes = (now - since) / 60_000;
+  /** @param bySpan of several classes, each a list of all spans */
+  const figuresOf = (bySpan: readonly (readonly Counts[])[]): WholeFigures => ({
+    ...runFigures(sumOf(bySpan.flat()), (now - since) / 60_000),
+    spans: isBySpan
+      ? spans.map((span, place) => ({
+          at: new Date(span * resolution.step * 1000),
+          ...runFigures(sumOf(bySpan.map((counts) => counts[place]!)), resolution.step / 60),
+        }))
+      : undefined,
+  });
+  const runs = read.filter(({ job }) => job !== WHOLE_QUEUE);
   const queues = [...new Set(classes.map((one) => one.queue))].toSorted();
   return {
     since: new Date(since),
     until: new Date(now),
     queues: queues.map((name) => {
-      const own = read.filter((one) => one.queue === name);
-      const runs = own.filter(({ job }) => job !== WHOLE_QUEUE).flatMap(({ bySpan }) => bySpan);
-      const looked = own.find(({ job }) => job === WHOLE_QUEUE)?.bySpan ?? [];
-      return { queue: name, ...runFigures(sumOf(runs), minutes), samples: samplesIn(looked, spans, resolution) };
+      const isOwn = (one: Read): boolean => one.queue === name;
+      const looked = read.find((one) => isOwn(one) && one.job === WHOLE_QUEUE)?.bySpan ?? [];
+      const figures = figuresOf(runs.filter(isOwn).map(({ bySpan }) => bySpan));
+      return { queue: name, ...figures, samples: samplesIn(looked, spans, resolution) };
     }),
-    jobs: read
-      .filter(({ job }) => job !== WHOLE_QUEUE)
-      .map((one) => ({ queue: one.queue, job: one.job, ...runFigures(sumOf(one.bySpan), minutes) }))
+    jobs: runs
+      .map(({ queue, job, bySpan }) => ({ queue, job, ...figuresOf([bySpan]) }))
       .toSorted((a, b) => (a.queue === b.queue ? (a.job < b.job ? -1 : 1) : a.queue < b.queue ? -1 : 1)),
   };
 }
