@@ -30,8 +30,13 @@ export function assetNamed(name: string): Answer | undefined {
   return { status: 200, headers, body: textOf(asset) };
 }
 
+/** Without its comments and its indentation: each line of these files is either a comment or none. */
+function compact(text: string): string {
+  return text.replace(/^\s*(?:\/\*[^]*?\*\/|\/\/.*)$/gm, '').replace(/^\s+/gm, '');
+}
+
 function textOf(asset: Asset): string {
-  const text = texts.get(asset) ?? (MADE_OF[asset] ?? [asset]).map(assetText).join('');
+  const text = texts.get(asset) ?? (MADE_OF[asset] ?? [asset]).map(assetText).map(compact).join('');
   texts.set(asset, text);
   return text;
 }

@@ -30,6 +30,12 @@ export const formUnreadable = defineError('E_DASHBOARD_FORM', () => ({
   facts: {},
 }));
 
+/** The address of a page was written by hand, and lacks what it is about. */
+export const neededField = defineError('E_DASHBOARD_QUERY', (field: string) => ({
+  message: `The address of this page lacks '${field}'. Go there from the overview.`,
+  facts: { field },
+}));
+
 export const formIncomplete = defineError('E_DASHBOARD_FIELD', (field: string) => ({
   message: `A form sent to the dashboard lacks the field '${field}'. Send it from the page again.`,
   facts: { field },

@@ -40,7 +40,7 @@ export function frame(view: View, context: PageContext, name: string, notice?: N
       <body>
         <a class="skip" href="#main">Skip to the content</a>
         <header class="top">
-          <a class="brand" href="${address('')}">Onqueue</a>
+          <a class="brand" href="${address('')}"><img src="${assetAddress('icon.svg')}" alt="" width="22" height="22">Onqueue</a>
           <nav aria-label="Pages">${NAVIGATION.map(link)}</nav>
           <form class="search" role="search" action="search">
             <input

@@ -94,6 +94,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_DASHBOARD_ROLE: ['admin'],
   E_DASHBOARD_FORM: [],
   E_DASHBOARD_FORM_SIZE: [1_048_576],
+  E_DASHBOARD_QUERY: ['queue'],
   E_DASHBOARD_FIELD: ['queue'],
   E_HEALTH_PORT: [
     { flag: '--health-port', hostFlag: '--health-host', host: '127.0.0.1', port: 9000 },

@@ -1,4 +1,5 @@
 import { JobCounters } from '../../src/operations/figures/job-counters';
+import type { Duration } from '../../src/job/duration';
 import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';
 import { elapse, testApplication, type TestApplication, until } from '../support/application';
@@ -89,7 +90,7 @@ describe('the figures of jobs', () => {
     await application.bus.bulk([new CountedMail('fine'), new CountedMail('fails')]);
     await work();
 
-    const spansOf = async (within: string) => {
+    const spansOf = async (within: Duration) => {
       const { queues } = await application.manager.connection().figures({ within, spans: true });
       return queues[0]!.spans!;
     };
@@ -102,7 +103,7 @@ describe('the figures of jobs', () => {
     expect([(await spansOf('24h')).length, (await spansOf('25h')).length, (await spansOf('7d')).length]).toEqual([
       96, 9, 56,
     ]);
-    for (const within of ['24h', '7d']) {
+    for (const within of ['24h', '7d'] as const) {
       const spans = await spansOf(within);
       expect(spans.reduce((sum, { completed }) => sum + completed, 0)).toBe(2);
     }

@@ -26,9 +26,10 @@ export const cancelJob: Action = {
       button: 'Cancel the job',
     };
   },
-  async run(form, { manager }) {
+  async run(form, { manager, viewer }) {
     const { connection, id, queue } = jobIn(form);
-    const result = await manager.connection(connection).cancel(id, { queue });
+    const reason = reasonOf(`on the dashboard${viewer.name === undefined ? '' : ` by ${viewer.name}`}`);
+    const result = await manager.connection(connection).cancel(id, { queue, reason });
     return { text: `The job ${id} ${CANCELLED[result]}` };
   },
 };
@@ -66,4 +67,12 @@ function which(form: URLSearchParams, meaning: string): Html {
       <bdi class="mono">${id}</bdi>${queue !== undefined && html` in <bdi>${queue}</bdi>`} of <bdi>${connection}</bdi>
     </p>
     <p>${meaning}</p>`;
+}
+
+/** A reason is one line of a log. */
+function reasonOf(text: string): string {
+  return text
+    .toWellFormed()
+    .replace(/\p{Cc}/gu, ' ')
+    .slice(0, 255);
 }

@@ -1,4 +1,5 @@
 /** What can be done with a queue. */
+import type { Duration } from '../../job/duration';
 import type { Action } from './actions';
 import { fieldOf } from './form-fields';
 
@@ -10,11 +11,15 @@ const queueIn = (form: URLSearchParams) => {
 export const pauseQueue: Action = {
   async run(form, { manager }) {
     const { connection, queue, fields } = queueIn(form);
-    const isNew = await manager.connection(connection).pause(queue);
+    const time = form.get('for') ?? undefined;
+    const isNew = await manager.connection(connection).pause(queue, { for: time as Duration | undefined });
     const undo = { action: 'resume-queue', fields, label: 'Resume' };
     return isNew
-      ? { text: `${queue} is paused: what runs goes on, and what waits stays.`, undo }
-      : { text: `${queue} was paused already.`, undo };
+      ? {
+          text: `${queue} is paused${time === undefined ? '' : ` for ${time}`}: what runs goes on, and what waits stays.`,
+          undo,
+        }
+      : { text: `${queue} was paused already; when that ends is what you have said now.`, undo };
   },
 };
 

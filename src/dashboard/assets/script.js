@@ -6,8 +6,12 @@
 
   // Moments in the zone of the viewer.
   const localise = (root) => {
-    for (const time of root.querySelectorAll('time'))
-      time.title = new Date(time.dateTime).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'long' });
+    for (const time of root.querySelectorAll('time')) {
+      const at = new Date(time.dateTime);
+      time.title = at.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'long' });
+      if ('clock' in time.dataset)
+        time.textContent = at.toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' });
+    }
   };
 
   const update = ({ trouble, title, ids, markup }) => {
@@ -61,6 +65,34 @@
     button.setAttribute('aria-pressed', isPaused);
     if (isPaused) close();
     else open();
+  });
+
+  // The values of a chart stand in its table: they are shown one by one, under the pointer and by the arrow keys.
+  const point = (chart, place) => {
+    const rows = chart.querySelectorAll('tbody tr');
+    const at = Math.max(0, Math.min(place, rows.length - 1));
+    const labels = [...chart.querySelectorAll('thead th')].slice(1);
+    const [moment, ...values] = rows[at].children;
+    chart.dataset.at = at;
+    chart.querySelector('.readout').textContent =
+      `${moment.textContent}: ` + values.map((cell, n) => `${cell.textContent} ${labels[n].textContent}`).join(', ');
+    const cursor = chart.querySelector('.cursor');
+    cursor.style.left = `${((at + 0.5) / rows.length) * 100}%`;
+    cursor.hidden = false;
+  };
+  document.addEventListener('pointermove', ({ target, clientX }) => {
+    const plot = target.closest?.('.plot');
+    if (!plot) return;
+    const { left, width } = plot.getBoundingClientRect();
+    const chart = plot.closest('.chart');
+    point(chart, Math.floor(((clientX - left) / width) * chart.querySelectorAll('tbody tr').length));
+  });
+  document.addEventListener('keydown', (event) => {
+    const { target, key } = event;
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[key];
+    if (!step || !target.matches('.chart')) return;
+    event.preventDefault();
+    point(target, Number(target.dataset.at ?? target.querySelectorAll('tbody tr').length) + step);
   });
 
   document.addEventListener('change', ({ target }) => {

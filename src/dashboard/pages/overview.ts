@@ -1,68 +1,178 @@
-/** How all queues are: the first page. */
+/** The first page: whether all is well, what is slow, and what comes next. */
+import { OnqueueError } from '../../base/onqueue-error';
+import { redact } from '../../base/redact';
+import { isStoreAway } from '../../connections/errors';
+import type { Figures } from '../../operations/figures/figures';
 import type { QueueSnapshot, Snapshot } from '../../operations/snapshot';
+import type { ScheduleListing } from '../../schedule/schedules';
 import { address } from '../addresses';
+import { chartFigure } from '../charts/chart';
+import { figuresOf, rangeIn, rangeLinks, rangeName } from '../charts/ranges';
+import { rateChart } from '../charts/rate-chart';
+import { type Finding, findingsIn, scheduleFindings } from '../health';
 import { html, type Html } from '../html';
 import { actionForm } from '../parts/action-form';
+import { jobTable } from '../parts/job-table';
+import { type KeyNumber, keyNumbers } from '../parts/key-numbers';
 import { counted, numberText } from '../parts/number';
 import { moment, secondsText } from '../parts/time';
-import type { Page, PageContext } from '../view';
+import type { Page, PageContext, Part } from '../view';
 import { watchedConnections } from '../watched-connections';
 
+/** Schedules that come up next. */
+const COMING = 5;
+
+/** What is seen of one connection; or what is wrong with it. */
+interface Seen {
+  readonly connection: string;
+  readonly snapshot?: Snapshot;
+  readonly figures?: Figures | undefined;
+  readonly trouble?: string;
+}
+
 export const overview: Page = async (context) => {
-  const { manager, lookout } = context;
-  const snapshots = await Promise.all(
-    watchedConnections(manager).map((name) =>
-      lookout.see(`snapshot ${name}`, () => manager.connection(name).snapshot()),
-    ),
-  );
+  const names = watchedConnections(context.manager);
+  const all = await Promise.all(names.map((name) => seenOf(name, context, names.length === 1)));
+  const schedules = await schedulesOf(context);
+  const snapshots = all.flatMap(({ snapshot }) => snapshot ?? []);
+  const findings = [...snapshots.flatMap(findingsIn), ...scheduleFindings(schedules)];
   return {
     title: 'Overview',
-    parts: snapshots.map((snapshot, place) => ({ id: `queues-${place}`, html: queueTable(snapshot, context) })),
-    data: snapshots,
+    parts: [
+      { id: 'health', html: healthOf(findings, all) },
+      { id: 'numbers', html: numbersOf(snapshots) },
+      ...ratePart(all, context),
+      ...all.map((seen) => ({ id: `queues-${names.indexOf(seen.connection)}`, html: queuesOf(seen, context) })),
+      ...all.flatMap((seen) => jobsPart(seen, names.indexOf(seen.connection), context)),
+      ...comingPart(schedules, context),
+    ],
+    data: all.map(({ connection, snapshot, figures, trouble }) => ({
+      connection,
+      trouble,
+      ...snapshot,
+      jobs: figures?.jobs.map(({ spans: _spans, ...job }) => job),
+    })),
   };
 };
 
-function queueTable({ connection, queues }: Snapshot, context: PageContext): Html {
-  return html`<table>
-    <caption>
-      Queues of ${connection}
-      <span class="soft">${counted(queues.length, 'queue')}</span>
-    </caption>
-    <thead>
-      <tr>
-        <th scope="col">Queue</th>
-        <th scope="col" class="number">Ready</th>
-        <th scope="col" class="number">Delayed</th>
-        <th scope="col" class="number">Running</th>
-        <th scope="col" class="number">Failed</th>
-        <th scope="col" class="number">Oldest waits</th>
-        <th scope="col" class="number">A minute</th>
-        <th scope="col"><span class="unseen">Actions</span></th>
-      </tr>
-    </thead>
-    <tbody>
-      ${queues.map((queue) => queueRow(connection, queue, context))}
-    </tbody>
-  </table>`;
+/** @param isAlone its trouble is that of the page */
+async function seenOf(connection: string, context: PageContext, isAlone: boolean): Promise<Seen> {
+  const { manager, lookout } = context;
+  try {
+    const snapshot = await lookout.see(`snapshot ${connection}`, () => manager.connection(connection).snapshot());
+    return { connection, snapshot, figures: await figuresOf(connection, context) };
+  } catch (error) {
+    // One store that is away takes nothing from the others.
+    if (isAlone || !(error instanceof OnqueueError)) throw error;
+    return { connection, trouble: redact(error.message) };
+  }
+}
+
+async function schedulesOf({ manager, lookout }: PageContext): Promise<readonly ScheduleListing[]> {
+  try {
+    return await lookout.see('schedule list', () => manager.schedules.list());
+  } catch (error) {
+    if (isStoreAway(error)) return [];
+    throw error;
+  }
+}
+
+function healthOf(findings: readonly Finding[], all: readonly Seen[]): Html {
+  const away = all.flatMap(({ trouble }) =>
+    trouble === undefined ? [] : [{ tone: 'bad' as const, text: html`${trouble}` }],
+  );
+  const told = [...away, ...findings];
+  if (told.length === 0)
+    return html`<p class="health good"><strong>All is well.</strong> <span class="soft">Nothing has failed within the last five minutes, and nothing waits for longer than a minute.</span></p>`;
+  const [shown, rest] = [told.slice(0, 8), told.length - 8];
+  return html`<h2 class="unseen">What is wrong</h2><ul class="health">${shown.map(({ tone, text }) => html`<li class="${tone}">${text}</li>`)}${rest > 0 && html`<li>and ${counted(rest, 'more thing')}</li>`}</ul>`;
+}
+
+function numbersOf(snapshots: readonly Snapshot[]): Html {
+  const queues = snapshots.flatMap((snapshot) => snapshot.queues);
+  const sum = (of: (queue: QueueSnapshot) => number | undefined): number =>
+    queues.reduce((total, queue) => total + (of(queue) ?? 0), 0);
+  const workers = new Set(snapshots.flatMap((snapshot) => snapshot.workers ?? []).map(({ id }) => id));
+  const failed = sum((queue) => queue.failed);
+  const oldest = Math.max(0, ...queues.filter(({ isPaused }) => !isPaused).map(({ oldestWait = 0 }) => oldestWait));
+  const isCounted = queues.some(({ rate }) => rate !== undefined);
+  const numbers: KeyNumber[] = [
+    ...(isCounted
+      ? [{ label: 'Jobs a minute', value: numberText(Math.round(sum(({ rate }) => rate) * 10) / 10) }]
+      : []),
+    { label: 'Waiting', value: numberText(sum(({ ready }) => ready)) },
+    { label: 'Delayed', value: numberText(sum(({ delayed }) => delayed)) },
+    { label: 'Running', value: numberText(sum(({ running }) => running)), href: address('workers') },
+    { label: 'Failed', value: numberText(failed), tone: failed > 0 ? 'bad' : undefined, href: address('failed') },
+    { label: 'Oldest waits', value: oldest === 0 ? '–' : secondsText(oldest), tone: oldest >= 60 ? 'warn' : undefined },
+    ...(snapshots.some((snapshot) => snapshot.workers !== undefined)
+      ? [
+          {
+            label: 'Workers',
+            value: numberText(workers.size),
+            tone: workers.size === 0 ? ('warn' as const) : undefined,
+            href: address('workers'),
+          },
+        ]
+      : []),
+  ];
+  return html`<h2 class="unseen">In numbers</h2>${keyNumbers(numbers)}`;
+}
+
+function ratePart(all: readonly Seen[], { query }: PageContext): readonly Part[] {
+  const spans = all.flatMap(({ figures }) => figures?.queues ?? []).map((queue) => queue.spans);
+  if (all.every(({ figures }) => figures === undefined)) return [];
+  return [
+    { id: 'rate', html: html`${rangeLinks('', {}, rangeIn(query))}${chartFigure(rateChart('rate-chart', spans))}` },
+  ];
+}
+
+function queuesOf({ connection, snapshot, trouble }: Seen, context: PageContext): Html {
+  if (snapshot === undefined) return html`<h2><bdi>${connection}</bdi></h2><p class="trouble">${trouble}</p>`;
+  const { queues, otherQueues, isExact } = snapshot;
+  return html`<table><caption>Queues of <bdi>${connection}</bdi>${!isExact && html` <span class="soft">by estimate: the store may be minutes behind</span>`}</caption>
+<thead><tr><th scope="col">Queue</th><th scope="col" class="number">Ready</th><th scope="col" class="number">Delayed</th><th scope="col" class="number">Running</th><th scope="col" class="number">Failed</th><th scope="col" class="number">Oldest waits</th><th scope="col" class="number">A minute</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
+<tbody>${queues.map((queue) => queueRow(connection, queue, context))}</tbody></table>
+${otherQueues > 0 && html`<p class="soft">${counted(otherQueues, 'more queue')}: onqueue monitor shows those that it is given by name.</p>`}`;
 }
 
 function queueRow(connection: string, row: QueueSnapshot, context: PageContext): Html {
-  const { queue, ready, delayed, running, failed, oldestWait, rate, isPaused, pausedUntil } = row;
+  const { queue, ready, delayed, running, failed, failures = 0, oldestWait, rate, isPaused, pausedUntil } = row;
   const now = context.manager.clock.now();
-  const pause = { action: 'pause-queue', label: 'Pause' };
-  const resume = { action: 'resume-queue', label: 'Resume' };
-  const button = { ...(isPaused ? resume : pause), fields: { connection, queue }, subject: queue };
-  return html`<tr data-key="${queue}">
-    <th scope="row">
-      <a href="${address('queue', { connection, queue })}"><bdi>${queue}</bdi></a>
-      ${isPaused && html` <span class="badge">paused${pausedUntil && html` until ${moment(pausedUntil, now)}`}</span>`}
-    </th>
-    <td class="number">${numberText(ready)}</td>
-    <td class="number">${numberText(delayed)}</td>
-    <td class="number">${numberText(running)}</td>
-    <td class="number">${failed !== undefined && numberText(failed)}</td>
-    <td class="number">${secondsText(oldestWait)}</td>
-    <td class="number">${rate !== undefined && numberText(rate)}</td>
-    <td>${actionForm(button, context)}</td>
-  </tr>`;
+  const button = {
+    ...(isPaused ? { action: 'resume-queue', label: 'Resume' } : { action: 'pause-queue', label: 'Pause' }),
+    fields: { connection, queue },
+    subject: queue,
+  };
+  const link = (state: string, count: number): Html | string =>
+    count === 0
+      ? html`<span class="soft">0</span>`
+      : html`<a href="${address('queue', { connection, queue, state })}">${numberText(count)}</a>`;
+  return html`<tr data-key="${queue}"><th scope="row"><a href="${address('queue', { connection, queue })}"><bdi>${queue}</bdi></a>${isPaused && html` <span class="badge warn">paused${pausedUntil && html`, goes on ${moment(pausedUntil, now)}`}</span>`}</th>
+<td class="number">${link('ready', ready)}</td><td class="number">${link('delayed', delayed)}</td><td class="number">${link('running', running)}</td>
+<td class="number">${failed !== undefined && link('failed', failed)}${failures > 0 && html` <span class="bad" title="within the last five minutes">+${numberText(failures)}</span>`}</td>
+<td class="number"><span class="${(oldestWait ?? 0) >= 60 && !isPaused ? 'warn' : ''}">${secondsText(oldestWait)}</span></td>
+<td class="number">${rate !== undefined && numberText(Math.round(rate * 10) / 10)}</td><td class="actions">${actionForm(button, context)}</td></tr>`;
+}
+
+function jobsPart({ connection, figures }: Seen, place: number, { query }: PageContext): readonly Part[] {
+  const table = jobTable(connection, figures?.jobs ?? [], rangeName(rangeIn(query)));
+  return table === undefined ? [] : [{ id: `jobs-${place}`, html: table }];
+}
+
+function comingPart(schedules: readonly ScheduleListing[], { manager }: PageContext): readonly Part[] {
+  const coming = schedules
+    .filter(({ next }) => next !== undefined)
+    .toSorted((a, b) => a.next!.getTime() - b.next!.getTime())
+    .slice(0, COMING);
+  if (coming.length === 0) return [];
+  const now = manager.clock.now();
+  const row = ({ name, next, declared }: ScheduleListing): Html =>
+    html`<li><bdi>${name}</bdi> <span class="soft">${declared?.cadence}</span> ${moment(next!, now)}</li>`;
+  return [
+    {
+      id: 'coming',
+      html: html`<h2><a href="${address('schedules')}">What comes next</a></h2><ol class="coming">${coming.map(row)}</ol>`,
+    },
+  ];
 }

@@ -2,12 +2,14 @@
 import type { Page } from '../view';
 import { job } from './job';
 import { overview } from './overview';
+import { queue } from './queue';
 import { schedules } from './schedules';
 import { workers } from './workers';
 
 export const PAGES: Readonly<Record<string, Page>> = {
   '': overview,
   job,
+  queue,
   workers,
   schedules,
 };

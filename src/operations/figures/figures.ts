@@ -7,7 +7,6 @@ import {
   classText,
   DAY,
   figureName,
-  LONGEST,
   readClass,
   RESOLUTIONS,
   type Resolution,

@@ -6,8 +6,8 @@ import {
   classText,
   DAY,
   figureName,
-  MINUTES,
-  QUARTERS,
+  LONGEST,
+  RESOLUTIONS,
   spanAt,
   WHOLE_QUEUE,
 } from '../../../src/operations/figures/figure-names';
@@ -78,12 +78,12 @@ export async function putPastFigures(
 function sumsAt(at: Milliseconds, of: JobClass, amounts: Counts): Sums[] {
   const text = classText(of);
   return [
-    ...[MINUTES, QUARTERS].map((resolution) => ({
+    ...RESOLUTIONS.map((resolution) => ({
       name: figureName(resolution, spanAt(at, resolution.step), text),
       amounts,
       keep: resolution.keep,
     })),
-    { name: classesName(spanAt(at, DAY)), amounts: { [text]: 1 }, keep: QUARTERS.keep },
+    { name: classesName(spanAt(at, DAY)), amounts: { [text]: 1 }, keep: LONGEST },
   ];
 }
 

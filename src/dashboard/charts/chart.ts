@@ -1,0 +1,113 @@
+/**
+ * A chart over time: an SVG that is stretched to the width there is, with its labels around it as text, and a table with its values
+ * below, which the script shows one by one under the pointer and by the arrow keys.
+ */
+import { html, type Html } from '../html';
+import { ticksUpTo } from './ticks';
+
+export interface Series {
+  /** `completed` */
+  readonly label: string;
+  readonly tone: 'accent' | 'bad' | 'warn' | 'soft';
+  /** One for each moment; undefined: nothing is known of it. */
+  readonly values: readonly (number | undefined)[];
+}
+
+export interface Chart {
+  /** Unique on its page. */
+  readonly id: string;
+  /** What it shows, with its unit: `Jobs a minute`. */
+  readonly title: string;
+  readonly at: readonly Date[];
+  readonly series: readonly Series[];
+  /** `bars`: one upon the other. */
+  readonly kind: 'bars' | 'lines';
+  /** How a value is shown, with its unit. */
+  readonly text: (value: number) => string;
+}
+
+/** Of the SVG, which is stretched: only ratios count. */
+const HEIGHT = 100;
+/** Of each moment. */
+const WIDTH = 10;
+/** Moments that are written below it. */
+const LABELS = 5;
+
+export function chartFigure(chart: Chart): Html {
+  const { id, title, at, series, kind } = chart;
+  const known = series.flatMap(({ values }) => values).some((value) => value !== undefined && value > 0);
+  if (!known)
+    return html`<div class="chart"><p class="title">${title}</p><p class="empty">Nothing in this time.</p></div>`;
+  const ticks = ticksUpTo(Math.max(...at.map((_, place) => heightAt(chart, place))));
+  const top = ticks.at(-1)!;
+  const width = at.length * WIDTH;
+  const y = (value: number): string => (HEIGHT - (value / top) * HEIGHT).toFixed(1);
+  const grid = ticks.map((tick) => `M0 ${y(tick)}H${width}`).join('');
+  const drawn = kind === 'bars' ? bars(chart, top) : series.map((one) => line(one, y));
+  return html`<div class="chart" id="${id}" tabindex="0" role="group" aria-label="${summary(chart)}">
+<p class="title">${title}${series.length > 1 && html`<span class="legend">${series.map(({ label, tone }) => html`<span class="tone-${tone}">${label}</span>`)}</span>`}</p>
+<p class="readout" aria-live="polite"></p>
+<div class="scale" aria-hidden="true">${ticks.toReversed().map((tick) => html`<span>${chart.text(tick)}</span>`)}</div>
+<div class="plot"><svg viewBox="0 0 ${width} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true"><path class="grid" d="${grid}"/>${drawn}</svg><span class="cursor" hidden></span></div>
+<div class="moments" aria-hidden="true">${labelled(at).map(clock)}</div>
+<details><summary>Values</summary>${valueTable(chart)}</details>
+</div>`;
+}
+
+/** What all series come to, or the highest of them. */
+function heightAt({ series, kind }: Chart, place: number): number {
+  const values = series.map(({ values }) => values[place] ?? 0);
+  return kind === 'bars' ? values.reduce((sum, value) => sum + value, 0) : Math.max(...values);
+}
+
+function bars({ at, series }: Chart, top: number): readonly Html[] {
+  const below = at.map(() => 0);
+  return series.map(({ tone, values }) => {
+    const path = values.map((value = 0, place) => {
+      if (value <= 0) return '';
+      const height = (value / top) * HEIGHT;
+      const from = HEIGHT - below[place]!;
+      below[place]! += height;
+      return `M${place * WIDTH + 1} ${from.toFixed(1)}h${WIDTH - 2}v-${Math.max(height, 0.8).toFixed(1)}h-${WIDTH - 2}z`;
+    });
+    return html`<path class="bars tone-${tone}" d="${path.join('')}"/>`;
+  });
+}
+
+/** Where nothing is known, it is broken off. */
+function line({ tone, values }: Series, y: (value: number) => string): Html {
+  const path = values.map((value, place) => {
+    if (value === undefined) return '';
+    return `${values[place - 1] === undefined ? 'M' : 'L'}${place * WIDTH + WIDTH / 2} ${y(value)}`;
+  });
+  return html`<path class="line tone-${tone}" d="${path.join('')}"/>`;
+}
+
+function summary({ title, series, text }: Chart): string {
+  const told = series.map(({ label, values }) => {
+    const known = values.filter((value) => value !== undefined);
+    if (known.length === 0) return `${label}: nothing is known`;
+    return `${label}: ${text(known.at(-1)!)} at last, ${text(Math.max(...known))} at most`;
+  });
+  return `${title}. ${told.join('; ')}. The arrow keys show each value.`;
+}
+
+function labelled(at: readonly Date[]): readonly Date[] {
+  const last = at.length - 1;
+  const count = Math.min(LABELS, at.length);
+  return Array.from({ length: count }, (_, place) => at[Math.round((place * last) / Math.max(count - 1, 1))]!);
+}
+
+function valueTable({ title, at, series, text }: Chart): Html {
+  const rows = at.map(
+    (moment, place) =>
+      html`<tr data-key="${moment.getTime()}"><th scope="row">${clock(moment)}</th>${series.map(({ values }) => html`<td class="number">${values[place] === undefined ? '–' : text(values[place])}</td>`)}</tr>`,
+  );
+  return html`<table><caption class="unseen">${title}</caption><thead><tr><th scope="col">Time</th>${series.map(({ label }) => html`<th scope="col" class="number">${label}</th>`)}</tr></thead><tbody>${rows}</tbody></table>`;
+}
+
+/** A time of day; the script shows it in the zone of the viewer. */
+function clock(moment: Date): Html {
+  const iso = moment.toISOString();
+  return html`<time datetime="${iso}" data-clock>${iso.slice(11, 16)}</time>`;
+}

@@ -1,0 +1,45 @@
+/** How far back charts look, as their pages are asked for it: `?within=24h`. */
+import type { FigureOptions, Figures } from '../../operations/figures/figures';
+import { noRecords } from '../../operations/errors';
+import { address, type Query } from '../addresses';
+import { html, type Html } from '../html';
+import type { PageContext } from '../view';
+
+const RANGES = { '1h': 'hour', '24h': 'day', '7d': 'week' } as const;
+
+type Range = keyof typeof RANGES;
+
+/** Milliseconds that what was read stays fresh: workers bring figures each ten seconds, and old ones change seldom. */
+const FRESH: Readonly<Record<Range, number>> = { '1h': 20_000, '24h': 60_000, '7d': 300_000 };
+
+/** `hour` */
+export const rangeName = (range: Range): string => RANGES[range];
+
+export function rangeIn(query: URLSearchParams): Range {
+  const asked = query.get('within') ?? '';
+  return Object.hasOwn(RANGES, asked) ? (asked as Range) : '1h';
+}
+
+/** @param query what else stands in the address of the page */
+export function rangeLinks(page: string, query: Query, chosen: Range): Html {
+  const link = ([range, name]: readonly [string, string]): Html =>
+    html`<a href="${address(page, { ...query, within: range })}"${range === chosen && html` aria-current="true"`}>${name}</a>`;
+  return html`<nav class="ranges" aria-label="How far the charts look back">${Object.entries(RANGES).map(link)}</nav>`;
+}
+
+/** Undefined: nothing is counted there. */
+export async function figuresOf(
+  connection: string,
+  { manager, lookout, query }: PageContext,
+  options: Pick<FigureOptions, 'queue'> = {},
+): Promise<Figures | undefined> {
+  if (manager.configuration.metrics === false) return undefined;
+  const within = rangeIn(query);
+  const read = (): Promise<Figures> => manager.connection(connection).figures({ within, spans: true, ...options });
+  try {
+    return await lookout.see(`figures ${within} ${connection} ${options.queue ?? ''}`, read, FRESH[within]);
+  } catch (error) {
+    if (noRecords.is(error)) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,211 @@
+/** One queue: how it is, how it was, and its jobs. */
+import type { Milliseconds } from '../../base/clock';
+import { CapabilityError } from '../../connections/errors';
+import type { Figures, QueueFigures } from '../../operations/figures/figures';
+import { type JobPage, JOB_STATES } from '../../operations/job-page';
+import type { JobState, ListedJob } from '../../operations/listed-job';
+import type { QueueSnapshot } from '../../operations/snapshot';
+import { address } from '../addresses';
+import { type Chart, chartFigure } from '../charts/chart';
+import { figuresOf, rangeIn, rangeLinks, rangeName } from '../charts/ranges';
+import { rateChart } from '../charts/rate-chart';
+import { neededField } from '../errors';
+import { findingsIn } from '../health';
+import { html, type Html } from '../html';
+import { actionForm } from '../parts/action-form';
+import { excerptOf } from '../parts/excerpt';
+import { jobTable } from '../parts/job-table';
+import { keyNumbers } from '../parts/key-numbers';
+import { numberText } from '../parts/number';
+import { moment, secondsText, spanText } from '../parts/time';
+import type { Page, PageContext } from '../view';
+
+/** Jobs of a page. */
+const PAGE = 50;
+
+interface Place {
+  readonly connection: string;
+  readonly queue: string;
+  readonly state: JobState;
+}
+
+export const queue: Page = async (context) => {
+  const { manager, lookout, query } = context;
+  const place = placeIn(query, manager.defaultConnection);
+  const { connection, queue } = place;
+  const own = manager.connection(connection);
+  const snapshot = await lookout.see(`snapshot ${connection} ${queue}`, () => own.snapshot({ queues: [queue] }));
+  const figures = await figuresOf(connection, context, { queue });
+  const after = query.get('after') ?? undefined;
+  const page = await lookout.see(`jobs ${context.here}`, () => jobsOf(context, place, after));
+  const [now] = snapshot.queues;
+  const findings = findingsIn({
+    ...snapshot,
+    workers: snapshot.workers?.filter(({ queues }) => queues.includes(queue)),
+  });
+  const [known] = figures?.queues ?? [];
+  const jobs = jobTable(connection, figures?.jobs ?? [], rangeName(rangeIn(query)));
+  return {
+    title: queue,
+    parts: [
+      {
+        id: 'now',
+        html: html`${findings.map(({ tone, text }) => html`<p class="finding ${tone}">${text}</p>`)}${nowOf(now!, place, context)}`,
+      },
+      ...(known === undefined ? [] : [{ id: 'charts', html: chartsOf(known, place, context) }]),
+      { id: 'jobs', html: jobList(page, now!, place, context) },
+      ...(jobs === undefined ? [] : [{ id: 'classes', html: jobs }]),
+    ],
+    data: { ...now, connection, state: place.state, ...page, figures: withoutSpans(figures) },
+  };
+};
+
+/** @throws E_DASHBOARD_FIELD no queue is named */
+function placeIn(query: URLSearchParams, usual: string): Place {
+  const queue = query.get('queue') ?? '';
+  if (queue === '') throw neededField('queue');
+  const state = JOB_STATES.find((each) => each === query.get('state')) ?? 'ready';
+  return { connection: query.get('connection') ?? usual, queue, state };
+}
+
+/** Undefined: the store does not show its jobs. */
+async function jobsOf(
+  { manager }: PageContext,
+  { connection, queue, state }: Place,
+  after: string | undefined,
+): Promise<JobPage | undefined> {
+  try {
+    return await manager.connection(connection).jobs(queue, { state, limit: PAGE, after });
+  } catch (error) {
+    if (error instanceof CapabilityError) return undefined;
+    throw error;
+  }
+}
+
+function nowOf(now: QueueSnapshot, { connection, queue }: Place, context: PageContext): Html {
+  const { ready, delayed, running, failed, oldestWait, rate, isPaused, pausedUntil } = now;
+  const fields = { connection, queue };
+  const pause = [
+    actionForm({ action: 'pause-queue', label: 'Pause', fields }, context),
+    actionForm(
+      { action: 'pause-queue', label: 'for 15 min', fields: { ...fields, for: '15m' }, subject: 'pause' },
+      context,
+    ),
+    actionForm(
+      { action: 'pause-queue', label: 'for 1 h', fields: { ...fields, for: '1h' }, subject: 'pause' },
+      context,
+    ),
+  ];
+  const numbers = [
+    ...(rate === undefined ? [] : [{ label: 'Jobs a minute', value: numberText(Math.round(rate * 10) / 10) }]),
+    { label: 'Ready', value: numberText(ready) },
+    { label: 'Delayed', value: numberText(delayed) },
+    { label: 'Running', value: numberText(running) },
+    ...(failed === undefined
+      ? []
+      : [
+          {
+            label: 'Failed',
+            value: numberText(failed),
+            tone: failed > 0 ? ('bad' as const) : undefined,
+            href: address('failed', fields),
+          },
+        ]),
+    { label: 'Oldest waits', value: oldestWait === undefined ? '–' : secondsText(oldestWait) },
+  ];
+  return html`<div class="with-actions">${keyNumbers(numbers)}<div class="actions">${isPaused ? html`<span class="badge warn">paused${pausedUntil && html`, goes on ${moment(pausedUntil, context.manager.clock.now())}`}</span> ${actionForm({ action: 'resume-queue', label: 'Resume', fields }, context)}` : pause}</div></div>`;
+}
+
+function chartsOf(figures: QueueFigures, { connection, queue, state }: Place, { query }: PageContext): Html {
+  const { samples, spans = [] } = figures;
+  const range = rangeIn(query);
+  const waits: Chart = {
+    id: 'wait-chart',
+    title: 'Waiting jobs',
+    kind: 'lines',
+    at: samples.map(({ at }) => at),
+    series: [
+      { label: 'ready', tone: 'accent', values: samples.map(({ ready }) => ready) },
+      { label: 'running', tone: 'soft', values: samples.map(({ reserved }) => reserved) },
+      { label: 'delayed', tone: 'warn', values: samples.map(({ delayed }) => delayed) },
+    ],
+    text: (value) => numberText(Math.round(value * 10) / 10),
+  };
+  const times: Chart = {
+    id: 'time-chart',
+    title: 'How long 95 of 100 took',
+    kind: 'lines',
+    at: spans.map(({ at }) => at),
+    series: [
+      { label: 'run', tone: 'accent', values: spans.map(({ run }) => run?.p95) },
+      { label: 'wait', tone: 'warn', values: spans.map(({ wait }) => wait?.p95) },
+    ],
+    text: (value) => spanText(value * 1000),
+  };
+  return html`${rangeLinks('queue', { connection, queue, state }, range)}<div class="charts">${[rateChart('rate-chart', [spans]), waits, times].map(chartFigure)}</div>`;
+}
+
+function jobList(page: JobPage | undefined, now: QueueSnapshot, place: Place, context: PageContext): Html {
+  const { connection, queue, state } = place;
+  const tab = (each: JobState): Html => {
+    const count = now[each];
+    return html`<a href="${address('queue', { connection, queue, state: each })}"${each === state && html` aria-current="true"`}>${each}${count !== undefined && html` <span class="soft">${numberText(count)}</span>`}</a>`;
+  };
+  const tabs = html`<nav class="tabs" aria-label="Jobs by their state">${JOB_STATES.map(tab)}</nav>`;
+  if (page === undefined)
+    return html`${tabs}<p class="empty">This store counts its ${state} jobs and does not show them.</p>`;
+  const after = context.query.get('after');
+  const first = after !== null && html`<a href="${address('queue', { connection, queue, state })}">First page</a>`;
+  if (page.jobs.length === 0)
+    return html`${tabs}<p class="empty">${after === null ? EMPTY[state] : 'There are no more.'} ${first}</p>`;
+  // What a store says comes behind may be nothing.
+  const isAll = after === null && page.jobs.length >= (now[state] ?? Infinity);
+  const next =
+    page.next !== undefined &&
+    !isAll &&
+    html`<a href="${address('queue', { connection, queue, state, after: page.next })}" rel="next">Next page</a>`;
+  return html`${tabs}<table><caption class="unseen">Jobs that are ${state}</caption>
+<thead><tr><th scope="col">Job</th><th scope="col">${WHEN[state]}</th><th scope="col" class="number">Attempts</th><th scope="col">${state === 'failed' ? 'Error' : 'Data'}</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
+<tbody>${page.jobs.map((job) => jobRow(job, context))}</tbody></table>
+<p class="pages">${first} ${next}</p>`;
+}
+
+const EMPTY: Readonly<Record<JobState, string>> = {
+  ready: 'No job waits here.',
+  delayed: 'No job is delayed.',
+  running: 'No job runs at the moment.',
+  failed: 'No job of this queue has failed.',
+};
+
+const WHEN: Readonly<Record<JobState, string>> = {
+  ready: 'Dispatched',
+  delayed: 'Ready',
+  running: 'Lease ends',
+  failed: 'Failed',
+};
+
+function jobRow(job: ListedJob, context: PageContext): Html {
+  const { id, name, connection, queue, state, attempts, tries, payload, error } = job;
+  const now: Milliseconds = context.manager.clock.now();
+  const at = state === 'failed' ? job.failedAt : state === 'ready' ? job.createdAt : job.at;
+  const cancel = { action: 'cancel-job', label: 'Cancel', fields: { connection, queue, id }, subject: name };
+  const isCancelled = state !== 'failed' && id !== undefined;
+  const title =
+    id === undefined
+      ? html`<bdi>${name}</bdi>`
+      : html`<a href="${address('job', { connection, queue, id })}"><bdi>${name}</bdi></a>`;
+  return html`<tr${id !== undefined && html` data-key="${id}"`}><th scope="row">${title}<br><span class="soft mono">${id}</span></th>
+<td>${at && moment(at, now)}</td><td class="number">${attempts}${tries !== undefined && tries > 0 && html` <span class="soft">of ${tries}</span>`}</td>
+<td class="excerpt">${state === 'failed' ? html`<span class="bad"><bdi>${error}</bdi></span>` : excerptOf(payload)}</td><td class="actions">${isCancelled && actionForm(cancel, context)}</td></tr>`;
+}
+
+function withoutSpans(figures: Figures | undefined): object | undefined {
+  if (figures === undefined) return undefined;
+  const { since, until, queues, jobs } = figures;
+  return {
+    since,
+    until,
+    queues: queues.map(({ spans: _spans, ...queue }) => queue),
+    jobs: jobs.map(({ spans: _spans, ...job }) => job),
+  };
+}

@@ -1,0 +1,23 @@
+/** A line of a job's data, for lists. */
+import { html, type Html } from '../html';
+
+/** Characters. */
+const LONGEST = 120;
+
+/** @param payload as it is shown: its secrets are masked */
+export function excerptOf(payload: unknown): Html {
+  const data = dataIn(payload);
+  const text = typeof data === 'string' ? data : (JSON.stringify(data) ?? '');
+  const shown = text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
+  return html`<code><bdi>${shown}</bdi></code>`;
+}
+
+/** What its dispatcher has given; of foreign payloads, all that there is. */
+function dataIn(payload: unknown): unknown {
+  const data = fieldOf(payload, 'data') ?? payload;
+  return fieldOf(data, 'command') ?? data;
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined;
+}

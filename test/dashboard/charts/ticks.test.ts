@@ -1,0 +1,27 @@
+import { ticksUpTo } from '../../../src/dashboard/charts/ticks';
+import * as fc from '../../support/properties';
+
+describe('the marks of an axis', () => {
+  it('go in equal steps from 0 up to what is shown, and hardly further', () => {
+    fc.assert(
+      fc.property(fc.double({ min: 1e-6, max: 1e12, noNaN: true }), (most) => {
+        const ticks = ticksUpTo(most);
+        const [first, step = 0] = ticks;
+        const last = ticks.at(-1)!;
+        expect(first).toBe(0);
+        expect(ticks.length).toBeLessThanOrEqual(5);
+        expect(last).toBeGreaterThanOrEqual(most * (1 - 1e-9));
+        expect(last - step).toBeLessThan(most);
+        for (const [place, tick] of ticks.entries()) expect(tick).toBeCloseTo(place * step, 9);
+      }),
+    );
+  });
+
+  it.each([
+    [4, [0, 1, 2, 3, 4]],
+    [87, [0, 25, 50, 75, 100]],
+    [0, [0, 1]],
+  ])('up to %d they are round', (most, ticks) => {
+    expect(ticksUpTo(most)).toEqual(ticks);
+  });
+});

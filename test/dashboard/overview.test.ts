@@ -1,0 +1,87 @@
+import { openWorld, QUEUES, SCHEDULES, type World } from './kit/world';
+import { served, type Served } from './kit/served';
+import { QueueManager } from '../../src/application/queue-manager';
+import { builtInConnectors } from '../../src/connections/built-in';
+import { RecordingLogger, testApplication } from '../support/application';
+
+let world: World;
+let panel: Served;
+
+beforeAll(async () => {
+  world = await openWorld();
+  panel = await served(world.manager);
+});
+
+afterAll(async () => {
+  await panel[Symbol.asyncDispose]();
+  await world.close();
+});
+
+describe('the overview', () => {
+  it('says first what somebody should look at', async () => {
+    const { text } = await panel.get('');
+
+    const [, health = ''] = /<section id="health"[^>]*>(.*?)<\/section>/s.exec(text) ?? [];
+    expect(health).toMatch(/<li class="bad">.*accounts.*, and no worker works it/);
+    expect(health).toMatch(/4 jobs<\/a> of .*mail.* failed within the last five minutes/);
+    expect(health).toMatch(/worker-2\.shop\.internal.* is silent for 30 s/);
+    expect(health.indexOf('class="bad"')).toBeLessThan(health.indexOf('class="warn"'));
+  });
+
+  it('shows all queues, whatever they are called', async () => {
+    const { text } = await panel.get('');
+
+    expect(text).toMatch(/>payments<\/bdi><\/a> *<span class="badge warn">paused/);
+    expect(text).toContain('<bdi>&lt;img/src=x/onerror=alert(1)&gt;&amp;amp;&quot;&#39;');
+    expect(text).not.toContain('<img/src');
+    expect(text).toContain(`href="queue?connection=memory&amp;queue=${QUEUES.empty}"`);
+  });
+
+  it('shows how many jobs ended in each minute, with the values as a table', async () => {
+    const { text } = await panel.get('?within=1h');
+
+    const [, chart = ''] = /<div class="chart" id="rate-chart"(.*?)<\/details>/s.exec(text) ?? [];
+    expect(chart).toMatch(/aria-label="Jobs a minute\. completed: \d+ at last, \d+ at most; failed: /);
+    expect(chart.match(/<tr data-key/g)).toHaveLength(60);
+    expect((await panel.get('?within=24h')).text.match(/<tr data-key="\d+"/g)).toHaveLength(96);
+  });
+
+  it('says what comes next, and nothing of what is paused', async () => {
+    const { text } = await panel.get('');
+
+    const [, coming = ''] = /<section id="coming"[^>]*>(.*?)<\/section>/s.exec(text) ?? [];
+    expect(coming).toContain(SCHEDULES.everyMinute);
+    expect(coming).not.toContain(SCHEDULES.paused);
+  });
+
+  it('gives programs what it shows', async () => {
+    expect(await panel.json('')).toMatchObject([
+      { connection: 'memory', queues: { length: 11 }, workers: { length: 2 }, jobs: expect.arrayContaining([]) },
+    ]);
+  });
+
+  it('says that all is well where nothing is wrong, and shows no charts where nothing is counted', async () => {
+    await using quiet = await served(testApplication({ metrics: false }).manager);
+
+    const { text } = await quiet.get('');
+
+    expect(text).toContain('All is well.');
+    expect(text).not.toContain('class="chart"');
+  });
+
+  it('shows the other connections while one store is away', async () => {
+    const connections = { memory: { driver: 'memory' }, gone: { driver: 'redis', port: 1, deadline: 1 } } as const;
+    const manager = new QueueManager(
+      { connectors: builtInConnectors, logger: new RecordingLogger() },
+      { default: 'memory', connections },
+    );
+    await using partly = await served(manager);
+
+    const { status, text } = await partly.get('');
+
+    expect(status).toBe(200);
+    expect(text).toContain('Queues of <bdi>memory</bdi>');
+    expect(text).toMatch(/<bdi>gone<\/bdi><\/h2>\s*<p class="trouble">[^<]*127\.0\.0\.1:1/);
+    await manager.close();
+  });
+});

@@ -1,0 +1,107 @@
+import { openWorld, QUEUES, type World } from './kit/world';
+import { NotifyTeam } from './kit/shop-jobs';
+import { served, type Served } from './kit/served';
+
+let world: World;
+let panel: Served;
+
+beforeAll(async () => {
+  world = await openWorld();
+  panel = await served(world.manager);
+});
+
+afterAll(async () => {
+  await panel[Symbol.asyncDispose]();
+  await world.close();
+});
+
+const cookieOf = ({ headers }: { readonly headers: Headers }) => ({
+  cookie: headers.getSetCookie()[0]!.split(';', 1)[0]!,
+});
+
+describe('the page of a queue', () => {
+  it('shows its jobs by their state, with an excerpt of their data', async () => {
+    const ready = await panel.get('queue?connection=memory&queue=mail');
+    expect(ready.text).toContain(`id=${world.ids.ready}"`);
+    expect(ready.text).toMatch(/<code><bdi>\{&quot;invoice&quot;/);
+
+    const failed = await panel.get('queue?connection=memory&queue=mail&state=failed');
+    expect(failed.text.match(/<tr data-key="[^"]{36}"/g)).toHaveLength(15);
+    expect(failed.text).toMatch(/aria-current="true">failed/);
+  });
+
+  it('goes on page by page, and back to the first', async () => {
+    await world.manager.connection().bulk(
+      Array.from({ length: 120 }, () => new NotifyTeam('ops', 'hello')),
+      'long',
+    );
+
+    const sizes: number[] = [];
+    let next: string | undefined = 'queue?connection=memory&queue=long';
+    while (next !== undefined) {
+      const { text }: { text: string } = await panel.get(next);
+      sizes.push(text.match(/<tr data-key="[^"]{36}"/g)?.length ?? 0);
+      expect(text.includes('>First page<')).toBe(sizes.length > 1);
+      next = /<a href="([^"]*)" rel="next"/.exec(text)?.[1]?.replaceAll('&amp;', '&');
+    }
+
+    expect(sizes.slice(0, 3)).toEqual([50, 50, 20]);
+  });
+
+  it('masks secrets among the data', async () => {
+    const { text } = await panel.get('queue?connection=memory&queue=accounts');
+
+    expect(text).toContain('***');
+    expect(text).not.toContain('correct horse');
+  });
+
+  it('cancels a job once that is confirmed, and says what came of it', async () => {
+    const fields = {
+      connection: 'memory',
+      queue: 'mail',
+      id: world.ids.delayed,
+      back: 'queue?queue=mail&state=delayed',
+    };
+
+    const asked = await panel.post('cancel-job', fields);
+    expect(asked.text).toMatch(/Cancel \w+\?/);
+    expect((await world.manager.connection().find(world.ids.delayed)).state).toBe('delayed');
+
+    const done = await panel.post('cancel-job', { ...fields, confirmed: 'yes' });
+    expect((await panel.get('', cookieOf(done))).text).toContain(
+      'The job is cancelled: it was removed from its queue.',
+    );
+    expect((await world.manager.connection().find(world.ids.delayed)).state).toBe('unknown');
+    const again = await panel.post('cancel-job', { ...fields, confirmed: 'yes' });
+    expect((await panel.get('', cookieOf(again))).text).toContain('neither waits nor runs any more');
+  });
+
+  it('pauses for a time', async () => {
+    const fields = { connection: 'memory', queue: 'media', back: 'queue?queue=media' };
+    await panel.post('pause-queue', { ...fields, for: '15m' });
+
+    expect((await panel.get('queue?connection=memory&queue=media')).text).toMatch(
+      /paused, goes on <time[^>]*>in 1\d min/,
+    );
+    await panel.post('resume-queue', fields);
+  });
+
+  it('shows a queue of any name', async () => {
+    const { status, text } = await panel.get(`queue?connection=memory&queue=${encodeURIComponent(QUEUES.strange)}`);
+
+    expect(status).toBe(200);
+    expect(text).toContain('<h1>&lt;img/src=x');
+  });
+
+  it.each([
+    ['queue', 'E_DASHBOARD_QUERY'],
+    ['queue?queue=mail&connection=nowhere', 'E_UNKNOWN_CONNECTION'],
+    ['queue?queue=mail&after=made-up', 'E_INVALID_LISTING'],
+    ['queue?queue=two,names', 'E_INVALID_QUEUE_NAME'],
+  ])('says what is wrong with %s', async (page, code) => {
+    const { status, text } = await panel.get(page);
+
+    expect(status).toBe(422);
+    expect(text).toContain(code);
+  });
+});
