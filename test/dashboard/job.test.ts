@@ -93,7 +93,7 @@ describe('the page of a job', () => {
     const text = await pageOf(panel, world.ids.markup);
 
     expect(text).toContain('&lt;img src=x onerror=alert(1)&gt;');
-    expect(text).not.toMatch(/<img|<i>ops/);
+    expect(text).not.toMatch(/<img src=x|<i>ops/);
     expect(text).toContain(encodeURIComponent(QUEUES.strange).slice(0, 10));
   });
 

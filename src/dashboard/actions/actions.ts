@@ -4,7 +4,6 @@ import type { Viewer } from '../access/access';
 import type { Html } from '../html';
 import { cancelJob, forgetJob, retryJob } from './job-actions';
 import type { Notice } from './notice';
-import { cancelJob } from './job-actions';
 import { pauseQueue, resumeQueue } from './queue-actions';
 import { pauseSchedule, resumeSchedule, runSchedule } from './schedule-actions';
 
@@ -35,7 +34,6 @@ export const ACTIONS: Readonly<Record<string, Action>> = {
   'forget-job': forgetJob,
   'pause-queue': pauseQueue,
   'resume-queue': resumeQueue,
-  'cancel-job': cancelJob,
   'run-schedule': runSchedule,
   'pause-schedule': pauseSchedule,
   'resume-schedule': resumeSchedule,
