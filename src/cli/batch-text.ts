@@ -2,6 +2,7 @@
 import { oneLine } from '../base/plain-text';
 import type { QueueManager } from '../application/queue-manager';
 import type { Batch } from '../dispatch/batch/batch';
+import { stateOf } from '../dispatch/batch/batch-document';
 import type { Call } from './command';
 import { CONNECTION, type Given, type ProjectFlags } from './flags';
 import { noteMemory } from './named-queues';
@@ -13,9 +14,6 @@ export const BATCH_FLAGS = { connection: CONNECTION };
 export const BATCH_WORD = ['<id>', 'the id of the batch, as onqueue batches lists it'] as const;
 
 export type BatchFlags = Given<typeof BATCH_FLAGS> & ProjectFlags;
-
-/** `open`: not all of its jobs are in yet. */
-export type BatchWord = 'open' | 'running' | 'cancelled' | 'finished';
 
 /** Opens the project for the batches of one connection. */
 export async function openForBatches(call: Call<BatchFlags>): Promise<QueueManager> {
@@ -29,20 +27,6 @@ export function failUnknownBatch(call: Call<BatchFlags>, manager: QueueManager, 
   call.fail(
     `There is no batch '${id}' on ${name}: finished ones are kept for a day. onqueue batches lists the others.`,
   );
-}
-
-export function stateOf(batch: Batch): BatchWord {
-  if (batch.isCancelled) return 'cancelled';
-  if (batch.isFinished) return 'finished';
-  return batch.isOpen ? 'open' : 'running';
-}
-
-/** For programs. */
-export function batchDocument(batch: Batch): object {
-  const { id, name, connection, total, pending, completed, failed, skipped, progress } = batch;
-  const { allowsFailures, createdAt, cancelledAt, finishedAt } = batch;
-  const counts = { total, pending, completed, failed, skipped, progress };
-  return { id, name, connection, state: stateOf(batch), ...counts, allowsFailures, createdAt, cancelledAt, finishedAt };
 }
 
 /** `50% of 20` */

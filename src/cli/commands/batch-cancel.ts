@@ -1,5 +1,6 @@
 /** `batch:cancel`: ends a batch before its jobs have run. */
-import { BATCH_FLAGS, BATCH_WORD, failUnknownBatch, openForBatches, stateOf, titleOf } from '../batch-text';
+import { stateOf } from '../../dispatch/batch/batch-document';
+import { BATCH_FLAGS, BATCH_WORD, failUnknownBatch, openForBatches, titleOf } from '../batch-text';
 import { defineCommand } from '../command';
 
 export const batchCancel = defineCommand({

@@ -2,16 +2,15 @@
 import type { Milliseconds } from '../../base/clock';
 import { oneLine } from '../../base/plain-text';
 import type { Batch } from '../../dispatch/batch/batch';
+import { batchDocument, stateOf } from '../../dispatch/batch/batch-document';
 import {
   BATCH_FLAGS,
   BATCH_WORD,
-  batchDocument,
   type BatchFlags,
   countsText,
   failUnknownBatch,
   openForBatches,
   progressText,
-  stateOf,
   watchLine,
 } from '../batch-text';
 import { type Call, defineCommand } from '../command';

@@ -1,5 +1,6 @@
 /** `batches`: shows the batches of a connection. */
-import { batchDocument, BATCH_FLAGS, openForBatches, progressText, stateOf } from '../batch-text';
+import { batchDocument, stateOf } from '../../dispatch/batch/batch-document';
+import { BATCH_FLAGS, openForBatches, progressText } from '../batch-text';
 import { defineCommand } from '../command';
 import { count } from '../flags';
 import { agoText } from '../moments';

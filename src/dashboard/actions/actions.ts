@@ -2,6 +2,7 @@
 import type { QueueManager } from '../../application/queue-manager';
 import type { Viewer } from '../access/access';
 import type { Html } from '../html';
+import { cancelBatch, retryBatch } from './batch-actions';
 import { cancelJob, forgetJob, retryJob } from './job-actions';
 import type { Notice } from './notice';
 import { pauseQueue, resumeQueue } from './queue-actions';
@@ -32,6 +33,8 @@ export const ACTIONS: Readonly<Record<string, Action>> = {
   'cancel-job': cancelJob,
   'retry-job': retryJob,
   'forget-job': forgetJob,
+  'cancel-batch': cancelBatch,
+  'retry-batch': retryBatch,
   'pause-queue': pauseQueue,
   'resume-queue': resumeQueue,
   'run-schedule': runSchedule,

@@ -1,5 +1,7 @@
 /** The pages, by their addresses. */
 import type { Page } from '../view';
+import { batch } from './batch';
+import { batches } from './batches';
 import { job } from './job';
 import { overview } from './overview';
 import { queue } from './queue';
@@ -12,4 +14,6 @@ export const PAGES: Readonly<Record<string, Page>> = {
   queue,
   workers,
   schedules,
+  batches,
+  batch,
 };

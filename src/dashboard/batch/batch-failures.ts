@@ -1,0 +1,78 @@
+/** The jobs of a batch that have failed. */
+import type { Batch } from '../../dispatch/batch/batch';
+import { type ListedJob, listedFailure } from '../../operations/listed-job';
+import { readTies } from '../../payload/ties';
+import { address } from '../addresses';
+import { html, type Html } from '../html';
+import { actionForm } from '../parts/action-form';
+import { counted, numberText } from '../parts/number';
+import { moment } from '../parts/time';
+import type { PageContext } from '../view';
+
+export interface FailedMember extends ListedJob {
+  /** Jobs of its chain that stood behind it, and were skipped. */
+  readonly behind: number;
+}
+
+export interface BatchFailures {
+  /** The newest. */
+  readonly jobs: readonly FailedMember[];
+  /** How many failed jobs were looked at, should those not have been all. */
+  readonly lookedAt: number | undefined;
+}
+
+/** That are shown. */
+const SHOWN = 20;
+const PAGE = 100;
+/** Failed jobs of all kinds that are looked at: their store does not know which batch they are of. */
+const MOST = 1000;
+
+/** Undefined: they are kept nowhere. */
+export async function failuresOf(
+  { id, connection, failed }: Batch,
+  { manager }: PageContext,
+): Promise<BatchFailures | undefined> {
+  const store = manager.failed.storeFor(manager.driver(connection));
+  if (store === undefined) return undefined;
+  const wanted = Math.min(failed, SHOWN);
+  const jobs: FailedMember[] = [];
+  let lookedAt = 0;
+  while (jobs.length < wanted && lookedAt < MOST) {
+    const page = await store.list({ limit: PAGE, offset: lookedAt });
+    lookedAt += page.length;
+    for (const entry of page) {
+      const tie = readTies(entry.payload)?.batch;
+      if (tie?.id === id) jobs.push({ ...listedFailure(manager, entry), behind: tie.weight - 1 });
+    }
+    if (page.length < PAGE) return { jobs: jobs.slice(0, wanted), lookedAt: undefined };
+  }
+  return { jobs: jobs.slice(0, wanted), lookedAt: jobs.length < wanted ? lookedAt : undefined };
+}
+
+export function failedPart(batch: Batch, failures: BatchFailures | undefined, context: PageContext): Html | undefined {
+  const { failed, id, connection } = batch;
+  if (failed === 0 || failures === undefined) return undefined;
+  const { jobs, lookedAt } = failures;
+  const all = html`<a href="${address('failed', { connection, batch: id })}">All failed jobs of this batch</a>`;
+  if (jobs.length === 0)
+    return html`<h2>Failed jobs</h2><p class="empty">${
+      lookedAt === undefined
+        ? 'Its failed jobs were forgotten: nothing is kept of them but their number.'
+        : html`None of the newest ${numberText(lookedAt)} failed jobs is of this batch. ${all}`
+    }</p>`;
+  return html`<table><caption>Failed jobs <span class="soft">${jobs.length < failed && `${numberText(jobs.length)} of ${numberText(failed)}, `}the newest first</span></caption>
+<thead><tr><th scope="col">Job</th><th scope="col">Error</th><th scope="col">Failed</th><th scope="col" class="number">Attempts</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
+<tbody>${jobs.map((job) => failedRow(job, context))}</tbody></table><p class="pages">${all}</p>`;
+}
+
+function failedRow(
+  { id = '', name, connection, queue, error, failedAt, attempts, behind }: FailedMember,
+  context: PageContext,
+): Html {
+  const fields = { connection, queue, id };
+  const skipped =
+    behind > 0 && html`<br><span class="soft">with ${counted(behind, 'job')} of its chain behind it, skipped</span>`;
+  return html`<tr data-key="${id}"><th scope="row"><a href="${address('job', fields)}"><bdi>${name}</bdi></a><br><span class="soft">in <a href="${address('queue', { connection, queue })}"><bdi>${queue}</bdi></a></span>${skipped}</th>
+<td class="excerpt"><span class="bad"><bdi>${error}</bdi></span></td><td>${failedAt && moment(failedAt, context.manager.clock.now())}</td><td class="number">${attempts}</td>
+<td class="actions">${actionForm({ action: 'retry-job', label: 'Retry', fields, subject: name }, context)}</td></tr>`;
+}

@@ -1,0 +1,79 @@
+/** How a batch is, in a word and in sentences, and what can be done about it. */
+import type { Milliseconds } from '../../base/clock';
+import type { Batch } from '../../dispatch/batch/batch';
+import { stateOf } from '../../dispatch/batch/batch-document';
+import { html, type Html } from '../html';
+import { actionForm } from '../parts/action-form';
+import { counted, numberText } from '../parts/number';
+import { spanText } from '../parts/time';
+import type { PageContext } from '../view';
+
+/** Whether its first failure has cancelled it. */
+const hasFailed = ({ isCancelled, allowsFailures, failed }: Batch): boolean =>
+  isCancelled && !allowsFailures && failed > 0;
+
+export function stateBadge(batch: Batch): Html {
+  const state = stateOf(batch);
+  if (hasFailed(batch)) return html`<span class="badge bad">failed</span>`;
+  if (state === 'cancelled') return html`<span class="badge warn">cancelled</span>`;
+  if (state === 'finished')
+    return html`<span class="badge ${batch.completed === batch.total ? 'good' : 'warn'}">finished</span>`;
+  return html`<span class="badge accent">${state === 'open' ? 'being sent' : 'running'}</span>`;
+}
+
+/** What has become of its jobs, and what becomes of the rest. */
+export function stateText(batch: Batch, now: Milliseconds): string {
+  const { total, pending, completed, failed, skipped, isCancelled, isFinished, isOpen } = batch;
+  const ended = `${numberText(total - pending)} of ${numberText(total)} have ended`;
+  const failures = failed === 0 ? '' : ` ${counted(failed, 'has', 'have')} failed, which it allows: the others go on.`;
+  if (isCancelled) return `${cancelText(batch)}${restText(batch)}`;
+  if (isOpen) return `${ended} so far. More jobs come in: whoever sends them is not through.${failures}`;
+  if (!isFinished) return `${ended}, and ${numberText(pending)} wait or run.${paceText(batch, now)}${failures}`;
+  if (pending > 0) return `It had ended, and got ${counted(pending, 'more job')} since.`;
+  if (total === 0) return 'It had no jobs.';
+  if (completed === total)
+    return total === 1 ? 'Its only job has completed.' : `All ${numberText(total)} have completed.`;
+  const lost = [
+    failed > 0 ? `${numberText(failed)} failed` : '',
+    skipped > 0 ? `${numberText(skipped)} ${skipped === 1 ? 'was' : 'were'} skipped` : '',
+  ].filter((word) => word !== '');
+  return `None of its ${counted(total, 'job')} is left: ${numberText(completed)} completed, ${lost.join(', ')}.`;
+}
+
+function cancelText(batch: Batch): string {
+  const { failed } = batch;
+  if (!hasFailed(batch)) return 'It was cancelled.';
+  return failed === 1
+    ? 'One of its jobs has failed, which cancelled it.'
+    : `${numberText(failed)} of its jobs have failed, the first of which cancelled it.`;
+}
+
+function restText({ pending, completed, skipped }: Batch): string {
+  if (pending > 0)
+    return ` Of the ${numberText(pending)} that are left, those that run go on, and those that wait are skipped as workers come to them.`;
+  return ` None is left: ${numberText(completed)} completed, and ${numberText(skipped)} ${skipped === 1 ? 'was' : 'were'} skipped.`;
+}
+
+/** As fast as until now. */
+function paceText({ total, pending, createdAt }: Batch, now: Milliseconds): string {
+  const [ended, span] = [total - pending, now - createdAt.getTime()];
+  // The clock of its store may be ahead.
+  if (ended === 0 || span <= 0) return '';
+  return ` At the pace since it began, that takes another ${spanText((span / ended) * pending)}.`;
+}
+
+/** @param subject for who does not see where the buttons stand */
+export function batchButtons(
+  batch: Batch,
+  context: PageContext,
+  subject?: string,
+): readonly (Html | undefined | false)[] {
+  const { id, connection, failed, isCancelled, isFinished } = batch;
+  const of = { fields: { connection, id }, subject };
+  return [
+    failed > 0 && actionForm({ action: 'retry-batch', label: 'Retry failed', ...of }, context),
+    !isCancelled &&
+      !isFinished &&
+      actionForm({ action: 'cancel-batch', label: 'Cancel', isDangerous: true, ...of }, context),
+  ];
+}

@@ -1,0 +1,94 @@
+/** One batch: how far it is, what has failed of it, and what comes next. */
+import type { Milliseconds } from '../../base/clock';
+import type { Batch } from '../../dispatch/batch/batch';
+import { batchDocument } from '../../dispatch/batch/batch-document';
+import { address } from '../addresses';
+import { failedPart, failuresOf } from '../batch/batch-failures';
+import { batchButtons, stateBadge, stateText } from '../batch/batch-state';
+import { progressBar } from '../batch/progress-bar';
+import { neededField } from '../errors';
+import { html, type Html } from '../html';
+import { type KeyNumber, keyNumbers } from '../parts/key-numbers';
+import { numberText } from '../parts/number';
+import { moment, spanText } from '../parts/time';
+import type { Page, PageContext, Part, View } from '../view';
+
+export const batch: Page = async (context) => {
+  const { manager, lookout, query } = context;
+  const id = query.get('id')?.trim() ?? '';
+  if (id === '') throw neededField('id');
+  const connection = query.get('connection') ?? manager.defaultConnection;
+  const story = await lookout.see(JSON.stringify(['batch', connection, id]), async () => {
+    const found = await manager.batches.get(id, { connection });
+    return found && { found, failures: await failuresOf(found, context) };
+  });
+  if (story === undefined) return unknownBatch(id, connection);
+  const { found, failures } = story;
+  const parts: readonly { readonly id: string; readonly html: Part['html'] | undefined }[] = [
+    { id: 'batch-state', html: statePart(found, context) },
+    { id: 'batch-failures', html: failedPart(found, failures, context) },
+  ];
+  return {
+    title: found.name === '' ? 'Batch' : found.name,
+    parts: parts.filter((part): part is Part => part.html !== undefined),
+    data: { ...batchDocument(found), failures: failures?.jobs },
+  };
+};
+
+function unknownBatch(id: string, connection: string): View {
+  const failed = html`<a href="${address('failed', { connection, batch: id })}">among the failed jobs</a>`;
+  return {
+    title: 'Unknown batch',
+    status: 404,
+    parts: [
+      {
+        id: 'batch-unknown',
+        html: html`<p><bdi>${connection}</bdi> knows no batch <bdi class="mono">${id}</bdi>.</p>
+          <p class="soft">
+            Finished ones are kept for a day: it may have ended before, or stand on another connection. Look among
+            <a href="${address('batches')}">those that are known</a>. Jobs of it that have failed stay ${failed} until they are
+            retried or forgotten.
+          </p>`,
+      },
+    ],
+    data: { id, connection, state: 'unknown' },
+  };
+}
+
+function statePart(found: Batch, context: PageContext): Html {
+  const now = context.manager.clock.now();
+  return html`<p class="state">${stateBadge(found)} ${stateText(found, now)}</p>
+    ${progressBar(found)}
+    <div class="with-actions">${numbersOf(found)}<div class="actions">${batchButtons(found, context)}</div></div>
+    ${facts(found, now)}`;
+}
+
+function numbersOf({ id, connection, total, pending, completed, failed, skipped }: Batch): Html {
+  const numbers: readonly KeyNumber[] = [
+    { label: 'Jobs', value: numberText(total) },
+    { label: 'Pending', value: numberText(pending) },
+    { label: 'Completed', value: numberText(completed), tone: completed > 0 ? 'good' : undefined },
+    {
+      label: 'Failed',
+      value: numberText(failed),
+      tone: failed > 0 ? 'bad' : undefined,
+      href: failed > 0 ? address('failed', { connection, batch: id }) : undefined,
+    },
+    { label: 'Skipped', value: numberText(skipped), tone: skipped > 0 ? 'warn' : undefined },
+  ];
+  return keyNumbers(numbers);
+}
+
+function facts(found: Batch, now: Milliseconds): Html {
+  const { id, connection, createdAt, cancelledAt, finishedAt, allowsFailures } = found;
+  const end = finishedAt ?? cancelledAt;
+  return html`<dl class="facts">
+    <div><dt>Id</dt><dd><span class="mono"><bdi>${id}</bdi></span> <button type="button" class="quiet" data-copy="${id}" aria-label="Copy the id">Copy</button></dd></div>
+    <div><dt>Connection</dt><dd><bdi>${connection}</bdi></dd></div>
+    <div><dt>Created</dt><dd>${moment(createdAt, now)}</dd></div>
+    ${cancelledAt && html`<div><dt>Cancelled</dt><dd>${moment(cancelledAt, now)}</dd></div>`}
+    ${finishedAt && html`<div><dt>Finished</dt><dd>${moment(finishedAt, now)}</dd></div>`}
+    ${end && html`<div><dt>Took</dt><dd>${spanText(end.getTime() - createdAt.getTime())}</dd></div>`}
+    <div><dt>Should a job fail</dt><dd>${allowsFailures ? 'the others go on' : 'the batch is cancelled'}</dd></div>
+  </dl>`;
+}

@@ -1,0 +1,136 @@
+/** Which batches are on their way, and which of them have trouble. */
+import { OnqueueError } from '../../base/onqueue-error';
+import { redact } from '../../base/redact';
+import type { Batch } from '../../dispatch/batch/batch';
+import { batchDocument } from '../../dispatch/batch/batch-document';
+import { address } from '../addresses';
+import { batchButtons, stateBadge } from '../batch/batch-state';
+import { progressBar, progressText } from '../batch/progress-bar';
+import { html, type Html } from '../html';
+import { numberText } from '../parts/number';
+import { moment } from '../parts/time';
+import type { Page, PageContext } from '../view';
+import { watchedConnections } from '../watched-connections';
+
+/** Batches of a page. */
+const PAGE = 50;
+/** So many of the newest are looked through for those of a kind: stores list them by their age alone. */
+const MOST = 1000;
+
+const KINDS = {
+  all: { label: 'All', fits: () => true },
+  running: { label: 'On their way', fits: ({ isFinished, pending }: Batch) => !isFinished || pending > 0 },
+  trouble: {
+    label: 'With trouble',
+    fits: ({ failed, skipped, isCancelled }: Batch) => failed + skipped > 0 || isCancelled,
+  },
+} as const;
+
+type Kind = keyof typeof KINDS;
+
+/** What is seen of one connection; or what is wrong with it. */
+interface Seen {
+  readonly connection: string;
+  readonly batches?: readonly Batch[];
+  readonly hasMore?: boolean;
+  readonly trouble?: string;
+}
+
+export const batches: Page = async (context) => {
+  const { manager, query } = context;
+  const all = watchedConnections(manager);
+  const keeping = all.filter((name) => manager.driver(name).batches !== undefined);
+  const chosen = query.get('connection');
+  const names = chosen === null ? keeping : [chosen];
+  const kind = kindIn(query);
+  const after = Math.max(0, Math.trunc(Number(query.get('after')))) || 0;
+  const seen = await Promise.all(names.map((name) => seenOf(name, kind, after, context)));
+  return {
+    title: 'Batches',
+    parts: [
+      ...(keeping.length === 0 ? [{ id: 'none', html: none(all) }] : []),
+      ...seen.map((one, place) => ({
+        id: `batches-${chosen === null ? place : all.indexOf(chosen)}`,
+        html: listOf(one, kind, after, context),
+      })),
+      ...(chosen !== null && keeping.length > 1
+        ? [{ id: 'others', html: html`<a href="${address('batches')}">Batches of all connections</a>` }]
+        : []),
+    ],
+    data: seen.map(({ connection, batches: shown, hasMore, trouble }) => ({
+      connection,
+      trouble,
+      batches: shown?.map(batchDocument),
+      after: hasMore === true ? after + PAGE : undefined,
+    })),
+  };
+};
+
+function kindIn(query: URLSearchParams): Kind {
+  const kind = query.get('show') ?? '';
+  return Object.hasOwn(KINDS, kind) ? (kind as Kind) : 'all';
+}
+
+async function seenOf(
+  connection: string,
+  kind: Kind,
+  after: number,
+  { manager, lookout, query }: PageContext,
+): Promise<Seen> {
+  try {
+    // One more tells whether there are more.
+    const found = await lookout.see(`batches ${JSON.stringify([connection, kind, after])}`, async () => {
+      if (kind === 'all') return manager.batches.list({ connection, limit: PAGE + 1, offset: after });
+      const newest = await manager.batches.list({ connection, limit: MOST });
+      return newest.filter(KINDS[kind].fits).slice(after, after + PAGE + 1);
+    });
+    return { connection, batches: found.slice(0, PAGE), hasMore: found.length > PAGE };
+  } catch (error) {
+    // One store that is away takes nothing from the others.
+    if (query.get('connection') !== null || !(error instanceof OnqueueError)) throw error;
+    return { connection, trouble: redact(error.message) };
+  }
+}
+
+function none(connections: readonly string[]): Html {
+  return html`<p class="empty">None of the connections keeps batches: ${connections.join(', ')}. Those of the drivers <code>redis</code>, <code>database</code> and <code>memory</code> do.</p>`;
+}
+
+function listOf(
+  { connection, batches: shown, hasMore, trouble }: Seen,
+  kind: Kind,
+  after: number,
+  context: PageContext,
+): Html {
+  if (shown === undefined) return html`<h2><bdi>${connection}</bdi></h2><p class="trouble">${trouble}</p>`;
+  const place = (show: Kind, from?: number): string =>
+    address('batches', { connection, show: show === 'all' ? undefined : show, after: from });
+  const tab = (each: Kind): Html =>
+    html`<a href="${place(each)}"${each === kind && html` aria-current="true"`}>${KINDS[each].label}</a>`;
+  const tabs = html`<nav class="tabs" aria-label="Batches of ${connection} by how they are">${(Object.keys(KINDS) as Kind[]).map(tab)}</nav>`;
+  const first = after > 0 && html`<a href="${place(kind)}">First page</a>`;
+  if (shown.length === 0)
+    return html`${tabs}<div class="empty">${after > 0 ? 'There are no more.' : EMPTY[kind]} ${first}</div>`;
+  const next = hasMore === true && html`<a href="${place(kind, after + PAGE)}" rel="next">Next page</a>`;
+  return html`${tabs}<table><caption>Batches of <bdi>${connection}</bdi> <span class="soft">newest first${kind !== 'all' && `, among the newest ${numberText(MOST)}`}</span></caption>
+<thead><tr><th scope="col">Batch</th><th scope="col">State</th><th scope="col">Progress</th><th scope="col">Created</th><th scope="col">Ended</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
+<tbody>${shown.map((batch) => batchRow(batch, context))}</tbody></table>
+${(after > 0 || hasMore === true) && html`<p class="pages">${first} ${next}</p>`}`;
+}
+
+const EMPTY: Readonly<Record<Kind, Html>> = {
+  all: html`No batch is kept here; finished ones are kept for a day.
+    <code>await Queue.batch([new Resize('a.png'), new Resize('b.png')]).name('thumbnails').dispatch()</code> makes one.`,
+  running: html`No batch is on its way.`,
+  trouble: html`No batch has trouble: nothing of them has failed, was skipped or cancelled.`,
+};
+
+function batchRow(batch: Batch, context: PageContext): Html {
+  const { id, name, connection, createdAt, finishedAt, cancelledAt } = batch;
+  const now = context.manager.clock.now();
+  const title = name === '' ? html`<span class="mono">${id}</span>` : html`<bdi>${name}</bdi>`;
+  const ended = finishedAt ?? cancelledAt;
+  return html`<tr data-key="${id}"><th scope="row"><a href="${address('batch', { connection, id })}">${title}</a></th><td>${stateBadge(batch)}</td>
+<td>${progressText(batch)}${progressBar(batch)}</td><td>${moment(createdAt, now)}</td>
+<td>${ended === undefined ? html`<span class="soft">–</span>` : moment(ended, now)}</td><td class="actions">${batchButtons(batch, context, name || id)}</td></tr>`;
+}
