@@ -58,13 +58,6 @@ export async function openForFailed(call: Call<FailedFlags>): Promise<QueueManag
   return manager;
 }
 
-/** How many all connections keep, for a counter line. */
-export async function failedCount(manager: QueueManager, queue?: string): Promise<number> {
-  const stores = new Set(manager.connectionNames().map((name) => manager.failed.storeFor(manager.driver(name))));
-  const counts = await Promise.all([...stores].map(async (store) => store?.count(queue) ?? 0));
-  return counts.reduce((sum, count) => sum + count, 0);
-}
-
 /** Those that the flags choose, newest first; a connection that is away is named. */
 export function chosenJobs(
   call: Call<FailedFlags>,
@@ -156,7 +149,7 @@ export function sweeping(
   work: () => Promise<number>,
 ): Promise<number> {
   const { queue, ...others } = filterOf(call.flags) ?? {};
-  const left = fromLeft(() => failedCount(manager, queue));
+  const left = fromLeft(() => manager.failed.kept(queue));
   if (Object.values(others).every((value) => value === undefined)) return showingProgress(call, doing, work, left);
   let total: Promise<number> | undefined;
   return showingProgress(call, doing, work, async () => {

@@ -22,6 +22,7 @@ import {
 import { type FailedJob, failedJobOf } from './failed-job';
 import { checkCounts, checkFilter, type FailedFilter, fitting, isEmpty } from './failed-filter';
 import {
+  countStores,
   distinct,
   type FailedApplication,
   failedStoreOf,
@@ -76,15 +77,33 @@ export class FailedJobs {
     checkCounts({ limit, offset }, 'failed.list()');
     const tell = unreachable ?? ((connection, error) => this.#logUnreachable(connection, error));
     const found: FoundEntry[] = [];
+    // What is skipped of one store alone need not be read; of several it depends on what the others have.
+    const { queue, ...rest } = filter;
+    const skipped = isEmpty(rest) && countStores(this.#sources) === 1 ? offset : 0;
     const away = await this.#visit(async (open) => {
-      for (const entry of await this.#newest(open, filter, offset + limit)) found.push({ open, entry });
+      const newest =
+        skipped > 0
+          ? await open.store.list({ queue, limit, offset })
+          : await this.#newest(open, filter, offset + limit);
+      for (const entry of newest) found.push({ open, entry });
     });
     for (const { connection, error } of away) tell(connection, error);
     return distinct(found)
       .map(({ entry }) => entry)
       .toSorted((a, b) => b.failedAt - a.failedAt)
-      .slice(offset, offset + limit)
+      .slice(offset - skipped, offset - skipped + limit)
       .map(failedJobOf);
+  }
+
+  /**
+   * How many the stores keep, of all queues or of one, without going through them: jobs of a store that two connections lead to
+   * count for each.
+   */
+  async kept(queue?: string): Promise<number> {
+    let count = 0;
+    const away = await this.#visit(async ({ store }) => void (count += await store.count(queue)));
+    if (away[0] !== undefined) throw away[0].error;
+    return count;
   }
 
   /**

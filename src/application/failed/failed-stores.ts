@@ -59,6 +59,12 @@ export async function visitStores(
   throw away[0]?.error ?? noFailedStore(names);
 }
 
+/** How many there are to go to. */
+export function countStores(application: FailedApplication): number {
+  const connections = application.connectionNames().map((name) => application.driver(name));
+  return connections.filter((connection) => connection.standsFor === undefined && ownStore(connection)).length;
+}
+
 /** An entry, and who keeps it. */
 export interface FoundEntry {
   readonly open: OpenStore;

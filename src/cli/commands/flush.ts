@@ -2,7 +2,7 @@
 import type { Duration } from '../../job/duration';
 import { defineCommand } from '../command';
 import { invalidOption } from '../errors';
-import { failedCount, openForFailed } from '../failed-jobs';
+import { openForFailed } from '../failed-jobs';
 import { type Flag, FORCE, text } from '../flags';
 import { fromLeft, showingProgress, withoutTotal } from '../progress';
 import { counted } from '../table';
@@ -35,9 +35,9 @@ export const flush = defineCommand({
     const { queue, hours: olderThan, force } = call.flags;
     const manager = await openForFailed(call);
     const which = queue === undefined ? '' : ` of the queue ${queue}`;
-    const age = olderThan === undefined ? counted(await failedCount(manager, queue), 'job') : 'the older ones';
+    const age = olderThan === undefined ? counted(await manager.failed.kept(queue), 'job') : 'the older ones';
     await call.session.confirm(`Remove failed jobs${which} for good (${age})`, force);
-    const left = fromLeft(() => failedCount(manager, queue));
+    const left = fromLeft(() => manager.failed.kept(queue));
     const flushed = await (olderThan === undefined
       ? showingProgress(call, 'Removing', () => manager.failed.flush(queue), left)
       : showingProgress(call, 'Removing', () => manager.failed.prune({ olderThan, queue }), withoutTotal(left)));

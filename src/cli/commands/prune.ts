@@ -2,7 +2,7 @@
 import type { QueueManager } from '../../application/queue-manager';
 import type { Duration } from '../../job/duration';
 import { type Call, defineCommand } from '../command';
-import { failedCount, type FailedFlags, FILTER_FLAGS, filterOf, openForFailed } from '../failed-jobs';
+import { type FailedFlags, FILTER_FLAGS, filterOf, openForFailed } from '../failed-jobs';
 import { count, type Given, on, time } from '../flags';
 import { keepingConnections } from '../named-queues';
 import { fromLeft, showingProgress, withoutTotal } from '../progress';
@@ -53,7 +53,7 @@ export const prune = defineCommand({
 
 function pruneFailed(call: Call<PruneFlags>, manager: QueueManager): Promise<number> {
   const which = { ...filterOf(call.flags), keep: call.flags.keep };
-  const gone = withoutTotal(fromLeft(() => failedCount(manager, which.queue)));
+  const gone = withoutTotal(fromLeft(() => manager.failed.kept(which.queue)));
   return showingProgress(call, 'Removing', () => manager.failed.prune(which), gone);
 }
 

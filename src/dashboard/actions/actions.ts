@@ -3,6 +3,7 @@ import type { QueueManager } from '../../application/queue-manager';
 import type { Viewer } from '../access/access';
 import type { Html } from '../html';
 import { cancelBatch, retryBatch } from './batch-actions';
+import { forgetFailed, retryFailed } from './failed-actions';
 import { cancelJob, forgetJob, retryJob } from './job-actions';
 import type { Notice } from './notice';
 import { pauseQueue, resumeQueue } from './queue-actions';
@@ -23,8 +24,8 @@ export interface Question {
 }
 
 export interface Action {
-  /** Absent: it is done at once, since it can be undone or does no harm. */
-  readonly ask?: (form: URLSearchParams, context: ActionContext) => Promise<Question>;
+  /** Absent, or giving nothing: it is done at once, since it can be undone or does no harm. */
+  readonly ask?: (form: URLSearchParams, context: ActionContext) => Promise<Question | undefined>;
   /** Does it, and says what was done. What it throws is shown. */
   readonly run: (form: URLSearchParams, context: ActionContext) => Promise<Notice>;
 }
@@ -35,6 +36,8 @@ export const ACTIONS: Readonly<Record<string, Action>> = {
   'forget-job': forgetJob,
   'cancel-batch': cancelBatch,
   'retry-batch': retryBatch,
+  'retry-failed': retryFailed,
+  'forget-failed': forgetFailed,
   'pause-queue': pauseQueue,
   'resume-queue': resumeQueue,
   'run-schedule': runSchedule,

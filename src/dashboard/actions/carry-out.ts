@@ -20,8 +20,8 @@ export async function carryOut(
   const given = form.get('back') ?? '';
   const back = isOwnAddress(given) ? given : './';
   try {
-    if (action.ask !== undefined && form.get('confirmed') !== 'yes')
-      return htmlAnswer(200, questionPage(name, await action.ask(form, context), form, back));
+    const question = form.get('confirmed') === 'yes' ? undefined : await action.ask?.(form, context);
+    if (question !== undefined) return htmlAnswer(200, questionPage(name, question, form, back));
     const notice = await action.run(form, context);
     log(name, form, context, notice.text);
     return redirect(back, leaveNotice(notice));

@@ -2,6 +2,7 @@
 import type { Page } from '../view';
 import { batch } from './batch';
 import { batches } from './batches';
+import { failed } from './failed';
 import { job } from './job';
 import { overview } from './overview';
 import { queue } from './queue';
@@ -10,6 +11,7 @@ import { workers } from './workers';
 
 export const PAGES: Readonly<Record<string, Page>> = {
   '': overview,
+  failed,
   job,
   queue,
   workers,

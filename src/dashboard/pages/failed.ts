@@ -1,0 +1,183 @@
+/** What has failed and why: by what the errors say, and one by one. */
+import type { FailedJob } from '../../application/failed/failed-job';
+import type { Milliseconds } from '../../base/clock';
+import { address } from '../addresses';
+import { type ErrorGroup, groupsOf } from '../failed/error-groups';
+import { choiceIn, choiceText, type FailedChoice, fitsChoice } from '../failed/failed-choice';
+import { type FailedLook, lookAtFailed } from '../failed/failed-look';
+import { html, type Html } from '../html';
+import { actionForm, hiddenFields } from '../parts/action-form';
+import { counted, numberText } from '../parts/number';
+import { moment } from '../parts/time';
+import type { Page, PageContext } from '../view';
+
+/** Jobs of a page. */
+const PAGE = 50;
+const MOST_GROUPS = 30;
+
+interface Found {
+  readonly choice: FailedChoice;
+  /** The place of the newest that was looked at. */
+  readonly from: number;
+  readonly look: FailedLook;
+  /** Those that fit, and the place of each. */
+  readonly fitting: readonly { readonly job: FailedJob; readonly place: number }[];
+}
+
+export const failed: Page = async (context) => {
+  const { manager, query } = context;
+  const choice = choiceIn(query);
+  const given = Number(query.get('from') ?? 0);
+  const from = Number.isSafeInteger(given) && given > 0 ? given : 0;
+  const look = await lookAtFailed(context, choice.queue, from);
+  const fits = fitsChoice(choice, manager.clock.now());
+  const fitting = look.jobs.flatMap((job, place) => (fits(job) ? { job, place: from + place } : []));
+  const found = { choice, from, look, fitting };
+  const groups = groupsOf(fitting.map(({ job }) => job));
+  return {
+    title: 'Failed jobs',
+    parts: [
+      { id: 'failed-choice', html: choiceForm(choice) },
+      { id: 'failed-groups', html: groupTable(groups, found, context) },
+      ...(fitting.length === 0 ? [] : [{ id: 'failed-jobs', html: jobList(found, context) }]),
+    ],
+    data: {
+      total: look.total,
+      lookedAt: look.jobs.length,
+      isCut: look.isCut,
+      away: look.away,
+      groups: groups.map(({ newest, oldest, ...group }) => ({
+        ...group,
+        newestId: newest.id,
+        newestAt: newest.failedAt,
+        oldestAt: oldest.failedAt,
+      })),
+      jobs: fitting.slice(0, PAGE).map(({ job: { payload: _payload, exception, ...job } }) => ({
+        ...job,
+        error: firstLine(exception),
+      })),
+    },
+  };
+};
+
+const AGES = [
+  ['1h', 'an hour ago'],
+  ['1d', 'a day ago'],
+  ['7d', 'a week ago'],
+] as const;
+
+function choiceForm({ connection, queue, name, error, batch, olderThan }: FailedChoice): Html {
+  const field = (label: string, key: string, value: string | undefined): Html =>
+    html`<label>${label} <input type="text" name="${key}" value="${value ?? ''}" maxlength="300" autocomplete="off"></label>`;
+  const age = ([value, text]: readonly [string, string]): Html =>
+    html`<option value="${value}"${value === olderThan && html` selected`}>more than ${text}</option>`;
+  const ages =
+    olderThan === undefined || AGES.some(([value]) => value === olderThan)
+      ? AGES
+      : [...AGES, [olderThan, `${olderThan} ago`] as const];
+  const isChosen = [connection, queue, name, error, batch, olderThan].some((value) => value !== undefined);
+  return html`<form class="filter" action="failed">
+${field('Job', 'name', name)} ${field('Queue', 'queue', queue)} ${field('Error has', 'error', error)}
+<label>Failed <select name="olderThan"><option value="">at any time</option>${ages.map(age)}</select></label>
+${hiddenFields({ connection, batch })}<button>Filter</button>${isChosen && html` <a href="${address('failed')}">Show all</a>`}
+</form>${(connection ?? batch) && html`<p class="soft">${choiceText({ connection, batch })}</p>`}`;
+}
+
+function groupTable(groups: readonly ErrorGroup[], found: Found, context: PageContext): Html {
+  const { choice, look, from } = found;
+  const away = look.away.map((text) => html`<p class="trouble">${text}</p>`);
+  if (groups.length === 0) return html`${away}<p class="empty">${nothing(found)} ${further(found)}</p>`;
+  const now = context.manager.clock.now();
+  return html`${away}<div class="with-actions"><p class="sum">${sumOf(found)}</p>
+<div class="actions">${forAll(choice, context)}</div></div>
+<table><caption>By what went wrong</caption>
+<thead><tr><th scope="col" class="number">Jobs</th><th scope="col">Job</th><th scope="col">Error</th><th scope="col">Failed</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
+<tbody>${groups.slice(0, MOST_GROUPS).map((group) => groupRow(group, choice, context, now))}</tbody></table>
+${groups.length > MOST_GROUPS && html`<p class="soft">and ${counted(groups.length - MOST_GROUPS, 'smaller group')}</p>`}${from > 0 && html`<p class="pages"><a href="${address('failed', choice)}">Back to the newest</a></p>`}`;
+}
+
+function sumOf({ look, fitting, choice }: Found): Html {
+  const { jobs, isCut, total } = look;
+  const isChosen = Object.keys(choice).length > 0;
+  if (!isCut && !isChosen) return html`<strong>${counted(jobs.length, 'failed job')}</strong>`;
+  const of = total === undefined ? '' : ` of ${numberText(total)}`;
+  const fit = isChosen
+    ? html`<strong>${counted(fitting.length, 'failed job')}</strong> ${fitting.length === 1 ? 'fits' : 'fit'}. `
+    : undefined;
+  return html`${fit}<span class="soft">Looked at ${isCut ? 'the newest ' : ''}${numberText(jobs.length)}${of}.</span>`;
+}
+
+function nothing({ choice, look, from }: Found): string {
+  if (look.jobs.length === 0 && from > 0) return 'There are no more.';
+  if (look.jobs.length === 0 && Object.keys(choice).length === 0)
+    return 'No job has failed. Jobs that are out of tries are kept here, until they are retried or forgotten.';
+  return look.isCut ? `None of the ${numberText(look.jobs.length)} that were looked at fits.` : 'No failed job fits.';
+}
+
+function further({ choice, look, from }: Found): Html | undefined {
+  if (!look.isCut) return undefined;
+  return html`<a href="${address('failed', { ...choice, from: from + look.jobs.length })}" rel="next">Look further</a>`;
+}
+
+function forAll(choice: FailedChoice, context: PageContext): readonly (Html | undefined)[] {
+  const fields = { ...choice, all: 'yes' };
+  const that = Object.keys(choice).length > 0 ? 'all that fit' : 'all';
+  return [
+    actionForm({ action: 'retry-failed', label: `Retry ${that}`, fields }, context),
+    actionForm({ action: 'forget-failed', label: `Forget ${that}`, fields, isDangerous: true }, context),
+  ];
+}
+
+function groupRow(
+  { name, error, queues, count, newest, oldest }: ErrorGroup,
+  choice: FailedChoice,
+  context: PageContext,
+  now: Milliseconds,
+): Html {
+  const own = { ...choice, name, error };
+  const fields = { ...own, all: 'yes' };
+  const subject = `${name}: ${error}`;
+  const since = moment(newest.failedAt, now);
+  return html`<tr data-key="${JSON.stringify([name, error])}"><td class="number"><strong>${numberText(count)}</strong></td>
+<th scope="row"><a href="${address('failed', own)}"><bdi>${name}</bdi></a><br><span class="soft">${queues.slice(0, 3).map((queue, place) => html`${place > 0 && ', '}<bdi>${queue}</bdi>`)}${queues.length > 3 && html` and ${counted(queues.length - 3, 'more queue')}`}</span></th>
+<td class="message"><bdi>${firstLine(newest.exception)}</bdi></td>
+<td class="when">${count === 1 ? since : html`${since}<br><span class="soft">first ${moment(oldest.failedAt, now)}</span>`}</td>
+<td class="actions">${actionForm({ action: 'retry-failed', label: 'Retry', fields, subject }, context)} ${actionForm({ action: 'forget-failed', label: 'Forget', fields, subject, isDangerous: true }, context)}</td></tr>`;
+}
+
+/** The form that the ticked boxes belong to: it cannot stand around the table, which has forms of its own. */
+const CHOSEN = 'chosen-jobs';
+
+function jobList(found: Found, context: PageContext): Html {
+  const { choice, fitting, from } = found;
+  const shown = fitting.slice(0, PAGE);
+  const canAct = context.viewer.role === 'operator';
+  const rest = fitting[PAGE];
+  const next =
+    rest === undefined
+      ? further(found)
+      : html`<a href="${address('failed', { ...choice, from: rest.place })}" rel="next">Next page</a>`;
+  const first = from > 0 && html`<a href="${address('failed', choice)}">First page</a>`;
+  const chosen = html`<form method="post" action="retry-failed" id="${CHOSEN}" class="choice">${hiddenFields({ back: context.here })}<button>Retry those ticked</button><button class="danger" formaction="forget-failed">Forget those ticked</button></form>`;
+  return html`${canAct && chosen}<table><caption class="unseen">Failed jobs, newest first</caption>
+<thead><tr>${canAct && html`<td><input type="checkbox" data-all aria-label="Tick all"></td>`}<th scope="col">Job</th><th scope="col">Queue</th><th scope="col">Failed</th><th scope="col" class="number">Attempts</th><th scope="col">Error</th></tr></thead>
+<tbody>${shown.map(({ job }) => jobRow(job, canAct, context.manager.clock.now()))}</tbody></table>
+<p class="pages">${first} ${next}</p>`;
+}
+
+function jobRow(
+  { id, name, connection, queue, failedAt, attempts, exception }: FailedJob,
+  canAct: boolean,
+  now: Milliseconds,
+): Html {
+  const place = JSON.stringify([connection, queue, id]);
+  return html`<tr data-key="${place}">${canAct && html`<td><input type="checkbox" name="job" value="${place}" form="${CHOSEN}" aria-label="${name} ${id}"></td>`}
+<th scope="row"><a href="${address('job', { connection, queue, id })}"><bdi>${name}</bdi></a><br><span class="soft mono">${id}</span></th>
+<td><a href="${address('queue', { connection, queue })}"><bdi>${queue}</bdi></a></td><td>${moment(failedAt, now)}</td><td class="number">${attempts}</td>
+<td class="message"><bdi>${firstLine(exception)}</bdi></td></tr>`;
+}
+
+function firstLine(text: string): string {
+  const [line = ''] = text.split('\n', 1);
+  return line.length > 300 ? `${line.slice(0, 300)}…` : line;
+}

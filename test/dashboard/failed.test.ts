@@ -1,0 +1,235 @@
+import { NotifyTeam } from './kit/shop-jobs';
+import { addManyJobs } from './kit/many-jobs';
+import { type Served, served } from './kit/served';
+import { openWorld, QUEUES, type World } from './kit/world';
+
+let world: World;
+let panel: Served;
+
+beforeAll(async () => {
+  world = await openWorld();
+  panel = await served(world.manager);
+});
+
+afterAll(async () => {
+  await panel[Symbol.asyncDispose]();
+  await world.close();
+});
+
+interface Group {
+  readonly name: string;
+  readonly error: string;
+  readonly count: number;
+}
+
+interface FailedData {
+  readonly total: number;
+  readonly lookedAt: number;
+  readonly isCut: boolean;
+  readonly groups: readonly Group[];
+  readonly jobs: readonly { readonly id: string; readonly connection: string; readonly queue: string }[];
+}
+
+const data = async (page: string) => (await panel.json(page)) as FailedData;
+const unescaped = (text: string) => text.replaceAll('&amp;', '&').replaceAll('&quot;', '"');
+const noticeOf = async (answer: { readonly headers: Headers }) => {
+  const cookie = answer.headers.getSetCookie()[0]!.split(';', 1)[0]!;
+  return (await panel.get('', { cookie })).text;
+};
+const sizeOf = (queue: string) => world.manager.connection().size(queue);
+
+describe('the page of failed jobs', () => {
+  it('puts together what went wrong in the same way, the largest group first', async () => {
+    const { groups, total } = await data('failed');
+
+    expect(groups.slice(0, 2)).toEqual([
+      expect.objectContaining({ name: 'SendInvoice', error: 'MailRefused: 550', count: 15, queues: ['mail'] }),
+      expect.objectContaining({ name: 'SyncCustomer', count: 11 }),
+    ]);
+    expect(groups.reduce((sum, { count }) => sum + count, 0)).toBe(total);
+  });
+
+  it('leads from a group to all of its jobs, and to no other', async () => {
+    const { text } = await panel.get('failed');
+    const links = [...text.matchAll(/<th scope="row"><a href="(failed\?[^"]*)"/g)].map(([, link]) => unescaped(link!));
+    const { groups } = await data('failed');
+
+    expect(links).toHaveLength(groups.length);
+    for (const [place, link] of links.entries()) expect((await data(link)).groups).toEqual([groups[place]]);
+  });
+
+  it('finds by queue, class, text and age', async () => {
+    expect((await data('failed?queue=media')).jobs).toHaveLength(10);
+    expect((await data('failed?name=ChargeCard&error=declined')).jobs).toHaveLength(9);
+    expect((await data('failed?error=nothing+says+this')).jobs).toHaveLength(0);
+    const { jobs: all } = await data('failed?olderThan=1h');
+    expect(all.length).toBeGreaterThan(0);
+    expect(all.length).toBeLessThan(50);
+    expect((await data('failed?connection=elsewhere')).jobs).toHaveLength(0);
+  });
+
+  it('gives programs no payloads, and shows markup as text', async () => {
+    const [page, json] = [
+      (await panel.get('failed')).text,
+      (await panel.get('failed', { accept: 'application/json' })).text,
+    ];
+
+    expect(page).not.toMatch(/<(script>|img src=x)/i);
+    expect(page).toContain(`&lt;img`);
+    expect(json).not.toContain('"payload"');
+    expect((await panel.get(`failed?queue=${encodeURIComponent(QUEUES.strange)}`)).text).toContain(
+      '<strong>1 failed job',
+    );
+  });
+
+  it('says what is wrong with an age that is none', async () => {
+    const { status, text } = await panel.get('failed?olderThan=soon');
+
+    expect(status).toBe(422);
+    expect(text).toContain('E_INVALID_DURATION');
+  });
+
+  it('goes through a thousand at a time, and each job once', async () => {
+    await addManyJobs(world.manager, 'crowd', { failed: 2300 });
+    const first = await panel.get('failed?queue=crowd');
+    expect(first.text).toContain('Looked at the newest 1,000 of 2,300.');
+
+    const seen: string[] = [];
+    for (let next: string | undefined = 'failed?queue=crowd'; next !== undefined;) {
+      seen.push(...(await data(next)).jobs.map(({ id }) => id));
+      const { text } = await panel.get(next);
+      const [, link] = /<a href="([^"]*)" rel="next"/.exec(text) ?? [];
+      next = link === undefined ? undefined : unescaped(link);
+    }
+
+    expect(seen).toHaveLength(2300);
+    expect(new Set(seen).size).toBe(2300);
+    await world.manager.failed.flush('crowd');
+  });
+
+  it('ends a look early where jobs are large', async () => {
+    const driver = world.manager.driver();
+    const text = 'x'.repeat(600_000);
+    for (let place = 0; place < 30; place += 1) {
+      await driver.failed!.put({
+        id: `large-${place}`,
+        name: 'Large',
+        connection: world.connection,
+        queue: 'large',
+        payload: Buffer.from(JSON.stringify({ text })),
+        exception: 'Error: too large',
+        attempts: 1,
+      });
+    }
+
+    const { lookedAt, isCut } = await data('failed?queue=large');
+
+    expect(lookedAt).toBe(20);
+    expect(isCut).toBe(true);
+    await world.manager.failed.flush('large');
+  });
+
+  it('shows a viewer neither boxes nor buttons', async () => {
+    await using plain = await served(world.manager, { viewer: 'viewer' });
+    const { text } = await plain.get('failed');
+
+    expect(text).toContain('SendInvoice');
+    expect(text).not.toMatch(/type="checkbox"|method="post"/);
+  });
+});
+
+describe('what is done with failed jobs', () => {
+  const ticked = (jobs: FailedData['jobs']) =>
+    new URLSearchParams([
+      ...jobs.map(({ connection, queue, id }): [string, string] => ['job', JSON.stringify([connection, queue, id])]),
+      ['back', 'failed'],
+    ]);
+
+  it('retries those that were ticked at once, and says of how many', async () => {
+    const { jobs } = await data('failed?queue=imports&name=ImportCatalogue');
+    const before = await sizeOf('imports');
+
+    const text = await noticeOf(await panel.post('retry-failed', ticked(jobs.slice(0, 2))));
+
+    expect(text).toContain('2 failed jobs go back to their queues.');
+    expect(await sizeOf('imports')).toBe(before + 2);
+    const again = await noticeOf(await panel.post('retry-failed', ticked(jobs.slice(0, 3))));
+    expect(again).toContain('1 failed job goes back to its queue. 2 jobs had gone before.');
+  });
+
+  it('forgets those that were ticked only after a question, and logs who did it', async () => {
+    const { jobs } = await data('failed?queue=payments');
+    const form = ticked(jobs.slice(0, 2));
+    const asked = await panel.post('forget-failed', form);
+    expect(asked.text).toContain('Forget these failed jobs?');
+    expect((await data('failed?queue=payments')).total).toBe(jobs.length);
+
+    const fields = [...asked.text.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)];
+    const text = await noticeOf(
+      await panel.post(
+        'forget-failed',
+        new URLSearchParams(fields.map(([, name, value]): [string, string] => [name!, unescaped(value!)])),
+      ),
+    );
+
+    expect(text).toContain('2 failed jobs are forgotten.');
+    expect((await data('failed?queue=payments')).total).toBe(jobs.length - 2);
+    expect(world.log.messages('info').at(-1)).toContain('Dashboard, Ada: 2 failed jobs are forgotten.');
+  });
+
+  it('retries all that fit after a question that says what is meant, also those that are not shown', async () => {
+    await addManyJobs(world.manager, 'crowd', { failed: 1200 });
+    const form = { all: 'yes', queue: 'crowd', error: 'Mailbox full', back: 'failed' };
+    const asked = await panel.post('retry-failed', form);
+    expect(asked.text).toContain('of the queue crowd, with “Mailbox full” in their error');
+    expect(await sizeOf('crowd')).toBe(0);
+
+    const text = await noticeOf(await panel.post('retry-failed', { ...form, confirmed: 'yes' }));
+
+    expect(text).toContain('1,200 failed jobs go back to their queues.');
+    expect(await sizeOf('crowd')).toBe(1200);
+  });
+
+  it('does nothing where nothing was ticked', async () => {
+    const before = (await data('failed')).total;
+
+    const text = await noticeOf(await panel.post('retry-failed', { back: 'failed' }));
+
+    expect(text).toContain('E_DASHBOARD_FIELD');
+    expect((await data('failed')).total).toBe(before);
+  });
+
+  it('takes what is no place for none', async () => {
+    const form = new URLSearchParams([
+      ['job', '{"id":1}'],
+      ['job', '["memory","mail"'],
+      ['job', '[1,2,3]'],
+    ]);
+
+    expect(await noticeOf(await panel.post('retry-failed', form))).toContain('E_DASHBOARD_FIELD');
+  });
+
+  it('answers before all is done where that takes long, and logs the end', async () => {
+    let finish: (count: number) => void = () => undefined;
+    const { failed } = world.manager;
+    const flush = jest.spyOn(failed, 'flush').mockReturnValue(new Promise((resolve) => (finish = resolve)));
+    const answer = panel.post('forget-failed', { all: 'yes', confirmed: 'yes', back: 'failed' });
+    await world.advance('6s');
+
+    expect(await noticeOf(await answer)).toContain('it goes on');
+    finish(70_000);
+    await new Promise((resolve) => setImmediate(resolve));
+
+    expect(world.log.messages('info').at(-1)).toContain('70,000 failed jobs are forgotten.');
+    flush.mockRestore();
+  });
+
+  it('forgets all of all queues', async () => {
+    await world.manager.connection().push(new NotifyTeam('ops', 'stays'));
+
+    const text = await noticeOf(await panel.post('forget-failed', { all: 'yes', confirmed: 'yes', back: 'failed' }));
+
+    expect(text).toMatch(/\d+ failed jobs are forgotten\./);
+    expect(await panel.get('failed')).toMatchObject({ text: expect.stringContaining('No job has failed.') });
+  });
+});
