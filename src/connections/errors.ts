@@ -47,7 +47,7 @@ export class QueueUnavailableError extends errorClass(
 ) {}
 
 /** The store serves nobody, or not us; otherwise it refused what it was sent. */
-export function isStoreAway(error: unknown): boolean {
+export function isStoreAway(error: unknown): error is QueueUnavailableError {
   return error instanceof QueueUnavailableError;
 }
 

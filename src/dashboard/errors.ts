@@ -30,9 +30,9 @@ export const formUnreadable = defineError('E_DASHBOARD_FORM', () => ({
   facts: {},
 }));
 
-/** The address of a page was written by hand, and lacks what it is about. */
+/** The address of a page was written by hand: it lacks what it is about, or names what cannot be. */
 export const neededField = defineError('E_DASHBOARD_QUERY', (field: string) => ({
-  message: `The address of this page lacks '${field}'. Go there from the overview.`,
+  message: `The address of this page lacks '${field}', or has none there that can be. Go there from the overview.`,
   facts: { field },
 }));
 

@@ -5,6 +5,7 @@ import { address } from './addresses';
 import { assetAddress } from './assets';
 import { html, type Html } from './html';
 import { undoForm } from './parts/action-form';
+import { STILL } from './pages/pages';
 import { partsOf } from './parts/regions';
 import type { PageContext, View } from './view';
 
@@ -57,7 +58,7 @@ export function frame(view: View, context: PageContext, name: string, notice?: N
             ${viewer.canSignOut && signOut}</span>
           
         </header>
-        <main id="main" tabindex="-1" data-live="${here}">
+        <main id="main" tabindex="-1"${!STILL.has(name) && html` data-live="${here}"`}>
           ${
             notice &&
             html`<div class="notice" role="status">

@@ -17,7 +17,7 @@ import { type Answer, htmlAnswer, jsonAnswer, plainAnswer, redirect } from './ht
 import type { DashboardRequest } from './http/request';
 import { Live } from './live/live';
 import { Lookout } from './lookout';
-import { PAGES } from './pages/pages';
+import { PAGES, STILL } from './pages/pages';
 import type { Page, PageContext, View } from './view';
 
 export class Site {
@@ -91,10 +91,13 @@ export class Site {
       here: address(name, Object.fromEntries(query)),
     };
     const accepted = request.headers('accept') ?? '';
-    if (accepted.includes('text/event-stream')) return this.#listen(page, context);
+    // The browser asks no more.
+    if (accepted.includes('text/event-stream'))
+      return STILL.has(name) ? { status: 204, headers: {}, body: '' } : this.#listen(page, context);
     const view = await shown(page, context);
     const status = view.status ?? 200;
     if (accepted.includes('application/json') && !accepted.includes('text/html')) return jsonAnswer(status, view.data);
+    if (view.goTo !== undefined) return redirect(view.goTo);
     const { notice, headers } = takeNotice(request);
     const answer = htmlAnswer(status, frame(view, context, name, notice));
     return { ...answer, headers: { ...answer.headers, ...headers } };

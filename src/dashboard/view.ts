@@ -19,6 +19,8 @@ export interface View {
   readonly data: unknown;
   /** Default 200. */
   readonly status?: number | undefined;
+  /** The address of the page that is shown in its place. */
+  readonly goTo?: string | undefined;
   /** Why nothing else can be shown, such as a store that is away: whoever watches keeps what was seen last. */
   readonly trouble?: string | undefined;
 }

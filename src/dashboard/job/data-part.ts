@@ -20,7 +20,7 @@ import { fieldsOf } from './job-story';
 import { isLaravels } from './options-part';
 
 /** What another place of the page shows, or nobody wants to see. */
-const SHOWN_ELSEWHERE: ReadonlySet<string> = new Set([
+export const SHOWN_ELSEWHERE: ReadonlySet<string> = new Set([
   'displayName',
   'job',
   'data',

@@ -7,6 +7,7 @@ import { job } from './job';
 import { overview } from './overview';
 import { queue } from './queue';
 import { schedules } from './schedules';
+import { search } from './search';
 import { workers } from './workers';
 
 export const PAGES: Readonly<Record<string, Page>> = {
@@ -18,4 +19,8 @@ export const PAGES: Readonly<Record<string, Page>> = {
   schedules,
   batches,
   batch,
+  search,
 };
+
+/** Those that are made when somebody asks, and not again while they are looked at. */
+export const STILL: ReadonlySet<string> = new Set(['search']);

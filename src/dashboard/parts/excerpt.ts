@@ -6,10 +6,15 @@ const LONGEST = 120;
 
 /** @param payload as it is shown: its secrets are masked */
 export function excerptOf(payload: unknown): Html {
-  const data = dataIn(payload);
-  const text = typeof data === 'string' ? data : (JSON.stringify(data) ?? '');
+  const text = dataText(payload);
   const shown = text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
   return html`<code><bdi>${shown}</bdi></code>`;
+}
+
+/** As JSON; of a text, itself. */
+export function dataText(payload: unknown): string {
+  const data = dataIn(payload);
+  return typeof data === 'string' ? data : (JSON.stringify(data) ?? '');
 }
 
 /** What its dispatcher has given; of foreign payloads, all that there is. */

@@ -1,0 +1,121 @@
+/** Finds a job by its id, and jobs by a text: some of them with each request. */
+import { OnqueueError } from '../../base/onqueue-error';
+import { redact } from '../../base/redact';
+import type { Snapshot } from '../../operations/snapshot';
+import { html, type Html } from '../html';
+import { type KnownThings, knownThings } from '../search/known';
+import { knownList, matchList } from '../search/results';
+import { scan } from '../search/scan';
+import { searchForm } from '../search/search-form';
+import { further, type Wanted, wantedIn } from '../search/wanted';
+import type { Page, PageContext, Part } from '../view';
+import { watchedConnections } from '../watched-connections';
+
+export const search: Page = async (context) => {
+  const { manager, query } = context;
+  const wanted = wantedIn(query, manager);
+  const { seen, troubles } = await look(context, wanted);
+  const form: Part = { id: 'search-form', html: searchForm(wanted, watchedConnections(manager), seen) };
+  if (wanted.text === '') return { title: 'Search', parts: [form, advice(), ...notesPart(troubles)], data: {} };
+  // Who looks further has seen them.
+  const things = wanted.from === undefined ? await knownThings(context, wanted, seen) : NOTHING_KNOWN;
+  const { known } = things;
+  const [only] = known;
+  if (known.length === 1 && only?.kind === 'job')
+    return { title: 'Search', parts: [], goTo: only.page, data: { known } };
+  const found = await scan(context, wanted, seen);
+  const { matches, looked, total, next } = found;
+  const notes = [
+    ...troubles,
+    ...found.troubles,
+    ...unshown(context, seen),
+    ...(MAY_BE_ID.test(wanted.text) ? unsure(things) : []),
+  ];
+  return {
+    title: 'Search',
+    parts: [
+      form,
+      ...notesPart(notes),
+      ...(known.length === 0 ? [] : [{ id: 'known', html: knownList(known) }]),
+      { id: 'matches', html: matchList(found, wanted, manager.clock.now()) },
+    ],
+    data: {
+      known,
+      jobs: matches.map(({ job }) => job),
+      looked,
+      total,
+      next: next && further(wanted, next),
+      notes,
+    },
+  };
+};
+
+/** A word is looked for as an id as well, and need not be told that it was none. */
+const MAY_BE_ID = /^(?=\D*\d)\S{8,}$/;
+
+const NOTHING_KNOWN: KnownThings = { known: [], unsure: [] };
+
+/** The connections that answer, and what is wrong with the others. */
+async function look(
+  { manager, lookout }: PageContext,
+  { connections, queue }: Wanted,
+): Promise<{ readonly seen: readonly Snapshot[]; readonly troubles: readonly string[] }> {
+  const looks = connections.map(async (name): Promise<Snapshot | string> => {
+    const connection = manager.connection(name);
+    try {
+      const seen = await lookout.see(`snapshot ${name}`, () => connection.snapshot());
+      if (queue === undefined || seen.otherQueues === 0) return seen;
+      const { queues } = await lookout.see(`snapshot ${name} ${queue}`, () => connection.snapshot({ queues: [queue] }));
+      return { ...seen, queues: [...seen.queues.filter((one) => one.queue !== queue), ...queues] };
+    } catch (error) {
+      // One store that is away takes nothing from the others.
+      if (connections.length === 1 || !(error instanceof OnqueueError)) throw error;
+      return redact(error.message);
+    }
+  });
+  const all = await Promise.all(looks);
+  return {
+    seen: all.filter((one) => typeof one !== 'string'),
+    troubles: all.filter((one) => typeof one === 'string'),
+  };
+}
+
+function advice(): Part {
+  return {
+    id: 'advice',
+    html: html`<p class="empty">
+      The id of a job leads to it, wherever it is; that of a batch to the batch. Any other text is looked for in the data, the name and
+      the error of jobs that wait, run or have failed, and in the names of queues, schedules and job classes. Large and small letters are
+      the same, and masked values are not searched.
+    </p>`,
+  };
+}
+
+function notesPart(notes: readonly string[]): readonly Part[] {
+  if (notes.length === 0) return [];
+  return [{ id: 'notes', html: html`${notes.map((note): Html => html`<p class="finding warn">${note}</p>`)}` }];
+}
+
+/** Jobs that no store shows. */
+function unshown({ manager }: PageContext, seen: readonly Snapshot[]): readonly string[] {
+  return seen.flatMap(({ connection, otherQueues, queues }) => {
+    const driver = manager.driver(connection);
+    const isFailedShown = manager.failed.storeFor(driver) !== undefined;
+    const rest = isFailedShown ? 'only those that have failed are looked at' : 'none of them is looked at';
+    return [
+      ...(driver.capabilities.peek
+        ? []
+        : [`The store of '${connection}' does not show jobs that wait or run: of its jobs ${rest}.`]),
+      ...(otherQueues > 0
+        ? [`'${connection}' has more than ${queues.length} queues: name one of the others to look into it.`]
+        : []),
+    ];
+  });
+}
+
+function unsure({ unsure: connections }: KnownThings): readonly string[] {
+  return connections.map(
+    (name) =>
+      `'${name}' has so many jobs that it did not look for this id at all of them. Choose its queue, and it looks further there.`,
+  );
+}

@@ -1,0 +1,76 @@
+/** What is looked for, and where: as the address of the page says. */
+import type { QueueManager } from '../../application/queue-manager';
+import { JOB_STATES } from '../../operations/job-page';
+import type { JobState } from '../../operations/listed-job';
+import { address } from '../addresses';
+import { neededField } from '../errors';
+import { watchedConnections } from '../watched-connections';
+
+export interface Wanted {
+  /** Empty: nothing yet. */
+  readonly text: string;
+  /** Undefined: all. */
+  readonly connection: string | undefined;
+  readonly queue: string | undefined;
+  readonly state: JobState | undefined;
+  /** Those that are asked. */
+  readonly connections: readonly string[];
+  /** Undefined: from the beginning. */
+  readonly from: Place | undefined;
+}
+
+/** How far the requests before have looked. */
+export interface Place {
+  readonly connection: string;
+  readonly queue: string;
+  readonly state: JobState;
+  /** Behind which job; undefined: from the first. */
+  readonly after: string | undefined;
+  /** Jobs so far. */
+  readonly looked: number;
+}
+
+/** @throws E_DASHBOARD_QUERY, E_UNKNOWN_CONNECTION */
+export function wantedIn(query: URLSearchParams, manager: QueueManager): Wanted {
+  const connection = query.get('connection') || undefined;
+  const connections = connection === undefined ? watchedConnections(manager) : [manager.settings(connection).name];
+  const state = query.get('state') || undefined;
+  return {
+    text: query.get('text')?.trim() ?? '',
+    connection,
+    queue: query.get('queue') || undefined,
+    state: state === undefined ? undefined : stateIn(state, 'state'),
+    connections,
+    from: placeIn(query.get('from'), connections),
+  };
+}
+
+/** The page that goes on there. */
+export function further({ text, connection, queue, state }: Wanted, from: Place): string {
+  const place = [from.connection, from.queue, from.state, from.after ?? null, from.looked];
+  return address('search', { text, connection, queue, state, from: JSON.stringify(place) });
+}
+
+function placeIn(text: string | null, connections: readonly string[]): Place | undefined {
+  if (text === null) return undefined;
+  const [connection, queue, state, after, looked] = listIn(text);
+  if (typeof connection !== 'string' || !connections.includes(connection)) throw neededField('from');
+  if (typeof queue !== 'string' || (typeof after !== 'string' && after !== null)) throw neededField('from');
+  if (!Number.isSafeInteger(looked) || Number(looked) < 0) throw neededField('from');
+  return { connection, queue, state: stateIn(state, 'from'), after: after ?? undefined, looked: Number(looked) };
+}
+
+function listIn(text: string): readonly unknown[] {
+  try {
+    const list: unknown = JSON.parse(text);
+    return Array.isArray(list) ? list : [];
+  } catch {
+    return [];
+  }
+}
+
+function stateIn(given: unknown, field: string): JobState {
+  const state = JOB_STATES.find((each) => each === given);
+  if (state === undefined) throw neededField(field);
+  return state;
+}

@@ -1,0 +1,285 @@
+import type { Connection } from '../../src/connections/contract';
+import { QueueUnavailableError } from '../../src/connections/errors';
+import { testApplication, type TestApplication } from '../support/application';
+import { type RedisServer, startRedisServer } from '../support/redis-server';
+import { addManyJobs } from './kit/many-jobs';
+import { NotifyTeam } from './kit/shop-jobs';
+import { served, type Served } from './kit/served';
+import { openWorld, QUEUES, SCHEDULES, type World } from './kit/world';
+
+interface Found {
+  readonly known: readonly { readonly kind: string; readonly name: string; readonly page: string }[];
+  readonly jobs: readonly { readonly id: string; readonly queue: string; readonly state: string }[];
+  readonly looked: number;
+  readonly total: number;
+  readonly next?: string;
+  readonly notes: readonly string[];
+}
+
+const pageOf = (fields: Readonly<Record<string, string>>): string => `search?${String(new URLSearchParams(fields))}`;
+const found = async (panel: Served, fields: Readonly<Record<string, string>>): Promise<Found> =>
+  (await panel.json(pageOf(fields))) as Found;
+
+/** All that "Look further" leads to. */
+async function allOf(panel: Served, fields: Readonly<Record<string, string>>): Promise<readonly Found[]> {
+  const all = [await found(panel, fields)];
+  for (let next = all[0]!.next; next !== undefined; next = all.at(-1)!.next)
+    all.push((await panel.json(next)) as Found);
+  return all;
+}
+
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedisServer();
+});
+afterAll(() => redis.stop());
+
+describe.each(['memory', 'Redis'])('the search over a shop on %s', (store) => {
+  let world: World;
+  let panel: Served;
+  beforeAll(async () => {
+    world = await openWorld(store === 'Redis' ? { driver: 'redis', url: redis.url } : undefined);
+    panel = await served(world.manager);
+  });
+  afterAll(async () => {
+    await panel[Symbol.asyncDispose]();
+    await world.close();
+  });
+
+  it('goes straight to the job of an id, whatever has become of it', async () => {
+    const { ready, delayed, running, secret, refused, completed } = world.ids;
+    for (const id of [ready, delayed, running, secret, refused, completed]) {
+      const { status, headers } = await panel.get(pageOf({ text: ` ${id} ` }));
+      expect(status).toBe(303);
+      const page = headers.get('location')!;
+      expect(page).toMatch(new RegExp(`^job\\?connection=${world.connection}&queue=[a-z]+&id=${id}$`));
+      expect((await panel.get(page)).status).toBe(200);
+    }
+  });
+
+  it('leads to a batch by its id, and to queues, schedules and job classes by a part of their names', async () => {
+    const { connection } = world;
+    const id = world.batches.running;
+    const namesOf = async (text: string) => (await found(panel, { text })).known.map(({ page }) => page);
+
+    expect(await namesOf(id)).toEqual([`batch?connection=${connection}&id=${id}`]);
+    expect(await namesOf('PAYM')).toEqual([`queue?connection=${connection}&queue=payments`]);
+    expect(await namesOf('sweep')).toEqual(['failed?job=SweepCarts', 'schedules']);
+    const { text } = await panel.get(pageOf({ text: SCHEDULES.everyMinute }));
+    expect(text).toMatch(/the schedule <a href="schedules"><bdi>sweep-carts<\/bdi>/);
+  });
+
+  it('finds jobs in each state by their data, their name and their error, however letters are written', async () => {
+    const inStates = async (text: string) => [
+      ...new Set((await found(panel, { text })).jobs.map(({ state }) => state)),
+    ];
+
+    expect(await inStates('CUSTOMER-0@example')).toEqual(['delayed', 'ready']);
+    expect(await inStates('mailrefused: 550')).toEqual(['failed']);
+    expect(await inStates('LAMPS.csv')).toEqual(['running']);
+    expect(await inStates('sendinvoice')).toEqual(['failed', 'delayed', 'ready']);
+    expect(await inStates('ångström')).toContain('ready');
+    const { text } = await panel.get(pageOf({ text: 'lamps.CSV' }));
+    expect(text).toMatch(/<td class="excerpt"><bdi>\{&quot;[^<]*<mark>lamps\.csv<\/mark>/);
+    expect(text).toContain('That is all.');
+  });
+
+  it('looks only where it is told to', async () => {
+    const { connection } = world;
+    const fields = { text: 'customer', connection, queue: 'sync', state: 'failed' };
+    const { jobs } = await found(panel, fields);
+
+    expect(jobs.length).toBeGreaterThan(0);
+    expect(new Set(jobs.map(({ queue, state }) => `${queue} ${state}`))).toEqual(new Set(['sync failed']));
+    const { text } = await panel.get(pageOf(fields));
+    expect(text).toMatch(/<option selected>sync<\/option>.*<option selected>failed<\/option>/s);
+  });
+
+  it('tells nobody what a masked value is', async () => {
+    const jobsOf = async (text: string) => (await found(panel, { text })).jobs.map(({ id }) => id);
+
+    expect(await jobsOf('noor@example.com')).toContain(world.ids.secret);
+    for (const guess of ['correct horse battery staple', 'correct horse', 'corr', 'key-5f0c', 'tok_1Nqwv'])
+      expect(await jobsOf(guess)).toEqual([]);
+    const { text } = await panel.get(pageOf({ text: 'noor@example.com' }));
+    expect(text).toContain('***');
+    expect(text).not.toContain('battery');
+  });
+
+  it('shows markup as text, around a mark as well', async () => {
+    const { text } = await panel.get(pageOf({ text: '<em>LATE' }));
+
+    expect(text).toContain('It is <mark>&lt;em&gt;late</mark>&lt;/em&gt;');
+    expect(text).toContain('value="&lt;em&gt;LATE"');
+    expect(text).not.toContain('<em>');
+    const { jobs } = await found(panel, { text: 'onerror=alert(1)', queue: QUEUES.strange });
+    expect(jobs.map(({ id }) => id)).toContain(world.ids.markup);
+    expect((await panel.get(pageOf({ text: QUEUES.strange }))).text).not.toContain('<img/src=x');
+  });
+
+  it.each([
+    [{ from: 'made up' }, 'E_DASHBOARD_QUERY'],
+    [{ from: '["__proto__","mail","ready",null,0]' }, 'E_DASHBOARD_QUERY'],
+    [{ from: 'CONNECTION","mail","constructor",null,0]' }, 'E_DASHBOARD_QUERY'],
+    [{ from: 'CONNECTION","mail","ready",null,-1]' }, 'E_DASHBOARD_QUERY'],
+    [{ from: 'CONNECTION",{},"ready",null,0]' }, 'E_DASHBOARD_QUERY'],
+    [{ from: 'CONNECTION","mail","ready","ready:0:forged",0]' }, 'E_INVALID_LISTING'],
+    [{ state: 'toString' }, 'E_DASHBOARD_QUERY'],
+    [{ connection: '__proto__' }, 'E_UNKNOWN_CONNECTION'],
+  ])('says what is wrong with %j', async (fields: Readonly<Record<string, string>>, code) => {
+    const from = fields['from']?.replace('CONNECTION', `["${world.connection}`);
+    const { status, text } = await panel.get(pageOf({ text: 'x', ...fields, ...(from && { from }) }));
+
+    expect(status).toBe(422);
+    expect(text).toContain(code);
+  });
+
+  it('says what can be searched where nothing is, and what to do where nothing was found', async () => {
+    const { text } = await panel.get('search');
+    expect(text).toContain('The id of a job leads to it');
+    expect(text).not.toContain('Looked at');
+    for (const name of ['__proto__', 'constructor', 'hasOwnProperty']) {
+      const { status, text: none } = await panel.get(pageOf({ text: name, queue: name }));
+      expect([status, none]).toEqual([200, expect.stringContaining('Try a shorter text')]);
+    }
+  });
+
+  it('is not made anew while it is looked at', async () => {
+    expect((await panel.get(pageOf({ text: 'mail' }))).text).not.toContain('data-live');
+    expect((await panel.get(pageOf({ text: 'mail' }), { accept: 'text/event-stream' })).status).toBe(204);
+    expect((await panel.get('schedules')).text).toContain('data-live');
+  });
+
+  it('looks at a thousand of ten thousand jobs with each request, and finds each match once', async () => {
+    await addManyJobs(world.manager, 'many', { waiting: 9000, failed: 1000 });
+    await using panel = await served(world.manager);
+    const [first, ...more] = await allOf(panel, { text: '"invoice":99' });
+
+    const total = first!.total;
+    expect([first!.looked, total]).toEqual([1000, expect.any(Number)]);
+    expect(total).toBeGreaterThan(10_100);
+    expect(more.at(-1)).toMatchObject({ looked: total, total });
+    const all = [first!, ...more];
+    for (const [place, { looked }] of all.entries())
+      expect(looked - (all[place - 1]?.looked ?? 0)).toBeLessThanOrEqual(1000);
+    const ids = all.flatMap(({ jobs }) => jobs.map(({ id }) => id));
+    // 99, 990 to 999 and 9900 to 9999 of each, as far as there are.
+    expect(ids).toHaveLength(11 + 11);
+    expect(new Set(ids).size).toBe(ids.length);
+    const { text } = await panel.get(pageOf({ text: 'nowhere to be found', queue: 'many' }));
+    expect(text).toContain('Looked at 1,000 of 10,000 jobs.');
+    expect(text).toMatch(
+      /None of these jobs.*<a href="search\?text=nowhere[^"]*&amp;from=[^"]*" rel="next">Look further</s,
+    );
+  });
+});
+
+const TWO = { one: { driver: 'memory' }, two: { driver: 'memory' } } as const;
+
+async function given(size = 0): Promise<TestApplication & { readonly one: Connection; readonly two: Connection }> {
+  const application = testApplication({ connections: TWO, default: 'one' });
+  const { manager } = application;
+  for (const name of ['one', 'two'])
+    await manager
+      .connection(name)
+      .bulk(Array.from({ length: 100 }, () => new NotifyTeam('ops', `lamp ${'x'.repeat(size)}`)));
+  return { ...application, one: manager.driver('one'), two: manager.driver('two') };
+}
+
+const away = () => Promise.reject(new QueueUnavailableError({ store: 'memory', address: 'here' } as never));
+
+describe('a search over several connections', () => {
+  afterEach(() => void jest.restoreAllMocks());
+
+  it('goes from one to the next', async () => {
+    const { manager } = await given();
+    await using panel = await served(manager);
+
+    const pages = await allOf(panel, { text: 'lamp' });
+
+    expect(pages.map(({ looked, total, jobs }) => [looked, total, jobs.length])).toEqual([
+      [100, 200, 100],
+      [200, 200, 100],
+      [200, 200, 0],
+    ]);
+    expect((await panel.get(pageOf({ text: 'lamp' }))).text).toMatch(/<select name="connection"><option value="">all/);
+  });
+
+  it.each(['counts', 'peek'] as const)('asks the others while one is away, and says which it is: %s', async (call) => {
+    const { manager, one } = await given();
+    jest.spyOn(one, call).mockImplementation(away);
+    await using panel = await served(manager);
+
+    const { jobs, notes } = await found(panel, { text: 'lamp' });
+
+    expect(jobs).toHaveLength(100);
+    expect(notes).toEqual([expect.stringContaining('memory')]);
+  });
+
+  it('says so where the only one that is asked is away', async () => {
+    const { manager, one } = await given();
+    jest.spyOn(one, 'counts').mockImplementation(away);
+    await using panel = await served(manager);
+
+    expect((await panel.get(pageOf({ text: 'lamp', connection: 'one' }))).status).toBe(503);
+  });
+
+  it('finds no job by its id where a store is away, and it where it is', async () => {
+    const { manager, one } = await given();
+    const id = await manager.connection('two').push(new NotifyTeam('ops', 'here'));
+    jest.spyOn(one as { find: NonNullable<Connection['find']> }, 'find').mockImplementation(away);
+    await using panel = await served(manager);
+
+    expect((await panel.get(pageOf({ text: id }))).headers.get('location')).toContain('connection=two');
+  });
+
+  it('says of a store that did not look at all jobs for an id that naming their queue helps', async () => {
+    const { manager, one } = await given();
+    const find = jest.spyOn(one as { find: NonNullable<Connection['find']> }, 'find').mockResolvedValue('unseen');
+    await using panel = await served(manager);
+
+    const { notes } = await found(panel, { text: 'order-4711', queue: 'default' });
+
+    expect(notes).toEqual([expect.stringMatching(/'one' has so many jobs/)]);
+    expect(find).toHaveBeenCalledWith('order-4711', 'default');
+    expect((await found(panel, { text: 'lamp' })).notes).toEqual([]);
+  });
+
+  it('says of a store that does not show its jobs that it does not', async () => {
+    const { manager, one } = await given();
+    jest.replaceProperty(one, 'capabilities', { ...one.capabilities, peek: false });
+    await using panel = await served(manager);
+
+    const { jobs, total, notes } = await found(panel, { text: 'lamp' });
+
+    expect([jobs.length, total]).toEqual([100, 100]);
+    expect(notes).toEqual([expect.stringMatching(/'one' does not show .* only those that have failed/)]);
+  });
+
+  it('ends a request after a second, and goes on from there', async () => {
+    const { manager, clock, one, two } = await given();
+    for (const driver of [one, two]) {
+      const peek = driver.peek.bind(driver);
+      jest.spyOn(driver, 'peek').mockImplementation(async (queue, state, limit, after) => {
+        await clock.advance('700ms');
+        return peek(queue, state, Math.min(limit, 30), after);
+      });
+    }
+    await using panel = await served(manager);
+
+    const pages = await allOf(panel, { text: 'nowhere' });
+
+    expect(pages.slice(0, 3).map(({ looked }) => looked)).toEqual([50, 100, 120]);
+    expect(pages.at(-1)!.looked).toBe(200);
+  });
+
+  it('looks at no more than some megabytes with a request', async () => {
+    const { manager } = await given(100_000);
+    await using panel = await served(manager);
+
+    const { looked, next } = await found(panel, { text: 'nowhere' });
+
+    expect(looked).toBeLessThanOrEqual(60);
+    expect(next).toBeDefined();
+  });
+});
