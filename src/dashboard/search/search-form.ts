@@ -9,7 +9,7 @@ export function searchForm(wanted: Wanted, watched: readonly string[], seen: rea
   const { text, connection, queue, state } = wanted;
   const queues = [...new Set(seen.flatMap((snapshot) => snapshot.queues.map((one) => one.queue)))].toSorted();
   const others = seen.reduce((sum, { otherQueues }) => sum + otherQueues, 0);
-  return html`<form action="search" class="choice">
+  return html`<form action="search" class="filter">
     <label>Text <input type="search" name="text" value="${text}" maxlength="300" /></label>
     ${(watched.length > 1 || connection !== undefined) && choice('Connection', 'connection', watched, connection)}
     ${others > 0 ? queueField(queue, queues) : choice('Queue', 'queue', queues, queue)} ${choice('State', 'state', JOB_STATES, state)}
