@@ -1,5 +1,5 @@
 /** A small HTTP server for those who watch: it answers a few paths, and nobody is let in who need not be. */
-import { createServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { healthPortTaken } from './errors';
 
@@ -14,6 +14,7 @@ export interface Answer {
 export interface HttpServer {
   /** `http://127.0.0.1:9000` */
   readonly address: string;
+  readonly port: number;
   close(): void;
 }
 
@@ -30,10 +31,7 @@ export interface ServerPlace {
  * @param answer to a GET of a path; must not reject
  * @throws E_HEALTH_PORT
  */
-export function serve(
-  { flag, hostFlag, port = 0, host = '127.0.0.1' }: ServerPlace,
-  answer: (path: string) => Answer | Promise<Answer>,
-): Promise<HttpServer> {
+export function serve(place: ServerPlace, answer: (path: string) => Answer | Promise<Answer>): Promise<HttpServer> {
   const server = createServer(({ method = '', url = '' }, response) => {
     const isRead = ['GET', 'HEAD'].includes(method);
     void Promise.resolve(isRead ? answer(url.split('?', 1)[0]!) : { status: 405, body: {} }).then(
@@ -43,12 +41,21 @@ export function serve(
       },
     );
   });
+  return listen(server, place);
+}
+
+/** @throws E_HEALTH_PORT */
+export function listen(
+  server: Server,
+  { flag, hostFlag, port = 0, host = '127.0.0.1' }: ServerPlace,
+): Promise<HttpServer> {
   return new Promise((resolve, reject) => {
     server.once('error', (cause) => reject(healthPortTaken({ flag, hostFlag, host, port }, cause)));
     server.listen(port, host, () => {
       const { address, family, port: own } = server.address() as AddressInfo;
       resolve({
         address: `http://${family === 'IPv6' ? `[${address}]` : address}:${own}`,
+        port: own,
         close() {
           server.close();
           server.closeAllConnections();

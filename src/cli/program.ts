@@ -10,6 +10,7 @@ import { check } from './commands/check';
 import { classes } from './commands/classes';
 import { clear } from './commands/clear';
 import { completion } from './commands/completion';
+import { dashboard } from './commands/dashboard';
 import { failed } from './commands/failed';
 import { flush } from './commands/flush';
 import { forget } from './commands/forget';
@@ -41,7 +42,7 @@ import { Session, type Surroundings } from './session';
 /** In the order in which they are listed. */
 const COMMANDS = [
   ...[work, listen, restart, pause, resume],
-  ...[monitor, size, metrics, jobs, inspect, workers, classes, cancel],
+  ...[monitor, dashboard, size, metrics, jobs, inspect, workers, classes, cancel],
   ...[batches, batch, batchCancel, batchRetry],
   ...[scheduleList, scheduleRun, schedulePause, scheduleResume, scheduleTest],
   ...[failed, retry, forget, flush, prune, clear, recount, migrate, check],

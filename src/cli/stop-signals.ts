@@ -66,3 +66,14 @@ export function stopAtSignals(
     },
   });
 }
+
+/** For commands that have nothing to finish: resolves with the first signal to stop, or when npm, which has started this process, has gone. */
+export function stopped({ onStopSignal, onDeserted }: Surroundings): Promise<void> {
+  return new Promise((resolve) => {
+    const over = (): void => {
+      for (const stopListening of listening) stopListening();
+      resolve();
+    };
+    const listening = [onStopSignal(over), onDeserted(over)];
+  });
+}

@@ -14,7 +14,12 @@ export function address(page: string, query: Query = {}): string {
   return `${page === '' ? './' : page}${text === '' ? '' : `?${text}`}`;
 }
 
-/** Whether it leads to a page of the dashboard, and nowhere else. */
+/** Of the page or the action that is asked for; empty: of the first page. */
+export function nameIn({ pathname }: URL): string {
+  return pathname.slice(pathname.lastIndexOf('/') + 1);
+}
+
+/** Whether it leads to a page of the dashboard, and nowhere else. What no header can hold, which are ASCII, is no address. */
 export function isOwnAddress(text: string): boolean {
-  return /^(\.\/|[a-z]+(-[a-z]+)*)(\?[^#\s\\]*)?$/.test(text);
+  return /^(\.\/|[a-z]+(-[a-z]+)*)(\?[!"$-[\]-~]*)?$/.test(text);
 }

@@ -5,7 +5,7 @@ import type { QueueManager } from '../application/queue-manager';
 import { type Authorization, MountedAccess } from './access/mounted-access';
 import { authorizeMissing } from './errors';
 import { requestOfFetch, responseOf } from './http/fetch-handler';
-import { requestOf, sendAnswer } from './http/node-handler';
+import { respond } from './http/node-handler';
 import { Site } from './site';
 
 export interface DashboardOptions<Incoming = IncomingMessage> {
@@ -40,7 +40,7 @@ export function dashboard<Incoming = IncomingMessage>(options: DashboardOptions<
   if (typeof authorize !== 'function') throw authorizeMissing(authorize);
   const site = new Site(() => manager ?? defaultManager(), new MountedAccess(authorize));
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
-    void site.answer(requestOf(request)).then((answer) => sendAnswer(answer, request, response));
+    void respond(site, request, response);
   };
   return Object.assign(handle, {
     fetch: async (request: Request, subject?: unknown) =>

@@ -17,9 +17,23 @@ export const invalidRole = defineError('E_DASHBOARD_ROLE', (given: unknown) => (
   facts: { given },
 }));
 
+/** Its value stands in no message: logs are read by many. */
+export const tokenUnfit = defineError('E_DASHBOARD_TOKEN', (variable: string, problem: string) => ({
+  message:
+    `${variable} ${problem}. Set it to 32 characters or more that nobody can guess, such as those of: openssl rand -hex 32. ` +
+    'Without it, the dashboard is for this machine alone: --host=127.0.0.1.',
+  facts: { variable },
+}));
+
 export const formTooLarge = defineError('E_DASHBOARD_FORM_SIZE', (most: number) => ({
   message: `A form sent to the dashboard is larger than ${most} bytes. Choose fewer jobs at once, or all that fit a filter.`,
   facts: { most },
+}));
+
+/** Its viewer has gone, or has gone on to another page. */
+export const formCut = defineError('E_DASHBOARD_FORM_CUT', () => ({
+  message: 'A form sent to the dashboard has ended before all of it was there. Send it again.',
+  facts: {},
 }));
 
 /** A parser of the framework has taken the body, and given nothing. */

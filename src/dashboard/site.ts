@@ -9,8 +9,9 @@ import { isSameOrigin } from './access/same-origin';
 import { ACTIONS } from './actions/actions';
 import { carryOut } from './actions/carry-out';
 import { takeNotice } from './actions/notice';
-import { address } from './addresses';
+import { address, nameIn } from './addresses';
 import { assetNamed } from './assets';
+import { formCut, formTooLarge } from './errors';
 import { frame } from './frame';
 import { html } from './html';
 import { type Answer, htmlAnswer, jsonAnswer, plainAnswer, redirect } from './http/answer';
@@ -36,13 +37,24 @@ export class Site {
     try {
       return await this.#answer(request);
     } catch (error) {
-      const known = error instanceof OnqueueError;
-      if (!known)
-        this.#manager().logger.error({ err: error }, `The dashboard could not answer: ${errorMessage(error)}`);
-      const told = known
-        ? `${error.message} (${error.code})`
-        : 'The dashboard could not answer; the log of its process says why.';
-      return plainAnswer(500, redact(told));
+      if (!(error instanceof OnqueueError)) return this.#unanswered(error);
+      const status = formTooLarge.is(error) ? 413 : formCut.is(error) ? 400 : 500;
+      return plainAnswer(status, redact(`${error.message} (${error.code})`));
+    }
+  }
+
+  #unanswered(error: unknown): Answer {
+    this.#manager().logger.error({ err: error }, `The dashboard could not answer: ${errorMessage(error)}`);
+    return plainAnswer(500, 'The dashboard could not answer; the log of its process says why.');
+  }
+
+  /** What goes wrong here may tell of the viewer or of the program, and nobody has been let in yet. */
+  async #admitted(request: DashboardRequest): Promise<Viewer | Answer> {
+    try {
+      return await this.#access.admit(request);
+    } catch (error) {
+      if (formTooLarge.is(error) || formCut.is(error)) throw error;
+      return this.#unanswered(error);
     }
   }
 
@@ -52,12 +64,12 @@ export class Site {
 
   async #answer(request: DashboardRequest): Promise<Answer> {
     const { method, url } = request;
-    const name = url.pathname.slice(url.pathname.lastIndexOf('/') + 1);
+    const name = nameIn(url);
     const isRead = method === 'GET' || method === 'HEAD';
     const asset = isRead ? assetNamed(name) : undefined;
     // A style says nothing of jobs, and the form to sign in needs it.
     if (asset !== undefined) return asset;
-    const admitted = await this.#access.admit(request);
+    const admitted = await this.#admitted(request);
     if (isAnswer(admitted)) return admitted;
     if (isRead) return this.#read(request, name, admitted);
     if (method !== 'POST')

@@ -13,7 +13,7 @@ void Prune;
 
 const ID = '0193a6c1-0000-7000-8000-000000000000';
 
-/** By the name of a command: lines that it can carry out. What runs jobs has its own tests. */
+/** By the name of a command: lines that it can carry out. What goes on until it is stopped has its own tests. */
 const LINES: Readonly<Record<string, readonly (readonly string[])[]>> = {
   batch: [[ID]],
   'batch:cancel': [[ID]],
@@ -57,11 +57,11 @@ beforeEach(async () => {
 
 afterEach(() => kit.close());
 
-it('is tried with each command but those that run jobs', () => {
+it('is tried with each command but those that go on until they are stopped', () => {
   const names = readdirSync(join(__dirname, '../../src/cli/commands')).map((file) =>
     file.replace('.ts', '').replace('-', ':'),
   );
-  const others = ['work', 'listen'];
+  const others = ['work', 'listen', 'dashboard'];
   expect(names.filter((name) => !others.includes(name)).toSorted()).toEqual(Object.keys(LINES).toSorted());
 });
 

@@ -9,6 +9,7 @@ import { port, text } from '../flags';
 import { type Answer, serve } from '../http-server';
 import { CONNECTION_WORD, openNamed } from '../named-queues';
 import type { Surroundings } from '../session';
+import { stopped } from '../stop-signals';
 
 /** However often it is asked, the store is not asked more often. */
 const FRESH: Milliseconds = 5000;
@@ -78,15 +79,4 @@ class Scraped {
       return { status: 503, body: { error: errorMessage(error) } };
     }
   }
-}
-
-/** Resolves with the first signal to stop, or when npm, which has started this process, has gone. */
-function stopped({ onStopSignal, onDeserted }: Surroundings): Promise<void> {
-  return new Promise((resolve) => {
-    const over = (): void => {
-      for (const stopListening of listening) stopListening();
-      resolve();
-    };
-    const listening = [onStopSignal(over), onDeserted(over)];
-  });
 }

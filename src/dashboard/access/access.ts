@@ -11,6 +11,8 @@ export interface Viewer {
   readonly name: string | undefined;
   /** They have signed in here, and can sign out. */
   readonly canSignOut: boolean;
+  /** Asked of who watches a page: nothing more of it is sent. */
+  readonly hasLeft?: () => boolean;
 }
 
 export interface Access {

@@ -35,7 +35,8 @@ export async function carryOut(
 
 function log(action: string, form: URLSearchParams, { manager, viewer }: ActionContext, told: string): void {
   const by = viewer.name ?? 'an operator';
-  manager.logger.info({ action, by, ...Object.fromEntries(otherFields(form)) }, `Dashboard, ${by}: ${told}`);
+  // No field of a form says who did it.
+  manager.logger.info({ ...Object.fromEntries(otherFields(form)), action, by }, `Dashboard, ${by}: ${told}`);
 }
 
 function questionPage(name: string, { title, text, button }: Question, form: URLSearchParams, back: string): Html {

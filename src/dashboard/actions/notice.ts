@@ -1,5 +1,7 @@
 /** What was done, as the next page tells it: in a cookie that lives until then, so that it is told in any process. */
 import { isOwnAddress } from '../addresses';
+import { ACTIONS } from './actions';
+import { cookiesNamed } from '../http/cookies';
 import type { DashboardRequest } from '../http/request';
 
 export interface Undo {
@@ -35,17 +37,12 @@ export function takeNotice({ headers }: DashboardRequest): {
   readonly notice: Notice | undefined;
   readonly headers: Readonly<Record<string, string>>;
 } {
-  const value = cookieNamed(headers('cookie') ?? '', COOKIE);
+  const [value] = cookiesNamed(headers('cookie') ?? '', COOKIE);
   if (value === undefined) return { notice: undefined, headers: {} };
   return {
     notice: readNotice(value),
     headers: { 'set-cookie': `${COOKIE}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict` },
   };
-}
-
-export function cookieNamed(cookies: string, name: string): string | undefined {
-  const found = cookies.split(/;\s*/).find((cookie) => cookie.startsWith(`${name}=`));
-  return found?.slice(name.length + 1);
 }
 
 /** A browser sends what it likes: what is no notice is none. */
@@ -63,12 +60,15 @@ function isLink(link: Partial<NonNullable<Notice['link']>> | undefined): link is
   return typeof link?.label === 'string' && typeof link.address === 'string' && isOwnAddress(link.address);
 }
 
+/** Whoever can leave a cookie here must not have a viewer do what is asked about first, by a button that says something else. */
 function isUndo(undo: Partial<Undo> | undefined): undo is Undo {
   return (
     typeof undo === 'object' &&
     undo !== null &&
     typeof undo.label === 'string' &&
-    /^[a-z-]+$/.test(String(undo.action)) &&
+    typeof undo.action === 'string' &&
+    Object.hasOwn(ACTIONS, undo.action) &&
+    ACTIONS[undo.action]?.ask === undefined &&
     typeof undo.fields === 'object' &&
     Object.values(undo.fields ?? {}).every((field) => typeof field === 'string')
   );

@@ -1,5 +1,5 @@
 /** Takes requests of the Fetch standard, which Hono, Next.js and others hand on. */
-import { formTooLarge } from '../errors';
+import { formCut, formTooLarge } from '../errors';
 import { type Answer, type EventSource, MOST_UNSENT, SAFE_HEADERS } from './answer';
 import { type DashboardRequest, LARGEST_FORM } from './request';
 
@@ -9,9 +9,11 @@ export function requestOfFetch(request: Request, subject: unknown): DashboardReq
     method: request.method,
     url,
     mountPath: undefined,
-    headers: (name) => request.headers.get(name) ?? undefined,
+    // A request that was made by hand lacks the header.
+    headers: (name) => request.headers.get(name) ?? (name === 'host' ? url.host : undefined),
     isSecure: url.protocol === 'https:' || request.headers.get('x-forwarded-proto') === 'https',
-    form: () => formOf(request),
+    address: undefined,
+    form: (most) => formOf(request, most),
     subject,
   };
 }
@@ -21,8 +23,8 @@ export function responseOf({ status, headers, body }: Answer, { method }: Reques
   for (const [name, value] of Object.entries(headers))
     if (typeof value === 'string') all.set(name, value);
     else for (const one of value) all.append(name, one);
-  const content = typeof body === 'string' ? body : streamOf(body);
-  return new Response(method === 'HEAD' ? null : content, { status, headers: all });
+  const content = (): string | ReadableStream => (typeof body === 'string' ? body : streamOf(body));
+  return new Response(method === 'HEAD' ? null : content(), { status, headers: all });
 }
 
 function streamOf(source: EventSource): ReadableStream<Uint8Array> {
@@ -53,13 +55,19 @@ function streamOf(source: EventSource): ReadableStream<Uint8Array> {
   );
 }
 
-async function formOf({ body }: Request): Promise<URLSearchParams> {
+async function formOf({ body }: Request, most = LARGEST_FORM): Promise<URLSearchParams> {
   const parts: Uint8Array[] = [];
   let size = 0;
-  for await (const part of (body ?? []) as AsyncIterable<Uint8Array>) {
-    size += part.length;
-    if (size > LARGEST_FORM) throw formTooLarge(LARGEST_FORM);
-    parts.push(part);
+  const incoming = (body ?? []) as AsyncIterable<Uint8Array>;
+  try {
+    for await (const part of incoming) {
+      size += part.length;
+      if (size > most) break;
+      parts.push(part);
+    }
+  } catch {
+    throw formCut();
   }
+  if (size > most) throw formTooLarge(most);
   return new URLSearchParams(Buffer.concat(parts).toString());
 }

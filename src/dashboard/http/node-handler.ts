@@ -1,7 +1,7 @@
 /** Takes requests of `node:http`, and of the frameworks that stand on it. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { formTooLarge, formUnreadable } from '../errors';
-import { type Answer, type EventSource, MOST_UNSENT, SAFE_HEADERS } from './answer';
+import { formCut, formTooLarge, formUnreadable } from '../errors';
+import { type Answer, type EventSource, MOST_UNSENT, plainAnswer, SAFE_HEADERS } from './answer';
 import { type DashboardRequest, LARGEST_FORM } from './request';
 
 /** What frameworks add to a request. */
@@ -13,25 +13,46 @@ interface FrameworkRequest extends IncomingMessage {
   readonly body?: unknown;
 }
 
-export function requestOf(message: IncomingMessage): DashboardRequest {
+/**
+ * Has a request answered. Never rejects.
+ *
+ * @param mountPath where the framework does not say it
+ */
+export async function respond(
+  site: { answer(request: DashboardRequest): Promise<Answer> },
+  message: IncomingMessage,
+  response: ServerResponse,
+  mountPath?: string,
+): Promise<void> {
+  const request = requestOf(message, mountPath);
+  const answer = request === undefined ? plainAnswer(400, 'This is no address of a page.') : await site.answer(request);
+  // Somebody else has answered meanwhile, such as a middleware that ends what takes too long.
+  if (!response.headersSent) sendAnswer(answer, message, response);
+}
+
+/** Undefined: it asks for what is no path, such as `*` or `http://elsewhere/`, of which a URL may fail. */
+function requestOf(message: IncomingMessage, mountPath: string | undefined): DashboardRequest | undefined {
   const request = message as FrameworkRequest;
   const socket = request.socket as { readonly encrypted?: boolean };
+  const target = request.originalUrl ?? request.url ?? '/';
+  if (!target.startsWith('/')) return undefined;
   return {
     method: request.method ?? 'GET',
     // Of the host only headers tell; here it is never looked at.
-    url: new URL(`http://dashboard${request.originalUrl ?? request.url ?? '/'}`),
-    mountPath: request.baseUrl,
+    url: new URL(`http://dashboard${target}`),
+    mountPath: request.baseUrl ?? mountPath,
     headers: (name) => {
       const value = request.headers[name];
       return Array.isArray(value) ? value.join(', ') : value;
     },
     isSecure: socket.encrypted === true || request.headers['x-forwarded-proto'] === 'https',
-    form: () => formOf(request),
+    address: request.socket.remoteAddress,
+    form: (most) => formOf(request, most),
     subject: request,
   };
 }
 
-export function sendAnswer(answer: Answer, request: IncomingMessage, response: ServerResponse): void {
+function sendAnswer(answer: Answer, request: IncomingMessage, response: ServerResponse): void {
   const { status, headers, body } = answer;
   response.statusCode = status;
   for (const [name, value] of Object.entries({ ...SAFE_HEADERS, ...headers }))
@@ -56,7 +77,7 @@ function sendEvents(source: EventSource, response: ServerResponse): void {
   response.on('error', close);
 }
 
-async function formOf(request: FrameworkRequest): Promise<URLSearchParams> {
+async function formOf(request: FrameworkRequest, most = LARGEST_FORM): Promise<URLSearchParams> {
   const { body } = request;
   if (typeof body === 'string') return new URLSearchParams(body);
   if (typeof body === 'object' && body !== null && Object.keys(body).length > 0) return paramsOf(body);
@@ -64,10 +85,20 @@ async function formOf(request: FrameworkRequest): Promise<URLSearchParams> {
   if (request.readableEnded) throw formUnreadable();
   const parts: Buffer[] = [];
   let size = 0;
-  for await (const part of request as AsyncIterable<Buffer>) {
-    size += part.length;
-    if (size > LARGEST_FORM) throw formTooLarge(LARGEST_FORM);
-    parts.push(part);
+  try {
+    // Destroyed, it could not be answered any more.
+    for await (const part of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      size += part.length;
+      if (size > most) break;
+      parts.push(part);
+    }
+  } catch {
+    throw formCut();
+  }
+  if (size > most) {
+    // Who does not send the rest reads no answer.
+    request.resume();
+    throw formTooLarge(most);
   }
   return new URLSearchParams(Buffer.concat(parts).toString());
 }

@@ -10,8 +10,10 @@ export interface DashboardRequest {
   readonly headers: (name: string) => string | undefined;
   /** It came by TLS, as far as the server can tell. */
   readonly isSecure: boolean;
-  /** What a form has sent. @throws E_DASHBOARD_FORM */
-  readonly form: () => Promise<URLSearchParams>;
+  /** Who sent it, or the proxy that did. Undefined: the server does not tell. */
+  readonly address: string | undefined;
+  /** What a form has sent, of so many bytes at most. @throws E_DASHBOARD_FORM, E_DASHBOARD_FORM_SIZE, E_DASHBOARD_FORM_CUT */
+  readonly form: (most?: number) => Promise<URLSearchParams>;
   /** What `authorize` is asked about: the request of the framework. */
   readonly subject: unknown;
 }

@@ -1,5 +1,6 @@
 /** Keeps open pages up to date: one look for all who watch the same one, and only what has changed is sent. */
 import type { Clock, Milliseconds, Timer } from '../../base/clock';
+import type { Viewer } from '../access/access';
 import type { EventSink, EventSource } from '../http/answer';
 import { region } from '../parts/regions';
 import type { PageContext, View } from '../view';
@@ -16,6 +17,7 @@ const MOST = 200;
 
 interface Watcher {
   readonly sink: EventSink;
+  readonly viewer: Viewer;
   readonly since: Milliseconds;
 }
 
@@ -53,7 +55,7 @@ export class Live {
           sent: new Map<string, string>(),
           trouble: undefined,
         };
-        const watcher = { sink, since: this.#clock.monotonic() };
+        const watcher = { sink, viewer, since: this.#clock.monotonic() };
         page.watchers.add(watcher);
         // What changed between the page and this is sent with the first look.
         page.sent = new Map();
@@ -111,7 +113,7 @@ export class Live {
     const took = this.#clock.monotonic() - began;
     const text = changeOf(page, view);
     // Who does not take it is sent all of it once they ask again.
-    for (const { sink } of page.watchers) if (!sink.send(text)) sink.end();
+    for (const { sink, viewer } of page.watchers) if (viewer.hasLeft?.() === true || !sink.send(text)) sink.end();
     // What a store that is away is asked costs it nothing.
     return view.trouble === undefined ? took : 0;
   }

@@ -1,0 +1,188 @@
+/** The sign-in of `onqueue dashboard`: by a key for one use that it prints, or by a token; then by a session. */
+import { randomBytes } from 'node:crypto';
+import type { Clock, Milliseconds } from '../../base/clock';
+import { address, isOwnAddress, nameIn } from '../addresses';
+import { type Answer, htmlAnswer, plainAnswer, redirect } from '../http/answer';
+import { cookiesNamed } from '../http/cookies';
+import type { DashboardRequest } from '../http/request';
+import type { Access, Role, Viewer } from './access';
+import { namesLoopback } from './loopback';
+import { isSameOrigin } from './same-origin';
+import { Secret } from './secret';
+import { type Session, Sessions } from './sessions';
+import { signInPage } from './sign-in-page';
+import type { Tokens } from './tokens';
+import { WrongTries } from './wrong-tries';
+
+/** From the start of the process. */
+const KEY_LASTS: Milliseconds = 15 * 60_000;
+/** Bytes of the form to sign in, which anybody may send. */
+const LARGEST_SIGN_IN = 16 * 1024;
+const FIRST_PAGE = './';
+const PROGRAMS_SIGN_IN = { 'www-authenticate': 'Bearer realm="Onqueue"' };
+
+export interface KeyAccessOptions {
+  readonly tokens: Tokens;
+  /** Of whoever has the key, or the token of operators. */
+  readonly role: Role;
+  /** The server's: browsers send cookies to all ports of a machine. */
+  readonly port: number;
+  readonly clock: Clock;
+}
+
+export class KeyAccess implements Access {
+  readonly #options: KeyAccessOptions;
+  readonly #cookie: string;
+  readonly #sessions: Sessions;
+  /** Programs that have come with a right token, by their address and it: wrong tries of others do not lock them out. */
+  readonly #programs: Sessions;
+  readonly #wrong: WrongTries;
+  readonly #begun: Milliseconds;
+  #key: Secret | undefined;
+
+  constructor(options: KeyAccessOptions) {
+    const { clock, port } = (this.#options = options);
+    this.#cookie = `onqueue-session-${port}`;
+    this.#sessions = new Sessions(clock);
+    this.#programs = new Sessions(clock);
+    this.#wrong = new WrongTries(clock);
+    this.#begun = clock.monotonic();
+  }
+
+  /** Makes the key for one use. */
+  makeKey(): string {
+    const key = randomBytes(32).toString('base64url');
+    this.#key = new Secret(key);
+    return key;
+  }
+
+  async admit(request: DashboardRequest): Promise<Viewer | Answer> {
+    const { method, headers, url } = request;
+    // Whoever has a token may have put a proxy before it, under any name. A key is for this machine.
+    if (this.#options.tokens.operator === undefined && !namesLoopback(headers('host') ?? ''))
+      return plainAnswer(421, 'This dashboard is for this machine alone: ask for it as localhost or 127.0.0.1.');
+    const [name, isRead] = [nameIn(url), method === 'GET' || method === 'HEAD'];
+    const id = this.#idOf(request);
+    const session = id === undefined ? undefined : this.#sessions.find(id);
+    if (name === 'sign-in' && isRead) return this.#answerKey(request, session);
+    if (method === 'POST' && (name === 'sign-in' || name === 'sign-out')) {
+      if (!isSameOrigin(request))
+        return plainAnswer(403, 'This was not sent by a page of the dashboard, and is refused.');
+      return name === 'sign-in' ? this.#answerForm(request) : this.#signOut(request, id);
+    }
+    if (session !== undefined) return viewerOf(session, true);
+    return this.#program(request) ?? this.#strange(request);
+  }
+
+  #answerKey(request: DashboardRequest, session: Session | undefined): Answer {
+    const { method, headers, url } = request;
+    const key = url.searchParams.get('key');
+    if (key !== null) {
+      // A browser that reads ahead would use it up before anybody has followed the link.
+      if (/prefetch|prerender/.test(`${headers('sec-purpose')} ${headers('purpose')}`))
+        return plainAnswer(503, 'This address is not read ahead of time.');
+      if (method === 'GET' && this.#useUp(key)) return this.#signIn(request, this.#options.role, FIRST_PAGE);
+    }
+    const to = ownAddress(url.searchParams.get('to'));
+    if (session !== undefined) return redirect(to);
+    const problem = key === null ? undefined : 'This link has let somebody in already, or is older than 15 minutes.';
+    return this.#form(key === null ? 200 : 403, to, problem);
+  }
+
+  /** Between looking and using up nothing waits: of two who come at once, one gets in. */
+  #useUp(key: string): boolean {
+    const { clock } = this.#options;
+    if (this.#key?.matches(key) !== true || clock.monotonic() - this.#begun > KEY_LASTS) return false;
+    this.#key = undefined;
+    return true;
+  }
+
+  async #answerForm(request: DashboardRequest): Promise<Answer> {
+    const form = await request.form(LARGEST_SIGN_IN);
+    const to = ownAddress(form.get('to'));
+    const from = request.address ?? '';
+    const pause = this.#wrong.pauseOf(from);
+    if (pause > 0) {
+      const answer = this.#form(429, to, `There were too many wrong tokens. Try again in ${pause} seconds.`);
+      return { ...answer, headers: { ...answer.headers, 'retry-after': String(pause) } };
+    }
+    const role = this.#roleOf(form.get('token')?.trim() ?? '');
+    if (role !== undefined) return this.#signIn(request, role, to);
+    this.#wrong.add(from);
+    return this.#form(403, to, 'This is not the token of this dashboard.');
+  }
+
+  #signIn({ isSecure }: DashboardRequest, role: Role, to: string): Answer {
+    return redirect(to, { 'set-cookie': `${this.#cookie}=${this.#sessions.open(role)}${attributes(isSecure)}` });
+  }
+
+  #signOut({ isSecure }: DashboardRequest, id: string | undefined): Answer {
+    if (id !== undefined) this.#sessions.end(id);
+    return redirect('sign-in', { 'set-cookie': `${this.#cookie}=; Max-Age=0${attributes(isSecure)}` });
+  }
+
+  /** Undefined: it has no token. */
+  #program(request: DashboardRequest): Viewer | Answer | undefined {
+    const [, token] = /^bearer\s+(.*)$/i.exec(request.headers('authorization') ?? '') ?? [];
+    if (token === undefined) return undefined;
+    const from = request.address ?? '';
+    const known = this.#programs.find(`${from} ${token}`);
+    if (known !== undefined) return viewerOf(known, false);
+    const pause = this.#wrong.pauseOf(from);
+    if (pause > 0) return refused(429, 'There were too many wrong tokens.', { 'retry-after': String(pause) });
+    const role = this.#roleOf(token);
+    if (role === undefined) {
+      this.#wrong.add(from);
+      return refused(401, 'This is not the token of this dashboard.', PROGRAMS_SIGN_IN);
+    }
+    this.#programs.open(role, `${from} ${token}`);
+    return { role, name: undefined, canSignOut: false };
+  }
+
+  #strange({ method, headers, url }: DashboardRequest): Answer {
+    if (method !== 'GET' || headers('accept')?.includes('text/html') !== true)
+      return refused(401, 'Sign in first, or send a token as Bearer.', PROGRAMS_SIGN_IN);
+    const to = address(nameIn(url), Object.fromEntries(url.searchParams));
+    return redirect(address('sign-in', { to: isOwnAddress(to) && to !== FIRST_PAGE ? to : undefined }));
+  }
+
+  #form(status: number, to: string, problem: string | undefined): Answer {
+    return htmlAnswer(status, signInPage({ hasTokens: this.#hasTokens, problem, to }));
+  }
+
+  get #hasTokens(): boolean {
+    const { operator, viewer } = this.#options.tokens;
+    return operator !== undefined || viewer !== undefined;
+  }
+
+  #roleOf(token: string): Role | undefined {
+    const { tokens, role } = this.#options;
+    // Both are compared, whatever the first one gives.
+    const [isOperator, isViewer] = [tokens.operator?.matches(token), tokens.viewer?.matches(token)];
+    return isOperator === true ? role : isViewer === true ? 'viewer' : undefined;
+  }
+
+  /** Another site under the same name may have left a cookie of this name too, which the browser sends first. */
+  #idOf({ headers }: DashboardRequest): string | undefined {
+    const ids = cookiesNamed(headers('cookie') ?? '', this.#cookie);
+    return ids.find((id) => this.#sessions.find(id) !== undefined);
+  }
+}
+
+function viewerOf(session: Session, canSignOut: boolean): Viewer {
+  return { role: session.role, name: undefined, canSignOut, hasLeft: () => session.hasEnded };
+}
+
+function ownAddress(given: string | null): string {
+  return given !== null && isOwnAddress(given) ? given : FIRST_PAGE;
+}
+
+function refused(status: number, text: string, headers: Readonly<Record<string, string>>): Answer {
+  const answer = plainAnswer(status, text);
+  return { ...answer, headers: { ...answer.headers, ...headers } };
+}
+
+/** Other sites cannot have it sent, and no script reads it. */
+function attributes(isSecure: boolean): string {
+  return `; Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`;
+}

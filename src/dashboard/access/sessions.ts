@@ -1,0 +1,71 @@
+/** Who has signed in, in the memory of the process: a new one asks all to sign in again. */
+import { randomBytes } from 'node:crypto';
+import type { Clock, Milliseconds } from '../../base/clock';
+import type { Role } from './access';
+import { digestOf } from './secret';
+
+/** Without a request. */
+const LONGEST_IDLE: Milliseconds = 12 * 3_600_000;
+/** Beyond them, the one that was longest idle ends. */
+const MOST = 1000;
+
+export interface Session {
+  readonly role: Role;
+  readonly hasEnded: boolean;
+}
+
+interface Kept {
+  readonly role: Role;
+  hasEnded: boolean;
+  usedAt: Milliseconds;
+}
+
+export class Sessions {
+  readonly #clock: Clock;
+  /** By the digests of their ids, the longest idle one first: what is read here opens nothing. */
+  readonly #kept = new Map<string, Kept>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** @param id by which it is found; default: one that nobody can guess. Returns it. */
+  open(role: Role, id = randomBytes(32).toString('base64url')): string {
+    this.#kept.set(keyOf(id), { role, hasEnded: false, usedAt: this.#clock.monotonic() });
+    for (const [key, session] of this.#kept) {
+      if (this.#kept.size <= MOST && !this.#isOver(session)) break;
+      this.#drop(key, session);
+    }
+    return id;
+  }
+
+  find(id: string): Session | undefined {
+    const key = keyOf(id);
+    const session = this.#kept.get(key);
+    if (session === undefined) return undefined;
+    if (this.#isOver(session)) return this.#drop(key, session);
+    session.usedAt = this.#clock.monotonic();
+    this.#kept.delete(key);
+    this.#kept.set(key, session);
+    return session;
+  }
+
+  end(id: string): void {
+    const key = keyOf(id);
+    const session = this.#kept.get(key);
+    if (session !== undefined) this.#drop(key, session);
+  }
+
+  #isOver({ usedAt }: Kept): boolean {
+    return this.#clock.monotonic() - usedAt > LONGEST_IDLE;
+  }
+
+  #drop(key: string, session: Kept): undefined {
+    session.hasEnded = true;
+    this.#kept.delete(key);
+  }
+}
+
+function keyOf(id: string): string {
+  return digestOf(id).toString('base64');
+}

@@ -1,0 +1,34 @@
+/** The form to sign in by a token; or, where there is none, what else leads in. */
+import { barePage } from '../bare-page';
+import { html, type Html } from '../html';
+
+export interface SignIn {
+  readonly hasTokens: boolean;
+  /** Why the last try was in vain. */
+  readonly problem?: string | undefined;
+  /** The address that the viewer came for. */
+  readonly to: string;
+}
+
+export function signInPage({ hasTokens, problem, to }: SignIn): Html {
+  return barePage(
+    'Sign in',
+    html`${problem !== undefined && html`<p class="trouble" id="problem" role="alert" ${!hasTokens && html` tabindex="-1" autofocus`}>${problem}</p>`}
+    ${hasTokens ? form(problem, to) : WITHOUT_TOKEN}`,
+  );
+}
+
+const WITHOUT_TOKEN = html`<p>
+    Open the link that <code>onqueue dashboard</code> has printed where it was started. It lets you in once, within 15 minutes.
+  </p>
+  <p>For another link, stop the command and start it again.</p>`;
+
+function form(problem: string | undefined, to: string): Html {
+  return html`<form method="post" action="sign-in">
+    <p><label for="token">Token</label>
+      <input id="token" type="password" name="token" required autofocus autocomplete="current-password"
+        ${problem !== undefined && html` aria-invalid="true" aria-describedby="problem"`} /></p>
+    <input type="hidden" name="to" value="${to}" />
+    <p class="choice"><button>Sign in</button></p>
+  </form>`;
+}

@@ -1,0 +1,46 @@
+/** Counts wrong tokens by who sent them: after some there is a pause, in which nobody signs in from there. */
+import type { Clock, Milliseconds, Seconds } from '../../base/clock';
+
+const FREE = 5;
+const PAUSE: Milliseconds = 60_000;
+/** Addresses that are remembered. Where so many have tried within a minute, none that is new may. */
+const MOST = 1000;
+
+interface Tries {
+  readonly count: number;
+  /** When the last one was. */
+  readonly at: Milliseconds;
+}
+
+export class WrongTries {
+  readonly #clock: Clock;
+  /** The oldest first. */
+  readonly #tries = new Map<string, Tries>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** How long it must wait; 0: it need not. */
+  pauseOf(address: string): Seconds {
+    this.#forget();
+    const [oldest] = this.#tries.values();
+    const { count, at } = this.#tries.get(address) ?? (this.#tries.size < MOST ? NONE : { ...oldest!, count: FREE });
+    return count < FREE ? 0 : Math.max(1, Math.ceil((at + PAUSE - this.#clock.monotonic()) / 1000));
+  }
+
+  add(address: string): void {
+    const { count } = this.#tries.get(address) ?? NONE;
+    this.#tries.delete(address);
+    this.#tries.set(address, { count: count + 1, at: this.#clock.monotonic() });
+  }
+
+  #forget(): void {
+    for (const [address, { at }] of this.#tries) {
+      if (this.#clock.monotonic() - at < PAUSE) return;
+      this.#tries.delete(address);
+    }
+  }
+}
+
+const NONE: Tries = { count: 0, at: 0 };

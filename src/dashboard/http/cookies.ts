@@ -1,0 +1,7 @@
+/** The cookies that a browser has sent. */
+
+/** All of this name: there may be several, of several paths and hosts. */
+export function cookiesNamed(header: string, name: string): readonly string[] {
+  const cookies = header.split(/;\s*/).filter((cookie) => cookie.startsWith(`${name}=`));
+  return cookies.map((cookie) => cookie.slice(name.length + 1));
+}
