@@ -1,12 +1,12 @@
 /** Starts a MariaDB of a test's own: on a free port of this machine, in a folder of its own. */
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { promisify } from 'node:util';
 import { give, type OtherUser, otherUser } from './other-user';
 import { freePort } from './redis-server';
+import { install } from './server-data';
 
 export interface MariadbServer {
   readonly port: number;
@@ -30,20 +30,19 @@ export interface MariadbServerOptions {
 }
 
 const STARTED = 'ready for connections';
-/** Not in one go: the deadlines of other servers that start meanwhile would pass unseen. */
-const run = promisify(execFile);
 const DEADLINE_MS = 120_000;
 /** One statement a line, at each start. */
 const FIRST_STATEMENTS = `CREATE DATABASE IF NOT EXISTS onqueue;
 CREATE USER IF NOT EXISTS onqueue@'%' IDENTIFIED BY 'secret';
 GRANT ALL ON *.* TO onqueue@'%';
 `;
+const LOG_SIZE = '--innodb-log-file-size=16M';
 /** Small and quick to start. */
 const COMMON = [
   '--bind-address=127.0.0.1',
   '--skip-name-resolve',
   '--skip-log-bin',
-  '--innodb-log-file-size=16M',
+  LOG_SIZE,
   '--innodb-buffer-pool-size=64M',
 ];
 /** What a test writes may go with the machine. */
@@ -61,8 +60,8 @@ export async function startMariadbServer({
   const socket = join(folder, 'socket');
   // Of its own: each server removes what it takes for left over from the last one.
   const common = ['--no-defaults', `--datadir=${data}`, `--tmpdir=${folder}`];
-  const install = [...common, '--auth-root-authentication-method=normal', '--skip-test-db'];
-  await run(program('mariadb-install-db'), install, { cwd: folder, ...user });
+  const installed = ['--auth-root-authentication-method=normal', '--skip-test-db', LOG_SIZE];
+  await install(data, { program: program('mariadb-install-db'), args: installed, place: common }, user);
   const statements = join(folder, 'first.sql');
   await writeFile(statements, FIRST_STATEMENTS);
   const port = await freePort();

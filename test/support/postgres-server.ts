@@ -1,12 +1,12 @@
 /** Starts a PostgreSQL of a test's own: on a free port of this machine, in a folder of its own. */
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { promisify } from 'node:util';
 import { give, type OtherUser, otherUser } from './other-user';
 import { freePort } from './redis-server';
+import { install } from './server-data';
 
 export interface PostgresServer {
   readonly port: number;
@@ -22,8 +22,6 @@ export interface PostgresServer {
 }
 
 const STARTED = 'ready to accept connections';
-/** Not in one go: the deadlines of other servers that start meanwhile would pass unseen. */
-const run = promisify(execFile);
 const DEADLINE_MS = 120_000;
 const COMMON = ['-c', 'listen_addresses=127.0.0.1', '-c', 'logging_collector=off', '-c', 'max_connections=60'];
 /** What a test writes may go with the machine. */
@@ -45,10 +43,8 @@ export async function startPostgresServer({
   const user = otherUser('postgres');
   give(folder, user);
   const data = join(folder, 'data');
-  await run(program('initdb'), ['-D', data, '-A', 'trust', '-U', 'onqueue', '-E', 'UTF8', '--locale=C', '-N'], {
-    cwd: folder,
-    ...user,
-  });
+  const installed = ['-A', 'trust', '-U', 'onqueue', '-E', 'UTF8', '--locale=C', '-N'];
+  await install(data, { program: program('initdb'), args: installed, place: ['-D', data] }, user);
   const port = await freePort();
   const line = ['-D', data, '-p', String(port), '-k', folder, ...COMMON, ...(durable ? [] : NOT_DURABLE), ...args];
   let child = await started(line, folder, user);
