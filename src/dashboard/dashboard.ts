@@ -10,31 +10,45 @@ import { Site } from './site';
 
 export interface DashboardOptions<Incoming = IncomingMessage> {
   /**
-   * Who comes in: `'viewer'` looks, `'operator'` also retries, cancels and pauses; `{ role, name }` has actions logged with who it was.
-   * False: nobody. It is asked for each request.
+   * Who comes in. It is asked for each request: for pages, for what is done there, and every five minutes for who watches a page.
+   *
+   * `'viewer'` looks; `'operator'` also retries, cancels, pauses and runs schedules; `{ role, name }` has what is done logged with who
+   * it was. False: nobody, who is answered 403. Where it throws, the answer is 500, and the log says why.
+   *
+   * @param request of the framework, with what its middleware has put there
    */
   readonly authorize: (request: Incoming) => Authorization | Promise<Authorization>;
-  /** Default: the one behind `Queue`. */
+  /** Whose connections are shown. Default: the one behind `Queue`, from the first request on. */
   readonly manager?: QueueManager | undefined;
 }
 
+/**
+ * Answers requests for the dashboard, below the path that it is mounted at, which it finds out by itself.
+ *
+ * @typeParam Incoming what `authorize` is asked about
+ */
 export interface Dashboard<Incoming = IncomingMessage> {
-  /** For `node:http`, and frameworks that stand on it. Never throws. */
+  /** For `node:http`, and frameworks that stand on it. It answers every request itself, and never throws. */
   (request: Incoming & IncomingMessage, response: ServerResponse): void;
   /**
-   * The same for frameworks on the Fetch standard, such as Hono: `panel.fetch(context.req.raw, context)`. Never rejects.
+   * The same for frameworks on the Fetch standard: `panel.fetch(context.req.raw, context)`. Never rejects.
    *
-   * @param subject what `authorize` is asked about; default: the request
+   * @param subject what `authorize` is asked about. Default: the request; it must be given where `authorize` takes something else
    */
   fetch(
     request: Request,
     ...subject: Request extends Incoming ? [subject?: Incoming] : [subject: Incoming]
   ): Promise<Response>;
-  /** Ends what viewers still listen to. The connections stay as they are. */
+  /** Ends what viewers still listen to, so that a server can close. The connections stay as they are. */
   close(): void;
 }
 
-/** @throws E_DASHBOARD_AUTHORIZE */
+/**
+ * Makes the dashboard, to be mounted in a program: `app.use('/jobs', dashboard({ authorize }))`. It reads nothing before it is asked, and
+ * nothing while nobody looks.
+ *
+ * @throws E_DASHBOARD_AUTHORIZE there is no function `authorize`, without which anybody could see all jobs
+ */
 export function dashboard<Incoming = IncomingMessage>(options: DashboardOptions<Incoming>): Dashboard<Incoming> {
   const { authorize, manager } = (options as Partial<typeof options> | undefined) ?? {};
   if (typeof authorize !== 'function') throw authorizeMissing(authorize);

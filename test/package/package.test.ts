@@ -211,9 +211,10 @@ describe('the packed package', () => {
     const project = projectWith({
       'main.ts': `
         import { Queue } from 'onqueue';
+        import { dashboard } from 'onqueue/dashboard';
         import { conformance } from 'onqueue/testing/conformance';
         import * as testing from 'onqueue/testing';
-        export { conformance, Queue, testing };
+        export { conformance, dashboard, Queue, testing };
       `,
     });
     project.link('@types/node');
@@ -235,6 +236,29 @@ describe('the packed package', () => {
     const ended = await project.run(['main.cjs'], { REDIS_URL: server.url });
     await server.stop();
     expect(ended).toEqual(WORKED);
+  });
+
+  it('brings the dashboard along, with its style and its scripts', async () => {
+    const project = projectWith({
+      'main.mjs': `
+        import { Queue, silentLogger } from 'onqueue';
+        import { dashboard } from 'onqueue/dashboard';
+        Queue.configure({ connections: { memory: { driver: 'memory' } }, logger: silentLogger });
+        const panel = dashboard({ authorize: () => 'viewer' });
+        const ask = (page) => panel.fetch(new Request(new URL(page, 'http://shop.example/jobs/')));
+        const page = await (await ask('')).text();
+        const assets = [...page.matchAll(/(?:href|src)="([^"]+[.](?:css|js|svg))"/g)].map(([, name]) => name);
+        for (const name of new Set(assets)) console.log(name, (await ask(name)).status);
+        await Queue.close();
+      `,
+    });
+    const { code, stdout, stderr } = await project.run(['main.mjs']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout.trim().split('\n').toSorted()).toEqual([
+      expect.stringMatching(/^icon\S*\.svg 200$/),
+      expect.stringMatching(/^script\S*\.js 200$/),
+      expect.stringMatching(/^style\S*\.css 200$/),
+    ]);
   });
 
   it('brings its command along', async () => {

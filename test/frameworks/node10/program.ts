@@ -1,5 +1,6 @@
 /** Under the module resolution of the days before `exports`, which TypeScript 7 has no more. */
 import { Job } from 'onqueue';
+import { dashboard } from 'onqueue/dashboard';
 import { runJob, TestClock } from 'onqueue/testing';
 import { conformance } from 'onqueue/testing/conformance';
 
@@ -18,7 +19,9 @@ async function main() {
   const { value } = await runJob(new Greet('Ada'), { clock: new TestClock() });
   // @ts-expect-error the types are there
   const refused: number = value;
-  console.log(refused, typeof conformance);
+  // @ts-expect-error nobody says who may look
+  const mount = () => dashboard({});
+  console.log(refused, typeof conformance, typeof mount);
 }
 
 void main();
