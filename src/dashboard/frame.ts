@@ -61,7 +61,7 @@ export function frame(view: View, context: PageContext, name: string, notice?: N
         <main id="main" tabindex="-1"${!STILL.has(name) && html` data-live="${here}"`}>
           ${
             notice &&
-            html`<div class="notice" role="status">
+            html`<div class="notice" tabindex="-1" autofocus>
               <p>${notice.text}${notice.link && html` <a href="${notice.link.address}">${notice.link.label}</a>`}</p>
               ${notice.undo && undoForm(notice.undo, here)}
             </div>`

@@ -46,7 +46,7 @@ function questionPage(name: string, { title, text, button }: Question, form: URL
     html`${text}
       <form method="post" action="${name}">
         ${fields}${hiddenFields({ back, confirmed: 'yes' })}
-        <p class="choice"><button class="danger" autofocus>${button}</button> <a href="${back}">Go back</a></p>
+        <p class="choice"><button class="danger">${button}</button> <a href="${back}" autofocus>Go back</a></p>
       </form>`,
   );
 }

@@ -18,7 +18,10 @@
     if (state.textContent !== trouble) state.textContent = trouble;
     if (!ids) return;
     const heading = main.querySelector('h1');
-    if (heading.textContent !== title) heading.textContent = title;
+    if (heading.textContent !== title) {
+      heading.textContent = title;
+      document.title = `${title} – Onqueue`;
+    }
     const box = document.createElement('template');
     box.innerHTML = markup;
     localise(box.content);

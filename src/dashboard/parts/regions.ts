@@ -2,8 +2,11 @@
 import { html, type Html } from '../html';
 import type { Part, View } from '../view';
 
+/** A table may be wider than its region: the arrow keys scroll it once something in it has the focus, or it has it itself. */
 export function region({ id, html: content }: Part): Html {
-  return html`<section id="${id}" class="part">${content}</section>`;
+  const { text } = content;
+  const isReached = !text.includes('<table') || /<(?:a|button|input|summary)\b/.test(text);
+  return html`<section id="${id}" class="part"${!isReached && html` tabindex="0" role="group" aria-label="A table"`}>${content}</section>`;
 }
 
 export function partsOf({ parts }: View): Html {

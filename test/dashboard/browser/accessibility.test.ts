@@ -1,0 +1,137 @@
+/** What each page promises to who sees little, uses no pointer, or has a small window: in a real browser. */
+import { PAGES } from '../../../src/dashboard/pages/pages';
+import { type Browser, startBrowser, type View } from '../../support/browser';
+import { type Served, served } from '../kit/served';
+import { openWorld, QUEUES, type World } from '../kit/world';
+
+let world: World;
+let panel: Served;
+let browser: Browser;
+let view: View;
+
+beforeAll(async () => {
+  [world, browser] = await Promise.all([openWorld(), startBrowser()]);
+  panel = await served(world.manager);
+  // Colours are there at once when the scheme changes.
+  view = await browser.open('about:blank', { reducedMotion: 'reduce' });
+});
+
+afterAll(async () => {
+  await browser.close();
+  await panel[Symbol.asyncDispose]();
+  await world.close();
+});
+
+const job = (id: keyof World['ids']) => (of: World) => `job?connection=memory&id=${of.ids[id]!}`;
+const batch = (id: keyof World['batches']) => (of: World) => `batch?connection=memory&id=${of.batches[id]}`;
+const queue = (name: string, state = 'ready') =>
+  `queue?connection=memory&queue=${encodeURIComponent(name)}&state=${state}`;
+
+const SHOWN: Readonly<Record<string, string | ((of: World) => string)>> = {
+  'the overview': '',
+  'the overview of a week': '?within=7d',
+  'a queue with jobs that wait': queue('mail'),
+  'a queue with running jobs': queue('imports', 'running'),
+  'a queue with failed jobs': queue('mail', 'failed'),
+  'a queue with a strange name': queue(QUEUES.strange),
+  'a job that waits, with secrets': job('secret'),
+  'a running job': job('running'),
+  'a job with a chain': job('chained'),
+  'a failed job': job('refused'),
+  'a failed job with markup': job('markup'),
+  'a completed job': job('completed'),
+  'a job whose worker has crashed': job('crashed'),
+  'a job that nobody knows': 'job?id=no-such-job',
+  'what has failed': 'failed',
+  'no job that has failed': 'failed?error=nothing+says+this',
+  'the workers': 'workers',
+  'the schedules': 'schedules',
+  'the batches': 'batches',
+  'a batch with failures': batch('withFailures'),
+  'a running batch': batch('running'),
+  'a cancelled batch': batch('cancelled'),
+  'a search': 'search?text=invoice',
+  'a search for nothing': 'search',
+  'a page that cannot be shown': 'failed?olderThan=soon',
+};
+
+const addresses = Object.entries(SHOWN).map(
+  ([name, address]) => [name, (of: World) => (typeof address === 'string' ? address : address(of))] as const,
+);
+
+/** What is wrong with the page that is shown: in both schemes, in a wide and in a narrow window. */
+async function faults(): Promise<readonly string[]> {
+  const { page } = view;
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.emulateMedia({ colorScheme: 'light' });
+  const found = [...view.problems(), ...(await outline()), ...(await view.accessibilityProblems())];
+  await page.emulateMedia({ colorScheme: 'dark' });
+  found.push(...(await view.accessibilityProblems({ runOnly: ['color-contrast'] })));
+  // A window of 1280 pixels that is enlarged to 400 %.
+  await page.setViewportSize({ width: 320, height: 256 });
+  found.push(...(await overflow()));
+  found.push(...(await view.accessibilityProblems({ runOnly: ['scrollable-region-focusable', 'target-size'] })));
+  await page.evaluate(
+    `document.styleSheets[0].insertRule('* { line-height: 1.5 !important; letter-spacing: 0.12em !important; word-spacing: 0.16em !important }')`,
+  );
+  found.push(...(await overflow()));
+  return [...found, ...view.problems()];
+}
+
+/** What axe does not ask for, and the house does. */
+const outline = (): Promise<readonly string[]> =>
+  view.page.evaluate(`(() => {
+    const found = [];
+    const headings = [...document.querySelectorAll('h1')].map((heading) => heading.textContent);
+    if (headings.length !== 1 || document.title !== headings[0] + ' – Onqueue')
+      found.push('title ' + document.title + ', headings ' + JSON.stringify(headings));
+    for (const table of document.querySelectorAll('table')) if (!table.caption?.textContent.trim()) found.push('no caption: ' + table.outerHTML.slice(0, 200));
+    for (const cell of document.querySelectorAll('th:not([scope])')) found.push('no scope: ' + cell.outerHTML);
+    const ids = [...document.querySelectorAll('[id]')].map(({ id }) => id);
+    for (const id of ids) if (ids.indexOf(id) !== ids.lastIndexOf(id)) found.push('twice: #' + id);
+    return found;
+  })()`);
+
+/** The page is to be read by going down alone; tables may be wider than their part, which is to be scrolled. */
+const overflow = (): Promise<readonly string[]> =>
+  view.page.evaluate(`(() => {
+    const { scrollWidth, clientWidth } = document.documentElement;
+    if (scrollWidth <= clientWidth) return [];
+    const wide = [...document.querySelectorAll('body *')].filter((one) => one.getBoundingClientRect().right > clientWidth && !one.closest('.part *'));
+    return ['wider than the window: ' + wide.map((one) => one.outerHTML.slice(0, 100)).join(' | ')];
+  })()`);
+
+it('shows each of its pages here', () => {
+  const shown = addresses.map(([, address]) => address(world).split('?', 1)[0]);
+
+  expect([...new Set(shown)].toSorted()).toEqual(Object.keys(PAGES).toSorted());
+});
+
+it.each(addresses)('everybody can use the page of %s', async (_name, address) => {
+  await view.page.goto(panel.address + address(world));
+
+  // A page that is none has a status that the console tells.
+  expect((await faults()).filter((fault) => !fault.includes('the server responded with a status of 422'))).toEqual([]);
+});
+
+it('everybody can use what follows an action, its question and its notice', async () => {
+  const { page } = view;
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.goto(panel.address + queue('mail'));
+
+  await page.getByRole('button', { name: 'Cancel' }).first().click();
+  expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Cancel this job?');
+  expect(await faults()).toEqual([]);
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.getByRole('button', { name: 'Cancel the job' }).click();
+  expect(await page.locator('.notice').textContent()).toContain('is cancelled');
+  expect(await faults()).toEqual([]);
+});
+
+it('everybody can use a table without buttons, for who may only look', async () => {
+  await using still = await served(world.manager, { viewer: 'viewer' });
+
+  await view.page.goto(`${still.address}schedules`);
+
+  expect(await faults()).toEqual([]);
+});
