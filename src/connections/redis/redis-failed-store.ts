@@ -3,7 +3,6 @@ import type { Milliseconds, Seconds } from '../../base/clock';
 import type { FailedEntry, FailedStore, Forgotten } from '../failed-store';
 import { uuidv7 } from '../../payload/uuid';
 import { failedEntry, foreignMeta } from './failed-meta';
-import type { QueueKeys } from './keys';
 import { script } from './scripts';
 import type { RedisStore } from './store';
 
@@ -44,14 +43,15 @@ export class RedisFailedStore implements FailedStore {
   async list(options: { queue?: string | undefined; limit: number; offset?: number | undefined }) {
     this.#store.checkOpen('failed.list');
     const { queue, limit, offset = 0 } = options;
-    const listed = await this.#newest(await this.#queues(queue), offset + limit);
+    const queues = await this.#queues(queue);
+    // What is skipped of several queues depends on what the others have.
+    const listed =
+      queues.length === 1
+        ? await this.#newestOf(queues[0]!, limit, offset)
+        : (await this.#newest(queues, offset + limit)).slice(offset);
     const entries: FailedEntry[] = [];
-    for (let start = offset; start < offset + limit && start < listed.length; start += PAGE) {
-      const page = listed.slice(start, Math.min(start + PAGE, offset + limit));
-      const found = await Promise.all(page.map((one) => this.#read(one)));
-      // One that was retried or forgotten since is left out.
-      entries.push(...found.filter((entry) => entry !== undefined));
-    }
+    for (let start = 0; start < listed.length; start += PAGE)
+      entries.push(...(await this.#readAll(listed.slice(start, start + PAGE))));
     return entries;
   }
 
@@ -137,16 +137,22 @@ export class RedisFailedStore implements FailedStore {
 
   /** The newest `limit` of all the queues together. */
   async #newest(queues: readonly string[], limit: number): Promise<readonly Listed[]> {
-    if (limit === 0) return [];
-    const lists = await Promise.all(queues.map((queue) => this.#newestOf(queue, this.#store.keys.queue(queue), limit)));
+    const lists = await Promise.all(queues.map((queue) => this.#newestOf(queue, limit)));
     return lists
       .flat()
       .toSorted((a, b) => b.failedAt - a.failedAt)
       .slice(0, limit);
   }
 
-  async #newestOf(queue: string, { failed }: QueueKeys, limit: number): Promise<readonly Listed[]> {
-    const flat = (await this.#ask('zrevrange', [failed, 0, limit - 1, 'WITHSCORES'])) as readonly Buffer[];
+  async #newestOf(queue: string, limit: number, offset = 0): Promise<readonly Listed[]> {
+    if (limit === 0) return [];
+    const { failed } = this.#store.keys.queue(queue);
+    const flat = (await this.#ask('zrevrange', [
+      failed,
+      offset,
+      offset + limit - 1,
+      'WITHSCORES',
+    ])) as readonly Buffer[];
     const listed: Listed[] = [];
     for (let at = 0; at < flat.length; at += 2) {
       listed.push({ queue, id: flat[at]!.toString(), failedAt: millisecondsOf(flat[at + 1]!) });
@@ -154,11 +160,27 @@ export class RedisFailedStore implements FailedStore {
     return listed;
   }
 
-  async #read({ queue, id, failedAt }: Listed): Promise<FailedEntry | undefined> {
-    const kept = (await this.#ask('hget', [this.#store.keys.queue(queue).failedJobs, id])) as Buffer | null;
-    return kept === null
-      ? undefined
-      : failedEntry(id, queue, Math.floor(failedAt), kept, this.#store.caller.settings.name);
+  async #read(one: Listed): Promise<FailedEntry | undefined> {
+    const [entry] = await this.#readAll([one]);
+    return entry;
+  }
+
+  /** One that was retried or forgotten since is left out. */
+  async #readAll(listed: readonly Listed[]): Promise<readonly FailedEntry[]> {
+    const queues = [...new Set(listed.map(({ queue }) => queue))];
+    const kept = new Map<Listed, Buffer | null>();
+    const read = async (queue: string): Promise<void> => {
+      const own = listed.filter((one) => one.queue === queue);
+      const key = this.#store.keys.queue(queue).failedJobs;
+      const texts = (await this.#ask('hmget', [key, ...own.map(({ id }) => id)])) as readonly (Buffer | null)[];
+      for (const [place, one] of own.entries()) kept.set(one, texts[place]!);
+    };
+    await Promise.all(queues.map(read));
+    const { name } = this.#store.caller.settings;
+    return listed.flatMap((one) => {
+      const text = kept.get(one) ?? null;
+      return text === null ? [] : failedEntry(one.id, one.queue, Math.floor(one.failedAt), text, name);
+    });
   }
 
   /** Page by page, so that no call blocks the server. */

@@ -36,12 +36,15 @@ export function lookAtFailed(
     while (!isEnd && jobs.length < MOST && size < LARGEST) {
       const page = await manager.failed.list({ queue, offset: from + jobs.length, limit, unreachable });
       jobs.push(...page);
-      isEnd = page.length < limit;
+      // A store may leave out what goes while it is read: only nothing is the end.
+      isEnd = page.length === 0;
       size += page.reduce((sum, { payload, exception }) => sum + payload.length + exception.length, 0);
       const fitting = Math.ceil(((LARGEST - size) * jobs.length) / Math.max(size, 1));
       limit = Math.max(1, Math.min(MOST_OF_A_CALL, MOST - jobs.length, fitting));
     }
-    return { jobs, isCut: !isEnd, total: await totalOf(manager, queue), away: [...away.values()] };
+    const total = await totalOf(manager, queue);
+    const isCut = !isEnd && from + jobs.length < (total ?? Infinity);
+    return { jobs, isCut, total, away: [...away.values()] };
   });
 }
 
