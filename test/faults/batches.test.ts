@@ -11,7 +11,8 @@ import { Link } from './kit/programs/jobs';
 import { Stage } from './kit/stage';
 import type { WorkerProcess } from './kit/worker-process';
 
-const LEASE = 1;
+/** Seconds, of a worker that is killed or stands still. Those that stay keep theirs for as long as they need. */
+const BRIEF = 0.2;
 const [THEN, CAUGHT, FINALLY] = [7, 8, 9];
 
 let ran: string[];
@@ -47,7 +48,7 @@ describe.each(['redis', 'sqlite'] as const)('a batch on %s', (store) => {
   let stage: Stage;
 
   beforeEach(async () => {
-    stage = await Stage.open(store, { lease: LEASE });
+    stage = await Stage.open(store);
   });
   afterEach(() => stage.close());
 
@@ -60,7 +61,7 @@ describe.each(['redis', 'sqlite'] as const)('a batch on %s', (store) => {
   const dispatch = (...jobs: readonly Link[]) =>
     stage.bus.batch(jobs).then(new Link(0, THEN)).catch(new Link(0, CAUGHT)).finally(new Link(0, FINALLY)).dispatch();
   const hireHalting = (by: 'SIGKILL' | 'SIGSTOP', when: 'before' | 'after'): WorkerProcess =>
-    stage.hire({}, { halts: { by, when } });
+    stage.hire({}, { lease: BRIEF, halts: { by, when } });
   const finished = async (): Promise<void> => {
     await stage.drained();
     await stage.dismiss();

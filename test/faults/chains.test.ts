@@ -11,7 +11,8 @@ import { Link } from './kit/programs/jobs';
 import { Stage } from './kit/stage';
 import type { WorkerProcess } from './kit/worker-process';
 
-const LEASE = 1;
+/** Seconds, of a worker that is killed or stands still. Those that stay keep theirs for as long as they need. */
+const BRIEF = 0.2;
 const CAUGHT = 9;
 
 let ran: number[];
@@ -40,7 +41,7 @@ describe.each(['redis', 'sqlite'] as const)('a chain on %s', (store) => {
   let stage: Stage;
 
   beforeEach(async () => {
-    stage = await Stage.open(store, { lease: LEASE });
+    stage = await Stage.open(store);
   });
   afterEach(() => stage.close());
 
@@ -49,7 +50,7 @@ describe.each(['redis', 'sqlite'] as const)('a chain on %s', (store) => {
     stage.ledger.lines.filter(({ event }) => event === 'started').map(({ note }) => Number(note.split(' ')[1]));
   const chain = (...links: readonly Link[]) => stage.bus.chain(links).catch(new Link(0, CAUGHT)).dispatch();
   const hireHalting = (by: 'SIGKILL' | 'SIGSTOP', when: 'before' | 'after'): WorkerProcess =>
-    stage.hire({}, { halts: { by, when } });
+    stage.hire({}, { lease: BRIEF, halts: { by, when } });
   const finished = async (): Promise<void> => {
     await stage.drained();
     await stage.dismiss();

@@ -4,7 +4,8 @@ import { Take } from './kit/programs/jobs';
 import { Stage } from './kit/stage';
 import type { WorkerProcess } from './kit/worker-process';
 
-const LEASE = 1;
+/** Seconds, of the worker that stands still. The other keeps its lease for as long as it needs. */
+const BRIEF = 0.2;
 
 let stage: Stage;
 let frozen: WorkerProcess;
@@ -14,9 +15,9 @@ afterEach(() => stage.close());
 
 /** A worker that stands still before it hears that it was handed a job. */
 async function given(store: 'redis' | 'sqlite'): Promise<void> {
-  stage = await Stage.open(store, { lease: LEASE });
+  stage = await Stage.open(store);
   await stage.dispatch([new Take(0)]);
-  frozen = stage.hire({}, { freezes: true });
+  frozen = stage.hire({}, { lease: BRIEF, freezes: true });
   stage.disturbed.add(frozen.pid);
   await eventually(() => frozen.isFrozen, { of: 'the freeze' });
 }

@@ -5,6 +5,9 @@ import type { FoundJob } from '../../src/operations/found-job';
 import { Give, Heed } from './kit/programs/jobs';
 import { Stage } from './kit/stage';
 
+/** Seconds, of the worker that is killed. The other keeps its lease for as long as it needs. */
+const BRIEF = 0.2;
+
 let stage: Stage;
 
 beforeAll(() => requireBuild());
@@ -14,9 +17,9 @@ const find = (): Promise<FoundJob> => stage.manager.connection().find(stage.disp
 
 describe.each(['redis', 'sqlite', 'postgres'] as const)('on %s', (store) => {
   it('a worker that was killed in the middle of an attempt is in the history of the job', async () => {
-    stage = await Stage.open(store, { lease: 1 });
+    stage = await Stage.open(store);
     await stage.dispatch([new Heed(60_000)]);
-    const killed = stage.hire();
+    const killed = stage.hire({}, { lease: BRIEF });
     await eventually(() => stage.ledger.count('started') === 1, { of: 'the start' });
     stage.disturbed.add(killed.pid);
     await killed.kill();
@@ -31,12 +34,12 @@ describe.each(['redis', 'sqlite', 'postgres'] as const)('on %s', (store) => {
   });
 
   it('what a job gave is there for another process, and is that of the run that counts', async () => {
-    stage = await Stage.open(store, { lease: 1 });
+    stage = await Stage.open(store);
     await stage.dispatch([new Give(0)]);
     const [id = ''] = stage.dispatched;
     const result = stage.manager.connection().result(id, { within: '30s' });
     // It dies with the result written, and the end of the job not.
-    const killed = stage.hire({}, { halts: { by: 'SIGKILL', when: 'before' } });
+    const killed = stage.hire({}, { lease: BRIEF, halts: { by: 'SIGKILL', when: 'before' } });
     stage.disturbed.add(killed.pid);
     await killed.exited;
     const first = await stage.driver.records!.get('results', id);

@@ -46,8 +46,8 @@ async function startCluster(): Promise<OwnServer> {
 }
 
 export interface StageOptions {
-  /** Seconds: how long a silent worker keeps its jobs. */
-  readonly lease: number;
+  /** Seconds: how long a silent worker keeps its jobs. Default: the connection's own, which no test waits for. */
+  readonly lease?: number | undefined;
   /** Seconds: how long a call waits for its answer. Default: the connection's own. */
   readonly deadline?: number | undefined;
   /** Default: one of its own, which goes with it. */
@@ -57,6 +57,8 @@ export interface StageOptions {
 type Server = Pick<RedisServer, 'url' | 'port' | 'stop'>;
 
 interface Hiring {
+  /** Seconds: how long it keeps its jobs when it goes silent, where it is to do so, and others are not. */
+  readonly lease?: number;
   readonly endsProcess?: boolean;
   readonly events?: readonly Event[];
   /** Milliseconds by which its clock is ahead. */
@@ -102,7 +104,10 @@ export class Stage {
     this.#project = project;
     this.redis = redis;
     this.#server = server;
-    const settings = { retryAfter: lease, ...(deadline !== undefined && { deadline }) };
+    const settings = {
+      ...(lease !== undefined && { retryAfter: lease }),
+      ...(deadline !== undefined && { deadline }),
+    };
     const url = redis?.url ?? server?.url ?? `sqlite:${join(project.folder, 'jobs.sqlite')}`;
     const driver = store === 'redis' || store === 'beanstalkd' ? store : 'database';
     this.config = store === 'cluster' ? { driver: 'redis', cluster: [url], ...settings } : { driver, url, ...settings };
@@ -112,7 +117,7 @@ export class Stage {
     this.bus = new JobBus(() => this.manager);
   }
 
-  static async open(store: StoreName, options: StageOptions): Promise<Stage> {
+  static async open(store: StoreName, options: StageOptions = {}): Promise<Stage> {
     const redis = store === 'redis' ? (options.redis ?? (await startRedisServer())) : undefined;
     const server = await SERVERS[store]?.();
     const project = new Project();
@@ -137,9 +142,10 @@ export class Stage {
    */
   hire(
     options: WorkerOptions = {},
-    { events, freezes, halts, skew, schedules, ...internal }: Hiring = {},
+    { lease, events, freezes, halts, skew, schedules, ...internal }: Hiring = {},
   ): WorkerProcess {
-    const configuration = { connections: { store: this.config } };
+    const config = lease === undefined ? this.config : { ...this.config, retryAfter: lease };
+    const configuration = { connections: { store: config } };
     const orders = {
       configuration,
       options,
