@@ -16,16 +16,19 @@ export interface ClockChange {
 
 export class Zone {
   readonly name: string;
-  readonly #offsets: Intl.DateTimeFormat;
+  /** Undefined for UTC, which every process has from its start: `Intl` takes a while to be made. */
+  readonly #offsets: Intl.DateTimeFormat | undefined;
 
   /** @throws RangeError there is no such zone */
   constructor(name: string) {
     this.name = name;
-    this.#offsets = new Intl.DateTimeFormat('en-US', { timeZone: name, timeZoneName: 'longOffset' });
+    if (name !== 'UTC')
+      this.#offsets = new Intl.DateTimeFormat('en-US', { timeZone: name, timeZoneName: 'longOffset' });
   }
 
   /** What its clocks are ahead of UTC. */
   offsetAt(moment: Milliseconds): Milliseconds {
+    if (this.#offsets === undefined) return 0;
     // `11/23/2026, GMT+05:30`; `GMT` alone is UTC, and seconds stood there a century ago.
     const [, sign, hours = 0, minutes = 0, seconds = 0] =
       /GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(this.#offsets.format(moment)) ?? [];
