@@ -9,7 +9,8 @@
 --   ARGV[3] most        number  those stay that are over last, so many; 'all'
 --   ARGV[4] rule        string  'any'; of one record, 'none': only where none stands; 'this': only where this one does
 --   ARGV[5] expected    string  the value of that; for 'this'
---   ARGV[6..] records           id and value of each, 100 at most
+--   ARGV[6] channel     string  where those listen who wait for the first; '': nobody is told
+--   ARGV[7..] records           id and value of each, 100 at most
 --
 --   returns  {'put'} | {'other'}      ('other' writes nothing: another value stands there)
 --   keeps    I15
@@ -19,7 +20,8 @@
 
 local values, ends = KEYS[1], KEYS[2]
 local keep, most, rule, expected = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
-local FIRST, MOST_DROPPED = 6, 2 * MOST_JOBS
+local channel = ARGV[6]
+local FIRST, MOST_DROPPED = 7, 2 * MOST_JOBS
 
 local moment = clock()
 
@@ -59,4 +61,7 @@ local last = call('ZRANGE', ends, -1, -1, 'WITHSCORES')[2]
 if last then
   for _, key in ipairs({ values, ends }) do call('EXPIREAT', key, math.ceil(last)) end
 end
+
+-- It is written, whether or not the user may publish: then who waits finds it when he looks next.
+if channel ~= '' then redis.pcall('PUBLISH', channel, ARGV[FIRST]) end
 return { 'put' }

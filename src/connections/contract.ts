@@ -214,6 +214,8 @@ export interface Capabilities {
   readonly control: boolean;
   /** Has `find`, `pushOnce` and `records`, and its `peek` goes on behind a place. Absent: no. */
   readonly operations?: boolean | undefined;
+  /** `records` has a `wake`, by which who waits for a result is told of it. Absent: no; it is looked for now and then. */
+  readonly recordWake?: boolean | undefined;
 }
 
 /** Waits for work on a worker's queues. Made by each worker for itself: a blocking read occupies what it waits on. */

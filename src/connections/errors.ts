@@ -70,6 +70,7 @@ const CAPABILITY_MEANING: Readonly<Record<Capability, string>> = {
   batches: 'keep batches',
   control: 'cancel jobs, pause queues or restart workers',
   operations: 'find jobs by their ids or keep records',
+  recordWake: 'wake who waits for a record',
   transactions: 'push within a transaction of yours',
 };
 

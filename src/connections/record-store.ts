@@ -29,7 +29,28 @@ export interface Sums {
   readonly keep: Seconds;
 }
 
+/** Where somebody waits for a record. */
+export interface Listening {
+  /** The store has confirmed it: what is put from then on is heard. False again as long as it is lost. */
+  readonly isHeard: boolean;
+  stop(): void;
+}
+
+/** Wakes who waits for a record: others find it when they look next. */
+export interface RecordWake {
+  /** Writes it as `put` does, and wakes those who listen for it, in whatever process. */
+  put(record: StoreRecord, keep: Seconds): Promise<void>;
+  /**
+   * Never throws: what it needs it opens by itself, also again where that was lost, for as long as somebody listens.
+   *
+   * @param wake the record was put, or `isHeard` has changed: it is to be looked for. It may be called for nothing
+   */
+  listen(kind: string, id: string, wake: () => void): Listening;
+}
+
 export interface RecordStore {
+  /** Absent: nobody is woken; who waits for a record looks for it now and then. */
+  readonly wake?: RecordWake | undefined;
   /**
    * Writes up to 100, each in the place of the one of its kind and id. They end `keep` seconds from now by the store's clock; 0: they
    * are gone.

@@ -1,5 +1,5 @@
 /** Looks for one job by its id: where it waits, runs or has failed, and what is kept of its attempts. */
-import type { Connection } from '../connections/contract';
+import type { Connection, PlacedJob } from '../connections/contract';
 import { CapabilityError } from '../connections/errors';
 import { fieldsIn } from '../connections/record-store';
 import type { Progress } from '../job/progress';
@@ -51,8 +51,18 @@ export async function findJob(
   id: string,
   queue?: string,
 ): Promise<FoundJob> {
+  return foundJob(connection, application, id, queue, await connection.find?.(id, queue));
+}
+
+/** @param waiting what its store has found of it */
+export async function foundJob(
+  connection: Connection,
+  application: SeenApplication,
+  id: string,
+  queue: string | undefined,
+  waiting: PlacedJob | 'unseen' | undefined,
+): Promise<FoundJob> {
   const { name } = connection;
-  const waiting = await connection.find?.(id, queue);
   const found =
     typeof waiting === 'object'
       ? listedJob(connection, application, waiting)

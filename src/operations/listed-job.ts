@@ -33,6 +33,10 @@ export interface ListedJob extends ShownJob {
   readonly error?: string | undefined;
 }
 
+export function stateOf(state: WaitingState): Exclude<JobState, 'failed'> {
+  return state === 'reserved' ? 'running' : state;
+}
+
 /** A job that its store has shown. */
 export function listedJob(
   { name: connection }: Connection,
@@ -48,7 +52,7 @@ export function listedJob(
     ...shownJob(payload, registry),
     connection,
     queue,
-    state: state === 'reserved' ? 'running' : state,
+    state: stateOf(state),
     at: at === undefined ? undefined : new Date(at),
   };
 }

@@ -20,6 +20,7 @@ import { lockCases } from './conformance/lock-cases';
 import { operationCases } from './conformance/operation-cases';
 import { payloadCases } from './conformance/payload-cases';
 import { recordCases } from './conformance/record-cases';
+import { recordWakeCases } from './conformance/record-wake-cases';
 import { reserveCases } from './conformance/reserve-cases';
 import { settleCases } from './conformance/settle-cases';
 import { batchCases } from './conformance/batch-cases';
@@ -41,7 +42,8 @@ export function conformance(
   open: () => Promise<ConformanceHarness>,
   lacking: { readonly [K in Capability]?: false } = {},
 ): readonly ConformanceCase[] {
-  const capabilities: Capabilities = { ...ALL_CAPABLE, ...lacking };
+  const withoutRecords = lacking.operations === false ? { recordWake: false } : {};
+  const capabilities: Capabilities = { ...ALL_CAPABLE, ...withoutRecords, ...lacking };
   const definitions: readonly CaseDefinition[] = [
     ...reserveCases,
     ...delayCases,
@@ -59,6 +61,7 @@ export function conformance(
     ...inspectionCases,
     ...operationCases,
     ...recordCases,
+    ...recordWakeCases,
     ...connectionCases(capabilities),
   ];
   return definitions

@@ -38,6 +38,7 @@ const MEANINGS: Readonly<Record<keyof Capabilities, string>> = {
   batches: '`batches`: jobs are counted in batches',
   control: '`control`: jobs are cancelled, queues paused, workers restarted',
   operations: '`operations`: jobs are found by their ids, and schedules, histories and figures kept',
+  recordWake: '`recordWake`: who waits for a [result](results.md) is woken',
 };
 
 type Column = readonly [head: string, capabilities: Capabilities | undefined];

@@ -17,7 +17,7 @@ afterAll(() => world.stop());
 
 async function openLimited(): Promise<ConformanceHarness> {
   world.fresh();
-  await world.client.acl('SETUSER', 'worker', 'reset', ...RULE!.replace('queues:', world.prefix).split(' '));
+  await world.client.acl('SETUSER', 'worker', 'reset', ...RULE!.replaceAll('queues:', world.prefix).split(' '));
   const connect = () =>
     world.connect({ url: undefined, port: world.server.port, username: 'worker', password: 'secret' });
   return {

@@ -17,13 +17,14 @@ interface Putting {
   readonly most?: number | 'all';
   readonly rule?: 'any' | 'none' | 'this';
   readonly expected?: string;
+  readonly channel?: string;
 }
 
 const put = async (
   records: Readonly<Record<string, string>>,
-  { keep = 300, most = 'all', rule = 'any', expected = '' }: Putting = {},
+  { keep = 300, most = 'all', rule = 'any', expected = '', channel = '' }: Putting = {},
 ): Promise<unknown> =>
-  (await world.run('record-put', keys(), [keep, most, rule, expected, ...Object.entries(records).flat()]))[0];
+  (await world.run('record-put', keys(), [keep, most, rule, expected, channel, ...Object.entries(records).flat()]))[0];
 const get = (id: string): Promise<unknown[]> => world.run('record-get', keys(), [id]);
 const list = (from = 0, limit = 100): Promise<unknown[]> => world.run('record-list', keys(), [from, limit]);
 const named = (count: number): Record<string, string> =>
@@ -59,9 +60,24 @@ describe('record-put.lua', () => {
     }
   });
 
+  it('tells those of it who listen to a channel, once it is written', async () => {
+    const heard: unknown[] = [];
+    const listener = world.client.duplicate();
+    await listener.subscribe(`${world.prefix}told`);
+    const told = new Promise((resolve) => listener.on('message', (...message) => resolve(heard.push(...message))));
+
+    await put({ b: '1' });
+    expect(await put({ a: '1' }, { rule: 'none', channel: `${world.prefix}told` })).toBe('put');
+    expect(await put({ a: '2' }, { rule: 'none', channel: `${world.prefix}told` })).toBe('other');
+    await told;
+
+    expect(heard).toEqual([`${world.prefix}told`, 'a']);
+    listener.disconnect();
+  });
+
   it('keeps one kind apart from another', async () => {
     await put({ a: '1' });
-    await world.run('record-put', keys('other'), [300, 'all', 'any', '', 'a', '2']);
+    await world.run('record-put', keys('other'), [300, 'all', 'any', '', '', 'a', '2']);
     expect(await get('a')).toEqual(['got', '1']);
   });
 

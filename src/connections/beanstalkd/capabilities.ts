@@ -16,4 +16,5 @@ export const BEANSTALKD: Capabilities = {
   batches: false,
   control: false,
   operations: false,
+  recordWake: false,
 };

@@ -20,6 +20,7 @@ export const ALL_CAPABLE: Capabilities = {
   batches: true,
   control: true,
   operations: true,
+  recordWake: true,
 };
 
 export const STORELESS: Capabilities = {

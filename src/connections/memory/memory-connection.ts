@@ -191,6 +191,7 @@ export class MemoryConnection extends StoreConnection implements Connection {
   }
 
   protected async end(): Promise<void> {
+    this.records.close();
     await this.#waiters.close();
   }
 

@@ -1,6 +1,6 @@
 /** The records and sums of a memory store. */
 import type { Milliseconds, Seconds } from '../../base/clock';
-import type { RecordPage, RecordStore, StoreRecord, Sums } from '../record-store';
+import type { Listening, RecordPage, RecordStore, RecordWake, StoreRecord, Sums } from '../record-store';
 import type { MemoryStore } from './memory-store';
 
 interface Kept {
@@ -8,9 +8,23 @@ interface Kept {
   readonly end: Milliseconds;
 }
 
+interface Listener extends Pick<StoreRecord, 'kind' | 'id'> {
+  readonly wake: () => void;
+}
+
 export class MemoryRecordStore implements RecordStore {
   readonly #store: MemoryStore;
   readonly #checkOpen: (operation: string) => void;
+  /** Of those who listen through this connection. */
+  readonly #listeners = new Set<Listener>();
+  readonly wake: RecordWake = {
+    put: async (record, keep) => {
+      await this.put([record], keep);
+      for (const { kind, id, wake } of this.#store.records.listeners)
+        if (kind === record.kind && id === record.id) wake();
+    },
+    listen: (kind, id, wake) => this.#listen(kind, id, wake),
+  };
 
   constructor(store: MemoryStore, checkOpen: (operation: string) => void) {
     this.#store = store;
@@ -21,6 +35,23 @@ export class MemoryRecordStore implements RecordStore {
     this.#checkOpen('records.put');
     for (const record of records) this.#store.records.set(record, keep);
     for (const kind of new Set(records.map((record) => record.kind))) this.#store.records.keepNewest(kind, most);
+  }
+
+  /** Those who wait look once more, and meet a connection that is closed. */
+  close(): void {
+    for (const { wake } of this.#listeners) wake();
+  }
+
+  #listen(kind: string, id: string, wake: () => void): Listening {
+    const listener = { kind, id, wake };
+    const all = [this.#listeners, this.#store.records.listeners];
+    for (const listeners of all) listeners.add(listener);
+    return {
+      isHeard: true,
+      stop: () => {
+        for (const listeners of all) listeners.delete(listener);
+      },
+    };
   }
 
   async get(kind: string, id: string): Promise<string | undefined> {
@@ -54,6 +85,7 @@ export class MemoryRecordStore implements RecordStore {
 
 /** What is kept: shared by the connections of a store. */
 export class Records {
+  readonly listeners = new Set<Listener>();
   readonly #now: () => Milliseconds;
   readonly #kinds = new Map<string, Map<string, Kept>>();
   readonly #sums = new Map<string, { amounts: Record<string, number>; end: Milliseconds }>();

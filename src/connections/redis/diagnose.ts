@@ -3,7 +3,7 @@ import type { Diagnosis } from '../contract';
 import { latencyOf } from '../kit/latency';
 import type { RedisCaller } from './caller';
 import type { Keys } from './keys';
-import { missingPermissions } from './permissions';
+import { missingPermissions, WAKING } from './permissions';
 import { serverVersion } from './server-version';
 
 /** @param isCluster then version, settings and latency are those of one node */
@@ -18,8 +18,11 @@ export async function diagnoseRedis(
   const latency = await latencyOf(caller.settings.clock, 'at least one', ask);
   const found = isCluster ? [await slots(caller)] : [];
   // A cluster that is down runs no script.
-  if (found.every(({ level }) => level !== 'error'))
-    found.push(permitted(await missingPermissions(caller, keys.queue('default').ready)));
+  if (found.every(({ level }) => level !== 'error')) {
+    const { ready } = keys.queue('default');
+    found.push(permitted(await missingPermissions(caller, ready)));
+    if ((await missingPermissions(caller, ready, WAKING)).length > 0) found.push(unwoken(keys.prefix));
+  }
   return [version(info), eviction(info), persistence(info, await snapshots(caller)), latency, ...found];
 }
 
@@ -89,6 +92,15 @@ function permitted(missing: readonly string[]): Diagnosis {
     level: 'error',
     subject,
     message: `this user may not call ${missing.join(', ')}. Allow it: ACL SETUSER <user> ${rules}`,
+  };
+}
+
+function unwoken(prefix: string): Diagnosis {
+  const rules = [`&${prefix}*`, ...WAKING.map((name) => `+${name}`)].join(' ');
+  return {
+    level: 'warning',
+    subject: 'channels',
+    message: `this user may not use them: results are seen up to a second late where they are waited for. Allow it: ACL SETUSER <user> ${rules}`,
   };
 }
 

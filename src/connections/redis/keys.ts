@@ -96,6 +96,11 @@ export class Keys {
     return { values, ends: `${values}:ends` };
   }
 
+  /** channel: tells those who wait for a record that it is there. All databases of a Redis share it */
+  recordChannel(kind: string, id: string): string {
+    return `${this.records(kind).values}:${id}`;
+  }
+
   /** hash: what is counted → what it has come to. In a cluster all of them share a slot */
   sum(name: string): string {
     return `${this.prefix}:${this.#own('sums')}:${name}`;

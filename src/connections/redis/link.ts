@@ -135,6 +135,14 @@ export class RedisLink {
     return placeOf(client, command, args);
   }
 
+  /** A client of its own for the node of a cluster that has this key, not connected, for one connection. Undefined: that is not known. */
+  nodeClient(key: string): Redis | undefined {
+    const place = this.placeOf(key);
+    const nodes = (this.#client as Cluster | undefined)?.nodes('master') ?? [];
+    const node = nodes.find(({ options: { host, port } }) => `${host}:${port}` === place);
+    return node?.duplicate({ lazyConnect: true, retryStrategy: () => null });
+  }
+
   /** The node of a cluster that has this key, as far as is known. */
   placeOf(key: string): string {
     return (this.#client && placeOf(this.#client, 'get', [key])) ?? '';

@@ -26,6 +26,9 @@ export const SCRIPTED = [
 /** What is called beside them, but for `scan`, which only `onqueue recount` needs. */
 const DIRECT = ['blpop', 'eval', 'evalsha', 'info', 'ping', 'sadd', 'zrevrange'] as const;
 
+/** By which who waits for a record is woken. Where they are not allowed, he looks for it. */
+export const WAKING = ['publish', 'subscribe', 'unsubscribe'] as const;
+
 /** Empty also where Redis does not say. */
 export async function missingPermissions(
   caller: RedisCaller,

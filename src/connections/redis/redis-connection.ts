@@ -1,4 +1,5 @@
 /** The `redis` driver: moves payloads between the keys of a Redis by scripts, in Laravel's layout. */
+import type { Redis } from 'ioredis';
 import { REDIS } from './capabilities';
 import { StoreConnection } from '../kit/store-connection';
 import type { Clock, Milliseconds, Seconds } from '../../base/clock';
@@ -47,6 +48,7 @@ import { findJob, momentOf } from './placed-job';
 import { RedisControl } from './redis-control';
 import { RedisFailedStore } from './redis-failed-store';
 import { RedisLockStore } from './redis-lock-store';
+import { RecordChannels } from './record-channels';
 import { RedisRecordStore } from './redis-record-store';
 import { RedisWaiters } from './redis-waiters';
 import { script } from './scripts';
@@ -94,6 +96,7 @@ export class RedisConnection extends StoreConnection implements Connection {
   readonly #pushes = new Recent<string, PushLane>(MOST_LANES, (lane) => lane.isIdle);
   readonly #waiters: RedisWaiters;
   readonly #storeClock: StoreClock;
+  readonly #channels: RecordChannels;
 
   constructor(source: ClientSource, prefix: string, context: RedisContext) {
     super(context.name);
@@ -125,7 +128,11 @@ export class RedisConnection extends StoreConnection implements Connection {
     this.locks = new RedisLockStore(this.#store);
     this.batches = new RedisBatchStore(this.#store);
     this.control = new RedisControl(this.#store, () => this.#time());
-    this.records = new RedisRecordStore(this.#store);
+    this.#channels = new RecordChannels({
+      ...caller.settings,
+      open: () => (source.cluster ? this.#recordNode() : (source.open(() => null) as Redis)),
+    });
+    this.records = new RedisRecordStore(this.#store, this.#channels.listeners);
     this.#waiters = new RedisWaiters(this.#store, source, this.#exchanger);
   }
 
@@ -297,6 +304,17 @@ export class RedisConnection extends StoreConnection implements Connection {
     return this.#waiters.open(queues);
   }
 
+  /** A client for the master of a cluster that keeps the records. Undefined: that is not known. */
+  async #recordNode(): Promise<Redis | undefined> {
+    const { caller, keys } = this.#store;
+    const { values } = keys.records('');
+    const found = this.#link.nodeClient(values);
+    if (found !== undefined) return found;
+    // The client learns of it before the first command.
+    await caller.glance('exists', [values], 'the master of the records was not found').catch(() => undefined);
+    return this.#link.nodeClient(values);
+  }
+
   async diagnose(): Promise<readonly Diagnosis[]> {
     this.checkOpen('diagnose');
     return diagnoseRedis(this.#store.caller, this.#store.keys, this.#source.cluster);
@@ -304,6 +322,7 @@ export class RedisConnection extends StoreConnection implements Connection {
 
   protected async end(): Promise<void> {
     await this.#waiters.close();
+    this.#channels.listeners.close();
     await this.#store.caller.idle();
     this.#link.close();
   }

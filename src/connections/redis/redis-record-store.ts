@@ -2,28 +2,41 @@
 import type { Seconds } from '../../base/clock';
 import { groupsOf } from '../../base/groups';
 import { pageBytes, pagesOf } from '../../base/pages';
-import type { RecordPage, RecordStore, StoreRecord, Sums } from '../record-store';
+import type { RecordPage, RecordStore, RecordWake, StoreRecord, Sums } from '../record-store';
+import type { RecordListeners } from '../kit/record-listeners';
 import { script, type ScriptName } from './scripts';
 import type { RedisStore } from './store';
 
 /** What must stand under the id of a record for it to be written. */
 type Condition = readonly [rule: 'any' | 'none' | 'this', expected: string];
 
+const ANY: Condition = ['any', ''];
+
 /** Stands before what is counted: beside that a hash of sums has its end. */
 const COUNTED = '+';
 
 export class RedisRecordStore implements RecordStore {
+  readonly wake: RecordWake;
   readonly #store: RedisStore;
 
-  constructor(store: RedisStore) {
+  constructor(store: RedisStore, listeners: RecordListeners) {
     this.#store = store;
+    const { keys } = store;
+    this.wake = {
+      put: async (record, keep) => {
+        store.checkOpen('records.wake.put');
+        const { kind, id } = record;
+        await this.#put(kind, [record], keep, undefined, ANY, keys.recordChannel(kind, id));
+      },
+      listen: (kind, id, wake) => listeners.listen(keys.recordChannel(kind, id), wake),
+    };
   }
 
   async put(records: readonly StoreRecord[], keep: Seconds, most?: number): Promise<void> {
     this.#store.checkOpen('records.put');
     for (const [kind, own] of groupsOf(records, (record) => record.kind)) {
       for (const page of pagesOf(own, ({ value }) => pageBytes(value))) {
-        await this.#put(kind, page, keep, most, ['any', '']);
+        await this.#put(kind, page, keep, most, ANY);
       }
     }
   }
@@ -88,9 +101,11 @@ export class RedisRecordStore implements RecordStore {
     keep: Seconds,
     most: number | undefined,
     condition: Condition,
+    channel = '',
   ): Promise<readonly unknown[]> {
     const texts = records.flatMap(({ id, value }) => [id, value]);
-    return this.#askKind('record-put', kind, [keep, most ?? 'all', ...condition, ...texts], `${kind} was not kept`);
+    const args = [keep, most ?? 'all', ...condition, channel, ...texts];
+    return this.#askKind('record-put', kind, args, `${kind} was not kept`);
   }
 
   #askKind(

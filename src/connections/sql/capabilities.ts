@@ -2,8 +2,8 @@
 import { ALL_CAPABLE } from '../kit/capabilities';
 
 export const STORES = {
-  SQLite: { ...ALL_CAPABLE, operations: true },
-  PostgreSQL: { ...ALL_CAPABLE, operations: true },
+  SQLite: { ...ALL_CAPABLE, recordWake: false },
+  PostgreSQL: ALL_CAPABLE,
   // Its workers look now and then.
-  MySQL: { ...ALL_CAPABLE, wake: false, operations: true },
+  MySQL: { ...ALL_CAPABLE, wake: false, recordWake: false },
 } as const;

@@ -2,7 +2,7 @@
 import type { Seconds } from '../../base/clock';
 import { pagesOf } from '../../base/pages';
 import { systemRandom } from '../../base/random';
-import type { RecordPage, RecordStore, StoreRecord, Sums } from '../record-store';
+import type { RecordPage, RecordStore, RecordWake, StoreRecord, Sums } from '../record-store';
 import { type Addition, type Dialect, isTrue } from './dialect';
 import type { Access, Purpose } from './engine';
 import { rowLimit } from './jobs';
@@ -24,13 +24,30 @@ const RECORDS = ['kind', 'id'];
 
 const LAST_FIRST = raw('ORDER BY ends_at DESC, id DESC');
 
+/** How a database tells those who wait for a record that it was put. */
+export interface RecordWakes extends Pick<RecordWake, 'listen'> {
+  /** The statement that writes a record, and tells of it in the same step. */
+  telling(change: Sql, kind: string, id: string): Sql;
+  /** Those who wait look once more. */
+  close(): void;
+}
+
 export class SqlRecords implements RecordStore {
+  readonly wake: RecordWake | undefined;
   readonly #access: Access;
   readonly #dialect: Dialect;
 
-  constructor(access: Access, dialect: Dialect) {
+  /** @param wakes absent: nobody is told of what is put */
+  constructor(access: Access, dialect: Dialect, wakes?: RecordWakes) {
     this.#access = access;
     this.#dialect = dialect;
+    this.wake = wakes && {
+      put: async (record, keep) => {
+        const purpose = writing(`the record ${record.id} was not written`);
+        await access('records.wake.put', purpose, () => this.#put([record], keep, Infinity, wakes));
+      },
+      listen: (kind, id, wake) => wakes.listen(kind, dialect.text(id), wake),
+    };
   }
 
   async put(records: readonly StoreRecord[], keep: Seconds, most = Infinity): Promise<void> {
@@ -86,14 +103,16 @@ export class SqlRecords implements RecordStore {
     return names.map((name) => Object.fromEntries(fields.get(text(name)) ?? []));
   }
 
-  *#put(page: readonly StoreRecord[], keep: Seconds, most: number): Work<void> {
+  *#put(page: readonly StoreRecord[], keep: Seconds, most: number, wakes?: RecordWakes): Work<void> {
     const { tables, text, replace } = this.#dialect;
     // The last of those that are the same counts. In an order: of two calls neither has what the other waits for.
     const rows = new Map(page.map((record) => [`${record.kind} ${text(record.id)}`, record]));
     const records = [...rows].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, record]) => record);
     if (keep > 0) {
       const kept = records.map((record) => this.#rowOf(record, keep));
-      yield* written(replace(tables.records, RECORDS, kept));
+      const change = replace(tables.records, RECORDS, kept);
+      const [{ kind, id }] = records as [StoreRecord];
+      yield* written(wakes === undefined ? change : wakes.telling(change, kind, text(id)));
     } else {
       for (const { kind, id } of records)
         yield* written(sql`DELETE FROM ${tables.records} WHERE ${this.#isThis(kind, id)}`);

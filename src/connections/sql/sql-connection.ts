@@ -43,7 +43,7 @@ import { Locks } from './locks';
 import { lookOnce, pushOnce } from './once';
 import { peek } from './page';
 import { pushedOf, PushLane } from './push-lane';
-import { SqlRecords } from './records';
+import { type RecordWakes, SqlRecords } from './records';
 import { perform, runAll, type Sql, type SqlResult, type SqlSession, type Work, written } from './statement';
 
 export interface SqlParts {
@@ -55,6 +55,8 @@ export interface SqlParts {
   readonly dialect: Dialect;
   readonly engine: Engine;
   readonly waiters: Waiters;
+  /** Absent: who waits for a record looks for it. */
+  readonly recordWakes?: RecordWakes | undefined;
   readonly tables: SqlTables;
   /** Absent: not from another thread. */
   readonly threadAccess: ThreadAccess | undefined;
@@ -128,7 +130,7 @@ export class SqlConnection extends StoreConnection implements Connection {
     this.#removing = batches?.removing ?? access;
     this.failed = new FailedJobs(access, dialect, rows, wrote);
     this.locks = new Locks(access, dialect);
-    this.records = new SqlRecords(access, dialect);
+    this.records = new SqlRecords(access, dialect, parts.recordWakes);
     this.control = new SqlControl(access, dialect, this.#removing, wrote);
     const { migrations } = tables;
     this.migrations = {
@@ -257,6 +259,7 @@ export class SqlConnection extends StoreConnection implements Connection {
   }
 
   protected async end(): Promise<void> {
+    this.#parts.recordWakes?.close();
     await this.#parts.waiters.close();
     await this.#lane.close();
     const clients = [this.#pushClient, ...this.#exchanger.clients]

@@ -17,4 +17,5 @@ export const SQS: Capabilities = {
   batches: false,
   control: false,
   operations: false,
+  recordWake: false,
 };

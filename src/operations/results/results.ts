@@ -5,21 +5,25 @@ import type { Application, JobEnd } from '../../connections/application';
 import type { Connection } from '../../connections/contract';
 import { isStoreAway } from '../../connections/errors';
 import type { EndedRun, Observer } from '../../connections/observer';
-import type { RecordStore } from '../../connections/record-store';
+import type { Listening, RecordStore } from '../../connections/record-store';
 import type { JobContext } from '../../job/job-context';
 import { endedCancelled, JobFailedError, noRecords, resultNotKept, resultPending } from '../errors';
-import { findJob, type FoundJob } from '../found-job';
+import { type FoundJob, foundJob } from '../found-job';
 import { endText, notKeptText, type Reason, readEnd, RESULTS } from './kept-end';
-import type { SeenApplication } from '../listed-job';
+import { type SeenApplication, stateOf } from '../listed-job';
 
 export interface ResultApplication extends SeenApplication, Pick<Application, 'driver' | 'observers' | 'report'> {
   settings(name?: string): { readonly maxPayload: number };
 }
 
-/** Between two looks: the first, by how much each is longer than the one before, and the longest. */
-const PAUSE = { first: 20, growth: 1.5, most: 1000 } as const;
-/** To look for the job itself costs more than to ask for its record: of so many looks one does. */
-const SELDOM = 4;
+/**
+ * Between two looks: the first, by how much each is longer than the one before, and the longest; that where the store wakes who
+ * waits, and then only jobs that keep no result have to be looked for. What is kept is written just before the end: that is near.
+ */
+const PAUSE = { first: 20, growth: 1.5, most: 1000, woken: 2000, near: 2 } as const;
+/** To look for the job itself costs more than to ask for its record: after so many looks, of so many one does. */
+const EAGER = 10;
+const SELDOM = 2;
 
 /**
  * Keeps what a job has given, or how else it has ended. What cannot be kept is reported, and told to who asks for it.
@@ -39,7 +43,11 @@ export async function keepEnd(
   // Of what keeps no jobs nobody expects it: who asks is told.
   if (store === undefined && !own.capabilities.reserve) return;
   if (store === undefined) return application.report(noRecords(connection), { job, during });
-  const put = (value: string): Promise<void> => store.records.put([{ kind: RESULTS, id, value }], keep);
+  const { records } = store;
+  const put = (value: string): Promise<void> => {
+    const record = { kind: RESULTS, id, value };
+    return records.wake === undefined ? records.put([record], keep) : records.wake.put(record, keep);
+  };
   try {
     const { maxPayload: most } = application.settings(connection);
     await put(endText(end, { job: name, connection, queue, most }, application.registry));
@@ -59,8 +67,8 @@ export interface WantedResult {
   readonly within: Seconds;
 }
 
-/** `state`: it has not ended, as far as is known. */
-type Look = { readonly value: unknown } | { readonly state: FoundJob['state'] };
+/** `state`: it has not ended, as far as is known. `isNear`: what is written before that is there. */
+type Look = { readonly value: unknown } | { readonly state: FoundJob['state']; readonly isNear: boolean };
 
 /**
  * Waits for the end of a job, and gives what it gave; undefined where that is not kept.
@@ -79,16 +87,29 @@ export async function awaitResult(
   const until = clock.monotonic() + wanted.within * 1000;
   const alarm = new Alarm(wanted.id);
   observers.add(alarm);
+  let listening: Listening | undefined;
+  let isNear = false;
   try {
     for (let looks = 0, pause: Milliseconds = PAUSE.first; ; looks += 1) {
       const left = until - clock.monotonic();
-      const found = await unlessAway(look(place, alarm.rang() || left <= 0 || looks % SELDOM === 0), left);
+      const rang = alarm.rang();
+      const isWhole = rang || left <= 0 || looks < EAGER || looks % SELDOM === 0 || listening?.isHeard === true;
+      const found = await unlessAway(look(place, isWhole), left);
       if ('value' in found) return found.value;
       if (left <= 0) throw resultPending(wanted.id, connection.name, found.state, wanted.within);
+      if (found.isNear && (rang || !isNear)) pause = PAUSE.near;
+      else if (rang) pause = PAUSE.first;
+      isNear = found.isNear;
+      // Not before the first look, which often is the last. What was put since then is found by the next one, which follows at once.
+      if (listening === undefined && records.wake !== undefined) {
+        listening = records.wake.listen(RESULTS, wanted.id, () => alarm.ring());
+        if (listening.isHeard) alarm.ring();
+      }
       await alarm.within(Math.min(pause, left), clock);
-      pause = Math.min(pause * PAUSE.growth, PAUSE.most);
+      pause = Math.min(pause * PAUSE.growth, listening?.isHeard === true ? PAUSE.woken : PAUSE.most);
     }
   } finally {
+    listening?.stop();
     observers.delete(alarm);
   }
 }
@@ -98,7 +119,7 @@ async function unlessAway(looking: Promise<Look>, left: Milliseconds): Promise<L
   try {
     return await looking;
   } catch (error) {
-    if (left > 0 && isStoreAway(error)) return { state: 'unknown' };
+    if (left > 0 && isStoreAway(error)) return { state: 'unknown', isNear: false };
     throw error;
   }
 }
@@ -114,17 +135,20 @@ interface Place {
 async function look({ connection, application, records, wanted }: Place, isWhole: boolean): Promise<Look> {
   const { id, queue } = wanted;
   const isThere = (await records.get(RESULTS, id)) !== undefined;
-  if (!isThere && !isWhole) return { state: 'unknown' };
+  const unknown = { state: 'unknown', isNear: false } as const;
+  if (!isThere && !isWhole) return unknown;
   if (connection.find === undefined) {
     // What keeps no jobs has run them by now.
-    if (!isThere && connection.capabilities.reserve) return { state: 'unknown' };
+    if (!isThere && connection.capabilities.reserve) return unknown;
     return { value: await endOf(records, application, id) };
   }
   // It is written before the end: until then it may run again, and come to another one.
-  const { state, name = '', isSure, error = '', history } = await findJob(connection, application, id, queue);
+  const waiting = await connection.find(id, queue);
+  if (typeof waiting === 'object') return { state: stateOf(waiting.state), isNear: isThere };
+  const found = await foundJob(connection, application, id, queue, waiting);
+  const { state, name = '', isSure, error = '', history } = found;
   if (state === 'failed') throw new JobFailedError(name, id, await failureOf(records, application, id, error));
-  if (state !== 'completed' && state !== 'unknown') return { state };
-  if (!isSure && !isThere) return { state };
+  if (!isSure && !isThere) return unknown;
   // Asked anew: it may have ended since.
   const value = await endOf(records, application, id);
   if (value === undefined && history.at(-1)?.outcome === 'cancelled') throw endedCancelled(name, id);
@@ -155,7 +179,7 @@ async function failureOf(
   return at < 0 ? { name: 'Error', message: line } : { name: line.slice(0, at), message: line.slice(at + 2) };
 }
 
-/** Goes off when the job ends in this very process. */
+/** Goes off when the job ends in this very process, or its store tells of its end. */
 class Alarm implements Observer {
   readonly #id: string;
   #rang = false;
@@ -166,7 +190,10 @@ class Alarm implements Observer {
   }
 
   ended({ job }: EndedRun): void {
-    if (job.id !== this.#id) return;
+    if (job.id === this.#id) this.ring();
+  }
+
+  ring(): void {
     this.#rang = true;
     this.#wake?.();
   }

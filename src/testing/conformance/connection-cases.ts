@@ -50,7 +50,15 @@ export const connectionCases = (capabilities: Capabilities): readonly CaseDefini
     },
     async 'a driver declares the capabilities that the suite was told'({ connection }) {
       assert.deepEqual(
-        { moments: false, follows: false, ties: false, batches: false, operations: false, ...connection.capabilities },
+        {
+          moments: false,
+          follows: false,
+          ties: false,
+          batches: false,
+          operations: false,
+          recordWake: false,
+          ...connection.capabilities,
+        },
         { ...capabilities },
       );
     },
@@ -67,6 +75,9 @@ export const connectionCases = (capabilities: Capabilities): readonly CaseDefini
       for (const part of ['find', 'pushOnce', 'records'] as const) {
         assert.equal(connection[part] !== undefined, capabilities.operations === true, part);
       }
+    },
+    async 'a driver wakes who waits for records exactly where it declares that'({ connection }) {
+      assert.equal(connection.records?.wake !== undefined, capabilities.recordWake === true);
     },
     async 'a diagnosis is some lines for people'({ connection }) {
       for (const { level, subject, message } of await connection.diagnose()) {

@@ -46,6 +46,11 @@ describe('the names of keys', () => {
     ]);
   });
 
+  it('name the channel of a record behind those of its kind', () => {
+    expect(new Keys('queues:', false).recordChannel('results', 'a')).toBe('queues::records:results:a');
+    expect(new Keys('queues:', true).recordChannel('results', 'a')).toBe('queues::{records}:results:a');
+  });
+
   it('of what belongs to no queue stand where no queue can stand', () => {
     const keys = new Keys('queues:', false);
     expect([keys.names, keys.ordered, keys.control, keys.lock('report')]).toEqual([

@@ -14,6 +14,8 @@ export interface Identifiers extends Readonly<Record<keyof TableNames, string>> 
   readonly changeBatches: string;
   /** Where hints for waiting workers are sent: a text, and not quoted. */
   readonly channel: string;
+  /** Where those who wait for a record are told of it: a text, and not quoted. */
+  readonly recordChannel: string;
 }
 
 export function identifiers(names: TableNames): Identifiers {
@@ -29,6 +31,7 @@ export function identifiers(names: TableNames): Identifiers {
     retake: quoted(`${jobs}_retake_v5`),
     changeBatches: quoted(`${jobs}_change_batches_v6`),
     channel: `onqueue_${jobs}`,
+    recordChannel: `onqueue_${jobs}_told`,
   };
 }
 

@@ -11,6 +11,7 @@ import { loadPg, type PgClient, type PgClientClass, type PgPool, sqlPool } from 
 import { postgresDialect } from './postgres-dialect';
 import { postgresErrors } from './postgres-errors';
 import { PostgresHints } from './postgres-hints';
+import { PostgresRecordWakes } from './postgres-record-wakes';
 import { PostgresSchema } from './postgres-schema';
 
 /** The next are encoded while one is under way; they go in one after another. */
@@ -21,7 +22,8 @@ export function connectPostgres(config: DatabaseConfig, context: OpenContext): S
   const { name, clock, deadline, offset = () => 0 } = context;
   const { pool, newClient, address } = sourceOf(config, context);
   const names = tableNames(context.table, name);
-  const { channel } = identifiers(names);
+  const { channel, recordChannel } = identifiers(names);
+  const listening = { clock, deadline, connect: newClient };
   return serverConnection({
     config,
     context,
@@ -33,7 +35,8 @@ export function connectPostgres(config: DatabaseConfig, context: OpenContext): S
     dialect: postgresDialect(names, offset),
     schema: new PostgresSchema(names),
     pool: sqlPool(pool, config.pool === undefined),
-    waiters: new PostgresHints({ name, clock, deadline, channel, connect: newClient }),
+    waiters: new PostgresHints({ ...listening, name, channel }),
+    recordWakes: new PostgresRecordWakes({ ...listening, channel: recordChannel }),
   });
 }
 

@@ -90,6 +90,23 @@ describe('a PostgreSQL that is away or ails', () => {
     expect(postgresErrors.trouble({ code, severity: 'FATAL' })).toBe('gone');
   });
 
+  it('wakes who waits for a record although the connection that he hears by has ended, and tells him that it had', async () => {
+    const connection = await world.open();
+    const heard: boolean[] = [];
+    const { wake } = connection.records;
+    const listening = wake!.listen('results', 'a', () => heard.push(listening.isHeard));
+    await eventually(() => listening.isHeard);
+    await world.rows(`select pg_terminate_backend(pid) from pg_stat_activity where query like 'LISTEN %'`);
+    await eventually(() => heard.length > 1);
+    await eventually(() => listening.isHeard);
+
+    await wake!.put({ kind: 'results', id: 'a', value: '' }, 60);
+
+    await eventually(() => heard.length > 3);
+    expect(heard).toEqual([true, false, true, true]);
+    listening.stop();
+  });
+
   it('wakes a worker although the connection that hints come by has ended', async () => {
     const connection = await world.open();
     const waiter = connection.waiter(['default']);

@@ -1,0 +1,123 @@
+/** Who waits for a record is woken by whoever puts it, and misses none that is put while he begins to listen. */
+import assert from 'node:assert/strict';
+import type { Listening, RecordStore, RecordWake, StoreRecord } from '../../connections/record-store';
+import { cases, type CaseDefinition } from './cases';
+import { numbered } from './world';
+import type { World } from './world';
+
+const KIND = 'probe';
+
+const record = (id: string): StoreRecord => ({ kind: KIND, id, value: `of ${id}` });
+
+function wakeOf(records: RecordStore | undefined): RecordWake {
+  assert(records?.wake !== undefined, 'a driver with the capability wakes who waits for records');
+  return records.wake;
+}
+
+/** Somebody who waits for a record as the framework does: he looks whenever he is woken. */
+class Listener {
+  wakes = 0;
+  readonly #listening: Listening;
+  #woken: () => void = () => undefined;
+
+  constructor(wake: RecordWake, id: string) {
+    this.#listening = wake.listen(KIND, id, () => {
+      this.wakes += 1;
+      this.#woken();
+    });
+  }
+
+  async heard(): Promise<void> {
+    while (!this.#listening.isHeard) await this.next();
+  }
+
+  /** The next time that he is woken. */
+  next(): Promise<void> {
+    return new Promise((resolve) => (this.#woken = resolve));
+  }
+
+  stop(): void {
+    this.#listening.stop();
+  }
+}
+
+async function listener(world: World, id: string): Promise<Listener> {
+  const own = new Listener(wakeOf(world.records), id);
+  await world.soon(own.heard(), 'the confirmation that a record would be heard of');
+  return own;
+}
+
+const otherPuts = (world: World, id: string): Promise<void> => wakeOf(world.other.records).put(record(id), 60);
+
+export const recordWakeCases: readonly CaseDefinition[] = [
+  ...cases(['operations', 'recordWake'], {
+    async 'who listens for a record is woken when another client puts it, and finds it'(world) {
+      const own = await listener(world, 'a');
+      const woken = own.next();
+      await otherPuts(world, 'a');
+      await world.soon(woken, 'a wake-up by a record');
+      assert.equal(await world.records.get(KIND, 'a'), 'of a');
+      own.stop();
+    },
+    async 'what is put while somebody begins to listen is found once that is confirmed, if it does not wake him'(
+      world,
+    ) {
+      const puts = otherPuts(world, 'a');
+      const own = await listener(world, 'a');
+      const woken = own.next();
+      await puts;
+      if ((await world.records.get(KIND, 'a')) === undefined) await world.soon(woken, 'a wake-up by a record');
+      assert.equal(await world.records.get(KIND, 'a'), 'of a');
+      own.stop();
+    },
+    async 'each of many who listen is woken by what he listens for, also where two listen for the same'(world) {
+      const ids = numbered(20);
+      const own = await Promise.all([...ids, ...ids].map((id) => listener(world, id)));
+      const woken = Promise.all(own.map((one) => one.next()));
+      await Promise.all(ids.map((id) => otherPuts(world, id)));
+      await world.soon(woken, 'a wake-up of all');
+      for (const one of own) one.stop();
+    },
+    async 'an id of 255 characters of any text is heard of'(world) {
+      const id = `${'é'.repeat(125)} "'\\{%s}*?[:${'x'.repeat(118)}`;
+      const own = await listener(world, id);
+      const woken = own.next();
+      await otherPuts(world, id);
+      await world.soon(woken, 'a wake-up by a record of a long id');
+      own.stop();
+    },
+    async 'who has stopped is woken no more, and others are'(world) {
+      const [stopped, other] = [await listener(world, 'a'), await listener(world, 'a')];
+      stopped.stop();
+      const { wakes } = stopped;
+      const woken = other.next();
+      await otherPuts(world, 'a');
+      await world.soon(woken, 'a wake-up of who still listens');
+      assert.equal(stopped.wakes, wakes);
+      other.stop();
+    },
+    async 'who listens after all have stopped is woken as well'(world) {
+      (await listener(world, 'a')).stop();
+      const own = await listener(world, 'a');
+      const woken = own.next();
+      await otherPuts(world, 'a');
+      await world.soon(woken, 'a wake-up of who began anew');
+      own.stop();
+    },
+    async 'a record that wakes is kept as any other'(world) {
+      await wakeOf(world.records).put(record('a'), 10);
+      await wakeOf(world.records).put({ ...record('a'), value: 'new' }, 10);
+      assert.deepEqual(await world.records.list(KIND, { limit: 10 }), [{ ...record('a'), value: 'new' }]);
+      await world.advance(11);
+      assert.equal(await world.records.get(KIND, 'a'), undefined);
+    },
+    async 'closing a connection wakes those who listen on it, and it takes no record any more'(world) {
+      const own = await listener(world, 'a');
+      const woken = own.next();
+      await world.connection.close();
+      await world.soon(woken, 'a wake-up by the end of the connection');
+      await assert.rejects(async () => wakeOf(world.records).put(record('a'), 60), { code: 'E_CONNECTION_CLOSED' });
+      own.stop();
+    },
+  }),
+];

@@ -1,0 +1,111 @@
+/** A job that another process runs is waited for: its end is told by the store, or found by looking. */
+import type { Connection, Reservation } from '../../src/connections/contract';
+import { connectMemory } from '../../src/connections/memory/memory-connection';
+import { Job } from '../../src/job/job';
+import { elapse, testApplication, type TestApplication, until } from '../support/application';
+
+@Job({ keepResult: '1h' })
+class Gives extends Job {
+  handle(): void {}
+}
+
+@Job()
+class Plain extends Job {
+  handle(): void {}
+}
+
+let application: TestApplication;
+let other: Connection;
+let id: string;
+let reservation: Reservation;
+let result: Promise<unknown>;
+let isThere: boolean;
+
+beforeEach(() => {
+  application = testApplication();
+});
+
+afterEach(() => application.manager.close());
+
+/** The job runs there, and is waited for here. */
+async function wait(job: Gives | Plain): Promise<void> {
+  const shared = connectMemory({ driver: 'memory' }, { name: 'memory', clock: application.clock });
+  other = shared.duplicate();
+  application.manager.addConnector('memory', () => shared);
+  id = await application.bus.dispatch(job);
+  [reservation] = (await other.reserve({ queues: ['default'], limit: 1, lease: 3600 })).reservations as [Reservation];
+  isThere = false;
+  result = application.manager.connection().result(id, { within: '1h' });
+  result.then(
+    () => (isThere = true),
+    () => undefined,
+  );
+}
+
+const end = () => other.settle([{ outcome: 'completed', reservation }]);
+const keep = () => {
+  const value = JSON.stringify({ kind: 'completed', job: 'Gives', command: 'it', types: {} });
+  return other.records!.wake!.put({ kind: 'results', id, value }, 60);
+};
+
+it('who waits is told of the result by the store, and looks at once', async () => {
+  await wait(new Gives());
+  await elapse(application.clock, 30);
+  await end();
+  const { clock } = application;
+  const before = clock.now();
+
+  await keep();
+  await until(clock, () => isThere);
+
+  expect(await result).toBe('it');
+  expect(clock.now()).toBe(before);
+});
+
+it('who waits looks again and again for the end once what it gave is written, which is just before that', async () => {
+  await wait(new Gives());
+  await elapse(application.clock, 30);
+  await keep();
+  await application.clock.advance('5ms');
+  expect(isThere).toBe(false);
+  await end();
+
+  await application.clock.advance('20ms');
+
+  expect(isThere).toBe(true);
+});
+
+it('who waits looks all the same where he would not be told', async () => {
+  await wait(new Gives());
+  await elapse(application.clock, 30);
+  await keep();
+  await elapse(application.clock, 30);
+  await end();
+
+  await application.clock.advance('2s');
+
+  expect(await result).toBe('it');
+});
+
+it.each([
+  ['two seconds late at most', '30s', '2s'],
+  ['half a second late at most, in the first second', '1s', '500ms'],
+] as const)('the end of a job that keeps no result is seen %s', async (_, waited, late) => {
+  await wait(new Plain());
+  await application.clock.advance(waited);
+  await end();
+
+  await application.clock.advance(late);
+
+  expect(isThere).toBe(true);
+});
+
+it('who waits is told when his own connection is closed', async () => {
+  await wait(new Gives());
+  const refusal = result.catch((error: unknown) => error);
+  await elapse(application.clock, 30);
+
+  await application.manager.close();
+
+  expect(await refusal).toMatchObject({ code: 'E_CONNECTION_CLOSED' });
+});
