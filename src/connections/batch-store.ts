@@ -42,6 +42,12 @@ export interface NewBatch {
   readonly openFor?: Seconds | undefined;
 }
 
+/** What a batch sends, and what of it is sent no more. */
+export interface BatchCallbacks extends Pick<NewBatch, 'callbacks' | 'every'> {
+  /** Events that have come, without `progress`, which may come again. */
+  readonly sent: readonly BatchEvent[];
+}
+
 /** What a store tells of a batch. In it, pending + completed + failed + skipped are all its jobs. */
 export interface BatchState {
   readonly id: string;
@@ -70,6 +76,8 @@ export type BatchEnd = 'finished' | 'cancelled' | 'unknown';
 export interface BatchStore {
   /** @param queue one of its jobs' queues, where the store keeps the batches of each queue apart; absent: all are looked at */
   find(id: string, queue?: string): Promise<BatchState | undefined>;
+  /** What it sends. Undefined: it is not known. @param queue as of `find` */
+  callbacks(id: string, queue?: string): Promise<BatchCallbacks | undefined>;
   /** Newest first. */
   list(options: { readonly limit: number; readonly offset?: number | undefined }): Promise<readonly BatchState[]>;
   /** One that is open counts as abandoned later, as with each push of its jobs: more are to come. False: it is not open. */

@@ -94,7 +94,13 @@ describe('batches', () => {
 
 describe('batch', () => {
   it('shows one whole', async () => {
-    const { id } = await batchOf(new Passes(), new Fails());
+    const { id } = await new JobBus(() => manager)
+      .batch([new Passes(), new Fails()])
+      .name('sheets')
+      .allowFailures()
+      .then(new Passes())
+      .finally(new Passes().onQueue('last'))
+      .dispatch();
     await work(2);
 
     const { stdout } = await kit.run('batch', id);
@@ -104,12 +110,17 @@ describe('batch', () => {
       new RegExp(
         `^Name        sheets\nId          ${id}\nOn          memory\nState       finished\nProgress    100% of 2\n` +
           'Jobs        0 pending, 1 completed, 1 failed, 0 skipped\nFailures    the others go on\n' +
+          'Then        Passes in default\nFinally     Passes in last, sent\n' +
           `Created     ${time}Finished    ${time}$`,
       ),
     );
     expect(await parsed('batch', id)).toEqual({
       ...{ id, name: 'sheets', connection: 'memory', state: 'finished', total: 2, pending: 0, completed: 1, failed: 1 },
       ...{ skipped: 0, progress: 1, allowsFailures: true },
+      callbacks: [
+        expect.objectContaining({ on: 'then', name: 'Passes', queue: 'default', connection: 'memory', isSent: false }),
+        expect.objectContaining({ on: 'finally', name: 'Passes', queue: 'last', isSent: true }),
+      ] as unknown,
       createdAt: expect.stringMatching(/Z$/) as unknown,
       finishedAt: expect.stringMatching(/Z$/) as unknown,
     });

@@ -44,14 +44,15 @@ const cookieOf = ({ headers }: { readonly headers: Headers }) => ({
   cookie: headers.getSetCookie()[0]!.split(';', 1)[0]!,
 });
 
-/** The row of a batch, without its markup. */
-const rowOf = (text: string, id: string): string | undefined =>
-  new RegExp(`<tr data-key="${id}">(.*?)</tr>`, 's')
-    .exec(text)?.[1]
-    ?.replaceAll(/<[^>]*>/g, ' ')
+const wordsOf = (markup: string): string =>
+  markup
+    .replaceAll(/<[^>]*>/g, ' ')
     .replaceAll(/\s+/g, ' ')
     .replaceAll(' ,', ',')
     .trim();
+
+const rowOf = (text: string, id: string): string =>
+  wordsOf(new RegExp(`<tr data-key="${id}">(.*?)</tr>`, 's').exec(text)?.[1] ?? '');
 
 const page = (id: string, connection = 'memory'): string => `batch?connection=${connection}&id=${id}`;
 
@@ -133,7 +134,7 @@ describe('the page of a batch', () => {
 
     expect(status).toBe(200);
     expect(text).toMatch(
-      /8 of 20 have ended, and 12 wait or run. At the pace since it began, that takes another \d min/,
+      /8 of 20 have ended, and 12 wait or run. At the pace since it began, that takes another \d min\. <bdi>NotifyTeam<\/bdi> is sent when all have completed\./,
     );
     expect(text).toMatch(/Pending<\/dt><dd>12</);
     expect(await panel.json(page(world.batches.running))).toMatchObject({ completed: 8, failures: [] });
@@ -148,6 +149,32 @@ describe('the page of a batch', () => {
     ).toHaveLength(3);
     expect(text).toContain(`href="failed?connection=memory&amp;batch=${world.batches.withFailures}"`);
     expect(text).toContain('received 0</bdi>');
+  });
+
+  it('shows what it sends, when, and what of it was sent', async () => {
+    const { text } = await panel.get(page(world.batches.running));
+    expect(wordsOf(/<table><caption>What it sends.*?<tbody>(.*?)<\/tbody>/s.exec(text)![1]!)).toBe(
+      'NotifyTeam in default then when all have completed not yet ' +
+        'NotifyTeam in default catch when the first has failed not yet ' +
+        'SweepCarts in carts finally when none is left not yet ' +
+        'NotifyTeam in default progress each time that 10 more have ended not yet',
+    );
+
+    const { manager, bus, clock } = testApplication();
+    await using own = await served(manager);
+    const batch = bus.batch([new Fragile(), new Fragile(), new Fragile()]).allowFailures();
+    await bus.chain([batch.then(new Fragile()).progress(new Fragile(), { every: 2 }), new Fragile()]).dispatch();
+    await work(manager);
+    await clock.advance('3s');
+    const [{ id } = { id: '' }] = await manager.batches.list();
+    const ended = (await own.get(page(id))).text;
+    expect(ended).toMatch(/not sent<\/span> <span class="soft">3 have failed; it is sent once those are retried/);
+    expect(ended).toMatch(/id=[^"&]{36}-2"><bdi>Fragile/);
+    expect(ended).toMatch(
+      /behind it in its chain, when none is left<\/span><\/td>\s*<td><span class="badge good">sent/,
+    );
+    const [, , behind] = (await manager.batches.get(id).then((found) => found!.callbacks()))!;
+    expect(ended).toContain(`href="job?connection=memory&amp;queue=default&amp;id=${behind!.id}"`);
   });
 
   it('takes its name for text', async () => {

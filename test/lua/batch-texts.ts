@@ -1,6 +1,6 @@
-/** The texts of a batch and of its jobs, and outcomes of these as exchange.lua takes them. */
+/** The texts of a batch and of its jobs, how they are pushed, and outcomes of these as exchange.lua takes them. */
 import { withTies } from '../../src/payload/ties';
-import { type Argument, probe } from './script-world';
+import { type Argument, keysOf, probe, type ScriptWorld } from './script-world';
 
 export const ID = 'batch-1';
 export const CAUSE = '{"id":"a","name":"Probe","message":"no"}';
@@ -18,3 +18,42 @@ export const completed = (...texts: readonly string[]): readonly Argument[] => [
 export const failed = (text: string, cause = CAUSE): readonly Argument[] => [
   ...['failed+batch', 1, 1, ID, -1, 0, 1, 0, text, text.indexOf(',"attempts"'), ',"attempts":1}', 'a', META, cause],
 ];
+
+export const batchKeys = (world: ScriptWorld): readonly string[] => {
+  const { batches, begunBatches, cancelledBatches } = world.queue();
+  return [batches, begunBatches, cancelledBatches];
+};
+
+/** Texts that belong to the batch, and how many jobs hang on each; what it begins with, unless it is there. */
+export type Pushed = readonly [
+  texts: readonly string[],
+  weights: readonly number[],
+  beginning?: readonly Argument[],
+  sequence?: number,
+];
+
+/** To `q`. What the batch sends goes to `told`. */
+export function pushMembers(
+  world: ScriptWorld,
+  ...[texts, weights, beginning = [], sequence = world.nextSequence()]: Pushed
+): Promise<unknown[]> {
+  const { client, ready, delayed, notify, unique } = world.queue();
+  const own = world.queue('told');
+  const callbackKeys = EVENTS.flatMap(() => [own.ready, own.delayed, own.notify]);
+  const sent = EVENTS.flatMap((event) => [event, 0, '{"job":"told",', event]);
+  const arguments_ = [ID, weights.reduce((sum, one) => sum + one, 0), weights.join(' ')];
+  const batch = beginning.length === 0 ? arguments_ : [...arguments_, ...beginning, ...sent];
+  return world.run(
+    'push',
+    [
+      client('pusher'),
+      ready,
+      delayed,
+      notify,
+      unique,
+      ...batchKeys(world),
+      ...(beginning.length === 0 ? [] : callbackKeys),
+    ],
+    [sequence, 'any', texts.length, ...keysOf(texts), ...texts, ...batch, batch.length],
+  );
+}

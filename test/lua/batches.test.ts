@@ -1,8 +1,8 @@
 /** Batches, as the scripts keep them: the whole state before and after. */
 import type { ScriptName } from '../../src/connections/redis/scripts';
 import { readTies, withTies } from '../../src/payload/ties';
-import { CAUSE, completed, EVENTS, failed, ID, member, told } from './batch-texts';
-import { type Argument, keyIn, keysOf, probe, REFUSED, ScriptWorld, tiedProbe } from './script-world';
+import { batchKeys, CAUSE, completed, EVENTS, failed, ID, member, type Pushed, pushMembers, told } from './batch-texts';
+import { type Argument, keyIn, probe, REFUSED, ScriptWorld, tiedProbe } from './script-world';
 
 let world: ScriptWorld;
 
@@ -13,30 +13,7 @@ beforeEach(() => world.fresh());
 afterEach(() => world.client.call('acl', 'setuser', 'default', '+@all'));
 afterAll(() => world.stop());
 
-const batchKeys = (): readonly string[] => {
-  const { batches, begunBatches, cancelledBatches } = world.queue();
-  return [batches, begunBatches, cancelledBatches];
-};
-
-/** Pushes texts to `q` that belong to the batch, which begins with `beginning`; what it sends goes to `told`. */
-function push(
-  texts: readonly string[],
-  weights: readonly number[],
-  beginning: readonly Argument[] = [],
-  sequence = world.nextSequence(),
-): Promise<unknown[]> {
-  const { client, ready, delayed, notify, unique } = world.queue();
-  const own = world.queue('told');
-  const callbackKeys = EVENTS.flatMap(() => [own.ready, own.delayed, own.notify]);
-  const sent = EVENTS.flatMap((event) => [event, 0, '{"job":"told",', event]);
-  const arguments_ = [ID, weights.reduce((sum, one) => sum + one, 0), weights.join(' ')];
-  const batch = beginning.length === 0 ? arguments_ : [...arguments_, ...beginning, ...sent];
-  return world.run(
-    'push',
-    [client('pusher'), ready, delayed, notify, unique, ...batchKeys(), ...(beginning.length === 0 ? [] : callbackKeys)],
-    [sequence, 'any', texts.length, ...keysOf(texts), ...texts, ...batch, batch.length],
-  );
-}
+const push = (...pushed: Pushed): Promise<unknown[]> => pushMembers(world, ...pushed);
 
 /** @param options name, whether failures are allowed, seconds that each call keeps it open, how often progress is told */
 const begin = (
@@ -230,7 +207,7 @@ describe('exchange.lua, with a batch', () => {
   it('lets the job of a forgotten batch end all the same', async () => {
     await begin(['a']);
     const [a] = await world.reserve();
-    await world.client.del(...batchKeys());
+    await world.client.del(...batchKeys(world));
     expect(await world.exchange({ outcomes: completed(a!) })).toMatchObject({ lost: [], news: [] });
     expect(await world.state()).toEqual({});
   });
@@ -353,6 +330,23 @@ describe('the scripts that remove, with a batch', () => {
   });
 });
 
+describe('batch-callbacks.lua', () => {
+  it('tells what a batch sends, and what it has told', async () => {
+    await begin(['a'], ['images', 0, 0, 10]);
+    const { batches } = world.queue();
+    const own = world.queue('told');
+    const sends = EVENTS.map((event) => [event, own.ready, own.delayed, own.notify, '0', '{"job":"told",', event]);
+    const before = await world.state();
+
+    expect(await world.run('batch-callbacks', [batches], [ID])).toEqual(['read', '', 10, ...sends]);
+    expect(await world.state()).toEqual(before);
+    const [a] = await world.reserve();
+    await world.exchange({ outcomes: completed(a!) });
+    expect((await world.run('batch-callbacks', [batches], [ID]))[1]).toBe('tfn');
+    expect(await world.run('batch-callbacks', [batches], ['other'])).toEqual(['unknown']);
+  });
+});
+
 describe('the scripts that change a batch', () => {
   it('hold one that is open, and no other', async () => {
     await begin(['a'], ['images', 0, 60, 0]);
@@ -387,7 +381,11 @@ describe('the scripts that change a batch', () => {
     await begin(['a']);
     await change('batch-cancel', ID);
     const prune = (unfinished: string): Promise<unknown[]> =>
-      world.run('batch-prune', [world.queue().client('c'), ...batchKeys()], [world.nextSequence(), 50, unfinished, 0]);
+      world.run(
+        'batch-prune',
+        [world.queue().client('c'), ...batchKeys(world)],
+        [world.nextSequence(), 50, unfinished, 0],
+      );
     world.offset = 100;
     expect(await prune('not')).toEqual(['pruned', 0, -1]);
     expect(await prune('also')).toEqual(['pruned', 1, -1]);

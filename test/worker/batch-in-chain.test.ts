@@ -110,6 +110,7 @@ describe('a batch in a chain', () => {
     await application.bus.chain([application.bus.batch([new Note('a')]), new Note('behind')]).dispatch();
     await new Worker({ maxJobs: 1 }, application.manager).run();
     const [batch] = await application.manager.batches.list();
+    expect(await batch?.callbacks()).toMatchObject([{ on: 'next', name: 'Note', isSent: false }]);
     expect(await batch?.cancel()).toBe(true);
     await work();
     expect(ran).toEqual([]);

@@ -299,6 +299,33 @@ describe('a batch', () => {
     expect(ran).toEqual(['a', 'then', 'finally']);
   });
 
+  it('tells which jobs it sends, where they go, and which of them it has sent', async () => {
+    const batch = await application.bus
+      .batch([new Note('a'), new Note('b')])
+      .then(new Tells('then').onQueue('reports'))
+      .catch(new Tells('catch'))
+      .finally(new Tells('finally').onConnection('other').onQueue('far'))
+      .progress(new Tells('progress'), { every: 2 })
+      .dispatch();
+    const expected = [
+      { on: 'then', name: 'Tells', queue: 'reports', connection: 'memory' },
+      { on: 'catch', name: 'Tells', queue: 'default', connection: 'memory' },
+      { on: 'finally', name: 'Tells', queue: 'far', connection: 'other' },
+      { on: 'progress', name: 'Tells', queue: 'default', connection: 'memory', every: 2 },
+    ];
+    expect(await batch.callbacks()).toMatchObject(expected.map((one) => ({ ...one, isSent: false })));
+
+    await work();
+
+    const callbacks = (await (await batch.refresh())?.callbacks()) ?? [];
+    expect(callbacks).toMatchObject(expected.map((one) => ({ ...one, isSent: one.on !== 'catch' })));
+    const { jobs } = await application.manager.connection('other').jobs('far');
+    expect(jobs.map(({ id }) => id)).toEqual([callbacks[2]?.id]);
+    await application.clock.advance('1s');
+    await application.manager.batches.prune({ olderThan: 0 });
+    expect(await batch.callbacks()).toEqual([]);
+  });
+
   it('runs in turn where jobs run at once', async () => {
     given({ sync: { driver: 'sync' } });
     setJobDispatcher(application.bus);

@@ -2,6 +2,7 @@
 import type { Milliseconds } from '../../base/clock';
 import { oneLine } from '../../base/plain-text';
 import type { Batch } from '../../dispatch/batch/batch';
+import type { BatchCallbackJob } from '../../dispatch/batch/callback-jobs';
 import { batchDocument, stateOf } from '../../dispatch/batch/batch-document';
 import {
   BATCH_FLAGS,
@@ -39,7 +40,7 @@ export const batch = defineCommand({
     const found = await manager.batches.get(id, call.flags);
     const shown = found !== undefined && call.flags.watch === true ? await watched(call, found) : found;
     if (shown === undefined) failUnknownBatch(call, manager, id);
-    else show(call, shown);
+    else show(call, shown, await shown.callbacks());
   },
 });
 
@@ -67,10 +68,10 @@ async function watched({ output, session }: Call<BatchFlags>, first: Batch): Pro
   }
 }
 
-function show({ output, session }: Call<BatchFlags>, shown: Batch): void {
+function show({ output, session }: Call<BatchFlags>, shown: Batch, callbacks: readonly BatchCallbackJob[]): void {
   const { id, name, connection, allowsFailures, createdAt, cancelledAt, finishedAt } = shown;
   const now = session.surroundings.clock.now();
-  output.result(batchDocument(shown));
+  output.result({ ...batchDocument(shown), callbacks });
   if (name !== '') output.line(`Name        ${oneLine(name)}`);
   output.line(`Id          ${id}`);
   output.line(`On          ${connection}`);
@@ -78,6 +79,10 @@ function show({ output, session }: Call<BatchFlags>, shown: Batch): void {
   output.line(`Progress    ${progressText(shown)}`);
   output.line(`Jobs        ${countsText(shown)}`);
   output.line(`Failures    ${allowsFailures ? 'the others go on' : 'the first cancels it'}`);
+  for (const { on, name: job, queue, isSent } of callbacks)
+    output.line(
+      `${on[0]!.toUpperCase()}${on.slice(1).padEnd(11)}${oneLine(job)} in ${oneLine(queue)}${isSent ? ', sent' : ''}`,
+    );
   const moments = { Created: createdAt, Cancelled: cancelledAt, Finished: finishedAt };
   for (const [word, moment] of Object.entries(moments)) {
     if (moment !== undefined) output.line(`${word.padEnd(12)}${momentText(moment)}, ${agoText(moment, now)}`);

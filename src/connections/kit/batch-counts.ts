@@ -4,6 +4,7 @@ import type { Cause } from '../../payload/chain';
 import type { BatchTie } from '../../payload/ties';
 import {
   type BatchCallback,
+  type BatchCallbacks,
   type BatchEnd,
   type BatchEvent,
   type BatchState,
@@ -14,10 +15,7 @@ import type { FollowUp, Settlement } from '../contract';
 import { nextOf } from './settling';
 
 /** A batch as it is kept. */
-export interface KeptBatch extends BatchState, Pick<NewBatch, 'callbacks' | 'every' | 'openFor'> {
-  /** What was sent. */
-  readonly sent: readonly BatchEvent[];
-}
+export interface KeptBatch extends BatchState, BatchCallbacks, Pick<NewBatch, 'openFor'> {}
 
 /** By how much its numbers change. */
 export interface BatchChange {

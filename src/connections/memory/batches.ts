@@ -89,6 +89,11 @@ export class Batches {
         const batch = this.#batches.get(id);
         return batch && stateOf(batch);
       },
+      callbacks: async (id) => {
+        checkOpen('batches.callbacks');
+        const batch = this.#batches.get(id);
+        return batch && { callbacks: batch.callbacks, every: batch.every, sent: batch.sent };
+      },
       list: async ({ limit, offset = 0 }) => {
         checkOpen('batches.list');
         return [...this.#batches.values()]

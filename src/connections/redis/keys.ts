@@ -65,6 +65,12 @@ export class Keys {
     });
   }
 
+  /** The name of the queue whose `ready` this is. */
+  queueOf(ready: string): string {
+    const own = ready.slice(this.prefix.length);
+    return this.#cluster ? own.slice(1, -1) : own;
+  }
+
   /** set: the names of the queues that were ever used. The empty name before the colon is no queue's. */
   get names(): string {
     return `${this.prefix}:queues`;

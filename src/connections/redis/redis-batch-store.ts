@@ -1,8 +1,13 @@
 /** The batches of a Redis: all in one hash, in a cluster in one for each queue. The scripts that move jobs count in them. */
 import type { Milliseconds, Seconds } from '../../base/clock';
 import type { Cause } from '../../payload/chain';
-import type { BatchState, BatchStore } from '../batch-store';
+import type { BatchCallback, BatchCallbacks, BatchEvent, BatchState, BatchStore } from '../batch-store';
+import { script } from './scripts';
+import type { Keys } from './keys';
 import type { RedisStore } from './store';
+
+/** Those that come once. */
+const EVENTS = ['then', 'catch', 'finally', 'next'] as const;
 
 /** Not in a cluster: the empty name, which is no queue's. The calls that change batches are recorded under it. */
 export const SHARED = '';
@@ -25,6 +30,18 @@ export class RedisBatchStore implements BatchStore {
     for (const owner of await this.#owners(queue)) {
       const found = await this.#read(owner, id);
       if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  async callbacks(id: string, queue?: string): Promise<BatchCallbacks | undefined> {
+    const { caller, checkOpen, keys } = this.#store;
+    checkOpen('batches.callbacks');
+    const consequence = `what the batch ${id} sends was not read`;
+    for (const owner of await this.#owners(queue)) {
+      const { batches } = keys.queue(owner);
+      const [word, ...read] = await caller.script(script('batch-callbacks'), [batches], [id], { consequence });
+      if (String(word) === 'read') return callbacksIn(read, keys);
     }
     return undefined;
   }
@@ -142,6 +159,18 @@ function stateOf(id: string, kept: string, name: string): BatchState | undefined
     cancelledAt: momentOf(cancelled!),
     finishedAt: momentOf(finished!),
     openUntil: momentOf(open!),
+  };
+}
+
+/** As `batch-callbacks.lua` tells them. */
+function callbacksIn([told, every, ...callbacks]: readonly unknown[], keys: Keys): BatchCallbacks {
+  return {
+    every: Number(every) || undefined,
+    sent: EVENTS.filter((event) => String(told).includes(event[0]!)),
+    callbacks: (callbacks as readonly (readonly unknown[])[]).map((callback): BatchCallback => {
+      const [on, ready, , , , head, id] = callback.map(String);
+      return { on: on as BatchEvent, queue: keys.queueOf(ready!), head: head!, id: id! };
+    }),
   };
 }
 

@@ -9,6 +9,7 @@ import type { BatchTie } from '../../payload/ties';
 import {
   BATCH_KEPT,
   type BatchCallback,
+  type BatchCallbacks,
   type BatchEnd,
   type BatchEvent,
   type BatchState,
@@ -157,6 +158,20 @@ export class BatchRows {
     return (yield* this.list(sql`WHERE id = ${this.#dialect.key(id)}`))[0];
   }
 
+  /** What it sends. Undefined: it is not known. */
+  *callbacks(id: string): Work<BatchCallbacks | undefined> {
+    const { read, tables, key } = this.#dialect;
+    const columns = [read('callbacks'), read('sent'), raw('every_jobs')];
+    const [row] = yield* rowsOf(sql`SELECT ${columns} FROM ${tables.batches} WHERE id = ${key(id)}`);
+    if (row === undefined) return undefined;
+    const [callbacks, sent, every] = row;
+    return {
+      callbacks: JSON.parse(String(callbacks)) as readonly BatchCallback[],
+      sent: eventsIn(sent),
+      every: every === null ? undefined : Number(every),
+    };
+  }
+
   /** Removes up to so many of those that finished long ago, or began then and have not finished. Returns how many. */
   *prune(age: Seconds, unfinished: boolean, most: number): Work<number> {
     return yield* written(this.#removal(age, unfinished, most));
@@ -245,11 +260,14 @@ function batchOf(row: SqlRow): KeptBatch {
     every: every === null ? undefined : Number(every),
     openFor: openFor === null ? undefined : Number(openFor),
     callbacks: UNREAD,
-    sent: String(sent)
-      .split(',')
-      .filter((event) => event !== '') as BatchEvent[],
+    sent: eventsIn(sent),
   };
 }
+
+const eventsIn = (sent: SqlValue | undefined): readonly BatchEvent[] =>
+  String(sent)
+    .split(',')
+    .filter((event) => event !== '') as BatchEvent[];
 
 /** Nothing is sent with it. */
 const silently = (batch: KeptBatch | undefined): BatchStep | undefined => batch && { batch, followUps: [] };

@@ -1,7 +1,7 @@
 /** The batches of a database, as its users see them, and what becomes of them when jobs are removed, also by others. */
 import type { Seconds } from '../../base/clock';
 import type { Cause } from '../../payload/chain';
-import type { BatchState, BatchStore } from '../batch-store';
+import type { BatchCallbacks, BatchState, BatchStore } from '../batch-store';
 import type { FollowUp } from '../contract';
 import type { Finding, RecountOptions } from '../finding';
 import { type BatchChange, changeBy, sumOf } from '../kit/batch-counts';
@@ -45,6 +45,11 @@ export class Batches implements BatchStore {
 
   async find(id: string): Promise<BatchState | undefined> {
     return this.#access('batches.find', { consequence: `the batch ${id} was not read` }, () => this.#rows.find(id));
+  }
+
+  async callbacks(id: string): Promise<BatchCallbacks | undefined> {
+    const purpose = { consequence: `what the batch ${id} sends was not read` };
+    return this.#access('batches.callbacks', purpose, () => this.#rows.callbacks(id));
   }
 
   async list({ limit, offset = 0 }: Parameters<BatchStore['list']>[0]): Promise<readonly BatchState[]> {

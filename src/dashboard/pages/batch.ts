@@ -1,10 +1,12 @@
 /** One batch: how far it is, what has failed of it, and what comes next. */
 import type { Milliseconds } from '../../base/clock';
 import type { Batch } from '../../dispatch/batch/batch';
+import type { BatchCallbackJob } from '../../dispatch/batch/callback-jobs';
 import { batchDocument } from '../../dispatch/batch/batch-document';
 import { address } from '../addresses';
 import { failedPart, failuresOf } from '../batch/batch-failures';
 import { batchButtons, stateBadge, stateText } from '../batch/batch-state';
+import { callbacksPart, comingText } from '../batch/callbacks-part';
 import { progressBar } from '../batch/progress-bar';
 import { neededField } from '../errors';
 import { html, type Html } from '../html';
@@ -20,18 +22,21 @@ export const batch: Page = async (context) => {
   const connection = query.get('connection') ?? manager.defaultConnection;
   const story = await lookout.see(JSON.stringify(['batch', connection, id]), async () => {
     const found = await manager.batches.get(id, { connection });
-    return found && { found, failures: await failuresOf(found, context) };
+    if (found === undefined) return undefined;
+    const [failures, callbacks] = await Promise.all([failuresOf(found, context), found.callbacks()]);
+    return { found, failures, callbacks };
   });
   if (story === undefined) return unknownBatch(id, connection);
-  const { found, failures } = story;
+  const { found, failures, callbacks } = story;
   const parts: readonly { readonly id: string; readonly html: Part['html'] | undefined }[] = [
-    { id: 'batch-state', html: statePart(found, context) },
+    { id: 'batch-state', html: statePart(found, callbacks, context) },
+    { id: 'batch-callbacks', html: callbacksPart(found, callbacks) },
     { id: 'batch-failures', html: failedPart(found, failures, context) },
   ];
   return {
     title: found.name === '' ? 'Batch' : found.name,
     parts: parts.filter((part): part is Part => part.html !== undefined),
-    data: { ...batchDocument(found), failures: failures?.jobs },
+    data: { ...batchDocument(found), callbacks, failures: failures?.jobs },
   };
 };
 
@@ -55,9 +60,9 @@ function unknownBatch(id: string, connection: string): View {
   };
 }
 
-function statePart(found: Batch, context: PageContext): Html {
+function statePart(found: Batch, callbacks: readonly BatchCallbackJob[], context: PageContext): Html {
   const now = context.manager.clock.now();
-  return html`<p class="state">${stateBadge(found)} ${stateText(found, now)}</p>
+  return html`<p class="state">${stateBadge(found)} ${stateText(found, now)} ${comingText(found, callbacks)}</p>
     ${progressBar(found)}
     <div class="with-actions">${numbersOf(found)}<div class="actions">${batchButtons(found, context)}</div></div>
     ${facts(found, now)}`;

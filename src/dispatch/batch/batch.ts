@@ -3,6 +3,7 @@ import type { BatchState } from '../../connections/batch-store';
 import type { BatchSource } from '../../job/batch';
 import type { DispatchApplication } from '../dispatch-application';
 import { addToBatch } from './add-to-batch';
+import { type BatchCallbackJob, callbackJobs } from './callback-jobs';
 import type { SentBatch } from './send-batch';
 
 export class Batch {
@@ -75,6 +76,12 @@ export class Batch {
     if (driver.batches === undefined) return this;
     const state = await driver.batches.find(this.id, this.#queue);
     return state && new Batch(this.#manager, this.connection, state, this.#queue);
+  }
+
+  /** What it sends when something becomes of it. None also where it is known no more. */
+  async callbacks(): Promise<readonly BatchCallbackJob[]> {
+    const kept = await this.#manager.driver(this.connection).batches?.callbacks(this.id, this.#queue);
+    return kept === undefined ? [] : callbackJobs(kept, this.connection, this.total - this.pending);
   }
 
   /** Jobs that wait are skipped; those that run go on. False: it has ended, or was cancelled before. */

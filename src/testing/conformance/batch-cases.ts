@@ -40,6 +40,21 @@ export const batchCases: readonly CaseDefinition[] = [
       assert(finishedAt !== undefined && finishedAt >= createdAt, 'it says when');
       await sent(world, 'then', 'finally', 'next');
     },
+    async 'a batch tells what it sends, and which events have come'(world) {
+      const store = storeOf(world);
+      const callbacks = [...callbacksTo(world.neighbour), callback('progress', world.neighbour)];
+      await begin(world, [member('a')], { callbacks, every: 5 });
+      const told = async () => {
+        const { callbacks, sent: events, every } = (await store.callbacks(BATCH, world.queue))!;
+        const wanted = callbacks.map(({ on, queue, head, id }) => ({ on, queue, head, id }));
+        return { callbacks: wanted, sent: events.toSorted(), every };
+      };
+      assert.deepEqual(await told(), { callbacks, sent: [], every: 5 });
+      const [a] = await world.reserveAll();
+      await world.settles(completed(a!));
+      assert.deepEqual(await told(), { callbacks, sent: ['finally', 'next', 'then'], every: 5 });
+      assert.equal(await store.callbacks('unknown', world.queue), undefined);
+    },
     async 'jobs of a batch that end in one call count one by one'(world) {
       await begin(
         world,

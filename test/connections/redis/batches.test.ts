@@ -190,6 +190,7 @@ describe('a batch in a cluster', () => {
     expect(await connection.batches.find(ID, 'q')).toMatchObject({ pending: 1 });
     expect(await connection.batches.find(ID)).toMatchObject({ pending: 1 });
     expect((await connection.batches.list({ limit: 10 })).map(({ id }) => id)).toEqual([ID]);
+    expect((await connection.batches.callbacks(ID))?.callbacks).toMatchObject([{ on: 'then', queue: 'q' }, {}, {}, {}]);
     expect(await connection.batches.cancel(ID)).toBe(true);
     const { reservations } = await connection.reserve(request);
     expect(reservations.map(({ cancelled }) => cancelled)).toEqual([true]);

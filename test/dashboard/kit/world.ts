@@ -245,7 +245,14 @@ async function fillQueues(
 ): Promise<Pick<WorldIds, 'ready' | 'delayed' | 'secret' | 'abandoned'> & { readonly running: string }> {
   const { bus, manager, present } = shop;
   const pictures = Array.from({ length: 20 }, (_, place) => new ResizeImage(`lamps/${1000 + place}.jpg`, [320, 640]));
-  const { id: running } = await bus.batch(pictures).name('Pictures of the catalogue').dispatch();
+  const { id: running } = await bus
+    .batch(pictures)
+    .name('Pictures of the catalogue')
+    .then(new NotifyTeam('#catalogue', 'The pictures are in'))
+    .catch(new NotifyTeam('#ops', 'A picture is broken'))
+    .finally(new SweepCarts())
+    .progress(new NotifyTeam('#catalogue', 'Ten more pictures'), { every: 10 })
+    .dispatch();
   await shop.workSome('media', 8);
   const changed = new Map([
     ['city', 'Utrecht'],

@@ -87,6 +87,7 @@ const calls: [script: string, what: string, call: Call][] = [
   ['batch-seal', 'an open batch', ({ connection }) => connection.batches.seal('open')],
   ['batch-cancel', 'a batch', ({ connection }) => connection.batches.cancel('open')],
   ['batch-prune', 'batches', ({ connection }) => connection.batches.prune({ olderThan: 0 })],
+  ['batch-callbacks', 'a batch', ({ connection }) => connection.batches.callbacks('open')],
   ['push-once', 'a job', ({ connection }) => connection.pushOnce(onceMore('x'), { key: 'new', until: LATER })],
   [
     'push-once',

@@ -1,0 +1,58 @@
+/** What a batch sends when something becomes of it, and whether it has. */
+import type { Batch } from '../../dispatch/batch/batch';
+import type { BatchCallbackJob } from '../../dispatch/batch/callback-jobs';
+import { address } from '../addresses';
+import { html, type Html } from '../html';
+import { counted, numberText } from '../parts/number';
+
+/** Undefined: it sends nothing. */
+export function callbacksPart(batch: Batch, callbacks: readonly BatchCallbackJob[]): Html | undefined {
+  if (callbacks.length === 0) return undefined;
+  return html`<table><caption>What it sends</caption>
+<thead><tr><th scope="col">Job</th><th scope="col">When</th><th scope="col">State</th></tr></thead>
+<tbody>${callbacks.map((callback) => callbackRow(batch, callback))}</tbody></table>`;
+}
+
+/** What is sent next, as things are; nothing where nothing is. */
+export function comingText(batch: Batch, callbacks: readonly BatchCallbackJob[]): Html | undefined {
+  const open = callbacks.filter((callback) => !callback.isSent && whyNot(batch, callback) === undefined);
+  const coming = open.find(({ on }) => on === 'then') ?? open.find(({ on }) => on === 'next' || on === 'finally');
+  return coming && html`<bdi>${coming.name}</bdi> is sent ${whenOf(batch, coming)}.`;
+}
+
+function callbackRow(batch: Batch, callback: BatchCallbackJob): Html {
+  const { name, queue, connection, on, isSent } = callback;
+  const title = html`<bdi>${name}</bdi>`;
+  const page = address('job', { connection, queue, id: sentId(batch, callback) });
+  const reason = isSent ? undefined : whyNot(batch, callback);
+  return html`<tr data-key="${callback.id}"><th scope="row">${isSent ? html`<a href="${page}">${title}</a>` : title}<br><span class="soft">in <a href="${address('queue', { connection, queue })}"><bdi>${queue}</bdi></a>${connection !== batch.connection && html` of <bdi>${connection}</bdi>`}</span></th>
+<td>${on !== 'next' && html`<code>${on}</code> `}<span class="soft">${whenOf(batch, callback)}</span></td>
+<td>${isSent ? html`<span class="badge good">sent</span>` : html`<span class="badge">${reason === undefined ? 'not yet' : 'not sent'}</span>`}${reason !== undefined && html` <span class="soft">${reason}</span>`}</td></tr>`;
+}
+
+/** Each progress that it tells has an id of its own: that of the latest. */
+function sentId({ total, pending }: Batch, { id, on, every = 1 }: BatchCallbackJob): string {
+  return on === 'progress' ? `${id}-${Math.floor((total - pending) / every) * every}` : id;
+}
+
+function whenOf({ allowsFailures }: Batch, { on, every = 1 }: BatchCallbackJob): string {
+  if (on === 'progress') return `each time that ${numberText(every)} more have ended`;
+  if (on === 'catch') return 'when the first has failed';
+  if (on === 'finally') return 'when none is left';
+  if (on === 'then') return 'when all have completed';
+  return `behind it in its chain, when ${allowsFailures ? 'none is left' : 'all have completed'}`;
+}
+
+/** Undefined: it may still be. */
+function whyNot(
+  { allowsFailures, failed, skipped, isCancelled, isFinished }: Batch,
+  { on }: BatchCallbackJob,
+): string | undefined {
+  if (on === 'progress' || on === 'finally') return undefined;
+  if (on === 'catch') return isFinished ? 'none has failed' : undefined;
+  if (on === 'next' && allowsFailures) return isCancelled ? 'it was cancelled' : undefined;
+  if (failed > 0)
+    return `${counted(failed, 'has', 'have')} failed; it is sent once those are retried and all have completed`;
+  if (skipped > 0) return `${counted(skipped, 'was', 'were')} skipped`;
+  return isCancelled ? 'it was cancelled' : undefined;
+}
