@@ -15,6 +15,8 @@ import {
   Queue,
   Worker,
 } from 'onqueue';
+import { type Authorization, dashboard } from 'onqueue/dashboard';
+import type express from 'express';
 import { container } from 'tsyringe';
 
 class Mailer {
@@ -56,3 +58,6 @@ class ProcessPodcast extends Job {
 }
 
 const worker = new Worker();
+
+declare const app: express.Express;
+declare function roleOf(cookie: string | undefined): Authorization;

@@ -8,7 +8,7 @@ const snippets = snippetsOf(root);
 const running = snippets.filter(({ runs }) => runs);
 
 /** Packages that snippets import beside ours. */
-const PACKAGES = ['@types/node', 'nodemailer', '@types/nodemailer', '@types/pg', 'kysely', 'knex'];
+const PACKAGES = ['@types/node', 'nodemailer', '@types/nodemailer', '@types/pg', '@types/express', 'kysely', 'knex'];
 
 const TSCONFIG = {
   compilerOptions: {
