@@ -33,6 +33,8 @@ const WAITING = Number(values.waiting);
 const FAILED = Number(values.failed);
 const ROUNDS = 15;
 const CLASSES = 20;
+/** Milliseconds. */
+const WATCHED = 20_000;
 const EXCEPTION =
   'MailRefused: 452 4.2.2 Mailbox full\n' + '    at SendMail.handle (/srv/shop/jobs/send-mail.ts:31:13)\n'.repeat(8);
 
@@ -91,8 +93,37 @@ async function measure(store) {
       `  ${shown.padEnd(36)} ${median.toFixed(1).padStart(6)} ms (CPU ${middleOf(used).toFixed(1)}), at most ${most.toFixed(1).padStart(6)} ms, ${(size / 1000).toFixed(1)} kB gzip`,
     );
   }
+  await watch(manager, server, store);
   await Queue.close();
   await server.stop();
+}
+
+/** Some viewers keep pages open: what the store, and this process, spend on them. */
+async function watch(manager, server, store) {
+  for (const viewers of [0, 1, 20]) {
+    const panel = dashboard({ authorize: () => 'operator', manager });
+    const told = await server.watch();
+    const before = process.cpuUsage();
+    const headers = { accept: 'text/event-stream' };
+    const readers = [];
+    for (let viewer = 0; viewer < viewers; viewer += 1) {
+      const page = ['', 'queue?queue=mail', 'failed', 'workers'][viewer % 4];
+      const { body } = await panel.fetch(new Request(`http://127.0.0.1/jobs/${page}`, { headers }));
+      readers.push(body.getReader());
+    }
+    const reading = readers.map(async (reader) => {
+      while (!(await reader.read()).done);
+    });
+    await new Promise((done) => setTimeout(done, WATCHED));
+    panel.close();
+    await Promise.all(reading);
+    const { user, system } = process.cpuUsage(before);
+    const [own, itself] = [(user + system) / 1000, ((await told()).cpu ?? 0) / 1000].map(
+      (cpu) => cpu / (WATCHED / 1000),
+    );
+    const spent = store === 'redis' ? `${itself.toFixed(1)} ms of the server and ` : '';
+    console.log(`  ${viewers} viewers: ${spent}${own.toFixed(1)} ms of this process a second`);
+  }
 }
 
 async function answer(manager, page) {
