@@ -87,6 +87,7 @@ describe('the page of a job', () => {
     const text = await pageOf(panel, jobs[0]!.id!, 'media');
 
     expect(text).toContain(`href="batch?connection=memory&amp;id=${world.batches.running}"`);
+    expect(text).toMatch(/batch <bdi>Pictures of the catalogue<[^]*running<\/span> 8 of 20/);
   });
 
   it('takes markup for text in a queue, data and error', async () => {
@@ -162,6 +163,24 @@ describe('the page of a job that waits', () => {
       'half &quot;a\ufffd&quot;',
     ])
       expect(text).toContain(shown);
+  });
+
+  it('says what the failure of a job has sent, and what follows once it is retried', async () => {
+    const { manager, clock, bus } = testApplication();
+    const id = await bus
+      .chain([new Measure('fail'), new Measure('b')])
+      .catch(new Measure('c'))
+      .dispatch();
+    await using panel = await served(manager);
+    const running = new Worker({ maxJobs: 2 }, manager).run();
+    await clock.advance('1m');
+    await running;
+
+    const text = await pageOf(panel, id);
+
+    const { jobs } = await manager.connection().jobs();
+    expect(text).toMatch(/Once it is retried and has completed, followed by[^]*Sent by its failure/);
+    expect(text).toContain(`<a href="job?connection=memory&amp;queue=default&amp;id=${jobs[0]!.id}"><bdi>Measure`);
   });
 
   it('masks secrets wherever they stand: in data, maps, the jobs that follow, results, errors and JSON', async () => {

@@ -9,11 +9,15 @@ import {
   readChain,
   NO_CHAIN,
 } from '../../payload/chain';
+import { OnqueueError } from '../../base/onqueue-error';
+import type { Batch } from '../../dispatch/batch/batch';
 import { isRecord } from '../../payload/kinds';
 import { BATCH_FIELD, HANDLER_WITH_FOLLOWERS, OCCURRENCE_FIELD } from '../../payload/payload-text';
 import type { ChainedJob, FailedLink } from '../../job/job-context';
 import type { FoundJob } from '../../operations/found-job';
 import { address } from '../addresses';
+import { stateBadge } from '../batch/batch-state';
+import { progressText } from '../batch/progress-bar';
 import { html, type Html } from '../html';
 import { counted } from '../parts/number';
 import { moment } from '../parts/time';
@@ -74,9 +78,30 @@ function scheduleIn(occurrence: unknown): JobLinks['schedule'] {
 /** Jobs of a chain that are shown. */
 const MOST = 50;
 
-/** Undefined: it belongs to nothing. */
-export function linksPart(links: JobLinks, job: FoundJob, { manager }: PageContext): Html | undefined {
+/** The batch that a job counts in, as it is. Undefined: there is none, or nothing is known of it. */
+export async function batchOf({ batch }: JobLinks, { manager, lookout }: PageContext): Promise<Batch | undefined> {
+  if (batch === undefined) return undefined;
+  const { id, connection } = batch;
+  try {
+    return await lookout.see(`batch ${JSON.stringify([connection, id])}`, () =>
+      manager.batches.get(id, { connection }),
+    );
+  } catch (error) {
+    // A job from elsewhere may name one where none is kept.
+    if (error instanceof OnqueueError) return undefined;
+    throw error;
+  }
+}
+
+/** Undefined: it belongs to nothing. @param known the batch that it counts in */
+export function linksPart(
+  links: JobLinks,
+  job: FoundJob,
+  known: Batch | undefined,
+  { manager }: PageContext,
+): Html | undefined {
   const { chain, caught, cause, batch, sender, schedule } = links;
+  const hasFailed = job.state === 'failed';
   const now = manager.clock.now();
   const rows: Html[] = [];
   if (schedule !== undefined)
@@ -94,26 +119,38 @@ export function linksPart(links: JobLinks, job: FoundJob, { manager }: PageConte
       ),
     );
   if (sender !== undefined) rows.push(row('Sent by', html`the end of ${batchLink(sender)}`));
-  if (batch !== undefined) rows.push(row('Belongs to', batchLink(batch)));
+  if (batch !== undefined)
+    rows.push(
+      row(
+        'Belongs to',
+        known === undefined
+          ? batchLink(batch)
+          : html`${batchLink(batch, known.name)} ${stateBadge(known)} ${progressText(known)}`,
+      ),
+    );
   if (chain.length > 0) {
     const left = chain.length - MOST;
     rows.push(
       row(
-        'Followed by',
+        hasFailed ? 'Once it is retried and has completed, followed by' : 'Followed by',
         html`<ol class="chain">
           ${chain.slice(0, MOST).map((link) => html`<li>${linkText(link)}</li>`)}${left > 0 && html`<li class="soft">… and ${counted(left, 'more job')}</li>`}
         </ol>`,
       ),
     );
   }
-  if (caught !== undefined) rows.push(row('Should one fail', linkText(caught)));
+  if (caught !== undefined)
+    rows.push(hasFailed ? row('Sent by its failure', jobLink(caught)) : row('Should one fail', linkText(caught)));
   return rows.length === 0 ? undefined : html`<h2>What it belongs to</h2><dl class="facts wide">${rows}</dl>`;
 }
 
 const row = (term: string, fact: Html): Html => html`<div><dt>${term}</dt><dd>${fact}</dd></div>`;
 
-const batchLink = ({ id, connection }: { readonly id: string; readonly connection: string }): Html =>
-  html`<a href="${address('batch', { connection, id })}">batch <bdi class="mono">${id}</bdi></a>`;
+const batchLink = ({ id, connection }: { readonly id: string; readonly connection: string }, name = ''): Html =>
+  html`<a href="${address('batch', { connection, id })}">batch ${name === '' ? html`<bdi class="mono">${id}</bdi>` : html`<bdi>${name}</bdi>`}</a>`;
+
+const jobLink = ({ id, name, queue, connection }: ChainedJob): Html =>
+  html`<a href="${address('job', { connection, queue, id })}"><bdi>${name}</bdi></a> <span class="soft">in <bdi>${queue}</bdi> of <bdi>${connection}</bdi></span>`;
 
 /** It waits in a payload, not in a queue: its page would know nothing of it. */
 function linkText({ id, name, queue, connection }: ChainedJob): Html {

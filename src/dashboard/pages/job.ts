@@ -4,7 +4,7 @@ import { dataPart, resultPart } from '../job/data-part';
 import { eventsOf } from '../job/events';
 import { eventTable } from '../job/event-table';
 import { readStory } from '../job/job-story';
-import { linksOf, linksPart } from '../job/links-part';
+import { batchOf, linksOf, linksPart } from '../job/links-part';
 import { optionsPart } from '../job/options-part';
 import { statePart } from '../job/state-part';
 import { timeline } from '../job/timeline';
@@ -30,7 +30,7 @@ export const job: Page = async (context) => {
         : html`${timeline(events)}${eventTable(story, events, now)}`,
     },
     { id: 'job-result', html: resultPart(result) },
-    { id: 'job-links', html: linksPart(links, found, context) },
+    { id: 'job-links', html: linksPart(links, found, await batchOf(links, context), context) },
     { id: 'job-data', html: dataPart(found) },
     { id: 'job-options', html: optionsPart(found, manager.registry, now) },
   ];
