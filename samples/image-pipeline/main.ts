@@ -2,13 +2,15 @@
  * Draws a hundred pictures and makes each smaller, twice: a batch of chains that reports its progress.
  *
  * `npm run sample -- image-pipeline` keeps the jobs in a SQLite file, with `REDIS_URL=redis://127.0.0.1:6379` in Redis. The sample
- * leaves its queue empty, and no pictures.
+ * leaves its queue empty, and no pictures. `npm run sample -- image-pipeline dashboard` shows it all in a browser, and stays until Ctrl+C.
  */
+import { once } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Queue, silentLogger, Worker } from 'onqueue';
 import { container } from 'tsyringe';
+import { serveDashboard } from './dashboard';
 import { Draw, Gallery, QUEUE, Report, Resize } from './jobs';
 
 const PICTURES = 100;
@@ -23,6 +25,8 @@ async function main(): Promise<void> {
   Queue.configure({ logger: silentLogger });
   console.log(`Jobs are kept in ${Queue.connection().address}, in the queue "${QUEUE}".`);
   await Queue.clear(QUEUE);
+  const stopped = once(process, 'SIGINT');
+  const panel = process.argv[2] === 'dashboard' ? await serveDashboard() : undefined;
 
   const gallery = new Gallery(await mkdtemp(join(tmpdir(), 'onqueue-pictures-')));
   container.registerInstance(Gallery, gallery);
@@ -38,13 +42,15 @@ async function main(): Promise<void> {
     console.log(`The batch ${batch.id} has ${batch.total} jobs.`);
 
     const worker = new Worker({ queue: QUEUE, concurrency: 10, drain: true });
-    process.once('SIGINT', () => void worker.stop());
+    void stopped.then(() => worker.stop());
     await worker.run();
 
     const end = await batch.refresh();
     const files = await readdir(gallery.folder);
     console.log(`${files.length} pictures, ${end?.completed} of ${end?.total} jobs done, ${end?.failed} failed.`);
+    if (panel !== undefined) await stopped;
   } finally {
+    panel?.close();
     await Queue.close();
     await rm(gallery.folder, { recursive: true });
   }

@@ -25,9 +25,12 @@ export class Shop {
   readonly clock: TestClock | undefined;
   #sent = 0;
 
-  /** @param minutes so long before the present it begins */
-  constructor(store: ConnectionConfig, minutes: number) {
-    this.connection = store.driver;
+  /**
+   * @param minutes so long before the present it begins
+   * @param connection the name of its only one
+   */
+  constructor(store: ConnectionConfig, minutes: number, connection: string = store.driver) {
+    this.connection = connection;
     this.clock = store.driver === 'memory' ? new TestClock(this.present - minutes * MINUTE) : undefined;
     this.pace = new Pace(this.clock);
     const clock: Clock = this.clock ?? systemClock;
