@@ -25,6 +25,18 @@ export function frame(view: View, context: PageContext, name: string, notice?: N
   const { viewer, here, query } = context;
   const link = ([page, label]: readonly [string, string]): Html =>
     html`<a href="${address(page)}" ${(UNDER[name] ?? name) === page && html` aria-current="page"`}>${label}</a>`;
+  // Not what is shown in the place of that page when it could not be made.
+  const hasOwnSearch = name === 'search' && view.status === undefined;
+  const searchBox = html`<form class="search" role="search" action="search">
+    <input
+      type="search"
+      name="text"
+      value="${query.get('text') ?? ''}"
+      placeholder="Id or text of a job"
+      aria-label="Search for a job"
+      maxlength="300"
+    /><button>Search</button>
+  </form>`;
   const signOut = html`<form method="post" action="sign-out"><button class="quiet">Sign out</button></form>`;
   return html`<!doctype html>
     <html lang="en">
@@ -43,16 +55,7 @@ export function frame(view: View, context: PageContext, name: string, notice?: N
         <header class="top">
           <a class="brand" href="${address('')}"><img src="${assetAddress('icon.svg')}" alt="" width="22" height="22">Onqueue</a>
           <nav aria-label="Pages">${NAVIGATION.map(link)}</nav>
-          <form class="search" role="search" action="search">
-            <input
-              type="search"
-              name="text"
-              value="${query.get('text') ?? ''}"
-              placeholder="Id or text of a job"
-              aria-label="Search for a job"
-              maxlength="300"
-            /><button>Search</button>
-          </form>
+          ${!hasOwnSearch && searchBox}
           <span class="viewer">
             <button type="button" class="quiet" id="pause-updates" hidden aria-pressed="false">Pause updates</button>
             ${viewer.canSignOut && signOut}</span>

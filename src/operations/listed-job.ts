@@ -1,5 +1,6 @@
 /** A job that waits, runs or has failed, as it is listed. */
 import type { Clock } from '../base/clock';
+import { redact } from '../base/redact';
 import type { Connection, PeekedJob, WaitingState } from '../connections/contract';
 import type { FailedEntry, FailedStore } from '../connections/failed-store';
 import type { JobRegistry } from '../job/registry';
@@ -70,6 +71,7 @@ export function listedFailure({ registry }: SeenApplication, entry: FailedEntry)
     queue,
     state: 'failed',
     failedAt: new Date(failedAt),
-    error,
+    // It may have been kept by another program, which masks nothing.
+    error: redact(error!),
   };
 }

@@ -64,9 +64,9 @@ describe.each(['memory', 'Redis'])('the search over a shop on %s', (store) => {
 
     expect(await namesOf(id)).toEqual([`batch?connection=${connection}&id=${id}`]);
     expect(await namesOf('PAYM')).toEqual([`queue?connection=${connection}&queue=payments`]);
-    expect(await namesOf('sweep')).toEqual(['failed?job=SweepCarts', 'schedules']);
+    expect(await namesOf('sweep')).toEqual(['failed?name=SweepCarts', 'schedules']);
     const { text } = await panel.get(pageOf({ text: SCHEDULES.everyMinute }));
-    expect(text).toMatch(/the schedule <a href="schedules"><bdi>sweep-carts<\/bdi>/);
+    expect(text).toMatch(/Schedule <a href="schedules"><bdi>sweep-carts<\/bdi>/);
   });
 
   it('finds jobs in each state by their data, their name and their error, however letters are written', async () => {
@@ -80,7 +80,7 @@ describe.each(['memory', 'Redis'])('the search over a shop on %s', (store) => {
     expect(await inStates('sendinvoice')).toEqual(['failed', 'delayed', 'ready']);
     expect(await inStates('ångström')).toContain('ready');
     const { text } = await panel.get(pageOf({ text: 'lamps.CSV' }));
-    expect(text).toMatch(/<td class="excerpt"><bdi>\{&quot;[^<]*<mark>lamps\.csv<\/mark>/);
+    expect(text).toMatch(/<td class="excerpt"><code><bdi>\{&quot;[^<]*<mark>lamps\.csv<\/mark>/);
     expect(text).toContain('That is all.');
   });
 
@@ -92,7 +92,7 @@ describe.each(['memory', 'Redis'])('the search over a shop on %s', (store) => {
     expect(jobs.length).toBeGreaterThan(0);
     expect(new Set(jobs.map(({ queue, state }) => `${queue} ${state}`))).toEqual(new Set(['sync failed']));
     const { text } = await panel.get(pageOf(fields));
-    expect(text).toMatch(/<option selected>sync<\/option>.*<option selected>failed<\/option>/s);
+    expect(text).toMatch(/<option value="sync" selected>.*<option value="failed" selected>/s);
   });
 
   it('tells nobody what a masked value is', async () => {
@@ -104,6 +104,26 @@ describe.each(['memory', 'Redis'])('the search over a shop on %s', (store) => {
     const { text } = await panel.get(pageOf({ text: 'noor@example.com' }));
     expect(text).toContain('***');
     expect(text).not.toContain('battery');
+  });
+
+  it('tells nobody what is masked in an error that another program has kept', async () => {
+    const { failed } = world.manager.driver();
+    const payload = Buffer.from('{"displayName":"Foreign","job":"Foreign","data":{},"id":"foreign-1"}');
+    const exception = 'LoginFailed: mysql://shop:tarragon@db.example/shop\n    at login';
+    await failed!.put({
+      id: 'foreign-1',
+      name: 'Foreign',
+      connection: world.connection,
+      queue: 'sync',
+      payload,
+      attempts: 1,
+      exception,
+    });
+
+    expect((await found(panel, { text: 'loginfailed' })).jobs).toMatchObject([
+      { error: expect.stringMatching(/:\*\*\*@/) },
+    ]);
+    expect((await found(panel, { text: 'tarragon' })).jobs).toEqual([]);
   });
 
   it('shows markup as text, around a mark as well', async () => {
@@ -205,15 +225,28 @@ describe('a search over several connections', () => {
     expect((await panel.get(pageOf({ text: 'lamp' }))).text).toMatch(/<select name="connection"><option value="">all/);
   });
 
-  it.each(['counts', 'peek'] as const)('asks the others while one is away, and says which it is: %s', async (call) => {
+  it('asks the others while one is away, and says which it is', async () => {
     const { manager, one } = await given();
-    jest.spyOn(one, call).mockImplementation(away);
+    jest.spyOn(one, 'counts').mockImplementation(away);
     await using panel = await served(manager);
 
     const { jobs, notes } = await found(panel, { text: 'lamp' });
 
     expect(jobs).toHaveLength(100);
     expect(notes).toEqual([expect.stringContaining('memory')]);
+  });
+
+  it('leaves a store alone that goes away meanwhile, and says so', async () => {
+    const { manager } = await given();
+    const one = manager.connection('one');
+    await one.bulk([new NotifyTeam('ops', 'lamp')], 'other');
+    const jobs = jest.spyOn(one, 'jobs').mockImplementation(away);
+    await using panel = await served(manager);
+
+    const { looked, notes } = await found(panel, { text: 'lamp' });
+
+    expect([looked, notes]).toEqual([100, [expect.stringContaining('memory')]]);
+    expect(jobs).toHaveBeenCalledTimes(1);
   });
 
   it('says so where the only one that is asked is away', async () => {
@@ -254,6 +287,20 @@ describe('a search over several connections', () => {
 
     expect([jobs.length, total]).toEqual([100, 100]);
     expect(notes).toEqual([expect.stringMatching(/'one' does not show .* only those that have failed/)]);
+  });
+
+  it('looks into a queue that is named, though there are more than it lists', async () => {
+    const { manager } = testApplication();
+    const names = Array.from({ length: 102 }, (_, place) => `queue-${1000 + place}`);
+    for (const name of names) await manager.connection().bulk([new NotifyTeam('ops', 'lamp')], name);
+    await using panel = await served(manager);
+
+    const { looked, notes } = await found(panel, { text: 'lamp' });
+    expect([looked, notes]).toEqual([99, [expect.stringContaining('more than 100 queues')]]);
+    expect((await found(panel, { text: 'lamp', queue: 'queue-1101' })).jobs).toMatchObject([{ queue: 'queue-1101' }]);
+    expect((await panel.get(pageOf({ text: 'lamp' }))).text).toMatch(
+      /<input type="text" name="queue"[^>]*list="queues"/,
+    );
   });
 
   it('ends a request after a second, and goes on from there', async () => {

@@ -88,7 +88,7 @@ async function named(context: PageContext, pattern: Pattern, seen: readonly Snap
       }),
     ...classes
       .filter((name) => pattern.isIn(name))
-      .map((name): Known => ({ kind: 'class', name, page: address('failed', { job: name }) })),
+      .map((name): Known => ({ kind: 'class', name, page: address('failed', { name }) })),
     ...(await schedulesOf(context))
       .filter((name) => pattern.isIn(name))
       .map((name): Known => ({ kind: 'schedule', name, page: address('schedules') })),

@@ -2,7 +2,7 @@
 import { html, type Html } from '../html';
 
 /** Characters around the first place where it stands. */
-const BEFORE = 40;
+const BEFORE = 24;
 const BEHIND = 160;
 
 export class Pattern {
@@ -25,13 +25,7 @@ export class Pattern {
 
   /** The whole text. */
   marked(text: string): Html {
-    const parts: (Html | string)[] = [];
-    let end = 0;
-    for (const { 0: found, index } of text.matchAll(this.#all)) {
-      parts.push(text.slice(end, index), html`<mark>${found}</mark>`);
-      end = index + found.length;
-    }
-    return html`<bdi>${parts}${text.slice(end)}</bdi>`;
+    return html`<bdi>${this.#parts(text)}</bdi>`;
   }
 
   /** What stands around the first one. Undefined: there is none. */
@@ -39,7 +33,17 @@ export class Pattern {
     const { index, 0: found = '' } = this.#first.exec(text) ?? {};
     if (index === undefined) return undefined;
     const [start, end] = [Math.max(0, index - BEFORE), index + found.length + BEHIND];
-    return html`${start > 0 && '…'}${this.marked(text.slice(start, end))}${end < text.length && '…'}`;
+    return html`<bdi>${start > 0 && '…'}${this.#parts(text.slice(start, end))}${end < text.length && '…'}</bdi>`;
+  }
+
+  #parts(text: string): readonly (Html | string)[] {
+    const parts: (Html | string)[] = [];
+    let end = 0;
+    for (const { 0: found, index } of text.matchAll(this.#all)) {
+      parts.push(text.slice(end, index), html`<mark>${found}</mark>`);
+      end = index + found.length;
+    }
+    return [...parts, text.slice(end)];
   }
 }
 

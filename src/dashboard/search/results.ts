@@ -11,11 +11,11 @@ import { further, type Wanted } from './wanted';
 const MOST_KNOWN = 12;
 
 const KINDS: Readonly<Record<Known['kind'], string>> = {
-  job: 'the job',
-  batch: 'the batch',
-  queue: 'the queue',
-  schedule: 'the schedule',
-  class: 'failed jobs of the class',
+  job: 'Job',
+  batch: 'Batch',
+  queue: 'Queue',
+  schedule: 'Schedule',
+  class: 'Failed jobs of the class',
 };
 
 export function knownList(known: readonly Known[]): Html {

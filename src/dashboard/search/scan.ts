@@ -4,7 +4,7 @@ import { CapabilityError, isStoreAway } from '../../connections/errors';
 import type { JobPage } from '../../operations/job-page';
 import type { JobState, ListedJob } from '../../operations/listed-job';
 import type { Snapshot } from '../../operations/snapshot';
-import type { Html } from '../html';
+import { html, type Html } from '../html';
 import { excerptOf } from '../parts/excerpt';
 import type { PageContext } from '../view';
 import { Budget } from './budget';
@@ -128,10 +128,11 @@ function isAhead({ connection, queue, state }: Shelf, { connections, from }: Wan
 
 function matchOf(job: ListedJob, texts: readonly string[], pattern: Pattern): Match | undefined {
   const { id, name, payload } = job;
-  const error = job.error === undefined ? undefined : redact(job.error);
-  for (const text of error === undefined ? texts : [error, ...texts]) {
+  const error = job.error === undefined ? undefined : pattern.excerpt(job.error);
+  if (error !== undefined) return { job, excerpt: html`<span class="bad">${error}</span>` };
+  for (const text of texts) {
     const excerpt = pattern.excerpt(text);
-    if (excerpt !== undefined) return { job, excerpt };
+    if (excerpt !== undefined) return { job, excerpt: html`<code>${excerpt}</code>` };
   }
   if (pattern.isIn(name) || (id !== undefined && pattern.isIn(id))) return { job, excerpt: excerptOf(payload) };
   return undefined;

@@ -9,8 +9,8 @@ export function searchForm(wanted: Wanted, watched: readonly string[], seen: rea
   const { text, connection, queue, state } = wanted;
   const queues = [...new Set(seen.flatMap((snapshot) => snapshot.queues.map((one) => one.queue)))].toSorted();
   const others = seen.reduce((sum, { otherQueues }) => sum + otherQueues, 0);
-  return html`<form action="search" class="filter">
-    <label>Text <input type="search" name="text" value="${text}" maxlength="300" /></label>
+  return html`<form action="search" class="filter" role="search">
+    <label>Text <input type="search" name="text" value="${text}" maxlength="300"${text === '' && html` autofocus`} /></label>
     ${(watched.length > 1 || connection !== undefined) && choice('Connection', 'connection', watched, connection)}
     ${others > 0 ? queueField(queue, queues) : choice('Queue', 'queue', queues, queue)} ${choice('State', 'state', JOB_STATES, state)}
     <button>Search</button>
@@ -19,7 +19,8 @@ export function searchForm(wanted: Wanted, watched: readonly string[], seen: rea
 
 function choice(label: string, name: string, values: readonly string[], chosen: string | undefined): Html {
   const all = chosen === undefined || values.includes(chosen) ? values : [...values, chosen];
-  const option = (value: string): Html => html`<option${value === chosen && html` selected`}>${value}</option>`;
+  const option = (value: string): Html =>
+    html`<option value="${value}"${value === chosen && html` selected`}>${value}</option>`;
   return html`<label>${label} <select name="${name}"><option value="">all</option>${all.map(option)}</select></label>`;
 }
 
