@@ -28,6 +28,10 @@ async function allOf(panel: Served, fields: Readonly<Record<string, string>>): P
   return all;
 }
 
+/** The jobs of all these: on a busy machine, a request may end before it has looked at all of a shop. */
+const jobsOf = async (panel: Served, text: string, fields: Readonly<Record<string, string>> = {}) =>
+  (await allOf(panel, { text, ...fields })).flatMap(({ jobs }) => jobs);
+
 let redis: RedisServer;
 beforeAll(async () => {
   redis = await startRedisServer();
@@ -70,9 +74,7 @@ describe.each(['memory', 'Redis'])('the search over a shop on %s', (store) => {
   });
 
   it('finds jobs in each state by their data, their name and their error, however letters are written', async () => {
-    const inStates = async (text: string) => [
-      ...new Set((await found(panel, { text })).jobs.map(({ state }) => state)),
-    ];
+    const inStates = async (text: string) => [...new Set((await jobsOf(panel, text)).map(({ state }) => state))];
 
     expect(await inStates('CUSTOMER-0@example')).toEqual(['delayed', 'ready']);
     expect(await inStates('mailrefused: 550')).toEqual(['failed']);
@@ -81,27 +83,26 @@ describe.each(['memory', 'Redis'])('the search over a shop on %s', (store) => {
     expect(await inStates('ångström')).toContain('ready');
     const { text } = await panel.get(pageOf({ text: 'lamps.CSV' }));
     expect(text).toMatch(/<td class="excerpt"><code><bdi>\{&quot;[^<]*<mark>lamps\.csv<\/mark>/);
-    expect(text).toContain('That is all.');
   });
 
   it('looks only where it is told to', async () => {
     const { connection } = world;
-    const fields = { text: 'customer', connection, queue: 'sync', state: 'failed' };
-    const { jobs } = await found(panel, fields);
+    const fields = { connection, queue: 'sync', state: 'failed' };
+    const jobs = await jobsOf(panel, 'customer', fields);
 
     expect(jobs.length).toBeGreaterThan(0);
     expect(new Set(jobs.map(({ queue, state }) => `${queue} ${state}`))).toEqual(new Set(['sync failed']));
-    const { text } = await panel.get(pageOf(fields));
+    const { text } = await panel.get(pageOf({ text: 'customer', ...fields }));
     expect(text).toMatch(/<option value="sync" selected>.*<option value="failed" selected>/s);
   });
 
   it('tells nobody what a masked value is', async () => {
-    const jobsOf = async (text: string) => (await found(panel, { text })).jobs.map(({ id }) => id);
+    const idsOf = async (text: string) => (await jobsOf(panel, text)).map(({ id }) => id);
 
-    expect(await jobsOf('noor@example.com')).toContain(world.ids.secret);
+    expect(await idsOf('noor@example.com')).toContain(world.ids.secret);
     for (const guess of ['correct horse battery staple', 'correct horse', 'corr', 'key-5f0c', 'tok_1Nqwv'])
-      expect(await jobsOf(guess)).toEqual([]);
-    const { text } = await panel.get(pageOf({ text: 'noor@example.com' }));
+      expect(await idsOf(guess)).toEqual([]);
+    const { text } = await panel.get(pageOf({ text: 'noor@example.com', queue: 'accounts' }));
     expect(text).toContain('***');
     expect(text).not.toContain('battery');
   });
@@ -120,19 +121,17 @@ describe.each(['memory', 'Redis'])('the search over a shop on %s', (store) => {
       exception,
     });
 
-    expect((await found(panel, { text: 'loginfailed' })).jobs).toMatchObject([
-      { error: expect.stringMatching(/:\*\*\*@/) },
-    ]);
-    expect((await found(panel, { text: 'tarragon' })).jobs).toEqual([]);
+    expect(await jobsOf(panel, 'loginfailed')).toMatchObject([{ error: expect.stringMatching(/:\*\*\*@/) }]);
+    expect(await jobsOf(panel, 'tarragon')).toEqual([]);
   });
 
   it('shows markup as text, around a mark as well', async () => {
-    const { text } = await panel.get(pageOf({ text: '<em>LATE' }));
+    const { text } = await panel.get(pageOf({ text: '<em>LATE', queue: QUEUES.strange }));
 
     expect(text).toContain('It is <mark>&lt;em&gt;late</mark>&lt;/em&gt;');
     expect(text).toContain('value="&lt;em&gt;LATE"');
     expect(text).not.toContain('<em>');
-    const { jobs } = await found(panel, { text: 'onerror=alert(1)', queue: QUEUES.strange });
+    const jobs = await jobsOf(panel, 'onerror=alert(1)', { queue: QUEUES.strange });
     expect(jobs.map(({ id }) => id)).toContain(world.ids.markup);
     expect((await panel.get(pageOf({ text: QUEUES.strange }))).text).not.toContain('<img/src=x');
   });
@@ -176,7 +175,8 @@ describe.each(['memory', 'Redis'])('the search over a shop on %s', (store) => {
     const [first, ...more] = await allOf(panel, { text: '"invoice":99' });
 
     const total = first!.total;
-    expect([first!.looked, total]).toEqual([1000, expect.any(Number)]);
+    // Where time passes, a request may end before.
+    expect(first!.looked).toBe(store === 'memory' ? 1000 : Math.min(first!.looked, 1000));
     expect(total).toBeGreaterThan(10_100);
     expect(more.at(-1)).toMatchObject({ looked: total, total });
     const all = [first!, ...more];
@@ -187,7 +187,7 @@ describe.each(['memory', 'Redis'])('the search over a shop on %s', (store) => {
     expect(ids).toHaveLength(11 + 11);
     expect(new Set(ids).size).toBe(ids.length);
     const { text } = await panel.get(pageOf({ text: 'nowhere to be found', queue: 'many' }));
-    expect(text).toContain('Looked at 1,000 of 10,000 jobs.');
+    expect(text).toMatch(/Looked at [\d,]+ of 10,000 jobs\./);
     expect(text).toMatch(
       /None of these jobs.*<a href="search\?text=nowhere[^"]*&amp;from=[^"]*" rel="next">Look further</s,
     );
@@ -222,6 +222,7 @@ describe('a search over several connections', () => {
       [200, 200, 100],
       [200, 200, 0],
     ]);
+    expect((await panel.get(pageOf({ text: 'nowhere' }))).text).toContain('Looked at 200 jobs. That is all.');
     expect((await panel.get(pageOf({ text: 'lamp' }))).text).toMatch(/<select name="connection"><option value="">all/);
   });
 
