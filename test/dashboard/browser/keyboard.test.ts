@@ -1,0 +1,143 @@
+/** The dashboard by its keys alone, in a real browser. */
+import type { Page } from 'playwright-core';
+import { type Browser, startBrowser } from '../../support/browser';
+import { eventually } from '../../support/eventually';
+import { type Served, served } from '../kit/served';
+import { openWorld, type World } from '../kit/world';
+
+let world: World;
+let panel: Served;
+let browser: Browser;
+let page: Page;
+
+beforeAll(async () => {
+  [world, browser] = await Promise.all([openWorld(), startBrowser()]);
+  panel = await served(world.manager);
+  ({ page } = await browser.open('about:blank'));
+});
+
+afterAll(async () => {
+  await browser.close();
+  await panel[Symbol.asyncDispose]();
+  await world.close();
+});
+
+/** Goes on with the key until what is meant has the focus, which is to be seen on all that have it on the way. */
+async function goTo(selector: string, key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<void> {
+  for (let steps = 0; steps < 100; steps += 1) {
+    await page.keyboard.press(key);
+    const { isIt, isSeen, markup } = await page.evaluate<{ isIt: boolean; isSeen: boolean; markup: string }>(`(() => {
+      const focused = document.activeElement;
+      const { top, bottom, width } = focused.getBoundingClientRect();
+      const style = getComputedStyle(focused);
+      return {
+        isIt: focused.matches(${JSON.stringify(selector)}),
+        isSeen: width > 1 && bottom > 0 && top < innerHeight && style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2,
+        markup: focused.outerHTML.slice(0, 200),
+      };
+    })()`);
+    if (!isSeen) throw new Error(`The focus is not to be seen: ${markup}`);
+    if (isIt) return;
+  }
+  throw new Error(`No key leads to ${selector}`);
+}
+
+const focused = () => page.locator(':focus');
+
+/** What the page tells of the action, which has the focus: it is read out, and the next key leads on from there. */
+async function notice(): Promise<string | null> {
+  await page.locator('.notice:focus').waitFor();
+  return focused().textContent();
+}
+
+describe('the keyboard', () => {
+  it('leads past the way to the other pages, to a button, to what it did, and back', async () => {
+    await page.goto(panel.address);
+    await goTo('.skip');
+    await page.keyboard.press('Enter');
+    await goTo('tr[data-key="mail"] button');
+
+    await page.keyboard.press('Enter');
+    expect(await notice()).toContain('mail is paused');
+    await goTo('button');
+    await page.keyboard.press('Enter');
+
+    expect(await notice()).toContain('mail goes on');
+    expect(await world.manager.connection().isPaused('mail')).toBe(false);
+  });
+
+  it('shows the values of a chart one by one, and all of them below it', async () => {
+    await page.goto(`${panel.address}queue?queue=mail`);
+    await goTo('#rate-chart');
+    const told = async (key: string) => {
+      await page.keyboard.press(key);
+      return page.locator('#rate-chart .readout').textContent();
+    };
+
+    const last = await told('ArrowRight');
+    const before = await told('ArrowLeft');
+
+    expect(last).toMatch(/^\S+.*: [\d.]+ completed, [\d.]+ failed$/);
+    expect(before).not.toBe(last);
+    expect(await told('ArrowRight')).toBe(last);
+    await goTo('summary');
+    await page.keyboard.press('Enter');
+    expect(await page.locator('#rate-chart tbody th').last().textContent()).toBe(last!.split(': ', 1)[0]);
+    expect(await page.locator('#rate-chart table').isVisible()).toBe(true);
+  });
+
+  it('ticks failed jobs, and retries them', async () => {
+    await page.goto(`${panel.address}failed?queue=mail`);
+    const kept = await world.manager.failed.kept('mail');
+    await goTo('tbody input[type=checkbox]');
+    await page.keyboard.press('Space');
+    await goTo('tbody input[type=checkbox]');
+    await page.keyboard.press('Space');
+    expect(await page.locator('tbody :checked').count()).toBe(2);
+
+    await goTo('#chosen-jobs button', 'Shift+Tab');
+    await goTo('#chosen-jobs button:not([formaction])', 'Shift+Tab');
+    await page.keyboard.press('Enter');
+
+    expect(await notice()).toContain('2 failed jobs go back');
+    expect(await world.manager.failed.kept('mail')).toBe(kept! - 2);
+  });
+
+  it('forgets what has failed after a question, which a key that is held too long does not answer', async () => {
+    await page.goto(`${panel.address}failed?queue=media`);
+    const kept = await world.manager.failed.kept('media');
+    await goTo('[data-all]');
+    await page.keyboard.press('Space');
+    await goTo('[formaction="forget-failed"]', 'Shift+Tab');
+
+    await page.keyboard.press('Enter');
+    await page.locator('h1', { hasText: 'Forget these failed jobs?' }).waitFor();
+    expect(await focused().textContent()).toBe('Go back');
+    expect(await world.manager.failed.kept('media')).toBe(kept);
+    await goTo('.danger', 'Shift+Tab');
+    await page.keyboard.press('Enter');
+
+    expect(await notice()).toContain(`${kept} failed jobs are forgotten`);
+    expect(await world.manager.failed.kept('media')).toBe(0);
+  });
+
+  it('finds a job', async () => {
+    await page.goto(panel.address);
+    await goTo('[type=search]');
+    await page.keyboard.type(world.ids.secret);
+    await page.keyboard.press('Enter');
+
+    await page.waitForURL('**/job?*');
+    expect(await page.locator('h1').textContent()).toBe('CreateAccount');
+  });
+
+  it('shows all of a table that is wider than the window', async () => {
+    await page.setViewportSize({ width: 320, height: 600 });
+    await page.goto(`${panel.address}job?id=${world.ids.completed}`);
+    await goTo('#job-events');
+
+    await page.keyboard.press('ArrowRight');
+
+    await eventually(() => page.evaluate(`document.getElementById('job-events').scrollLeft > 0`));
+  });
+});

@@ -1,0 +1,108 @@
+/** The dashboard in a browser that runs no scripts: all of it works, but for updates as they come. */
+import type { Page } from 'playwright-core';
+import { ACTIONS } from '../../../src/dashboard/actions/actions';
+import { type Browser, startBrowser } from '../../support/browser';
+import { type Served, served } from '../kit/served';
+import { openWorld, QUEUES, type World } from '../kit/world';
+
+let world: World;
+let panel: Served;
+let browser: Browser;
+let page: Page;
+
+beforeAll(async () => {
+  [world, browser] = await Promise.all([openWorld(), startBrowser()]);
+  panel = await served(world.manager);
+  ({ page } = await browser.open(panel.address, { javaScriptEnabled: false }));
+});
+
+afterAll(async () => {
+  await browser.close();
+  await panel[Symbol.asyncDispose]();
+  await world.close();
+});
+
+interface Deed {
+  readonly at: string | ((of: World) => string);
+  /** Whether it is done only after a question. */
+  readonly asks?: boolean;
+  readonly told: string;
+  /** What is told once it was taken back. */
+  readonly undone?: string;
+}
+
+const queue = (name: string) => `queue?queue=${encodeURIComponent(name)}`;
+const job = (id: keyof World['ids']) => (of: World) => `job?id=${of.ids[id]!}`;
+const batch = (id: keyof World['batches']) => (of: World) => `batch?id=${of.batches[id]}`;
+
+const DEEDS: Readonly<Record<string, Deed>> = {
+  'pause-queue': { at: '', told: 'is paused', undone: 'goes on' },
+  'resume-queue': { at: queue(QUEUES.paused), told: 'payments goes on', undone: 'payments is paused' },
+  'cancel-job': { at: queue('mail'), asks: true, told: 'is cancelled' },
+  'retry-job': { at: job('refused'), told: 'goes back to its queue' },
+  'forget-job': { at: job('withCause'), asks: true, told: 'is forgotten' },
+  'cancel-batch': { at: batch('running'), asks: true, told: 'is cancelled' },
+  'retry-batch': { at: batch('withFailures'), told: 'went back' },
+  'retry-failed': { at: 'failed?queue=media', asks: true, told: 'go back to their queues' },
+  'forget-failed': { at: 'failed?queue=sync', asks: true, told: 'are forgotten' },
+  'run-schedule': { at: 'schedules', asks: true, told: 'was sent' },
+  'pause-schedule': { at: 'schedules', told: 'is paused', undone: 'goes on' },
+  'resume-schedule': { at: 'schedules', told: 'weekly-report goes on', undone: 'weekly-report is paused' },
+};
+
+describe('without a script the dashboard', () => {
+  it.each(Object.keys(ACTIONS))('carries out %s, and takes it back where it can be', async (action) => {
+    const { at, asks = false, told, undone } = DEEDS[action]!;
+    const address = panel.address + (typeof at === 'string' ? at : at(world));
+    await page.goto(address);
+
+    await page.locator(`form[action="${action}"] button`).first().click();
+    expect(await page.locator('h1', { hasText: '?' }).count()).toBe(asks ? 1 : 0);
+    if (asks) await page.locator('.danger').click();
+
+    const notice = page.locator('.notice');
+    expect(await notice.textContent()).toContain(told);
+    expect(page.url()).toBe(address);
+    expect(await notice.locator('button').count()).toBe(undone === undefined ? 0 : 1);
+    if (undone === undefined) return;
+    await notice.locator('button').click();
+    expect(await notice.textContent()).toContain(undone);
+  });
+
+  it('does something with the very jobs that were ticked', async () => {
+    await page.goto(`${panel.address}failed?name=ChargeCard`);
+    const boxes = page.locator('tbody input[type=checkbox]');
+    const before = await boxes.count();
+    await boxes.nth(0).check();
+    await boxes.nth(2).check();
+    const names = await boxes.evaluateAll((all) => all.map((one) => one.getAttribute('aria-label')));
+
+    await page.getByRole('button', { name: 'Retry those ticked' }).click();
+
+    expect(await page.locator('.notice').textContent()).toContain('2 failed jobs go back');
+    expect(await boxes.count()).toBe(before - 2);
+    expect(await boxes.evaluateAll((all) => all.map((one) => one.getAttribute('aria-label')))).toEqual(
+      names.filter((_, place) => place !== 0 && place !== 2),
+    );
+  });
+
+  it('asks again with what was chosen', async () => {
+    await page.goto(`${panel.address}failed`);
+    await page.getByLabel('Job', { exact: true }).fill('ChargeCard');
+    await page.getByLabel('Failed').selectOption('1h');
+
+    await page.getByRole('button', { name: 'Filter' }).click();
+
+    expect(await page.locator('#failed-groups tbody tr').count()).toBe(1);
+    expect(await page.getByLabel('Failed').inputValue()).toBe('1h');
+  });
+
+  it('shows no control that needs a script', async () => {
+    const { ids } = world;
+    for (const address of ['', 'failed', queue('mail'), `job?id=${ids.secret}`, 'workers', 'schedules', 'search']) {
+      await page.goto(panel.address + address);
+      const idle = page.locator(':is(button[type=button], input[type=checkbox]:not([name])):visible');
+      expect(await idle.evaluateAll((all) => all.map((one) => one.outerHTML))).toEqual([]);
+    }
+  });
+});
