@@ -28,6 +28,8 @@ const ESCAPES: Readonly<Record<string, string>> = {
   '"': '&quot;',
   "'": '&#39;',
   '`': '&#96;',
+  // Browsers leave it out, as if nothing had stood there.
+  '\0': '\uFFFD',
 };
 
 function markup(value: Shown): string {
@@ -36,5 +38,5 @@ function markup(value: Shown): string {
   if (typeof value === 'object') return value.map(markup).join('');
   return String(value)
     .toWellFormed()
-    .replace(/[&<>"'`]/g, (character) => ESCAPES[character]!);
+    .replace(/[&<>"'`\0]/g, (character) => ESCAPES[character]!);
 }

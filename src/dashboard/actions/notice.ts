@@ -25,7 +25,9 @@ const LONGEST = 600;
 const KEPT = 60;
 
 /** Headers that have the next page tell it. */
-export function leaveNotice({ text, undo, link }: Notice): Readonly<Record<string, string>> {
+export function leaveNotice({ text: given, undo, link }: Notice): Readonly<Record<string, string>> {
+  // A name in it that turns the direction of writing would turn all that follows.
+  const text = given.replace(/[\u202A-\u202E\u2066-\u2069]/g, '');
   const value = encodeURIComponent(JSON.stringify({ text: text.slice(0, LONGEST).toWellFormed(), undo, link }));
   const told =
     value.length > 3500 ? encodeURIComponent(JSON.stringify({ text: text.slice(0, 200).toWellFormed() })) : value;

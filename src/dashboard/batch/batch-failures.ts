@@ -5,6 +5,7 @@ import { readTies } from '../../payload/ties';
 import { address } from '../addresses';
 import { html, type Html } from '../html';
 import { actionForm } from '../parts/action-form';
+import { errorLine } from '../parts/excerpt';
 import { counted, numberText } from '../parts/number';
 import { moment } from '../parts/time';
 import type { PageContext } from '../view';
@@ -73,6 +74,6 @@ function failedRow(
   const skipped =
     behind > 0 && html`<br><span class="soft">with ${counted(behind, 'job')} of its chain behind it, skipped</span>`;
   return html`<tr data-key="${id}"><th scope="row"><a href="${address('job', fields)}"><bdi>${name}</bdi></a><br><span class="soft">in <a href="${address('queue', { connection, queue })}"><bdi>${queue}</bdi></a></span>${skipped}</th>
-<td class="excerpt"><span class="bad"><bdi>${error}</bdi></span></td><td>${failedAt && moment(failedAt, context.manager.clock.now())}</td><td class="number">${attempts}</td>
+<td class="excerpt"><span class="bad"><bdi>${errorLine(error ?? '')}</bdi></span></td><td>${failedAt && moment(failedAt, context.manager.clock.now())}</td><td class="number">${attempts}</td>
 <td class="actions">${actionForm({ action: 'retry-job', label: 'Retry', fields, subject: name }, context)}</td></tr>`;
 }

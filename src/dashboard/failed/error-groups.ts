@@ -37,7 +37,8 @@ export function groupsOf(jobs: readonly FailedJob[]): readonly ErrorGroup[] {
 
 /** `Error: customer gone-17 is unknown` → `Error: customer`: the first line up to what differs from job to job. */
 export function commonText(exception: string): string {
-  const [line = ''] = exception.split('\n', 1);
+  // Forms do not bring back what ends lines, and what is no text, as it was.
+  const [line = ''] = /[^\r\n\0\p{Cs}]+/u.exec(exception) ?? [];
   const pieces = piecesOf(line.slice(0, LONGEST));
   const [first = ''] = pieces;
   // Of an error that begins with what differs, the class alone would be too little.

@@ -3,6 +3,7 @@ import type { Milliseconds } from '../../base/clock';
 import { address } from '../addresses';
 import { html, type Html } from '../html';
 import { actionForm } from '../parts/action-form';
+import { errorLine } from '../parts/excerpt';
 import { moment } from '../parts/time';
 import type { PageContext } from '../view';
 import type { JobStory, ShownFailure } from './job-story';
@@ -98,7 +99,7 @@ function otherRow(
     <th scope="row"><a href="${address('job', fields)}"><bdi>${queue}</bdi></a></th>
     <td><bdi>${connection}</bdi></td>
     <td>${failedAt && moment(failedAt, now)}</td>
-    <td><bdi>${error ?? ''}</bdi></td>
+    <td><bdi>${errorLine(error ?? '')}</bdi></td>
     <td class="actions">${failureButtons(fields, context)}</td>
   </tr>`;
 }

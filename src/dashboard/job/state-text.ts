@@ -3,6 +3,7 @@ import type { Milliseconds } from '../../base/clock';
 import type { FoundJob } from '../../operations/found-job';
 import { address } from '../addresses';
 import { html, type Html, type Shown } from '../html';
+import { errorLine } from '../parts/excerpt';
 import { moment, spanText } from '../parts/time';
 import type { JobStory } from './job-story';
 
@@ -25,7 +26,7 @@ export function adviceFor(story: JobStory): Shown {
 
 const STATES: Readonly<Record<ShownState, (story: JobStory, now: Milliseconds) => Shown>> = {
   failed: ({ job }, now) =>
-    html`${job.failedAt && moment(job.failedAt, now)} after ${attemptsText(job)}: <bdi class="bad">${job.error ?? ''}</bdi>`,
+    html`${job.failedAt && moment(job.failedAt, now)} after ${attemptsText(job)}: <bdi class="bad">${errorLine(job.error ?? '')}</bdi>`,
   ready: ({ job }, now) =>
     (job.attempts ?? 0) > 0
       ? `to run again, after ${attemptsText(job)}.`

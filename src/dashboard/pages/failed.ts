@@ -7,6 +7,7 @@ import { choiceIn, choiceText, type FailedChoice, fitsChoice } from '../failed/f
 import { type FailedLook, lookAtFailed } from '../failed/failed-look';
 import { html, type Html } from '../html';
 import { actionForm, hiddenFields } from '../parts/action-form';
+import { errorLine } from '../parts/excerpt';
 import { counted, numberText } from '../parts/number';
 import { moment } from '../parts/time';
 import type { Page, PageContext } from '../view';
@@ -54,7 +55,7 @@ export const failed: Page = async (context) => {
       })),
       jobs: fitting.slice(0, PAGE).map(({ job: { payload: _payload, exception, ...job } }) => ({
         ...job,
-        error: firstLine(exception),
+        error: errorLine(exception),
       })),
     },
   };
@@ -140,7 +141,7 @@ function groupRow(
   const since = moment(newest.failedAt, now);
   return html`<tr data-key="${JSON.stringify([name, error])}"><td class="number"><strong>${numberText(count)}</strong></td>
 <th scope="row"><a href="${address('failed', own)}"><bdi>${name}</bdi></a><br><span class="soft">${queues.slice(0, 3).map((queue, place) => html`${place > 0 && ', '}<bdi>${queue}</bdi>`)}${queues.length > 3 && html` and ${counted(queues.length - 3, 'more queue')}`}</span></th>
-<td class="message"><bdi>${firstLine(newest.exception)}</bdi></td>
+<td class="message"><bdi>${errorLine(newest.exception)}</bdi></td>
 <td class="when">${count === 1 ? since : html`${since}<br><span class="soft">first ${moment(oldest.failedAt, now)}</span>`}</td>
 <td class="actions">${actionForm({ action: 'retry-failed', label: 'Retry', fields, subject }, context)} ${actionForm({ action: 'forget-failed', label: 'Forget', fields, subject, isDangerous: true }, context)}</td></tr>`;
 }
@@ -174,10 +175,5 @@ function jobRow(
   return html`<tr data-key="${place}">${canAct && html`<td><input type="checkbox" name="job" value="${place}" form="${CHOSEN}" aria-label="${name} ${id}"></td>`}
 <th scope="row"><a href="${address('job', { connection, queue, id })}"><bdi>${name}</bdi></a><br><span class="soft mono">${id}</span></th>
 <td><a href="${address('queue', { connection, queue })}"><bdi>${queue}</bdi></a></td><td>${moment(failedAt, now)}</td><td class="number">${attempts}</td>
-<td class="message"><bdi>${firstLine(exception)}</bdi></td></tr>`;
-}
-
-function firstLine(text: string): string {
-  const [line = ''] = text.split('\n', 1);
-  return line.length > 300 ? `${line.slice(0, 300)}…` : line;
+<td class="message"><bdi>${errorLine(exception)}</bdi></td></tr>`;
 }

@@ -13,7 +13,7 @@ import { neededField } from '../errors';
 import { findingsIn } from '../health';
 import { html, type Html } from '../html';
 import { actionForm } from '../parts/action-form';
-import { excerptOf } from '../parts/excerpt';
+import { errorLine, excerptOf } from '../parts/excerpt';
 import { jobTable } from '../parts/job-table';
 import { keyNumbers } from '../parts/key-numbers';
 import { numberText } from '../parts/number';
@@ -196,7 +196,7 @@ function jobRow(job: ListedJob, context: PageContext): Html {
       : html`<a href="${address('job', { connection, queue, id })}"><bdi>${name}</bdi></a>`;
   return html`<tr${id !== undefined && html` data-key="${id}"`}><th scope="row">${title}<br><span class="soft mono">${id}</span></th>
 <td>${at && moment(at, now)}</td><td class="number">${attempts}${tries !== undefined && tries > 0 && html` <span class="soft">of ${tries}</span>`}</td>
-<td class="excerpt">${state === 'failed' ? html`<span class="bad"><bdi>${error}</bdi></span>` : excerptOf(payload)}</td><td class="actions">${isCancelled && actionForm(cancel, context)}</td></tr>`;
+<td class="excerpt">${state === 'failed' ? html`<span class="bad"><bdi>${errorLine(error ?? '')}</bdi></span>` : excerptOf(payload)}</td><td class="actions">${isCancelled && actionForm(cancel, context)}</td></tr>`;
 }
 
 function withoutSpans(figures: Figures | undefined): object | undefined {

@@ -1,14 +1,21 @@
-/** A line of a job's data, for lists. */
+/** A line of a job's data or of its error, for lists. */
 import { html, type Html } from '../html';
 
 /** Characters. */
 const LONGEST = 120;
+const LONGEST_ERROR = 300;
 
 /** @param payload as it is shown: its secrets are masked */
 export function excerptOf(payload: unknown): Html {
   const text = dataText(payload);
   const shown = text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
   return html`<code><bdi>${shown}</bdi></code>`;
+}
+
+/** What an error says, without its stack. */
+export function errorLine(exception: string): string {
+  const [line = ''] = exception.split('\n', 1);
+  return line.length > LONGEST_ERROR ? `${line.slice(0, LONGEST_ERROR)}…` : line;
 }
 
 /** As JSON; of a text, itself. */

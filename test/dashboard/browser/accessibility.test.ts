@@ -95,9 +95,9 @@ const outline = (): Promise<readonly string[]> =>
 /** The page is to be read by going down alone; tables may be wider than their part, which is to be scrolled. */
 const overflow = (): Promise<readonly string[]> =>
   view.page.evaluate(`(() => {
-    const { scrollWidth, clientWidth } = document.documentElement;
-    if (scrollWidth <= clientWidth) return [];
-    const wide = [...document.querySelectorAll('body *')].filter((one) => one.getBoundingClientRect().right > clientWidth && !one.closest('.part *'));
+    const { offsetWidth } = document.body;
+    if (document.documentElement.scrollWidth <= offsetWidth) return [];
+    const wide = [...document.querySelectorAll('body *')].filter((one) => one.getBoundingClientRect().right > offsetWidth && !one.closest('.part *'));
     return ['wider than the window: ' + wide.map((one) => one.outerHTML.slice(0, 100)).join(' | ')];
   })()`);
 
