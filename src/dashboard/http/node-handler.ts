@@ -26,8 +26,9 @@ export async function respond(
 ): Promise<void> {
   const request = requestOf(message, mountPath);
   const answer = request === undefined ? plainAnswer(400, 'This is no address of a page.') : await site.answer(request);
-  // Somebody else has answered meanwhile, such as a middleware that ends what takes too long.
-  if (!response.headersSent) sendAnswer(answer, message, response);
+  // Somebody else has answered meanwhile, such as a middleware that ends what takes too long; or the viewer has gone, and would never
+  // be heard to leave.
+  if (!response.headersSent && !response.destroyed) sendAnswer(answer, message, response);
 }
 
 /** Undefined: it asks for what is no path, such as `*` or `http://elsewhere/`, of which a URL may fail. */

@@ -8,6 +8,7 @@ import { eventually } from '../../support/eventually';
 export interface Served extends AsyncDisposable {
   /** `http://127.0.0.1:4321/jobs/` */
   readonly address: string;
+  readonly port: number;
   get(page: string, headers?: Readonly<Record<string, string>>): Promise<Shown>;
   /** As a form of a page sends it. */
   post(
@@ -30,6 +31,8 @@ export interface Shown {
 export interface ServedOptions {
   /** Default: an operator called Ada. */
   readonly viewer?: Authorization;
+  /** In place of `viewer`. */
+  readonly authorize?: () => unknown;
   /** Default `/jobs/`. */
   readonly path?: string;
 }
@@ -38,9 +41,10 @@ const SAME_ORIGIN = { 'sec-fetch-site': 'same-origin' };
 
 export async function served(
   manager: QueueManager,
-  { viewer = { role: 'operator', name: 'Ada' }, path = '/jobs/' }: ServedOptions = {},
+  { viewer = { role: 'operator', name: 'Ada' }, authorize = () => viewer, path = '/jobs/' }: ServedOptions = {},
 ): Promise<Served> {
-  const panel = dashboard({ authorize: () => viewer, manager });
+  // JavaScript may give anything.
+  const panel = dashboard({ authorize: authorize as () => Authorization, manager });
   const listening = new Set<ServerResponse>();
   const server = createServer((request, response) => {
     if (request.headers.accept === 'text/event-stream') {
@@ -50,7 +54,8 @@ export async function served(
     panel(request, response);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`;
+  const { port } = server.address() as AddressInfo;
+  const address = `http://127.0.0.1:${port}${path}`;
   const ask = async (page: string, init: RequestInit): Promise<Shown> => {
     const response = await fetch(new URL(page, address), { redirect: 'manual', ...init });
     return { status: response.status, headers: response.headers, text: await response.text() };
@@ -58,6 +63,7 @@ export async function served(
   const get: Served['get'] = (page, headers = {}) => ask(page, { headers: { accept: 'text/html', ...headers } });
   return {
     address,
+    port,
     get,
     post: (action, fields, headers = SAME_ORIGIN) =>
       ask(action, { method: 'POST', headers, body: new URLSearchParams(fields as Record<string, string>) }),

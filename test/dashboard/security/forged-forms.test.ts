@@ -1,0 +1,253 @@
+/** Forms that others have made: their sites, their notices, their fields. */
+import { connect } from 'node:net';
+import { dashboard } from '../../../src/dashboard';
+import { ACTIONS } from '../../../src/dashboard/actions/actions';
+import { Gate, testApplication } from '../../support/application';
+import { raw } from '../kit/raw';
+import { served } from '../kit/served';
+
+const PAUSE = { connection: 'memory', queue: 'mail' };
+const FORM = 'application/x-www-form-urlencoded';
+
+describe('another site that the viewer visits', () => {
+  const ORIGIN = 'http://jobs.example.com';
+  it.each<[string, readonly string[], boolean]>([
+    ['says that it is the same', ['Sec-Fetch-Site: same-origin'], true],
+    [
+      'is the same behind a proxy that puts its own host there',
+      ['Host: upstream:3000', 'Sec-Fetch-Site: same-origin', `Origin: ${ORIGIN}`],
+      true,
+    ],
+    ['is another one', ['Sec-Fetch-Site: cross-site'], false],
+    ['is a neighbour', ['Sec-Fetch-Site: same-site'], false],
+    ['is none', ['Sec-Fetch-Site: none'], false],
+    ['is an empty one', ['Sec-Fetch-Site: '], false],
+    ['is two', ['Sec-Fetch-Site: same-origin', 'Sec-Fetch-Site: cross-site'], false],
+    ['is another one that has a token', ['Sec-Fetch-Site: cross-site', 'Authorization: Bearer x'], false],
+    [
+      'is another one with the right origin',
+      ['Sec-Fetch-Site: cross-site', 'Host: jobs.example.com', `Origin: ${ORIGIN}`],
+      false,
+    ],
+    ['tells nothing', [], false],
+    ['tells its origin alone, which is right', ['Host: jobs.example.com', `Origin: ${ORIGIN}`], true],
+    [
+      'has the origin that a proxy tells of',
+      ['Host: upstream:3000', `Origin: ${ORIGIN}`, 'X-Forwarded-Host: jobs.example.com'],
+      true,
+    ],
+    [
+      'has the origin that the first of two tells of',
+      ['Host: a', `Origin: ${ORIGIN}`, 'X-Forwarded-Host: jobs.example.com, b'],
+      true,
+    ],
+    [
+      'has another origin than a proxy tells of',
+      ['Host: upstream:3000', 'Origin: http://evil.example', 'X-Forwarded-Host: jobs.example.com'],
+      false,
+    ],
+    ['has another origin', ['Host: jobs.example.com', 'Origin: http://evil.example'], false],
+    ['has another port', ['Host: jobs.example.com', 'Origin: http://jobs.example.com:81'], false],
+    ['has a longer name', ['Host: jobs.example.com', 'Origin: http://jobs.example.com.evil.example'], false],
+    ['has the name of a user', ['Host: jobs.example.com', 'Origin: http://jobs.example.com@evil.example'], false],
+    ['is a page in a sandbox', ['Host: jobs.example.com', 'Origin: null'], false],
+    ['is a page in a sandbox, and asks no host', ['Host: ', 'Origin: null', 'X-Forwarded-Host: '], false],
+    ['has a referrer alone', ['Host: jobs.example.com', `Referer: ${ORIGIN}/jobs/`], false],
+    ['is no site, but a program with a token', ['Authorization: Bearer x'], true],
+    ['is no site, and has another kind of token', ['Authorization: Basic eDp4'], false],
+  ])('cannot act for them: where it %s', async (_, headers, isDone) => {
+    const { manager } = testApplication();
+    await using panel = await served(manager);
+    const body = 'connection=memory&queue=mail';
+    const head = ['POST /jobs/pause-queue HTTP/1.1', `Content-Type: ${FORM}`, `Content-Length: ${body.length}`];
+
+    const { status } = await raw(panel.port, [...head, ...headers].join('\n'), body);
+
+    expect([status, await manager.connection().pausedQueues()]).toEqual(isDone ? [303, ['mail']] : [403, []]);
+  });
+
+  it('cannot act by requests that lack a host, as those of the Fetch standard may', async () => {
+    const { manager } = testApplication();
+    const panel = dashboard<Request>({ manager, authorize: () => 'operator' });
+    const post = (origin: string) =>
+      panel.fetch(
+        new Request('https://jobs.example.com/jobs/pause-queue', {
+          method: 'POST',
+          headers: { origin },
+          body: new URLSearchParams(PAUSE),
+        }),
+      );
+    expect((await post('null')).status).toBe(403);
+    expect((await post('https://evil.example')).status).toBe(403);
+    expect((await post('https://jobs.example.com')).status).toBe(303);
+  });
+});
+
+describe('the address that an action leads back to', () => {
+  it.each([
+    ['https://evil.example/'],
+    ['//evil.example'],
+    ['/\\evil.example'],
+    ['\\\\evil.example'],
+    ['/'],
+    ['../'],
+    ['.//evil.example'],
+    ['./..//evil.example'],
+    ['javascript:alert(1)'],
+    ['JAVASCRIPT:alert(1)'],
+    ['data:text/html,x'],
+    ['jobs\r\nset-cookie: a=b'],
+    ['./?a\r\nset-cookie: a=b'],
+    ['./?a\0'],
+    ['./?→'],
+    ['./?é'],
+    ['./?a#b'],
+    ['\thttps://evil.example'],
+    ['queue\n'],
+    ['x'.repeat(20_000) + '://'],
+  ])('is one of the dashboard: not %j', async (back) => {
+    const { manager } = testApplication();
+    await using panel = await served(manager);
+    const { status, headers } = await panel.post('pause-queue', { ...PAUSE, back });
+    expect([status, headers.get('location')]).toEqual([303, './']);
+    expect(headers.getSetCookie()).toEqual([expect.stringMatching(/^onqueue-notice=/)]);
+    const asked = await panel.post('forget-job', { connection: 'memory', id: 'x', back });
+    expect(asked.text).toMatch(/ href="\.\/"[^>]*>Go back/);
+  });
+});
+
+describe('a notice that somebody else has left', () => {
+  const cookie = (value: unknown) => ({
+    cookie: `onqueue-notice=${encodeURIComponent(typeof value === 'string' ? value : JSON.stringify(value))}`,
+  });
+  const undo = (more: object) => ({
+    text: 'Done',
+    undo: { action: 'resume-queue', label: 'Resume', fields: PAUSE, ...more },
+  });
+
+  it.each([
+    ['forgets a job', undo({ action: 'forget-job', fields: { ...PAUSE, id: 'x', confirmed: 'yes' } })],
+    ['forgets all that failed', undo({ action: 'forget-failed', fields: { confirmed: 'yes' } })],
+    ['is no action', undo({ action: 'https://evil.example' })],
+    ['is a list', undo({ action: ['resume-queue'] })],
+    ['is of a prototype', undo({ action: 'constructor' })],
+    ['has fields that are none', undo({ fields: { queue: { a: 1 } } })],
+    ['has no label', undo({ label: 7 })],
+    ['leads elsewhere', { text: 'Done', link: { address: 'https://evil.example', label: 'Look' } }],
+    ['leads elsewhere by two slashes', { text: 'Done', link: { address: '//evil.example', label: 'Look' } }],
+    ['runs a script', { text: 'Done', link: { address: 'javascript:alert(1)', label: 'Look' } }],
+    ['is markup', { text: '<script>alert(1)</script><img src=x onerror=alert(1)>' }],
+    [
+      'is markup in its button',
+      undo({ label: '"><script>alert(1)</script>', fields: { 'a"><script>': '"><script>' } }),
+    ],
+    ['is none', 'null'],
+    ['is a number', '7'],
+    ['is no JSON', '{'],
+    ['is no text', { text: { toString: 1 } }],
+    ['is badly escaped', '%'],
+    ['is huge', { text: 'x'.repeat(12_000) }],
+    ['is deep', '['.repeat(5000)],
+  ])('offers nothing that is asked about first, and no markup: one that %s', async (_, value) => {
+    const { manager, log } = testApplication();
+    await using panel = await served(manager);
+
+    const { status, text } = await panel.get('', cookie(value));
+
+    expect(status).toBe(200);
+    expect(text).not.toMatch(/action="(?!resume-queue"|pause-queue"|search")/);
+    expect(text).not.toMatch(/<script>|<img src=x|evil\.example|javascript:/);
+    expect(log.messages('error')).toEqual([]);
+  });
+});
+
+describe('a form', () => {
+  it('that is larger than a megabyte is refused, by each kind of server, and the next one is taken', async () => {
+    const { manager, log } = testApplication();
+    await using panel = await served(manager);
+    const large = new URLSearchParams({ ...PAUSE, more: 'x'.repeat(1_100_000) });
+    const mounted = dashboard<Request>({ manager, authorize: () => 'operator' });
+    const request = new Request(`${panel.address}pause-queue`, {
+      method: 'POST',
+      headers: { 'sec-fetch-site': 'same-origin' },
+      body: large,
+    });
+
+    const refused = [await panel.post('pause-queue', large), await mounted.fetch(request)];
+
+    expect(refused.map(({ status }) => status)).toEqual([413, 413]);
+    expect((await panel.post('pause-queue', PAUSE)).status).toBe(303);
+    expect(log.messages('error')).toEqual([]);
+  });
+
+  it('that is larger leaves its connection to the requests behind it', async () => {
+    await using panel = await served(testApplication().manager);
+    const [size, next] = [16_000_000, 'GET /jobs/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'];
+    const head = ['POST /jobs/pause-queue HTTP/1.1', 'Sec-Fetch-Site: same-origin', 'Connection: keep-alive'];
+    const { status, body } = await raw(
+      panel.port,
+      [...head, `Content-Length: ${size}`].join('\n'),
+      'x'.repeat(size) + next,
+    );
+    expect([status, body]).toEqual([413, expect.stringContaining('HTTP/1.1 200 OK')]);
+  });
+
+  it('that is broken off does nothing, and is no error of the dashboard', async () => {
+    const { manager, log } = testApplication();
+    const authorized = new Gate();
+    const authorize = () => {
+      authorized.open();
+      return 'operator';
+    };
+    await using panel = await served(manager, { authorize });
+    const socket = connect(panel.port, '127.0.0.1');
+    const head = ['POST /jobs/pause-queue HTTP/1.1', 'Host: x', 'Sec-Fetch-Site: same-origin', 'Content-Length: 900'];
+    socket.write(`${head.join('\r\n')}\r\n\r\nconnection=memory&queue=mail`);
+    await authorized.opened;
+
+    socket.destroy();
+
+    expect((await panel.get('')).status).toBe(200);
+    expect(await manager.connection().pausedQueues()).toEqual([]);
+    expect(log.lines).toEqual([]);
+  });
+
+  it.each([
+    ['application/json', '{"connection":"memory","queue":"mail"}'],
+    ['multipart/form-data; boundary=x', '--x\r\nContent-Disposition: form-data; name="queue"\r\n\r\nmail\r\n--x--'],
+    ['text/plain', '\0\u0001\u00ff%%%'],
+    [FORM, '&&==&%=%&__proto__=1&constructor=2'],
+    [FORM, ''],
+  ])('of %s that lacks what it needs does nothing: %j', async (type, body) => {
+    const { manager, log } = testApplication();
+    await using panel = await served(manager);
+    for (const name of Object.keys(ACTIONS)) {
+      const head = [`POST /jobs/${name} HTTP/1.1`, 'Sec-Fetch-Site: same-origin', `Content-Type: ${type}`];
+      const { status } = await raw(panel.port, [...head, `Content-Length: ${body.length}`].join('\n'), body);
+      expect([name, status]).toEqual([name, 303]);
+    }
+    expect(await manager.connection().pausedQueues()).toEqual([]);
+    expect(log.messages('error')).toEqual([]);
+  });
+
+  it('does not say who has sent it, nor what was done', async () => {
+    const { manager, log } = testApplication();
+    await using panel = await served(manager);
+    await panel.post('pause-queue', { ...PAUSE, by: 'Grace', action: 'resume-queue', __proto__: 'x' });
+    expect(log.lines).toEqual([
+      expect.objectContaining({ facts: expect.objectContaining({ by: 'Ada', action: 'pause-queue' }) as unknown }),
+    ]);
+  });
+});
+
+describe('who may look alone', () => {
+  it('can do none of the actions', async () => {
+    const { manager } = testApplication();
+    await using panel = await served(manager, { viewer: 'viewer' });
+    for (const name of Object.keys(ACTIONS)) {
+      const { status } = await panel.post(name, { ...PAUSE, id: 'x', name: 'x', confirmed: 'yes' });
+      expect([name, status]).toEqual([name, 403]);
+    }
+    expect(await manager.connection().pausedQueues()).toEqual([]);
+  });
+});

@@ -1,0 +1,237 @@
+/** Requests that no browser of a viewer sends, and who may not come in. */
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { dashboard } from '../../../src/dashboard';
+import { assetAddress } from '../../../src/dashboard/assets';
+import { Gate, testApplication } from '../../support/application';
+import { raw } from '../kit/raw';
+import { served } from '../kit/served';
+
+const PAUSE = { connection: 'memory', queue: 'mail' };
+
+describe('a request for a strange address', () => {
+  it.each([
+    ['GET //evil.example'],
+    ['GET //evil.example/..;/'],
+    ['GET http://evil.example/'],
+    ['GET https://user:password@evil.example:99999/'],
+    ['GET *'],
+    ['OPTIONS *'],
+    ['GET /%'],
+    ['GET /%00'],
+    ['GET /a\0b'],
+    ['GET /../../../etc/passwd'],
+    ['GET /%2e%2e/%2e%2e/etc/passwd'],
+    ['GET /jobs/..%2f..%2fetc%2fpasswd'],
+    ['GET /\\evil.example'],
+    ['GET \\\\evil.example'],
+    ['GET /:80'],
+    ['GET /@evil.example'],
+    ['GET /jobs/?text=%E0%A4%A&%'],
+    ['GET /jobs/queue?connection=__proto__&queue=constructor'],
+    ['GET /jobs/queue?connection=memory&queue=%00%0d%0aset-cookie:a=b'],
+    ['GET /é\u0080'],
+    [`GET /${'a'.repeat(100_000)}`],
+    [`GET /jobs/?${'a='.repeat(7000)}`],
+    ['CONNECT evil.example:443'],
+  ])('is answered without harm, and leads nowhere else: %.40s', async (request) => {
+    const { manager, log } = testApplication();
+    await using panel = await served(manager);
+
+    const { status, headers } = await raw(panel.port, `${request} HTTP/1.1\nAccept: text/html`);
+
+    expect([0, 200, 303, 400, 404, 405, 422, 431]).toContain(status);
+    const target = request.slice(request.indexOf(' ') + 1);
+    const location = headers.get('location') ?? '';
+    // As a browser reads it, which takes what it has asked for from the address.
+    const led = new URL(location, target.startsWith('/') ? `http://127.0.0.1:${panel.port}${target}` : panel.address);
+    expect(led.host).toBe(`127.0.0.1:${panel.port}`);
+    expect(headers.has('set-cookie')).toBe(false);
+    expect(log.messages('error')).toEqual([]);
+    expect((await panel.get('')).status).toBe(200);
+  });
+
+  it.each(['*', 'http://evil.example/', 'HTTP://127.0.0.1/jobs/', 'ftp://x'])(
+    'is told so where it is none: %s',
+    async (target) => {
+      await using panel = await served(testApplication().manager);
+      expect(await raw(panel.port, `GET ${target} HTTP/1.1`)).toMatchObject({
+        status: 400,
+        body: expect.stringContaining('This is no address of a page.') as unknown,
+      });
+    },
+  );
+
+  it.each(['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf'])(
+    'finds no page and no action of the name %s',
+    async (name) => {
+      await using panel = await served(testApplication().manager);
+      expect((await panel.get(`/jobs/${name}/..;`)).status).toBe(303);
+      expect((await panel.post(name, PAUSE)).status).toBe(404);
+    },
+  );
+
+  it.each([
+    ['GET', 'pause-queue', 303],
+    ['HEAD', '', 200],
+    ['HEAD', 'workers', 200],
+    ['PUT', 'pause-queue', 405],
+    ['DELETE', 'queue', 405],
+    ['OPTIONS', '', 405],
+    ['PATCH', 'workers', 405],
+    ['TRACE', '', 405],
+  ])('does nothing by %s of %j', async (method, page, status) => {
+    const { manager } = testApplication();
+    await using panel = await served(manager);
+    const answer = await raw(panel.port, `${method} /jobs/${page}?connection=memory&queue=mail HTTP/1.1`);
+    expect(answer.status).toBe(status);
+    expect(await manager.connection().pausedQueues()).toEqual([]);
+    expect(method === 'HEAD' ? answer.body : '').toBe('');
+  });
+});
+
+describe('who may not come in', () => {
+  const secretive = { email: 'ada@example.com', role: 'admin', password: 'hunter2' };
+  it.each([
+    ['throws', () => Promise.reject(new Error('hunter2 is wrong')), 500],
+    ['throws at once', () => thrown(new TypeError('no user: hunter2')), 500],
+    ['throws what is no error', () => thrown('hunter2'), 500],
+    ['gives an object', () => ({}), 500],
+    ['gives a user', () => secretive, 500],
+    ['gives true', () => true, 500],
+    ['gives another role', () => 'admin', 500],
+    ['gives a role in other letters', () => 'Operator', 500],
+    ['gives a list', () => ['operator'], 500],
+    ['gives a String', () => ({ role: Object('operator') as unknown }), 500],
+    ['gives an answer of its own', () => ({ status: 200, headers: {}, body: 'in' }), 500],
+    ['gives nothing', () => undefined, 403],
+    ['gives an empty text', () => '', 500],
+    ['gives false', () => false, 403],
+  ])(
+    'is kept out of pages, events and actions where authorize %s, and learns nothing of it',
+    async (_, authorize, status) => {
+      const { manager, log } = testApplication();
+      await using panel = await served(manager, { authorize });
+
+      const answers = [
+        await panel.get(''),
+        await panel.get('', { accept: 'text/event-stream' }),
+        await panel.get('', { accept: 'application/json' }),
+        await panel.get('no-such-page'),
+        await panel.post('pause-queue', PAUSE),
+        await panel.post('pause-queue', PAUSE, { authorization: 'Bearer x' }),
+      ];
+
+      expect(answers.map((answer) => answer.status)).toEqual(answers.map(() => status));
+      expect(answers.map(({ text }) => text).join('')).not.toMatch(/hunter2|example\.com|memory|operator/);
+      expect(await manager.connection().pausedQueues()).toEqual([]);
+      // What is wrong with the program is told to those who can mend it.
+      expect(log.messages('error')).toHaveLength(status === 500 ? 6 : 0);
+    },
+  );
+
+  it('waits by itself where authorize never answers, and keeps nothing once it has gone', async () => {
+    const { manager, clock } = testApplication();
+    const [asked, gate] = [new Gate(), new Gate()];
+    const answers = [gate.opened.then(() => 'operator'), 'operator'];
+    const authorize = () => {
+      asked.open();
+      return answers.shift();
+    };
+    await using panel = await served(manager, { authorize });
+    const socket = connect(panel.port, '127.0.0.1');
+    socket.write('GET /jobs/ HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n');
+    await asked.opened;
+
+    expect((await panel.get('')).status).toBe(200);
+    socket.destroy();
+    await panel.watchers(0);
+    gate.open();
+    await clock.advance('1s');
+
+    // Nobody watches, so the store is not looked at.
+    expect(clock.pending).toBe(0);
+  });
+});
+
+const SAFE = {
+  'content-security-policy': /default-src 'none'.*form-action 'self'; frame-ancestors 'none'; base-uri 'none'$/,
+  'x-content-type-options': /^nosniff$/,
+  'x-frame-options': /^DENY$/,
+  'referrer-policy': /^same-origin$/,
+  'cross-origin-opener-policy': /^same-origin$/,
+  'cross-origin-resource-policy': /^same-origin$/,
+  'cache-control': /^no-store$|immutable$/,
+};
+
+it('every answer keeps browsers from running, framing, guessing, keeping and sharing it', async () => {
+  const { manager } = testApplication();
+  await using panel = await served(manager);
+  await using closed = await served(manager, { viewer: false });
+  await using broken = await served(manager, { authorize: () => true });
+  const events = { headers: { accept: 'text/event-stream' } };
+  const answers = await Promise.all([
+    ...['', 'failed', 'workers', 'job', 'queue', assetAddress('style.css'), assetAddress('script.js')].map((page) =>
+      fetch(new URL(page, panel.address)),
+    ),
+    fetch(panel.address, events),
+    fetch(panel.address, { method: 'HEAD' }),
+    fetch(panel.address, { method: 'PUT' }),
+    fetch(new URL('no-such/x.css', panel.address), { redirect: 'manual' }),
+    fetch(new URL('pause-queue', panel.address), { method: 'POST' }),
+    fetch(closed.address),
+    fetch(closed.address, events),
+    fetch(broken.address),
+    dashboard<Request>({ manager, authorize: () => 'viewer' }).fetch(new Request(panel.address)),
+  ]);
+  const posts = await Promise.all([
+    panel.post('pause-queue', PAUSE),
+    panel.post('no-such', PAUSE),
+    panel.post('forget-job', { ...PAUSE, id: 'x' }),
+    panel.post('pause-queue', { more: 'x'.repeat(1_100_000) }),
+  ]);
+  const strange = await raw(panel.port, 'GET * HTTP/1.1');
+  const all = [...answers, ...posts, strange];
+  for (const [name, value] of Object.entries(SAFE))
+    expect([
+      name,
+      all.filter(({ headers }) => !value.test(headers.get(name) ?? '')).map(({ status }) => status),
+    ]).toEqual([name, []]);
+  for (const { body } of answers) await body?.cancel();
+});
+
+it('a HEAD for the events of a page watches nothing, by either kind of server', async () => {
+  const { manager, clock } = testApplication();
+  await using panel = await served(manager);
+  const init = { method: 'HEAD', headers: { accept: 'text/event-stream' } };
+  await fetch(panel.address, init);
+  await dashboard<Request>({ manager, authorize: () => 'viewer' }).fetch(new Request(panel.address, init));
+  expect(clock.pending).toBe(0);
+});
+
+it('a request that something else of the program answers meanwhile is left to it', async () => {
+  const { manager, log } = testApplication();
+  const [gate, late] = [new Gate(), [] as string[]];
+  const panel = dashboard({ manager, authorize: () => gate.opened.then(() => 'viewer' as const) });
+  const server = createServer((request, response) => {
+    panel(request, response);
+    response.writeHead(503).write('It took too long.');
+    response.setHeader = (name) => {
+      late.push(name);
+      return response;
+    };
+    gate.open();
+    // Until then the dashboard has its turn.
+    setImmediate(() => response.end());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+
+  const { status } = await raw((server.address() as AddressInfo).port, 'GET / HTTP/1.1');
+
+  expect([status, late, log.lines]).toEqual([503, [], []]);
+  server.close();
+});
+
+function thrown(error: unknown): never {
+  throw error;
+}
