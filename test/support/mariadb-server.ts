@@ -46,7 +46,13 @@ const COMMON = [
   '--innodb-buffer-pool-size=64M',
 ];
 /** What a test writes may go with the machine. */
-const NOT_DURABLE = ['--innodb-flush-log-at-trx-commit=0', '--innodb-doublewrite=0', '--innodb-flush-method=nosync'];
+const NOT_DURABLE = [
+  // Else each table that is made waits for the disk dozens of times, and most tests make tables of their own.
+  '--debug-no-sync',
+  '--innodb-flush-log-at-trx-commit=0',
+  '--innodb-doublewrite=0',
+  '--innodb-flush-method=nosync',
+];
 
 /** @throws when the server is missing or does not start; the message holds what it printed */
 export async function startMariadbServer({
