@@ -117,7 +117,7 @@ describe('a page of the dashboard', () => {
     const server = await startRedisServer({ port });
     const manager = new QueueManager(
       { connectors: builtInConnectors, logger: new RecordingLogger() },
-      { connections: { redis: { driver: 'redis', port } } },
+      { connections: { redis: { driver: 'redis', port, deadline: '1s' } } },
     );
     await using panel = await served(manager);
     const { page, close } = await browser.open(panel.address);
