@@ -26,7 +26,8 @@ exports.Wait = Job()(class Wait extends Job {
 exports.Block = Job()(class Block extends Job {
   handle() {
     write('blocking ' + process.pid);
-    for (;;);
+    // Leaves the processor to others.
+    for (const cell = new Int32Array(new SharedArrayBuffer(4)); ; ) Atomics.wait(cell, 0, 0, 10);
   }
 });`;
 

@@ -1,24 +1,35 @@
 import { eventually } from '../support/eventually';
 import { requireBuild } from '../support/project';
 import { Block, Stall, StallForGood, StallUnread, Take } from './kit/programs/jobs';
-import { Stage } from './kit/stage';
+import { Stage, type StageOptions, type StoreName } from './kit/stage';
 
-const LEASE = 1;
+/** Seconds. Only where a lease is what matters: nothing else here waits for one, or must fear for one. */
+const LEASE = 2;
 /** Milliseconds: beyond any timeout, and longer than a thread takes to notice. */
 const LONG = 5000;
 const COMMAND_LINE = { endsProcess: true };
 
-const stages: Stage[] = [];
+beforeAll(() => {
+  requireBuild();
+  // Where a debugger comes to a process, it listens where nobody else does.
+  jest.replaceProperty(process, 'env', { ...process.env, NODE_OPTIONS: '--inspect-port=0' });
+});
 
-beforeAll(() => requireBuild());
-afterEach(() => Promise.all(stages.splice(0).map((stage) => stage.close())));
+/** On both stores, and beside the other tests: most of the time they wait. */
+function onEach(play: (stage: Stage) => Promise<void>, options?: StageOptions): () => Promise<void> {
+  return async () => {
+    const played = await Promise.allSettled((['redis', 'sqlite'] as const).map((store) => on(store, play, options)));
+    for (const one of played) if (one.status === 'rejected') throw one.reason;
+  };
+}
 
-/** On both stores, beside each other: most of the time they wait. */
-async function onEach(play: (stage: Stage) => Promise<void>): Promise<void> {
-  stages.push(...(await Promise.all([Stage.open('redis', { lease: LEASE }), Stage.open('sqlite', { lease: LEASE })])));
-  // Both to their ends: one that goes on after a failure would be taken for the next test's.
-  const played = await Promise.allSettled(stages.map(play));
-  for (const one of played) if (one.status === 'rejected') throw one.reason;
+async function on(store: StoreName, play: (stage: Stage) => Promise<void>, options?: StageOptions): Promise<void> {
+  const stage = await Stage.open(store, options);
+  try {
+    await play(stage);
+  } finally {
+    await stage.close();
+  }
 }
 
 /** Which attempt each run of a job counted as. */
@@ -28,21 +39,27 @@ const attemptsOf = ({ ledger }: Stage, job: string | undefined): number[] =>
 const started = ({ ledger }: Stage, count: number): Promise<unknown> =>
   eventually(() => ledger.count('started') >= count);
 
-it('an event loop that stands still for three leases costs no job its lease: each runs once, in its first try', () =>
-  onEach(async (stage) => {
-    await stage.dispatch([new Take(500), new Take(500), new Block(3 * LEASE * 1000)]);
-    stage.hire({ concurrency: 3 });
-    await started(stage, 3);
-    stage.hire({ concurrency: 3 });
+it.concurrent(
+  'an event loop that stands still for three leases costs no job its lease: each runs once, in its first try',
+  onEach(
+    async (stage) => {
+      await stage.dispatch([new Take(500), new Take(500), new Block(3 * LEASE * 1000)]);
+      stage.hire({ concurrency: 3 });
+      await started(stage, 3);
+      stage.hire({ concurrency: 3 });
 
-    await stage.drained();
-    await stage.dismiss();
+      await stage.drained();
+      await stage.dismiss();
 
-    expect(await stage.account()).toMatchObject({ completed: 3, again: 0, refused: 0, offences: [] });
-  }));
+      expect(await stage.account()).toMatchObject({ completed: 3, again: 0, refused: 0, offences: [] });
+    },
+    { lease: LEASE },
+  ),
+);
 
 describe('a handler that blocks the event loop past timeout and grace', () => {
-  it('ends a process of the command line: it has timed out, and its neighbours run elsewhere in their first try', () =>
+  it.concurrent(
+    'ends a process of the command line: it has timed out, and its neighbours run elsewhere in their first try',
     onEach(async (stage) => {
       const [neighbour, job] = await stage.dispatch([new Take(300), new Stall(60_000)]);
       const first = stage.hire({ concurrency: 2, grace: '200ms' }, COMMAND_LINE);
@@ -58,9 +75,11 @@ describe('a handler that blocks the event loop past timeout and grace', () => {
       expect((await stage.account({ firstTries: false })).offences).toEqual([]);
       expect(first.account).toContain(`Stall ${job}: recorded as timed out`);
       expect(first.account).toMatch(/at stall \(.*jobs\.js:\d+:\d+\)\n +at keepBusy .*\n +at handle/);
-    }));
+    }),
+  );
 
-  it('and may not time out is failed by the worker that meets it next, unrun', () =>
+  it.concurrent(
+    'and may not time out is failed by the worker that meets it next, unrun',
     onEach(async (stage) => {
       const [job] = await stage.dispatch([new StallForGood(60_000)]);
       await stage.hire({ grace: '200ms' }, COMMAND_LINE).exited;
@@ -71,9 +90,11 @@ describe('a handler that blocks the event loop past timeout and grace', () => {
       expect(attemptsOf(stage, job)).toEqual([1]);
       const exception = expect.stringContaining('JobTimedOutError') as string;
       expect(await stage.manager.failed.get(job!)).toMatchObject({ exception });
-    }));
+    }),
+  );
 
-  it('and does so while its data are decoded has spent a try, too', () =>
+  it.concurrent(
+    'and does so while its data are decoded has spent a try, too',
     onEach(async (stage) => {
       const [job] = await stage.dispatch([new StallUnread()]);
       const first = stage.hire({ grace: '200ms' }, COMMAND_LINE);
@@ -87,17 +108,21 @@ describe('a handler that blocks the event loop past timeout and grace', () => {
         exception: expect.stringContaining('used up its tries (1, of which 1 timed out)') as string,
       });
       expect(first.account).toContain(`StallUnread ${job}: recorded as timed out`);
-    }));
+    }),
+  );
 
-  it("is only recorded in a user's own process: that goes on, and the late outcome is refused", () =>
+  it.concurrent(
+    "is only recorded in a user's own process: that goes on, and the late outcome is refused",
     onEach(async (stage) => {
-      const [neighbour, job] = await stage.dispatch([new Take(300), new Stall(LONG)]);
+      const [neighbour, job] = await stage.dispatch([new Take(300), new Stall('until told')]);
       const first = stage.hire({ concurrency: 2, grace: '200ms' });
       stage.disturbed.add(first.pid);
       await started(stage, 2);
       stage.hire();
 
-      await eventually(() => stage.ledger.count('lost') === 1);
+      await eventually(() => attemptsOf(stage, job).length === 2, { of: 'the next attempt' });
+      stage.tell();
+      await eventually(() => stage.ledger.count('lost') === 1, { of: 'the refusal' });
       await stage.drained();
       expect(await first.terminate()).toMatchObject({ code: 0 });
 
@@ -107,25 +132,25 @@ describe('a handler that blocks the event loop past timeout and grace', () => {
       expect(first.account.match(/stands still/g)).toHaveLength(1);
       const note = expect.stringContaining('stands still') as string;
       expect(stage.ledger.lines).toContainEqual(expect.objectContaining({ pid: first.pid, event: 'said', note }));
+    }),
+  );
+
+  it.concurrent('is left alone while a debugger is there, also one that came while it blocks', () =>
+    on('sqlite', async (stage) => {
+      const [job] = await stage.dispatch([new Stall(LONG)]);
+      const first = stage.hire({ grace: '200ms' }, COMMAND_LINE);
+      await started(stage, 1);
+
+      process.kill(first.pid, 'SIGUSR1');
+
+      await eventually(() => stage.ledger.count('completed') === 1);
+      expect(await first.terminate()).toMatchObject({ code: 0 });
+      expect(attemptsOf(stage, job)).toEqual([1]);
+      expect(first.account).toBe('');
     }));
 
-  it('is left alone while a debugger is there, also one that came while it blocks', async () => {
-    jest.replaceProperty(process, 'env', { ...process.env, NODE_OPTIONS: '--inspect-port=0' });
-    const stage = await Stage.open('sqlite', { lease: LEASE });
-    stages.push(stage);
-    const [job] = await stage.dispatch([new Stall(LONG)]);
-    const first = stage.hire({ grace: '200ms' }, COMMAND_LINE);
-    await started(stage, 1);
-
-    process.kill(first.pid, 'SIGUSR1');
-
-    await eventually(() => stage.ledger.count('completed') === 1);
-    expect(await first.terminate()).toMatchObject({ code: 0 });
-    expect(attemptsOf(stage, job)).toEqual([1]);
-    expect(first.account).toBe('');
-  });
-
-  it('is ended by a signal where it does so in native code', () =>
+  it.concurrent(
+    'is ended by a signal where it does so in native code',
     onEach(async (stage) => {
       const [job] = await stage.dispatch([new Stall('native')]);
       const first = stage.hire({ grace: '200ms' }, COMMAND_LINE);
@@ -136,5 +161,6 @@ describe('a handler that blocks the event loop past timeout and grace', () => {
 
       expect(attemptsOf(stage, job)).toEqual([1, 2]);
       expect(first.account).toContain('native code');
-    }));
+    }),
+  );
 });

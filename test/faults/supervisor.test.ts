@@ -4,182 +4,208 @@ import { eventually } from '../support/eventually';
 
 const CLEAN = { code: 0, signal: null };
 
-let project: JobProject;
+type Work = (...line: readonly string[]) => ChildCommand;
 
-beforeEach(() => {
-  project = new JobProject();
-});
-
-afterEach(() => project.end());
-
-function work(...line: readonly string[]): ChildCommand {
-  return project.onqueue(['work', ...line]);
+/** A test in a project of its own. All wait for most of their time: they run beside each other. */
+function inProject(play: (project: JobProject, work: Work) => Promise<void>, retryAfter?: number): () => Promise<void> {
+  return async () => {
+    const project = new JobProject(retryAfter);
+    try {
+      await play(project, (...line) => project.onqueue(['work', ...line]));
+    } finally {
+      await project.end();
+    }
+  };
 }
 
-/** With a process that was suspended, and does not stop: it takes ten seconds until it is killed, which pass beside the tests. */
-let suspended: JobProject;
-let supervisorOfSuspended: ChildCommand;
-let pidOfSuspended: number;
-
-beforeAll(async () => {
-  suspended = new JobProject();
-  await suspended.dispatch('Wait');
-  supervisorOfSuspended = suspended.onqueue(['work', '--grace=0']);
-  pidOfSuspended = await suspended.pidOf('waiting');
-  suspended.freeze(pidOfSuspended);
-  supervisorOfSuspended.kill('SIGTERM');
-});
-
-afterAll(() => suspended.end());
-
 describe('work', () => {
-  it('starts another process for one that was killed, and its job runs again', async () => {
-    await project.dispatch('Wait');
-    const supervisor = work();
-    const killed = await project.pidOf('waiting');
-
-    process.kill(killed, 'SIGKILL');
-
-    const next = await project.pidOf('waiting', 2);
-    expect(supervisor.stderr).toMatch(
-      new RegExp(String.raw`\(pid ${killed}\) was ended by SIGKILL while it ran Wait [\w-]+; the next starts now`),
-    );
-    expect(next).not.toBe(killed);
-    expect(supervisor.stderr.match(/The worker starts/g)).toHaveLength(1);
-    project.write({ go: '' });
-    await project.pidOf('went');
-  });
-
-  it('goes on at once behind jobs that end their process, and names them', async () => {
-    await project.end();
-    project = new JobProject(600);
-    await project.dispatch('Exit', 'Exit', 'Exit', 'Greet', 'Greet');
-    const supervisor = work();
-
-    await project.pidOf('hello', 2);
-
-    expect(project.lines.filter(({ text }) => text === 'exiting')).toHaveLength(3);
-    expect(supervisor.stderr.match(/ended with code 7 while it ran Exit [\w-]+; the next starts now/g)).toHaveLength(3);
-  });
-
-  it('stops cleanly when npm is killed that started it', async () => {
-    await project.dispatch('Wait');
-    const npm = project.underNpm(['work']);
-    const pid = await project.pidOf('waiting');
-
-    npm.kill('SIGKILL');
-    await npm.prints('npm, which started this process, has gone');
-    project.write({ go: '' });
-
-    // Not before all have closed the standard error that they share.
-    await npm.ended;
-    expect(await project.pidOf('went')).toBe(pid);
-  });
-
-  it('leaves no process behind when it is killed', async () => {
-    await project.dispatch('Wait', 'Wait');
-    const supervisor = work('--processes=2', '--grace=200ms');
-    const pids = [await project.pidOf('waiting', 1), await project.pidOf('waiting', 2)];
-
-    supervisor.kill('SIGKILL');
-
-    await eventually(() => !pids.some(isAlive), { of: 'the end of its processes' });
-    expect(project.lines.map(({ text }) => text)).toEqual(['waiting', 'waiting']);
-  });
-
-  it('leaves no process behind when it is killed while a job blocks it', async () => {
-    await project.dispatch('Block');
-    const supervisor = work('--grace=0');
-    const pid = await project.pidOf('blocking');
-
-    supervisor.kill('SIGKILL');
-
-    await eventually(() => !isAlive(pid), { of: 'the end of its process' });
-  });
-
-  it.each(['SIGTERM', 'SIGQUIT'] as const)(
-    'gives the running job back at a %s, at no cost in tries',
-    async (signal) => {
+  // The longest: until it is killed, ten seconds pass.
+  it.concurrent(
+    'kills a process at the deadline that does not stop, and ends with a code that says so',
+    inProject(async (project, work) => {
       await project.dispatch('Wait');
       const supervisor = work('--grace=0');
       const pid = await project.pidOf('waiting');
+      project.freeze(pid);
 
-      supervisor.kill(signal);
+      supervisor.kill('SIGTERM');
 
-      expect(await supervisor.ended).toEqual(CLEAN);
+      expect(await supervisor.ended).toEqual({ code: 70, signal: null });
       expect(isAlive(pid)).toBe(false);
-      project.write({ go: '' });
-      await work('--once').ended;
-      expect(project.lines.map(({ text, attempt }) => [text, attempt])).toEqual([
-        ['waiting', 1],
-        ['waiting', 1],
-        ['went', 1],
-      ]);
-    },
+      expect(supervisor.stderr).toContain(`Process 1 (pid ${pid}) did not end when it was told to, and was killed`);
+    }),
   );
 
-  it('lets the running job finish at Ctrl-C, which reaches the whole group of the terminal', async () => {
-    await project.dispatch('Wait');
-    const supervisor = project.onqueue(['work'], { detached: true });
-    await project.pidOf('waiting');
+  it.concurrent(
+    'starts another process for one that was killed, and its job runs again',
+    inProject(async (project, work) => {
+      await project.dispatch('Wait');
+      const supervisor = work();
+      const killed = await project.pidOf('waiting');
 
-    process.kill(-supervisor.pid, 'SIGINT');
-    await supervisor.prints('running jobs may finish');
-    project.write({ go: '' });
+      process.kill(killed, 'SIGKILL');
 
-    expect(await supervisor.ended).toEqual(CLEAN);
-    expect(project.read('done.txt')).toContain('went');
-  });
+      const next = await project.pidOf('waiting', 2);
+      expect(supervisor.stderr).toMatch(
+        new RegExp(String.raw`\(pid ${killed}\) was ended by SIGKILL while it ran Wait [\w-]+; the next starts now`),
+      );
+      expect(next).not.toBe(killed);
+      expect(supervisor.stderr.match(/The worker starts/g)).toHaveLength(1);
+      project.write({ go: '' });
+      await project.pidOf('went');
+    }),
+  );
 
-  it('replaces a process whose job blocks it past its timeout', async () => {
-    await project.dispatch('Hog');
-    const supervisor = work('--grace=0');
-    const blocked = await project.pidOf('blocking');
+  it.concurrent(
+    'goes on at once behind jobs that end their process, and names them',
+    inProject(async (project, work) => {
+      await project.dispatch('Exit', 'Exit', 'Exit', 'Greet', 'Greet');
+      const supervisor = work();
 
-    await supervisor.prints(`(pid ${blocked}) was ended because a handler blocked its event loop while it ran Hog `);
-    await project.dispatch('Greet');
+      await project.pidOf('hello', 2);
 
-    expect(await project.pidOf('hello')).not.toBe(blocked);
-  });
+      expect(project.lines.filter(({ text }) => text === 'exiting')).toHaveLength(3);
+      expect(supervisor.stderr.match(/ended with code 7 while it ran Exit [\w-]+; the next starts now/g)).toHaveLength(
+        3,
+      );
+    }, 600),
+  );
 
-  it('replaces a process whose slots are all held by jobs that were given up and never come back', async () => {
-    await project.dispatch('Hang', 'Hang');
-    const supervisor = work('--grace=0', '--concurrency=2');
-    const stuck = await project.pidOf('hanging', 2);
+  it.concurrent(
+    'stops cleanly when npm is killed that started it',
+    inProject(async (project) => {
+      await project.dispatch('Wait');
+      const npm = project.underNpm(['work']);
+      const pid = await project.pidOf('waiting');
 
-    await supervisor.prints(
-      `(pid ${stuck}) ends: each of its slots was held by a job that had been given up; the next`,
-    );
-    await project.dispatch('Greet');
+      npm.kill('SIGKILL');
+      await npm.prints('npm, which started this process, has gone');
+      project.write({ go: '' });
 
-    expect(await project.pidOf('hello')).not.toBe(stuck);
-    expect(supervisor.stderr).toMatch(
-      /handle\(\) has not come back: Hang \S+ \(\d+ s\), Hang \S+ \(\d+ s\)\. The process ends/,
-    );
-    await eventually(() => !isAlive(stuck));
-  });
+      // Not before all have closed the standard error that they share.
+      await npm.ended;
+      expect(await project.pidOf('went')).toBe(pid);
+    }),
+  );
 
-  it('ends with a code that says so where they hold all slots, and nobody replaces it', async () => {
-    await project.dispatch('Hang');
+  it.concurrent(
+    'leaves no process behind when it is killed',
+    inProject(async (project, work) => {
+      await project.dispatch('Wait', 'Wait');
+      const supervisor = work('--processes=2', '--grace=200ms');
+      const pids = [await project.pidOf('waiting', 1), await project.pidOf('waiting', 2)];
 
-    const worker = work('--no-supervisor', '--grace=0');
+      supervisor.kill('SIGKILL');
 
-    expect(await worker.ended).toEqual({ code: 70, signal: null });
-  });
+      await eventually(() => !pids.some(isAlive), { of: 'the end of its processes' });
+      expect(project.lines.map(({ text }) => text)).toEqual(['waiting', 'waiting']);
+    }),
+  );
 
-  it('ends with a code that says so where a job blocks it past its timeout, and nobody replaces it', async () => {
-    await project.dispatch('Hog');
+  it.concurrent(
+    'leaves no process behind when it is killed while a job blocks it',
+    inProject(async (project, work) => {
+      await project.dispatch('Block');
+      const supervisor = work('--grace=0');
+      const pid = await project.pidOf('blocking');
 
-    const worker = work('--no-supervisor', '--grace=0');
+      supervisor.kill('SIGKILL');
 
-    expect(await worker.ended).toEqual({ code: 70, signal: null });
-  });
+      await eventually(() => !isAlive(pid), { of: 'the end of its process' });
+    }),
+  );
 
-  it('kills a process at the deadline that does not stop, and ends with a code that says so', async () => {
-    expect(await supervisorOfSuspended.ended).toEqual({ code: 70, signal: null });
-    expect(isAlive(pidOfSuspended)).toBe(false);
-    expect(supervisorOfSuspended.stderr).toContain(
-      `Process 1 (pid ${pidOfSuspended}) did not end when it was told to, and was killed`,
-    );
-  });
+  it.concurrent.each(['SIGTERM', 'SIGQUIT'] as const)(
+    'gives the running job back at a %s, at no cost in tries',
+    (signal) =>
+      inProject(async (project, work) => {
+        await project.dispatch('Wait');
+        const supervisor = work('--grace=0');
+        const pid = await project.pidOf('waiting');
+
+        supervisor.kill(signal);
+
+        expect(await supervisor.ended).toEqual(CLEAN);
+        expect(isAlive(pid)).toBe(false);
+        project.write({ go: '' });
+        await work('--once').ended;
+        expect(project.lines.map(({ text, attempt }) => [text, attempt])).toEqual([
+          ['waiting', 1],
+          ['waiting', 1],
+          ['went', 1],
+        ]);
+      })(),
+  );
+
+  it.concurrent(
+    'lets the running job finish at Ctrl-C, which reaches the whole group of the terminal',
+    inProject(async (project) => {
+      await project.dispatch('Wait');
+      const supervisor = project.onqueue(['work'], { detached: true });
+      await project.pidOf('waiting');
+
+      process.kill(-supervisor.pid, 'SIGINT');
+      await supervisor.prints('running jobs may finish');
+      project.write({ go: '' });
+
+      expect(await supervisor.ended).toEqual(CLEAN);
+      expect(project.read('done.txt')).toContain('went');
+    }),
+  );
+
+  it.concurrent(
+    'replaces a process whose job blocks it past its timeout',
+    inProject(async (project, work) => {
+      await project.dispatch('Hog');
+      const supervisor = work('--grace=0');
+      const blocked = await project.pidOf('blocking');
+
+      await supervisor.prints(`(pid ${blocked}) was ended because a handler blocked its event loop while it ran Hog `);
+      await project.dispatch('Greet');
+
+      expect(await project.pidOf('hello')).not.toBe(blocked);
+    }),
+  );
+
+  it.concurrent(
+    'replaces a process whose slots are all held by jobs that were given up and never come back',
+    inProject(async (project, work) => {
+      await project.dispatch('Hang', 'Hang');
+      const supervisor = work('--grace=0', '--concurrency=2');
+      const stuck = await project.pidOf('hanging', 2);
+
+      await supervisor.prints(
+        `(pid ${stuck}) ends: each of its slots was held by a job that had been given up; the next`,
+      );
+      await project.dispatch('Greet');
+
+      expect(await project.pidOf('hello')).not.toBe(stuck);
+      expect(supervisor.stderr).toMatch(
+        /handle\(\) has not come back: Hang \S+ \(\d+ s\), Hang \S+ \(\d+ s\)\. The process ends/,
+      );
+      await eventually(() => !isAlive(stuck));
+    }),
+  );
+
+  it.concurrent(
+    'ends with a code that says so where they hold all slots, and nobody replaces it',
+    inProject(async (project, work) => {
+      await project.dispatch('Hang');
+
+      const worker = work('--no-supervisor', '--grace=0');
+
+      expect(await worker.ended).toEqual({ code: 70, signal: null });
+    }),
+  );
+
+  it.concurrent(
+    'ends with a code that says so where a job blocks it past its timeout, and nobody replaces it',
+    inProject(async (project, work) => {
+      await project.dispatch('Hog');
+
+      const worker = work('--no-supervisor', '--grace=0');
+
+      expect(await worker.ended).toEqual({ code: 70, signal: null });
+    }),
+  );
 });

@@ -13,6 +13,11 @@ const JOBS = `const { appendFileSync, existsSync } = require('node:fs');
 const { Job } = require('onqueue');
 const write = (job, text) => appendFileSync('done.txt', [text, process.pid, job.attempts].join(' ') + '\\n');
 
+// For ever, and leaves the processor to others.
+const block = () => {
+  for (const cell = new Int32Array(new SharedArrayBuffer(4)); ; ) Atomics.wait(cell, 0, 0, 10);
+};
+
 exports.Greet = Job()(class Greet extends Job {
   handle() { write(this, 'hello'); }
 });
@@ -80,7 +85,7 @@ exports.Wait = Job({ tries: 3, timeout: 0 })(class Wait extends Job {
 exports.Block = Job({ timeout: 0 })(class Block extends Job {
   handle() {
     write(this, 'blocking');
-    for (;;);
+    block();
   }
 });
 
@@ -95,7 +100,7 @@ exports.Hang = Job({ timeout: '200ms' })(class Hang extends Job {
 exports.Hog = Job({ timeout: '200ms' })(class Hog extends Job {
   handle() {
     write(this, 'blocking');
-    for (;;);
+    block();
   }
 });`;
 

@@ -22,6 +22,7 @@ import { RedisCluster } from '../../support/redis-cluster';
 import { type RedisServer, startRedisServer } from '../../support/redis-server';
 import { account, type Account, type Expectations, type Holdings } from './accounting';
 import { type Event, Ledger } from './ledger';
+import { TOLD } from './programs/jobs';
 import { WorkerProcess } from './worker-process';
 
 export type StoreName = 'redis' | 'cluster' | 'sqlite' | 'beanstalkd' | 'postgres' | 'mysql';
@@ -172,6 +173,11 @@ export class Stage {
     const configuration = { connections: { store: this.config } };
     const program = join(this.#project.folder, 'dispatcher.js');
     return new WorkerProcess(program, { configuration, ledger: this.ledger.file, ...orders });
+  }
+
+  /** Lets go of what stalls until it is told. */
+  tell(): void {
+    this.#project.write(TOLD, '');
   }
 
   async dispatch(jobs: Iterable<object>): Promise<readonly string[]> {

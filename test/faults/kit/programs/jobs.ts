@@ -1,22 +1,26 @@
 /** The jobs that worker processes run: each notes in the ledger when it starts and when it is done. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { openSync } from 'node:fs';
+import { existsSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { Job } from 'onqueue';
 import { Transform } from 'class-transformer';
 import { note } from './pen';
+
+/** The file by which a test lets go of what stalls. */
+export const TOLD = 'told';
 
 const pause = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => {
     setTimeout(resolve, milliseconds);
   });
 
-/** In JavaScript that never comes back to the event loop, and leaves the processor to others. */
-function stall(milliseconds: number): void {
+/** In JavaScript that does not come back to the event loop, and leaves the processor to others. */
+function stall(milliseconds: number | 'until told'): void {
   const cell = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
-  const end = Date.now() + milliseconds;
-  while (Date.now() < end) Atomics.wait(cell, 0, 0, 10);
+  const end = Date.now() + Number(milliseconds);
+  const isOver = (): boolean => (milliseconds === 'until told' ? existsSync(join(__dirname, TOLD)) : Date.now() >= end);
+  while (!isOver()) Atomics.wait(cell, 0, 0, 10);
 }
 
 /** In native code that never comes back: nobody opens the other end of this pipe. */
@@ -92,7 +96,7 @@ export class Block extends Job {
 /** Blocks the event loop in its first attempt, past its timeout; in native code for as long as the process lives. */
 @Job({ tries: 2, backoff: '100ms', timeout: '300ms' })
 export class Stall extends Job {
-  constructor(readonly milliseconds: number | 'native') {
+  constructor(readonly milliseconds: number | 'native' | 'until told') {
     super();
   }
 
