@@ -61,12 +61,16 @@ describe.each(['memory', 'Redis'])('the search over a shop on %s', (store) => {
     }
   });
 
-  it('leads to a batch by its id, and to queues, schedules and job classes by a part of their names', async () => {
+  it('leads to a batch by its id, and to batches, queues, schedules and job classes by a part of their names', async () => {
     const { connection } = world;
     const id = world.batches.running;
     const namesOf = async (text: string) => (await found(panel, { text })).known.map(({ page }) => page);
 
     expect(await namesOf(id)).toEqual([`batch?connection=${connection}&id=${id}`]);
+    expect(await namesOf('pictures of')).toEqual([`batch?connection=${connection}&id=${id}`]);
+    expect((await panel.get(pageOf({ text: '<b>without' }))).text).toContain(
+      '<bdi>Customers &lt;b&gt;without&lt;/b&gt; a newsletter</bdi>',
+    );
     expect(await namesOf('PAYM')).toEqual([`queue?connection=${connection}&queue=payments`]);
     expect(await namesOf('sweep')).toEqual(['failed?name=SweepCarts', 'schedules']);
     const { text } = await panel.get(pageOf({ text: SCHEDULES.everyMinute }));

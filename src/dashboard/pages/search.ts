@@ -85,7 +85,7 @@ function advice(): Part {
     id: 'advice',
     html: html`<p class="empty">
       The id of a job leads to it, wherever it is; that of a batch to the batch. Any other text is looked for in the data, the name and
-      the error of jobs that wait, run or have failed, and in the names of queues, schedules and job classes. Large and small letters are
+      the error of jobs that wait, run or have failed, and in the names of queues, schedules, job classes and the newest batches. Large and small letters are
       the same, and masked values are not searched.
     </p>`,
   };

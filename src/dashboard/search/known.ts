@@ -1,5 +1,6 @@
 /** What has this very id, or a name with this text in it: these are known without a look at all jobs. */
 import { CapabilityError, isStoreAway } from '../../connections/errors';
+import type { Batch } from '../../dispatch/batch/batch';
 import type { FoundJob } from '../../operations/found-job';
 import type { Snapshot } from '../../operations/snapshot';
 import { address } from '../addresses';
@@ -9,7 +10,7 @@ import type { Wanted } from './wanted';
 
 export interface Known {
   readonly kind: 'job' | 'batch' | 'queue' | 'schedule' | 'class';
-  /** Of a job or a batch, its id. */
+  /** Of a job, and of a batch without a name, its id. */
   readonly name: string;
   readonly connection?: string | undefined;
   /** Of a job: how it is. */
@@ -24,6 +25,9 @@ export interface KnownThings {
   readonly unsure: readonly string[];
 }
 
+/** Batches whose names are looked at. */
+const NEWEST = 100;
+
 /** As an id may be; others are not asked for. */
 const ID = /^[^\s\p{Cc}]{1,300}$/u;
 
@@ -36,7 +40,7 @@ export async function knownThings(
   const connections = seen.map(({ connection }) => connection);
   const jobs = ID.test(text) ? await Promise.all(connections.map((name) => jobOf(context, name, text, queue))) : [];
   const found = jobs.filter((job) => job !== undefined);
-  const batches = ID.test(text) ? await Promise.all(connections.map((name) => batchOf(context, name, text))) : [];
+  const batches = await Promise.all(connections.map((name) => batchesOf(context, name, text)));
   const unsure = found.filter((job) => !job.isSure).map(({ connection }) => connection);
   return {
     known: [...found.flatMap(knownJob), ...batches.flat(), ...(await named(context, new Pattern(text), seen))],
@@ -65,12 +69,16 @@ function knownJob({ id, connection, queue, state, history }: FoundJob): readonly
   return [{ kind: 'job', name: id, connection, state, page: address('job', { connection, queue, id }) }];
 }
 
-async function batchOf({ manager }: PageContext, connection: string, id: string): Promise<readonly Known[]> {
+async function batchesOf({ manager }: PageContext, connection: string, text: string): Promise<readonly Known[]> {
+  const pattern = new Pattern(text);
+  const known = ({ id, name }: Batch): Known => {
+    return { kind: 'batch', name: name || id, connection, page: address('batch', { connection, id }) };
+  };
   try {
-    const batch = await manager.batches.get(id, { connection });
-    return batch === undefined
-      ? []
-      : [{ kind: 'batch', name: id, connection, page: address('batch', { connection, id }) }];
+    const batch = ID.test(text) ? await manager.batches.get(text, { connection }) : undefined;
+    if (batch !== undefined) return [known(batch)];
+    const newest = await manager.batches.list({ connection, limit: NEWEST });
+    return newest.filter(({ name }) => pattern.isIn(name)).map(known);
   } catch (error) {
     if (isStoreAway(error) || error instanceof CapabilityError) return [];
     throw error;
