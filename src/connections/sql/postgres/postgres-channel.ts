@@ -13,6 +13,8 @@ export interface ChannelSettings {
   readonly clock: Clock;
   readonly deadline: Seconds;
   readonly channel: string;
+  /** A statement that tells others that somebody listens here, for as long as this connection is there. */
+  readonly announcing?: string;
   /** A client of its own, not connected yet. */
   readonly connect: () => PgClient;
 }
@@ -70,7 +72,7 @@ export class PostgresChannel {
   }
 
   #listen(): void {
-    const { clock, connect, channel } = this.#settings;
+    const { clock, connect, channel, announcing = '' } = this.#settings;
     const client = connect();
     this.#client = client;
     client.on('notification', ({ payload }) => {
@@ -80,7 +82,7 @@ export class PostgresChannel {
     client.on('error', () => this.#lose(client));
     client.on('end', () => this.#lose(client));
     const listening = client.connect().then(() => client.unref());
-    void this.#ask(client, `LISTEN ${quoted(channel)}`, listening).then((listens) => {
+    void this.#ask(client, `LISTEN ${quoted(channel)};${announcing}`, listening).then((listens) => {
       if (!listens) return;
       this.#failures = 0;
       this.#isOpen = true;

@@ -1,20 +1,43 @@
-/** Tells who waits for a record that it is there, by NOTIFY in the statement that writes it, and hears of it on one connection for all. */
+/**
+ * Tells who waits for a record that it is there, by NOTIFY in the statement that writes it, and hears of it on one connection for all.
+ *
+ * A NOTIFY makes commits wait for each other, so there is one only where somebody listens, in whatever process: those share advisory
+ * locks. A statement that gets a lock for itself tells nobody, and has it until it is committed: who begins to listen waits for that,
+ * and finds the record when he looks. There are several locks, so that statements seldom meet each other's.
+ */
+import { createHash } from 'node:crypto';
 import { RecordListeners } from '../../kit/record-listeners';
 import type { Listening } from '../../record-store';
 import type { RecordWakes } from '../records';
-import { type Sql, sql } from '../statement';
+import { raw, type Sql, sql } from '../statement';
+import { literal } from './identifiers';
 import { type ChannelSettings, PostgresChannel } from './postgres-channel';
+
+const LOCKS = 64;
+
+/** The first of the locks of a channel, which no other program is to take by chance: below 2 ** 53. */
+const firstLock = (channel: string): number => createHash('sha1').update(channel).digest().readUIntBE(0, 5) * LOCKS;
+
+/** Which of them is that of a record: any will do. */
+function placeOf(id: string): number {
+  let sum = 0;
+  for (let at = 0; at < id.length; at += 1) sum += id.charCodeAt(at);
+  return sum % LOCKS;
+}
 
 /** Kinds are small letters. */
 const nameOf = (kind: string, id: string): string => `${kind} ${id}`;
 
 export class PostgresRecordWakes implements RecordWakes {
-  readonly #name: string;
+  readonly #told: Sql;
+  readonly #firstLock: number;
   readonly #channel: PostgresChannel;
   readonly #listeners: RecordListeners;
 
   constructor(settings: ChannelSettings) {
-    this.#name = settings.channel;
+    this.#told = raw(literal(settings.channel));
+    this.#firstLock = firstLock(settings.channel);
+    const announcing = `SELECT pg_advisory_lock_shared(${this.#firstLock} + place) FROM generate_series(0, ${LOCKS - 1}) AS place`;
     const listeners = new RecordListeners(settings.clock, {
       join: (name) => {
         if (this.#channel.isOpen) listeners.opened(name);
@@ -23,18 +46,22 @@ export class PostgresRecordWakes implements RecordWakes {
       close: () => this.#channel.drop(),
     });
     this.#listeners = listeners;
-    this.#channel = new PostgresChannel(settings, {
-      isNeeded: () => listeners.size > 0,
-      heard: (name) => listeners.wake(name ?? ''),
-      opened: () => {
-        for (const name of listeners.names) listeners.opened(name);
+    this.#channel = new PostgresChannel(
+      { ...settings, announcing },
+      {
+        isNeeded: () => listeners.size > 0,
+        heard: (name) => listeners.wake(name ?? ''),
+        opened: () => {
+          for (const name of listeners.names) listeners.opened(name);
+        },
+        lost: () => listeners.lost(),
       },
-      lost: () => listeners.lost(),
-    });
+    );
   }
 
   telling(change: Sql, kind: string, id: string): Sql {
-    return sql`WITH put AS (${change} RETURNING 1) SELECT pg_notify(${this.#name}, ${nameOf(kind, id)}) FROM put`;
+    const lock = this.#firstLock + placeOf(id);
+    return sql`${change} RETURNING CASE WHEN NOT pg_try_advisory_xact_lock(${lock}) THEN pg_notify(${this.#told}, ${nameOf(kind, id)})::text END`;
   }
 
   listen(kind: string, id: string, wake: () => void): Listening {
