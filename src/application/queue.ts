@@ -20,6 +20,7 @@ import { fakeFactory, type FakeFunction } from './fake-slot';
 import type { PayloadCreator } from '../dispatch/job-encoder';
 import type { FindOptions, QueueConnection, ResultOptions } from '../dispatch/queue-connection';
 import type { FoundJob } from '../operations/found-job';
+import type { ResultOf } from '../job/job';
 import type { ErrorCallback } from './error-reports';
 import type { Observer } from '../connections/observer';
 import { jobMetrics } from '../operations/figures/job-metrics';
@@ -188,7 +189,7 @@ export class Queue extends HookFront {
 
   /**
    * Waits for the end of the job that `dispatch` or `push` gave this id for, and gives what its `handle()` gave, if its class says
-   * `keepResult`: `await Queue.result<string>(id, { within: '1m' })`. Undefined: that is not kept, any more, or there never was such
+   * `keepResult`: `await Queue.result<MakeInvoice>(id, { within: '1m' })`. Undefined: that is not kept, any more, or there never was such
    * a job.
    *
    * @param options `within`: how long it waits, by default 30 s; `connection`: the one that it was sent to, by default the default one
@@ -199,7 +200,7 @@ export class Queue extends HookFront {
   static async result<T = unknown>(
     id: string,
     options: ResultOptions & { readonly connection?: string | undefined } = {},
-  ): Promise<T | undefined> {
+  ): Promise<ResultOf<T> | undefined> {
     return defaultManager().connection(options.connection).result<T>(id, options);
   }
 

@@ -2,6 +2,7 @@
 import type { Seconds } from '../base/clock';
 import { type Duration, durationSeconds } from '../job/duration';
 import { invalidDuration } from '../job/errors';
+import type { ResultOf } from '../job/job';
 import { checkQueueName } from '../job/queue-name';
 import type { Capabilities, Connection, Counts } from '../connections/contract';
 import type { ConnectionSettings } from '../connections/connector';
@@ -155,12 +156,15 @@ export class QueueConnection extends QueuePusher {
    *   E_NO_RECORDS nothing is kept of the jobs of this connection; E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME, E_INVALID_DURATION;
    *   QueueUnavailableError
    */
-  async result<T = unknown>(id: string, { queue, within = '30s' }: ResultOptions = {}): Promise<T | undefined> {
+  async result<T = unknown>(
+    id: string,
+    { queue, within = '30s' }: ResultOptions = {},
+  ): Promise<ResultOf<T> | undefined> {
     checkJobId(id);
     if (queue !== undefined) checkQueueName(queue, 'queue of result()', ONE_AT_A_TIME);
     const seconds = durationSeconds(within, 'within of result()');
     const value = await awaitResult(this.#driver(), this.#application, { id, queue, within: seconds });
-    return value as T | undefined;
+    return value as ResultOf<T> | undefined;
   }
 
   /**

@@ -58,6 +58,15 @@ export type HandleResult<J> = J extends { handle: (...parameters: never[]) => in
   ? Awaited<Result>
   : unknown;
 
+interface Handling {
+  handle(...parameters: never[]): unknown;
+}
+
+/** What `Queue.result<T>()` gives: where `T` is a job or its class, what its `handle` resolves to; otherwise `T` itself. */
+export type ResultOf<T> = T extends Handling | (abstract new (...parameters: never[]) => Handling)
+  ? HandleResult<T extends abstract new (...parameters: never[]) => infer J ? J : T>
+  : T;
+
 /** Under legacy and standard decorators. Gives the class back, so that `const A = Job()(class A …)` can be used. */
 export type JobDecorator = <C extends Class>(
   target: C,

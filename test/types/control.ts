@@ -81,12 +81,28 @@ export const results: Promise<number | undefined>[] = [
   Queue.result<number>('1', { within: '1m', connection: 'redis', queue: 'mail' }),
   Queue.connection('redis').result<number>('1', { within: 0 }),
 ];
+/** By the job, or its class: it gives what `handle` resolves to. */
+class Sum extends Job {
+  async handle(): Promise<number> {
+    return 1;
+  }
+}
+export const resultsOfJobs: Promise<number | undefined>[] = [
+  Queue.result<Sum>('1'),
+  Queue.result<typeof Sum>('1'),
+  Queue.connection('redis').result<Sum>('1'),
+];
+export const anything: Promise<unknown> = Queue.result('1');
+export const dates: Promise<Map<string, Date> | boolean | undefined> = Queue.result<Map<string, Date> | boolean>('1');
 export const failure = (error: JobFailedError): string => `${error.facts.job} ${error.facts.name} ${error.code}`;
 Job({ keepResult: '1h' });
 Job({ keepResult: false });
 
 // @ts-expect-error -- it may be kept no more
 export const sum: Promise<number> = Queue.result<number>('1');
+
+// @ts-expect-error -- it gives what the job gave, and no job
+export const summing: Promise<Sum | undefined> = Queue.result<Sum>('1');
 
 // @ts-expect-error -- a time has a unit
 Job({ keepResult: '1 hour' });
