@@ -28,7 +28,7 @@ export function stateText(batch: Batch, now: Milliseconds): string {
   const failures = failed === 0 ? '' : ` ${counted(failed, 'has', 'have')} failed, which it allows: the others go on.`;
   if (isCancelled) return `${cancelText(batch)}${restText(batch)}`;
   if (isOpen) return `${ended} so far. More jobs come in: whoever sends them is not through.${failures}`;
-  if (!isFinished) return `${ended}, and ${numberText(pending)} wait or run.${paceText(batch, now)}${failures}`;
+  if (!isFinished) return `${ended}, and ${numberText(pending)} wait or run.${failures}${paceText(batch, now)}`;
   if (pending > 0) return `It had ended, and got ${counted(pending, 'more job')} since.`;
   if (total === 0) return 'It had no jobs.';
   if (completed === total)

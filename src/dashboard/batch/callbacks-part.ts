@@ -51,8 +51,12 @@ function whyNot(
   if (on === 'progress' || on === 'finally') return undefined;
   if (on === 'catch') return isFinished ? 'none has failed' : undefined;
   if (on === 'next' && allowsFailures) return isCancelled ? 'it was cancelled' : undefined;
-  if (failed > 0)
-    return `${counted(failed, 'has', 'have')} failed; it is sent once those are retried and all have completed`;
+  if (failed > 0) {
+    const lost = `${counted(failed, 'has', 'have')} failed`;
+    if (skipped === 0) return `${lost}; it is sent once those are retried and all have completed`;
+    // Those behind a failed one come back with it.
+    return `${lost}, and ${counted(skipped, 'was', 'were')} skipped; it is sent only if all of those complete after all`;
+  }
   if (skipped > 0) return `${counted(skipped, 'was', 'were')} skipped`;
   return isCancelled ? 'it was cancelled' : undefined;
 }

@@ -86,14 +86,13 @@ function numbersOf({ id, connection, total, pending, completed, failed, skipped 
 
 function facts(found: Batch, now: Milliseconds): Html {
   const { id, connection, createdAt, cancelledAt, finishedAt, allowsFailures } = found;
-  const end = finishedAt ?? cancelledAt;
   return html`<dl class="facts">
     <div><dt>Id</dt><dd><span class="mono"><bdi>${id}</bdi></span> <button type="button" class="quiet" data-copy="${id}" aria-label="Copy the id">Copy</button></dd></div>
     <div><dt>Connection</dt><dd><bdi>${connection}</bdi></dd></div>
     <div><dt>Created</dt><dd>${moment(createdAt, now)}</dd></div>
     ${cancelledAt && html`<div><dt>Cancelled</dt><dd>${moment(cancelledAt, now)}</dd></div>`}
     ${finishedAt && html`<div><dt>Finished</dt><dd>${moment(finishedAt, now)}</dd></div>`}
-    ${end && html`<div><dt>Took</dt><dd>${spanText(end.getTime() - createdAt.getTime())}</dd></div>`}
+    ${finishedAt && html`<div><dt>Took</dt><dd>${spanText(finishedAt.getTime() - createdAt.getTime())}</dd></div>`}
     <div><dt>Should a job fail</dt><dd>${allowsFailures ? 'the others go on' : 'the batch is cancelled'}</dd></div>
   </dl>`;
 }

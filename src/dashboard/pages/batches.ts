@@ -126,11 +126,10 @@ const EMPTY: Readonly<Record<Kind, Html>> = {
 };
 
 function batchRow(batch: Batch, context: PageContext): Html {
-  const { id, name, connection, createdAt, finishedAt, cancelledAt } = batch;
+  const { id, name, connection, createdAt, finishedAt } = batch;
   const now = context.manager.clock.now();
-  const title = name === '' ? html`<span class="mono">${id}</span>` : html`<bdi>${name}</bdi>`;
-  const ended = finishedAt ?? cancelledAt;
+  const title = name === '' ? html`<bdi class="mono">${id}</bdi>` : html`<bdi>${name}</bdi>`;
   return html`<tr data-key="${id}"><th scope="row"><a href="${address('batch', { connection, id })}">${title}</a></th><td>${stateBadge(batch)}</td>
-<td>${progressText(batch)}${progressBar(batch)}</td><td>${moment(createdAt, now)}</td>
-<td>${ended === undefined ? html`<span class="soft">–</span>` : moment(ended, now)}</td><td class="actions">${batchButtons(batch, context, name || id)}</td></tr>`;
+<td class="busy">${progressText(batch)}${progressBar(batch)}</td><td>${moment(createdAt, now)}</td>
+<td>${finishedAt === undefined ? html`<span class="soft">–</span>` : moment(finishedAt, now)}</td><td class="actions">${batchButtons(batch, context, name || id)}</td></tr>`;
 }
