@@ -2,10 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { QueueManager } from '../../src/application/queue-manager';
+import { CapabilityError } from '../../src/connections/errors';
 import { JobBus } from '../../src/dispatch/bus';
 import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';
 import { testApplication } from '../support/application';
+import { addManyJobs } from './kit/many-jobs';
 import { openWorld, type World } from './kit/world';
 import { served, type Served } from './kit/served';
 
@@ -71,6 +73,7 @@ describe('the page of the batches', () => {
       /^Customers &lt;b&gt;without&lt;\/b&gt; a newsletter cancelled 8 of 8, 5 skipped/,
     );
     expect(rowOf(text, withFailures)).toMatch(/ finished 10 of 10, 3 failed .* Retry failed/);
+    expect(text.match(/badge (good|warn)">finished/g)).toEqual(['badge warn">finished', 'badge good">finished']);
     expect(rowOf(text, finished)).toMatch(/ finished 12 of 12 1 h ago 1 h ago$/);
     expect([...text.matchAll(/<tr data-key="([^"]+)"/g)].map(([, id]) => id)).toEqual([
       running,
@@ -118,6 +121,22 @@ describe('the page of the batches', () => {
     expect(second.text).not.toMatch(/elsewhere|rel="next"/);
     expect(second.text).toMatch(/<a href="batches\?connection=memory">First page/);
     expect(second.text).toContain('<a href="batches">Batches of all connections');
+  });
+
+  it('shows those of the other connections where one cannot be asked', async () => {
+    const { manager, bus } = testApplication({
+      connections: { memory: { driver: 'memory' }, other: { driver: 'memory' } },
+      default: 'memory',
+    });
+    await bus.batch([]).name('still here').dispatch();
+    const away = new CapabilityError('other', 'memory', 'batches');
+    jest.spyOn(manager.driver('other').batches!, 'list').mockRejectedValue(away);
+    await using own = await served(manager);
+
+    expect((await own.get('batches')).text).toMatch(
+      /still here.*no jobs.*<p class="trouble">The connection &#39;other/s,
+    );
+    expect((await own.get('batches?connection=other')).status).toBe(422);
   });
 
   it('says so where no connection keeps any', async () => {
@@ -173,8 +192,21 @@ describe('the page of a batch', () => {
     expect(ended).toMatch(
       /behind it in its chain, when none is left<\/span><\/td>\s*<td><span class="badge good">sent/,
     );
+    expect(ended).not.toMatch(/is sent (when|behind)/);
     const [, , behind] = (await manager.batches.get(id).then((found) => found!.callbacks()))!;
     expect(ended).toContain(`href="job?connection=memory&amp;queue=default&amp;id=${behind!.id}"`);
+  });
+
+  it('looks at the newest failed jobs alone for its own, and says where the others are', async () => {
+    const { manager, bus } = testApplication();
+    await using own = await served(manager);
+    const { id } = await bus.batch([new Fragile()]).dispatch();
+    await work(manager);
+    await addManyJobs(manager, 'bulk', { waiting: 0, failed: 1000 });
+
+    expect((await own.get(page(id))).text).toMatch(
+      /None of the newest 1,000 failed jobs is of this batch. <a href="failed\?connection=memory&amp;batch=/,
+    );
   });
 
   it('takes its name for text', async () => {

@@ -21,5 +21,6 @@ export function progressBar(batch: Batch): Html {
 
 /** `312 of 500, 4 failed, 1 skipped` */
 export function progressText({ total, pending, failed, skipped }: Batch): Html {
+  if (total === 0) return html`<span class="soft">no jobs</span>`;
   return html`${numberText(total - pending)} of ${numberText(total)}${failed > 0 && html`, <span class="bad">${numberText(failed)} failed</span>`}${skipped > 0 && html`<span class="soft">, ${numberText(skipped)} skipped</span>`}`;
 }
