@@ -1,6 +1,6 @@
 /** The dashboard within programs on real frameworks, as docs/dashboard.md mounts it. */
 import 'reflect-metadata';
-import { createServer, type Server } from 'node:http';
+import { createServer, request as ask, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { serve } from '@hono/node-server';
 import { type MiddlewareConsumer, Module, type NestModule } from '@nestjs/common';
@@ -102,6 +102,22 @@ const inPlainHttp: Mount = (manager, path) => {
   return listening(server);
 };
 
+/** Takes what stands before `/jobs` away, and asks under a name of its own. */
+function proxyTo(port: number): Promise<Mounted> {
+  const server = createServer((incoming, response) => {
+    const { method, url = '', headers } = incoming;
+    const forwarded = { ...headers, host: `127.0.0.1:${port}`, 'x-forwarded-host': headers.host };
+    const path = url.replace(/^\/admin(?=\/jobs)/, '');
+    const asked = ask({ port, method, path, headers: forwarded }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+      response.once('close', () => answer.destroy());
+    });
+    incoming.pipe(asked);
+  });
+  return listening(server);
+}
+
 const frameworks: readonly (readonly [string, Mount])[] = [
   ['Express 5', inExpress],
   ['Fastify 5', inFastify],
@@ -146,6 +162,33 @@ describe.each(frameworks)('in %s the dashboard', (_name, mount) => {
     expect(isSeen).toBe(true);
     await view.close();
     await close();
+  });
+});
+
+describe('behind a proxy that takes a part of the path away the dashboard', () => {
+  it('shows pages, acts, and tells of changes', async () => {
+    const { manager, clock } = testApplication();
+    await manager.connection().push(new Render(), 'films');
+    const mounted = await inExpress(manager, '/jobs');
+    const proxy = await proxyTo(mounted.port);
+    const view = await browser.open(`http://127.0.0.1:${proxy.port}/admin/jobs`, {
+      extraHTTPHeaders: { [USER]: 'ada' },
+    });
+
+    await view.page.locator('tr[data-key="films"] button').click();
+    await view.page.locator('tr[data-key="films"] .badge').waitFor();
+    await manager.connection().push(new Render(), 'music');
+    const isSeen = await eventually(async () => {
+      await clock.advance('2s');
+      return view.page.locator('tr[data-key="music"]').isVisible();
+    });
+
+    expect([isSeen, new URL(view.page.url()).pathname]).toEqual([true, '/admin/jobs/']);
+    expect(await manager.connection().pausedQueues()).toEqual(['films']);
+    expect(view.problems()).toEqual([]);
+    await view.close();
+    await proxy.close();
+    await mounted.close();
   });
 });
 
