@@ -29,7 +29,8 @@ export class StandaloneDashboard {
    * @param port that the server is heard on
    */
   begin(port: number, tokens: Tokens, role: Role): string {
-    const access = new KeyAccess({ tokens, role, port, clock: this.#manager.clock });
+    const { clock, logger } = this.#manager;
+    const access = new KeyAccess({ tokens, role, port, clock, logger });
     const site = (this.#site = new Site(() => this.#manager, access));
     this.server.on('request', (request, response) => void respond(site, request, response, '/'));
     return tokens.operator === undefined ? `sign-in?key=${access.makeKey()}` : '';

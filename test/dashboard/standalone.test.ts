@@ -206,6 +206,7 @@ describe('wrong tokens', () => {
     const paused = await panel.post('sign-in', { token: TOKEN });
 
     expect(tries).toEqual([403, 403, 403, 403, 403]);
+    expect(panel.log.messages('warn')).toEqual([expect.stringContaining('too many wrong tokens from 127.0.0.1')]);
     expect([paused.status, paused.headers.get('retry-after'), cookieOf(paused)]).toEqual([429, '60', '']);
     expect(await paused.text()).toContain('Try again in 60 seconds.');
     expect((await panel.get('', { authorization: `Bearer ${TOKEN}` })).status).toBe(429);

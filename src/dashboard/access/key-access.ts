@@ -1,6 +1,7 @@
 /** The sign-in of `onqueue dashboard`: by a key for one use that it prints, or by a token; then by a session. */
 import { randomBytes } from 'node:crypto';
 import type { Clock, Milliseconds } from '../../base/clock';
+import type { Logger } from '../../base/logger';
 import { address, isOwnAddress, nameIn } from '../addresses';
 import { type Answer, htmlAnswer, plainAnswer, redirect } from '../http/answer';
 import { cookiesNamed } from '../http/cookies';
@@ -28,6 +29,7 @@ export interface KeyAccessOptions {
   /** The server's: browsers send cookies to all ports of a machine. */
   readonly port: number;
   readonly clock: Clock;
+  readonly logger: Logger;
 }
 
 export class KeyAccess implements Access {
@@ -108,7 +110,7 @@ export class KeyAccess implements Access {
     }
     const role = this.#roleOf(form.get('token')?.trim() ?? '');
     if (role !== undefined) return this.#signIn(request, role, to);
-    this.#wrong.add(from);
+    this.#addWrong(from);
     return this.#form(403, to, 'This is not the token of this dashboard.');
   }
 
@@ -132,11 +134,18 @@ export class KeyAccess implements Access {
     if (pause > 0) return refused(429, 'There were too many wrong tokens.', { 'retry-after': String(pause) });
     const role = this.#roleOf(token);
     if (role === undefined) {
-      this.#wrong.add(from);
+      this.#addWrong(from);
       return refused(401, 'This is not the token of this dashboard.', PROGRAMS_SIGN_IN);
     }
     this.#programs.open(role, `${from} ${token}`);
     return { role, name: undefined, canSignOut: false };
+  }
+
+  #addWrong(address: string): void {
+    this.#wrong.add(address);
+    if (this.#wrong.pauseOf(address) === 0) return;
+    const told = `Dashboard: too many wrong tokens from ${address}. Nobody signs in from there for a minute.`;
+    this.#options.logger.warn({ address }, told);
   }
 
   #strange({ method, headers, url }: DashboardRequest): Answer {
