@@ -10,11 +10,12 @@ export const authorizeMissing = defineError('E_DASHBOARD_AUTHORIZE', (given: unk
   facts: { given },
 }));
 
-export const invalidRole = defineError('E_DASHBOARD_ROLE', (given: unknown) => ({
+/** Of what was given the role alone: it may be a user, with a password. */
+export const invalidRole = defineError('E_DASHBOARD_ROLE', (role: unknown) => ({
   message:
-    `authorize of dashboard() gave ${valueText(given)}. It gives 'viewer' (looks), 'operator' (also acts), or ` +
+    `authorize of dashboard() gave the role ${valueText(role)}. It gives 'viewer' (looks), 'operator' (also acts), or ` +
     '{ role, name } of one of these, or false for anybody else.',
-  facts: { given },
+  facts: { role },
 }));
 
 /** Its value stands in no message: logs are read by many. */

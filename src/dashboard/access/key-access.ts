@@ -81,7 +81,7 @@ export class KeyAccess implements Access {
     const key = url.searchParams.get('key');
     if (key !== null) {
       // A browser that reads ahead would use it up before anybody has followed the link.
-      if (/prefetch|prerender/.test(`${headers('sec-purpose')} ${headers('purpose')}`))
+      if (/prefetch/.test(`${headers('sec-purpose')} ${headers('purpose')}`))
         return plainAnswer(503, 'This address is not read ahead of time.');
       if (method === 'GET' && this.#useUp(key)) return this.#signIn(request, this.#options.role, FIRST_PAGE);
     }

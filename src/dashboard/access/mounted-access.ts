@@ -21,7 +21,7 @@ export class MountedAccess implements Access {
       return plainAnswer(403, 'You may not see these jobs.');
     const { role, name } =
       typeof authorized === 'object' ? (authorized as { role?: unknown; name?: unknown }) : { role: authorized };
-    if (role !== 'viewer' && role !== 'operator') throw invalidRole(authorized);
+    if (role !== 'viewer' && role !== 'operator') throw invalidRole(role);
     return { role, name: typeof name === 'string' ? name : undefined, canSignOut: false };
   }
 }

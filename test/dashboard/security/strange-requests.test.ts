@@ -1,6 +1,7 @@
 /** Requests that no browser of a viewer sends, and who may not come in. */
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
+import { inspect } from 'node:util';
 import { dashboard } from '../../../src/dashboard';
 import { assetAddress } from '../../../src/dashboard/assets';
 import { Gate, testApplication } from '../../support/application';
@@ -129,6 +130,14 @@ describe('who may not come in', () => {
       expect(log.messages('error')).toHaveLength(status === 500 ? 6 : 0);
     },
   );
+
+  it('stands in no log where authorize gives a whole user by mistake', async () => {
+    const { manager, log } = testApplication();
+    await using panel = await served(manager, { authorize: () => secretive });
+    await panel.get('');
+    expect(inspect(log.lines, { depth: 9 })).toMatch(/gave the role 'admin'/);
+    expect(inspect(log.lines, { depth: 9 })).not.toMatch(/hunter2|example\.com/);
+  });
 
   it('waits by itself where authorize never answers, and keeps nothing once it has gone', async () => {
     const { manager, clock } = testApplication();
