@@ -121,6 +121,24 @@ describe('Queue.monitor', () => {
     );
   });
 
+  it('looks at the other queues where one of them cannot be counted, and says so', async () => {
+    const driver = application.manager.driver();
+    const { counts } = driver;
+    jest.spyOn(driver, 'counts').mockImplementation(async (queue) => {
+      if (queue === 'foreign') throw new TypeError('it is a string');
+      return counts.call(driver, queue);
+    });
+    application.manager.monitors.add({ foreign: { size: 1 }, mail: { size: 1 } });
+    await application.bus.bulk([new Monitored(), new Monitored()]);
+
+    await watched(() => elapse(application.clock, 70));
+
+    expect(told).toMatchObject([{ queue: 'mail', size: 2 }]);
+    const { queues } = await application.manager.connection().figures({ queue: 'mail' });
+    expect(queues[0]!.samples[0]).toMatchObject({ ready: 2 });
+    expect(application.log.messages('warn').join('\n')).toContain('it is a string');
+  });
+
   it('says at the start of a worker that nobody looks', async () => {
     await application.manager.close();
     application = testApplication({ metrics: false });

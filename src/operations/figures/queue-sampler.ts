@@ -5,6 +5,7 @@
 import { hash } from 'node:crypto';
 import type { Milliseconds, Seconds } from '../../base/clock';
 import type { Connection, Counts } from '../../connections/contract';
+import { isStoreAway } from '../../connections/errors';
 import type { BusyEvent } from '../../job/hook-events';
 import { uuidv7 } from '../../payload/uuid';
 import { MINUTES, spanAt, WHOLE_QUEUE } from './figure-names';
@@ -38,7 +39,7 @@ export class QueueSampler {
     this.#parts = parts;
   }
 
-  /** @throws what the stores throw; then this minute may have no sample */
+  /** @throws what the stores throw, behind the queues that could be looked at; of the others this minute may have no sample */
   async sample(now: Milliseconds, take: (sample: JobCounts) => void): Promise<void> {
     const { connection, limits } = this.#parts;
     const minute = spanAt(now, MINUTES.step);
@@ -54,11 +55,19 @@ export class QueueSampler {
       ...(samples ? await connection.queues() : []),
     ]);
     // One after the other: the jobs go first.
+    let failed: { readonly error: unknown } | undefined;
     for (const queue of [...queues].slice(0, MOST_QUEUES)) {
-      const { counts, wait } = await this.#look(queue, now);
-      if (judges) await this.#judge(queue, watched.get(queue), counts.ready, wait);
-      if (samples) take(sampleOf(connection.name, queue, counts, wait));
+      try {
+        const { counts, wait } = await this.#look(queue, now);
+        if (samples) take(sampleOf(connection.name, queue, counts, wait));
+        if (judges) await this.#judge(queue, watched.get(queue), counts.ready, wait);
+      } catch (error) {
+        // One that is away would have each of them wait.
+        if (isStoreAway(error) && connection.isDivided !== true) throw error;
+        failed ??= { error };
+      }
     }
+    if (failed !== undefined) throw failed.error;
   }
 
   #isFirst(id: string): Promise<boolean> {
