@@ -10,11 +10,14 @@ export const noRecords = defineError('E_NO_RECORDS', (connection: string) => ({
   facts: { connection },
 }));
 
-/** `remedy`: as a sentence. */
-export const invalidListing = defineError('E_INVALID_LISTING', (option: string, value: unknown, remedy: string) => ({
-  message: `Jobs cannot be listed by ${option} ${valueText(value)}. ${remedy}`,
-  facts: { option, value },
-}));
+/** `remedy`: as a sentence. `what`: what is listed. */
+export const invalidListing = defineError(
+  'E_INVALID_LISTING',
+  (option: string, value: unknown, remedy: string, what: 'Jobs' | 'Batches' = 'Jobs') => ({
+    message: `${what} cannot be listed by ${option} ${valueText(value)}. ${remedy}`,
+    facts: { option, value },
+  }),
+);
 
 /** A limit of `Queue.monitor` that says nothing. */
 export const invalidMonitor = defineError('E_INVALID_MONITOR', (path: string, problem: string, value: unknown) => ({

@@ -357,6 +357,16 @@ describe('a dispatch of a batch', () => {
     expect(await application.manager.batches.list()).toEqual([]);
   });
 
+  it.each([{ limit: -1 }, { limit: 1.5 }, { limit: Number.NaN }, { offset: -1 }, { limit: '10' as never }])(
+    'is listed by whole numbers, and not by %p',
+    async (options) => {
+      await expect(application.manager.batches.list(options)).rejects.toMatchObject({
+        code: 'E_INVALID_LISTING',
+        message: expect.stringMatching(/^Batches cannot be listed by (limit|offset) .*whole number/),
+      });
+    },
+  );
+
   it('sends its jobs to its connection, whatever their classes say', async () => {
     const batch = await application.bus
       .batch([new Elsewhere('a')])

@@ -2,6 +2,7 @@
 import { CapabilityError } from '../../connections/errors';
 import { type Duration, durationSeconds } from '../../job/duration';
 import type { BatchDetour, ChosenBatch } from '../../job/batch';
+import { invalidListing } from '../../operations/errors';
 import type { DispatchApplication } from '../dispatch-application';
 import { Batch } from './batch';
 import { sendBatch } from './send-batch';
@@ -40,8 +41,12 @@ export class Batches {
     return state && new Batch(this.#manager, name, state);
   }
 
-  /** Newest first. @throws CapabilityError */
-  async list({ connection, limit = 100, offset }: BatchListOptions = {}): Promise<Batch[]> {
+  /** Newest first. @throws CapabilityError, E_INVALID_LISTING */
+  async list({ connection, limit = 100, offset = 0 }: BatchListOptions = {}): Promise<Batch[]> {
+    for (const [option, count] of Object.entries({ limit, offset })) {
+      if (!Number.isSafeInteger(count) || count < 0)
+        throw invalidListing(option, count, 'Give a whole number, 0 or more.', 'Batches');
+    }
     const { name, store } = this.#store(connection);
     return (await store.list({ limit, offset })).map((state) => new Batch(this.#manager, name, state));
   }
