@@ -10,6 +10,11 @@ export interface Kill {
   readonly at: Milliseconds;
 }
 
+export interface Supply {
+  readonly isOver?: () => boolean;
+  readonly feed?: () => Promise<unknown>;
+}
+
 export class Crew {
   readonly #stage: Stage;
   readonly #options: WorkerOptions;
@@ -21,14 +26,23 @@ export class Crew {
     this.#workers = Array.from({ length: size }, () => stage.hire(options));
   }
 
-  /** Kills one that runs something once so many runs are done, or whichever where `isOver` tells that no more come. */
-  async killOne(done: number, isOver = (): boolean => false): Promise<Kill> {
-    // Not one in turn: on a busy machine the others may have done all before it is up.
-    const running = (): WorkerProcess | undefined => this.#workers.find((worker) => this.#runs(worker));
-    const victim = (await eventually(
-      () => (isOver() ? this.#workers[0] : this.#stage.ledger.count('done') >= done && running()),
+  /**
+   * Kills one that runs something once so many runs are done, or whichever where `isOver` tells that no more come. On a
+   * busy machine all may be done before anybody looks: then `feed` has some more to run.
+   */
+  async killOne(done: number, { isOver, feed }: Supply = {}): Promise<Kill> {
+    const victim = await eventually(
+      async () => {
+        if (isOver?.() === true) return this.#workers[0];
+        if (this.#stage.ledger.count('done') < done) return undefined;
+        // Not one in turn: the others may have done all before it is up.
+        const running = this.#workers.find((worker) => this.#runs(worker));
+        if (running === undefined && (await this.#stage.manager.connection().size()) === 0) await feed?.();
+        return running;
+      },
       { of: 'a worker in the middle of a job' },
-    )) as WorkerProcess;
+    );
+    if (victim === undefined) throw new Error('nobody works');
     this.#stage.disturbed.add(victim.pid);
     await victim.kill();
     this.#workers.splice(this.#workers.indexOf(victim), 1, this.#stage.hire(this.#options));

@@ -11,6 +11,7 @@ interface Size {
   readonly atOnce: number;
 }
 
+/** Seconds, of those that are frozen. The others keep what they have for as long as they need. */
 const LEASE = 1;
 /** Milliseconds: long enough that a process which is seen to run one can be frozen before its end. */
 const TAKES = 300;
@@ -28,9 +29,9 @@ export const frozenWorkers: Soak<Size> = {
   },
 
   async play(store, { freezes, atOnce }) {
-    const stage = await Stage.open(store, { lease: LEASE });
+    const stage = await Stage.open(store);
     try {
-      const victims = Array.from({ length: atOnce }, () => stage.hire({ concurrency: 2 }));
+      const victims = Array.from({ length: atOnce }, () => stage.hire({ concurrency: 2 }, { lease: LEASE }));
       const others = [stage.hire({ concurrency: 20 }), stage.hire({ concurrency: 20 })];
       await Promise.all([...victims, ...others].map(({ ready }) => ready));
       for (const { pid } of victims) stage.disturbed.add(pid);

@@ -31,7 +31,7 @@ export const killedBatches: Soak<Size> = {
     '0 batches without an end, pending + completed + failed + skipped = total at every look, each callback sent once',
   stores: ['redis', 'cluster', 'sqlite', 'postgres', 'mysql'],
   sizes: {
-    test: { lease: 2, batches: 30, kills: 3, takes: 10, rounds: 30 },
+    test: { lease: 3, batches: 30, kills: 3, takes: 10, rounds: 30 },
     soak: { lease: 1, batches: 500, kills: 100, takes: 20, rounds: 1000 },
     full: { lease: 1, batches: 500, kills: 100, takes: 20, rounds: 1000 },
   },

@@ -27,7 +27,7 @@ export const killedChains: Soak<Size> = {
   // On the others, the tests kill workers in the middle of batches, which have chains among their jobs.
   inTests: ['redis', 'sqlite'],
   sizes: {
-    test: { lease: 2, chains: 100, kills: 2, takes: 10 },
+    test: { lease: 3, chains: 100, kills: 2, takes: 10 },
     soak: { lease: 1, chains: 2000, kills: 100, takes: 20 },
     full: { lease: 1, chains: 2000, kills: 100, takes: 20 },
   },
@@ -40,7 +40,9 @@ export const killedChains: Soak<Size> = {
         await stage.bus.chain(links).dispatch();
       }
       const crew = new Crew(stage, WORKERS, { concurrency: CONCURRENCY });
-      for (let kill = 1; kill <= kills; kill += 1) await crew.killOne((kill * chains * LINKS) / (kills + 1));
+      const isOver = (): boolean => stage.ledger.count('done') >= chains * LINKS;
+      for (let kill = 1; kill <= kills; kill += 1)
+        await crew.killOne((kill * chains * LINKS) / (kills + 1), { isOver });
       await stage.drained();
       await stage.dismiss();
 

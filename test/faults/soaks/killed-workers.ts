@@ -25,7 +25,7 @@ export const killedWorkers: Soak<Size> = {
   // On the others, the tests kill workers in the middle of batches, where each job is counted as well.
   inTests: ['redis', 'sqlite', 'beanstalkd'],
   sizes: {
-    test: { lease: 2, jobs: 600, kills: 2, takes: 10 },
+    test: { lease: 3, jobs: 600, kills: 2, takes: 10 },
     soak: { lease: 1, jobs: 100_000, kills: 100, takes: 20 },
     full: { lease: 1, jobs: 100_000, kills: 100, takes: 20 },
   },
@@ -36,7 +36,9 @@ export const killedWorkers: Soak<Size> = {
       await stage.dispatch(Array.from({ length: jobs }, () => new Take(takes)));
       const crew = new Crew(stage, WORKERS, { concurrency: CONCURRENCY });
       const killed: Kill[] = [];
-      while (killed.length < kills) killed.push(await crew.killOne(((killed.length + 1) * jobs) / (kills + 1)));
+      const feed = () => stage.dispatch(Array.from({ length: CONCURRENCY }, () => new Take(200)));
+      while (killed.length < kills)
+        killed.push(await crew.killOne(((killed.length + 1) * jobs) / (kills + 1), { feed }));
       await stage.drained();
       await stage.dismiss();
 

@@ -55,12 +55,19 @@ export const mixedWork: Soak<Size> = {
         sizes.store.push((redis === undefined ? fileSize(stage) : await usedMemory(redis)) / MEGABYTE);
       }
       await stage.drained();
-      const after = await measureAll(stage, workers);
+      let after: readonly Measurement[] = [];
+      let leaked: readonly string[] = [];
+      const isClosed = async (): Promise<boolean> => {
+        after = await measureAll(stage, workers);
+        leaked = after.flatMap(({ open }, index) => more(before[index]!.open, open));
+        return leaked.length === 0;
+      };
+      // A connection that was given up on a busy machine takes a moment to close; what was left open stays.
+      await eventually(isClosed, { deadline: 10_000 }).catch(() => undefined);
       const exits = await Promise.all(workers.map((worker) => worker.terminate()));
 
       const completed = sum(after.map(({ outcomes }) => outcomes.completed));
       const failed = (await stage.driver.failed!.count()) + pruned;
-      const leaked = after.flatMap(({ open }, index) => more(before[index]!.open, open));
       const grown = minutes < MEASURABLE_MINUTES ? [] : Object.entries(sizes).flatMap(growth);
       return {
         reached:

@@ -24,7 +24,7 @@ export const uniqueKeys: Soak<Size> = {
   figure: 'one holder of the key at a time, every key free at the end',
   stores: ['redis', 'sqlite', 'postgres', 'mysql'],
   sizes: {
-    test: { lease: 2, dispatchers: 3, dispatches: 30, others: 100, kills: 2 },
+    test: { lease: 3, dispatchers: 3, dispatches: 30, others: 100, kills: 2 },
     soak: { lease: 1, dispatchers: 50, dispatches: 200, others: 2000, kills: 20 },
     full: { lease: 1, dispatchers: 50, dispatches: 200, others: 2000, kills: 100 },
   },
@@ -37,7 +37,7 @@ export const uniqueKeys: Soak<Size> = {
         stage.hireDispatcher({ number, dispatches, others }),
       );
       const isOver = (): boolean => stage.ledger.count('ended') === dispatchers;
-      for (let kill = 0; kill < kills; kill += 1) await crew.killOne(stage.ledger.count('done') + 5, isOver);
+      for (let kill = 0; kill < kills; kill += 1) await crew.killOne(stage.ledger.count('done') + 5, { isOver });
       const exits = await Promise.all(hired.map(({ exited }) => exited));
       await stage.drained();
       const offences = exits.filter(({ code }) => code !== 0).map(({ code }) => `a dispatcher ended with ${code}`);
