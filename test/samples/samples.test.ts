@@ -4,29 +4,30 @@ import { type RedisServer, startRedisServer } from '../support/redis-server';
 
 const programOf = (name: string): string => join('samples', name, 'main.js');
 
-// Whole programs, which talk to a mail server and wait for delays.
+// Whole programs, which talk to a mail server and wait for delays: beside each other.
 
 describe('the samples', () => {
-  /** Holds the built samples, so that what they store stays in it. */
-  const project = new Project();
   let server: RedisServer | undefined;
 
   beforeAll(async () => {
     requireBuild();
-    project.linkPackage();
-    for (const name of ['nodemailer', 'smtp-server']) project.link(name);
-    project.copy(join(root, 'build/samples'), 'samples');
     server = await startRedisServer();
   });
-  afterAll(async () => {
-    project.remove();
-    await server?.stop();
-  });
+  afterAll(() => server?.stop());
 
+  /** Runs one in a folder of its own, where what it stores goes with it. Tells of that folder as `.`. */
   const run = async (name: string, variables: NodeJS.ProcessEnv = {}, ...line: string[]): Promise<string[]> => {
-    const { code, stdout, stderr } = await project.run([programOf(name), ...line], variables);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    return stdout.trimEnd().split('\n');
+    const project = new Project();
+    try {
+      project.linkPackage();
+      for (const needed of ['nodemailer', 'smtp-server']) project.link(needed);
+      project.copy(join(root, 'build/samples'), 'samples');
+      const { code, stdout, stderr } = await project.run([programOf(name), ...line], variables);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      return stdout.replaceAll(project.folder, '.').trimEnd().split('\n');
+    } finally {
+      project.remove();
+    }
   };
 
   const expectAllWelcomed = (lines: readonly string[]): void => {
@@ -49,19 +50,19 @@ describe('the samples', () => {
     ]);
   };
 
-  it('welcome-mails sends each mail once, on the embedded default', async () => {
+  it.concurrent('welcome-mails sends each mail once, on the embedded default', async () => {
     const lines = await run('welcome-mails');
-    expect(lines[0]).toContain(join(project.folder, 'onqueue.sqlite'));
+    expect(lines[0]).toContain('./onqueue.sqlite');
     expectAllWelcomed(lines);
   });
 
-  it('welcome-mails sends each mail once, on Redis where REDIS_URL is set', async () => {
+  it.concurrent('welcome-mails sends each mail once, on Redis where REDIS_URL is set', async () => {
     const lines = await run('welcome-mails', { REDIS_URL: server?.url });
     expect(lines[0]).toContain(server?.url);
     expectAllWelcomed(lines);
   });
 
-  it.each(['SQLite', 'Redis'])('image-pipeline ends its batch of chains once, on %s', async (store) => {
+  it.concurrent.each(['SQLite', 'Redis'])('image-pipeline ends its batch of chains once, on %s', async (store) => {
     const lines = await run('image-pipeline', store === 'Redis' ? { REDIS_URL: server?.url } : {});
     expect(lines.filter((line) => line.startsWith('progress'))).toHaveLength(4);
     expect(lines.slice(-3).toSorted()).toEqual([
@@ -71,7 +72,7 @@ describe('the samples', () => {
     ]);
   });
 
-  it('delay-and-retry waits, tries again, gives up and starts anew', async () => {
+  it.concurrent('delay-and-retry waits, tries again, gives up and starts anew', async () => {
     const lines = await run('delay-and-retry');
     expect(lines[0]).toBe('4 jobs are ready, 2 are delayed');
     expect(lines.filter((line) => line.startsWith('reminder'))).toEqual([
@@ -89,7 +90,7 @@ describe('the samples', () => {
     ]);
   });
 
-  it('injection gives each run its own, and singletons to all', async () => {
+  it.concurrent('injection gives each run its own, and singletons to all', async () => {
     expect(await run('injection')).toEqual([
       'order of tea and cake: 10 euro',
       '  basket with 10 put away',
@@ -100,7 +101,7 @@ describe('the samples', () => {
     ]);
   });
 
-  it('several-queues keeps the order, shares by weight, and serves with two workers', async () => {
+  it.concurrent('several-queues keeps the order, shares by weight, and serves with two workers', async () => {
     expect(await run('several-queues')).toEqual([
       'strictly in order: high, default, low',
       'fair: 80 jobs ran, both queues got their turn: true',
@@ -111,7 +112,7 @@ describe('the samples', () => {
     ]);
   });
 
-  it('hooks shows the order of hooks and middleware', async () => {
+  it.concurrent('hooks shows the order of hooks and middleware', async () => {
     const lines = await run('hooks');
     expect(lines.slice(0, 7)).toEqual([
       'before, attempt 1',
@@ -132,7 +133,7 @@ describe('the samples', () => {
     ]);
   });
 
-  it('nightly-report travels through nights, one of which has no half past two', async () => {
+  it.concurrent('nightly-report travels through nights, one of which has no half past two', async () => {
     expect(await run('nightly-report')).toEqual([
       'comes up at 2027-03-27 02:30',
       'comes up at 2027-03-28 03:00, clocks change',
@@ -145,7 +146,7 @@ describe('the samples', () => {
     ]);
   });
 
-  it('nightly-report keeps its schedules live, each occurrence once', async () => {
+  it.concurrent('nightly-report keeps its schedules live, each occurrence once', async () => {
     const lines = await run('nightly-report', {}, 'live');
     const [first, ...ticks] = lines.slice(0, -1);
     expect(first).toMatch(/^a worker keeps its schedule in .*onqueue\.sqlite$/);
@@ -154,7 +155,7 @@ describe('the samples', () => {
     expect(lines.at(-1)).toMatch(/^every 1 s, last \S+Z$/);
   });
 
-  it('own-driver delivers by a driver that is not ours', async () => {
+  it.concurrent('own-driver delivers by a driver that is not ours', async () => {
     expect(await run('own-driver')).toEqual([
       'the jobs are kept in: arrays of process this one',
       'delivered to Ada in attempt 1',
