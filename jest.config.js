@@ -2,8 +2,8 @@ const { availableParallelism } = require('node:os');
 const swc = require('./test/support/swc.cjs');
 
 /**
- * What breaks servers under load, kills and freezes processes, or judges when one ends. Under much load such tests would
- * judge the load: they run fewer at a time, after all others.
+ * What breaks servers under load, kills and freezes processes, or judges when one ends. Beside what computes, such tests
+ * would judge the load: they run after all others, and wait for most of their time.
  */
 const BREAKING = ['test/faults/(?!kit/|many-jobs|faulty-store|stopping)', 'test/cli/(bin|health|supervisor)'];
 
@@ -35,7 +35,6 @@ module.exports = {
       ...shared,
       displayName: 'breaking',
       testRegex: [`${breaking}.*\\.test\\.ts$`],
-      runner: '<rootDir>/test/support/half-at-a-time.ts',
     },
   ],
   testSequencer: '<rootDir>/test/support/breaking-last.cjs',
