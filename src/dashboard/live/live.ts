@@ -111,11 +111,12 @@ export class Live {
       return 0;
     }
     const took = this.#clock.monotonic() - began;
+    const wasAway = page.trouble !== undefined;
     const text = changeOf(page, view);
     // Who does not take it is sent all of it once they ask again.
     for (const { sink, viewer } of page.watchers) if (viewer.hasLeft?.() === true || !sink.send(text)) sink.end();
-    // What a store that is away is asked costs it nothing.
-    return view.trouble === undefined ? took : 0;
+    // What a store that is away is asked costs it nothing, and neither does the wait until it is back.
+    return view.trouble === undefined && !wasAway ? took : 0;
   }
 }
 

@@ -15,6 +15,10 @@ const SILENT = 10;
 /** Milliseconds by which an event loop is late before somebody should know: leases are renewed by it. */
 const LATE: Milliseconds = 1000;
 
+/** Workers, queues of one, and jobs that run, which are shown. */
+const MOST = 100;
+const MOST_QUEUES = 10;
+
 export const workers: Page = async (context) => {
   const found = await workersOf(context);
   return {
@@ -51,9 +55,11 @@ function nobody({ manager }: PageContext): Html {
 }
 
 function workerTable(found: readonly RunningWorker[]): Html {
+  // Those that somebody should look at.
+  const sorted = found.toSorted((a, b) => Number(b.silentFor > SILENT) - Number(a.silentFor > SILENT));
   return html`<table>
     <caption>
-      ${counted(found.length, 'worker')}
+      ${counted(found.length, 'worker')}${found.length > MOST && html` <span class="soft">${MOST} of them, those that are silent first</span>`}
     </caption>
     <thead>
       <tr>
@@ -68,14 +74,14 @@ function workerTable(found: readonly RunningWorker[]): Html {
       </tr>
     </thead>
     <tbody>
-      ${found.map(workerRow)}
+      ${sorted.slice(0, MOST).map(workerRow)}
     </tbody>
   </table>`;
 }
 
 function workerRow(worker: RunningWorker): Html {
   const { id, host, pid, version, connection, queues, paused, busy, concurrency, outcomes, lag, since } = worker;
-  const names = queues.map(
+  const names = queues.slice(0, MOST_QUEUES).map(
     (queue) =>
       html`<li>
         <a href="${address('queue', { connection, queue })}"><bdi>${queue}</bdi></a>
@@ -91,7 +97,7 @@ function workerRow(worker: RunningWorker): Html {
     <td>${stateOf(worker)}</td>
     <td>
       <ul class="names">
-        ${names}
+        ${names}${queues.length > MOST_QUEUES && html`<li class="soft">and ${counted(queues.length - MOST_QUEUES, 'more queue')}</li>`}
       </ul>
     </td>
     <td class="busy">
@@ -122,7 +128,7 @@ function runningTable(found: readonly RunningWorker[]): Html {
   const sorted = rows.toSorted((a, b) => a.job.since.getTime() - b.job.since.getTime());
   return html`<table>
       <caption>
-        What runs
+        What runs${sorted.length > MOST && html` <span class="soft">${MOST} of ${numberText(sorted.length)}, those that have run for the longest</span>`}
       </caption>
       <thead>
         <tr>
@@ -134,7 +140,7 @@ function runningTable(found: readonly RunningWorker[]): Html {
         </tr>
       </thead>
       <tbody>
-        ${sorted.map(({ worker, job }) => runningRow(worker, job))}
+        ${sorted.slice(0, MOST).map(({ worker, job }) => runningRow(worker, job))}
       </tbody>
     </table>
     ${unnamed > 0 && html`<p class="soft">${counted(unnamed, 'more job runs', 'more jobs run')}, which the workers do not name.</p>`}`;

@@ -1,0 +1,40 @@
+import { Live } from '../../../src/dashboard/live/live';
+import type { PageContext, View } from '../../../src/dashboard/view';
+import { TestClock } from '../../../src/testing/test-clock';
+
+const SEEN: View = { title: 'Overview', parts: [], data: {} };
+
+/** Somebody watches a page, whose looks go as these say and then as the last one; gives how many there were. */
+function watched(clock: TestClock, ...goes: readonly (() => Promise<View>)[]): () => number {
+  let looks = 0;
+  const page = new Live(clock).watch({ viewer: { role: 'viewer' }, here: './' } as PageContext, () => {
+    looks += 1;
+    return goes[Math.min(looks, goes.length) - 1]!();
+  });
+  page.open({ send: () => true, end: () => undefined });
+  return () => looks;
+}
+
+describe('looks at a store for those who watch', () => {
+  it('come the less often the longer they take, but at once again when they had to wait for it to come back', async () => {
+    const clock = new TestClock();
+    const looks = watched(
+      clock,
+      () => Promise.resolve({ ...SEEN, trouble: 'The store is away.' }),
+      () => new Promise((resolve) => clock.after(3000, () => resolve(SEEN))),
+    );
+
+    await clock.advance('2s');
+    expect(looks()).toBe(1);
+    await clock.advance('2s');
+    await clock.advance('3s');
+    expect(looks()).toBe(2);
+    await clock.advance('2s');
+    expect(looks()).toBe(3);
+    await clock.advance('3s');
+    await clock.advance('29s');
+    expect(looks()).toBe(3);
+    await clock.advance('1s');
+    expect(looks()).toBe(4);
+  });
+});
