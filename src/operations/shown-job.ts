@@ -55,6 +55,7 @@ function readable(payload: Buffer): Envelope | undefined {
 }
 
 function beginningOf(payload: Buffer): string {
-  const text = payload.toString('utf8', 0, LONGEST_TEXT);
-  return redact(payload.length > LONGEST_TEXT ? `${text}…` : text);
+  // Of what is cut within a secret, the half that is left would not be known for one.
+  const text = redact(payload.toString('utf8', 0, 2 * LONGEST_TEXT));
+  return text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}…` : text;
 }

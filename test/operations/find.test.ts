@@ -195,6 +195,8 @@ describe('what is shown of a payload', () => {
     expect(name).toBe('Mail');
     expect(payload).toMatch(/^\{"displayName":"Mail","job":"Mail","password":"\*\*\*","x":\[+…$/);
     expect(shown('no json')).toMatchObject({ id: undefined, name: '(unreadable)', payload: 'no json' });
+    const cut = `${' '.repeat(985)}redis://app:hunter2-and-more@cache`;
+    expect(JSON.stringify(shown(cut))).not.toContain('hunt');
   });
 
   it('is there whatever the text is', () => {

@@ -1,4 +1,5 @@
 /** Which failed jobs are meant: those that fit all that is given. */
+import { redact } from '../../base/redact';
 import { type Duration, durationSeconds } from '../../job/duration';
 import type { FailedEntry } from '../../connections/failed-store';
 import { readTies } from '../../payload/ties';
@@ -61,6 +62,7 @@ export async function fitting(
     (connection === undefined || entry.connection === connection) &&
     (name === undefined || entry.name === name) &&
     (batch === undefined || readTies(entry.payload)?.batch?.id === batch) &&
-    (error === undefined || entry.exception.includes(error)) &&
+    // As it is shown: nobody finds out by trying what is masked.
+    (error === undefined || redact(entry.exception).includes(error)) &&
     entry.failedAt < before;
 }

@@ -1,4 +1,5 @@
 /** A failed job, as it is shown. */
+import { redact } from '../../base/redact';
 import type { FailedEntry } from '../../connections/failed-store';
 import type { ChainedJob, FailedLink } from '../../job/job-context';
 import { CARRIER, chainedJobOf, type ChainLink, readCarried } from '../../payload/chain';
@@ -25,11 +26,13 @@ export interface FailedJob {
   readonly batch: string | undefined;
 }
 
-export function failedJobOf({ payload, failedAt, ...entry }: FailedEntry): FailedJob {
+/** Another program that shares the store may have kept an error as it was. */
+export function failedJobOf({ payload, failedAt, exception, ...entry }: FailedEntry): FailedJob {
   const { links, cause } = chainOf(entry.name, payload);
   return {
     ...entry,
     payload: payload.toString(),
+    exception: redact(exception),
     failedAt: new Date(failedAt),
     chain: links.map((link) => chainedJobOf(link, entry.connection)),
     cause,
