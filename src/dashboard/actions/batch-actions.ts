@@ -35,7 +35,8 @@ export const cancelBatch: Action = {
     const { connection, id, batch } = await batchIn(form, context);
     if (batch === undefined) return unknown(id);
     const isNew = await context.manager.batches.cancel(id, { connection });
-    if (isNew) return { text: `${titleOf(batch)} is cancelled: its jobs that wait are skipped.`, link: pageOf(batch) };
+    if (isNew)
+      return { text: `${titleOf(batch)} is cancelled: its jobs that wait are skipped.`, link: pageOf(batch, form) };
     return { text: `${titleOf(batch)} ${batch.isCancelled ? 'was cancelled before' : 'has finished'}.` };
   },
 };
@@ -47,11 +48,11 @@ export const retryBatch: Action = {
     try {
       const retried = await batch.retryFailed();
       const { skipped = 0 } = (await context.manager.batches.get(id, { connection })) ?? {};
-      return { text: retriedText(batch, retried, skipped), link: pageOf(batch) };
+      return { text: retriedText(batch, retried, skipped), link: pageOf(batch, form) };
     } catch (error) {
       if (!retryIncomplete.is(error)) throw error;
       // Some went back, and their batch is where to look at the others.
-      return { text: `${titleOf(batch)}: ${redact(error.message)}`, link: pageOf(batch) };
+      return { text: `${titleOf(batch)}: ${redact(error.message)}`, link: pageOf(batch, form) };
     }
   },
 };
@@ -68,9 +69,10 @@ const unknown = (id: string): Notice => ({
   link: { address: address('batches'), label: 'Look at the others' },
 });
 
-const pageOf = ({ connection, id }: Batch): Notice['link'] => ({
-  address: address('batch', { connection, id }),
-  label: 'Look at it',
-});
+/** Nothing where the order comes from there. */
+function pageOf({ connection, id }: Batch, form: URLSearchParams): Notice['link'] {
+  const page = address('batch', { connection, id });
+  return form.get('back') === page ? undefined : { address: page, label: 'Look at it' };
+}
 
 const titleOf = ({ name, id }: Batch): string => `The batch ${name || id}`;

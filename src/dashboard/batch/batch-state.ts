@@ -21,14 +21,15 @@ export function stateBadge(batch: Batch): Html {
   return html`<span class="badge accent">${state === 'open' ? 'being sent' : 'running'}</span>`;
 }
 
-/** What has become of its jobs, and what becomes of the rest. */
-export function stateText(batch: Batch, now: Milliseconds): string {
+/** What has become of its jobs, and what becomes of the rest. @param hasEnded once, before some were retried */
+export function stateText(batch: Batch, hasEnded: boolean, now: Milliseconds): string {
   const { total, pending, completed, failed, skipped, isCancelled, isFinished, isOpen } = batch;
   const ended = `${numberText(total - pending)} of ${numberText(total)} have ended`;
   const failures = failed === 0 ? '' : ` ${counted(failed, 'has', 'have')} failed, which it allows: the others go on.`;
   if (isCancelled) return `${cancelText(batch)}${restText(batch)}`;
   if (isOpen) return `${ended} so far. More jobs come in: whoever sends them is not through.${failures}`;
-  if (!isFinished) return `${ended}, and ${numberText(pending)} wait or run.${failures}${paceText(batch, now)}`;
+  if (!isFinished)
+    return `${ended}, and ${numberText(pending)} wait or run.${failures}${hasEnded ? '' : paceText(batch, now)}`;
   if (pending > 0) return `It had ended, and got ${counted(pending, 'more job')} since.`;
   if (total === 0) return 'It had no jobs.';
   if (completed === total)

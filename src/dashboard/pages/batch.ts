@@ -1,7 +1,7 @@
 /** One batch: how far it is, what has failed of it, and what comes next. */
 import type { Milliseconds } from '../../base/clock';
 import type { Batch } from '../../dispatch/batch/batch';
-import type { BatchCallbackJob } from '../../dispatch/batch/callback-jobs';
+import { type BatchCallbackJob, callbackJobs } from '../../dispatch/batch/callback-jobs';
 import { batchDocument } from '../../dispatch/batch/batch-document';
 import { address } from '../addresses';
 import { failedPart, failuresOf } from '../batch/batch-failures';
@@ -23,13 +23,22 @@ export const batch: Page = async (context) => {
   const story = await lookout.see(JSON.stringify(['batch', connection, id]), async () => {
     const found = await manager.batches.get(id, { connection });
     if (found === undefined) return undefined;
-    const [failures, callbacks] = await Promise.all([failuresOf(found, context), found.callbacks()]);
-    return { found, failures, callbacks };
+    const [failures, kept] = await Promise.all([
+      failuresOf(found, context),
+      manager.driver(connection).batches?.callbacks(id),
+    ]);
+    const { total, pending } = found;
+    return {
+      found,
+      failures,
+      callbacks: kept === undefined ? [] : callbackJobs(kept, connection, total - pending),
+      hasEnded: kept?.sent.includes('finally') === true,
+    };
   });
   if (story === undefined) return unknownBatch(id, connection);
-  const { found, failures, callbacks } = story;
+  const { found, failures, callbacks, hasEnded } = story;
   const parts: readonly { readonly id: string; readonly html: Part['html'] | undefined }[] = [
-    { id: 'batch-state', html: statePart(found, callbacks, context) },
+    { id: 'batch-state', html: statePart(found, callbacks, hasEnded, context) },
     { id: 'batch-callbacks', html: callbacksPart(found, callbacks) },
     { id: 'batch-failures', html: failedPart(found, failures, context) },
   ];
@@ -60,9 +69,14 @@ function unknownBatch(id: string, connection: string): View {
   };
 }
 
-function statePart(found: Batch, callbacks: readonly BatchCallbackJob[], context: PageContext): Html {
+function statePart(
+  found: Batch,
+  callbacks: readonly BatchCallbackJob[],
+  hasEnded: boolean,
+  context: PageContext,
+): Html {
   const now = context.manager.clock.now();
-  return html`<p class="state">${stateBadge(found)} ${stateText(found, now)} ${comingText(found, callbacks)}</p>
+  return html`<p class="state">${stateBadge(found)} ${stateText(found, hasEnded, now)} ${comingText(found, callbacks)}</p>
     ${progressBar(found)}
     <div class="with-actions">${numbersOf(found)}<div class="actions">${batchButtons(found, context)}</div></div>
     ${facts(found, now)}`;
