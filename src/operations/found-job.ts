@@ -14,7 +14,15 @@ import {
   readHistory,
 } from './history/attempt';
 import { readCompleted, RESULTS } from './results/kept-end';
-import { type JobState, type ListedJob, listedFailure, listedJob, type SeenApplication } from './listed-job';
+import {
+  type ListedFailure,
+  type ListedJob,
+  listedFailure,
+  listedJob,
+  type SeenApplication,
+  type WaitingJob,
+} from './listed-job';
+import { momentOfId } from '../payload/uuid';
 
 /** How far a job said that it is. */
 export interface FoundProgress extends Progress {
@@ -22,24 +30,52 @@ export interface FoundProgress extends Progress {
   readonly at: Date;
 }
 
-/** What is known of a job. Where its `state` is `unknown`, no more than these four, and what its history tells. */
-export interface FoundJob extends Partial<Omit<ListedJob, 'id' | 'connection' | 'state'>> {
+/** What is told of a job whatever its state is. */
+interface Told {
   readonly id: string;
   readonly connection: string;
-  /**
-   * `completed`: with `history: { completed }` in the configuration, or `keepResult` of its class, for so long. `unknown`: no job of this id waits, runs or has
-   * failed. It has ended, and nothing is kept of that; or it was cleared or forgotten; or it was never sent to this connection.
-   */
-  readonly state: JobState | 'completed' | 'unknown';
-  /** False, with `unknown` alone: its store has so many jobs that it did not look at all of them, and this one may be among the others. */
-  readonly isSure: boolean;
-  /** Of one that has completed: when, by the clock of its worker. */
-  readonly completedAt?: Date | undefined;
   /** What is kept of its attempts, the oldest first: those that failed, timed out, crashed, were lost or cancelled. */
   readonly history: readonly Attempt[];
   /** What it has said last, within the last hour. */
   readonly progress?: FoundProgress | undefined;
 }
+
+type Untold<Names extends string> = { readonly [Name in Names]?: undefined };
+
+/** What is told of a job that is there: all that a list shows of it. */
+interface There extends Told, Untold<'completedAt'> {
+  readonly isSure: true;
+}
+
+/** With `history: { completed }` in the configuration, or `keepResult` of its class, for so long. */
+interface CompletedJob
+  extends Told, Pick<ListedJob, 'name' | 'queue'>, Untold<Exclude<Detail, 'createdAt' | 'attempts'>> {
+  readonly state: 'completed';
+  readonly isSure: true;
+  /** When its id was made, by the clock of its dispatcher. Undefined: its id does not tell. */
+  readonly createdAt?: Date | undefined;
+  readonly attempts?: number | undefined;
+  /** By the clock of its worker. */
+  readonly completedAt?: Date | undefined;
+}
+
+type Detail = Exclude<keyof ListedJob, keyof Told | 'state' | 'name' | 'queue'>;
+
+/**
+ * No job of this id waits, runs or has failed. It has ended, and nothing is kept of that; or it was cleared or forgotten; or it was never sent
+ * to this connection.
+ */
+interface UnknownJob extends Told, Untold<Detail | 'name' | 'queue' | 'completedAt'> {
+  readonly state: 'unknown';
+  /** False: its store has so many jobs that it did not look at all of them, and this one may be among the others. */
+  readonly isSure: boolean;
+}
+
+/** What is known of a job. Its `state` says what that is: of one that is `unknown` no more than its history. */
+export type FoundJob = FoundWaiting | FoundFailure | CompletedJob | UnknownJob;
+
+type FoundWaiting = There & Omit<WaitingJob, keyof Told>;
+type FoundFailure = There & Omit<ListedFailure, keyof Told>;
 
 /**
  * @param queue where it is known to be; absent: all queues are looked at
@@ -73,12 +109,13 @@ export async function foundJob(
   if (found !== undefined) return { ...found, id, isSure: true, ...kept.told };
   const { completed } = kept;
   if (completed !== undefined && (queue === undefined || completed.queue === queue))
-    return { ...endOf(completed), id, connection: name, isSure: true, ...kept.told };
+    return { ...endOf(completed), createdAt: createdAt(id), id, connection: name, isSure: true, ...kept.told };
   // It is kept before the end: of a job that may be among those that were not looked at, it tells nothing.
   const given = waiting === 'unseen' ? undefined : await givenBy(connection, application, id);
   if (given !== undefined && (queue === undefined || given.queue === queue))
     return {
       id,
+      createdAt: createdAt(id),
       name: given.job,
       connection: name,
       queue: given.queue,
@@ -121,10 +158,15 @@ async function keptOf(connection: Connection, application: SeenApplication, id: 
   return { told: { history: attempts, progress }, completed };
 }
 
-function endOf({ name, queue, attempts }: JobHistory): Omit<FoundJob, 'id' | 'connection' | 'isSure' | 'history'> {
+function endOf({ name, queue, attempts }: JobHistory): Omit<CompletedJob, keyof Told | 'isSure'> {
   const last = attempts.at(-1);
   const end = { name, queue, state: 'completed' } as const;
   return last === undefined ? end : { ...end, attempts: last.attempt, completedAt: new Date(last.at) };
+}
+
+function createdAt(id: string): Date | undefined {
+  const at = momentOfId(id);
+  return at === undefined ? undefined : new Date(at);
 }
 
 function readProgress(text: string | undefined): FoundProgress | undefined {
@@ -139,7 +181,7 @@ async function failedJob(
   application: SeenApplication,
   id: string,
   queue: string | undefined,
-): Promise<ListedJob | undefined> {
+): Promise<ListedFailure | undefined> {
   const store = application.failed.storeFor(connection);
   const entries = (await store?.find(id)) ?? [];
   // One that keeps them for others as well is asked by each of those for its own alone.

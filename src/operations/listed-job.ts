@@ -34,8 +34,23 @@ export interface ListedJob extends ShownJob {
   readonly error?: string | undefined;
 }
 
-export function stateOf(state: WaitingState): Exclude<JobState, 'failed'> {
+export function stateOf(state: WaitingState): WaitingJob['state'] {
   return state === 'reserved' ? 'running' : state;
+}
+
+/** A listed job that waits or runs. */
+export interface WaitingJob extends ListedJob {
+  readonly state: Exclude<JobState, 'failed'>;
+  readonly failedAt?: undefined;
+  readonly error?: undefined;
+}
+
+/** One that has failed. */
+export interface ListedFailure extends ListedJob {
+  readonly state: 'failed';
+  readonly at?: undefined;
+  readonly failedAt: Date;
+  readonly error: string;
 }
 
 /** A job that its store has shown. */
@@ -48,7 +63,7 @@ export function listedJob(
     payload,
     at,
   }: Pick<PeekedJob, 'payload' | 'at'> & { readonly queue: string; readonly state: WaitingState },
-): ListedJob {
+): WaitingJob {
   return {
     ...shownJob(payload, registry),
     connection,
@@ -59,9 +74,9 @@ export function listedJob(
 }
 
 /** A job that has failed. */
-export function listedFailure({ registry }: SeenApplication, entry: FailedEntry): ListedJob {
+export function listedFailure({ registry }: SeenApplication, entry: FailedEntry): ListedFailure {
   const { id, name, connection, queue, attempts, failedAt, exception } = entry;
-  const [error] = exception.split('\n', 1);
+  const [error = ''] = exception.split('\n', 1);
   return {
     ...shownJob(entry.payload, registry),
     id,

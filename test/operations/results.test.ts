@@ -82,6 +82,7 @@ it('tells find() that its job has completed, for as long as it is kept', async (
     state: 'completed',
     name: 'Gives',
     queue: 'default',
+    createdAt: expect.any(Date),
     isSure: true,
   });
   expect(await connection().find(id, { queue: 'default' })).toMatchObject({ state: 'completed' });

@@ -73,6 +73,15 @@ export const told = (job: FoundJob): readonly unknown[] =>
         job.completedAt?.getTime(),
         job.progress?.value.toFixed(),
       ];
+/** Its state says what else is known of it. */
+export function narrowed(job: FoundJob): string | undefined {
+  if (job.state === 'failed')
+    return `${job.name}: ${job.error} at ${job.failedAt.toISOString()}, ${job.attempts.toFixed()}`;
+  if (job.state === 'completed') return `${job.name} on ${job.queue} at ${job.completedAt?.toISOString()}`;
+  if (job.state !== 'unknown') return `${job.name} on ${job.queue} at ${job.at?.toISOString()}`;
+  const { name, queue, isSure }: { name?: undefined; queue?: undefined; isSure: boolean } = job;
+  return isSure ? name : queue;
+}
 export const attempts = ({ history }: FoundJob): readonly string[] =>
   history.map(({ at, outcome, ms, source }) => `${at.toISOString()} ${outcome} ${ms?.toFixed()} ${source?.lines[0]}`);
 Queue.progress(0.5, 'half of it');

@@ -9,7 +9,6 @@ import { listedFailure, type ListedJob } from '../../operations/listed-job';
 import { shownResult, type ShownResult } from '../../operations/results/shown-result';
 import type { RunningWorker, WorkersJob } from '../../operations/worker-record';
 import { isRecord } from '../../payload/kinds';
-import { momentOfId } from '../../payload/uuid';
 import type { PageContext } from '../view';
 
 /** Which job is meant. */
@@ -70,15 +69,14 @@ export function readStory({ manager, lookout }: PageContext, wanted: WantedJob):
   });
 }
 
-/** As it is shown: lines of source may hold secrets as well. Of a completed job nothing but its id says when it was dispatched. */
+/** As it is shown: lines of source may hold secrets as well. */
 function shownJob(job: FoundJob): FoundJob {
-  const createdAt = job.state === 'completed' ? momentOfId(job.id) : undefined;
   const history = job.history.map((attempt) =>
     attempt.source === undefined
       ? attempt
       : { ...attempt, source: { ...attempt.source, lines: attempt.source.lines.map(redact) } },
   );
-  return { ...job, ...(createdAt !== undefined && { createdAt: new Date(createdAt) }), history };
+  return { ...job, history };
 }
 
 const isOver = ({ state }: FoundJob): boolean => state === 'completed' || state === 'unknown';

@@ -54,13 +54,13 @@ function failureButtons(
 }
 
 function facts({ job }: JobStory, now: Milliseconds): Html {
-  const { id, connection, queue, createdAt, attempts, state } = job;
+  const { id, connection, queue, createdAt, attempts } = job;
   return html`<dl class="facts">
     <div><dt>Id</dt><dd><span class="mono"><bdi>${id}</bdi></span> <button type="button" class="quiet" data-copy="${id}" aria-label="Copy the id">Copy</button></dd></div>
     ${queue !== undefined && html`<div><dt>Queue</dt><dd><a href="${address('queue', { connection, queue })}"><bdi>${queue}</bdi></a></dd></div>`}
     <div><dt>Connection</dt><dd><bdi>${connection}</bdi></dd></div>
     ${createdAt && html`<div><dt>Dispatched</dt><dd>${moment(createdAt, now)}</dd></div>`}
-    ${attempts !== undefined && attempts > 0 && state !== 'unknown' && html`<div><dt>Attempts</dt><dd>${attemptsCount(job)}</dd></div>`}
+    ${attempts !== undefined && attempts > 0 && html`<div><dt>Attempts</dt><dd>${attemptsCount(job)}</dd></div>`}
   </dl>`;
 }
 
