@@ -3,107 +3,134 @@ import { requireBuild } from '../support/project';
 import { Block, Freeze, Stall, Take } from './kit/programs/jobs';
 import { SqsStage } from './kit/sqs-stage';
 
-/** Seconds. The thread that renews has the SDK to load before it can. */
-const LEASE = 3;
-
-let stage: SqsStage;
+/**
+ * Seconds, of those whose lease is to end, or to be renewed. The thread that renews has the SDK to load before it can; and
+ * what comes to a worker when its lease is over is received once more.
+ */
+const LEASE = 4;
 
 beforeAll(() => requireBuild());
-beforeEach(async () => {
-  stage = await SqsStage.open(LEASE);
-});
-afterEach(() => stage.close());
 
-const started = (count: number): Promise<unknown> =>
+/** A test on a stage of its own. All wait for most of their time: they run beside each other. */
+function onStage(play: (stage: SqsStage) => Promise<void>): () => Promise<void> {
+  return async () => {
+    const stage = await SqsStage.open();
+    try {
+      await play(stage);
+    } finally {
+      await stage.close();
+    }
+  };
+}
+
+const started = (stage: SqsStage, count: number): Promise<unknown> =>
   eventually(() => stage.ledger.count('started') >= count, { of: `${count} runs` });
 
 const take = (count: number, milliseconds: number): Take[] =>
   Array.from({ length: count }, () => new Take(milliseconds));
 
-it('jobs of a worker that is killed run elsewhere, in their first try, and none is lost', async () => {
-  await stage.dispatch(take(40, 100));
-  const killed = stage.hire({ concurrency: 10 });
-  stage.disturbed.add(killed.pid);
-  await started(15);
-  await killed.kill();
+it.concurrent(
+  'jobs of a worker that is killed run elsewhere, in their first try, and none is lost',
+  onStage(async (stage) => {
+    await stage.dispatch(take(40, 100));
+    const killed = stage.hire({ concurrency: 10 }, { lease: LEASE });
+    stage.disturbed.add(killed.pid);
+    await started(stage, 15);
+    await killed.kill();
 
-  stage.hire({ concurrency: 10 });
-  await stage.drained();
-  await stage.dismiss();
+    stage.hire({ concurrency: 10 });
+    await stage.drained();
+    await stage.dismiss();
 
-  expect(await stage.account()).toMatchObject({ dispatched: 40, completed: 40, lost: 0, offences: [] });
-});
+    expect(await stage.account()).toMatchObject({ dispatched: 40, completed: 40, lost: 0, offences: [] });
+  }),
+);
 
-it('jobs that take longer than their leases run once, also when their event loop stands still as long', async () => {
-  await stage.dispatch([new Take(1.6 * LEASE * 1000), new Take(500), new Block(1.4 * LEASE * 1000)]);
-  stage.hire({ concurrency: 3 });
-  await started(3);
-  stage.hire({ concurrency: 3 });
+it.concurrent(
+  'jobs that take longer than their leases run once, also when their event loop stands still as long',
+  onStage(async (stage) => {
+    await stage.dispatch([new Take(1.6 * LEASE * 1000), new Take(500), new Block(1.4 * LEASE * 1000)]);
+    stage.hire({ concurrency: 3 }, { lease: LEASE });
+    await started(stage, 3);
+    stage.hire({ concurrency: 3 }, { lease: LEASE });
 
-  await stage.drained();
-  await stage.dismiss();
+    await stage.drained();
+    await stage.dismiss();
 
-  expect(await stage.account()).toMatchObject({ completed: 3, again: 0, refused: 0, offences: [] });
-});
+    expect(await stage.account()).toMatchObject({ completed: 3, again: 0, refused: 0, offences: [] });
+  }),
+);
 
-it('what a handler does that blocks its process past its timeout is recorded, and its neighbour runs elsewhere', async () => {
-  await stage.dispatch([new Take(300), new Stall(60_000)]);
-  const first = stage.hire({ concurrency: 2, grace: '200ms' }, { endsProcess: true });
-  stage.disturbed.add(first.pid);
+it.concurrent(
+  'what a handler does that blocks its process past its timeout is recorded, and its neighbour runs elsewhere',
+  onStage(async (stage) => {
+    await stage.dispatch([new Take(300), new Stall(60_000)]);
+    const first = stage.hire({ concurrency: 2, grace: '200ms' }, { endsProcess: true });
+    stage.disturbed.add(first.pid);
 
-  expect(await first.exited).toMatchObject({ code: 70 });
-  stage.hire({ concurrency: 2 });
-  await stage.drained();
-  await stage.dismiss();
+    expect(await first.exited).toMatchObject({ code: 70 });
+    stage.hire({ concurrency: 2 });
+    await stage.drained();
+    await stage.dismiss();
 
-  expect(await stage.account({ firstTries: false })).toMatchObject({ completed: 2, lost: 0, offences: [] });
-});
+    expect(await stage.account({ firstTries: false })).toMatchObject({ completed: 2, lost: 0, offences: [] });
+  }),
+);
 
-it('a worker that stood still past its lease is told so, and what it has done is refused', async () => {
-  await stage.dispatch([new Take(1500)]);
-  const frozen = stage.hire();
-  stage.disturbed.add(frozen.pid);
-  await started(1);
-  frozen.freeze();
-  stage.hire();
-  await started(2);
+it.concurrent(
+  'a worker that stood still past its lease is told so, and what it has done is refused',
+  onStage(async (stage) => {
+    await stage.dispatch([new Take(1500)]);
+    const frozen = stage.hire({}, { lease: LEASE });
+    stage.disturbed.add(frozen.pid);
+    await started(stage, 1);
+    frozen.freeze();
+    stage.hire();
+    await started(stage, 2);
 
-  frozen.thaw();
-  await eventually(() => stage.ledger.count('lost') === 1, { of: 'the refusal' });
-  await stage.drained();
-  await stage.dismiss();
+    frozen.thaw();
+    await eventually(() => stage.ledger.count('lost') === 1, { of: 'the refusal' });
+    await stage.drained();
+    await stage.dismiss();
 
-  expect(await stage.account()).toMatchObject({ completed: 1, refused: 1, offences: [] });
-});
+    expect(await stage.account()).toMatchObject({ completed: 1, refused: 1, offences: [] });
+  }),
+);
 
-it('what has failed in a worker that stood still past its lease is not kept: somebody else has the job', async () => {
-  await stage.dispatch([new Freeze()]);
-  const frozen = stage.hire();
-  stage.disturbed.add(frozen.pid);
-  await eventually(() => frozen.isFrozen, { of: 'the freeze' });
-  stage.hire();
-  await eventually(() => stage.ledger.count('completed') === 1, { of: 'the second run' });
+it.concurrent(
+  'what has failed in a worker that stood still past its lease is not kept: somebody else has the job',
+  onStage(async (stage) => {
+    await stage.dispatch([new Freeze()]);
+    const frozen = stage.hire({}, { lease: LEASE });
+    stage.disturbed.add(frozen.pid);
+    await eventually(() => frozen.isFrozen, { of: 'the freeze' });
+    stage.hire();
+    await eventually(() => stage.ledger.count('completed') === 1, { of: 'the second run' });
 
-  frozen.thaw();
-  await eventually(() => stage.ledger.count('lost') === 1, { of: 'the refusal' });
-  await stage.dismiss();
+    frozen.thaw();
+    await eventually(() => stage.ledger.count('lost') === 1, { of: 'the refusal' });
+    await stage.dismiss();
 
-  expect(await stage.manager.failed.list()).toEqual([]);
-  expect(await stage.account()).toMatchObject({ completed: 1, failed: 0, refused: 1, offences: [] });
-});
+    expect(await stage.manager.failed.list()).toEqual([]);
+    expect(await stage.account()).toMatchObject({ completed: 1, failed: 0, refused: 1, offences: [] });
+  }),
+);
 
-it('workers go on by themselves when SQS is back, and no job runs twice for it', async () => {
-  await stage.dispatch(take(30, 50));
-  stage.hire({ concurrency: 2 });
-  await started(6);
-  await stage.server.stop();
-  await eventually(() => stage.ledger.count('said') > 0, { of: 'the word that SQS is away' });
-  await stage.server.startAgain();
+it.concurrent(
+  'workers go on by themselves when SQS is back, and no job runs twice for it',
+  onStage(async (stage) => {
+    await stage.dispatch(take(30, 50));
+    stage.hire({ concurrency: 2 });
+    await started(stage, 6);
+    await stage.server.stop();
+    await eventually(() => stage.ledger.count('said') > 0, { of: 'the word that SQS is away' });
+    await stage.server.startAgain();
 
-  await stage.drained();
-  await stage.dismiss();
+    await stage.drained();
+    await stage.dismiss();
 
-  const { completed, lost, offences } = await stage.account();
-  expect({ completed, lost }).toEqual({ completed: 30, lost: 0 });
-  expect(offences.filter((offence) => !offence.includes('without cause'))).toEqual([]);
-});
+    const { completed, lost, offences } = await stage.account();
+    expect({ completed, lost }).toEqual({ completed: 30, lost: 0 });
+    expect(offences.filter((offence) => !offence.includes('without cause'))).toEqual([]);
+  }),
+);

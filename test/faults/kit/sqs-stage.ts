@@ -21,38 +21,30 @@ export class SqsStage {
   readonly dispatched: string[] = [];
   /** Processes that may lose a job without fault of ours. */
   readonly disturbed = new Set<number>();
-  readonly #configuration: Configuration;
   readonly #project: Project;
   readonly #processes = new Set<WorkerProcess>();
 
-  private constructor(server: SqsServer, project: Project, lease: number) {
+  private constructor(server: SqsServer, project: Project) {
     this.server = server;
     this.#project = project;
     this.ledger = new Ledger(join(project.folder, 'ledger'));
-    const { endpoint, prefix } = server;
-    const credentials = { accessKeyId: 'test', secretAccessKey: 'test' };
-    this.#configuration = {
-      default: 'store',
-      failed: 'kept',
-      connections: {
-        store: { driver: 'sqs', region: 'eu-west-1', endpoint, prefix, credentials, retryAfter: lease },
-        kept: { driver: 'database', url: `sqlite:${join(project.folder, 'failed.sqlite')}` },
-      },
-    };
-    this.manager = new QueueManager({ connectors: builtInConnectors, logger: silentLogger }, this.#configuration);
+    this.manager = new QueueManager({ connectors: builtInConnectors, logger: silentLogger }, this.#configuration());
     server.createQueue(QUEUE);
   }
 
-  /** @param lease seconds */
-  static async open(lease: number): Promise<SqsStage> {
+  static async open(): Promise<SqsStage> {
     const project = new Project();
     project.linkPackage();
     writeWorkerPrograms(project.folder);
-    return new SqsStage(await SqsServer.start(), project, lease);
+    return new SqsStage(await SqsServer.start(), project);
   }
 
-  hire(options: WorkerOptions = {}, internal: { readonly endsProcess?: boolean } = {}): WorkerProcess {
-    const orders = { configuration: this.#configuration, options, internal, ledger: this.ledger.file };
+  /** @param hiring `lease`, in seconds: how long it keeps its jobs when it goes silent. Default: longer than any test */
+  hire(
+    options: WorkerOptions = {},
+    { lease, ...internal }: { readonly lease?: number; readonly endsProcess?: boolean } = {},
+  ): WorkerProcess {
+    const orders = { configuration: this.#configuration(lease), options, internal, ledger: this.ledger.file };
     const hired = new WorkerProcess(join(this.#project.folder, 'worker.js'), orders);
     this.#processes.add(hired);
     void hired.exited.then(() => this.#processes.delete(hired));
@@ -91,5 +83,18 @@ export class SqsStage {
     await this.server.stop();
     this.ledger.close();
     this.#project.remove();
+  }
+
+  #configuration(lease = 600): Configuration {
+    const { endpoint, prefix } = this.server;
+    const credentials = { accessKeyId: 'test', secretAccessKey: 'test' };
+    return {
+      default: 'store',
+      failed: 'kept',
+      connections: {
+        store: { driver: 'sqs', region: 'eu-west-1', endpoint, prefix, credentials, retryAfter: lease },
+        kept: { driver: 'database', url: `sqlite:${join(this.#project.folder, 'failed.sqlite')}` },
+      },
+    };
   }
 }
