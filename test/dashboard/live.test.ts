@@ -62,6 +62,32 @@ describe('a page of the dashboard', () => {
     }
   });
 
+  it('leaves its viewer where they are when what they were at is gone, and at nothing that acts', async () => {
+    const { main, panel, look } = await given();
+    await using _ = panel;
+    const ids = await main.bulk(
+      Array.from({ length: 5 }, () => new Render()),
+      'films',
+    );
+    const { page, close } = await browser.open(`${panel.address}queue?queue=films`);
+    await page.locator(`tr[data-key="${ids[3]!}"] button`).focus();
+
+    for (const id of ids.slice(2, 4)) await main.cancel(id, { queue: 'films' });
+    await eventually(async () => {
+      await look();
+      return (await page.locator('#jobs tbody tr').count()) === 3;
+    });
+
+    expect(await page.evaluate(`document.activeElement.matches('tr[data-key="${ids[4]!}"] a')`)).toBe(true);
+    for (const id of ids) await main.cancel(id, { queue: 'films' });
+    await eventually(async () => {
+      await look();
+      return (await page.locator('#jobs tbody tr').count()) === 0;
+    });
+    expect(await page.evaluate('document.activeElement.id')).toBe('main');
+    await close();
+  });
+
   it('shows nothing new while its viewer has paused it, and all of it afterwards', async () => {
     const { main, panel, look } = await given();
     await using _ = panel;

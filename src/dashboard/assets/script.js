@@ -26,6 +26,8 @@
     box.innerHTML = markup;
     localise(box.content);
     const focused = document.activeElement;
+    const rows = [...(focused?.closest('table')?.rows ?? [])];
+    const at = rows.indexOf(focused?.closest('tr'));
     let before = state;
     for (const id of ids) {
       const shown = document.getElementById(id);
@@ -35,8 +37,10 @@
       before = shown ?? next;
     }
     for (const part of [...main.querySelectorAll(':scope > .part')]) if (!ids.includes(part.id)) part.remove();
-    // A row that has moved has lost it.
-    if (focused !== document.activeElement && focused?.isConnected) focused.focus({ preventScroll: true });
+    if (focused === document.activeElement) return;
+    // A row that has moved has lost it. For one that is gone the link of a neighbour gets it: a key that comes now does no harm there.
+    const near = [...rows.slice(at), ...rows.slice(0, at).toReversed()].find((row) => row.isConnected);
+    (focused.isConnected ? focused : (near?.querySelector('a') ?? main)).focus({ preventScroll: true });
   };
 
   let source;

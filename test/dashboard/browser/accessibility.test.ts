@@ -87,6 +87,11 @@ const outline = (): Promise<readonly string[]> =>
       found.push('title ' + document.title + ', headings ' + JSON.stringify(headings));
     for (const table of document.querySelectorAll('table')) if (!table.caption?.textContent.trim()) found.push('no caption: ' + table.outerHTML.slice(0, 200));
     for (const cell of document.querySelectorAll('th:not([scope])')) found.push('no scope: ' + cell.outerHTML);
+    // Whoever wants less motion has none.
+    for (const one of document.querySelectorAll('body *')) {
+      const { transitionDuration, animationName } = getComputedStyle(one);
+      if (transitionDuration !== '0s' || animationName !== 'none') found.push('moves: ' + one.outerHTML.slice(0, 100));
+    }
     const ids = [...document.querySelectorAll('[id]')].map(({ id }) => id);
     for (const id of ids) if (ids.indexOf(id) !== ids.lastIndexOf(id)) found.push('twice: #' + id);
     return found;
