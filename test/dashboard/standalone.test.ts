@@ -171,6 +171,13 @@ describe('a token', () => {
     expect([stranger.status, stranger.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="Onqueue"']);
   });
 
+  it('of operators lets them look alone where nobody is to act', async () => {
+    await using panel = await standingAlone({ variables: BOTH, role: 'viewer' });
+    const session = await panel.enterBy(TOKEN);
+    expect((await panel.get('', session)).status).toBe(200);
+    expect((await panel.post('pause-queue', { connection: 'memory', queue: 'mail' }, session)).status).toBe(403);
+  });
+
   it('is not taken from a page of another site', async () => {
     await using panel = await standingAlone({ variables: BOTH });
     const { status, headers } = await panel.post('sign-in', { token: TOKEN }, { 'sec-fetch-site': 'cross-site' });
