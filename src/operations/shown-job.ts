@@ -1,5 +1,6 @@
 /** What a payload tells of its job, for people and programs that look: secrets are masked, and a text that no worker can read is shown as such. */
 import { redact } from '../base/redact';
+import type { JobDefinition } from '../job/definition';
 import type { JobRegistry } from '../job/registry';
 import { noCounters, readCounters, readCountersOfAny } from '../payload/counters';
 import { decodeEnvelope, type Envelope } from '../payload/envelope';
@@ -32,7 +33,7 @@ const LONGEST_TEXT = 1000;
 export function shownJob(payload: Buffer, registry: JobRegistry): ShownJob {
   const envelope = readable(payload);
   const glimpse = envelope ?? glimpseOf(payload);
-  const definition = envelope?.names.map((name) => registry.find(name)).find((found) => found !== undefined);
+  const definition = envelope && definitionOf(envelope, registry);
   const createdAt = glimpse.id === undefined ? undefined : momentOfId(glimpse.id);
   return {
     id: glimpse.id,
@@ -44,6 +45,16 @@ export function shownJob(payload: Buffer, registry: JobRegistry): ShownJob {
     batch: readTies(payload)?.batch?.id,
     payload: envelope === undefined ? beginningOf(payload) : maskedJson(payload.toString()),
   };
+}
+
+/** The class of a job, by what its payload says. Undefined: it is not known here. Never throws. */
+export function definitionIn(payload: Buffer, registry: JobRegistry): JobDefinition | undefined {
+  const envelope = readable(payload);
+  return envelope && definitionOf(envelope, registry);
+}
+
+function definitionOf({ names }: Envelope, registry: JobRegistry): JobDefinition | undefined {
+  return names.map((name) => registry.find(name)).find((found) => found !== undefined);
 }
 
 function readable(payload: Buffer): Envelope | undefined {

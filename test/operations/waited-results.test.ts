@@ -1,6 +1,6 @@
 /** A job that another process runs is waited for: its end is told by the store, or found by looking. */
 import type { Connection, Reservation } from '../../src/connections/contract';
-import { connectMemory } from '../../src/connections/memory/memory-connection';
+import { connectMemory, MemoryConnection } from '../../src/connections/memory/memory-connection';
 import { Job } from '../../src/job/job';
 import { elapse, testApplication, type TestApplication, until } from '../support/application';
 
@@ -98,6 +98,19 @@ it.each([
   await application.clock.advance(late);
 
   expect(isThere).toBe(true);
+});
+
+it.each([
+  ['seldom, where its class says that its store will tell of it', Gives, 4],
+  ['often at first, where nobody will tell of it', Plain, 13],
+])('the job itself is looked for %s', async (_, Waited, times) => {
+  const find = jest.spyOn(MemoryConnection.prototype, 'find');
+  await wait(new Waited());
+
+  await elapse(application.clock, 4);
+
+  expect(find.mock.calls).toHaveLength(times);
+  find.mockRestore();
 });
 
 it('who waits is told when his own connection is closed', async () => {

@@ -7,8 +7,8 @@ import type { Listening } from '../record-store';
 
 /** By which they hear. */
 export interface Ears {
-  /** Somebody listens for a name that nobody listened for before. */
-  join(name: string): void;
+  /** Somebody listens for a name that nobody listened for before. True: it is heard from now on. */
+  join(name: string): boolean;
   /** Nobody listens for it any more. */
   leave?(name: string): void;
   /** Nobody has listened for anything for a while, or never will again. */
@@ -50,7 +50,7 @@ export class RecordListeners {
     // Two may listen with the same function.
     const own = (): void => wake();
     wakes.add(own);
-    if (wakes.size === 1) this.#join(name);
+    if (wakes.size === 1) listened.isHeard = this.#join(name);
     const state = listened;
     return {
       get isHeard() {
@@ -95,10 +95,10 @@ export class RecordListeners {
     this.#names.clear();
   }
 
-  #join(name: string): void {
+  #join(name: string): boolean {
     this.#linger?.cancel();
     this.#linger = undefined;
-    this.#ears.join(name);
+    return this.#ears.join(name);
   }
 
   #leave(name: string): void {

@@ -43,9 +43,10 @@ export class RecordChannels implements Ears {
     this.listeners = new RecordListeners(settings.clock, this);
   }
 
-  join(channel: string): void {
+  join(channel: string): false {
     if (this.#client !== undefined) void this.#subscribe(this.#client, channel);
     else if (this.#pause === undefined) void this.#connect();
+    return false;
   }
 
   leave(channel: string): void {

@@ -7,10 +7,12 @@ import { isStoreAway } from '../../connections/errors';
 import type { EndedRun, Observer } from '../../connections/observer';
 import type { Listening, RecordStore } from '../../connections/record-store';
 import type { JobContext } from '../../job/job-context';
+import { keptResult } from '../../job/resolve-options';
 import { endedCancelled, JobFailedError, noRecords, resultNotKept, resultPending } from '../errors';
 import { type FoundJob, foundJob } from '../found-job';
 import { endText, notKeptText, type Reason, readEnd, RESULTS } from './kept-end';
 import { type SeenApplication, stateOf } from '../listed-job';
+import { definitionIn } from '../shown-job';
 
 export interface ResultApplication extends SeenApplication, Pick<Application, 'driver' | 'observers' | 'report'> {
   settings(name?: string): { readonly maxPayload: number };
@@ -67,8 +69,16 @@ export interface WantedResult {
   readonly within: Seconds;
 }
 
-/** `state`: it has not ended, as far as is known. `isNear`: what is written before that is there. */
-type Look = { readonly value: unknown } | { readonly state: FoundJob['state']; readonly isNear: boolean };
+/** It has not ended, as far as is known. */
+interface Pending {
+  readonly state: FoundJob['state'];
+  /** What is written just before its end is there. */
+  readonly isNear?: boolean;
+  /** Its class says that there will be such a thing. */
+  readonly isKept?: boolean;
+}
+
+type Look = { readonly value: unknown } | Pending;
 
 /**
  * Waits for the end of a job, and gives what it gave; undefined where that is not kept.
@@ -87,26 +97,22 @@ export async function awaitResult(
   const until = clock.monotonic() + wanted.within * 1000;
   const alarm = new Alarm(wanted.id);
   observers.add(alarm);
+  const pauses = new Pauses();
   let listening: Listening | undefined;
-  let isNear = false;
   try {
-    for (let looks = 0, pause: Milliseconds = PAUSE.first; ; looks += 1) {
+    for (let looks = 0; ; looks += 1) {
       const left = until - clock.monotonic();
       const rang = alarm.rang();
       const isWhole = rang || left <= 0 || looks < EAGER || looks % SELDOM === 0 || listening?.isHeard === true;
       const found = await unlessAway(look(place, isWhole), left);
       if ('value' in found) return found.value;
       if (left <= 0) throw resultPending(wanted.id, connection.name, found.state, wanted.within);
-      if (found.isNear && (rang || !isNear)) pause = PAUSE.near;
-      else if (rang) pause = PAUSE.first;
-      isNear = found.isNear;
       // Not before the first look, which often is the last. What was put since then is found by the next one, which follows at once.
       if (listening === undefined && records.wake !== undefined) {
         listening = records.wake.listen(RESULTS, wanted.id, () => alarm.ring());
         if (listening.isHeard) alarm.ring();
       }
-      await alarm.within(Math.min(pause, left), clock);
-      pause = Math.min(pause * PAUSE.growth, listening?.isHeard === true ? PAUSE.woken : PAUSE.most);
+      await alarm.within(Math.min(pauses.next(found, rang, listening?.isHeard === true), left), clock);
     }
   } finally {
     listening?.stop();
@@ -119,7 +125,7 @@ async function unlessAway(looking: Promise<Look>, left: Milliseconds): Promise<L
   try {
     return await looking;
   } catch (error) {
-    if (left > 0 && isStoreAway(error)) return { state: 'unknown', isNear: false };
+    if (left > 0 && isStoreAway(error)) return { state: 'unknown' };
     throw error;
   }
 }
@@ -135,7 +141,7 @@ interface Place {
 async function look({ connection, application, records, wanted }: Place, isWhole: boolean): Promise<Look> {
   const { id, queue } = wanted;
   const isThere = (await records.get(RESULTS, id)) !== undefined;
-  const unknown = { state: 'unknown', isNear: false } as const;
+  const unknown = { state: 'unknown' } as const;
   if (!isThere && !isWhole) return unknown;
   if (connection.find === undefined) {
     // What keeps no jobs has run them by now.
@@ -144,7 +150,10 @@ async function look({ connection, application, records, wanted }: Place, isWhole
   }
   // It is written before the end: until then it may run again, and come to another one.
   const waiting = await connection.find(id, queue);
-  if (typeof waiting === 'object') return { state: stateOf(waiting.state), isNear: isThere };
+  if (typeof waiting === 'object') {
+    const isKept = keptResult(definitionIn(waiting.payload, application.registry)) !== undefined;
+    return { state: stateOf(waiting.state), isNear: isThere, isKept };
+  }
   const found = await foundJob(connection, application, id, queue, waiting);
   const { state, name = '', isSure, error = '', history } = found;
   if (state === 'failed') throw new JobFailedError(name, id, await failureOf(records, application, id, error));
@@ -177,6 +186,23 @@ async function failureOf(
   if (end?.kind === 'failed') return end.reason;
   const at = line.indexOf(': ');
   return at < 0 ? { name: 'Error', message: line } : { name: line.slice(0, at), message: line.slice(at + 2) };
+}
+
+/** Between two looks. */
+class Pauses {
+  #next: Milliseconds = PAUSE.first;
+  #wasNear = false;
+
+  /** @param isHeard its store tells of what is written before the end */
+  next({ isNear = false, isKept = false }: Pending, rang: boolean, isHeard: boolean): Milliseconds {
+    if (isNear && (rang || !this.#wasNear)) this.#next = PAUSE.near;
+    else if (rang) this.#next = PAUSE.first;
+    this.#wasNear = isNear;
+    if (isHeard && isKept && !isNear) return PAUSE.woken;
+    const pause = this.#next;
+    this.#next = Math.min(pause * PAUSE.growth, isHeard ? PAUSE.woken : PAUSE.most);
+    return pause;
+  }
 }
 
 /** Goes off when the job ends in this very process, or its store tells of its end. */

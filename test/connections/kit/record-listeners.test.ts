@@ -7,7 +7,7 @@ let listeners: RecordListeners;
 
 beforeEach(() => {
   clock = new TestClock();
-  ears = { join: jest.fn(), leave: jest.fn(), close: jest.fn() };
+  ears = { join: jest.fn(() => false), leave: jest.fn(), close: jest.fn() };
   listeners = new RecordListeners(clock, ears);
 });
 

@@ -39,9 +39,9 @@ export class PostgresRecordWakes implements RecordWakes {
     this.#firstLock = firstLock(settings.channel);
     const announcing = `SELECT pg_advisory_lock_shared(${this.#firstLock} + place) FROM generate_series(0, ${LOCKS - 1}) AS place`;
     const listeners = new RecordListeners(settings.clock, {
-      join: (name) => {
-        if (this.#channel.isOpen) listeners.opened(name);
+      join: () => {
         this.#channel.keep();
+        return this.#channel.isOpen;
       },
       close: () => this.#channel.drop(),
     });
