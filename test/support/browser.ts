@@ -83,7 +83,7 @@ function placeOf(message: ConsoleMessage): string {
 
 /** The debugger brings axe into the page, past its content security policy, which stays in force for the page itself. */
 async function accessibilityProblems(page: Page, options: RunOptions = {}): Promise<string[]> {
-  await page.evaluate(axeSource());
+  if (!(await page.evaluate(`'axe' in globalThis`))) await page.evaluate(axeSource());
   const results = await page.evaluate(
     (given) => (globalThis as unknown as { axe: { run(options: RunOptions): Promise<AxeResults> } }).axe.run(given),
     { resultTypes: ['violations'], ...options } satisfies RunOptions,

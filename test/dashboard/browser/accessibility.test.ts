@@ -133,6 +133,22 @@ it('everybody can use what follows an action, its question and its notice', asyn
   expect(await faults()).toEqual([]);
 });
 
+it('everybody sees what is current and which line is which, in colours of their own as well', async () => {
+  const { page } = view;
+  await page.emulateMedia({ forcedColors: 'active' });
+  await page.goto(panel.address + queue('mail'));
+
+  const seen = await page.evaluate(`({
+    current: [...document.querySelectorAll('[aria-current]')].map((one) => getComputedStyle(one).textDecorationLine),
+    marks: [...document.querySelectorAll('#wait-chart .legend span')].map((one) => getComputedStyle(one, '::before').backgroundColor),
+  })`);
+
+  const { current, marks } = seen as Readonly<Record<'current' | 'marks', readonly string[]>>;
+  expect(current).toEqual(['underline', 'underline', 'underline']);
+  expect(new Set(marks).size).toBe(3);
+  await page.emulateMedia({ forcedColors: 'none' });
+});
+
 it('everybody can use a table without buttons, for who may only look', async () => {
   await using still = await served(world.manager, { viewer: 'viewer' });
 
