@@ -162,17 +162,18 @@ describe('a page of the dashboard', () => {
     await next.stop();
   });
 
-  it('can be read, and acts, without its script', async () => {
-    const { manager, panel } = await given();
-    await using _ = panel;
-    const { page, close } = await browser.open(panel.address, { javaScriptEnabled: false });
+  it('says that the dashboard itself is away, and goes on with the next one there', async () => {
+    const { main, panel, look, manager } = await given();
+    const { page, close } = await browser.open(panel.address);
+    await panel[Symbol.asyncDispose]();
+    await page.locator('#state', { hasText: 'Updates have stopped' }).waitFor();
+    expect(await page.locator(ROW).isVisible()).toBe(true);
 
-    await page.locator(`${ROW} button`).click();
+    await using _ = await served(manager, { port: panel.port });
+    await main.push(new Render(), 'aaa');
+    await seen(page, 'aaa', look);
 
-    expect(await page.locator('.notice').textContent()).toContain('default is paused');
-    expect(await manager.connection().isPaused('default')).toBe(true);
-    await page.locator('.notice button').click();
-    expect(await manager.connection().isPaused('default')).toBe(false);
+    expect(await page.locator('#state').textContent()).toBe('');
     await close();
   });
 });

@@ -35,13 +35,20 @@ export interface ServedOptions {
   readonly authorize?: () => unknown;
   /** Default `/jobs/`. */
   readonly path?: string;
+  /** Default: a free one. */
+  readonly port?: number;
 }
 
 const SAME_ORIGIN = { 'sec-fetch-site': 'same-origin' };
 
 export async function served(
   manager: QueueManager,
-  { viewer = { role: 'operator', name: 'Ada' }, authorize = () => viewer, path = '/jobs/' }: ServedOptions = {},
+  {
+    viewer = { role: 'operator', name: 'Ada' },
+    authorize = () => viewer,
+    path = '/jobs/',
+    port: chosen = 0,
+  }: ServedOptions = {},
 ): Promise<Served> {
   // JavaScript may give anything.
   const panel = dashboard({ authorize: authorize as () => Authorization, manager });
@@ -53,7 +60,7 @@ export async function served(
     }
     panel(request, response);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(chosen, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const address = `http://127.0.0.1:${port}${path}`;
   const ask = async (page: string, init: RequestInit): Promise<Shown> => {
