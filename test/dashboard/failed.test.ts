@@ -175,12 +175,17 @@ describe('what is done with failed jobs', () => {
     expect(text).toContain('2 failed jobs are forgotten.');
     expect((await data('failed?queue=payments')).total).toBe(jobs.length - 2);
     expect(world.log.messages('info').at(-1)).toContain('Dashboard, Ada: 2 failed jobs are forgotten.');
+    expect(world.log.lines.at(-1)?.facts).toMatchObject({
+      by: 'Ada',
+      job: jobs.slice(0, 2).map(({ connection, queue, id }) => JSON.stringify([connection, queue, id])),
+    });
   });
 
   it('retries all that fit after a question that says what is meant, also those that are not shown', async () => {
     await addManyJobs(world.manager, 'crowd', { failed: 1200 });
     const form = { all: 'yes', queue: 'crowd', error: 'Mailbox full', back: 'failed' };
     const asked = await panel.post('retry-failed', form);
+    expect(asked.text).toContain('<strong>1,200 failed jobs</strong>');
     expect(asked.text).toContain('of the queue crowd, with “Mailbox full” in their error');
     expect(await sizeOf('crowd')).toBe(0);
 
@@ -190,12 +195,12 @@ describe('what is done with failed jobs', () => {
     expect(await sizeOf('crowd')).toBe(1200);
   });
 
-  it('does nothing where nothing was ticked', async () => {
+  it.each(['retry-failed', 'forget-failed'])('does nothing where nothing was ticked: %s', async (action) => {
     const before = (await data('failed')).total;
 
-    const text = await noticeOf(await panel.post('retry-failed', { back: 'failed' }));
+    const text = await noticeOf(await panel.post(action, { back: 'failed' }));
 
-    expect(text).toContain('E_DASHBOARD_FIELD');
+    expect(text).toContain('No job was ticked: nothing was done.');
     expect((await data('failed')).total).toBe(before);
   });
 
@@ -206,7 +211,7 @@ describe('what is done with failed jobs', () => {
       ['job', '[1,2,3]'],
     ]);
 
-    expect(await noticeOf(await panel.post('retry-failed', form))).toContain('E_DASHBOARD_FIELD');
+    expect(await noticeOf(await panel.post('retry-failed', form))).toContain('No job was ticked');
   });
 
   it('answers before all is done where that takes long, and logs the end', async () => {

@@ -28,6 +28,7 @@ describe('the page of a queue', () => {
     const failed = await panel.get('queue?connection=memory&queue=mail&state=failed');
     expect(failed.text.match(/<tr data-key="[^"]{36}"/g)).toHaveLength(15);
     expect(failed.text).toMatch(/aria-current="true">failed/);
+    expect(failed.text.match(/action="retry-job"/g)).toHaveLength(15);
   });
 
   it('goes on page by page, and back to the first', async () => {

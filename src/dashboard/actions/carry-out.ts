@@ -11,6 +11,9 @@ import type { Action, ActionContext, Question } from './actions';
 import { otherFields } from './form-fields';
 import { leaveNotice, type Notice } from './notice';
 
+/** Values of one field, such as the jobs that were ticked. */
+const MOST_LOGGED = 100;
+
 export async function carryOut(
   name: string,
   action: Action,
@@ -35,8 +38,14 @@ export async function carryOut(
 
 function log(action: string, form: URLSearchParams, { manager, viewer }: ActionContext, told: string): void {
   const by = viewer.name ?? 'an operator';
+  const names = new Set(otherFields(form).map(([field]) => field));
+  const valueOf = (field: string): string | readonly string[] => {
+    const [first = '', ...more] = form.getAll(field);
+    return more.length === 0 ? first : [first, ...more].slice(0, MOST_LOGGED);
+  };
+  const fields = Object.fromEntries([...names].map((field) => [field, valueOf(field)]));
   // No field of a form says who did it.
-  manager.logger.info({ ...Object.fromEntries(otherFields(form)), action, by }, `Dashboard, ${by}: ${told}`);
+  manager.logger.info({ ...fields, action, by }, `Dashboard, ${by}: ${told}`);
 }
 
 function questionPage(name: string, { title, text, button }: Question, form: URLSearchParams, back: string): Html {

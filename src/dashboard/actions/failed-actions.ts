@@ -1,16 +1,18 @@
 /** What can be done with many failed jobs at once: with those that were ticked, or with all that fit. */
 import type { QueueManager } from '../../application/queue-manager';
 import { errorMessage } from '../../base/exception-text';
+import type { Milliseconds } from '../../base/clock';
 import { redact } from '../../base/redact';
-import { formIncomplete } from '../errors';
 import { choiceIn, choiceText, filterOf } from '../failed/failed-choice';
 import { html, type Html } from '../html';
 import { counted } from '../parts/number';
 import type { Action, ActionContext } from './actions';
 import type { Notice } from './notice';
 
-/** Milliseconds until the viewer is answered while it goes on: a proxy in between would give up. */
-const PATIENCE = 5000;
+/** Until the viewer is answered while it goes on: a proxy in between would give up. */
+const PATIENCE: Milliseconds = 5000;
+/** So long a question waits for the number of jobs that it is about: to count goes through all of them. */
+const COUNTING: Milliseconds = 1000;
 
 interface Place {
   readonly connection: string;
@@ -19,12 +21,12 @@ interface Place {
 }
 
 export const retryFailed: Action = {
-  async ask(form) {
+  async ask(form, { manager }) {
     // Those that were ticked were seen one by one; of all that fit nobody knows how much work they are.
     if (tickedIn(form) !== undefined) return undefined;
     return {
       title: 'Retry these failed jobs?',
-      text: html`${meantBy(form)}<p>They go back to their queues, with all their tries.</p>`,
+      text: html`${await allMeant(form, manager)}<p>They go back to their queues, with all their tries.</p>`,
       button: 'Retry them',
     };
   },
@@ -38,10 +40,16 @@ export const retryFailed: Action = {
 };
 
 export const forgetFailed: Action = {
-  async ask(form) {
+  async ask(form, { manager }) {
+    const ticked = tickedIn(form);
+    if (ticked?.length === 0) return undefined;
+    const meant =
+      ticked === undefined
+        ? await allMeant(form, manager)
+        : html`<p><strong>${counted(ticked.length, 'failed job')}</strong></p>`;
     return {
       title: 'Forget these failed jobs?',
-      text: html`${meantBy(form)}<p>They are removed with their data and their errors, and cannot be retried any more.</p>`,
+      text: html`${meant}<p>They are removed with their data and their errors, and cannot be retried any more.</p>`,
       button: 'Forget them',
     };
   },
@@ -69,24 +77,31 @@ async function carriedOut(
   { one, all, told }: Deed,
 ): Promise<Notice> {
   const ticked = tickedIn(form);
+  if (ticked?.length === 0) return { text: 'No job was ticked: nothing was done.' };
   const work =
     ticked === undefined
       ? all(manager).then((count): Notice => ({ text: told(count) }))
       : eachOf(ticked, (place) => one(manager, place), told);
-  let hasEnded = false;
-  const answered = work.finally(() => (hasEnded = true));
-  const late = new Promise<Notice>((resolve) => {
-    const timer = manager.clock.after(PATIENCE, () =>
-      resolve({ text: 'These are many: it goes on. The log of the dashboard says when it is done.' }),
-    );
-    void answered.then(
-      () => timer.cancel(),
-      () => timer.cancel(),
-    );
-  });
-  const notice = await Promise.race([answered, late]);
-  if (!hasEnded) tellLater(answered, manager);
-  return notice;
+  const notice = await within(PATIENCE, work, manager);
+  if (notice !== undefined) return notice;
+  tellLater(work, manager);
+  return { text: 'These are many: it goes on. The log of the dashboard says when it is done.' };
+}
+
+/** Undefined: it takes longer, and goes on. */
+async function within<Value>(
+  patience: Milliseconds,
+  work: Promise<Value>,
+  { clock }: QueueManager,
+): Promise<Value | undefined> {
+  let end = (): void => undefined;
+  const late = new Promise<undefined>((resolve) => (end = () => resolve(undefined)));
+  const timer = clock.after(patience, end);
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    timer.cancel();
+  }
 }
 
 function tellLater(work: Promise<Notice>, { logger }: QueueManager): void {
@@ -120,12 +135,9 @@ async function eachOf(
   return { text: `${told(done)}${rest.filter(Boolean).join('')}` };
 }
 
-/** Undefined: all that fit are meant. @throws E_DASHBOARD_FIELD nothing was ticked */
+/** Undefined: all that fit are meant. */
 function tickedIn(form: URLSearchParams): readonly Place[] | undefined {
-  if (form.get('all') === 'yes') return undefined;
-  const ticked = form.getAll('job').flatMap((text) => placeIn(text) ?? []);
-  if (ticked.length === 0) throw formIncomplete('job');
-  return ticked;
+  return form.get('all') === 'yes' ? undefined : form.getAll('job').flatMap((text) => placeIn(text) ?? []);
 }
 
 function placeIn(text: string): Place | undefined {
@@ -138,11 +150,19 @@ function placeIn(text: string): Place | undefined {
   }
 }
 
-function meantBy(form: URLSearchParams): Html {
-  const ticked = tickedIn(form);
-  if (ticked !== undefined) return html`<p><strong>${counted(ticked.length, 'failed job')}</strong></p>`;
-  const text = choiceText(choiceIn(form));
-  return text === ''
-    ? html`<p><strong>All failed jobs</strong> of all connections.</p>`
-    : html`<p><strong>All failed jobs</strong> <bdi>${text}</bdi>, also those that are not shown.</p>`;
+async function allMeant(form: URLSearchParams, manager: QueueManager): Promise<Html> {
+  const choice = choiceIn(form);
+  const filter = filterOf(choice);
+  const counting = filter === undefined ? manager.failed.kept() : manager.failed.count(filter);
+  // What cannot be counted, as a store is away, says so when it is done.
+  const count = await within(
+    COUNTING,
+    counting.catch(() => undefined),
+    manager,
+  );
+  const which = choiceText(choice) || 'of all connections';
+  return html`<p>
+    <strong>${count === undefined ? 'All failed jobs' : counted(count, 'failed job')}</strong> <bdi>${which}</bdi>, also
+    those that are not shown.
+  </p>`;
 }

@@ -31,18 +31,20 @@ export function lookAtFailed(
     const away = new Map<string, string>();
     const unreachable = (connection: string, error: Error): void =>
       void away.set(connection, `The failed jobs of ${connection} are not among these: ${redact(error.message)}`);
+    // Beside the rest: a store that is away is waited for once.
+    const counting = totalOf(manager, queue);
     const jobs: FailedJob[] = [];
     let [size, limit, isEnd] = [0, FIRST, false];
     while (!isEnd && jobs.length < MOST && size < LARGEST) {
       const page = await manager.failed.list({ queue, offset: from + jobs.length, limit, unreachable });
       jobs.push(...page);
-      // A store may leave out what goes while it is read: only nothing is the end.
-      isEnd = page.length === 0;
+      // A store may leave out what goes while it is read: only nothing is the end. One that is away is not asked twice.
+      isEnd = page.length === 0 || (page.length < limit && away.size > 0);
       size += page.reduce((sum, { payload, exception }) => sum + payload.length + exception.length, 0);
       const fitting = Math.ceil(((LARGEST - size) * jobs.length) / Math.max(size, 1));
       limit = Math.max(1, Math.min(MOST_OF_A_CALL, MOST - jobs.length, fitting));
     }
-    const total = await totalOf(manager, queue);
+    const total = await counting;
     const isCut = !isEnd && from + jobs.length < (total ?? Infinity);
     return { jobs, isCut, total, away: [...away.values()] };
   });

@@ -188,15 +188,21 @@ function jobRow(job: ListedJob, context: PageContext): Html {
   const { id, name, connection, queue, state, attempts, tries, payload, error } = job;
   const now: Milliseconds = context.manager.clock.now();
   const at = state === 'failed' ? job.failedAt : state === 'ready' ? job.createdAt : job.at;
-  const cancel = { action: 'cancel-job', label: 'Cancel', fields: { connection, queue, id }, subject: name };
-  const isCancelled = state !== 'failed' && id !== undefined;
+  const about = { fields: { connection, queue, id }, subject: name };
+  const buttons =
+    state === 'failed'
+      ? [
+          actionForm({ action: 'retry-job', label: 'Retry', ...about }, context),
+          actionForm({ action: 'forget-job', label: 'Forget', isDangerous: true, ...about }, context),
+        ]
+      : [actionForm({ action: 'cancel-job', label: 'Cancel', ...about }, context)];
   const title =
     id === undefined
       ? html`<bdi>${name}</bdi>`
       : html`<a href="${address('job', { connection, queue, id })}"><bdi>${name}</bdi></a>`;
   return html`<tr${id !== undefined && html` data-key="${id}"`}><th scope="row">${title}<br><span class="soft mono">${id}</span></th>
 <td>${at && moment(at, now)}</td><td class="number">${attempts}${tries !== undefined && tries > 0 && html` <span class="soft">of ${tries}</span>`}</td>
-<td class="excerpt">${state === 'failed' ? html`<span class="bad"><bdi>${errorLine(error ?? '')}</bdi></span>` : excerptOf(payload)}</td><td class="actions">${isCancelled && actionForm(cancel, context)}</td></tr>`;
+<td class="excerpt">${state === 'failed' ? html`<span class="bad"><bdi>${errorLine(error ?? '')}</bdi></span>` : excerptOf(payload)}</td><td class="actions">${id !== undefined && buttons}</td></tr>`;
 }
 
 function withoutSpans(figures: Figures | undefined): object | undefined {
