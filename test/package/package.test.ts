@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Project, requireBuild, root } from '../support/project';
 import { startRedisServer } from '../support/redis-server';
 
-// Compilers and test runners start for each of these.
+// Compilers and test runners start for each of these: beside each other.
 
 /** Dispatches, works, closes, and must then end by itself. In a language without decorators. */
 const PROGRAM = `
@@ -115,14 +115,14 @@ describe('the packed package', () => {
     return project;
   }
 
-  it('works in a program that requires it, which ends by itself', async () => {
+  it.concurrent('works in a program that requires it, which ends by itself', async () => {
     const project = projectWith({
       'main.cjs': `const { Job, Queue, silentLogger, Worker } = require('onqueue');${PROGRAM}`,
     });
     expect(await project.run(['main.cjs'])).toEqual(WORKED);
   });
 
-  it('works in a program that imports it, which ends by itself', async () => {
+  it.concurrent('works in a program that imports it, which ends by itself', async () => {
     const project = projectWith(
       { 'main.js': `import { Job, Queue, silentLogger, Worker } from 'onqueue';${PROGRAM}` },
       { type: 'module' },
@@ -130,7 +130,7 @@ describe('the packed package', () => {
     expect(await project.run(['main.js'])).toEqual(WORKED);
   });
 
-  it('is one and the same for what requires it and what imports it', async () => {
+  it.concurrent('is one and the same for what requires it and what imports it', async () => {
     const project = projectWith({
       'main.mjs': `
         import { createRequire } from 'node:module';
@@ -142,7 +142,7 @@ describe('the packed package', () => {
     expect(await project.run(['main.mjs'])).toEqual({ code: 0, stdout: 'true true\n', stderr: '' });
   });
 
-  it('loads of its drivers what is told of them, and no client of a store, before a connection is used', async () => {
+  it.concurrent('loads of its drivers what is told of them, and no client of a store, before a connection is used', async () => {
     const project = projectWith({
       'main.cjs': `
         const { Queue } = require('onqueue');
@@ -155,7 +155,7 @@ describe('the packed package', () => {
     expect(await project.run(['main.cjs'])).toEqual({ code: 0, stdout: '[] []\n', stderr: '' });
   });
 
-  it('lets a program that awaited its dispatches end by itself, without a close', async () => {
+  it.concurrent('lets a program that awaited its dispatches end by itself, without a close', async () => {
     const project = projectWith({
       'main.cjs': `
         const { Job, Queue, silentLogger } = require('onqueue');
@@ -167,7 +167,7 @@ describe('the packed package', () => {
     expect(await project.run(['main.cjs'])).toEqual({ code: 0, stdout: 'sent\n', stderr: '' });
   });
 
-  it.each([
+  it.concurrent.each([
     ['nodenext, as CommonJS', { module: 'nodenext', moduleResolution: 'nodenext' }, 'commonjs'],
     ['nodenext, as a module', { module: 'nodenext', moduleResolution: 'nodenext' }, 'module'],
     ['the bundler resolution', { module: 'esnext', moduleResolution: 'bundler' }, 'module'],
@@ -182,7 +182,7 @@ describe('the packed package', () => {
     expect(await project.run(['out/main.js'])).toEqual(WORKED);
   });
 
-  it("works the job of README by README's own command", async () => {
+  it.concurrent("works the job of README by README's own command", async () => {
     const readme = readFileSync(join(root, 'README.md'), 'utf8');
     const [, program = ''] = /```ts run\n(.*?)```/s.exec(readme) ?? [];
     const [jobs = '', dispatch = ''] = program.split(/^(?=await )/m);
@@ -207,7 +207,7 @@ describe('the packed package', () => {
     expect(worker.stderr).not.toMatch(/"level":"(?:warn|error)"/);
   });
 
-  it('has types for every entry point, without a need to skip their check', async () => {
+  it.concurrent('has types for every entry point, without a need to skip their check', async () => {
     const project = projectWith({
       'main.ts': `
         import { Queue } from 'onqueue';
@@ -229,7 +229,7 @@ describe('the packed package', () => {
     expect(await project.run([compiler, '-p', '.'])).toEqual({ code: 0, stdout: '', stderr: '' });
   });
 
-  it('works on Redis where the folder of the scripts is missing, as in a bundle', async () => {
+  it.concurrent('works on Redis where the folder of the scripts is missing, as in a bundle', async () => {
     const project = projectWith({ 'main.cjs': REDIS_PROGRAM });
     rmSync(join(project.folder, 'node_modules/onqueue/lua'), { recursive: true });
     const server = await startRedisServer();
@@ -238,7 +238,7 @@ describe('the packed package', () => {
     expect(ended).toEqual(WORKED);
   });
 
-  it('brings the dashboard along, with its style and its scripts', async () => {
+  it.concurrent('brings the dashboard along, with its style and its scripts', async () => {
     const project = projectWith({
       'main.mjs': `
         import { Queue, silentLogger } from 'onqueue';
@@ -261,13 +261,13 @@ describe('the packed package', () => {
     ]);
   });
 
-  it('brings its command along', async () => {
+  it.concurrent('brings its command along', async () => {
     const project = projectWith({});
     const { code, stdout } = await project.run(['node_modules/onqueue/dist/cli/bin.js', '--version']);
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${version}\n` });
   });
 
-  it('does not point its users to a page that they do not have', () => {
+  it.concurrent('does not point its users to a page that they do not have', () => {
     const folder = join(projectWith({}).folder, 'node_modules/onqueue');
     const texts = readdirSync(join(folder, 'dist'), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.js'))
@@ -277,7 +277,7 @@ describe('the packed package', () => {
     expect([...pages].filter((page) => !existsSync(join(folder, page)))).toEqual([]);
   });
 
-  it('works in a project that is tested by Jest, and leaves nothing open there', async () => {
+  it.concurrent('works in a project that is tested by Jest, and leaves nothing open there', async () => {
     const project = projectWith({
       'hello.test.js': `
         const { Job, Queue } = require('onqueue');
