@@ -2,6 +2,7 @@
 import { Job } from '../../src/job/job';
 import { QueueManager } from '../../src/application/queue-manager';
 import { builtInConnectors } from '../../src/connections/built-in';
+import { QueueUnavailableError } from '../../src/connections/errors';
 import { RecordingLogger, testApplication } from '../support/application';
 import type { Page } from 'playwright-core';
 import { type Browser, startBrowser } from '../support/browser';
@@ -160,6 +161,34 @@ describe('a page of the dashboard', () => {
     await close();
     await manager.close();
     await next.stop();
+  });
+
+  it('says once that the store is away where it was away from the beginning, and shows it when it is there', async () => {
+    const { manager, panel, look } = await given();
+    await using _ = panel;
+    const away = {
+      connection: 'memory',
+      store: 'Redis',
+      address: '127.0.0.1:6379',
+      consequence: 'nothing was counted',
+    };
+    const counts = jest.spyOn(manager.driver(), 'counts').mockRejectedValue(new QueueUnavailableError(away));
+    const { page, close } = await browser.open(panel.address);
+    await page.evaluate(`
+      globalThis.told = [];
+      new MutationObserver(() => told.push(state.textContent)).observe(state, { childList: true })`);
+    expect(await page.locator('#trouble').textContent()).toContain('127.0.0.1:6379');
+    await panel.watchers(1);
+    const before = counts.mock.calls.length;
+    await look();
+    await eventually(() => counts.mock.calls.length > before);
+
+    counts.mockRestore();
+    await seen(page, 'default', look);
+
+    expect(await page.evaluate('told')).toEqual([]);
+    expect([await page.title(), await page.locator('#trouble').count()]).toEqual(['Overview – Onqueue', 0]);
+    await close();
   });
 
   it('says that the dashboard itself is away, and goes on with the next one there', async () => {

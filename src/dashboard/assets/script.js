@@ -15,7 +15,9 @@
   };
 
   const update = ({ trouble, title, ids, markup }) => {
-    if (state.textContent !== trouble) state.textContent = trouble;
+    // A page that is nothing but its trouble says it already.
+    const told = document.getElementById('trouble') ? '' : trouble;
+    if (state.textContent !== told) state.textContent = told;
     if (!ids) return;
     const heading = main.querySelector('h1');
     if (heading.textContent !== title) {

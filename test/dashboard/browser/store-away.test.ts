@@ -56,7 +56,7 @@ describe('two viewers of one store', () => {
 
     expect(await page.locator('.notice').textContent()).toContain(`127.0.0.1:${port}`);
     expect(await page.title()).toBe('The store cannot be reached – Onqueue');
-    expect(await page.locator('.trouble:visible').textContent()).toContain(`127.0.0.1:${port}`);
+    expect(await page.locator('#trouble').textContent()).toContain(`127.0.0.1:${port}`);
     server = await startRedisServer({ port });
     await manager.connection().push(new NotifyTeam('#ops', 'hello again'), 'mail');
     await page.locator(ROW).waitFor();
