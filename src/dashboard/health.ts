@@ -27,19 +27,47 @@ export function findingsIn(snapshot: Snapshot): readonly Finding[] {
   const own = workers?.filter((worker) => worker.connection === connection);
   return [
     ...queues.flatMap((queue) => queueFindings(connection, queue, own)),
+    ...failedFindings(connection, queues),
     ...(own ?? []).flatMap(workerFindings),
   ].toSorted((a, b) => Number(b.tone === 'bad') - Number(a.tone === 'bad'));
 }
 
 export function scheduleFindings(schedules: readonly ScheduleListing[]): readonly Finding[] {
-  const neglected = schedules.filter(
-    ({ declared, isKept, problem, pausedAt }) =>
-      problem !== undefined || (declared !== undefined && !isKept && pausedAt === undefined),
-  );
-  return neglected.map(({ name, problem }) => ({
+  return schedules.filter(isNeglected).map(({ name, problem }) => ({
     tone: 'warn',
     text: html`<a href="${address('schedules')}"><bdi>${name}</bdi></a> is sent by nobody: ${problem === undefined ? 'no worker keeps it' : problem.message}.`,
   }));
+}
+
+/** Nobody sends it, though it is to be sent. */
+export function isNeglected({ declared, isKept, problem, pausedAt }: ScheduleListing): boolean {
+  return problem !== undefined || (declared !== undefined && !isKept && pausedAt === undefined);
+}
+
+/** What may be said where nothing was found: no more than what these have looked at. */
+export function wellText(snapshots: readonly Snapshot[]): string {
+  const queues = snapshots.flatMap((snapshot) => snapshot.queues);
+  const isCounted = queues.every(({ failures }) => failures !== undefined);
+  const isKept = queues.every(({ failed }) => failed !== undefined);
+  const text = [
+    ...(isCounted ? ['nothing has failed within the last five minutes'] : []),
+    ...(isKept ? ['no failed job is left'] : []),
+    'nothing waits for longer than a minute',
+  ].join(', ');
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}
+
+/** Of all queues together: figures are late and forget, and these stay until somebody has dealt with them. */
+function failedFindings(connection: string, queues: readonly QueueSnapshot[]): readonly Finding[] {
+  const count = queues.reduce((sum, { failed = 0 }) => sum + failed, 0);
+  if (count === 0) return [];
+  const jobs = html`<a href="${address('failed', { connection })}">${counted(count, 'failed job')}</a>`;
+  return [
+    {
+      tone: 'warn',
+      text: html`${jobs} on <bdi>${connection}</bdi> ${count === 1 ? 'waits' : 'wait'} to be retried or forgotten.`,
+    },
+  ];
 }
 
 function queueFindings(
@@ -59,8 +87,11 @@ function queueFindings(
       text: html`${waits}, the first for ${secondsText(oldestWait)}.`,
     });
   if (failures > 0) {
-    const failed = html`<a href="${address('failed', { connection, queue })}">${counted(failures, 'job')}</a>`;
-    found.push({ tone: 'bad', text: html`${failed} of ${name} failed within the last five minutes.` });
+    const failed = html`<a href="${address('failed', { connection, queue })}">${counted(failures, 'failure')}</a>`;
+    found.push({
+      tone: 'bad',
+      text: html`${failed} in ${name} within the last five minutes; jobs that were retried since count as well.`,
+    });
   }
   return found;
 }

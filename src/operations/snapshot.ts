@@ -24,7 +24,10 @@ export interface QueueSnapshot {
   readonly oldestWait: Seconds | undefined;
   /** Jobs that were completed or failed for good, a minute, over the last five minutes. Undefined: no figures are kept. */
   readonly rate: number | undefined;
-  /** Jobs that failed for good within the last five minutes. Undefined: no figures are kept. */
+  /**
+   * How often jobs failed for good within the last five minutes, ten seconds late: those retried or forgotten since as well. Undefined: no
+   * figures are kept.
+   */
   readonly failures: number | undefined;
   readonly isPaused: boolean;
   /** When it goes on by itself, by the clock of the store. Undefined: it is not paused, or until it is resumed. */

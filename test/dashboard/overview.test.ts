@@ -1,5 +1,7 @@
 import { openWorld, QUEUES, SCHEDULES, type World } from './kit/world';
+import { addManyJobs } from './kit/many-jobs';
 import { served, type Served } from './kit/served';
+import { NotifyTeam } from './kit/shop-jobs';
 import { QueueManager } from '../../src/application/queue-manager';
 import { builtInConnectors } from '../../src/connections/built-in';
 import { RecordingLogger, testApplication } from '../support/application';
@@ -23,7 +25,10 @@ describe('the overview', () => {
 
     const [, health = ''] = /<section id="health"[^>]*>(.*?)<\/section>/s.exec(text) ?? [];
     expect(health).toMatch(/<li class="bad">.*accounts.*, and no worker works it/);
-    expect(health).toMatch(/4 jobs<\/a> of .*mail.* failed within the last five minutes/);
+    expect(health).toMatch(
+      /4 failures<\/a> in .*mail.* within the last five minutes; jobs that were retried since count/,
+    );
+    expect(text).toMatch(/<span class="bad" title="Failures within the last five minutes[^"]*">4 in 5 min<\/span>/);
     expect(health).toMatch(/worker-2\.shop\.internal.* is silent for 30 s/);
     expect(health.indexOf('class="bad"')).toBeLessThan(health.indexOf('class="warn"'));
   });
@@ -65,8 +70,49 @@ describe('the overview', () => {
 
     const { text } = await quiet.get('');
 
-    expect(text).toContain('All is well.');
+    expect(text).toMatch(/All is well\.<\/strong> <span class="soft">No failed job is left, nothing waits for longer/);
     expect(text).not.toContain('class="chart"');
+  });
+
+  it('says as many failed jobs as it counts, though no figures tell of them yet', async () => {
+    const { manager } = testApplication();
+    await using panel = await served(manager);
+    expect((await panel.get('')).text).toContain(
+      '>Nothing has failed within the last five minutes, no failed job is left,',
+    );
+
+    await addManyJobs(manager, 'mail', { failed: 12 });
+    await using later = await served(manager);
+    const { text } = await later.get('');
+
+    expect(text).toMatch(
+      /<li class="warn"><a href="failed\?connection=memory">12 failed jobs<\/a> on .* wait to be retried or/,
+    );
+    expect(text).not.toMatch(/All is well|Nothing has failed/);
+  });
+
+  it('says how long jobs of a paused queue wait, without a warning', async () => {
+    const { manager, clock } = testApplication();
+    await addManyJobs(manager, 'mail', { waiting: 1 });
+    await manager.connection().pause('mail');
+    await clock.advance('90m');
+    await using panel = await served(manager);
+
+    expect((await panel.get('')).text).toMatch(/<dt>Oldest waits<\/dt>\s*<dd>1 h<\/dd>/);
+  });
+
+  it('leaves out of what comes next what nobody keeps', async () => {
+    const { manager } = testApplication();
+    manager
+      .schedule(() => new NotifyTeam('ops', 'tick'))
+      .everyMinute()
+      .name('tick');
+    await using panel = await served(manager);
+
+    const { text } = await panel.get('');
+
+    expect(text).toMatch(/<bdi>tick<\/bdi><\/a> is sent by nobody/);
+    expect(text).not.toContain('What comes next');
   });
 
   it('shows the other connections while one store is away', async () => {

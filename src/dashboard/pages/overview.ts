@@ -9,7 +9,7 @@ import { address } from '../addresses';
 import { chartFigure } from '../charts/chart';
 import { figuresOf, rangeIn, rangeLinks, rangeName } from '../charts/ranges';
 import { rateChart } from '../charts/rate-chart';
-import { type Finding, findingsIn, scheduleFindings } from '../health';
+import { type Finding, findingsIn, isNeglected, scheduleFindings, wellText } from '../health';
 import { html, type Html } from '../html';
 import { actionForm } from '../parts/action-form';
 import { jobTable } from '../parts/job-table';
@@ -83,7 +83,7 @@ function healthOf(findings: readonly Finding[], all: readonly Seen[]): Html {
   );
   const told = [...away, ...findings];
   if (told.length === 0)
-    return html`<p class="health good"><strong>All is well.</strong> <span class="soft">Nothing has failed within the last five minutes, and nothing waits for longer than a minute.</span></p>`;
+    return html`<p class="health good"><strong>All is well.</strong> <span class="soft">${wellText(all.flatMap(({ snapshot }) => snapshot ?? []))}</span></p>`;
   const [shown, rest] = [told.slice(0, 8), told.length - 8];
   return html`<h2 class="unseen">What is wrong</h2><ul class="health">${shown.map(({ tone, text }) => html`<li class="${tone}">${text}</li>`)}${rest > 0 && html`<li>and ${counted(rest, 'more thing')}</li>`}</ul>`;
 }
@@ -94,7 +94,8 @@ function numbersOf(snapshots: readonly Snapshot[]): Html {
     queues.reduce((total, queue) => total + (of(queue) ?? 0), 0);
   const workers = new Set(snapshots.flatMap((snapshot) => snapshot.workers ?? []).map(({ id }) => id));
   const failed = sum((queue) => queue.failed);
-  const oldest = Math.max(0, ...queues.filter(({ isPaused }) => !isPaused).map(({ oldestWait = 0 }) => oldestWait));
+  const waits = queues.flatMap(({ oldestWait }) => oldestWait ?? []);
+  const isLate = queues.some(({ isPaused, oldestWait = 0 }) => !isPaused && oldestWait >= 60);
   const isCounted = queues.some(({ rate }) => rate !== undefined);
   const numbers: KeyNumber[] = [
     ...(isCounted
@@ -104,7 +105,11 @@ function numbersOf(snapshots: readonly Snapshot[]): Html {
     { label: 'Delayed', value: numberText(sum(({ delayed }) => delayed)) },
     { label: 'Running', value: numberText(sum(({ running }) => running)), href: address('workers') },
     { label: 'Failed', value: numberText(failed), tone: failed > 0 ? 'bad' : undefined, href: address('failed') },
-    { label: 'Oldest waits', value: oldest === 0 ? '–' : secondsText(oldest), tone: oldest >= 60 ? 'warn' : undefined },
+    {
+      label: 'Oldest waits',
+      value: waits.length === 0 ? '–' : secondsText(Math.max(...waits)),
+      tone: isLate ? 'warn' : undefined,
+    },
     ...(snapshots.some((snapshot) => snapshot.workers !== undefined)
       ? [
           {
@@ -150,7 +155,7 @@ function queueRow(connection: string, row: QueueSnapshot, context: PageContext):
       : html`<a href="${address('queue', { connection, queue, state })}">${numberText(count)}</a>`;
   return html`<tr data-key="${queue}"><th scope="row"><a href="${address('queue', { connection, queue })}"><bdi>${queue}</bdi></a>${isPaused && html` <span class="badge warn">paused${pausedUntil && html`, goes on ${moment(pausedUntil, now)}`}</span>`}</th>
 <td class="number">${link('ready', ready)}</td><td class="number">${link('delayed', delayed)}</td><td class="number">${link('running', running)}</td>
-<td class="number">${failed !== undefined && link('failed', failed)}${failures > 0 && html` <span class="bad" title="within the last five minutes">+${numberText(failures)}</span>`}</td>
+<td class="number">${failed !== undefined && link('failed', failed)}${failures > 0 && html`<br><span class="bad" title="Failures within the last five minutes; jobs that were retried since count as well">${numberText(failures)} in 5 min</span>`}</td>
 <td class="number"><span class="${(oldestWait ?? 0) >= 60 && !isPaused ? 'warn' : ''}">${secondsText(oldestWait)}</span></td>
 <td class="number">${rate !== undefined && numberText(Math.round(rate * 10) / 10)}</td><td class="actions">${actionForm(button, context)}</td></tr>`;
 }
@@ -162,7 +167,7 @@ function jobsPart({ connection, figures }: Seen, place: number, { query }: PageC
 
 function comingPart(schedules: readonly ScheduleListing[], { manager }: PageContext): readonly Part[] {
   const coming = schedules
-    .filter(({ next }) => next !== undefined)
+    .filter((schedule) => schedule.next !== undefined && !isNeglected(schedule))
     .toSorted((a, b) => a.next!.getTime() - b.next!.getTime())
     .slice(0, COMING);
   if (coming.length === 0) return [];
