@@ -167,6 +167,15 @@ describe.each(['memory', 'Redis'])('the search over a shop on %s', (store) => {
     }
   });
 
+  it('says of a whole id that nothing has what has most likely become of its job', async () => {
+    const { text } = await panel.get(pageOf({ text: '0193a6c1-6f00-7000-8000-000000000000' }));
+
+    expect(text).toMatch(/Most likely it has completed: /);
+    expect(text).not.toContain('Try a shorter text');
+    const narrow = { text: '0193a6c1-6f00-7000-8000-000000000000', queue: 'mail' };
+    expect((await panel.get(pageOf(narrow))).text).toContain('Try a shorter text');
+  });
+
   it('is not made anew while it is looked at', async () => {
     expect((await panel.get(pageOf({ text: 'mail' }))).text).not.toContain('data-live');
     expect((await panel.get(pageOf({ text: 'mail' }), { accept: 'text/event-stream' })).status).toBe(204);
@@ -292,6 +301,21 @@ describe('a search over several connections', () => {
 
     expect([jobs.length, total]).toEqual([100, 100]);
     expect(notes).toEqual([expect.stringMatching(/'one' does not show .* only those that have failed/)]);
+  });
+
+  it('looks at what a dispatcher gave, and not at what stands around it', async () => {
+    const { manager, bus } = testApplication();
+    await bus.chain([new NotifyTeam('ops', 'first'), new NotifyTeam('ops', 'second')]).dispatch();
+    await bus.batch([new NotifyTeam('ops', 'in a batch')]).dispatch();
+    const fields = '"displayName":"Foreign","job":"Foreign","readyAt":null,"attempts":0';
+    await manager.connection().pushRaw(`{${fields},"id":"f-1","data":{"a":1},"tags":["acme"]}`);
+    await manager.connection().pushRaw(`{${fields},"id":"f-2"}`);
+    await using panel = await served(manager);
+
+    for (const text of ['readyAt', 'second', 'chained', 'attempts', 'displayName'])
+      expect([text, (await found(panel, { text })).jobs]).toEqual([text, []]);
+    expect((await found(panel, { text: 'in a batch' })).jobs).toHaveLength(1);
+    expect((await found(panel, { text: 'acme' })).jobs).toMatchObject([{ id: 'f-1' }]);
   });
 
   it('looks into a queue that is named, though there are more than it lists', async () => {

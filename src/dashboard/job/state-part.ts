@@ -18,7 +18,7 @@ export function statePart(story: JobStory, context: PageContext): Html {
       <span class="badge ${TONES[state] ?? ''}">${state}</span> ${stateText(story, now)}
     </p>
     ${progressOf(story, now)}
-    <div class="advice">${adviceFor(story)}</div>
+    <div class="advice">${adviceFor(story, context)}</div>
     ${buttons(story, context)}${facts(story, now)}${otherFailures(story, context, now)}`;
 }
 

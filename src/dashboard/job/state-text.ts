@@ -1,11 +1,14 @@
 /** How a job is and what can be done about it, in a sentence each. */
+import type { QueueManager } from '../../application/queue-manager';
 import type { Milliseconds } from '../../base/clock';
 import type { FoundJob } from '../../operations/found-job';
 import { address } from '../addresses';
 import { html, type Html, type Shown } from '../html';
 import { errorLine } from '../parts/excerpt';
 import { moment, spanText } from '../parts/time';
+import type { PageContext } from '../view';
 import type { JobStory } from './job-story';
+import { whyUnknown } from './why-unknown';
 
 /** As the badge says it. `cancelled`: it neither waits nor runs, and what is kept of it says why. */
 export type ShownState = FoundJob['state'] | 'cancelled';
@@ -20,8 +23,8 @@ export function stateText(story: JobStory, now: Milliseconds): Shown {
   return STATES[stateOf(story)](story, now);
 }
 
-export function adviceFor(story: JobStory): Shown {
-  return ADVICE[stateOf(story)](story);
+export function adviceFor(story: JobStory, { manager }: PageContext): Shown {
+  return ADVICE[stateOf(story)](story, manager);
 }
 
 const STATES: Readonly<Record<ShownState, (story: JobStory, now: Milliseconds) => Shown>> = {
@@ -47,12 +50,14 @@ const STATES: Readonly<Record<ShownState, (story: JobStory, now: Milliseconds) =
       : html`<bdi>${connection}</bdi> has so many jobs that it did not look at all of them, and found none of this id among the others.`,
 };
 
-const ADVICE: Readonly<Record<ShownState, (story: JobStory) => Shown>> = {
+const ADVICE: Readonly<Record<ShownState, (story: JobStory, manager: QueueManager) => Shown>> = {
   failed: () =>
     'Retry it once the cause is mended: it starts anew, with all its tries. What nobody needs any more can be forgotten.',
   ready: (story) => hindrance(story) ?? 'It runs when those before it have been taken.',
   delayed: (story) => hindrance(story) ?? 'From then on a worker takes it when its turn comes.',
-  running: ({ run }) => {
+  running: ({ job, run }, manager) => {
+    if (run === undefined && isFresh(job, manager))
+      return 'A worker has just taken it, or renewed its lease. Workers tell of themselves each five seconds, and then it stands here which one it is.';
     if (run === undefined)
       return 'No worker says that it runs it: workers tell of themselves each five seconds. Should its lease end, another worker gets the job.';
     if (run.worker.silentFor <= SILENT) return 'If you cancel it, its signal aborts, and it ends once it heeds that.';
@@ -60,12 +65,11 @@ const ADVICE: Readonly<Record<ShownState, (story: JobStory) => Shown>> = {
     return html`<strong class="warn">Its worker has been silent for ${silence}</strong>: it is stuck, or has died. Once its lease ends, another worker gets the job.`;
   },
   completed: () => 'Nothing is left to do.',
-  cancelled: () => 'Dispatch it anew if it is wanted after all.',
-  unknown: ({ job: { id, connection, isSure } }) =>
+  cancelled: () =>
+    'It does not run again, and its data are gone. If it is wanted after all, whatever dispatched it has to do so again.',
+  unknown: ({ job: { id, connection, isSure } }, manager) =>
     isSure
-      ? html`It has ended: completed jobs leave no trace, unless <code>history: { completed: '1h' }</code> of the configuration or
-          <code>keepResult</code> of its class says so. Or it was cleared or forgotten, or never sent here:
-          <a href="${address('search', { text: id })}">look on all connections</a>.`
+      ? html`${whyUnknown(manager)}: <a href="${address('search', { text: id })}">look on all connections</a>.`
       : html`Name its queue, and it looks further:
           <form action="job" class="action">
             <input type="hidden" name="connection" value="${connection}" /><input type="hidden" name="id" value="${id}" />
@@ -75,6 +79,17 @@ const ADVICE: Readonly<Record<ShownState, (story: JobStory) => Shown>> = {
 
 /** Seconds. A worker writes each five seconds. */
 const SILENT = 10;
+
+/** A worker writes each five seconds, and what was read of it is shown for two. */
+const TOLD: Milliseconds = 7000;
+
+/** Whether its lease began so lately that its worker may not have told of it yet. One of another length than here began nobody knows when. */
+function isFresh({ connection, at }: FoundJob, manager: QueueManager): boolean {
+  if (at === undefined) return false;
+  const held = manager.clock.now() - at.getTime() + manager.settings(connection).retryAfter * 1000;
+  // The clock of its store may be a little ahead.
+  return Math.abs(held) < TOLD;
+}
 
 /** Why it will not run by itself. Undefined: it will, as far as is known. */
 function hindrance({ job: { queue = '', connection }, isPaused, isWorked }: JobStory): Html | undefined {

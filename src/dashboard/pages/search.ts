@@ -3,6 +3,7 @@ import { OnqueueError } from '../../base/onqueue-error';
 import { redact } from '../../base/redact';
 import type { Snapshot } from '../../operations/snapshot';
 import { html, type Html } from '../html';
+import { whyUnknown } from '../job/why-unknown';
 import { type KnownThings, knownThings } from '../search/known';
 import { knownList, matchList } from '../search/results';
 import { scan } from '../search/scan';
@@ -31,13 +32,18 @@ export const search: Page = async (context) => {
     ...unshown(context, seen),
     ...(MAY_BE_ID.test(wanted.text) ? unsure(things) : []),
   ];
+  // Where all was looked at.
+  const isGone = WHOLE_ID.test(wanted.text) && !wanted.connection && !wanted.queue && known.length + notes.length === 0;
   return {
     title: 'Search',
     parts: [
       form,
       ...notesPart(notes),
       ...(known.length === 0 ? [] : [{ id: 'known', html: knownList(known) }]),
-      { id: 'matches', html: matchList(found, wanted, manager.clock.now()) },
+      {
+        id: 'matches',
+        html: matchList(found, wanted, manager.clock.now(), isGone ? html`${whyUnknown(manager)}.` : undefined),
+      },
     ],
     data: {
       known,
@@ -52,6 +58,9 @@ export const search: Page = async (context) => {
 
 /** A word is looked for as an id as well, and need not be told that it was none. */
 const MAY_BE_ID = /^(?=\D*\d)\S{8,}$/;
+
+/** Of a job: a UUID, or what Laravel makes for Redis. */
+const WHOLE_ID = /^([\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}|[\da-z]{32})$/i;
 
 const NOTHING_KNOWN: KnownThings = { known: [], unsure: [] };
 

@@ -25,19 +25,21 @@ export function knownList(known: readonly Known[]): Html {
   return html`<h2>By its id or name</h2><ul class="names">${known.slice(0, MOST_KNOWN).map(one)}${rest > 0 && html`<li class="soft">and ${numberText(rest)} more</li>`}</ul>`;
 }
 
-export function matchList(scan: Scan, wanted: Wanted, now: Milliseconds): Html {
+/** @param whyNone what it means that nothing is known of this text */
+export function matchList(scan: Scan, wanted: Wanted, now: Milliseconds, whyNone?: Html): Html {
   const { matches } = scan;
-  return html`${matches.length > 0 ? matchTable(matches, wanted.text, now) : nothing(scan, wanted)}${extent(scan, wanted)}`;
+  return html`${matches.length > 0 ? matchTable(matches, wanted.text, now) : nothing(scan, wanted, whyNone)}${extent(scan, wanted)}`;
 }
 
-function nothing({ next }: Scan, { text, from }: Wanted): Html {
+function nothing({ next }: Scan, { text, from }: Wanted, whyNone: Html | undefined): Html {
   const quoted = html`“<bdi>${text}</bdi>”`;
   if (next !== undefined)
     return html`<p class="empty">None of these jobs has ${quoted} in its data, its name, its id or its error.</p>`;
   if (from !== undefined) return html`<p class="empty">There is no further job with ${quoted}.</p>`;
+  const rest = html`Try a shorter text, or all queues and states. Completed jobs are found by their whole id alone, and masked values
+    are not searched.`;
   return html`<p class="empty">
-    No job that waits, runs or has failed has ${quoted} in its data, its name, its id or its error. Try a shorter text, or all
-    queues and states. Completed jobs are found by their whole id alone, and masked values are not searched.
+    No job that waits, runs or has failed has ${quoted} in its data, its name, its id or its error. ${whyNone ?? rest}
   </p>`;
 }
 
