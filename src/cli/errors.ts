@@ -53,7 +53,7 @@ export const healthPortTaken = defineError(
     const problem = cause.code === 'EADDRINUSE' ? 'another process listens there' : cause.message;
     const remedy = `Give a port that is free, and by ${hostFlag} an address of this machine.`;
     return {
-      message: `${flag}: nothing can be told on ${host}:${port}: ${problem}. ${remedy}`,
+      message: `${flag}: this process cannot listen on ${host}:${port}: ${problem}. ${remedy}`,
       facts: { host, port },
       cause,
     };

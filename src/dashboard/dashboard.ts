@@ -1,9 +1,10 @@
 /** The dashboard as a handler of requests, to be mounted in a program of the user's. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { defaultManager } from '../application/default-manager';
-import type { QueueManager } from '../application/queue-manager';
+import { QueueManager } from '../application/queue-manager';
+import { nearest } from '../base/nearest';
 import { type Authorization, MountedAccess } from './access/mounted-access';
-import { authorizeMissing } from './errors';
+import { authorizeMissing, invalidOption } from './errors';
 import { requestOfFetch, responseOf } from './http/fetch-handler';
 import { respond } from './http/node-handler';
 import { Site } from './site';
@@ -48,10 +49,14 @@ export interface Dashboard<Incoming = IncomingMessage> {
  * nothing while nobody looks.
  *
  * @throws E_DASHBOARD_AUTHORIZE there is no function `authorize`, without which anybody could see all jobs
+ * @throws E_DASHBOARD_OPTION there is no such option, or `manager` is no QueueManager
  */
 export function dashboard<Incoming = IncomingMessage>(options: DashboardOptions<Incoming>): Dashboard<Incoming> {
-  const { authorize, manager } = (options as Partial<typeof options> | undefined) ?? {};
+  const { authorize, manager, ...unknown } = (options as Partial<typeof options> | undefined) ?? {};
+  checkNames(unknown);
   if (typeof authorize !== 'function') throw authorizeMissing(authorize);
+  if (manager !== undefined && !(manager instanceof QueueManager))
+    throw invalidOption('manager', manager, 'give a QueueManager, or leave it out for the one behind Queue');
   const site = new Site(() => manager ?? defaultManager(), new MountedAccess(authorize));
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
     void respond(site, request, response);
@@ -61,4 +66,12 @@ export function dashboard<Incoming = IncomingMessage>(options: DashboardOptions<
       responseOf(await site.answer(requestOfFetch(request, subject ?? request)), request),
     close: () => site.close(),
   });
+}
+
+function checkNames(unknown: object): void {
+  for (const [option, value] of Object.entries(unknown)) {
+    const [meant] = nearest(option, ['authorize', 'manager'], 1);
+    const hint = meant === undefined ? 'it takes authorize and manager' : `did you mean ${meant}`;
+    throw invalidOption(option, value, `there is no such option; ${hint}`);
+  }
 }

@@ -6,8 +6,14 @@ import { valueText } from '../base/value-text';
 export const authorizeMissing = defineError('E_DASHBOARD_AUTHORIZE', (given: unknown) => ({
   message:
     `dashboard() needs a function authorize, and got ${valueText(given)}: without one, anybody could see all jobs. Give ` +
-    "dashboard({ authorize: (request) => request.user?.isAdmin ? 'operator' : false }).",
+    "dashboard({ authorize: (request) => roleOf(request.headers.cookie) }), where your roleOf gives 'viewer', 'operator', or false.",
   facts: { given },
+}));
+
+/** Left out, a mistyped `manager` would show the store of another program. */
+export const invalidOption = defineError('E_DASHBOARD_OPTION', (option: string, value: unknown, remedy: string) => ({
+  message: `dashboard() cannot have ${option} set to ${valueText(value)}: ${remedy}.`,
+  facts: { option, value },
 }));
 
 /** Of what was given the role alone: it may be a user, with a password. */

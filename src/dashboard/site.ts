@@ -1,5 +1,6 @@
 /** Answers requests: lets the viewer in, finds the page or the action, and puts the page into its frame. */
-import { errorMessage } from '../base/exception-text';
+import { errorRecord } from '../base/error-record';
+import { errorMessage, toError } from '../base/exception-text';
 import { OnqueueError } from '../base/onqueue-error';
 import { redact } from '../base/redact';
 import type { QueueManager } from '../application/queue-manager';
@@ -44,7 +45,10 @@ export class Site {
   }
 
   #unanswered(error: unknown): Answer {
-    this.#manager().logger.error({ err: error }, `The dashboard could not answer: ${errorMessage(error)}`);
+    this.#manager().logger.error(
+      { err: errorRecord(toError(error)) },
+      `The dashboard could not answer: ${errorMessage(error)}`,
+    );
     return plainAnswer(500, 'The dashboard could not answer; the log of its process says why.');
   }
 
@@ -79,7 +83,7 @@ export class Site {
     const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined;
     if (action === undefined) return plainAnswer(404, 'There is no such action.');
     if (admitted.role !== 'operator') return plainAnswer(403, 'You may look at these jobs, and not change them.');
-    const answer = await carryOut(name, action, await request.form(), {
+    const answer = await carryOut(name, action, request, {
       manager: this.#manager(),
       viewer: admitted,
     });

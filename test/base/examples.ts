@@ -91,6 +91,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_DATABASE_FOREIGN_ENGINE: ['main'],
   E_DATABASE_FOREIGN_TABLE: ['jobs.sqlite', 'jobs'],
   E_DASHBOARD_AUTHORIZE: [true],
+  E_DASHBOARD_OPTION: ['manger', {}, 'there is no such option; did you mean manager'],
   E_DASHBOARD_ROLE: ['admin'],
   E_DASHBOARD_TOKEN: ['ONQUEUE_DASHBOARD_TOKEN', 'is not set'],
   E_DASHBOARD_FORM: [],

@@ -1,3 +1,7 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import express from 'express';
+import { dashboard, type DashboardOptions } from '../../src/dashboard';
 import { Job } from '../../src/job/job';
 import { testApplication } from '../support/application';
 import { served } from './kit/served';
@@ -56,5 +60,77 @@ describe('the dashboard', () => {
     expect(status).toBe(403);
     expect(await manager.connection().pausedQueues()).toEqual([]);
     expect((await panel.get('')).text).not.toContain('<form method="post"');
+  });
+
+  it('logs what went wrong in authorize with its type, its stack and its cause', async () => {
+    const { manager, log } = testApplication();
+    const failure = new TypeError('no session', { cause: new Error('the users are away') });
+    await using panel = await served(manager, { authorize: () => Promise.reject(failure) });
+
+    expect((await panel.get('')).status).toBe(500);
+
+    expect(log.lines).toMatchObject([
+      {
+        message: 'The dashboard could not answer: no session',
+        facts: {
+          err: {
+            type: 'TypeError',
+            stack: expect.stringContaining('site.test.ts') as unknown,
+            cause: { message: 'the users are away' },
+          },
+        },
+      },
+    ]);
+  });
+
+  it('has the cookie of a notice for TLS alone where a proxy says that it came by TLS', async () => {
+    await using panel = await served(testApplication().manager);
+    const [pause, byTls] = [{ connection: 'memory', queue: 'mail' }, { 'x-forwarded-proto': 'https' }];
+
+    const plain = await panel.post('pause-queue', pause);
+    const left = await panel.post('pause-queue', pause, { 'sec-fetch-site': 'same-origin', ...byTls });
+    const cookie = left.headers.getSetCookie()[0]!.split(';', 1)[0]!;
+    const taken = await panel.get('', { cookie, ...byTls });
+
+    expect(plain.headers.get('set-cookie')).toMatch(/SameSite=Strict$/);
+    expect(left.headers.get('set-cookie')).toMatch(/; SameSite=Strict; Secure$/);
+    expect(taken.headers.get('set-cookie')).toMatch(/Max-Age=0; .*; Secure$/);
+  });
+
+  it('reads a form that a parser before it has left as bytes', async () => {
+    const { manager } = testApplication();
+    const app = express().use(express.raw({ type: '*/*' }), dashboard({ manager, authorize: () => 'operator' }));
+    const server = createServer(app);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+
+    await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/pause-queue`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { 'sec-fetch-site': 'same-origin' },
+      body: new URLSearchParams({ connection: 'memory', queue: 'films&more' }),
+    });
+
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    expect(await manager.connection().pausedQueues()).toEqual(['films&more']);
+  });
+});
+
+describe('dashboard()', () => {
+  it.each([
+    [{ manger: 1 }, 'manger set to 1: there is no such option; did you mean manager.'],
+    [{ path: '/jobs' }, "path set to '/jobs': there is no such option; it takes authorize and manager."],
+    [{ manager: {} }, 'manager set to {}: give a QueueManager, or leave it out for the one behind Queue.'],
+    [{ manager: null }, 'manager set to null: give a QueueManager'],
+  ])('refuses %j, with which it would show the jobs of another program', (more, sentence) => {
+    const options = { authorize: () => 'viewer', ...more } as unknown as DashboardOptions;
+    expect(() => dashboard(options)).toThrow(
+      expect.objectContaining({ code: 'E_DASHBOARD_OPTION', message: expect.stringContaining(sentence) as unknown }),
+    );
+  });
+
+  it('names the option that was meant where authorize is mistyped', () => {
+    const options = { authorise: () => 'viewer' } as unknown as DashboardOptions;
+    expect(() => dashboard(options)).toThrow('did you mean authorize');
   });
 });

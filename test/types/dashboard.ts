@@ -8,6 +8,7 @@ import { type Authorization, dashboard, type Dashboard, type Role } from '../../
 declare const app: express.Express;
 declare const context: Context;
 declare const manager: QueueManager | undefined;
+declare const roleOf: (cookie: string | undefined) => Authorization;
 declare const isAdmin: boolean;
 declare const name: string | undefined;
 
@@ -15,6 +16,8 @@ declare const name: string | undefined;
 const plain: Dashboard = dashboard({ manager, authorize: ({ headers }) => headers.cookie !== undefined && 'viewer' });
 createServer(plain);
 plain.close();
+// What the error says that is thrown without authorize.
+dashboard({ authorize: (request) => roleOf(request.headers.cookie) });
 
 // Express: the request is the one that its middleware has worked on.
 const mounted: Dashboard<express.Request> = dashboard({

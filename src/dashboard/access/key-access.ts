@@ -4,7 +4,7 @@ import type { Clock, Milliseconds } from '../../base/clock';
 import type { Logger } from '../../base/logger';
 import { address, isOwnAddress, nameIn } from '../addresses';
 import { type Answer, htmlAnswer, plainAnswer, redirect } from '../http/answer';
-import { cookiesNamed } from '../http/cookies';
+import { cookieAttributes, cookiesNamed } from '../http/cookies';
 import type { DashboardRequest } from '../http/request';
 import type { Access, Role, Viewer } from './access';
 import { namesLoopback } from './loopback';
@@ -115,12 +115,12 @@ export class KeyAccess implements Access {
   }
 
   #signIn({ isSecure }: DashboardRequest, role: Role, to: string): Answer {
-    return redirect(to, { 'set-cookie': `${this.#cookie}=${this.#sessions.open(role)}${attributes(isSecure)}` });
+    return redirect(to, { 'set-cookie': `${this.#cookie}=${this.#sessions.open(role)}${cookieAttributes(isSecure)}` });
   }
 
   #signOut({ isSecure }: DashboardRequest, id: string | undefined): Answer {
     if (id !== undefined) this.#sessions.end(id);
-    return redirect('sign-in', { 'set-cookie': `${this.#cookie}=; Max-Age=0${attributes(isSecure)}` });
+    return redirect('sign-in', { 'set-cookie': `${this.#cookie}=; Max-Age=0${cookieAttributes(isSecure)}` });
   }
 
   /** Undefined: it has no token. */
@@ -189,9 +189,4 @@ function ownAddress(given: string | null): string {
 function refused(status: number, text: string, headers: Readonly<Record<string, string>>): Answer {
   const answer = plainAnswer(status, text);
   return { ...answer, headers: { ...answer.headers, ...headers } };
-}
-
-/** Other sites cannot have it sent, and no script reads it. */
-function attributes(isSecure: boolean): string {
-  return `; Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`;
 }

@@ -6,6 +6,7 @@ import { isOwnAddress } from '../addresses';
 import { barePage } from '../bare-page';
 import { html, type Html } from '../html';
 import { type Answer, htmlAnswer, redirect } from '../http/answer';
+import type { DashboardRequest } from '../http/request';
 import { hiddenFields } from '../parts/action-form';
 import type { Action, ActionContext, Question } from './actions';
 import { otherFields } from './form-fields';
@@ -17,9 +18,10 @@ const MOST_LOGGED = 100;
 export async function carryOut(
   name: string,
   action: Action,
-  form: URLSearchParams,
+  request: DashboardRequest,
   context: ActionContext,
 ): Promise<Answer> {
+  const form = await request.form();
   const given = form.get('back') ?? '';
   const back = isOwnAddress(given) ? given : './';
   try {
@@ -27,12 +29,12 @@ export async function carryOut(
     if (question !== undefined) return htmlAnswer(200, questionPage(name, question, form, back));
     const notice = await action.run(form, context);
     log(name, form, context, notice.text);
-    return redirect(back, leaveNotice(notice));
+    return redirect(back, leaveNotice(notice, request));
   } catch (error) {
     const told = error instanceof OnqueueError ? `${error.message} (${error.code})` : errorMessage(error);
     const notice: Notice = { text: redact(told) };
     log(name, form, context, `failed: ${notice.text}`);
-    return redirect(back, leaveNotice(notice));
+    return redirect(back, leaveNotice(notice, request));
   }
 }
 

@@ -1,7 +1,8 @@
 /** What can be done with many failed jobs at once: with those that were ticked, or with all that fit. */
 import type { QueueManager } from '../../application/queue-manager';
-import { errorMessage } from '../../base/exception-text';
 import type { Milliseconds } from '../../base/clock';
+import { errorRecord } from '../../base/error-record';
+import { errorMessage, toError } from '../../base/exception-text';
 import { redact } from '../../base/redact';
 import { choiceIn, choiceText, filterOf } from '../failed/failed-choice';
 import { html, type Html } from '../html';
@@ -107,7 +108,7 @@ async function within<Value>(
 function tellLater(work: Promise<Notice>, { logger }: QueueManager): void {
   work.then(
     ({ text }) => logger.info({}, `Dashboard: ${text}`),
-    (error: unknown) => logger.error({ err: error }, `Dashboard: ${errorMessage(error)}`),
+    (error: unknown) => logger.error({ err: errorRecord(toError(error)) }, `Dashboard: ${errorMessage(error)}`),
   );
 }
 

@@ -1,7 +1,7 @@
 /** What was done, as the next page tells it: in a cookie that lives until then, so that it is told in any process. */
 import { isOwnAddress } from '../addresses';
 import { ACTIONS } from './actions';
-import { cookiesNamed } from '../http/cookies';
+import { cookieAttributes, cookiesNamed } from '../http/cookies';
 import type { DashboardRequest } from '../http/request';
 
 export interface Undo {
@@ -25,17 +25,20 @@ const LONGEST = 600;
 const KEPT = 60;
 
 /** Headers that have the next page tell it. */
-export function leaveNotice({ text: given, undo, link }: Notice): Readonly<Record<string, string>> {
+export function leaveNotice(
+  { text: given, undo, link }: Notice,
+  { isSecure }: DashboardRequest,
+): Readonly<Record<string, string>> {
   // A name in it that turns the direction of writing would turn all that follows.
   const text = given.replace(/[\u202A-\u202E\u2066-\u2069]/g, '');
   const value = encodeURIComponent(JSON.stringify({ text: text.slice(0, LONGEST).toWellFormed(), undo, link }));
   const told =
     value.length > 3500 ? encodeURIComponent(JSON.stringify({ text: text.slice(0, 200).toWellFormed() })) : value;
-  return { 'set-cookie': `${COOKIE}=${told}; Path=/; Max-Age=${KEPT}; HttpOnly; SameSite=Strict` };
+  return { 'set-cookie': `${COOKIE}=${told}; Max-Age=${KEPT}${cookieAttributes(isSecure)}` };
 }
 
 /** What was left, and headers that take it away. */
-export function takeNotice({ headers }: DashboardRequest): {
+export function takeNotice({ headers, isSecure }: DashboardRequest): {
   readonly notice: Notice | undefined;
   readonly headers: Readonly<Record<string, string>>;
 } {
@@ -43,7 +46,7 @@ export function takeNotice({ headers }: DashboardRequest): {
   if (value === undefined) return { notice: undefined, headers: {} };
   return {
     notice: readNotice(value),
-    headers: { 'set-cookie': `${COOKIE}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict` },
+    headers: { 'set-cookie': `${COOKIE}=; Max-Age=0${cookieAttributes(isSecure)}` },
   };
 }
 

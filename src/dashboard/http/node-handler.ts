@@ -80,7 +80,8 @@ function sendEvents(source: EventSource, response: ServerResponse): void {
 
 async function formOf(request: FrameworkRequest, most = LARGEST_FORM): Promise<URLSearchParams> {
   const { body } = request;
-  if (typeof body === 'string') return new URLSearchParams(body);
+  // Of a parser of texts, or one of bytes, such as that of webhooks that are signed.
+  if (typeof body === 'string' || Buffer.isBuffer(body)) return new URLSearchParams(body.toString());
   if (typeof body === 'object' && body !== null && Object.keys(body).length > 0) return paramsOf(body);
   // Waiting for what somebody else has read would never end.
   if (request.readableEnded) throw formUnreadable();
