@@ -7,7 +7,8 @@ const FRESH: Milliseconds = 2000;
 const MOST = 200;
 
 interface Reading {
-  readonly at: Milliseconds;
+  /** From then on it is old. */
+  readonly until: Milliseconds;
   readonly value: Promise<unknown>;
 }
 
@@ -26,11 +27,12 @@ export class Lookout {
    */
   see<Value>(subject: string, read: () => Promise<Value>, fresh: Milliseconds = FRESH): Promise<Value> {
     const now = this.#clock.monotonic();
+    // Each may hold megabytes of jobs, and who goes from page to page makes another one each time.
+    for (const [old, { until }] of this.#readings) if (until <= now) this.#readings.delete(old);
     const known = this.#readings.get(subject);
-    if (known !== undefined && now - known.at < fresh) return known.value as Promise<Value>;
+    if (known !== undefined) return known.value as Promise<Value>;
     const value = read();
-    this.#readings.delete(subject);
-    this.#readings.set(subject, { at: now, value });
+    this.#readings.set(subject, { until: now + fresh, value });
     for (const [oldest] of this.#readings) {
       if (this.#readings.size <= MOST) break;
       this.#readings.delete(oldest);
