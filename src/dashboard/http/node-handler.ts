@@ -71,7 +71,8 @@ function sendEvents(source: EventSource, response: ServerResponse): void {
       response.write(text);
       return true;
     },
-    end: () => response.end(),
+    // Whoever does not take what was sent takes no end either, and would never be heard to leave.
+    end: () => (response.writableLength > 0 ? response.destroy() : response.end()),
   });
   response.once('close', close);
   // Without this, an answer that cannot be sent any more would end the process.
