@@ -195,6 +195,45 @@ describe('what is done with failed jobs', () => {
     expect(await sizeOf('crowd')).toBe(1200);
   });
 
+  it('says how many it means: what one group has in common may stand in errors of others, too', async () => {
+    const failure = { name: 'Overlap', connection: world.connection, queue: 'overlap', attempts: 1 };
+    const exceptions = ['Error: 4711', 'TypeError: total is no function', 'RangeError: out of range'];
+    for (const [place, exception] of exceptions.entries()) {
+      const payload = Buffer.from(`{"uuid":"overlap-${place}"}`);
+      await world.manager.driver().failed!.put({ ...failure, id: `overlap-${place}`, payload, exception });
+    }
+    const { groups } = await data('failed?queue=overlap');
+    expect(groups.find(({ error }) => error === 'Error:')?.count).toBe(1);
+
+    const form = { all: 'yes', queue: 'overlap', name: 'Overlap', error: 'Error:', back: 'failed' };
+    const { text } = await panel.post('forget-failed', form);
+
+    expect(text).toContain('<strong>3 failed jobs</strong>');
+    await world.manager.failed.flush('overlap');
+  });
+
+  it('is not offered for a group that no form can tell from others', async () => {
+    const failure = { connection: world.connection, queue: 'untold', attempts: 1 };
+    const given = [
+      ['Silent', ''],
+      ['Silent', 'Error: heard'],
+      ['', 'Error: nameless'],
+      ['Silent ', 'Error: heard'],
+    ];
+    for (const [place, [name = '', exception = '']] of given.entries()) {
+      const payload = Buffer.from(`{"uuid":"untold-${place}"}`);
+      await world.manager.driver().failed!.put({ ...failure, id: `untold-${place}`, name, payload, exception });
+    }
+
+    const { text } = await panel.get('failed?queue=untold');
+
+    expect((await data('failed?queue=untold')).groups).toHaveLength(4);
+    const offered = [...text.matchAll(/<td class="actions">(.*?)<\/td>/gs)].map(([, actions]) => actions !== '');
+    expect(offered.filter(Boolean)).toHaveLength(1);
+    expect(text).toContain('<span class="unseen"> Silent: Error: heard</span>');
+    await world.manager.failed.flush('untold');
+  });
+
   it.each(['retry-failed', 'forget-failed'])('does nothing where nothing was ticked: %s', async (action) => {
     const before = (await data('failed')).total;
 

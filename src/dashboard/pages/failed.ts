@@ -139,11 +139,13 @@ function groupRow(
   const fields = { ...own, all: 'yes' };
   const subject = `${name}: ${error}`;
   const since = moment(newest.failedAt, now);
+  // What a form cannot say chooses nothing, and the others would go along.
+  const canBeMeant = error !== '' && name !== '' && name === name.trim();
   return html`<tr data-key="${JSON.stringify([name, error])}"><td class="number"><strong>${numberText(count)}</strong></td>
 <th scope="row"><a href="${address('failed', own)}"><bdi>${name}</bdi></a><br><span class="soft">${queues.slice(0, 3).map((queue, place) => html`${place > 0 && ', '}<bdi>${queue}</bdi>`)}${queues.length > 3 && html` and ${counted(queues.length - 3, 'more queue')}`}</span></th>
 <td class="message"><bdi>${errorLine(newest.exception)}</bdi></td>
 <td class="when">${count === 1 ? since : html`${since}<br><span class="soft">first ${moment(oldest.failedAt, now)}</span>`}</td>
-<td class="actions">${actionForm({ action: 'retry-failed', label: 'Retry', fields, subject }, context)} ${actionForm({ action: 'forget-failed', label: 'Forget', fields, subject, isDangerous: true }, context)}</td></tr>`;
+<td class="actions">${canBeMeant && [actionForm({ action: 'retry-failed', label: 'Retry', fields, subject }, context), ' ', actionForm({ action: 'forget-failed', label: 'Forget', fields, subject, isDangerous: true }, context)]}</td></tr>`;
 }
 
 /** The form that the ticked boxes belong to: it cannot stand around the table, which has forms of its own. */
