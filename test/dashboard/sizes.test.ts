@@ -8,7 +8,7 @@ import { type Served, served } from './kit/served';
 import { SweepCarts } from './kit/shop-jobs';
 
 const KIB = 1024;
-const MANY = 20_000;
+const MANY = 100_000;
 const QUEUES = 300;
 const WORKERS = 400;
 
@@ -55,7 +55,7 @@ describe('a page of very much', () => {
     ['', 'mail'],
     ['queue?queue=mail', 'Next page'],
     ['queue?queue=mail&state=failed', 'Next page'],
-    ['failed', 'Looked at the newest 1,000 of 20,000.'],
+    ['failed', 'Looked at the newest 1,000 of 100,000.'],
     ['failed?error=nothing+says+this', 'Look further'],
     ['search?text=SendInvoice', 'Look further'],
     ['search?text=nothing-says-this-17', 'Look further'],
