@@ -23,9 +23,13 @@ export interface PostgresServer {
 
 const STARTED = 'ready to accept connections';
 const DEADLINE_MS = 120_000;
-const COMMON = ['-c', 'listen_addresses=127.0.0.1', '-c', 'logging_collector=off', '-c', 'max_connections=60'];
-/** What a test writes may go with the machine. */
-const NOT_DURABLE = ['-c', 'fsync=off', '-c', 'synchronous_commit=off', '-c', 'full_page_writes=off'];
+/**
+ * What a server has handed to the system survives the end of the server, and may go with the machine: nothing waits for
+ * the disk. One that was killed would else bring all its files there before it took connections again.
+ */
+const COMMON = ['listen_addresses=127.0.0.1', 'logging_collector=off', 'max_connections=60', 'fsync=off'];
+/** What is committed may go with the server. */
+const NOT_DURABLE = ['synchronous_commit=off', 'full_page_writes=off'];
 
 export interface PostgresServerOptions {
   /** Whether what is committed survives `kill`. */
@@ -46,7 +50,8 @@ export async function startPostgresServer({
   const installed = ['-A', 'trust', '-U', 'onqueue', '-E', 'UTF8', '--locale=C', '-N'];
   await install(data, { program: program('initdb'), args: installed, place: ['-D', data] }, user);
   const port = await freePort();
-  const line = ['-D', data, '-p', String(port), '-k', folder, ...COMMON, ...(durable ? [] : NOT_DURABLE), ...args];
+  const settings = [...COMMON, ...(durable ? [] : NOT_DURABLE)].flatMap((setting) => ['-c', setting]);
+  const line = ['-D', data, '-p', String(port), '-k', folder, ...settings, ...args];
   let child = await started(line, folder, user);
   const kill = async (): Promise<void> => {
     if (child.exitCode !== null || child.signalCode !== null) return;
