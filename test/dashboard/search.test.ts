@@ -148,8 +148,9 @@ describe.each(['memory', 'Redis'])('the search over a shop on %s', (store) => {
     [{ from: 'CONNECTION",{},"ready",null,0]' }, 'E_DASHBOARD_QUERY'],
     [{ from: 'CONNECTION","mail","ready","ready:0:forged",0]' }, 'E_INVALID_LISTING'],
     [{ state: 'toString' }, 'E_DASHBOARD_QUERY'],
+    [{ text: 'a'.repeat(301) }, 'E_DASHBOARD_QUERY'],
     [{ connection: '__proto__' }, 'E_UNKNOWN_CONNECTION'],
-  ])('says what is wrong with %j', async (fields: Readonly<Record<string, string>>, code) => {
+  ])('says what is wrong with %.80j', async (fields: Readonly<Record<string, string>>, code) => {
     const from = fields['from']?.replace('CONNECTION', `["${world.connection}`);
     const { status, text } = await panel.get(pageOf({ text: 'x', ...fields, ...(from && { from }) }));
 

@@ -2,7 +2,7 @@
 import { JOB_STATES } from '../../operations/job-page';
 import type { Snapshot } from '../../operations/snapshot';
 import { html, type Html } from '../html';
-import type { Wanted } from './wanted';
+import { LONGEST_TEXT, type Wanted } from './wanted';
 
 /** @param watched the names of all connections whose jobs can be searched */
 export function searchForm(wanted: Wanted, watched: readonly string[], seen: readonly Snapshot[]): Html {
@@ -10,7 +10,7 @@ export function searchForm(wanted: Wanted, watched: readonly string[], seen: rea
   const queues = [...new Set(seen.flatMap((snapshot) => snapshot.queues.map((one) => one.queue)))].toSorted();
   const others = seen.reduce((sum, { otherQueues }) => sum + otherQueues, 0);
   return html`<form action="search" class="filter" role="search">
-    <label>Text <input type="search" name="text" value="${text}" maxlength="300"${text === '' && html` autofocus`} /></label>
+    <label>Text <input type="search" name="text" value="${text}" maxlength="${LONGEST_TEXT}"${text === '' && html` autofocus`} /></label>
     ${(watched.length > 1 || connection !== undefined) && choice('Connection', 'connection', watched, connection)}
     ${others > 0 ? queueField(queue, queues) : choice('Queue', 'queue', queues, queue)} ${choice('State', 'state', JOB_STATES, state)}
     <button>Search</button>

@@ -30,13 +30,18 @@ export interface Place {
   readonly looked: number;
 }
 
+/** Characters: what is longer is in no job, and to look for it within large ones would hold up the whole process. */
+export const LONGEST_TEXT = 300;
+
 /** @throws E_DASHBOARD_QUERY, E_UNKNOWN_CONNECTION */
 export function wantedIn(query: URLSearchParams, manager: QueueManager): Wanted {
   const connection = query.get('connection') || undefined;
   const connections = connection === undefined ? watchedConnections(manager) : [manager.settings(connection).name];
   const state = query.get('state') || undefined;
+  const text = query.get('text')?.trim() ?? '';
+  if (text.length > LONGEST_TEXT) throw neededField('text');
   return {
-    text: query.get('text')?.trim() ?? '',
+    text,
     connection,
     queue: query.get('queue') || undefined,
     state: state === undefined ? undefined : stateIn(state, 'state'),
