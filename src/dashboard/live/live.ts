@@ -93,7 +93,17 @@ export class Live {
   async #round(): Promise<void> {
     this.#isLooking = true;
     let took: Milliseconds = 0;
-    for (const page of [...this.#pages.values()]) took += await this.#update(page);
+    let isAway = false;
+    const beside: Promise<unknown>[] = [];
+    for (const page of [...this.#pages.values()]) {
+      // A store that does not answer is not waited for again with each page of it: other stores have pages, too.
+      if (isAway || page.trouble !== undefined) beside.push(this.#update(page));
+      else {
+        took += await this.#update(page);
+        isAway = page.trouble !== undefined;
+      }
+    }
+    await Promise.all(beside);
     this.#isLooking = false;
     if (this.#pages.size > 0) this.#arm(Math.min(Math.max(PAUSE, took * SHARE), LONGEST_PAUSE));
   }

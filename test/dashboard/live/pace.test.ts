@@ -37,4 +37,30 @@ describe('looks at a store for those who watch', () => {
     await clock.advance('1s');
     expect(looks()).toBe(4);
   });
+
+  it('come as often to pages of another store, however many wait for one that does not answer', async () => {
+    const clock = new TestClock();
+    const live = new Live(clock);
+    const looks = { away: 0, there: 0 };
+    const away = (): Promise<View> => {
+      looks.away += 1;
+      return new Promise((resolve) => clock.after(5000, () => resolve({ ...SEEN, trouble: 'The store is away.' })));
+    };
+    const there = async (): Promise<View> => {
+      looks.there += 1;
+      return SEEN;
+    };
+    const watch = (here: string, look: () => Promise<View>): void => {
+      const context = { viewer: { role: 'viewer' }, here } as PageContext;
+      live.watch(context, look).open({ send: () => true, end: () => undefined });
+    };
+    for (let place = 0; place < 50; place += 1) watch(`queue?name=away-${place}`, away);
+    watch('queue?name=there', there);
+
+    for (let seconds = 0; seconds < 68; seconds += 1) await clock.advance('1s');
+
+    // A first round of 10 seconds; from then on one each 7.
+    expect(looks).toEqual({ away: 50 * 9, there: 9 });
+    live.close();
+  });
 });
