@@ -7,6 +7,7 @@ import { html, type Html } from './html';
 import { undoForm } from './parts/action-form';
 import { STILL } from './pages/pages';
 import { partsOf } from './parts/regions';
+import { storesLine } from './parts/stores';
 import type { PageContext, View } from './view';
 
 const NAVIGATION = [
@@ -75,6 +76,7 @@ export function frame(view: View, context: PageContext, name: string, notice?: N
         </main>
         <footer>
           <p>Onqueue ${VERSION}</p>
+          ${storesLine(context.manager)}
           
         </footer>
       </body>

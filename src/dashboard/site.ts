@@ -12,6 +12,7 @@ import { carryOut } from './actions/carry-out';
 import { takeNotice } from './actions/notice';
 import { address, nameIn } from './addresses';
 import { assetNamed } from './assets';
+import { barePage } from './bare-page';
 import { formCut, formTooLarge } from './errors';
 import { frame } from './frame';
 import { html } from './html';
@@ -81,7 +82,7 @@ export class Site {
     if (!isSameOrigin(request))
       return plainAnswer(403, 'This was not sent by a page of the dashboard, and is refused.');
     const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined;
-    if (action === undefined) return plainAnswer(404, 'There is no such action.');
+    if (action === undefined) return nothingThere(request, 'There is no such action');
     if (admitted.role !== 'operator') return plainAnswer(403, 'You may look at these jobs, and not change them.');
     const answer = await carryOut(name, action, request, {
       manager: this.#manager(),
@@ -98,7 +99,7 @@ export class Site {
     // Relative addresses would lead beside the dashboard: `/jobs` is `/jobs/`.
     const isRoot = request.mountPath === undefined ? page === undefined : pathname === request.mountPath;
     if (isRoot && name !== '') return redirect(`${encodeURIComponent(name)}/`);
-    if (page === undefined) return plainAnswer(404, 'There is no such page.');
+    if (page === undefined) return nothingThere(request, 'There is no such page');
     const context = {
       manager: this.#manager(),
       lookout: this.#look,
@@ -128,6 +129,12 @@ export class Site {
     const body = this.#live.watch(context, () => shown(page, context));
     return { status: 200, headers: { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' }, body };
   }
+}
+
+/** People are led back, programs read a line. */
+function nothingThere(request: DashboardRequest, text: string): Answer {
+  if (request.headers('accept')?.includes('text/html') !== true) return plainAnswer(404, `${text}.`);
+  return htmlAnswer(404, barePage(text, html`<p><a href="${address('')}">Go to the overview</a></p>`));
 }
 
 /** The page; or, where its store cannot be asked, what is wrong with it. */

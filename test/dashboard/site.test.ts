@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
+import type { QueueManager } from '../../src/application/queue-manager';
 import { dashboard, type DashboardOptions } from '../../src/dashboard';
 import { Job } from '../../src/job/job';
 import { testApplication } from '../support/application';
@@ -11,6 +12,20 @@ class Render extends Job {
   async handle(): Promise<void> {
     await Promise.resolve();
   }
+}
+
+/** It says where the dashboard is mounted, and has read forms as bytes. */
+async function inExpress(manager: QueueManager): Promise<AsyncDisposable & { readonly address: string }> {
+  const panel = dashboard({ manager, authorize: () => 'operator' });
+  const server = createServer(express().use('/jobs', express.raw({ type: '*/*' }), panel));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    address: `http://127.0.0.1:${(server.address() as AddressInfo).port}/jobs/`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
 }
 
 describe('the dashboard', () => {
@@ -99,20 +114,62 @@ describe('the dashboard', () => {
 
   it('reads a form that a parser before it has left as bytes', async () => {
     const { manager } = testApplication();
-    const app = express().use(express.raw({ type: '*/*' }), dashboard({ manager, authorize: () => 'operator' }));
-    const server = createServer(app);
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    await using panel = await inExpress(manager);
 
-    await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/pause-queue`, {
+    await fetch(`${panel.address}pause-queue`, {
       method: 'POST',
       redirect: 'manual',
       headers: { 'sec-fetch-site': 'same-origin' },
       body: new URLSearchParams({ connection: 'memory', queue: 'films&more' }),
     });
 
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
     expect(await manager.connection().pausedQueues()).toEqual(['films&more']);
+  });
+
+  it('leads people back from what it does not have, and tells programs in a line', async () => {
+    await using panel = await inExpress(testApplication().manager);
+    const asPerson = { accept: 'text/html', 'sec-fetch-site': 'same-origin' };
+
+    const page = await fetch(`${panel.address}schedule`, { headers: asPerson });
+    const action = await fetch(`${panel.address}pause-queues`, { method: 'POST', headers: asPerson });
+    const told = await fetch(`${panel.address}schedule`, { headers: { accept: 'application/json' } });
+
+    expect([page.status, action.status, told.status]).toEqual([404, 404, 404]);
+    const way = '.*<a href="\\./">Go to the overview</a>';
+    expect(await page.text()).toMatch(new RegExp(`<h1>There is no such page</h1>${way}`, 's'));
+    expect(await action.text()).toMatch(new RegExp(`<h1>There is no such action</h1>${way}`, 's'));
+    expect(await told.text()).toBe('There is no such page.\n');
+  });
+
+  it('says at the end of each page which stores it shows, without their passwords', async () => {
+    const { manager } = testApplication({
+      connections: {
+        'a<b>': { driver: 'memory' },
+        shop: { driver: 'database', url: 'postgres://ada:hunter2@127.0.0.1:1/shop' },
+        at_once: { driver: 'sync' },
+        wrong: { driver: 'database', url: 'postgres://ada:hunter2@127.0.0.1:port/shop' },
+      },
+      default: 'a<b>',
+    });
+    await using panel = await served(manager);
+
+    const footer = /<footer>.*<\/footer>/s.exec((await panel.get('schedules')).text)?.[0] ?? '';
+
+    expect(footer.replaceAll(/<\/?bdi>/g, '')).toContain(
+      `Connections: a&lt;b&gt; (memory of process ${process.pid}), shop (database postgres://ada@127.0.0.1:1/shop), wrong (database)<`,
+    );
+    await manager.close();
+  });
+
+  it('names five stores, and counts the others', async () => {
+    const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
+    const connections = Object.fromEntries(names.map((name) => [name, { driver: 'memory' }] as const));
+    await using panel = await served(testApplication({ connections, default: 'a' }).manager);
+
+    const { text } = await panel.get('');
+
+    expect(text).toMatch(/Connections: .*<bdi>e<\/bdi> \([^)]*\) and 2 more<\/p>/);
+    expect(text).not.toMatch(/Connections: .*<bdi>f<\/bdi>/);
   });
 });
 

@@ -156,3 +156,30 @@ it('everybody can use a table without buttons, for who may only look', async () 
 
   expect(await faults()).toEqual([]);
 });
+
+it.each(['light', 'dark'] as const)(
+  'everybody sees on which side there is more of a table that is wider than a narrow window, in %s colours',
+  async (colorScheme) => {
+    const { page } = view;
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width: 360, height: 800 });
+    await page.goto(panel.address + queue('mail'));
+    const part = page.locator('#jobs');
+    /** What stands at the lower end of each side, beside the text. */
+    const edges = async (): Promise<readonly string[]> => {
+      const { x, y, width, height } = (await part.boundingBox())!;
+      const strip = async (at: number) =>
+        (await page.screenshot({ fullPage: true, clip: { x: at, y: y + height - 40, width: 4, height: 24 } })).toString(
+          'base64',
+        );
+      return [await strip(x + 1), await strip(x + width - 5)];
+    };
+
+    const [plainLeft, shadowRight] = await edges();
+    await part.evaluate((one) => void (one.scrollLeft = one.scrollWidth));
+    const [shadowLeft, plainRight] = await edges();
+
+    expect(shadowLeft).not.toBe(plainLeft);
+    expect(shadowRight).not.toBe(plainRight);
+  },
+);

@@ -1,0 +1,35 @@
+/** Which stores the pages are about, so that nobody takes those of one program for those of another. */
+import type { QueueManager } from '../../application/queue-manager';
+import { redact } from '../../base/redact';
+import { keepsJobs } from '../../connections/driver';
+import { html, type Html } from '../html';
+
+const MOST = 5;
+/** Characters: a cluster has many nodes. */
+const LONGEST = 120;
+
+/** Undefined: none keeps jobs; or the configuration cannot be read, of which the page itself tells. */
+export function storesLine(manager: QueueManager): Html | undefined {
+  try {
+    const names = manager.connectionNames().filter((name) => keepsJobs(manager.settings(name).driver));
+    if (names.length === 0) return undefined;
+    const shown = names
+      .slice(0, MOST)
+      .map((name, place) => html`${place > 0 && ', '}<bdi>${name}</bdi> (<bdi>${placeOf(manager, name)}</bdi>)`);
+    return html`<p>Connections: ${shown}${names.length > MOST && ` and ${names.length - MOST} more`}</p>`;
+  } catch {
+    return undefined;
+  }
+}
+
+function placeOf(manager: QueueManager, name: string): string {
+  const { driver } = manager.settings(name);
+  try {
+    // A driver of the user's may tell more than ours do.
+    const address = redact(manager.driver(name).address);
+    const text = address.startsWith(driver) ? address : `${driver} ${address}`;
+    return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
+  } catch {
+    return driver;
+  }
+}
