@@ -90,7 +90,7 @@ function queueFindings(
     const failed = html`<a href="${address('failed', { connection, queue })}">${counted(failures, 'failure')}</a>`;
     found.push({
       tone: 'bad',
-      text: html`${failed} in ${name} within the last five minutes; jobs that were retried since count as well.`,
+      text: html`${failed} in ${name} within the last five minutes.`,
     });
   }
   return found;

@@ -285,52 +285,6 @@ describe('the page of a job that waits', () => {
     expect(await pageOf(panel, id)).toContain('>unknown</span>');
   });
 
-  it('says for how long completed jobs are kept, or that they are not', async () => {
-    for (const history of [{}, false] as const) {
-      await using without = await served(testApplication({ history }).manager);
-      expect(await pageOf(without, 'gone')).toMatch(
-        /Most likely it has completed: completed jobs leave no trace, unless/,
-      );
-    }
-    await using panel = await served(testApplication({ history: { completed: '90m' } }).manager);
-
-    expect(await pageOf(panel, 'gone')).toMatch(
-      /<code>history\.completed<\/code> of the configuration has[^]*kept for 1 h/,
-    );
-  });
-
-  it('says that a worker has just taken it until workers must have told of it', async () => {
-    const application = testApplication();
-    const { manager, clock } = application;
-    const id = await push(application, 1);
-    await manager.driver().reserve({ queues: ['default'], limit: 1, lease: 30 });
-    await using panel = await served(manager);
-
-    expect(await pageOf(panel, id)).toContain('A worker has just taken it, or renewed its lease.');
-    await clock.advance('8s');
-    expect(await pageOf(panel, id)).toContain('No worker says that it runs it');
-  });
-
-  it('knows of a job that was cancelled that it does not run, and that its data are gone', async () => {
-    const application = testApplication();
-    const { manager, clock } = application;
-    const id = await push(application, 1);
-    const [reservation] = (await manager.driver().reserve({ queues: ['default'], limit: 1, lease: 30 })).reservations;
-    await manager.connection().cancel(id, { reason: 'nobody wants it' });
-    await manager
-      .driver()
-      .settle([{ outcome: 'released', reservation: reservation!, counters: reservation!.counters, delay: 0 }]);
-    const running = new Worker({ drain: true }, manager).run();
-    await clock.advance('1m');
-    await running;
-    await using panel = await served(manager);
-
-    const text = await pageOf(panel, id);
-
-    expect(text).toMatch(/It was cancelled[^]*It does not run again, and its data are gone/);
-    expect(text).not.toContain('<h2>Data');
-  });
-
   it('offers nothing to who may only look', async () => {
     const application = testApplication();
     const id = await push(application, 1);

@@ -55,7 +55,9 @@ const ADVICE: Readonly<Record<ShownState, (story: JobStory, manager: QueueManage
     'Retry it once the cause is mended: it starts anew, with all its tries. What nobody needs any more can be forgotten.',
   ready: (story) => hindrance(story) ?? 'It runs when those before it have been taken.',
   delayed: (story) => hindrance(story) ?? 'From then on a worker takes it when its turn comes.',
-  running: ({ job, run }, manager) => {
+  running: ({ job, run, isWorked }, manager) => {
+    if (run === undefined && isWorked === undefined)
+      return 'Which worker runs it is not known: nobody keeps records of workers here. Should its lease end, another worker gets the job.';
     if (run === undefined && isFresh(job, manager))
       return 'A worker has just taken it, or renewed its lease. Workers tell of themselves each five seconds, and then it stands here which one it is.';
     if (run === undefined)

@@ -1,0 +1,65 @@
+import { Worker } from '../../src/worker/worker';
+import { testApplication } from '../support/application';
+import { type Served, served } from './kit/served';
+import { NotifyTeam } from './kit/shop-jobs';
+
+const advised = async (panel: Served, id: string): Promise<string> => (await panel.get(`job?id=${id}`)).text;
+
+describe('what the page of a job advises', () => {
+  it('says for how long completed jobs are kept, or that they are not', async () => {
+    for (const history of [{}, false] as const) {
+      await using without = await served(testApplication({ history }).manager);
+      expect(await advised(without, 'gone')).toMatch(
+        /Most likely it has completed: completed jobs leave no trace, unless/,
+      );
+    }
+    await using panel = await served(testApplication({ history: { completed: '90m' } }).manager);
+
+    expect(await advised(panel, 'gone')).toMatch(
+      /kept no longer than <code>history: \{ completed: &quot;90m&quot; \}<\/code>/,
+    );
+  });
+
+  it('says that a worker has just taken it until workers must have told of it', async () => {
+    const application = testApplication();
+    const { manager, clock } = application;
+    const id = await application.manager.connection().push(new NotifyTeam('ops', 'here'));
+    await manager.driver().reserve({ queues: ['default'], limit: 1, lease: 30 });
+    await using panel = await served(manager);
+
+    expect(await advised(panel, id)).toContain('A worker has just taken it, or renewed its lease.');
+    await clock.advance('8s');
+    expect(await advised(panel, id)).toContain('No worker says that it runs it');
+  });
+
+  it('does not wait for what workers tell where they tell nothing', async () => {
+    const application = testApplication({ metrics: false });
+    const id = await application.manager.connection().push(new NotifyTeam('ops', 'here'));
+    await application.manager.driver().reserve({ queues: ['default'], limit: 1, lease: 30 });
+    await using panel = await served(application.manager);
+
+    expect(await advised(panel, id)).toMatch(
+      /Which worker runs it is not known: nobody keeps records of workers here\. Should/,
+    );
+  });
+
+  it('knows of a job that was cancelled that it does not run, and that its data are gone', async () => {
+    const application = testApplication();
+    const { manager, clock } = application;
+    const id = await application.manager.connection().push(new NotifyTeam('ops', 'here'));
+    const [reservation] = (await manager.driver().reserve({ queues: ['default'], limit: 1, lease: 30 })).reservations;
+    await manager.connection().cancel(id, { reason: 'nobody wants it' });
+    await manager
+      .driver()
+      .settle([{ outcome: 'released', reservation: reservation!, counters: reservation!.counters, delay: 0 }]);
+    const running = new Worker({ drain: true }, manager).run();
+    await clock.advance('1m');
+    await running;
+    await using panel = await served(manager);
+
+    const text = await advised(panel, id);
+
+    expect(text).toMatch(/It was cancelled[^]*It does not run again, and its data are gone/);
+    expect(text).not.toContain('<h2>Data');
+  });
+});
