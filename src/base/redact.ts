@@ -16,9 +16,12 @@ const URL_PASSWORD = /([a-z\d+.-]:\/\/[^\s:@/?#"'`]{0,256}):(?!password@)([^\s"'
 /** How the name of a secret ends, whatever stands before: `DB_PASSWORD`, `client_secret`, `x-api-key`. */
 const KEY = '(?:password|passwd|pwd|passphrase|secret|secret[_-]?key|token|api[_-]?key|access[_-]?key|private[_-]?key)';
 
-/** `"password": "…"` and `password: '…'`, also with the quotes escaped as in JSON within JSON. */
+/**
+ * `"password": "…"` and `password: '…'`, also with the quotes escaped as in JSON within JSON. What is none of these characters is taken
+ * in runs: one by one, 10 MB are more than the stack of an expression holds, and it throws.
+ */
 const QUOTED = new RegExp(
-  String.raw`(${KEY}(?:\\?["'])?\s{0,8}[:=]\s{0,8})(\\?["'])((?:(?!\2)(?:\\.|[^\\\n]))*)`,
+  String.raw`(${KEY}(?:\\?["'])?\s{0,8}[:=]\s{0,8})(\\?["'])((?:[^\\\n"']+|(?!\2)(?:\\.|["']))*)`,
   'gi',
 );
 

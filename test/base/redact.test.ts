@@ -75,4 +75,10 @@ describe('redact', () => {
 
     expect(evil.map((text) => redact(text).length > 0)).toEqual(evil.map(() => true));
   });
+
+  it('masks a secret of any length', () => {
+    const text = redact(`{"token":"${'x'.repeat(20_000_000)}","id":1}`);
+
+    expect(text === '{"token":"***","id":1}').toBe(true);
+  });
 });
