@@ -1,3 +1,4 @@
+import { Gate } from '../support/application';
 import { NotifyTeam } from './kit/shop-jobs';
 import { addManyJobs } from './kit/many-jobs';
 import { type Served, served } from './kit/served';
@@ -265,6 +266,27 @@ describe('what is done with failed jobs', () => {
     await new Promise((resolve) => setImmediate(resolve));
 
     expect(world.log.messages('info').at(-1)).toContain('70,000 failed jobs are forgotten.');
+    flush.mockRestore();
+  });
+
+  it('logs with its stack what went wrong after it had answered', async () => {
+    let fail: (error: Error) => void = () => undefined;
+    const asked = new Gate();
+    const flush = jest.spyOn(world.manager.failed, 'flush').mockImplementation(() => {
+      asked.open();
+      return new Promise((_, reject) => (fail = reject));
+    });
+    const answer = panel.post('forget-failed', { all: 'yes', confirmed: 'yes', back: 'failed' });
+    await asked.opened;
+    await world.advance('6s');
+    await answer;
+    fail(new RangeError('the store is full'));
+    await new Promise((resolve) => setImmediate(resolve));
+
+    expect(world.log.lines.at(-1)).toMatchObject({
+      message: 'Dashboard: the store is full',
+      facts: { err: { type: 'RangeError', stack: expect.stringContaining('failed.test.ts') as unknown } },
+    });
     flush.mockRestore();
   });
 
