@@ -54,6 +54,18 @@ describe('the page of a job', () => {
     await world.close();
   });
 
+  it('shows the beginning of an error that another program has kept whole', async () => {
+    const exception = `Error: broken\n${'    at x.php:1\n'.repeat(80_000)}`;
+    const payload = Buffer.from('{"job":"Render","data":{},"id":"endless","attempts":1}');
+    const entry = { id: 'endless', name: 'Render', connection: world.connection, queue: 'foreign', attempts: 1 };
+    await world.manager.driver().failed!.put({ ...entry, payload, exception });
+
+    const text = await pageOf(panel, 'endless', 'foreign');
+
+    expect(text).toMatch(/… and 1,1\d\d,\d{3} more characters/);
+    expect(text.length).toBeLessThan(64 * 1024);
+  });
+
   it('tells of each attempt of a failed job, with its error, the line that it came from, and what to do', async () => {
     const text = await pageOf(panel, world.ids.refused);
 

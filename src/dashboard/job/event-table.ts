@@ -2,10 +2,14 @@
 import type { Milliseconds } from '../../base/clock';
 import type { Attempt, SourceLines } from '../../operations/history/attempt';
 import { html, type Html } from '../html';
+import { counted } from '../parts/number';
 import { moment, spanText } from '../parts/time';
 import type { JobEvent } from './events';
 import type { JobStory } from './job-story';
 import { OUTCOMES } from './timeline';
+
+/** Characters. */
+const LONGEST_STACK = 16 * 1024;
 
 const TONES: Readonly<Record<string, string>> = {
   failed: 'bad',
@@ -73,8 +77,14 @@ function details(told: Attempt | undefined, exception: string | undefined): Html
   if (stack === undefined && source === undefined) return undefined;
   return html`<details${exception !== undefined && html` open`}>
     <summary>${source === undefined ? 'Stack' : html`<bdi class="mono">${source.file}:${String(source.line)}</bdi>`}</summary>
-    ${source && sourceLines(source)}${stack !== undefined && html`<pre class="stack" tabindex="0">${stack}</pre>`}
+    ${source && sourceLines(source)}${stack !== undefined && html`<pre class="stack" tabindex="0">${bounded(stack)}</pre>`}
   </details>`;
+}
+
+/** Ours are no longer; what another program has kept may be. */
+function bounded(stack: string): string {
+  const left = stack.length - LONGEST_STACK;
+  return left <= 0 ? stack : `${stack.slice(0, LONGEST_STACK)}\n… and ${counted(left, 'more character')}`;
 }
 
 function sourceLines({ line, from, lines }: SourceLines): Html {
