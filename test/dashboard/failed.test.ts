@@ -256,9 +256,13 @@ describe('what is done with failed jobs', () => {
 
   it('answers before all is done where that takes long, and logs the end', async () => {
     let finish: (count: number) => void = () => undefined;
-    const { failed } = world.manager;
-    const flush = jest.spyOn(failed, 'flush').mockReturnValue(new Promise((resolve) => (finish = resolve)));
+    const asked = new Gate();
+    const flush = jest.spyOn(world.manager.failed, 'flush').mockImplementation(() => {
+      asked.open();
+      return new Promise((resolve) => (finish = resolve));
+    });
     const answer = panel.post('forget-failed', { all: 'yes', confirmed: 'yes', back: 'failed' });
+    await asked.opened;
     await world.advance('6s');
 
     expect(await noticeOf(await answer)).toContain('it goes on');
