@@ -22,6 +22,8 @@ interface Pruning {
 
 /** How many entries are read at once: their texts may be long. */
 const PAGE = 100;
+/** Halves of the time in which jobs failed: then it is known to the microsecond. */
+const MOST_STEPS = 50;
 
 export class RedisFailedStore implements FailedStore {
   readonly #store: RedisStore;
@@ -43,12 +45,7 @@ export class RedisFailedStore implements FailedStore {
   async list(options: { queue?: string | undefined; limit: number; offset?: number | undefined }) {
     this.#store.checkOpen('failed.list');
     const { queue, limit, offset = 0 } = options;
-    const queues = await this.#queues(queue);
-    // What is skipped of several queues depends on what the others have.
-    const listed =
-      queues.length === 1
-        ? await this.#newestOf(queues[0]!, limit, offset)
-        : (await this.#newest(queues, offset + limit)).slice(offset);
+    const listed = await this.#newest(await this.#queues(queue), limit, offset);
     const entries: FailedEntry[] = [];
     for (let start = 0; start < listed.length; start += PAGE)
       entries.push(...(await this.#readAll(listed.slice(start, start + PAGE))));
@@ -135,13 +132,43 @@ export class RedisFailedStore implements FailedStore {
     return queue === undefined ? this.#store.names.all() : [queue];
   }
 
-  /** The newest `limit` of all the queues together. */
-  async #newest(queues: readonly string[], limit: number): Promise<readonly Listed[]> {
-    const lists = await Promise.all(queues.map((queue) => this.#newestOf(queue, limit)));
+  /** The newest `limit` of all the queues together, behind the first `offset`. */
+  async #newest(queues: readonly string[], limit: number, offset = 0): Promise<readonly Listed[]> {
+    const { starts, left } = await this.#skip(queues, offset);
+    const lists = await Promise.all(queues.map((queue, at) => this.#newestOf(queue, left + limit, starts[at]!)));
     return lists
       .flat()
       .toSorted((a, b) => b.failedAt - a.failedAt)
-      .slice(0, limit);
+      .slice(left, left + limit);
+  }
+
+  /** So many of each queue need not be read, as they are newer than the rest; `left` are still to be skipped of those that are read. */
+  async #skip(queues: readonly string[], offset: number): Promise<{ starts: readonly number[]; left: number }> {
+    if (queues.length === 1) return { starts: [offset], left: 0 };
+    let skipped = { starts: queues.map(() => 0), left: offset };
+    if (offset <= PAGE) return skipped;
+    const ends = await Promise.all(queues.flatMap((queue) => [this.#scoreAt(queue, 0), this.#scoreAt(queue, -1)]));
+    const moments = ends.flat();
+    if (moments.length === 0) return skipped;
+    let [oldest, newest] = [Math.min(...moments), Math.max(...moments)];
+    // By halves: what several queues have that is newer than a moment tells how far behind the first it is.
+    for (let step = 0; step < MOST_STEPS && skipped.left > PAGE; step += 1) {
+      const middle = (oldest + newest) / 2;
+      const keys = queues.map((queue) => this.#store.keys.queue(queue).failed);
+      const newer = await Promise.all(keys.map((key) => this.#ask('zcount', [key, `(${middle}`, '+inf'])));
+      const starts = newer.map(Number);
+      const left = offset - starts.reduce((sum, count) => sum + count, 0);
+      if (left < 0) oldest = middle;
+      else [newest, skipped] = [middle, { starts, left }];
+    }
+    return skipped;
+  }
+
+  /** When the one at this place failed, in seconds. Empty: there is none. */
+  async #scoreAt(queue: string, place: number): Promise<readonly number[]> {
+    const { failed } = this.#store.keys.queue(queue);
+    const found = (await this.#ask('zrevrange', [failed, place, place, 'WITHSCORES'])) as readonly Buffer[];
+    return found.slice(1).map(Number);
   }
 
   async #newestOf(queue: string, limit: number, offset = 0): Promise<readonly Listed[]> {

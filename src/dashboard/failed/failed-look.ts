@@ -9,7 +9,7 @@ const MOST = 1000;
 const LARGEST = 4 * 1024 * 1024;
 /** Jobs of the first call: of large ones even these are many. */
 const FIRST = 20;
-const MOST_OF_A_CALL = 250;
+const MOST_OF_A_CALL = 500;
 
 export interface FailedLook {
   readonly jobs: readonly FailedJob[];

@@ -1,0 +1,44 @@
+import * as fc from '../../support/properties';
+import { RedisWorld } from './open-redis';
+
+let world: RedisWorld;
+
+beforeAll(async () => {
+  world = await RedisWorld.start();
+  world.fresh();
+});
+afterAll(async () => {
+  await world.closeConnections();
+  await world.stop();
+});
+
+it('failed jobs of several queues are listed from any place on as they stand in the whole list', async () => {
+  const { failed } = world.connect();
+  const sizes = { mail: 420, media: 130, reports: 60, empty: 0 };
+  expect(await failed.list({ limit: 10, offset: 5000 })).toEqual([]);
+  for (const [queue, size] of Object.entries(sizes)) {
+    const put = async (at: number): Promise<void> => {
+      const id = `${queue}-${at}`;
+      const payload = Buffer.from(`{"job":"probe","data":{},"id":"${id}","attempts":1}`);
+      await failed.put({ id, payload, name: 'probe', exception: 'no', connection: 'redis', queue, attempts: 1 });
+    };
+    // Some beside each other, some one after another.
+    for (let at = 0; at < size; at += 10) await Promise.all(Array.from({ length: 10 }, (_, more) => put(at + more)));
+  }
+  // One more moment for many: nothing tells them apart.
+  const { client, prefix } = world;
+  const [key] = (await client.keys(`${prefix}*mail*:failed`)) as [string];
+  const ids = await client.zrange(key, '100', '350');
+  await client.zadd(key, ...ids.flatMap((id) => ['1700000000', id]));
+  const idsAt = async (offset: number, limit: number): Promise<readonly string[]> =>
+    (await failed.list({ offset, limit })).map(({ id }) => id);
+  const all = await idsAt(0, 1000);
+  expect(all).toHaveLength(610);
+
+  await fc.assert(
+    fc.asyncProperty(fc.nat(700), fc.integer({ min: 1, max: 120 }), async (offset, limit) => {
+      expect(await idsAt(offset, limit)).toEqual(all.slice(offset, offset + limit));
+    }),
+    { numRuns: 60 },
+  );
+});
