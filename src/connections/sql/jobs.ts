@@ -1,6 +1,6 @@
 /** What every database is asked about waiting and running jobs in the same words. */
 import { readId } from '../../payload/counters';
-import type { Counts, WaitingState } from '../contract';
+import type { WaitingState } from '../contract';
 import { FENCE, RESERVED } from './columns';
 import type { CancelResult } from '../control';
 import { type Dialect, type QueuedJob, type Removed, type ReservationToken, tiedIn } from './dialect';
@@ -18,12 +18,6 @@ const STATES: readonly WaitingState[] = ['ready', 'delayed', 'reserved'];
 
 /** A number of rows, which is neither infinite nor a fraction. */
 export const rowLimit = (limit: number): number => Math.min(Math.max(Math.ceil(limit), 0), Number.MAX_SAFE_INTEGER);
-
-export function* counts({ line }: Dialect, queue: string): Work<Counts> {
-  const each = STATES.map((state) => sql`(SELECT count(*) ${line.of(queue)} AND ${line.state[state]})`);
-  const [[ready, delayed, reserved] = []] = yield* rowsOf(sql`SELECT ${each}`);
-  return { ready: Number(ready), delayed: Number(delayed), reserved: Number(reserved) };
-}
 
 export interface FoundJob extends StoredJob {
   readonly queue: string;

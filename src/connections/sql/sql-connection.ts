@@ -38,7 +38,8 @@ import { otherDatabase } from './errors';
 import { Exchanger } from './exchanger';
 import { FailedJobs } from './failed-jobs';
 import { newJob, type StoredJob, shownText } from './job-row';
-import { clear, counts, find, forgetCalls, newestJob, queues, readSomeIds } from './jobs';
+import { countJobs } from './counts';
+import { clear, find, forgetCalls, newestJob, queues, readSomeIds } from './jobs';
 import { Locks } from './locks';
 import { lookOnce, pushOnce } from './once';
 import { peek } from './page';
@@ -174,7 +175,8 @@ export class SqlConnection extends StoreConnection implements Connection {
   }
 
   async counts(queue: string): Promise<Counts> {
-    return this.#access('counts', { consequence: 'nothing was counted' }, () => counts(this.#dialect, queue));
+    const purpose = { consequence: 'nothing was counted' };
+    return countJobs(this.#dialect, queue, (work) => this.#access('counts', purpose, work));
   }
 
   async clear(queue: string): Promise<number> {
