@@ -35,7 +35,7 @@ export async function countJobs(
 }
 
 /** Of those that are ready at most one more than `MOST`. */
-function* counts({ line }: Dialect, queue: string): Work<Counts> {
+export function* counts({ line }: Dialect, queue: string): Work<Counts> {
   const { ready: isReady, delayed: isDelayed, reserved: isReserved } = line.state;
   const few = sql`SELECT 1 ${line.of(queue)} AND ${isReady} LIMIT ${MOST + 1}`;
   const others = [isDelayed, isReserved].map((is) => sql`(SELECT count(*) ${line.of(queue)} AND ${is})`);
@@ -46,15 +46,15 @@ function* counts({ line }: Dialect, queue: string): Work<Counts> {
 }
 
 /** Undefined: none is ready. */
-function* stretchOf({ line }: Dialect, queue: string): Work<Stretch | undefined> {
+export function* stretchOf({ line }: Dialect, queue: string): Work<Stretch | undefined> {
   const ends = ['min', 'max'].map(
     (end) => sql`(SELECT ${raw(`${end}(place)`)} ${line.of(queue)} AND ${line.state.ready})`,
   );
-  const [[first, last] = []] = yield* rowsOf(sql`SELECT ${ends}`);
-  return first == null || last == null ? undefined : { first: Number(first), last: Number(last) };
+  const [[first = null, last = null] = []] = yield* rowsOf(sql`SELECT ${ends}`);
+  return first === null || last === null ? undefined : { first: Number(first), last: Number(last) };
 }
 
-function* readyWithin({ line }: Dialect, queue: string, { first, last }: Stretch): Work<number> {
+export function* readyWithin({ line }: Dialect, queue: string, { first, last }: Stretch): Work<number> {
   const isThere = sql`place BETWEEN ${first} AND ${last}`;
   const [[count] = []] = yield* rowsOf(sql`SELECT count(*) ${line.of(queue)} AND ${line.state.ready} AND ${isThere}`);
   return Number(count);

@@ -54,6 +54,32 @@ export function describeOperations(store: OperationsStore): void {
   const left = (table: 'records' | 'sums'): Promise<number> =>
     store.count(`SELECT count(*) AS n FROM ${store.table}_${table}`);
 
+  describe(`counts in ${store.name}`, () => {
+    it('are exact where so many jobs wait that they are counted in pieces, with gaps among them', async () => {
+      const connection = await store.open();
+      await connection.push(
+        'default',
+        numbered(40).map((id) => ({ payload: payload(id) })),
+      );
+      await connection.push('other', [{ payload: payload('other') }]);
+      await connection.push('default', [{ payload: payload('later'), delay: 60 }]);
+      // 40 × 40 × 40 more, by their places in line.
+      const jobs = (name: string): string =>
+        `(SELECT place AS p FROM ${store.table} WHERE queue = 'default' AND place > 0) ${name}`;
+      await store.execute(
+        `INSERT INTO ${store.table} (queue, payload, attempts, available_at, created_at, place)
+         SELECT 'default', '{}', 0, 1, 1, a.p * 160000 + b.p * 40 + c.p FROM ${jobs('a')}, ${jobs('b')}, ${jobs('c')}`,
+      );
+      expect(await connection.counts('default')).toEqual({ ready: 64_040, delayed: 1, reserved: 0 });
+      await store.execute(`DELETE FROM ${store.table} WHERE place BETWEEN 200000 AND 3000000`);
+      const left = await store.count(
+        `SELECT count(*) AS n FROM ${store.table} WHERE queue = 'default' AND place IS NOT NULL`,
+      );
+      expect(left).toBeGreaterThan(30_000);
+      expect((await connection.counts('default')).ready).toBe(left);
+    });
+  });
+
   describe(`records in ${store.name}`, () => {
     it('that have ended are removed by those that are written, a bounded number at a time', async () => {
       const { records } = await store.open();

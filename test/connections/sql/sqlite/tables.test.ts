@@ -1,12 +1,12 @@
 import { systemClock } from '../../../../src/base/clock';
 import { openSqlite } from '../../../../src/connections/sql/sqlite/sqlite-database';
 import type { SqliteDatabase } from '../../../../src/connections/sql/sqlite/sqlite-database';
+import { counts, readyWithin, stretchOf } from '../../../../src/connections/sql/counts';
 import { newJob } from '../../../../src/connections/sql/job-row';
 import {
   cancel,
   cancelledOf,
   clear,
-  counts,
   find,
   newestJob,
   readSomeIds,
@@ -177,6 +177,8 @@ describe('the indexes', () => {
     explain(find(dialect, 'b', undefined));
     explain(find(dialect, 'b', 'default'));
     explain(counts(dialect, 'default'));
+    explain(stretchOf(dialect, 'default'));
+    explain(readyWithin(dialect, 'default', { first: 1, last: 9 }));
     explain(cancel(dialect, 'b', 'default', undefined));
     explain(cancelledOf(dialect, [1, 2]));
     explain(readSomeIds(dialect, 10));
