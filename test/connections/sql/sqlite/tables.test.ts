@@ -176,9 +176,11 @@ describe('the indexes', () => {
     }
     explain(find(dialect, 'b', undefined));
     explain(find(dialect, 'b', 'default'));
-    explain(counts(dialect, 'default'));
-    explain(stretchOf(dialect, 'default'));
-    explain(readyWithin(dialect, 'default', { first: 1, last: 9 }));
+    explain(counts(dialect, 'default', undefined));
+    explain(counts(dialect, 'default', 10));
+    const { countedAlong } = dialect.line;
+    explain(stretchOf(dialect, 'default', countedAlong!));
+    explain(readyWithin(dialect, 'default', countedAlong!, { first: 1, last: 9 }));
     explain(cancel(dialect, 'b', 'default', undefined));
     explain(cancelledOf(dialect, [1, 2]));
     explain(readSomeIds(dialect, 10));
