@@ -16,14 +16,8 @@ const URL_PASSWORD = /([a-z\d+.-]:\/\/[^\s:@/?#"'`]{0,256}):(?!password@)([^\s"'
 /** How the name of a secret ends, whatever stands before: `DB_PASSWORD`, `client_secret`, `x-api-key`. */
 const KEY = '(?:password|passwd|pwd|passphrase|secret|secret[_-]?key|token|api[_-]?key|access[_-]?key|private[_-]?key)';
 
-/**
- * `"password": "…"` and `password: '…'`, also with the quotes escaped as in JSON within JSON. What is none of these characters is taken
- * in runs: one by one, 10 MB are more than the stack of an expression holds, and it throws.
- */
-const QUOTED = new RegExp(
-  String.raw`(${KEY}(?:\\?["'])?\s{0,8}[:=]\s{0,8})(\\?["'])((?:[^\\\n"']+|(?!\2)(?:\\.|["']))*)`,
-  'gi',
-);
+/** How `"password": "…"` and `password: '…'` begin, also with the quotes escaped as in JSON within JSON. */
+const OPENING = new RegExp(String.raw`${KEY}(?:\\?["'])?\s{0,8}[:=]\s{0,8}(\\?["'])`, 'gi');
 
 /** `password=…`, as in a query, a connection string or the environment. */
 const BARE = new RegExp(String.raw`(${KEY}=)([^\s&;,"'\x60)\]}]+)`, 'gi');
@@ -42,13 +36,36 @@ const TELLTALE = /:\/\/|pass|pwd|secret|token|key|authorization|bearer|-----BEGI
 export function redact(text: string): string {
   const masked = maskSecrets(text, MASK);
   if (!TELLTALE.test(masked)) return masked;
-  return masked
-    .replace(PRIVATE_KEY, `$1${MASK}`)
-    .replace(URL_PASSWORD, `$1:${MASK}@`)
-    .replace(QUOTED, `$1$2${MASK}`)
+  return maskQuoted(masked.replace(PRIVATE_KEY, `$1${MASK}`).replace(URL_PASSWORD, `$1:${MASK}@`))
     .replace(BARE, `$1${MASK}`)
     .replace(AUTHORIZATION, `$1${MASK}`)
     .replace(BEARER, `$1${MASK}`);
+}
+
+/** By hand: for a secret of 10 MB an expression needs more than its stack holds, and throws. */
+function maskQuoted(text: string): string {
+  let masked = '';
+  let from = 0;
+  for (;;) {
+    OPENING.lastIndex = from;
+    const opening = OPENING.exec(text);
+    if (opening === null) return from === 0 ? text : masked + text.slice(from);
+    const begin = opening.index + opening[0].length;
+    masked += text.slice(from, begin) + MASK;
+    from = endOfQuoted(text, begin, opening[1]!);
+  }
+}
+
+/** Where the quote stands again, or the line or the text ends. */
+function endOfQuoted(text: string, begin: number, quote: string): number {
+  for (let at = begin; at < text.length; at += 1) {
+    if (text[at] === quote[0] && text.startsWith(quote, at)) return at;
+    if (text[at] === '\n') return at;
+    if (text[at] !== '\\') continue;
+    at += 1;
+    if (at === text.length || /[\n\r\u2028\u2029]/.test(text[at]!)) return at - 1;
+  }
+  return text.length;
 }
 
 /** Whether what stands under this key is a secret. */
