@@ -1,64 +1,76 @@
-/** How many jobs a queue has: where this process itself counts them row by row, many of them in pieces. */
-import type { Counts } from '../contract';
+/** How many jobs a queue has: many are counted in pieces, as one statement over a million would hold up the store or this process. */
+import type { Counts, WaitingState } from '../contract';
 import type { Dialect } from './dialect';
-import { raw, rowsOf, type Sql, sql, type Work } from './statement';
+import { BEFORE_ALL } from './page';
+import { rowsOf, type Sql, sql, type Work } from './statement';
 
-/** Jobs that one statement counts then: a million would keep the event loop for 25 ms. */
-const MOST = 50_000;
-/** Statements for one queue. */
-const MOST_PIECES = 400;
+/** Jobs that one statement counts: some 2 ms of the slowest store. */
+const MOST = 5000;
 
-/** Places in line, both among them. */
-interface Stretch {
-  readonly first: number;
-  readonly last: number;
-}
+const STATES: readonly WaitingState[] = ['ready', 'delayed', 'reserved'];
 
-/** @param read carries out what only reads; others may do so between two calls */
-export async function countJobs(
-  dialect: Dialect,
-  queue: string,
-  read: <Result>(work: () => Work<Result>) => Promise<Result>,
-): Promise<Counts> {
-  const along = dialect.line.countedAlong;
-  const counted = await read(() => counts(dialect, queue, along && MOST + 1));
-  if (along === undefined || counted.ready <= MOST) return counted;
-  const line = await read(() => stretchOf(dialect, queue, along));
-  if (line === undefined) return { ...counted, ready: 0 };
-  // Jobs that are gone have left their places: the first and the last may be far apart.
-  const step = Math.max(MOST, Math.ceil((line.last - line.first + 1) / MOST_PIECES));
-  let ready = 0;
-  for (let { first } = line; first <= line.last; first += step) {
-    const piece = { first, last: Math.min(first + step - 1, line.last) };
-    ready += await read(() => readyWithin(dialect, queue, along, piece));
+/** Carries out what only reads; others may do so between two calls. */
+type Read = <Result>(work: () => Work<Result>) => Promise<Result>;
+
+export async function countJobs(dialect: Dialect, queue: string, read: Read): Promise<Counts> {
+  const { of, state, order } = dialect.line;
+  const counted = { ...(await read(() => counts(dialect, queue))) };
+  for (const each of STATES) {
+    const jobs = sql`${of(queue)} AND ${state[each]}`;
+    if (counted[each] > MOST) counted[each] = await countAlong(jobs, order[each], read);
   }
-  return { ...counted, ready };
+  return counted;
 }
 
-/** @param most so many of those that are ready; undefined: all of them */
-export function* counts({ line }: Dialect, queue: string, most: number | undefined): Work<Counts> {
-  const { ready: isReady, delayed: isDelayed, reserved: isReserved } = line.state;
-  const count = (is: Sql): Sql => sql`(SELECT count(*) ${line.of(queue)} AND ${is})`;
-  const readyCount =
-    most === undefined
-      ? count(isReady)
-      : sql`(SELECT count(*) FROM (SELECT 1 ${line.of(queue)} AND ${isReady} LIMIT ${most}) AS few)`;
-  const each = [readyCount, count(isDelayed), count(isReserved)];
+/** @param jobs `FROM … WHERE …`, led to by an index along the keys */
+async function countAlong(jobs: Sql, [key, ...rest]: readonly Sql[], read: Read): Promise<number> {
+  let count = 0;
+  for (let behind = BEFORE_ALL; ;) {
+    const { before, last, atLast } = await read(() => piece(jobs, key!, behind));
+    count += before;
+    if (last === undefined) return count;
+    // Any number may be due at one moment.
+    const shared = sql`${jobs} AND ${key!} = ${last}`;
+    count += atLast > MOST && rest.length > 0 ? await countAlong(shared, rest, read) : atLast;
+    behind = last;
+  }
+}
+
+/** All states, each up to one more than a statement counts. */
+export function* counts({ line }: Dialect, queue: string): Work<Counts> {
+  const each = STATES.map((state) => {
+    const [key] = line.order[state];
+    return sql`(${few(sql`${line.of(queue)} AND ${line.state[state]} AND ${key!} > ${BEFORE_ALL} ORDER BY ${key!}`)})`;
+  });
   const [[ready, delayed, reserved] = []] = yield* rowsOf(sql`SELECT ${each}`);
   return { ready: Number(ready), delayed: Number(delayed), reserved: Number(reserved) };
 }
 
-/** Undefined: none is ready. */
-export function* stretchOf({ line }: Dialect, queue: string, along: Sql): Work<Stretch | undefined> {
-  const ends = ['min', 'max'].map(
-    (end) => sql`(SELECT ${raw(end)}(${along}) ${line.of(queue)} AND ${line.state.ready})`,
-  );
-  const [[first = null, last = null] = []] = yield* rowsOf(sql`SELECT ${ends}`);
-  return first === null || last === null ? undefined : { first: Number(first), last: Number(last) };
+/** How many stand before the last key of a page, and how many have that key: an index may not tell these apart. */
+interface Piece {
+  readonly before: number;
+  /** Undefined: there is none behind. */
+  readonly last: number | undefined;
+  /** Up to one more than a statement counts. */
+  readonly atLast: number;
 }
 
-export function* readyWithin({ line }: Dialect, queue: string, along: Sql, { first, last }: Stretch): Work<number> {
-  const isThere = sql`${along} BETWEEN ${first} AND ${last}`;
-  const [[count] = []] = yield* rowsOf(sql`SELECT count(*) ${line.of(queue)} AND ${line.state.ready} AND ${isThere}`);
+export function* piece(jobs: Sql, key: Sql, behind: number): Work<Piece> {
+  const rest = sql`${jobs} AND ${key} > ${behind}`;
+  const ends = yield* rowsOf(sql`SELECT ${key} ${rest} ORDER BY ${key} LIMIT 2 OFFSET ${MOST - 2}`);
+  const [[lastButOne] = [], [last] = []] = ends;
+  if (last === undefined) return { before: yield* countOf(rest), last, atLast: 0 };
+  return {
+    before: last === lastButOne ? yield* countOf(sql`${rest} AND ${key} < ${last}`) : MOST - 1,
+    last: Number(last),
+    atLast: yield* countOf(sql`${jobs} AND ${key} = ${last}`),
+  };
+}
+
+function* countOf(jobs: Sql): Work<number> {
+  const [[count] = []] = yield* rowsOf(few(jobs));
   return Number(count);
 }
+
+/** How many they are, up to one more than a statement counts. */
+const few = (jobs: Sql): Sql => sql`SELECT count(*) FROM (SELECT 1 ${jobs} LIMIT ${MOST + 1}) AS few`;

@@ -115,8 +115,6 @@ export interface Line {
   readonly order: Readonly<Record<WaitingState, readonly Sql[]>>;
   /** What an index leads along, where that is not the whole order. */
   readonly along?: Partial<Record<WaitingState, Sql>>;
-  /** Numbers that an index of those that are ready leads along. Only where this process does the counting: no server does it beside. */
-  readonly countedAlong?: Sql;
   /** A payload, as the column holds it. */
   readonly payload: (payload: Buffer) => SqlValue;
 }

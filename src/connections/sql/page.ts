@@ -14,6 +14,12 @@ export interface ShownJob extends StoredJob {
 /** Jobs that may share a place in line, where an index does not tell them apart: of workers that reclaim some at once. */
 const MOST_SHARING = 100;
 
+/**
+ * What no job stands behind. As a bound it leads PostgreSQL along the index: of a table that was never analysed it would
+ * else read all rows, and sort them.
+ */
+export const BEFORE_ALL = Number.MIN_SAFE_INTEGER;
+
 /** Up to 100 jobs, or 1 MiB of their texts; always one. @param after the `place` of one before them */
 export function* peek(
   { line, read }: Dialect,
@@ -47,7 +53,7 @@ export function* peek(
 /** Conditions that meet what comes behind a place, one after the other: by one for all, an index would not lead there. */
 function runsBehind([first, ...rest]: readonly Sql[], after: string | undefined): readonly Sql[] {
   const values = (after ?? '').split(':').map(Number);
-  if (values.length !== rest.length + 1 || !values.every(Number.isFinite)) return [raw('TRUE')];
+  if (values.length !== rest.length + 1 || !values.every(Number.isFinite)) return [sql`${first!} > ${BEFORE_ALL}`];
   const [value, ...others] = values;
   return [sql`${first!} = ${value!} AND ${isBehind(rest, others)}`, sql`${first!} > ${value!}`];
 }

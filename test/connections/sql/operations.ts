@@ -78,6 +78,25 @@ export function describeOperations(store: OperationsStore): void {
       expect(left).toBeGreaterThan(30_000);
       expect((await connection.counts('default')).ready).toBe(left);
     });
+
+    it('are exact where more than one piece wait for one moment, and others share a place in line', async () => {
+      const connection = await store.open();
+      await connection.push(
+        'default',
+        numbered(30).map((id) => ({ payload: payload(id) })),
+      );
+      const jobs = (name: string): string => `(SELECT place AS p FROM ${store.table} WHERE place > 0) ${name}`;
+      const all = `${jobs('a')}, ${jobs('b')}, ${jobs('c')}`;
+      const insert = `INSERT INTO ${store.table} (queue, payload, attempts, available_at, created_at, place)`;
+      // 27,000 in line, two or three of which share a place, and as many that wait for three moments, one of them alone.
+      await store.execute(`${insert} SELECT 'later', '{}', 0, CASE WHEN a.p < 2 AND b.p < 2 AND c.p < 2 THEN 2000000001
+          WHEN a.p < 16 THEN 2000000000 ELSE 2000000002 END, 1, NULL FROM ${all}`);
+      await store.execute(
+        `${insert} SELECT 'shared', '{}', 0, 1, 1, FLOOR((a.p * 900 + b.p * 30 + c.p) / 2.5) FROM ${all}`,
+      );
+      expect(await connection.counts('later')).toEqual({ ready: 0, delayed: 27_000, reserved: 0 });
+      expect(await connection.counts('shared')).toEqual({ ready: 27_000, delayed: 0, reserved: 0 });
+    });
   });
 
   describe(`records in ${store.name}`, () => {

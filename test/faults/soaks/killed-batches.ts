@@ -22,6 +22,8 @@ const CONCURRENCY = 10;
 const JOBS = 12;
 /** One in so many has a job that fails. */
 const FAILING = 4;
+/** Milliseconds that a job takes which is sent because all others were done: long enough for somebody to look. */
+const SEEN = 500;
 const CALLBACKS = { then: 100, catch: 101, finally: 102 } as const;
 
 export const killedBatches: Soak<Size> = {
@@ -44,8 +46,10 @@ export const killedBatches: Soak<Size> = {
       for (let number = 0; number < batches; number += 1) await begin(stage, number, JOBS, takes);
       const crew = new Crew(stage, WORKERS, { concurrency: CONCURRENCY });
       const jobs = batches * JOBS + rounds * 4;
+      let begun = batches + rounds;
+      const feed = (): Promise<void> => begin(stage, begun++, 4, SEEN);
       for (let kill = 1; kill <= kills; kill += 1) {
-        await crew.killOne((kill * jobs) / (kills + 2));
+        await crew.killOne((kill * jobs) / (kills + 2), { feed });
         offences.push(...(await uncounted(stage, batches)));
       }
       await stage.drained();
@@ -59,14 +63,14 @@ export const killedBatches: Soak<Size> = {
       const unended = (await all(stage)).filter(({ isFinished, pending }) => !isFinished || pending > 0);
       if (unended.length > 0) offences.push(`${unended.length} batches have no end, such as ${unended[0]!.id}`);
       const sent = callbacksIn(lines);
-      for (let number = 0; number < batches + rounds; number += 1) {
+      for (let number = 0; number < begun; number += 1) {
         const expected = number < batches && number % FAILING === 0 ? ['catch', 'finally'] : ['finally', 'then'];
         const found = sent.get(number) ?? [];
         if (found.join() !== expected.join()) offences.push(`batch ${number} sent ${found.join(' and ') || 'nothing'}`);
       }
       return {
         reached:
-          `${batches + rounds - unended.length} of ${batches + rounds} batches ended, ${account.completed} jobs completed, ` +
+          `${begun - unended.length} of ${begun} batches ended, ${account.completed} jobs completed, ` +
           `${account.failed} failed, by ${kills} kills; ${[...sent.values()].flat().length} callbacks`,
         // One in each of some batches is to fail.
         offences: [...offences, ...account.offences.filter((offence) => !offence.includes('failed without cause'))],

@@ -49,7 +49,6 @@ export const sqliteLine = ({ jobs }: Dialect['tables']): Line => ({
     delayed: [raw('available_at'), raw('id')],
     reserved: RESERVED_ORDER,
   },
-  countedAlong: raw('place'),
   payload: storable,
 });
 

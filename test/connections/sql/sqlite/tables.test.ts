@@ -1,7 +1,7 @@
 import { systemClock } from '../../../../src/base/clock';
 import { openSqlite } from '../../../../src/connections/sql/sqlite/sqlite-database';
 import type { SqliteDatabase } from '../../../../src/connections/sql/sqlite/sqlite-database';
-import { counts, readyWithin, stretchOf } from '../../../../src/connections/sql/counts';
+import { counts, piece } from '../../../../src/connections/sql/counts';
 import { newJob } from '../../../../src/connections/sql/job-row';
 import {
   cancel,
@@ -15,7 +15,7 @@ import {
 import { peek } from '../../../../src/connections/sql/page';
 import { BatchRows } from '../../../../src/connections/sql/batch-rows';
 import { sqliteDialect } from '../../../../src/connections/sql/sqlite/sqlite-dialect';
-import { performNow, type Sql, type SqlResult, type Work } from '../../../../src/connections/sql/statement';
+import { performNow, sql, type Sql, type SqlResult, type Work } from '../../../../src/connections/sql/statement';
 import { tableNames } from '../../../../src/connections/sql/table-names';
 import { Worker } from '../../../../src/worker/worker';
 import { testApplication } from '../../../support/application';
@@ -176,11 +176,11 @@ describe('the indexes', () => {
     }
     explain(find(dialect, 'b', undefined));
     explain(find(dialect, 'b', 'default'));
-    explain(counts(dialect, 'default', undefined));
-    explain(counts(dialect, 'default', 10));
-    const { countedAlong } = dialect.line;
-    explain(stretchOf(dialect, 'default', countedAlong!));
-    explain(readyWithin(dialect, 'default', countedAlong!, { first: 1, last: 9 }));
+    explain(counts(dialect, 'default'));
+    for (const state of ['ready', 'delayed', 'reserved'] as const) {
+      const jobs = sql`${dialect.line.of('default')} AND ${dialect.line.state[state]}`;
+      explain(piece(jobs, dialect.line.order[state][0]!, 1));
+    }
     explain(cancel(dialect, 'b', 'default', undefined));
     explain(cancelledOf(dialect, [1, 2]));
     explain(readSomeIds(dialect, 10));
