@@ -61,3 +61,12 @@ export const formIncomplete = defineError('E_DASHBOARD_FIELD', (field: string) =
   message: `A form sent to the dashboard lacks the field '${field}'. Send it from the page again.`,
   facts: { field },
 }));
+
+/** A program goes past the page that asks a person. */
+export const unconfirmed = defineError('E_DASHBOARD_CONFIRM', (action: string, title: string) => ({
+  message: `${title} Nothing was done yet: ${action} cannot be undone. Send the same with the field confirmed=yes to have it done.`,
+  facts: { action },
+}));
+
+/** For programs, where nothing else says more than the status and a line of text. */
+export const unanswered = defineError('E_DASHBOARD_ANSWER', (why: string) => ({ message: why, facts: {} }));

@@ -16,8 +16,8 @@ import { barePage } from './bare-page';
 import { formCut, formTooLarge } from './errors';
 import { frame } from './frame';
 import { html } from './html';
-import { type Answer, htmlAnswer, jsonAnswer, plainAnswer, redirect } from './http/answer';
-import type { DashboardRequest } from './http/request';
+import { type Answer, forProgram, htmlAnswer, jsonAnswer, plainAnswer, redirect } from './http/answer';
+import { type DashboardRequest, isProgram } from './http/request';
 import { Live } from './live/live';
 import { Lookout } from './lookout';
 import { PAGES, STILL } from './pages/pages';
@@ -36,12 +36,17 @@ export class Site {
 
   /** Never rejects. */
   async answer(request: DashboardRequest): Promise<Answer> {
+    const answer = await this.#answerAnyway(request);
+    return isProgram(request) ? forProgram(answer) : answer;
+  }
+
+  async #answerAnyway(request: DashboardRequest): Promise<Answer> {
     try {
       return await this.#answer(request);
     } catch (error) {
       if (!(error instanceof OnqueueError)) return this.#unanswered(error);
       const status = formTooLarge.is(error) ? 413 : formCut.is(error) ? 400 : 500;
-      return plainAnswer(status, redact(`${error.message} (${error.code})`));
+      return plainAnswer(status, redact(error.message), error.code);
     }
   }
 
@@ -149,7 +154,7 @@ async function shown(page: Page, context: PageContext): Promise<View> {
       status: isAway ? 503 : 422,
       trouble: told,
       parts: [{ id: 'trouble', html: html`<p class="trouble">${told} <span class="soft">(${error.code})</span></p>` }],
-      data: { error: told, code: error.code },
+      data: { error: { code: error.code, message: told } },
     };
   }
 }

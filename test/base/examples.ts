@@ -99,6 +99,8 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_DASHBOARD_FORM_SIZE: [1_048_576],
   E_DASHBOARD_QUERY: ['queue'],
   E_DASHBOARD_FIELD: ['queue'],
+  E_DASHBOARD_CONFIRM: ['forget-failed', 'Forget these failed jobs?'],
+  E_DASHBOARD_ANSWER: ['You may look at these jobs, and not change them.'],
   E_HEALTH_PORT: [
     { flag: '--health-port', hostFlag: '--health-host', host: '127.0.0.1', port: 9000 },
     new Error('listen EACCES'),

@@ -126,7 +126,7 @@ describe('the dashboard', () => {
     expect(await manager.connection().pausedQueues()).toEqual(['films&more']);
   });
 
-  it('leads people back from what it does not have, and tells programs in a line', async () => {
+  it('leads people back from what it does not have, and tells programs as data', async () => {
     await using panel = await inExpress(testApplication().manager);
     const asPerson = { accept: 'text/html', 'sec-fetch-site': 'same-origin' };
 
@@ -138,7 +138,7 @@ describe('the dashboard', () => {
     const way = '.*<a href="\\./">Go to the overview</a>';
     expect(await page.text()).toMatch(new RegExp(`<h1>There is no such page</h1>${way}`, 's'));
     expect(await action.text()).toMatch(new RegExp(`<h1>There is no such action</h1>${way}`, 's'));
-    expect(await told.text()).toBe('There is no such page.\n');
+    expect(await told.json()).toEqual({ error: { code: 'E_DASHBOARD_ANSWER', message: 'There is no such page.' } });
   });
 
   it('says at the end of each page which stores it shows, without their passwords', async () => {

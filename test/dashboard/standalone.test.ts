@@ -165,7 +165,7 @@ describe('a token', () => {
     expect((await panel.ask('', { headers: bearer(VIEWER_TOKEN) })).status).toBe(200);
     expect((await pause(VIEWER_TOKEN)).status).toBe(403);
     expect(await panel.manager.connection().pausedQueues()).toEqual([]);
-    expect((await pause(TOKEN)).status).toBe(303);
+    expect((await pause(TOKEN)).status).toBe(200);
     expect(await panel.manager.connection().pausedQueues()).toEqual(['mail']);
     const stranger = await panel.ask('', { headers: bearer('x'.repeat(40)) });
     expect([stranger.status, stranger.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="Onqueue"']);
@@ -265,7 +265,7 @@ describe('who has not signed in', () => {
     await using panel = await standingAlone();
     const answer = await panel.ask('pause-queue', init);
     expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="Onqueue"']);
-    expect(await answer.text()).toBe('Sign in first, or send a token as Bearer.\n');
+    expect(await answer.text()).toContain('Sign in first, or send a token as Bearer.');
   });
 });
 

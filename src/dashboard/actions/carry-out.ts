@@ -2,11 +2,13 @@
 import { errorMessage } from '../../base/exception-text';
 import { OnqueueError } from '../../base/onqueue-error';
 import { redact } from '../../base/redact';
+import { isStoreAway } from '../../connections/errors';
 import { isOwnAddress } from '../addresses';
 import { barePage } from '../bare-page';
 import { html, type Html } from '../html';
-import { type Answer, htmlAnswer, redirect } from '../http/answer';
-import type { DashboardRequest } from '../http/request';
+import { unconfirmed } from '../errors';
+import { type Answer, htmlAnswer, jsonAnswer, plainAnswer, redirect } from '../http/answer';
+import { type DashboardRequest, isProgram } from '../http/request';
 import { hiddenFields } from '../parts/action-form';
 import type { Action, ActionContext, Question } from './actions';
 import { otherFields } from './form-fields';
@@ -26,16 +28,32 @@ export async function carryOut(
   const back = isOwnAddress(given) ? given : './';
   try {
     const question = form.get('confirmed') === 'yes' ? undefined : await action.ask?.(form, context);
-    if (question !== undefined) return htmlAnswer(200, questionPage(name, question, form, back));
+    if (question !== undefined) {
+      if (!isProgram(request)) return htmlAnswer(200, questionPage(name, question, form, back));
+      const { message, code } = unconfirmed(name, question.title);
+      return plainAnswer(409, message, code);
+    }
     const notice = await action.run(form, context);
     log(name, form, context, notice.text);
+    if (isProgram(request)) return jsonAnswer(200, doneAs(notice));
     return redirect(back, leaveNotice(notice, request));
   } catch (error) {
     const told = error instanceof OnqueueError ? `${error.message} (${error.code})` : errorMessage(error);
     const notice: Notice = { text: redact(told) };
     log(name, form, context, `failed: ${notice.text}`);
+    if (isProgram(request)) return failure(error);
     return redirect(back, leaveNotice(notice, request));
   }
+}
+
+/** What a notice says, for programs. */
+function doneAs({ text, link, undo }: Notice): object {
+  return { done: text, link: link?.address, undo: undo && { action: undo.action, fields: undo.fields } };
+}
+
+function failure(error: unknown): Answer {
+  if (!(error instanceof OnqueueError)) return plainAnswer(500, redact(errorMessage(error)));
+  return plainAnswer(isStoreAway(error) ? 503 : 422, redact(error.message), error.code);
 }
 
 function log(action: string, form: URLSearchParams, { manager, viewer }: ActionContext, told: string): void {

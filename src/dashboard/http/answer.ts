@@ -1,10 +1,13 @@
 /** What the dashboard answers, whichever server takes it to the viewer. */
+import { unanswered } from '../errors';
 import type { Html } from '../html';
 
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   readonly body: string | EventSource;
+  /** What went wrong, as a program is told in place of the body. */
+  readonly trouble?: { readonly code: string; readonly message: string };
 }
 
 /** Sends events for as long as the viewer listens. */
@@ -23,8 +26,11 @@ export interface EventSink {
 /** Bytes that wait for a viewer who does not take them. */
 export const MOST_UNSENT = 4 * 1024 * 1024;
 
-export function plainAnswer(status: number, text: string): Answer {
-  return { status, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: `${text}\n` };
+/** What went wrong, in a line. @param code of the error, where there is one */
+export function plainAnswer(status: number, message: string, code?: string): Answer {
+  const body = code === undefined ? `${message}\n` : `${message} (${code})\n`;
+  const trouble = { code: code ?? unanswered.code, message };
+  return { status, headers: { 'content-type': 'text/plain; charset=utf-8' }, body, trouble };
 }
 
 export function htmlAnswer(status: number, page: Html): Answer {
@@ -33,6 +39,14 @@ export function htmlAnswer(status: number, page: Html): Answer {
 
 export function jsonAnswer(status: number, data: unknown): Answer {
   return { status, headers: { 'content-type': 'application/json' }, body: `${JSON.stringify(data, undefined, 2)}\n` };
+}
+
+/** The answer, with what went wrong as data. */
+export function forProgram(answer: Answer): Answer {
+  const { status, headers, trouble } = answer;
+  if (trouble === undefined) return answer;
+  const { headers: added, body } = jsonAnswer(status, { error: trouble });
+  return { status, headers: { ...headers, ...added }, body };
 }
 
 /** Has the browser go on to a page, by an address that is relative to the dashboard. */

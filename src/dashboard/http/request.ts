@@ -18,5 +18,15 @@ export interface DashboardRequest {
   readonly subject: unknown;
 }
 
+/**
+ * Whether it is a program that asks, which reads data and follows no page. A browser may have a token too, of the proxy before us; what
+ * it sends with a form says that it takes HTML.
+ */
+export function isProgram({ headers }: DashboardRequest): boolean {
+  const accepted = headers('accept') ?? '';
+  if (accepted.includes('text/html')) return false;
+  return accepted.includes('application/json') || /^bearer /i.test(headers('authorization') ?? '');
+}
+
 /** Bytes of a form: some thousand ids of jobs. */
 export const LARGEST_FORM = 1024 * 1024;

@@ -53,7 +53,7 @@ describe('another site that the viewer visits', () => {
     ['is a page in a sandbox', ['Host: jobs.example.com', 'Origin: null'], false],
     ['is a page in a sandbox, and asks no host', ['Host: ', 'Origin: null', 'X-Forwarded-Host: '], false],
     ['has a referrer alone', ['Host: jobs.example.com', `Referer: ${ORIGIN}/jobs/`], false],
-    ['is no site, but a program with a token', ['Authorization: Bearer x'], true],
+    ['is no site, but a browser whose proxy has a token', ['Authorization: Bearer x', 'Accept: text/html'], true],
     ['is no site, and has another kind of token', ['Authorization: Basic eDp4'], false],
   ])('cannot act for them: where it %s', async (_, headers, isDone) => {
     const { manager } = testApplication();

@@ -1,0 +1,131 @@
+/** What programs are told that act by the dashboard. */
+import { type Served, served } from './kit/served';
+import { openWorld, type World } from './kit/world';
+
+const ASKS_FOR_JSON = { accept: 'application/json', authorization: 'Bearer token' };
+
+let world: World;
+let panel: Served;
+
+beforeAll(async () => {
+  world = await openWorld();
+  panel = await served(world.manager);
+});
+
+afterAll(async () => {
+  await panel[Symbol.asyncDispose]();
+  await world.close();
+});
+
+async function act(
+  action: string,
+  fields: Readonly<Record<string, string>>,
+  headers: Readonly<Record<string, string>> = ASKS_FOR_JSON,
+) {
+  const { status, headers: given, text } = await panel.post(action, fields, headers);
+  return { status, type: given.get('content-type'), cookies: given.getSetCookie(), body: JSON.parse(text) as unknown };
+}
+
+const errorOf = (code: string, message: string): unknown => ({
+  error: { code, message: expect.stringContaining(message) as unknown },
+});
+
+it.each([
+  ['that ask for JSON', ASKS_FOR_JSON],
+  ['with a token alone', { accept: '*/*', authorization: 'Bearer token' }],
+])('programs %s are told what was done, and how to take it back', async (_which, headers) => {
+  const fields = { connection: world.connection, queue: 'media' };
+
+  expect(await act('pause-queue', fields, headers)).toEqual({
+    status: 200,
+    type: 'application/json',
+    cookies: [],
+    body: {
+      done: expect.stringContaining('media is paused') as unknown,
+      undo: { action: 'resume-queue', fields },
+    },
+  });
+  expect(await act('resume-queue', fields, headers)).toMatchObject({ status: 200, body: { done: 'media goes on.' } });
+});
+
+it('programs are told where to look at what they have done', async () => {
+  const id = world.ids.withCause;
+
+  const { body } = await act('retry-job', { connection: world.connection, id });
+
+  expect(body).toEqual({
+    done: expect.stringContaining('goes back to its queue') as unknown,
+    link: `job?connection=${world.connection}&id=${id}`,
+  });
+});
+
+it('a browser whose proxy gives it a token is led back to its page', async () => {
+  const fields = { connection: world.connection, queue: 'media', back: 'workers' };
+
+  const { status, headers } = await panel.post('resume-queue', fields, {
+    accept: 'text/html,application/xhtml+xml,*/*;q=0.8',
+    authorization: 'Bearer token',
+    'sec-fetch-site': 'same-origin',
+  });
+
+  expect([status, headers.get('location')]).toEqual([303, 'workers']);
+});
+
+it('what cannot be undone is done for a program once it has confirmed it', async () => {
+  const kept = await world.manager.failed.kept();
+  const fields = { all: 'yes', queue: 'payments' };
+
+  expect(await act('forget-failed', fields)).toMatchObject({
+    status: 409,
+    body: errorOf('E_DASHBOARD_CONFIRM', 'confirmed=yes'),
+  });
+  expect(await world.manager.failed.kept()).toBe(kept);
+  expect((await act('forget-failed', { ...fields, confirmed: 'yes' })).body).toEqual({
+    done: expect.stringMatching(/^\d+ failed jobs are forgotten\.$/) as unknown,
+  });
+  expect(await world.manager.failed.kept()).toBeLessThan(kept);
+});
+
+it('programs are told what is wrong by a status and a code', async () => {
+  await using lookers = await served(world.manager, { viewer: 'viewer' });
+  await using nobodys = await served(world.manager, { viewer: false });
+  const fields = { connection: world.connection, queue: 'media' };
+  const askedOf = async (one: Served) => {
+    const { status, text } = await one.post('pause-queue', fields, ASKS_FOR_JSON);
+    return { status, body: JSON.parse(text) as unknown };
+  };
+
+  expect(await act('pause-queue', { connection: world.connection })).toMatchObject({
+    status: 422,
+    body: errorOf('E_DASHBOARD_FIELD', "lacks the field 'queue'"),
+  });
+  expect(await act('pause-queue', { ...fields, connection: 'elsewhere' })).toMatchObject({
+    status: 422,
+    body: errorOf('E_UNKNOWN_CONNECTION', 'elsewhere'),
+  });
+  expect(await act('pause-queues', fields)).toMatchObject({
+    status: 404,
+    body: errorOf('E_DASHBOARD_ANSWER', 'There is no such action.'),
+  });
+  expect(await act('pause-queue', { queue: 'x'.repeat(1024 * 1024) })).toMatchObject({
+    status: 413,
+    body: errorOf('E_DASHBOARD_FORM_SIZE', 'larger than'),
+  });
+  expect(await askedOf(lookers)).toEqual({ status: 403, body: errorOf('E_DASHBOARD_ANSWER', 'You may look') });
+  expect(await askedOf(nobodys)).toEqual({ status: 403, body: errorOf('E_DASHBOARD_ANSWER', 'may not see') });
+  const { status, text } = await panel.get('failed?olderThan=soon', { accept: 'application/json' });
+  expect({ status, body: JSON.parse(text) as unknown }).toEqual({
+    status: 422,
+    body: errorOf('E_INVALID_DURATION', 'soon'),
+  });
+});
+
+it('a program is told of an error that is not of Onqueue as such', async () => {
+  const resume = jest.spyOn(world.manager.failed, 'flush').mockRejectedValue(new RangeError('out of range'));
+
+  expect(await act('forget-failed', { all: 'yes', confirmed: 'yes' })).toMatchObject({
+    status: 500,
+    body: errorOf('E_DASHBOARD_ANSWER', 'out of range'),
+  });
+  resume.mockRestore();
+});
