@@ -1,9 +1,12 @@
 /** Which failed jobs are meant: those that fit all that is given. */
+import type { Milliseconds } from '../../base/clock';
 import { redact } from '../../base/redact';
 import { type Duration, durationSeconds } from '../../job/duration';
 import type { FailedEntry } from '../../connections/failed-store';
 import { readTies } from '../../payload/ties';
+import { commonText } from './common-text';
 import { invalidFailedFilter } from './errors';
+import type { FailedJob } from './failed-job';
 
 export interface FailedFilter {
   /** Those of this queue. */
@@ -16,11 +19,16 @@ export interface FailedFilter {
   readonly batch?: string | undefined;
   /** Those with this text in their error: its message, its stack or its causes, as `exception` shows them. */
   readonly error?: string | undefined;
+  /**
+   * Those of one group, as the dashboard puts them together: by what the first line of their errors has in common, such as
+   * `MailRefused: 550`. What stands in their stack or their causes does not count.
+   */
+  readonly group?: string | undefined;
   /** Those that failed longer ago than this, by the clock of their store. */
   readonly olderThan?: Duration | undefined;
 }
 
-const TEXTS: readonly string[] = ['queue', 'connection', 'name', 'batch', 'error'];
+const TEXTS: readonly string[] = ['queue', 'connection', 'name', 'batch', 'error', 'group'];
 
 /** Whether none of these fields says anything. */
 export function isEmpty(filter: FailedFilter): boolean {
@@ -51,18 +59,47 @@ export function checkCounts(counts: Readonly<Record<string, number | undefined>>
   }
 }
 
-/** @param now by the clock of the store, in milliseconds; asked for only where `olderThan` is given */
-export async function fitting(
-  { queue, connection, name, batch, error, olderThan }: FailedFilter,
-  now: () => Promise<number> | number,
+/** What a filter asks of a failed job. */
+type Asked = Pick<FailedJob, 'queue' | 'connection' | 'name' | 'batch' | 'exception' | 'failedAt'>;
+
+/** @throws E_INVALID_DURATION */
+export function matching(
+  { queue, connection, name, batch, error, group, olderThan }: FailedFilter,
+  now: Milliseconds,
+): (job: Asked) => boolean {
+  const before = olderThan === undefined ? Infinity : now - durationSeconds(olderThan, 'olderThan') * 1000;
+  return (job) =>
+    (queue === undefined || job.queue === queue) &&
+    (connection === undefined || job.connection === connection) &&
+    (name === undefined || job.name === name) &&
+    (batch === undefined || job.batch === batch) &&
+    (error === undefined || job.exception.includes(error)) &&
+    (group === undefined || commonText(job.exception) === group) &&
+    job.failedAt.getTime() < before;
+}
+
+/**
+ * The same of what a store keeps, of which no more is read than is asked.
+ *
+ * @param now by the clock of the store; asked for only where `olderThan` is given
+ */
+export async function matchingKept(
+  filter: FailedFilter,
+  now: () => Promise<Milliseconds> | Milliseconds,
 ): Promise<(entry: FailedEntry) => boolean> {
-  const before = olderThan === undefined ? Infinity : (await now()) - durationSeconds(olderThan, 'olderThan') * 1000;
-  return (entry) =>
-    (queue === undefined || entry.queue === queue) &&
-    (connection === undefined || entry.connection === connection) &&
-    (name === undefined || entry.name === name) &&
-    (batch === undefined || readTies(entry.payload)?.batch?.id === batch) &&
-    // As it is shown: nobody finds out by trying what is masked.
-    (error === undefined || redact(entry.exception).includes(error)) &&
-    entry.failedAt < before;
+  const fits = matching(filter, filter.olderThan === undefined ? 0 : await now());
+  return ({ queue, connection, name, payload, exception, failedAt }) =>
+    fits({
+      queue,
+      connection,
+      name,
+      failedAt: new Date(failedAt),
+      get batch() {
+        return readTies(payload)?.batch?.id;
+      },
+      // As it is shown: nobody finds out by trying what is masked.
+      get exception() {
+        return redact(exception);
+      },
+    });
 }

@@ -20,7 +20,7 @@ import {
   type Unreachable,
 } from './errors';
 import { type FailedJob, failedJobOf } from './failed-job';
-import { checkCounts, checkFilter, type FailedFilter, fitting, isEmpty } from './failed-filter';
+import { checkCounts, checkFilter, type FailedFilter, matchingKept, isEmpty } from './failed-filter';
 import {
   countStores,
   distinct,
@@ -248,7 +248,7 @@ export class FailedJobs {
   async #find(id: string, { queue, connection }: FailedPlace): Promise<FoundEntry | undefined> {
     // JavaScript may pass anything, and each store would say something else of it.
     if (typeof id !== 'string') throw invalidJobId(id);
-    const fits = await fitting({ queue, connection }, () => 0);
+    const fits = await matchingKept({ queue, connection }, () => 0);
     const all: FoundEntry[] = [];
     const away = await this.#visit(async (open) => {
       for (const entry of await open.store.find(id)) if (fits(entry)) all.push({ open, entry });
@@ -308,7 +308,7 @@ export class FailedJobs {
   }
 
   #fitting({ connection }: OpenStore, filter: FailedFilter): Promise<(entry: FailedEntry) => boolean> {
-    return fitting(filter, () => this.#now(connection));
+    return matchingKept(filter, () => this.#now(connection));
   }
 
   /** By the clock of the store, where it has one. */

@@ -1,11 +1,8 @@
 /** Which failed jobs an address or a form means: those that fit all that it gives. */
 import type { FailedFilter } from '../../application/failed/failed-filter';
-import type { FailedJob } from '../../application/failed/failed-job';
-import type { Milliseconds } from '../../base/clock';
-import { durationSeconds } from '../../job/duration';
 
 /** By the names of the fields of a form and of an address. */
-export const CHOICES = ['connection', 'queue', 'name', 'error', 'batch', 'olderThan'] as const;
+export const CHOICES = ['connection', 'queue', 'name', 'error', 'group', 'batch', 'olderThan'] as const;
 
 export type FailedChoice = { readonly [Field in (typeof CHOICES)[number]]?: string | undefined };
 
@@ -20,28 +17,14 @@ export function filterOf(choice: FailedChoice): FailedFilter | undefined {
   return Object.keys(choice).length === 0 ? undefined : (choice as FailedFilter);
 }
 
-/** @throws E_INVALID_DURATION */
-export function fitsChoice(
-  { connection, queue, name, error, batch, olderThan }: FailedChoice,
-  now: Milliseconds,
-): (job: FailedJob) => boolean {
-  const before = olderThan === undefined ? Infinity : now - durationSeconds(olderThan, 'olderThan') * 1000;
-  return (job) =>
-    (connection === undefined || job.connection === connection) &&
-    (queue === undefined || job.queue === queue) &&
-    (name === undefined || job.name === name) &&
-    (error === undefined || job.exception.includes(error)) &&
-    (batch === undefined || job.batch === batch) &&
-    job.failedAt.getTime() < before;
-}
-
 /** `of the queue mail, with "452" in their error` */
-export function choiceText({ connection, queue, name, error, batch, olderThan }: FailedChoice): string {
+export function choiceText({ connection, queue, name, error, group, batch, olderThan }: FailedChoice): string {
   const words = [
     name && `of the class ${name}`,
     queue && `of the queue ${queue}`,
     connection && `of the connection ${connection}`,
     batch && `of the batch ${batch}`,
+    group && `that failed by “${group}”`,
     error && `with “${error}” in their error`,
     olderThan && `that failed more than ${olderThan} ago`,
   ];

@@ -1,9 +1,10 @@
 /** What has failed and why: by what the errors say, and one by one. */
+import { matching } from '../../application/failed/failed-filter';
 import type { FailedJob } from '../../application/failed/failed-job';
 import type { Milliseconds } from '../../base/clock';
 import { address } from '../addresses';
 import { type ErrorGroup, groupsOf } from '../failed/error-groups';
-import { choiceIn, choiceText, type FailedChoice, fitsChoice } from '../failed/failed-choice';
+import { choiceIn, choiceText, type FailedChoice, filterOf } from '../failed/failed-choice';
 import { type FailedLook, lookAtFailed } from '../failed/failed-look';
 import { html, type Html } from '../html';
 import { actionForm, hiddenFields } from '../parts/action-form';
@@ -31,7 +32,7 @@ export const failed: Page = async (context) => {
   const given = Number(query.get('from') ?? 0);
   const from = Number.isSafeInteger(given) && given > 0 ? given : 0;
   const look = await lookAtFailed(context, choice.queue, from);
-  const fits = fitsChoice(choice, manager.clock.now());
+  const fits = matching(filterOf(choice) ?? {}, manager.clock.now());
   const fitting = look.jobs.flatMap((job, place) => (fits(job) ? { job, place: from + place } : []));
   const found = { choice, from, look, fitting };
   const groups = groupsOf(fitting.map(({ job }) => job));
@@ -67,7 +68,8 @@ const AGES = [
   ['7d', 'a week ago'],
 ] as const;
 
-function choiceForm({ connection, queue, name, error, batch, olderThan }: FailedChoice): Html {
+function choiceForm(choice: FailedChoice): Html {
+  const { connection, queue, name, error, group, batch, olderThan } = choice;
   const field = (label: string, key: string, value: string | undefined): Html =>
     html`<label>${label} <input type="text" name="${key}" value="${value ?? ''}" maxlength="300" autocomplete="off"></label>`;
   const age = ([value, text]: readonly [string, string]): Html =>
@@ -76,12 +78,14 @@ function choiceForm({ connection, queue, name, error, batch, olderThan }: Failed
     olderThan === undefined || AGES.some(([value]) => value === olderThan)
       ? AGES
       : [...AGES, [olderThan, `${olderThan} ago`] as const];
-  const isChosen = [connection, queue, name, error, batch, olderThan].some((value) => value !== undefined);
+  const isChosen = Object.keys(choice).length > 0;
+  // There are no boxes for these.
+  const others = { connection, group, batch };
   return html`<form class="filter" action="failed">
 ${field('Job', 'name', name)} ${field('Queue', 'queue', queue)} ${field('Error has', 'error', error)}
 <label>Failed <select name="olderThan"><option value="">at any time</option>${ages.map(age)}</select></label>
-${hiddenFields({ connection, batch })}<button>Filter</button>${isChosen && html` <a href="${address('failed')}">Show all</a>`}
-</form>${(connection ?? batch) && html`<p class="soft">${choiceText({ connection, batch })}</p>`}`;
+${hiddenFields(others)}<button>Filter</button>${isChosen && html` <a href="${address('failed')}">Show all</a>`}
+</form>${choiceText(others) !== '' && html`<p class="soft">${choiceText(others)}</p>`}`;
 }
 
 function groupTable(groups: readonly ErrorGroup[], found: Found, context: PageContext): Html {
@@ -135,7 +139,7 @@ function groupRow(
   context: PageContext,
   now: Milliseconds,
 ): Html {
-  const own = { ...choice, name, error };
+  const own = { ...choice, name, group: error };
   const fields = { ...own, all: 'yes' };
   const subject = `${name}: ${error}`;
   const since = moment(newest.failedAt, now);

@@ -1,5 +1,5 @@
 import * as fc from '../../support/properties';
-import { commonText } from '../../../src/dashboard/failed/error-groups';
+import { commonText } from '../../../src/application/failed/common-text';
 
 describe('what errors have in common', () => {
   it.each([
