@@ -44,19 +44,17 @@ export function crowded({ queues }: Snapshot, max: number): readonly QueueSnapsh
 }
 
 function rowOf(queue: QueueSnapshot): Cell[] {
-  const { ready, delayed, running, failed, failures = 0, oldestWait, rate, isPaused } = queue;
+  const { ready, delayed, running, oldestWait, rate, isPaused } = queue;
   const wait = oldestWait === undefined ? '' : spanText(oldestWait * 1000);
   const perMinute = rate === undefined ? '' : Math.round(rate * 10) / 10;
   const name = oneLine(queue.queue) + (isPaused ? ' paused' : '');
-  return [
-    ready,
-    delayed,
-    running,
-    failures > 0 ? `${failed ?? ''} +${failures}` : (failed ?? ''),
-    wait,
-    perMinute,
-    name,
-  ];
+  return [ready, delayed, running, failedText(queue), wait, perMinute, name];
+}
+
+/** `12, 3 in 5 min`: of the last five minutes also those that were retried since. */
+function failedText({ failed, failures = 0 }: QueueSnapshot): Cell {
+  if (failures === 0) return failed ?? '';
+  return `${failed === undefined ? '' : `${failed}, `}${failures} in 5 min`;
 }
 
 function workersText({ workers }: Snapshot): string {

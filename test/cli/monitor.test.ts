@@ -3,6 +3,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { QueueManager } from '../../src/application/queue-manager';
 import { systemClock } from '../../src/base/clock';
 import { builtInConnectors } from '../../src/connections/built-in';
+import { snapshotTexts } from '../../src/cli/monitor-text';
 import { putWorker } from '../../src/operations/worker-record';
 import { visibleWidth } from '../../src/cli/table';
 import { RecordingLogger, until } from '../support/application';
@@ -211,6 +212,24 @@ describe('monitor', () => {
       queues: [{}, { queue: 'mail', ready: 2 }],
     });
     expect((await kit.run('monitor', '--max=2')).code).toBe(0);
+  });
+
+  it('says how many failed within the last five minutes, also where no failed jobs are kept', async () => {
+    const snapshot = await manager.connection().snapshot({ queues: ['a', 'b', 'c'] });
+    const [a, b, c] = snapshot.queues;
+    const failing = [
+      { ...a!, failed: 12, failures: 3 },
+      { ...b!, failed: undefined, failures: 1 },
+      { ...c!, failed: 7, failures: 0 },
+    ];
+
+    const { queues } = snapshotTexts({ ...snapshot, queues: failing }, { max: Infinity });
+
+    expect(queues.slice(1)).toEqual([
+      expect.stringMatching(/ 12, 3 in 5 min .* a$/),
+      expect.stringMatching(/ 0 +1 in 5 min .* b$/),
+      expect.stringMatching(/ 0 +7 .* c$/),
+    ]);
   });
 
   it('shows the queues that are named', async () => {
