@@ -58,15 +58,16 @@ export async function openForFailed(call: Call<FailedFlags>): Promise<QueueManag
   return manager;
 }
 
-/** Those that the flags choose, newest first; a connection that is away is named. */
+/** Those that fit, newest first; a connection that is away is named. */
 export function chosenJobs(
-  call: Call<FailedFlags>,
+  call: Call,
   { failed }: QueueManager,
+  filter: FailedFilter | undefined,
   places: Places,
 ): Promise<readonly FailedJob[]> {
   const unreachable = (name: string, { message }: Error): void =>
     call.fail(`The failed jobs of ${name} are not among these: ${message}`);
-  return failed.list({ ...filterOf(call.flags), ...places, unreachable });
+  return failed.list({ ...filter, ...places, unreachable });
 }
 
 /** What a command does with failed jobs. */
@@ -102,21 +103,45 @@ export async function tellFailed(
   action: Pick<FailedAction, 'unknown'>,
   places?: Places,
 ): Promise<void> {
-  const { failed } = manager;
+  if (ids.length === 0) return tellChosen(call, manager, filterOf(call.flags), places);
   const jobs: FailedJob[] = [];
   const unknown: string[] = [];
   for (const id of ids) {
-    const job = await reach(call, id, action, () => failed.get(id, call.flags));
+    const job = await reach(call, id, action, () => manager.failed.get(id, call.flags));
     if (job === undefined || job === false) unknown.push(id);
     else jobs.push(job);
   }
-  if (ids.length === 0) jobs.push(...(await chosenJobs(call, manager, places ?? { offset: 0, limit: LISTED })));
-  const isWhole = ids.length > 0 || places !== undefined || jobs.length < LISTED;
-  const count = isWhole ? jobs.length : await failed.count(filterOf(call.flags));
-  call.output.result({ dryRun: true, count, unknown, jobs });
-  if (jobs.length > 0) listFailed(call.output, jobs, call.flags.batch !== undefined);
-  if (count > jobs.length && !call.output.isJson) call.output.note(`There are more than these ${jobs.length}.`);
-  call.output.line(`Without --dry-run it would be ${counted(count, 'failed job')}.`);
+  tellJobs(call, { jobs, unknown, count: jobs.length });
+}
+
+/** Says with which it would be done: those that fit, or those at these places of them. */
+export async function tellChosen(
+  call: Call,
+  manager: QueueManager,
+  filter: FailedFilter | undefined,
+  places?: Places,
+): Promise<void> {
+  const jobs = await chosenJobs(call, manager, filter, places ?? { offset: 0, limit: LISTED });
+  const isWhole = places !== undefined || jobs.length < LISTED;
+  const count = isWhole ? jobs.length : await manager.failed.count(filter);
+  tellJobs(call, { jobs, unknown: [], count, batch: filter?.batch });
+}
+
+interface Told {
+  readonly jobs: readonly FailedJob[];
+  /** Ids of which there is no job. */
+  readonly unknown: readonly string[];
+  /** The jobs, and those that are not listed. */
+  readonly count: number;
+  /** All are of this one. */
+  readonly batch?: string | undefined;
+}
+
+function tellJobs({ output }: Call, { jobs, unknown, count, batch }: Told): void {
+  output.result({ dryRun: true, count, unknown, jobs });
+  if (jobs.length > 0) listFailed(output, jobs, batch !== undefined);
+  if (count > jobs.length && !output.isJson) output.note(`There are more than these ${jobs.length}.`);
+  output.line(`Without --dry-run it would be ${counted(count, 'failed job')}.`);
 }
 
 /** Gives false, and says so, where there is none. */

@@ -298,6 +298,9 @@ describe('prune --batches', () => {
     const { id: running } = await batchOf(new Passes());
 
     expect((await kit.run('prune', '--batches')).stdout).toBe('Forgot 0 batches.\n');
+    expect((await kit.run('prune', '--batches=0', '--dry-run')).stdout).toBe('Would forget 1 batch.\n');
+    expect(await parsed('prune', '--batches=0', '--unfinished', '--dry-run')).toEqual({ dryRun: true, batches: 2 });
+    expect(await parsed('prune', '--batches', '--dry-run')).toEqual({ dryRun: true, batches: 0 });
     expect(await left()).toEqual([running, id]);
     expect((await kit.run('prune', '--batches=0')).stdout).toBe('Forgot 1 batch.\n');
     expect(await left()).toEqual([running]);

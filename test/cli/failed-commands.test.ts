@@ -212,55 +212,6 @@ describe('retry', () => {
   });
 });
 
-describe('--dry-run', () => {
-  beforeEach(async () => {
-    await kit.fail('1', { queue: 'mail', name: 'Other' });
-    await kit.fail('2', { queue: 'mail' });
-    await kit.fail('3');
-  });
-
-  it.each([
-    [
-      ['retry', '--queue=mail'],
-      ['2', '1'],
-    ],
-    [
-      ['retry', 'all'],
-      ['3', '2', '1'],
-    ],
-    [['retry', '--range=2'], ['2']],
-    [
-      ['retry', '--queue=mail', '--range=1-5'],
-      ['2', '1'],
-    ],
-    [
-      ['forget', '--name=SendMail'],
-      ['3', '2'],
-    ],
-    [['retry', '1', '1', 'x'], ['1']],
-    [['forget', '--error=no such text'], []],
-  ])('of %j says which these are, and does nothing', async (line, ids) => {
-    const { stdout, code } = await kit.run(...line, '--dry-run');
-
-    expect(stdout).toMatch(new RegExp(`(^|\\n)Without --dry-run it would be ${ids.length} failed jobs?\\.\\n$`));
-    const found = JSON.parse((await kit.run(...line, '--dry-run', '--json')).stdout) as { jobs: { id: string }[] };
-    expect(found).toMatchObject({ dryRun: true, count: ids.length, unknown: line.includes('x') ? ['x'] : [] });
-    expect(found.jobs.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
-    expect(code).toBe(line.includes('x') ? 1 : 0);
-    expect(await kit.store.failed.count()).toBe(3);
-  });
-
-  it('counts all, and lists the newest', async () => {
-    for (let each = 4; each <= 230; each += 1) await kit.fail(String(each), { name: 'Other' });
-
-    const { stdout, stderr } = await kit.run('retry', '--name=Other', '--dry-run');
-
-    expect(stdout).toContain('Without --dry-run it would be 228 failed jobs.\n');
-    expect(stdout.match(/Other/g)).toHaveLength(100);
-    expect(stderr).toContain('There are more than these 100.');
-  });
-});
-
 describe('on a terminal', () => {
   // The first look is before anything is done, and the next one when the clock moves.
   const goesOn = async (...line: readonly string[]): Promise<string> => {

@@ -22,6 +22,7 @@ import {
 import { type FailedJob, failedJobOf } from './failed-job';
 import { checkCounts, checkFilter, type FailedFilter, matchingKept, isEmpty } from './failed-filter';
 import {
+  beyond,
   countStores,
   distinct,
   type FailedApplication,
@@ -114,10 +115,20 @@ export class FailedJobs {
    */
   async count(filter: FailedFilter = {}): Promise<number> {
     if (!isEmpty(filter)) checkFilter(filter, 'failed.count()');
+    return this.#count(filter, async () => () => true);
+  }
+
+  /** @param choose tells, of the jobs of a store that fit, newest first, which count */
+  async #count(
+    filter: FailedFilter,
+    choose: (open: OpenStore) => Promise<(entry: FailedEntry) => boolean>,
+  ): Promise<number> {
     const known = new KnownJobs();
     let count = 0;
     const away = await this.#visit(async (open) => {
-      for await (const entry of this.#thatFit(open, filter)) if (known.isNew({ open, entry })) count += 1;
+      const counts = await choose(open);
+      for await (const entry of this.#thatFit(open, filter))
+        if (counts(entry) && known.isNew({ open, entry })) count += 1;
     });
     const done = `${count} failed ${count === 1 ? 'job was' : 'jobs were'} found`;
     if (away.length > 0) throw failedJobsOutOfReach(done, count, away);
@@ -199,23 +210,29 @@ export class FailedJobs {
 
   /**
    * Forgets what failed longer than `olderThan` ago, and of each store all but the newest `keep`; says how many. With
-   * `queue`, `connection`, `name` or `error` only of those that fit them: the others neither go nor count.
+   * `queue`, `connection`, `name` or `error` only of those that fit them: the others neither go nor count. With `dryRun` it says how many
+   * it would be, and forgets none.
    *
    * @throws E_FAILED_FILTER neither `olderThan` nor `keep` is given, or what is given is no filter
    * @throws E_FAILED_JOBS_OUT_OF_REACH not all connections could be asked; `facts.done` says how many it removed of the others
    */
-  async prune(options: FailedFilter & { readonly keep?: number | undefined } = {}): Promise<number> {
-    const { keep, ...filter } = options;
+  async prune(
+    options: FailedFilter & { readonly keep?: number | undefined; readonly dryRun?: boolean | undefined } = {},
+  ): Promise<number> {
+    const { keep, dryRun = false, ...filter } = options;
     const { olderThan, ...fields } = filter;
     if (!isEmpty(filter)) checkFilter(filter, 'failed.prune()');
     checkCounts({ keep }, 'failed.prune()');
     if (olderThan === undefined && keep === undefined)
       throw invalidFailedFilter('failed.prune()', options, 'neither olderThan nor keep is among it');
     const { queue, ...others } = fields;
+    const tooOld = async (open: OpenStore): Promise<Sweep['goes']> =>
+      olderThan === undefined ? undefined : this.#fitting(open, { olderThan });
+    if (dryRun) return this.#count(fields, async (open) => beyond(keep ?? Infinity, await tooOld(open)));
     return this.#remove(async (open) => {
       if (isEmpty(others)) return open.store.prune({ olderThan: secondsOf(olderThan), keep, queue });
-      const goes = olderThan === undefined ? undefined : await this.#fitting(open, { olderThan });
-      return forgetThose(open, { queue, fits: await this.#fitting(open, fields), keep: keep ?? Infinity, goes });
+      const [fits, goes] = [await this.#fitting(open, fields), await tooOld(open)];
+      return forgetThose(open, { queue, fits, keep: keep ?? Infinity, goes });
     });
   }
 

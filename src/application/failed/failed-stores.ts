@@ -159,4 +159,10 @@ async function passTakesOut(store: FailedStore, until: number, which: Sweep, lef
   }
 }
 
+/** Of jobs that come newest first: those that `goes` names, and all but so many of the others. */
+export function beyond(keep: number, goes: Sweep['goes']): (entry: FailedEntry) => boolean {
+  let kept = 0;
+  return (entry) => goes?.(entry) === true || (kept += 1) > keep;
+}
+
 const nameOf = ({ queue, id }: FailedEntry): string => JSON.stringify([queue, id]);

@@ -40,7 +40,7 @@ async function list(call: Call<FailedFlags>, limit = LISTED): Promise<void> {
   const filter = filterOf(call.flags);
   const manager = await openForFailed(call);
   // One more tells whether there are more.
-  const found = await chosenJobs(call, manager, { offset: 0, limit: limit + 1 });
+  const found = await chosenJobs(call, manager, filter, { offset: 0, limit: limit + 1 });
   const jobs = found.slice(0, limit);
   call.output.result(jobs);
   if (jobs.length > 0) listFailed(call.output, jobs, filter?.batch !== undefined);

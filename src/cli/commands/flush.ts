@@ -2,7 +2,7 @@
 import type { Duration } from '../../job/duration';
 import { defineCommand } from '../command';
 import { invalidOption } from '../errors';
-import { openForFailed } from '../failed-jobs';
+import { DRY_RUN, openForFailed, tellChosen } from '../failed-jobs';
 import { type Flag, FORCE, text } from '../flags';
 import { fromLeft, showingProgress, withoutTotal } from '../progress';
 import { counted } from '../table';
@@ -25,15 +25,18 @@ export const flush = defineCommand({
     ['onqueue flush', 'all'],
     ['onqueue flush --queue=mail', 'those of one queue'],
     ['onqueue flush --hours=48', 'those that failed more than two days ago'],
+    ['onqueue flush --queue=mail --dry-run', 'only say how many these are, and which'],
   ],
   flags: {
     queue: text('<name>', 'only those of this queue'),
     hours,
+    dryRun: DRY_RUN,
     force: FORCE,
   },
   async run(call) {
-    const { queue, hours: olderThan, force } = call.flags;
+    const { queue, hours: olderThan, force, dryRun = false } = call.flags;
     const manager = await openForFailed(call);
+    if (dryRun) return tellChosen(call, manager, { queue, olderThan });
     const which = queue === undefined ? '' : ` of the queue ${queue}`;
     const age = olderThan === undefined ? counted(await manager.failed.kept(queue), 'job') : 'the older ones';
     await call.session.confirm(`Remove failed jobs${which} for good (${age})`, force);

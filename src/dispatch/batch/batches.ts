@@ -25,7 +25,12 @@ export interface BatchPruneOptions extends BatchPlaceOptions {
   readonly olderThan: Duration;
   /** Those as well that were created longer ago and have not finished. Default false. */
   readonly unfinished?: boolean | undefined;
+  /** Only say how many these are. Default false. */
+  readonly dryRun?: boolean | undefined;
 }
+
+/** Batches that are read at once where all are looked at. */
+const PAGE = 100;
 
 export class Batches {
   readonly #manager: DispatchApplication;
@@ -62,9 +67,19 @@ export class Batches {
   }
 
   /** Forgets old ones; says how many. Their jobs stay. @throws CapabilityError, E_INVALID_DURATION */
-  async prune({ connection, olderThan, unfinished }: BatchPruneOptions): Promise<number> {
+  async prune({ connection, olderThan, unfinished = false, dryRun = false }: BatchPruneOptions): Promise<number> {
     const seconds = durationSeconds(olderThan, 'olderThan of batches.prune()');
-    return this.#store(connection).store.prune({ olderThan: seconds, unfinished });
+    const { name, store } = this.#store(connection);
+    if (!dryRun) return store.prune({ olderThan: seconds, unfinished });
+    const oldest = ((await this.#manager.driver(name).now?.()) ?? this.#manager.clock.now()) - seconds * 1000;
+    let count = 0;
+    for (let offset = 0; ;) {
+      const page = await store.list({ limit: PAGE, offset });
+      if (page.length === 0) return count;
+      for (const { createdAt, finishedAt = unfinished ? createdAt : Infinity } of page)
+        if (finishedAt < oldest) count += 1;
+      offset += page.length;
+    }
   }
 
   /** @throws what is wrong with it; E_BATCH_INCOMPLETE */
