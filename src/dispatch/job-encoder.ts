@@ -12,7 +12,7 @@ import type { Route } from '../job/options';
 import type { JobRegistry } from '../job/registry';
 import { declaredDebouncing, keptResult, resolveChosen, resolveRoute } from '../job/resolve-options';
 import { type Chain, type ChainLink, withChain } from '../payload/chain';
-import { encodePayload, encodeStringJob } from '../payload/payload-text';
+import { encodePayload, encodeStringJob, type ExtraFields } from '../payload/payload-text';
 import { type Ties, tiesMember } from '../payload/ties';
 import { momentOfId, uuidv7 } from '../payload/uuid';
 import type { Application } from '../connections/application';
@@ -230,16 +230,15 @@ export class JobEncoder {
     name: string,
     route: Route,
     ties: Ties | undefined,
-    encode: (extra: Readonly<Record<string, unknown>> | undefined) => string,
+    encode: (extra: ExtraFields | undefined) => string,
   ): EncodedJob {
-    const extra = this.#extra(route, name);
+    const created = this.#created(route, name);
     const { connection: connectionName, queue } = route;
     const isObserved = this.#parts.observers.size > 0;
     const observed = isObserved ? ObservedDispatch.of(this.#parts, { id, name, connectionName, queue }) : undefined;
-    if (observed === undefined) return this.#entryOf(id, name, route, encode(extra), ties);
+    if (observed === undefined) return this.#entryOf(id, name, route, encode(created && { created }), ties);
     try {
-      const { fields } = observed;
-      const payload = encode(fields === undefined ? extra : { ...extra, ...fields });
+      const payload = encode({ created, observed: observed.fields });
       return this.#entryOf(id, name, route, payload, ties, observed);
     } catch (error) {
       observed.end(error);
@@ -275,11 +274,11 @@ export class JobEncoder {
     return resolveRoute({ dispatch, instance, definition, routed }, destinations);
   }
 
-  #extra({ connection, queue }: Route, job: string): Record<string, unknown> | undefined {
-    let extra: Record<string, unknown> | undefined;
+  #created({ connection, queue }: Route, job: string): Record<string, unknown> | undefined {
+    let created: Record<string, unknown> | undefined;
     for (const creator of this.#parts.payloadCreators)
-      extra = Object.assign(extra ?? {}, creator(connection, queue, job));
-    return extra;
+      created = Object.assign(created ?? {}, creator(connection, queue, job));
+    return created;
   }
 }
 

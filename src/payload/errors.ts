@@ -57,12 +57,12 @@ export class UnknownClassError extends errorClass('E_UNKNOWN_CLASS', (givenName:
   };
 }) {}
 
-/** A field that `createPayloadUsing` may not set, because Onqueue does. */
-export const reservedField = defineError('E_RESERVED_FIELD', (job: string, field: string) => ({
+/** A field that nobody else may set, because Onqueue does. */
+export const reservedField = defineError('E_RESERVED_FIELD', (job: string, field: string, source: string) => ({
   message:
-    `createPayloadUsing() gave the payload of ${job} a field \`${field}\`, which is Onqueue's own. ` +
+    `${source} gave the payload of ${job} a field \`${field}\`, which is Onqueue's own. ` +
     'Give it another name; options of a job belong to @Job() or the dispatch.',
-  facts: { job, field },
+  facts: { job, field, source },
 }));
 
 /** A job that is sent as a name alone, under a name that no worker could take apart. */

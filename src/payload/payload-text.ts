@@ -26,8 +26,7 @@ export interface PayloadParts {
   readonly chosen: ChosenOptions;
   readonly id: string;
   readonly readyAt?: ReadyAt;
-  /** Fields to add, of JSON alone; those that are undefined are left out. */
-  readonly extra?: Readonly<Record<string, unknown>> | undefined;
+  readonly extra?: ExtraFields | undefined;
   /** Instances of registered classes. */
   readonly middleware?: readonly unknown[] | undefined;
   readonly classes: CodecClasses;
@@ -44,7 +43,15 @@ export interface StringJobParts {
   readonly data: unknown;
   readonly id: string;
   readonly readyAt?: ReadyAt;
-  readonly extra?: Readonly<Record<string, unknown>> | undefined;
+  readonly extra?: ExtraFields | undefined;
+}
+
+/** Fields to add, of JSON alone; those that are undefined are left out. */
+export interface ExtraFields {
+  /** Of `createPayloadUsing`. */
+  readonly created?: Readonly<Record<string, unknown>> | undefined;
+  /** Of observers, which come after those. */
+  readonly observed?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** The links that follow, what is sent when one of them fails, and why it was. */
@@ -156,11 +163,13 @@ function writeOccurrence({ schedule, at }: NonNullable<PayloadParts['occurrence'
 
 function writeExtra(job: string, extra: PayloadParts['extra']): string {
   if (extra === undefined) return '';
+  const { created, observed = {} } = extra;
   let members = '';
-  for (const [field, value] of Object.entries(extra)) {
-    if (RESERVED.has(field) || isForbiddenKey(field)) throw reservedField(job, field);
+  for (const [field, value] of Object.entries({ ...created, ...observed })) {
+    const source = Object.hasOwn(observed, field) ? "an observer's dispatching()" : 'createPayloadUsing()';
+    if (RESERVED.has(field) || isForbiddenKey(field)) throw reservedField(job, field, source);
     if (value === undefined) continue;
-    members += `${JSON.stringify(field)}:${encodeJson(value, toPath('createPayloadUsing()', [field]))},`;
+    members += `${JSON.stringify(field)}:${encodeJson(value, toPath(source, [field]))},`;
   }
   return members;
 }

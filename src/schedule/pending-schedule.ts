@@ -195,7 +195,7 @@ export class PendingSchedule {
     const name = this.#name ?? scheduleName(job, place);
     const when = this.#when;
     if (when === undefined)
-      throw placeOf('Queue.schedule()').refuse(
+      throw placeOf(this.origin).refuse(
         name,
         "it does not say when: add daily(), every('15m'), cron('0 3 * * *') or the like",
       );

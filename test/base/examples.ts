@@ -218,7 +218,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
     cause,
   ],
   E_REQUIRED_FILE: ['jobs.js', new Error('unexpected token')],
-  E_RESERVED_FIELD: ['SendEmail', 'attempts'],
+  E_RESERVED_FIELD: ['SendEmail', 'attempts', 'createPayloadUsing()'],
   E_RESERVED_PROPERTY: ['SendEmail', 'queue', 'It is an option; give the field another name.'],
   E_RESOLUTION: ['SendEmail.handle, parameter 0', 'mailer', new Error('unregistered')],
   E_UNIQUE_HELD: ['SendReport', '0199', '01a0'],

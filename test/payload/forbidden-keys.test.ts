@@ -131,8 +131,10 @@ describe('a key that reaches a prototype', () => {
         expect(() => encodeStringJob({ name: 'a', data: holder(name), id: 'i' })).toThrow(
           `the data of a.${name} is a property of that name`,
         );
-        expect(() => send(new Plain(), { extra: { trace: holder(name) } })).toThrow(UnserializableValueError);
-        expect(() => send(new Plain(), { extra: holder(name) as Record<string, unknown> })).toThrow(
+        expect(() => send(new Plain(), { extra: { created: { trace: holder(name) } } })).toThrow(
+          UnserializableValueError,
+        );
+        expect(() => send(new Plain(), { extra: { created: holder(name) as Record<string, unknown> } })).toThrow(
           expect.objectContaining({ code: 'E_RESERVED_FIELD' }),
         );
       }),

@@ -59,8 +59,10 @@ describe('the payload of a job class', () => {
   });
 
   it('carries the fields of createPayloadUsing, but those that are undefined', () => {
-    expect(encode({ extra: { trace: { id: 't1' }, tenant: undefined } })).toContain('},"trace":{"id":"t1"},"id":');
-    expect(encode({ extra: { tenant: undefined } })).toBe(encode());
+    expect(encode({ extra: { created: { trace: { id: 't1' }, tenant: undefined } } })).toContain(
+      '},"trace":{"id":"t1"},"id":',
+    );
+    expect(encode({ extra: { created: { tenant: undefined } } })).toBe(encode());
   });
 
   it.each([
@@ -78,14 +80,25 @@ describe('the payload of a job class', () => {
     'timeoutAt',
     'fenceAtRetry',
   ])('does not let createPayloadUsing set %s', (field) => {
-    expect(() => encode({ extra: { [field]: 'x' } })).toThrow(expect.objectContaining({ code: 'E_RESERVED_FIELD' }));
+    expect(() => encode({ extra: { created: { [field]: 'x' } } })).toThrow(
+      expect.objectContaining({ code: 'E_RESERVED_FIELD' }),
+    );
+  });
+
+  it('says who has set what nobody may set, or no payload can carry', () => {
+    const of = (created: object, observed: object) => () => encode({ extra: { created, observed } } as object);
+
+    expect(of({ tenant: 1 }, { attempts: 2 })).toThrow("an observer's dispatching() gave the payload of ");
+    expect(of({ attempts: 2 }, { tenant: 1 })).toThrow('createPayloadUsing() gave the payload of ');
+    expect(of({}, { span: new Date(0) })).toThrow("an observer's dispatching().span is of type Date");
+    expect(encode({ extra: { created: { tenant: 1 }, observed: { tenant: 2 } } })).toContain('},"tenant":2,"id":');
   });
 
   it('does not let createPayloadUsing set what would make it unreadable', () => {
     const extra = JSON.parse('{"__proto__":1}') as Record<string, unknown>;
 
-    expect(() => encode({ extra })).toThrow(expect.objectContaining({ code: 'E_RESERVED_FIELD' }));
-    expect(() => encode({ extra: { at: { when: [new Date(0)] } } })).toThrow(
+    expect(() => encode({ extra: { created: extra } })).toThrow(expect.objectContaining({ code: 'E_RESERVED_FIELD' }));
+    expect(() => encode({ extra: { created: { at: { when: [new Date(0)] } } } })).toThrow(
       'createPayloadUsing().at.when[0] is of type Date',
     );
   });
@@ -119,7 +132,7 @@ describe('the payload of a string job', () => {
       name: 'App\\Jobs\\SendEmail@handle',
       data: { to: ['ada'] },
       id: '0193',
-      extra: { trace: 't1' },
+      extra: { created: { trace: 't1' } },
     });
 
     expect(text).toBe(

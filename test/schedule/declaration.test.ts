@@ -209,6 +209,24 @@ describe('a schedule that is declared by calls', () => {
     expect(() => pending.onQueue('low')).toThrow(expect.objectContaining({ code: 'E_SCHEDULE_DECLARED' }));
   });
 
+  test('says of each of several that lack the same where it stands', () => {
+    const { manager } = application;
+    const told = (declare: () => unknown): string => {
+      declare();
+      try {
+        return `none of ${all().length} was refused`;
+      } catch (error) {
+        return (error as Error).message;
+      }
+    };
+
+    const refused = [told(() => manager.schedule(() => new Prune())), told(() => manager.schedule(() => new Prune()))];
+
+    const place = /^Queue\.schedule\(\) in \S+declaration\.test\.ts:\d+:\d+: 'Prune' will not do/;
+    expect(refused).toEqual([expect.stringMatching(place), expect.stringMatching(place)]);
+    expect(refused[0]).not.toBe(refused[1]);
+  });
+
   test('leaves the others as they are where it has a mistake', () => {
     schedule();
     schedule().daily();
