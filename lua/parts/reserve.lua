@@ -13,8 +13,10 @@ local function attempts_in_ours(text)
 end
 
 -- What stands in a text whose job has a key that no job has that runs, as `src/payload/ties.ts` says, and how far from
--- its end. Nearly always it need not be looked for: what we write has a closing brace or bracket where it would end.
+-- its end. Nearly always it need not be looked for: what we write has a brace or bracket where it would end, or a
+-- unique key that is held until the end, or a batch, and no more.
 local UNTIL_START, DEBOUNCED, NEAR_END = ',"ties":"us', ',"ties":"d', 640
+local UNTIL_END, BATCH = ',"ties":"ue', ',"ties":"b'
 
 local function reserve(turn, queue, place)
   local ready, reserved, limit = queue.ready, queue.reserved, turn.limit - turn.taken
@@ -34,7 +36,8 @@ local function reserve(turn, queue, place)
         if full then break end
         turn.moved, turn.bytes = turn.moved + 1, turn.bytes - #text
         local attempts = attempts_in_ours(text)
-        local reservation = attempts and sub(text, 1, -3) .. (attempts + 1) .. '}'
+        -- A number that becomes text costs as much as three of these looks.
+        local reservation = attempts and sub(text, 1, -3) .. (attempts == 0 and '1}' or attempts + 1 .. '}')
           or rarely().reserved_text(turn, text)
         if not reservation then
           unreadable = text
@@ -42,6 +45,7 @@ local function reserve(turn, queue, place)
         end
         local before = attempts and byte(text, -59)
         any_starts = any_starts or (before ~= 125 and before ~= 93
+          and sub(text, -92, -82) ~= UNTIL_END and sub(text, -107, -98) ~= BATCH
           and (find(text, UNTIL_START, -NEAR_END, true) or find(text, DEBOUNCED, -NEAR_END, true)))
         count = count + 1
         found[count + 1], members[2 * count] = reservation, reservation
