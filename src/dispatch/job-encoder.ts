@@ -11,7 +11,7 @@ import type { Middleware } from '../job/middleware';
 import type { Route } from '../job/options';
 import type { JobRegistry } from '../job/registry';
 import { declaredDebouncing, keptResult, resolveChosen, resolveRoute } from '../job/resolve-options';
-import { type Chain, type ChainLink, withChain } from '../payload/chain';
+import { type Chain, type ChainLink, linkText, withChain } from '../payload/chain';
 import { encodePayload, encodeStringJob, type ExtraFields } from '../payload/payload-text';
 import { type Ties, tiesMember } from '../payload/ties';
 import { momentOfId, uuidv7 } from '../payload/uuid';
@@ -299,12 +299,12 @@ function linkOf({ connection, queue, entry, retryWithin }: EncodedJob, from: str
   };
 }
 
-const bytesOfLink = (link: ChainLink): number => Buffer.byteLength(JSON.stringify(link)) + 1;
+const bytesOfLink = (link: ChainLink): number => Buffer.byteLength(linkText(link)) + 1;
 
 /** Of a text within another. */
 const escapedBytes = (text: string): number => Buffer.byteLength(JSON.stringify(text));
 
-const escapedBytesOfLink = (link: ChainLink): number => escapedBytes(JSON.stringify(link));
+const escapedBytesOfLink = (link: ChainLink): number => escapedBytes(linkText(link));
 
 /** Of a carrier without what it carries. */
 const CARRIER_BYTES = 1024;

@@ -1,13 +1,14 @@
 /**
  * The jobs that follow another: they travel in its payload, and the first of them is sent in the step that records its success.
  *
- * Each is a whole payload as a text, in one flat list: so nothing is escaped twice, however long a chain is.
+ * Each is a payload as a text, whole or in a short form, in one flat list: so nothing is escaped twice, however long a chain is.
  */
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { ChainedJob } from '../job/job-context';
 import { InvalidPayloadError } from './errors';
 import { isRecord } from './kinds';
-import { hasFollowers, withFollowers, withMembers } from './payload-text';
+import { HANDLER, hasFollowers, withFollowers, withMembers } from './payload-text';
+import { READY_AT } from './ready-at';
 import { glimpseOf, UNREADABLE_NAME } from './unreadable';
 
 export interface ChainLink {
@@ -63,9 +64,14 @@ export function chainedJobOf({ payload, queue, connection }: ChainLink, from: st
 /** A payload that `encodePayload` gave, with what is to follow it. */
 export function withChain(payload: string, { links, caught }: Chain): string {
   if (links.length === 0 && caught === undefined) return payload;
-  const chained = links.length === 0 ? '' : `"chained":${JSON.stringify(links)},`;
-  const members = caught === undefined ? chained : `${chained}"chainCatch":${JSON.stringify(caught)},`;
+  const chained = links.length === 0 ? '' : `"chained":[${links.map(linkText).join(',')}],`;
+  const members = caught === undefined ? chained : `${chained}"chainCatch":${linkText(caught)},`;
   return withMembers(withFollowers(payload), members);
+}
+
+/** As it waits in the payload of another. */
+export function linkText(link: ChainLink): string {
+  return JSON.stringify({ ...link, payload: shortened(link.payload) });
 }
 
 /** The first link, which carries the others, as it is sent from a connection. There is one. */
@@ -112,6 +118,39 @@ export function readCause(cause: unknown): Cause | undefined {
   return isOurs ? { id, name, message } : undefined;
 }
 
+const OPENING = '{"displayName":';
+const [MIDDLE, ENDING] = [`,"job":"${HANDLER}","data":{"commandName":`, `,"${READY_AT}":null,"id":"`];
+const [SHORT_MIDDLE, SHORT_ENDING] = [',"data":{', ',"id":"'];
+
+/**
+ * Without what nearly every link has alike: those of a chain travel in each text of it, and what a store does with a text takes as
+ * long as that is. It stays JSON, in which secrets are found to be masked. What has no such form stays as it is.
+ */
+function shortened(payload: string): string {
+  // A quote in a name is escaped: what looks like the middle is it.
+  const middle = payload.indexOf(MIDDLE);
+  const ending = payload.lastIndexOf(ENDING);
+  const name = payload.slice(OPENING.length, middle);
+  const start = middle + MIDDLE.length + name.length + 1;
+  const isOurs = middle > 0 && ending >= start && payload.startsWith(OPENING);
+  const id = isOurs && ID_END.exec(payload.slice(ending + ENDING.length))?.[1];
+  if (!id || !payload.startsWith(`${name},`, middle + MIDDLE.length)) return payload;
+  return `${OPENING}${name}${SHORT_MIDDLE}${payload.slice(start, ending)}${SHORT_ENDING}${id}"}`;
+}
+
+const ID_END = /^([^"\\]{1,256})","attempts":0\}$/;
+
+/** Undefined: it is no such text. */
+function lengthened(short: string): string | undefined {
+  const middle = short.indexOf(SHORT_MIDDLE);
+  const ending = short.lastIndexOf(SHORT_ENDING);
+  if (middle < 0 || ending < middle || !short.startsWith(OPENING) || !short.endsWith('"}')) return undefined;
+  const name = short.slice(OPENING.length, middle);
+  const members = short.slice(middle + SHORT_MIDDLE.length, ending);
+  const id = short.slice(ending + SHORT_ENDING.length, -2);
+  return `${OPENING}${name}${MIDDLE}${name},${members}${ENDING}${id}","attempts":0}`;
+}
+
 const TEXTS = ['queue', 'connection', 'payload'] as const;
 const NUMBERS = ['delay', 'dueAt', 'retryWithin'] as const;
 
@@ -129,7 +168,9 @@ function linkOf(link: unknown, place: string): ChainLink {
     if (link[field] === undefined || Number.isFinite(link[field])) continue;
     throw new InvalidPayloadError('expected a number', `${place}/${field}`);
   }
-  if (!END.test((link['payload'] as string).slice(-WINDOW)))
+  const text = link['payload'] as string;
+  const payload = END.test(text.slice(-WINDOW)) ? text : lengthened(text);
+  if (payload === undefined)
     throw new InvalidPayloadError('expected a payload that ends in its "id" and "attempts":0', `${place}/payload`);
-  return link as unknown as ChainLink;
+  return { ...(link as unknown as ChainLink), payload };
 }

@@ -2,6 +2,7 @@ import { Job, setJobDispatcher } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';
 import type { ConnectionConfig } from '../../src/connections/configs';
 import type { FailedLink } from '../../src/job/job-context';
+import { readChain } from '../../src/payload/chain';
 
 import { type TestApplication, testApplication } from '../support/application';
 
@@ -187,7 +188,7 @@ describe('a chain', () => {
     await application.bus.chain([new Note('a'), new Note('b')]).dispatch();
     const [{ payload }] = (await application.manager.driver().peek('default', 'ready', 1)) as [{ payload: Buffer }];
     expect(JSON.parse(payload.toString())).toMatchObject({ job: 'onqueue+', displayName: 'Note' });
-    const [first, ...more] = (JSON.parse(payload.toString()) as { chained: { payload: string }[] }).chained;
+    const [first, ...more] = readChain(JSON.parse(payload.toString()) as Record<string, unknown>).links;
     expect(more).toEqual([]);
     expect(JSON.parse(first!.payload)).toMatchObject({ job: 'onqueue', displayName: 'Note' });
   });
