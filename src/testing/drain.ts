@@ -10,6 +10,7 @@ import { tellEnded } from '../worker/observed-run';
 import { keepEndOf } from '../worker/kept-end';
 import { LeaseKeeper } from '../worker/lease/keeper';
 import { RunningJob } from '../worker/running-job';
+import { Finished } from '../worker/runs';
 import { EndlessDrainError } from './errors';
 import type { FakeManager } from './fake-manager';
 import { executorSettings, jobRun, type JobRun, type WorkerFlags } from './job-run';
@@ -114,7 +115,7 @@ export class Drain {
       const outcome = await this.#executor.run(job);
       await keepEndOf(manager, job, outcome);
       const [result] = await connection.settle([outcome.settlement]);
-      tellEnded(manager, { job, outcome, took: this.#clock.monotonic() - since }, result!);
+      tellEnded(manager, new Finished(job, outcome, this.#clock.monotonic() - since), result!);
       const run = jobRun(job, outcome, this.#clock.now());
       if (result === 'lost') {
         await this.#executor.announcer.announceLost(job, outcome);

@@ -188,11 +188,11 @@ function fittingForm(one: Finished, refusal: unknown, application: Following): F
   const { settlement } = outcome;
   if (settlement.outcome === 'released') {
     const made = followed(refusedOf(job, refusal, settlement.counters), job, application);
-    return { ...one, outcome: shortened(made) };
+    return one.endingAs(shortened(made));
   }
   const carried = carriedOutcome(outcome, job, application);
-  if (settlement.outcome === 'failed') return { ...one, outcome: shortened(carried ?? outcome) };
-  return carried && { ...one, outcome: carried };
+  if (settlement.outcome === 'failed') return one.endingAs(shortened(carried ?? outcome));
+  return carried && one.endingAs(carried);
 }
 
 function shortened(outcome: Outcome): Outcome {
