@@ -49,11 +49,13 @@ export class RedisBatchStore implements BatchStore {
   async list({ limit, offset = 0 }: { readonly limit: number; readonly offset?: number | undefined }) {
     this.#store.checkOpen('batches.list');
     const owners = await this.#owners(undefined);
-    const lists = await Promise.all(owners.map((owner) => this.#newestOf(owner, offset + limit)));
+    // Of several each may have all that are looked for.
+    const [start, left] = owners.length === 1 ? [offset, 0] : [0, offset];
+    const lists = await Promise.all(owners.map((owner) => this.#newestOf(owner, start, left + limit)));
     const listed = lists
       .flat()
       .toSorted((a, b) => b.begun - a.begun)
-      .slice(offset, offset + limit);
+      .slice(left, left + limit);
     const states = await Promise.all(listed.map(({ owner, id }) => this.#read(owner, id)));
     // One that was forgotten since is left out.
     return states.filter((state) => state !== undefined);
@@ -119,10 +121,15 @@ export class RedisBatchStore implements BatchStore {
     return queue === undefined ? names.all() : [queue];
   }
 
-  async #newestOf(owner: string, limit: number): Promise<readonly Listed[]> {
+  async #newestOf(owner: string, start: number, limit: number): Promise<readonly Listed[]> {
     if (limit === 0) return [];
     const { begunBatches } = this.#store.keys.queue(owner);
-    const flat = (await this.#ask('zrevrange', [begunBatches, 0, limit - 1, 'WITHSCORES'])) as readonly Buffer[];
+    const flat = (await this.#ask('zrevrange', [
+      begunBatches,
+      start,
+      start + limit - 1,
+      'WITHSCORES',
+    ])) as readonly Buffer[];
     const listed: Listed[] = [];
     for (let at = 0; at < flat.length; at += 2) {
       listed.push({ owner, id: flat[at]!.toString(), begun: Number(flat[at + 1]!.toString()) });

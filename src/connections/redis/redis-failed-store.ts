@@ -45,7 +45,9 @@ export class RedisFailedStore implements FailedStore {
   async list(options: { queue?: string | undefined; limit: number; offset?: number | undefined }) {
     this.#store.checkOpen('failed.list');
     const { queue, limit, offset = 0 } = options;
-    const listed = await this.#newest(await this.#queues(queue), limit, offset);
+    const queues = await this.#queues(queue);
+    const { starts, left } = await this.#skip(queues, offset);
+    const listed = (await this.#newest(queues, starts, left + limit)).slice(left);
     const entries: FailedEntry[] = [];
     for (let start = 0; start < listed.length; start += PAGE)
       entries.push(...(await this.#readAll(listed.slice(start, start + PAGE))));
@@ -119,9 +121,10 @@ export class RedisFailedStore implements FailedStore {
       for (const queue of queues) pruned += await this.#remove(queue, { olderThan, keep: 0 });
     }
     if (keep !== undefined) {
-      const newest = queues.length === 1 ? undefined : await this.#newest(queues, keep);
-      for (const queue of queues) {
-        const own = newest === undefined ? keep : newest.filter((one) => one.queue === queue).length;
+      const { starts, left } = await this.#skip(queues, keep);
+      const others = await this.#newest(queues, starts, left);
+      for (const [at, queue] of queues.entries()) {
+        const own = starts[at]! + others.filter((one) => one.queue === queue).length;
         pruned += await this.#remove(queue, { olderThan: 'any', keep: own });
       }
     }
@@ -132,14 +135,13 @@ export class RedisFailedStore implements FailedStore {
     return queue === undefined ? this.#store.names.all() : [queue];
   }
 
-  /** The newest `limit` of all the queues together, behind the first `offset`. */
-  async #newest(queues: readonly string[], limit: number, offset = 0): Promise<readonly Listed[]> {
-    const { starts, left } = await this.#skip(queues, offset);
-    const lists = await Promise.all(queues.map((queue, at) => this.#newestOf(queue, left + limit, starts[at]!)));
+  /** The newest `limit` of all the queues together, behind the first of each. */
+  async #newest(queues: readonly string[], starts: readonly number[], limit: number): Promise<readonly Listed[]> {
+    const lists = await Promise.all(queues.map((queue, at) => this.#newestOf(queue, limit, starts[at]!)));
     return lists
       .flat()
       .toSorted((a, b) => b.failedAt - a.failedAt)
-      .slice(left, left + limit);
+      .slice(0, limit);
   }
 
   /** So many of each queue need not be read, as they are newer than the rest; `left` are still to be skipped of those that are read. */
@@ -171,7 +173,7 @@ export class RedisFailedStore implements FailedStore {
     return found.slice(1).map(Number);
   }
 
-  async #newestOf(queue: string, limit: number, offset = 0): Promise<readonly Listed[]> {
+  async #newestOf(queue: string, limit: number, offset: number): Promise<readonly Listed[]> {
     if (limit === 0) return [];
     const { failed } = this.#store.keys.queue(queue);
     const flat = (await this.#ask('zrevrange', [

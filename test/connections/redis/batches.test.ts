@@ -98,6 +98,19 @@ describe('a batch on redis', () => {
     expect(await connection.batches[name](ID)).toBe(false);
   });
 
+  it('is listed without those before it being read', async () => {
+    const connection = world.connect();
+    for (const id of ['first', 'second', 'third']) await connection.push('q', [], { ...batch('q'), id });
+    await world.client.config('SET', 'slowlog-log-slower-than', '0');
+    await world.client.slowlog('RESET');
+    const listed = await connection.batches.list({ limit: 1, offset: 2 });
+    const slow = (await world.client.slowlog('GET', 100)) as readonly [number, number, number, readonly string[]][];
+    await world.client.config('SET', 'slowlog-log-slower-than', '10000');
+    expect(listed.map(({ id }) => id)).toEqual(['first']);
+    const [look] = slow.map(([, , , words]) => words).filter(([name]) => name === 'zrevrange');
+    expect(look!.slice(2, 4)).toEqual(['2', '2']);
+  });
+
   it('makes the queues known that it sends jobs to', async () => {
     await connection.push('q', [], batch('never pushed to'));
     expect(await connection.queues()).toEqual(['never pushed to', 'q']);

@@ -41,4 +41,14 @@ it('failed jobs of several queues are listed from any place on as they stand in 
     }),
     { numRuns: 60 },
   );
+
+  // By all queues together: each of them has what is newer than the rest.
+  await client.config('SET', 'slowlog-log-slower-than', '0');
+  await client.slowlog('RESET');
+  expect(await failed.prune({ keep: 333 })).toBe(610 - 333);
+  const slow = (await client.slowlog('GET', 1000)) as readonly [number, number, number, readonly string[]][];
+  const looks = slow.map(([, , , words]) => words).filter(([name]) => name === 'zrevrange');
+  expect(looks.length).toBeGreaterThan(0);
+  expect(Math.max(...looks.map(([, , from, to]) => Number(to) - Number(from)))).toBeLessThan(100);
+  expect(await idsAt(0, 1000)).toEqual(all.slice(0, 333));
 });
