@@ -110,6 +110,27 @@ describe('the figures of jobs', () => {
     expect((await figures()).queues[0]!.spans).toBeUndefined();
   });
 
+  it('are brought in calls that add to 300 sums at most', async () => {
+    const records = application.manager.driver().records!;
+    const add = jest.spyOn(records, 'add');
+    const queues = Array.from({ length: 25 }, (_, number) => `queue-${number}`);
+    for (const how of ['fine', 'fails', 'released'] as const) {
+      for (const queue of queues) await application.bus.dispatch(new CountedMail(how)).onQueue(queue);
+      await elapse(application.clock, 10);
+    }
+    await new Worker({ queue: queues.join(','), stopWhenEmpty: true }, application.manager).run();
+
+    const sizes = add.mock.calls.map(([sums]) =>
+      sums
+        .filter(({ name }) => !name.startsWith('figures/classes/'))
+        .reduce((sum, { amounts }) => sum + Object.keys(amounts).length, 0),
+    );
+    expect(Math.max(...sizes)).toBeGreaterThan(200);
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(300);
+    const { queues: counted } = await figures();
+    expect(counted.map(({ completed, failed }) => [completed, failed])).toEqual(queues.map(() => [2, 1]));
+  });
+
   it('are brought once, though the answer to the first call was lost', async () => {
     const records = application.manager.driver().records!;
     const add = records.add.bind(records);

@@ -6,6 +6,7 @@
 import type { Clock, Milliseconds, Timer } from '../../base/clock';
 import { errorMessage } from '../../base/exception-text';
 import type { Logger } from '../../base/logger';
+import { pagesOf } from '../../base/pages';
 import type { Connection } from '../../connections/contract';
 import { isStoreAway } from '../../connections/errors';
 import { within } from '../../connections/kit/silence';
@@ -22,8 +23,8 @@ const INTERVAL: Milliseconds = 10_000;
 /** A worker that stops waits so long for its last figures. */
 const LAST_WORDS: Milliseconds = 2000;
 
-/** Classes that travel in one call. */
-const PAGE = 20;
+/** Sums that one call adds to, where several classes travel in it: some 2 ms of the slowest store. */
+const MOST_AMOUNTS = 300;
 
 export interface FigureReporterParts {
   readonly connection: Connection;
@@ -90,7 +91,7 @@ export class FigureReporter {
     const { connection, counters } = this.#parts;
     const counted = counters.news('store', connection.name).map((one) => ({ ...one, counts: ofWorkers(one.counts) }));
     const news = counted.filter(({ counts }) => Object.keys(counts).length > 0);
-    for (let from = 0; from < news.length; from += PAGE) this.#take(news.slice(from, from + PAGE), now);
+    for (const page of pagesOf(news, () => 0, MOST_AMOUNTS, Infinity, amountsOf)) this.#take(page, now);
   }
 
   #take(news: readonly JobCounts[], now: Milliseconds): void {
@@ -136,6 +137,8 @@ export class FigureReporter {
     logger.warn({ connection: operations.name }, message);
   }
 }
+
+const amountsOf = ({ counts }: JobCounts): number => Object.keys(counts).length * RESOLUTIONS.length;
 
 // Processes without a worker dispatch as well, and nobody brings what they count: a part of the sum would say nothing.
 function ofWorkers(counts: Counts): Counts {
