@@ -16,6 +16,8 @@ export const FENCE = '(attempts + crashes + releases)';
 
 /** The payload has an `id`, and it stands in `uuid`. */
 export const KNOWN_ID = "uuid <> ''";
+/** It has none. */
+export const NO_ID = "uuid = ''";
 /** Inserted by another program, or by an older version: nobody has looked for its `id` yet. */
 export const UNREAD_ID = 'uuid IS NULL';
 

@@ -1,7 +1,7 @@
 /** How many jobs a queue has: many are counted in pieces, as one statement over a million would hold up the store or this process. */
 import type { Counts, WaitingState } from '../contract';
 import type { Dialect } from './dialect';
-import { BEFORE_ALL } from './page';
+import { BEFORE_ALL, ledJobs, leadOf, unledJobs } from './page';
 import { rowsOf, type Sql, sql, type Work } from './statement';
 
 /** Jobs that one statement counts: some 2 ms of the slowest store. */
@@ -13,13 +13,21 @@ const STATES: readonly WaitingState[] = ['ready', 'delayed', 'reserved'];
 type Read = <Result>(work: () => Work<Result>) => Promise<Result>;
 
 export async function countJobs(dialect: Dialect, queue: string, read: Read): Promise<Counts> {
-  const { of, state, order } = dialect.line;
+  const { line } = dialect;
   const counted = { ...(await read(() => counts(dialect, queue))) };
   for (const each of STATES) {
-    const jobs = sql`${of(queue)} AND ${state[each]}`;
-    if (counted[each] > MOST) counted[each] = await countAlong(jobs, order[each], read);
+    if (counted[each] <= MOST) continue;
+    const rest = line.order[each].slice(1);
+    counted[each] = await countAlong(ledJobs(line, queue, each), [leadOf(line, each), ...rest], read);
+    if (each === 'reserved') counted[each] += await countAlong(unledJobs(line, queue), rest, read);
   }
   return counted;
+}
+
+/** @param rows `FROM … WHERE …`, led to by an index along the keys */
+export async function countMany(rows: Sql, keys: readonly [Sql, ...Sql[]], read: Read): Promise<number> {
+  const count = await read(() => countOf(sql`${rows} AND ${keys[0]} > ${BEFORE_ALL} ORDER BY ${keys[0]}`));
+  return count > MOST ? countAlong(rows, keys, read) : count;
 }
 
 /** @param jobs `FROM … WHERE …`, led to by an index along the keys */
@@ -38,12 +46,13 @@ async function countAlong(jobs: Sql, [key, ...rest]: readonly Sql[], read: Read)
 
 /** All states, each up to one more than a statement counts. */
 export function* counts({ line }: Dialect, queue: string): Work<Counts> {
-  const each = STATES.map((state) => {
-    const [key] = line.order[state];
-    return sql`(${few(sql`${line.of(queue)} AND ${line.state[state]} AND ${key!} > ${BEFORE_ALL} ORDER BY ${key!}`)})`;
+  const led = STATES.map((state) => {
+    const lead = leadOf(line, state);
+    return sql`(${few(sql`${ledJobs(line, queue, state)} AND ${lead} > ${BEFORE_ALL} ORDER BY ${lead}`)})`;
   });
-  const [[ready, delayed, reserved] = []] = yield* rowsOf(sql`SELECT ${each}`);
-  return { ready: Number(ready), delayed: Number(delayed), reserved: Number(reserved) };
+  const [row = []] = yield* rowsOf(sql`SELECT ${led}, (${few(unledJobs(line, queue))})`);
+  const [ready = 0, delayed = 0, reserved = 0, others = 0] = row.map(Number);
+  return { ready, delayed, reserved: reserved + others };
 }
 
 /** How many stand before the last key of a page, and how many have that key: an index may not tell these apart. */

@@ -115,6 +115,8 @@ export interface Line {
   readonly order: Readonly<Record<WaitingState, readonly Sql[]>>;
   /** What an index leads along, where that is not the whole order. */
   readonly along?: Partial<Record<WaitingState, Sql>>;
+  /** A lease, as the index has it, is not NULL: those of other programs are, and stand in order as 0. */
+  readonly hasLease: Sql;
   /** A payload, as the column holds it. */
   readonly payload: (payload: Buffer) => SqlValue;
 }

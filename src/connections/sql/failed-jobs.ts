@@ -1,16 +1,24 @@
 /** The failed jobs of a database. */
+import type { Seconds } from '../../base/clock';
 import { readTies } from '../../payload/ties';
 import { uuidv7 } from '../../payload/uuid';
 import { type FailedEntry, type FailedStore, type Forgotten, keptUnder } from '../failed-store';
 import type { BatchRows } from './batch-rows';
+import { countMany } from './counts';
 import type { Dialect, NewFailure } from './dialect';
 import type { Access, Purpose } from './engine';
 import { newJob } from './job-row';
 import { rowLimit } from './jobs';
+import { AFTER_ALL, BEFORE_ALL } from './page';
 import { raw, type Row, rowsOf, type Sql, sql, type SqlRow, type Work, written } from './statement';
 
 /** Entries that one call removes. */
 const PAGE = 500;
+
+/** Entries that one statement skips or looks at: some 2 ms of the slowest store. */
+const LOOKED_AT = 2000;
+
+const ID = raw('id');
 
 const REMOVING: Purpose = { consequence: 'not all of the failed jobs were removed', writes: 'repeatable' };
 
@@ -43,10 +51,11 @@ export class FailedJobs implements FailedStore {
   }
 
   async list({ queue, limit, offset = 0 }: Parameters<FailedStore['list']>[0]): Promise<readonly FailedEntry[]> {
-    const page = sql`ORDER BY id DESC LIMIT ${rowLimit(limit)} OFFSET ${rowLimit(offset)}`;
-    return this.#access('failed.list', { consequence: 'no failed jobs were listed' }, () =>
-      entries(this.#dialect, sql`${ofQueue(queue)} ${page}`),
-    );
+    const purpose = { consequence: 'no failed jobs were listed' };
+    const from = offset > 0 ? await this.#idAt('failed.list', purpose, queue, offset) : AFTER_ALL;
+    if (from === undefined) return [];
+    const page = sql`${inQueue(queue)} AND id <= ${from} ORDER BY id DESC LIMIT ${rowLimit(limit)}`;
+    return this.#access('failed.list', purpose, () => entries(this.#dialect, page));
   }
 
   async find(id: string): Promise<readonly FailedEntry[]> {
@@ -56,8 +65,8 @@ export class FailedJobs implements FailedStore {
   }
 
   async count(queue?: string): Promise<number> {
-    const count = sql`SELECT count(*) FROM ${this.#table} ${ofQueue(queue)}`;
-    return this.#access('failed.count', { consequence: 'no failed jobs were counted' }, () => numberOf(count));
+    const purpose = { consequence: 'no failed jobs were counted' };
+    return countMany(this.#of(queue), [ID], (work) => this.#access('failed.count', purpose, work));
   }
 
   async retry(entry: FailedEntry, payload: Buffer): Promise<boolean | { readonly held: string }> {
@@ -106,25 +115,35 @@ export class FailedJobs implements FailedStore {
 
   async prune({ olderThan, keep, queue }: Parameters<FailedStore['prune']>[0]): Promise<number> {
     let removed = 0;
-    if (olderThan !== undefined) {
-      removed += await this.#remove('failed.prune', queue, () => this.#dialect.failed.isOlder(olderThan));
-    }
+    if (olderThan !== undefined) removed += await this.#removeOlder(olderThan, queue);
     if (keep !== undefined) removed += await this.#flush('failed.prune', queue, keep);
+    return removed;
+  }
+
+  /** No index leads to them: of two databases the moment stands in either of two columns. */
+  async #removeOlder(age: Seconds, queue: string | undefined): Promise<number> {
+    let removed = 0;
+    for (let behind: number | undefined = BEFORE_ALL; behind !== undefined;) {
+      const rest: Sql = sql`${this.#of(queue)} AND id > ${behind}`;
+      const next: Sql = sql`SELECT id ${rest} ORDER BY id LIMIT 1 OFFSET ${LOOKED_AT - 1}`;
+      const last: number | undefined = await this.#access('failed.prune', REMOVING, () => numberOf(next));
+      const some = last === undefined ? rest : sql`${rest} AND id <= ${last}`;
+      removed += await this.#remove('failed.prune', () => sql`${some} AND ${this.#dialect.failed.isOlder(age)}`);
+      behind = last;
+    }
     return removed;
   }
 
   // What fails meanwhile stays: it would never come to an end otherwise.
   async #flush(operation: string, queue: string | undefined, keep: number): Promise<number> {
-    const newest = sql`SELECT id FROM ${this.#table} ${ofQueue(queue)} ORDER BY id DESC LIMIT 1 OFFSET ${rowLimit(keep)}`;
-    const id = await this.#access(operation, REMOVING, () => numberOf(newest));
-    return this.#remove(operation, queue, () => sql`id <= ${id}`);
+    const newest = await this.#idAt(operation, REMOVING, queue, keep);
+    return newest === undefined ? 0 : this.#remove(operation, () => sql`${this.#of(queue)} AND id <= ${newest}`);
   }
 
-  async #remove(operation: string, queue: string | undefined, condition: () => Sql): Promise<number> {
-    const isThere = queue === undefined ? raw('') : sql`AND queue = ${queue}`;
+  async #remove(operation: string, which: () => Sql): Promise<number> {
     for (let removed = 0; ;) {
       const page = await this.#access(operation, REMOVING, () => {
-        const ids = sql`SELECT id FROM ${this.#table} WHERE ${condition()} ${isThere} ORDER BY id LIMIT ${PAGE}`;
+        const ids = sql`SELECT id ${which()} ORDER BY id LIMIT ${PAGE}`;
         return written(this.#dialect.remove(this.#table, ['id'], ids));
       });
       removed += page;
@@ -132,16 +151,39 @@ export class FailedJobs implements FailedStore {
     }
   }
 
+  /** The id that stands behind so many of the newest, step by step: whatever a statement skips it has to read. */
+  async #idAt(
+    operation: string,
+    purpose: Purpose,
+    queue: string | undefined,
+    place: number,
+  ): Promise<number | undefined> {
+    let [id, left]: [number | undefined, number] = [AFTER_ALL, rowLimit(place)];
+    do {
+      const skipped = Math.min(left, LOOKED_AT);
+      const next: Sql = sql`SELECT id ${this.#of(queue)} AND id <= ${id} ORDER BY id DESC LIMIT 1 OFFSET ${skipped}`;
+      id = await this.#access(operation, purpose, () => numberOf(next));
+      left -= skipped;
+    } while (id !== undefined && left > 0);
+    return id;
+  }
+
+  #of(queue: string | undefined): Sql {
+    return sql`FROM ${this.#table} ${inQueue(queue)}`;
+  }
+
   get #table(): Sql {
     return this.#dialect.tables.failed;
   }
 }
 
-const ofQueue = (queue: string | undefined): Sql => (queue === undefined ? raw('') : sql`WHERE queue = ${queue}`);
+/** With bounds on both sides, which lead PostgreSQL along the index of queues where it knows nothing of the table. */
+const inQueue = (queue: string | undefined): Sql =>
+  queue === undefined ? raw('WHERE TRUE') : sql`WHERE queue = ${queue} AND id > ${BEFORE_ALL} AND id < ${AFTER_ALL}`;
 
-function* numberOf(statement: Sql): Work<number> {
+function* numberOf(statement: Sql): Work<number | undefined> {
   const [row] = yield* rowsOf(statement);
-  return Number(row?.[0] ?? 0);
+  return row && Number(row[0]);
 }
 
 function* failedJob(dialect: Dialect, id: string): Work<FailedEntry | undefined> {

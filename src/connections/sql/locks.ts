@@ -3,6 +3,7 @@ import type { Seconds } from '../../base/clock';
 import type { LockStore } from '../lock-store';
 import type { Dialect } from './dialect';
 import type { Access, Purpose } from './engine';
+import { BEFORE_ALL } from './page';
 import { type Sql, sql, type Work, written } from './statement';
 
 /** Ended locks that each new one removes: more than it adds, so that they never pile up. */
@@ -49,7 +50,8 @@ export class Locks implements LockStore {
     if (taken > 0) return true;
     const added = insertNew(locks, { name: key(name), token: key(token), expires_at: after(ttl) });
     if ((yield* written(added)) === 0) return false;
-    const ended = sql`SELECT name FROM ${locks} WHERE expires_at <= ${now()} LIMIT ${SWEPT} ${skipLocked}`;
+    const ended = sql`SELECT name FROM ${locks} WHERE expires_at > ${BEFORE_ALL} AND expires_at <= ${now()}
+      ORDER BY expires_at LIMIT ${SWEPT} ${skipLocked}`;
     yield* written(remove(locks, ['name'], ended));
     return true;
   }

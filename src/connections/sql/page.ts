@@ -1,7 +1,7 @@
 /** The jobs of a state, page by page: an index leads to each, whatever stands before it. */
 import { MOST_BYTES, MOST_JOBS } from '../../base/pages';
 import type { WaitingState } from '../contract';
-import type { Dialect } from './dialect';
+import type { Dialect, Line } from './dialect';
 import { COUNTERS, jobOf, type StoredJob } from './job-row';
 import { rowLimit } from './jobs';
 import { raw, rowsOf, type Sql, sql, type Work } from './statement';
@@ -19,6 +19,8 @@ const MOST_SHARING = 100;
  * else read all rows, and sort them.
  */
 export const BEFORE_ALL = Number.MIN_SAFE_INTEGER;
+/** What stands behind none of them: together the two make it expect few. */
+export const AFTER_ALL = Number.MAX_SAFE_INTEGER;
 
 /** Up to 100 jobs, or 1 MiB of their texts; always one. @param after the `place` of one before them */
 export function* peek(
@@ -29,16 +31,14 @@ export function* peek(
   after?: string,
 ): Work<readonly ShownJob[]> {
   const order = line.order[state];
-  const along = line.along?.[state];
   const most = Math.min(rowLimit(limit), MOST_JOBS);
   const keys = order.map((_, index) => raw(`key_${index}`));
   const named = order.map((column, index) => sql`${column} AS ${keys[index]!}`);
   const at = state === 'ready' ? raw('NULL') : line.at[state];
-  const runs = runsBehind(order, after).map(
-    (isInRun) => sql`SELECT * FROM (
+  const runs = runsBehind(line, queue, state, most, after).map(
+    (run) => sql`SELECT * FROM (
       SELECT id, ${read('payload')} AS text, ${raw(COUNTERS)}, cancelled, ${at} AS moment, ${named}, OCTET_LENGTH(payload) AS size
-      ${line.of(queue)} AND ${line.state[state]} AND ${isInRun}
-      ORDER BY ${along ?? order} LIMIT ${along === undefined ? most : most + MOST_SHARING}
+      ${run.jobs} ORDER BY ${run.by} LIMIT ${run.most}
     ) AS run`,
   );
   const rows = yield* rowsOf(
@@ -50,12 +50,50 @@ export function* peek(
   return rows.map((row) => ({ ...jobOf(row), place: placeOf(row.slice(-order.length).map(Number)) }));
 }
 
-/** Conditions that meet what comes behind a place, one after the other: by one for all, an index would not lead there. */
-function runsBehind([first, ...rest]: readonly Sql[], after: string | undefined): readonly Sql[] {
+/** The first of what a state stands in order by, as an index leads along it. */
+export const leadOf = ({ order, at }: Line, state: WaitingState): Sql =>
+  state === 'reserved' ? at.reserved : order[state][0]!;
+
+/** The jobs that an index leads to along that, as `FROM … WHERE …`: all but reserved ones without a lease. */
+export function ledJobs(line: Line, queue: string, state: WaitingState): Sql {
+  const jobs = sql`${line.of(queue)} AND ${line.state[state]}`;
+  return state === 'reserved' ? sql`${jobs} AND ${line.hasLease}` : jobs;
+}
+
+/** Those of other programs. */
+export const unledJobs = (line: Line, queue: string): Sql =>
+  sql`${line.of(queue)} AND ${line.state.reserved} AND ${line.at.reserved} IS NULL`;
+
+/** Jobs that come up one after the other. */
+interface Run {
+  readonly jobs: Sql;
+  readonly by: Sql | readonly Sql[];
+  readonly most: number;
+}
+
+/** What comes behind a place, by conditions each of which an index serves: to one for all of them it would not lead. */
+function runsBehind(
+  line: Line,
+  queue: string,
+  state: WaitingState,
+  most: number,
+  after: string | undefined,
+): readonly Run[] {
+  const [by, along] = [line.order[state], line.along?.[state]];
+  const [lead, rest, led] = [leadOf(line, state), by.slice(1), ledJobs(line, queue, state)];
+  const behind = (value: number): Run => {
+    const jobs = sql`${led} AND ${lead} > ${value}`;
+    return along === undefined ? { jobs, by, most } : { jobs, by: along, most: most + MOST_SHARING };
+  };
+  const unled = unledJobs(line, queue);
   const values = (after ?? '').split(':').map(Number);
-  if (values.length !== rest.length + 1 || !values.every(Number.isFinite)) return [sql`${first!} > ${BEFORE_ALL}`];
-  const [value, ...others] = values;
-  return [sql`${first!} = ${value!} AND ${isBehind(rest, others)}`, sql`${first!} > ${value!}`];
+  if (values.length !== by.length || !values.every(Number.isFinite))
+    return state === 'reserved' ? [{ jobs: unled, by, most }, behind(BEFORE_ALL)] : [behind(BEFORE_ALL)];
+  const [value, ...others] = values as [number, ...number[]];
+  const isBehindIt = isBehind(rest, others);
+  const at = { jobs: sql`${led} AND ${lead} = ${value} AND ${isBehindIt}`, by, most };
+  const runs = [at, behind(value)];
+  return state === 'reserved' && value === 0 ? [{ jobs: sql`${unled} AND ${isBehindIt}`, by, most }, ...runs] : runs;
 }
 
 function isBehind([column, ...columns]: readonly Sql[], [value, ...values]: readonly number[]): Sql {

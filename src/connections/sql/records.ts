@@ -6,10 +6,14 @@ import type { RecordPage, RecordStore, RecordWake, StoreRecord, Sums } from '../
 import { type Addition, type Dialect, isTrue } from './dialect';
 import type { Access, Purpose } from './engine';
 import { rowLimit } from './jobs';
-import { raw, type Row, rowsOf, type Sql, sql, type Work, written } from './statement';
+import { AFTER_ALL, BEFORE_ALL } from './page';
+import { raw, type Row, rowsOf, type Sql, sql, type SqlRow, type Work, written } from './statement';
 
 /** Rows that each write removes beside as many as it writes, at most: so they never pile up. */
 const SWEPT = 100;
+
+/** Names whose sums one statement reads: each may have dozens. */
+const READ_TOGETHER = 25;
 
 /** A bound is kept now and then, for to find it reads all that stays: as often as one of so many of them is written. */
 const BEYOND = 100;
@@ -70,8 +74,8 @@ export class SqlRecords implements RecordStore {
   async list(kind: string, { limit, offset = 0 }: RecordPage): Promise<readonly StoreRecord[]> {
     const { tables, read, now } = this.#dialect;
     const rows = await this.#access('records.list', { consequence: 'no records were listed' }, () =>
-      rowsOf(sql`SELECT ${read('id')}, ${read('value')} FROM ${tables.records} WHERE kind = ${kind} AND ends_at > ${now()}
-        ${LAST_FIRST} LIMIT ${rowLimit(limit)} OFFSET ${rowLimit(offset)}`),
+      rowsOf(sql`SELECT ${read('id')}, ${read('value')} FROM ${tables.records} WHERE kind = ${kind}
+        AND ends_at > ${now()} AND ends_at < ${AFTER_ALL} ${LAST_FIRST} LIMIT ${rowLimit(limit)} OFFSET ${rowLimit(offset)}`),
     );
     return rows.map(([id, value]) => ({ kind, id: String(id), value: String(value) }));
   }
@@ -91,12 +95,15 @@ export class SqlRecords implements RecordStore {
   }
 
   async sums(names: readonly string[]): Promise<readonly Readonly<Record<string, number>>[]> {
-    if (names.length === 0) return [];
     const { tables, read, text, now } = this.#dialect;
-    const rows = await this.#access('records.sums', { consequence: 'no sums were read' }, () =>
-      rowsOf(sql`SELECT ${read('name')}, ${read('field')}, amount, CASE WHEN ends_at > ${now()} THEN 1 ELSE 0 END
-        FROM ${tables.sums} WHERE name IN (${names.map((name) => text(name))})`),
-    );
+    const rows: SqlRow[] = [];
+    for (const page of pagesOf(names, () => 0, READ_TOGETHER)) {
+      const some = await this.#access('records.sums', { consequence: 'no sums were read' }, () =>
+        rowsOf(sql`SELECT ${read('name')}, ${read('field')}, amount, CASE WHEN ends_at > ${now()} THEN 1 ELSE 0 END
+          FROM ${tables.sums} WHERE name IN (${page.map((name) => text(name))})`),
+      );
+      rows.push(...some);
+    }
     const lasting = new Set(rows.filter(([, , , lasts]) => isTrue(lasts!)).map(([name]) => String(name)));
     const fields = new Map([...lasting].map((name) => [name, [] as [string, number][]]));
     for (const [name, field, amount] of rows) fields.get(String(name))?.push([String(field), Number(amount)]);
@@ -148,7 +155,8 @@ export class SqlRecords implements RecordStore {
     const { tables, read, remove, skipLocked } = this.#dialect;
     const { records } = tables;
     const [last] = yield* rowsOf(
-      sql`SELECT ends_at, ${read('id')} FROM ${records} WHERE kind = ${kind} ${LAST_FIRST} LIMIT 1 OFFSET ${rowLimit(most - 1)}`,
+      sql`SELECT ends_at, ${read('id')} FROM ${records} WHERE kind = ${kind} AND ends_at < ${AFTER_ALL} ${LAST_FIRST}
+        LIMIT 1 OFFSET ${rowLimit(most - 1)}`,
     );
     if (last === undefined) return;
     const [end, id] = [Number(last[0]), String(last[1])];
@@ -180,7 +188,8 @@ function* removeBefore(
   count: number,
 ): Work<void> {
   const columns = key.map((name) => raw(name));
-  const ended = sql`SELECT ${columns} FROM ${table} WHERE ends_at <= ${moment} LIMIT ${SWEPT + count} ${skipLocked}`;
+  const ended = sql`SELECT ${columns} FROM ${table} WHERE ends_at > ${BEFORE_ALL} AND ends_at <= ${moment}
+    ORDER BY ends_at LIMIT ${SWEPT + count} ${skipLocked}`;
   yield* written(remove(table, key, ended));
 }
 

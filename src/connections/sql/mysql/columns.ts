@@ -41,6 +41,8 @@ export function mysqlLine({ jobs, turns }: MysqlNames): Line {
     state: { ready: state(READY), delayed: state(DELAYED), reserved: state(RESERVED) },
     at: { delayed: raw('turn'), reserved: raw('turn') },
     order: { ready: TURN, delayed: TURN, reserved: RESERVED_ORDER },
+    along: { reserved: raw('turn') },
+    hasLease: raw('turn IS NOT NULL'),
     payload: (payload) => payload,
   };
 }

@@ -4,7 +4,7 @@
  * Autovacuum looks at the table of jobs after a fixed number of changes: a queue may be short for ever, and yet have
  * millions of dead rows a day. The room left on its pages takes the copy that each reservation makes.
  */
-import { DELAYED, KNOWN_ID, READY, RESERVED, UNREAD_ID } from '../columns';
+import { DELAYED, KNOWN_ID, NO_ID, READY, RESERVED, UNREAD_ID } from '../columns';
 import type { Schema, Server } from '../server/server-tables';
 import { raw, rowsOf, run, type Sql, sql, type SqlRow, transaction, type Work } from '../statement';
 import { LARAVELS_LEASE, type TableNames } from '../table-names';
@@ -120,6 +120,7 @@ ${index('delayed', `(queue, (${DUE}), id) WHERE ${DELAYED}`)}
 ${index('reserved', `(queue, lease_until) WHERE ${RESERVED}`)}
 ${index('uuid', `(uuid) WHERE ${KNOWN_ID}`)}
 ${index('unread', `(id) WHERE ${UNREAD_ID}`)}
+${index('texts', `(queue, hashtext(payload)) WHERE ${NO_ID}`)}
 CREATE UNIQUE INDEX IF NOT EXISTS ${quoted(`${name}_unique`)} ON ${jobs} (unique_key) WHERE unique_key IS NOT NULL;
 
 -- Jobs that are out of tries: Laravel's columns and our own.

@@ -49,6 +49,8 @@ export const sqliteLine = ({ jobs }: Dialect['tables']): Line => ({
     delayed: [raw('available_at'), raw('id')],
     reserved: RESERVED_ORDER,
   },
+  along: { reserved: raw('lease_until') },
+  hasLease: raw('lease_until IS NOT NULL'),
   payload: storable,
 });
 

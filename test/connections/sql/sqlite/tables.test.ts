@@ -12,10 +12,10 @@ import {
   readSomeIds,
   rewrite,
 } from '../../../../src/connections/sql/jobs';
-import { peek } from '../../../../src/connections/sql/page';
+import { ledJobs, leadOf, peek } from '../../../../src/connections/sql/page';
 import { BatchRows } from '../../../../src/connections/sql/batch-rows';
 import { sqliteDialect } from '../../../../src/connections/sql/sqlite/sqlite-dialect';
-import { performNow, sql, type Sql, type SqlResult, type Work } from '../../../../src/connections/sql/statement';
+import { performNow, type Sql, type SqlResult, type Work } from '../../../../src/connections/sql/statement';
 import { tableNames } from '../../../../src/connections/sql/table-names';
 import { Worker } from '../../../../src/worker/worker';
 import { testApplication } from '../../../support/application';
@@ -178,8 +178,7 @@ describe('the indexes', () => {
     explain(find(dialect, 'b', 'default'));
     explain(counts(dialect, 'default'));
     for (const state of ['ready', 'delayed', 'reserved'] as const) {
-      const jobs = sql`${dialect.line.of('default')} AND ${dialect.line.state[state]}`;
-      explain(piece(jobs, dialect.line.order[state][0]!, 1));
+      explain(piece(ledJobs(dialect.line, 'default', state), leadOf(dialect.line, state), 1));
     }
     explain(cancel(dialect, 'b', 'default', undefined));
     explain(cancelledOf(dialect, [1, 2]));
@@ -198,6 +197,9 @@ describe('the indexes', () => {
 
     expect(plan).toContainEqual(
       expect.stringMatching(/^SEARCH jobs USING INDEX jobs_texts \(queue=\? AND <expr>=\? AND <expr>=\?\)/),
+    );
+    expect(plan).toContainEqual(
+      expect.stringMatching(/^SEARCH jobs USING INDEX jobs_reserved \(queue=\? AND lease_until>\?\)/),
     );
     expect(plan).not.toContainEqual(expect.stringMatching(/^SCAN jobs\b/));
     expect(plan).not.toContainEqual(expect.stringMatching(/^SCAN jobs_batches\b/));

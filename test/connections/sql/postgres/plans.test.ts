@@ -1,0 +1,162 @@
+/**
+ * What the statements read where nobody has analysed the tables, as of a queue that has grown within the last minute: a plan that the
+ * server makes from its guesses may read all rows for a hundred.
+ */
+import type { Entry } from '../../../../src/connections/contract';
+import { eventually } from '../../../support/eventually';
+import type { PostgresServer } from '../../../support/postgres-server';
+import { payload } from '../open-database';
+import { PostgresWorld } from './open-postgres';
+
+/** In each table. */
+const ROWS = 20_000;
+/** Beside rows that are skipped, of which a statement passes 5,000 at most. */
+const FEW = 5200;
+
+const explaining = {
+  autovacuum: 'off',
+  session_preload_libraries: 'auto_explain',
+  'auto_explain.log_min_duration': '0',
+  'auto_explain.log_analyze': 'on',
+  'auto_explain.log_timing': 'off',
+  'auto_explain.log_nested_statements': 'on',
+  'auto_explain.log_format': 'json',
+};
+const args = Object.entries(explaining).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+
+class ExplainedWorld extends PostgresWorld {
+  #log = '';
+  #marks = 0;
+
+  constructor() {
+    super({ args });
+  }
+
+  override async start(): Promise<PostgresServer> {
+    const server = await super.start();
+    server.process.stderr!.on('data', (chunk: Buffer) => {
+      this.#log += chunk.toString();
+    });
+    return server;
+  }
+
+  /** The most rows that one step of a plan has read, with its statement. */
+  async mostRead(work: () => Promise<unknown>): Promise<readonly [rows: number, statement: string]> {
+    const from = this.#log.length;
+    await work();
+    const mark = `the end of ${++this.#marks}`;
+    await this.rows(`SELECT '${mark}'`);
+    await eventually(() => this.#log.slice(from).includes(mark));
+    const plans = this.#log.slice(from).matchAll(/plan:\n((?:\t.*\n)+)/g);
+    const read = [...plans].map(([, plan]): [number, string] => {
+      const { Plan, 'Query Text': text } = JSON.parse(plan!) as { Plan: Step; 'Query Text': string };
+      return [readBy(Plan), text];
+    });
+    return read.reduce((most, one) => (one[0] > most[0] ? one : most), [0, '']);
+  }
+}
+
+interface Step {
+  readonly 'Relation Name'?: string;
+  readonly 'Actual Rows': number;
+  readonly 'Actual Loops': number;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly 'Rows Removed by Index Recheck'?: number;
+  readonly Plans?: readonly Step[];
+}
+
+function readBy(step: Step): number {
+  const removed = (step['Rows Removed by Filter'] ?? 0) + (step['Rows Removed by Index Recheck'] ?? 0);
+  const own = step['Relation Name'] === undefined ? 0 : (step['Actual Rows'] + removed) * step['Actual Loops'];
+  return Math.max(own, ...(step.Plans ?? []).map(readBy));
+}
+
+const world = new ExplainedWorld().forTests();
+
+/** Fills the tables behind the back of the statements: as many pushes would take a minute. */
+async function fill(): Promise<void> {
+  const { table } = world;
+  const numbers = `generate_series(1, ${ROWS}) AS n`;
+  const columns = 'queue, payload, uuid, attempts, available_at, created_at';
+  const values = (queue: string) => `'${queue}', '{"id":"' || n || '"}', n::text, 0, 2000000000, 0`;
+  await world.rows(`INSERT INTO ${table} (${columns}, place) SELECT ${values('ready')}, n FROM ${numbers}`);
+  await world.rows(`INSERT INTO ${table} (${columns}) SELECT ${values('delayed')} FROM ${numbers}`);
+  await world.rows(
+    `INSERT INTO ${table} (${columns}, reserved_at, lease_until) SELECT ${values('reserved')}, 1, 2e9 + n / 100 FROM ${numbers}`,
+  );
+  await world.rows(
+    `INSERT INTO ${table}_records (kind, id, value, ends_at) SELECT 'end', n::text, '{}', 2e9 + n FROM ${numbers}`,
+  );
+  await world.rows(
+    `INSERT INTO failed_${table} (uuid, connection, queue, payload, exception, failed_ms)
+      SELECT n::text, 'database', 'ready', '{}', 'Error', 4e12 FROM ${numbers}`,
+  );
+  await world.rows(
+    `INSERT INTO ${table}_sums (name, field, amount, ends_at) SELECT 's' || n / 30, n::text, 1, 2e9 + n FROM ${numbers}`,
+  );
+}
+
+/** The calls of which a statement reads more. */
+async function tooMuch(calls: Readonly<Record<string, () => Promise<unknown>>>) {
+  const found: Record<string, readonly [rows: number, statement: string]> = {};
+  for (const [name, call] of Object.entries(calls)) {
+    const most = await world.mostRead(call);
+    if (most[0] > FEW) found[name] = most;
+  }
+  return found;
+}
+
+describe('a statement on tables that nobody has analysed', () => {
+  it('reads no more than it needs', async () => {
+    const connection = await world.open();
+    await fill();
+    const { records } = connection;
+    const entry = (id: string, more: Partial<Entry> = {}): Entry => ({ payload: payload(id), ...more });
+    const sums = (fields: number) => [
+      { name: 'new', amounts: Object.fromEntries(Array.from({ length: fields }, (_, n) => [`f${n}`, 1])), keep: 60 },
+    ];
+    const all = { queues: ['ready', 'delayed', 'reserved'], limit: 100, lease: 60 };
+    const calls: Record<string, () => Promise<unknown>> = {
+      push: () => connection.push('ready', [entry('a')]),
+      pushDistinct: () => connection.push('delayed', [entry('b', { delay: 60, distinct: true })]),
+      pushDistinctWithoutId: () => connection.push('delayed', [{ payload: '{"a":1}', delay: 60, distinct: true }]),
+      pushOnce: () => connection.pushOnce({ queue: 'ready', entry: entry('c') }, { key: 'k', until: 4e12 }),
+      reserve: () => connection.reserve(all),
+      find: () => connection.find('7'),
+      cancel: () => connection.control.cancel('unknown'),
+      'records.put': () => records.put([{ kind: 'end', id: 'x', value: '{}' }], 60),
+      'records.list': () => records.list('end', { limit: 100 }),
+      'records.add': () => records.add(sums(100), 'source', 1),
+      'records.sums': () => records.sums(Array.from({ length: 200 }, (_, n) => `s${n}`)),
+      'locks.acquire': () => connection.locks.acquire('l', 't', 60),
+      'batches.prune': () => connection.batches!.prune({ olderThan: 60, unfinished: true }),
+    };
+    for (const state of ['ready', 'delayed', 'reserved'] as const) {
+      calls[`counts of ${state} jobs`] = () => connection.counts(state);
+      calls[`peek of ${state} jobs`] = async () => {
+        const first = await connection.peek(state, state, 100);
+        await connection.peek(state, state, 100, first.at(-1)!.place);
+      };
+    }
+    expect(await tooMuch(calls)).toEqual({});
+  });
+});
+
+describe('a statement on failed jobs', () => {
+  it.each([
+    ['a queue', 'ready'],
+    ['all queues, which were analysed', undefined],
+  ])('reads no more than it needs of %s', async (_which, queue) => {
+    const { failed } = await world.open();
+    await fill();
+    if (queue === undefined) await world.rows(`ANALYZE failed_${world.table}`);
+    const calls = {
+      list: () => failed.list({ queue, limit: 20, offset: ROWS - 100 }),
+      count: () => failed.count(queue),
+      'prune by age': () => failed.prune({ queue, olderThan: 60 }),
+      'prune by number': () => failed.prune({ queue, keep: ROWS - 100 }),
+      flush: () => failed.flush(queue),
+    };
+    expect(await tooMuch(calls)).toEqual({});
+  });
+});
