@@ -63,6 +63,28 @@ describe('Queue.monitor', () => {
     });
   });
 
+  it('tells it by the next look where a process ends before it has told', async () => {
+    application.manager.monitors.add({ mail: { size: 1 } });
+    await application.bus.bulk([new Monitored(), new Monitored()]);
+    const { records } = application.manager.driver() as MemoryConnection;
+    const { replace } = records;
+    let hasEnded = false;
+    jest.spyOn(records, 'replace').mockImplementation(async (record, ...expected) => {
+      const isNew = await replace.call(records, record, ...expected);
+      if (record.kind !== 'busy' || hasEnded) return isNew;
+      hasEnded = true;
+      throw new Error('the process has ended');
+    });
+
+    await watched(async () => {
+      await elapse(application.clock, 11);
+      expect([hasEnded, told]).toEqual([true, []]);
+      await elapse(application.clock, 600);
+    });
+
+    expect(told).toHaveLength(1);
+  });
+
   it('tells anew of a queue that was fine in between', async () => {
     application.manager.monitors.add({ mail: { size: 1 } });
     const fill = () => application.bus.bulk([new Monitored(), new Monitored()]);

@@ -18,6 +18,8 @@ const MOST_QUEUES = 100;
 
 /** A queue that stays busy is told of again after this. */
 const BUSY_AGAIN: Seconds = 3600;
+/** So long it is left to the process that is about to tell: one that is killed before it has must not keep the others silent. */
+const TELLING: Seconds = 30;
 
 /** What a sample counts: how many there were, the jobs by state, and the wait of the oldest in milliseconds. */
 export const SAMPLE = { samples: 'n', ready: 'e', delayed: 'y', reserved: 'v', wait: 'o' } as const;
@@ -89,8 +91,10 @@ export class QueueSampler {
     const id = [connection.name, queue, limit.size ?? '', limit.wait ?? ''].join('/');
     const told = { kind: 'busy', id, value: this.#source };
     if (!isBusy) return operations.records.put([told], 0);
-    const isNew = await operations.records.replace({ ...told, value: uuidv7() }, undefined, BUSY_AGAIN);
-    if (isNew) busy({ connectionName: connection.name, queue, size, wait: wait && Math.round(wait * 10) / 10, limit });
+    const isNew = await operations.records.replace({ ...told, value: uuidv7() }, undefined, TELLING);
+    if (!isNew) return;
+    busy({ connectionName: connection.name, queue, size, wait: wait && Math.round(wait * 10) / 10, limit });
+    await operations.records.put([told], BUSY_AGAIN);
   }
 }
 
