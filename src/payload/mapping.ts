@@ -51,9 +51,7 @@ export function toPlain(instance: object, target: Class, refuse: RefuseValue): o
  * @param place JSON Pointer to the data, for errors
  */
 export function toInstance(target: Class, data: Data, place: string): object {
-  // Defined, not assigned, so that no setter of the class runs on data. A literal with `__proto__` would do it in one, but
-  // after a while V8 puts what it makes into the old generation, where each job then stays until a full collection.
-  if (!mapsByClassTransformer(target)) return Object.setPrototypeOf({ ...data }, target.prototype as object) as object;
+  if (!mapsByClassTransformer(target)) return filled(target.prototype as object, data);
   const instance = Object.create(target.prototype) as Record<string, unknown>;
   const covered = Object.keys(data)
     .flatMap((key) => [key, propertyOf(target, key)])
@@ -63,6 +61,15 @@ export function toInstance(target: Class, data: Data, place: string): object {
   // Decorators may rename properties and make new values.
   checkMade(instance, place);
   return instance;
+}
+
+/**
+ * Where the class has a member of such a name, the data are defined, so that no setter runs on them. That takes a literal, and after
+ * a while V8 puts what a literal makes into the old generation, where each keeps its job until a full collection.
+ */
+function filled(prototype: object, data: Data): object {
+  const isCovered = Object.keys(data).some((name) => name in prototype);
+  return isCovered ? { __proto__: prototype, ...data } : (Object.assign(Object.create(prototype), data) as object);
 }
 
 /** The property that class-transformer reads or writes under this name. */
