@@ -18,39 +18,45 @@ export async function countJobs(dialect: Dialect, queue: string, read: Read): Pr
   for (const each of STATES) {
     if (counted[each] <= MOST) continue;
     const rest = line.order[each].slice(1);
-    counted[each] = await countAlong(ledJobs(line, queue, each), [leadOf(line, each), ...rest], read);
-    if (each === 'reserved') counted[each] += await countAlong(unledJobs(line, queue), rest, read);
+    counted[each] = await countAlong(dialect, ledJobs(line, queue, each), [leadOf(line, each), ...rest], read);
+    if (each === 'reserved') counted[each] += await countAlong(dialect, unledJobs(line, queue), rest, read);
   }
   return counted;
 }
 
 /** @param rows `FROM … WHERE …`, led to by an index along the keys */
-export async function countMany(rows: Sql, keys: readonly [Sql, ...Sql[]], read: Read): Promise<number> {
-  const count = await read(() => countOf(sql`${rows} AND ${keys[0]} > ${BEFORE_ALL} ORDER BY ${keys[0]}`));
-  return count > MOST ? countAlong(rows, keys, read) : count;
+export async function countMany(
+  dialect: Dialect,
+  rows: Sql,
+  keys: readonly [Sql, ...Sql[]],
+  read: Read,
+): Promise<number> {
+  const count = await read(() => countOf(dialect, sql`${rows} ORDER BY ${keys[0]}`));
+  return count > MOST ? countAlong(dialect, rows, keys, read) : count;
 }
 
 /** @param jobs `FROM … WHERE …`, led to by an index along the keys */
-async function countAlong(jobs: Sql, [key, ...rest]: readonly Sql[], read: Read): Promise<number> {
+async function countAlong(dialect: Dialect, jobs: Sql, [key, ...rest]: readonly Sql[], read: Read): Promise<number> {
   let count = 0;
   for (let behind = BEFORE_ALL; ;) {
-    const { before, last, atLast } = await read(() => piece(jobs, key!, behind));
+    const { before, last, atLast } = await read(() => piece(dialect, jobs, key!, behind));
     count += before;
     if (last === undefined) return count;
     // Any number may be due at one moment.
     const shared = sql`${jobs} AND ${key!} = ${last}`;
-    count += atLast > MOST && rest.length > 0 ? await countAlong(shared, rest, read) : atLast;
+    count += atLast > MOST && rest.length > 0 ? await countAlong(dialect, shared, rest, read) : atLast;
     behind = last;
   }
 }
 
 /** All states, each up to one more than a statement counts. */
-export function* counts({ line }: Dialect, queue: string): Work<Counts> {
+export function* counts(dialect: Dialect, queue: string): Work<Counts> {
+  const { line } = dialect;
   const led = STATES.map((state) => {
     const lead = leadOf(line, state);
-    return sql`(${few(sql`${ledJobs(line, queue, state)} AND ${lead} > ${BEFORE_ALL} ORDER BY ${lead}`)})`;
+    return sql`(${few(dialect, sql`${ledJobs(line, queue, state)} AND ${lead} > ${BEFORE_ALL} ORDER BY ${lead}`)})`;
   });
-  const [row = []] = yield* rowsOf(sql`SELECT ${led}, (${few(unledJobs(line, queue))})`);
+  const [row = []] = yield* rowsOf(sql`SELECT ${led}, (${few(dialect, unledJobs(line, queue))})`);
   const [ready = 0, delayed = 0, reserved = 0, others = 0] = row.map(Number);
   return { ready, delayed, reserved: reserved + others };
 }
@@ -64,22 +70,23 @@ interface Piece {
   readonly atLast: number;
 }
 
-export function* piece(jobs: Sql, key: Sql, behind: number): Work<Piece> {
+export function* piece(dialect: Dialect, jobs: Sql, key: Sql, behind: number): Work<Piece> {
   const rest = sql`${jobs} AND ${key} > ${behind}`;
-  const ends = yield* rowsOf(sql`SELECT ${key} ${rest} ORDER BY ${key} LIMIT 2 OFFSET ${MOST - 2}`);
+  const ends = yield* rowsOf(sql`SELECT ${key} ${rest} ORDER BY ${key} LIMIT 2 OFFSET ${dialect.rows(MOST - 2)}`);
   const [[lastButOne] = [], [last] = []] = ends;
-  if (last === undefined) return { before: yield* countOf(rest), last, atLast: 0 };
+  if (last === undefined) return { before: yield* countOf(dialect, sql`${rest} ORDER BY ${key}`), last, atLast: 0 };
   return {
-    before: last === lastButOne ? yield* countOf(sql`${rest} AND ${key} < ${last}`) : MOST - 1,
+    before: last === lastButOne ? yield* countOf(dialect, sql`${rest} AND ${key} < ${last}`) : MOST - 1,
     last: Number(last),
-    atLast: yield* countOf(sql`${jobs} AND ${key} = ${last}`),
+    atLast: yield* countOf(dialect, sql`${jobs} AND ${key} = ${last}`),
   };
 }
 
-function* countOf(jobs: Sql): Work<number> {
-  const [[count] = []] = yield* rowsOf(few(jobs));
+function* countOf(dialect: Dialect, jobs: Sql): Work<number> {
+  const [[count] = []] = yield* rowsOf(few(dialect, jobs));
   return Number(count);
 }
 
 /** How many they are, up to one more than a statement counts. */
-const few = (jobs: Sql): Sql => sql`SELECT count(*) FROM (SELECT 1 ${jobs} LIMIT ${MOST + 1}) AS few`;
+const few = ({ rows }: Dialect, jobs: Sql): Sql =>
+  sql`SELECT count(*) FROM (SELECT 1 ${jobs} LIMIT ${rows(MOST + 1)}) AS few`;

@@ -54,7 +54,7 @@ export class FailedJobs implements FailedStore {
     const purpose = { consequence: 'no failed jobs were listed' };
     const from = offset > 0 ? await this.#idAt('failed.list', purpose, queue, offset) : AFTER_ALL;
     if (from === undefined) return [];
-    const page = sql`${inQueue(queue)} AND id <= ${from} ORDER BY id DESC LIMIT ${rowLimit(limit)}`;
+    const page = sql`${inQueue(queue)} AND id <= ${from} ORDER BY id DESC LIMIT ${this.#dialect.rows(rowLimit(limit))}`;
     return this.#access('failed.list', purpose, () => entries(this.#dialect, page));
   }
 
@@ -66,7 +66,7 @@ export class FailedJobs implements FailedStore {
 
   async count(queue?: string): Promise<number> {
     const purpose = { consequence: 'no failed jobs were counted' };
-    return countMany(this.#of(queue), [ID], (work) => this.#access('failed.count', purpose, work));
+    return countMany(this.#dialect, this.#of(queue), [ID], (work) => this.#access('failed.count', purpose, work));
   }
 
   async retry(entry: FailedEntry, payload: Buffer): Promise<boolean | { readonly held: string }> {
@@ -125,7 +125,7 @@ export class FailedJobs implements FailedStore {
     let removed = 0;
     for (let behind: number | undefined = BEFORE_ALL; behind !== undefined;) {
       const rest: Sql = sql`${this.#of(queue)} AND id > ${behind}`;
-      const next: Sql = sql`SELECT id ${rest} ORDER BY id LIMIT 1 OFFSET ${LOOKED_AT - 1}`;
+      const next: Sql = sql`SELECT id ${rest} ORDER BY id LIMIT 1 OFFSET ${this.#dialect.rows(LOOKED_AT - 1)}`;
       const last: number | undefined = await this.#access('failed.prune', REMOVING, () => numberOf(next));
       const some = last === undefined ? rest : sql`${rest} AND id <= ${last}`;
       removed += await this.#remove('failed.prune', () => sql`${some} AND ${this.#dialect.failed.isOlder(age)}`);
@@ -143,7 +143,7 @@ export class FailedJobs implements FailedStore {
   async #remove(operation: string, which: () => Sql): Promise<number> {
     for (let removed = 0; ;) {
       const page = await this.#access(operation, REMOVING, () => {
-        const ids = sql`SELECT id ${which()} ORDER BY id LIMIT ${PAGE}`;
+        const ids = sql`SELECT id ${which()} ORDER BY id LIMIT ${this.#dialect.rows(PAGE)}`;
         return written(this.#dialect.remove(this.#table, ['id'], ids));
       });
       removed += page;
@@ -158,10 +158,11 @@ export class FailedJobs implements FailedStore {
     queue: string | undefined,
     place: number,
   ): Promise<number | undefined> {
+    const { rows } = this.#dialect;
     let [id, left]: [number | undefined, number] = [AFTER_ALL, rowLimit(place)];
     do {
       const skipped = Math.min(left, LOOKED_AT);
-      const next: Sql = sql`SELECT id ${this.#of(queue)} AND id <= ${id} ORDER BY id DESC LIMIT 1 OFFSET ${skipped}`;
+      const next: Sql = sql`SELECT id ${this.#of(queue)} AND id <= ${id} ORDER BY id DESC LIMIT 1 OFFSET ${rows(skipped)}`;
       id = await this.#access(operation, purpose, () => numberOf(next));
       left -= skipped;
     } while (id !== undefined && left > 0);
@@ -177,9 +178,8 @@ export class FailedJobs implements FailedStore {
   }
 }
 
-/** With bounds on both sides, which lead PostgreSQL along the index of queues where it knows nothing of the table. */
 const inQueue = (queue: string | undefined): Sql =>
-  queue === undefined ? raw('WHERE TRUE') : sql`WHERE queue = ${queue} AND id > ${BEFORE_ALL} AND id < ${AFTER_ALL}`;
+  queue === undefined ? sql`WHERE id > ${BEFORE_ALL} AND id < ${AFTER_ALL}` : sql`WHERE queue = ${queue}`;
 
 function* numberOf(statement: Sql): Work<number | undefined> {
   const [row] = yield* rowsOf(statement);

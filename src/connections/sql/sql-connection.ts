@@ -79,7 +79,7 @@ export interface SqlTables {
 }
 
 /** Jobs that one call removes. */
-const CLEARED_PAGE = 500;
+const CLEARED_PAGE = 200;
 
 /** How often a job is looked for, whose id may be among those that nobody has read: 100 of them are read each time. */
 const MOST_LOOKS = 10;

@@ -37,6 +37,7 @@ export function mysqlDialect(names: MysqlNames, offset: () => Seconds): Dialect 
   return {
     ...words,
     insertNew: (table, row) => insertInto(table, row, 'INSERT IGNORE'),
+    rows: (count) => sql`${count}`,
     addOnce: (addition) => addOnce(names.sums, addition, current()),
     tiedEnd,
     *removeJobs(page) {

@@ -65,6 +65,8 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
       const rows = yield* rowsOf(sql`DELETE FROM ${tables.jobs} WHERE id IN (${locked}) RETURNING ${tiedEnd}`);
       return { removed: rows.length, tied: tiedIn(rows.map(([end = null]) => end)) };
     },
+    // Of a number that it does not know it takes a tenth of all rows to be meant; of one beyond its guess it would read all, and sort them.
+    rows: (count) => sql`(SELECT ${count}::bigint)`,
     skipLocked: raw('FOR UPDATE SKIP LOCKED'),
     forUpdate: raw('FOR UPDATE'),
     runTogether: (statements) => transaction(runAll(statements), BEGIN),

@@ -36,6 +36,7 @@ export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDat
   const batches = new BatchRows(words);
   return {
     ...words,
+    rows: (count) => sql`${count}`,
     insertNew: (table, row) => sql`${insertInto(table, row)} ON CONFLICT DO NOTHING`,
     *addOnce(addition) {
       if ((yield* written(noteSequence(tables.sums, addition, words.after(addition.keep)))) === 0) return;

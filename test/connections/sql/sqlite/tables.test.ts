@@ -178,7 +178,7 @@ describe('the indexes', () => {
     explain(find(dialect, 'b', 'default'));
     explain(counts(dialect, 'default'));
     for (const state of ['ready', 'delayed', 'reserved'] as const) {
-      explain(piece(ledJobs(dialect.line, 'default', state), leadOf(dialect.line, state), 1));
+      explain(piece(dialect, ledJobs(dialect.line, 'default', state), leadOf(dialect.line, state), 1));
     }
     explain(cancel(dialect, 'b', 'default', undefined));
     explain(cancelledOf(dialect, [1, 2]));
