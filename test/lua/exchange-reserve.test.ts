@@ -27,6 +27,24 @@ describe('exchange.lua, reserving', () => {
     });
   });
 
+  it('raises the attempts of texts as we write them, of one length and of others, and changes nothing else', async () => {
+    const attempts = [0, 0, 0, 1, 8, 9, 9, 0];
+    const written = (raised: number): string[] =>
+      ['', 'é\\u0000', 'long '.repeat(2000)].flatMap((text, kind) =>
+        attempts.map((count, at) =>
+          probe(`019c7d7a-2c00-7a6b-9d3e-${kind}000000000${String(at).padStart(2, '0')}`, count + raised).replace(
+            '{}',
+            `["${text}"]`,
+          ),
+        ),
+      );
+    await world.push(written(0));
+
+    // Replies are read byte by byte.
+    const read = written(1).map((text) => Buffer.from(text).toString('latin1'));
+    expect((await world.exchange({ limit: 100 })).jobs).toEqual([[1, ...read]]);
+  });
+
   it('reads no more than one text that does not fit', async () => {
     const long = (id: string): string => probe(id).replace('{}', `{"text":"${'x'.repeat(0.7 * MEGABYTE)}"}`);
     await world.push(['a', 'b', 'c', 'd', 'e', 'f'].map(long));

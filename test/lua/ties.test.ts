@@ -1,5 +1,5 @@
 /** Unique keys, as the scripts keep them: the whole state before and after. */
-import { uniqueKey } from '../../src/payload/ties';
+import { uniqueKey, withTies } from '../../src/payload/ties';
 import { keyIn, probe, ScriptWorld, tiedProbe } from './script-world';
 
 const META = '{"name":"Probe","exception":"Error: no"}';
@@ -157,6 +157,24 @@ describe('exchange.lua, with unique keys', () => {
     expect(news).toEqual(['unsettled', [expect.stringMatching(/can't run|ACL/), 1]]);
     await world.client.call('acl', 'setuser', 'default', '+@all');
     expect(await world.state()).toEqual({ ':unique': { [KEY]: '0 a' }, 'q:reserved': [[a, 600]] });
+  });
+
+  it('frees the keys that are held until the start, and no others, of texts as we write them', async () => {
+    const idOf = (at: number): string => `019c7d7a-2c00-7a6b-9d3e-${String(at).padStart(12, '0')}`;
+    const [[, untilEnd], [, untilStart], [, bounded]] = ['end', 'start', 'start'].map((until, at) => {
+      const options = { key: `key ${at}`, until: until as 'end' | 'start', most: at === 2 ? 60 : 0 };
+      return [at, tiedProbe(idOf(at), options)] as const;
+    }) as [[number, string], [number, string], [number, string]];
+    const ofBatch = withTies(probe(idOf(3)), { batch: { id: idOf(4), weight: 1 } });
+    for (const [first, second] of [untilEnd, ofBatch].flatMap((one) =>
+      [untilStart, bounded].map((two) => [one, two]),
+    )) {
+      await world.fresh();
+      await world.pushLater([['any', 0, first!]], { sequence: 1 });
+      await world.pushLater([['any', 0, second!]], { sequence: 2 });
+      expect(await world.reserve(10)).toHaveLength(2);
+      expect(Object.keys(await holders())).toEqual(first === untilEnd ? [uniqueKey('Probe', 'key 0')] : []);
+    }
   });
 
   it('has one that held its key until its start hold it again when it is lost or given back', async () => {
