@@ -16,7 +16,7 @@ import { raw, type Row, rowsOf, type Sql, sql, type SqlRow, type Work, written }
 const PAGE = 500;
 
 /** Entries that one statement skips or looks at: some 2 ms of the slowest store. */
-const LOOKED_AT = 2000;
+const LOOKED_AT = 1000;
 
 const ID = raw('id');
 

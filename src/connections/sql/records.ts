@@ -72,10 +72,11 @@ export class SqlRecords implements RecordStore {
   }
 
   async list(kind: string, { limit, offset = 0 }: RecordPage): Promise<readonly StoreRecord[]> {
-    const { tables, read, now } = this.#dialect;
+    const { tables, read, now, rows: numbered } = this.#dialect;
+    const page = sql`LIMIT ${numbered(rowLimit(limit))} OFFSET ${numbered(rowLimit(offset))}`;
     const rows = await this.#access('records.list', { consequence: 'no records were listed' }, () =>
       rowsOf(sql`SELECT ${read('id')}, ${read('value')} FROM ${tables.records} WHERE kind = ${kind}
-        AND ends_at > ${now()} AND ends_at < ${AFTER_ALL} ${LAST_FIRST} LIMIT ${rowLimit(limit)} OFFSET ${rowLimit(offset)}`),
+        AND ends_at > ${now()} AND ends_at < ${AFTER_ALL} ${LAST_FIRST} ${page}`),
     );
     return rows.map(([id, value]) => ({ kind, id: String(id), value: String(value) }));
   }
@@ -152,11 +153,11 @@ export class SqlRecords implements RecordStore {
 
   /** All but those that end last. */
   *#removeBeyond(kind: string, most: number, count: number): Work<void> {
-    const { tables, read, remove, skipLocked } = this.#dialect;
+    const { tables, read, remove, rows, skipLocked } = this.#dialect;
     const { records } = tables;
     const [last] = yield* rowsOf(
       sql`SELECT ends_at, ${read('id')} FROM ${records} WHERE kind = ${kind} AND ends_at < ${AFTER_ALL} ${LAST_FIRST}
-        LIMIT 1 OFFSET ${rowLimit(most - 1)}`,
+        LIMIT 1 OFFSET ${rows(rowLimit(most - 1))}`,
     );
     if (last === undefined) return;
     const [end, id] = [Number(last[0]), String(last[1])];

@@ -125,6 +125,12 @@ describe('a statement on tables that nobody has analysed', () => {
       find: () => connection.find('7'),
       cancel: () => connection.control.cancel('unknown'),
       'records.put': () => records.put([{ kind: 'end', id: 'x', value: '{}' }], 60),
+      'records.put, up to a bound': () =>
+        records.put(
+          Array.from({ length: 100 }, (_, n) => ({ kind: 'end', id: `y${n}`, value: '{}' })),
+          60,
+          5000,
+        ),
       'records.list': () => records.list('end', { limit: 100 }),
       'records.add': () => records.add(sums(100), 'source', 1),
       'records.sums': () => records.sums(Array.from({ length: 200 }, (_, n) => `s${n}`)),
