@@ -125,6 +125,8 @@ export interface Line {
 
 /** How a failed job is written and read. */
 export interface FailedColumns {
+  /** Behind the name of the table: an index leads along the jobs of a queue. */
+  readonly alongQueue: Sql;
   /** The payload, as it is read by `payloadOf`. */
   readonly payload: Sql;
   readonly payloadOf: (value: SqlValue) => Buffer;

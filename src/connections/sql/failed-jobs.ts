@@ -54,7 +54,7 @@ export class FailedJobs implements FailedStore {
     const purpose = { consequence: 'no failed jobs were listed' };
     const from = offset > 0 ? await this.#idAt('failed.list', purpose, queue, offset) : AFTER_ALL;
     if (from === undefined) return [];
-    const page = sql`${inQueue(queue)} AND id <= ${from} ORDER BY id DESC LIMIT ${this.#dialect.rows(rowLimit(limit))}`;
+    const page = sql`${this.#inQueue(queue)} AND id <= ${from} ORDER BY id DESC LIMIT ${this.#dialect.rows(rowLimit(limit))}`;
     return this.#access('failed.list', purpose, () => entries(this.#dialect, page));
   }
 
@@ -170,16 +170,18 @@ export class FailedJobs implements FailedStore {
   }
 
   #of(queue: string | undefined): Sql {
-    return sql`FROM ${this.#table} ${inQueue(queue)}`;
+    return sql`FROM ${this.#table} ${this.#inQueue(queue)}`;
+  }
+
+  #inQueue(queue: string | undefined): Sql {
+    if (queue === undefined) return sql`WHERE id > ${BEFORE_ALL} AND id < ${AFTER_ALL}`;
+    return sql`${this.#dialect.failed.alongQueue} WHERE queue = ${queue}`;
   }
 
   get #table(): Sql {
     return this.#dialect.tables.failed;
   }
 }
-
-const inQueue = (queue: string | undefined): Sql =>
-  queue === undefined ? sql`WHERE id > ${BEFORE_ALL} AND id < ${AFTER_ALL}` : sql`WHERE queue = ${queue}`;
 
 function* numberOf(statement: Sql): Work<number | undefined> {
   const [row] = yield* rowsOf(statement);

@@ -76,6 +76,8 @@ export function failedColumns(current: () => Sql): FailedColumns {
   // Laravel has written whole seconds.
   const failedAt = raw('COALESCE(failed_ms, UNIX_TIMESTAMP(failed_at) * 1000)');
   return {
+    // Else it goes along the whole queue for each place in it.
+    alongQueue: raw('FORCE INDEX (onqueue_queue)'),
     payload: raw('payload'),
     payloadOf: (value) => value as Buffer,
     storedPayload: (payload) => ({ payload }),

@@ -97,6 +97,7 @@ function failedColumns(current: () => Sql): FailedColumns {
   // What Laravel has written is taken for UTC.
   const failedAt = raw('coalesce(failed_ms, round(extract(epoch FROM failed_at) * 1000)::bigint)');
   return {
+    alongQueue: raw(''),
     payload: raw(`encode(coalesce(raw, convert_to(payload, 'UTF8')), 'base64')`),
     payloadOf: (value) => Buffer.from(String(value), 'base64'),
     storedPayload: (payload) => {

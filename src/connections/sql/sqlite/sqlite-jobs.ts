@@ -57,6 +57,7 @@ export const sqliteLine = ({ jobs }: Dialect['tables']): Line => ({
 export function failedColumns(now: () => Seconds): FailedColumns {
   const payload = raw('CAST(payload AS BLOB)');
   return {
+    alongQueue: raw(''),
     payload,
     payloadOf: (value) => value as Buffer,
     storedPayload: (bytes) => ({ payload: storable(bytes) }),
