@@ -1,7 +1,7 @@
 /** The jobs of a state, page by page: an index leads to each, whatever stands before it. */
-import { MOST_BYTES, MOST_JOBS } from '../../base/pages';
+import { endOfPage, MOST_JOBS } from '../../base/pages';
 import type { WaitingState } from '../contract';
-import type { Dialect, Line } from './dialect';
+import { type Dialect, isTrue, type Line } from './dialect';
 import { COUNTERS, jobOf, type StoredJob } from './job-row';
 import { rowLimit } from './jobs';
 import { raw, rowsOf, type Sql, sql, type Work } from './statement';
@@ -24,7 +24,7 @@ export const AFTER_ALL = Number.MAX_SAFE_INTEGER;
 
 /** Up to 100 jobs, or 1 MiB of their texts; always one. @param after the `place` of one before them */
 export function* peek(
-  { line, read }: Dialect,
+  { line, read, tables }: Dialect,
   queue: string,
   state: WaitingState,
   limit: number,
@@ -34,20 +34,33 @@ export function* peek(
   const most = Math.min(rowLimit(limit), MOST_JOBS);
   const keys = order.map((_, index) => raw(`key_${index}`));
   const named = order.map((column, index) => sql`${column} AS ${keys[index]!}`);
-  const at = state === 'ready' ? raw('NULL') : line.at[state];
   const runs = runsBehind(line, queue, state, most, after).map(
     (run) => sql`SELECT * FROM (
-      SELECT id, ${read('payload')} AS text, ${raw(COUNTERS)}, cancelled, ${at} AS moment, ${named}, OCTET_LENGTH(payload) AS size
-      ${run.jobs} ORDER BY ${run.by} LIMIT ${run.most}
+      SELECT id, OCTET_LENGTH(payload) AS size, ${named} ${run.jobs} ORDER BY ${run.by} LIMIT ${run.most}
     ) AS run`,
   );
-  const rows = yield* rowsOf(
-    sql`SELECT id, text, ${raw(COUNTERS)}, cancelled, moment, ${keys} FROM (
-        SELECT page.*, SUM(size) OVER (ORDER BY ${keys} ROWS UNBOUNDED PRECEDING) AS total
-        FROM (${runs.reduce((some, run) => sql`${some} UNION ALL ${run}`)}) AS page
-      ) AS counted WHERE total <= ${MOST_BYTES} OR total = size ORDER BY ${keys} LIMIT ${most}`,
+  // Without their texts: MariaDB writes a result that has such to its disk before it sorts it.
+  const found = yield* rowsOf(
+    sql`${runs.reduce((some, run) => sql`${some} UNION ALL ${run}`)} ORDER BY ${keys} LIMIT ${most}`,
   );
-  return rows.map((row) => ({ ...jobOf(row), place: placeOf(row.slice(-order.length).map(Number)) }));
+  const page = found.slice(
+    0,
+    endOfPage(found, ([, size]) => Number(size)),
+  );
+  if (page.length === 0) return [];
+  const at = state === 'ready' ? raw('NULL') : line.at[state];
+  const ids = page.map(([id = null]) => id);
+  // Its state is no condition: PostgreSQL might go along the index of all that have it.
+  const rows = yield* rowsOf(
+    sql`SELECT ${line.state[state]}, id, ${read('payload')}, ${raw(COUNTERS)}, cancelled, ${at} FROM ${tables.jobs} WHERE id IN (${ids})`,
+  );
+  const jobs = new Map(
+    rows.filter(([isStill]) => isTrue(isStill!)).map(([, id, ...row]) => [Number(id), jobOf([id, ...row])]),
+  );
+  return page.flatMap(([id, , ...values]) => {
+    const job = jobs.get(Number(id));
+    return job === undefined ? [] : [{ ...job, place: placeOf(values.map(Number)) }];
+  });
 }
 
 /** The first of what a state stands in order by, as an index leads along it. */
