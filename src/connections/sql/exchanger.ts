@@ -30,8 +30,7 @@ export interface ExchangerParts {
   readonly dialect: Dialect;
   readonly waiters: Waiters;
   readonly access: Access;
-  /** Absent: there are none. */
-  readonly batches: BatchRows | undefined;
+  readonly batches: BatchRows;
   /** Whether the store no longer has what it confirmed, told once. Absent: never known. */
   readonly hasForgotten?: (() => boolean) | undefined;
 }
@@ -147,7 +146,7 @@ export class Exchanger {
     const { reservations, rewritten, unreadable } = handedOut(taken);
     if (rewritten.length > 0) yield* this.#rewrite(rewritten);
     const ordered = yield* this.#withReasons(reservations);
-    const told = isCancelling && batches !== undefined ? yield* withBatches(ordered, batches) : ordered;
+    const told = isCancelling ? yield* withBatches(ordered, batches) : ordered;
     const reply = { reservations: told, setAside: [], ...outlook };
     return { settled, reply, unreadable, sentTo };
   }

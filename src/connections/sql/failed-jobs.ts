@@ -25,11 +25,11 @@ const REMOVING: Purpose = { consequence: 'not all of the failed jobs were remove
 export class FailedJobs implements FailedStore {
   readonly #access: Access;
   readonly #dialect: Dialect;
-  readonly #batches: BatchRows | undefined;
+  readonly #batches: BatchRows;
   readonly #wrote: (queue: string) => void;
 
-  /** @param batches absent: there are none. @param wrote called when a job is back in its queue */
-  constructor(access: Access, dialect: Dialect, batches: BatchRows | undefined, wrote: (queue: string) => void) {
+  /** @param wrote called when a job is back in its queue */
+  constructor(access: Access, dialect: Dialect, batches: BatchRows, wrote: (queue: string) => void) {
     this.#access = access;
     this.#batches = batches;
     this.#dialect = dialect;
@@ -75,7 +75,7 @@ export class FailedJobs implements FailedStore {
     const batches = this.#batches;
     const purpose = { consequence: `the failed job ${id} was not retried`, writes: 'once' } as const;
     const ties = readTies(payload);
-    const batch = batches === undefined ? undefined : ties?.batch;
+    const batch = ties?.batch;
     const job = { ...newJob(payload, 0), queue, unique: false, tie: ties?.unique };
     const isThis = sql`uuid = ${key(id)} AND ${failed.failedAt} = ${failedAt} AND ${failed.hasPayload(entry.payload)}`;
     const [find, take] = [raw('SELECT 1'), raw('DELETE')].map(
@@ -87,12 +87,12 @@ export class FailedJobs implements FailedStore {
           // Whom another retries is gone already.
           if ((yield* rowsOf(sql`${find!} ${skipLocked}`)).length === 0) return false;
           if (jobs.remember !== undefined) yield* written(jobs.remember(queue));
-          if (batch !== undefined) yield* batches!.lock(batch.id);
+          if (batch !== undefined) yield* batches.lock(batch.id);
           const refused = yield* jobs.push([job], undefined);
           const held = typeof refused === 'object' ? refused.get(0) : undefined;
           if (held !== undefined && 'duplicate' in held) return { held: held.duplicate };
           yield* written(take!);
-          if (batch !== undefined) yield* batches!.retry(batch);
+          if (batch !== undefined) yield* batches.retry(batch);
           return true;
         })(),
       ),

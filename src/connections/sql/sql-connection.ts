@@ -23,12 +23,13 @@ import type {
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { OnqueueError } from '../../base/onqueue-error';
 import { MOST_JOBS, pagesOf } from '../../base/pages';
-import type { BatchEnd, BatchStore, NewBatch } from '../batch-store';
+import type { BatchEnd, NewBatch } from '../batch-store';
 import { batchEnded, DuplicatePayloadError, QueueUnavailableError, unknownTransaction } from '../errors';
+import type { Finding, RecountOptions } from '../finding';
 import type { Settled } from '../kit/settling';
 import { StoreConnection } from '../kit/store-connection';
 import type { Migrations } from '../migrations';
-import { Batches, queuesOf, type Removing } from './batches';
+import { Batches, queuesOf } from './batches';
 import { BatchRows } from './batch-rows';
 import { CallClient } from './call-marks';
 import { SqlControl } from './control';
@@ -97,14 +98,12 @@ export class SqlConnection extends StoreConnection implements Connection {
   readonly locks: Locks;
   readonly control: SqlControl;
   readonly records: SqlRecords;
-  readonly batches: BatchStore | undefined;
-  readonly recount: Connection['recount'];
+  readonly batches: Batches;
   readonly migrations: Migrations;
   readonly #parts: SqlParts;
   readonly #dialect: Dialect;
   readonly #engine: Engine;
   readonly #exchanger: Exchanger;
-  readonly #removing: Removing;
   /** Without unheard calls: a push that takes the answer to another call for its own would lose its jobs. */
   #pushClient = new CallClient();
   readonly #lane: PushLane;
@@ -121,18 +120,14 @@ export class SqlConnection extends StoreConnection implements Connection {
     this.#engine = engine;
     this.#lane = new PushLane(name, (jobs, consequence, begins) => this.#send(jobs, consequence, begins));
     const access: Access = (operation, purpose, work) => this.#access(operation, purpose, work);
-    const rows = capabilities.batches === true ? new BatchRows(dialect) : undefined;
+    const rows = new BatchRows(dialect);
     this.#exchanger = new Exchanger({ ...parts, access, batches: rows });
     const wrote = (queue: string): void => waiters.wrote?.(queue);
-    const batches = rows && new Batches(access, dialect, rows, wrote);
-    this.batches = batches;
-    // Unique keys are free when their jobs are gone, whoever has removed them.
-    this.recount = batches && ((options) => batches.recount(options));
-    this.#removing = batches?.removing ?? access;
+    this.batches = new Batches(access, dialect, rows, wrote);
     this.failed = new FailedJobs(access, dialect, rows, wrote);
     this.locks = new Locks(access, dialect);
     this.records = new SqlRecords(access, dialect, parts.recordWakes);
-    this.control = new SqlControl(access, dialect, this.#removing, wrote);
+    this.control = new SqlControl(access, dialect, this.batches.removing, wrote);
     const { migrations } = tables;
     this.migrations = {
       ...migrations,
@@ -184,10 +179,17 @@ export class SqlConnection extends StoreConnection implements Connection {
     // What is pushed meanwhile stays: it would never come to an end otherwise.
     const newest = await this.#access('clear', purpose, () => newestJob(this.#dialect));
     for (let removed = 0; ;) {
-      const page = await this.#removing('clear', purpose, () => clear(this.#dialect, queue, newest, CLEARED_PAGE));
+      const page = await this.batches.removing('clear', purpose, () =>
+        clear(this.#dialect, queue, newest, CLEARED_PAGE),
+      );
       removed += page.removed;
       if (page.removed < CLEARED_PAGE) return removed;
     }
+  }
+
+  /** Unique keys are free when their jobs are gone, whoever has removed them. */
+  async recount(options: RecountOptions): Promise<readonly Finding[]> {
+    return this.batches.recount(options);
   }
 
   async peek(queue: string, state: WaitingState, limit: number, after?: string): Promise<readonly PeekedJob[]> {
