@@ -30,7 +30,7 @@ import {
   sumOf,
   weightIn,
 } from '../kit/batch-counts';
-import { type Dialect, type Ending, isTrue, type QueuedJob } from './dialect';
+import { type Dialect, isTrue, type Leaving, type QueuedJob } from './dialect';
 import { raw, rowsOf, run, type Sql, sql, type SqlRow, type SqlValue, type Work, written } from './statement';
 
 /** What becomes of a batch; undefined: nothing. */
@@ -233,12 +233,10 @@ export function findUnfinished({ batches }: Dialect['tables'], condition = raw('
 
 export const IS_CANCELLED = raw('cancelled_at IS NOT NULL');
 
-/** By how much each batch changes with these endings, and is changed once. */
-export function changesBy(endings: readonly Ending[]): ReadonlyMap<string, BatchChange> {
+/** By how much each batch changes, and is changed once. */
+export function changesOf(leavings: readonly Leaving[]): ReadonlyMap<string, BatchChange> {
   const changes = new Map<string, BatchChange>();
-  for (const { leaves } of endings) {
-    if (leaves !== undefined) changes.set(leaves.id, sumOf(changes.get(leaves.id), leaves.change));
-  }
+  for (const { id, change } of leavings) changes.set(id, sumOf(changes.get(id), change));
   return changes;
 }
 

@@ -4,10 +4,10 @@ import type { Cause } from '../../payload/chain';
 import type { BatchCallbacks, BatchState, BatchStore } from '../batch-store';
 import type { FollowUp } from '../contract';
 import type { Finding, RecountOptions } from '../finding';
-import { type BatchChange, changeBy, sumOf } from '../kit/batch-counts';
-import type { BatchRows } from './batch-rows';
+import { type BatchChange, changeBy } from '../kit/batch-counts';
+import { type BatchRows, changesOf } from './batch-rows';
 import type { Dialect, Removed } from './dialect';
-import type { Access, Purpose } from './engine';
+import { type Access, orderOf, type Purpose } from './engine';
 import { rowLimit } from './jobs';
 import { batchAtEnd, miscounted, repairsOf, weightsOf } from './recount';
 import { followerOf } from './reservations';
@@ -151,12 +151,6 @@ export const queuesOf = (sent: readonly { readonly queue: string }[]): readonly 
 
 /** By how much each batch changes when its jobs are gone of whose texts these are the ends. */
 function changesBy(ends: readonly Buffer[]): ReadonlyMap<string, BatchChange> {
-  const changes = new Map<string, BatchChange>();
-  for (const end of ends) {
-    const tie = batchAtEnd(end);
-    if (tie !== undefined) changes.set(tie.id, sumOf(changes.get(tie.id), changeBy(tie)));
-  }
-  return changes;
+  const ties = ends.map(batchAtEnd).filter((tie) => tie !== undefined);
+  return changesOf(ties.map((tie) => ({ id: tie.id, change: changeBy(tie) })));
 }
-
-const orderOf = (consequence: string): Purpose => ({ consequence, writes: 'once', durable: true });

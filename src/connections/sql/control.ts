@@ -6,7 +6,7 @@ import type { CancelResult, Control } from '../control';
 import { type Pause, pauseOf } from '../pause';
 import type { Removing } from './batches';
 import type { Dialect, ReservationToken } from './dialect';
-import type { Access, Purpose } from './engine';
+import { type Access, orderOf, type Purpose } from './engine';
 import { cancel, cancelledOf, readSomeIds } from './jobs';
 import { rowsOf, type Sql, sql, type Work, written } from './statement';
 
@@ -101,5 +101,3 @@ export class SqlControl implements Control {
     return sql`FROM ${tables.orders} WHERE kind = 'pause' AND (ends_at IS NULL OR ends_at > ${now()})`;
   }
 }
-
-const orderOf = (consequence: string): Purpose => ({ consequence, writes: 'once', durable: true });

@@ -13,6 +13,9 @@ export interface Purpose {
   readonly deadline?: Seconds;
 }
 
+/** What is done once, and must not be lost. */
+export const orderOf = (consequence: string): Purpose => ({ consequence, writes: 'once', durable: true });
+
 export interface Engine {
   /**
    * Carries the work out within the deadline. It may be begun again, on another connection.

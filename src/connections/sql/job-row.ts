@@ -98,8 +98,3 @@ export function jobOf(row: readonly unknown[]): StoredJob {
     at: at === null || Number.isNaN(Number(at)) ? undefined : Number(at),
   };
 }
-
-/** @param rows of cancelled jobs: `id`, and the reason, if one was given */
-export function cancellationsOf(rows: readonly (readonly unknown[])[]): ReadonlyMap<number, true | string> {
-  return new Map(rows.map(([id, reason]) => [Number(id), (reason ?? null) === null ? true : String(reason)]));
-}

@@ -4,7 +4,7 @@ import type { WaitingState } from '../contract';
 import { FENCE, RESERVED } from './columns';
 import type { CancelResult } from '../control';
 import { type Dialect, type QueuedJob, type Removed, type ReservationToken, tiedIn } from './dialect';
-import { cancellationsOf, COUNTERS, jobOf, type StoredJob } from './job-row';
+import { COUNTERS, jobOf, type StoredJob } from './job-row';
 import { raw, rowsOf, run, type Sql, sql, type Work, written } from './statement';
 
 const isHeld = raw(RESERVED);
@@ -118,7 +118,8 @@ export function* cancelledOf(
 ): Work<ReadonlyMap<number, true | string>> {
   if (ids.length === 0) return new Map();
   const reasons = sql`SELECT id, ${read('cancel_reason')} FROM ${tables.jobs} WHERE id IN (${ids}) AND cancelled`;
-  return cancellationsOf(yield* rowsOf(reasons));
+  const rows = yield* rowsOf(reasons);
+  return new Map(rows.map(([id, reason = null]) => [Number(id), reason === null ? true : String(reason)]));
 }
 
 /** Reads the ids of some jobs that other programs inserted, by which they are known from here on. False: there are none left. */

@@ -22,7 +22,7 @@ import {
   renewResults,
   type TakenJob,
 } from '../dialect';
-import { type BatchRows, changesBy, findUnfinished, IS_CANCELLED } from '../batch-rows';
+import { type BatchRows, changesOf, findUnfinished, IS_CANCELLED } from '../batch-rows';
 import { addFailed } from '../failed-jobs';
 import { COUNTERS, jobOf, MOST_COUNTED, valuesOf } from '../job-row';
 import { firstTwin } from '../jobs';
@@ -209,7 +209,7 @@ export class SqliteJobs implements JobStatements {
   /** What comes of these endings: what follows them, and what their batches send. Returns where to the latter go. */
   *#goOn(endings: readonly Ending[], now: Seconds): Work<readonly string[]> {
     yield* this.#add(followersOf(endings), now);
-    const sent = yield* this.#batches.leave(changesBy(endings));
+    const sent = yield* this.#batches.leave(changesOf(endings.flatMap(({ leaves }) => leaves ?? [])));
     yield* this.#add(sent.map(followerOf), now);
     return sent.map(({ queue }) => queue);
   }
