@@ -66,23 +66,32 @@ export async function sendBulk(
   parcels: readonly Parcel[],
   targetOf: (connection: string) => Target,
 ): Promise<string[]> {
-  const ids = new Map<Parcel, string>();
+  const inside: (readonly Parcel[])[] = [];
+  /** Where it is not that of the job: to note all would cost as much as to make one. */
+  const told = new Map<Parcel, string>();
+  const idOf = (parcel: Parcel): string => told.get(parcel) ?? (isOwn(parcel) ? '' : parcel.id);
   const interrupt = ({ error, of }: Refusal, [{ name, queue }]: readonly [Parcel, ...Parcel[]]): never => {
+    const sent = new Set(inside.flat());
     const total = parcels.length;
-    const left = total - ids.size;
+    const left = total - sent.size;
     const cause = withConsequence(error, `${left} of ${total} jobs ${left === 1 ? 'was' : 'were'} not queued`);
-    if (ids.size === 0) throw cause;
-    const unsent = Array.from(parcels.keys()).filter((place) => !ids.has(parcels[place]!));
+    if (sent.size === 0) throw cause;
+    const unsent = Array.from(parcels.keys()).filter((place) => !sent.has(parcels[place]!));
     const what = {
       store: `the queue '${queue}' took no more`,
       job: `${name} ran and failed`,
       own: `the queue() of ${name} failed`,
     };
-    const known = parcels.map((parcel) => ids.get(parcel) ?? '').filter((id) => id !== '');
-    throw new BulkInterruptedError({ ids: known, unsent, total, queue }, what[of], { cause });
+    const known = parcels.filter((parcel) => sent.has(parcel)).map(idOf);
+    const ids = known.filter((id) => id !== '');
+    throw new BulkInterruptedError({ ids, unsent, total, queue }, what[of], { cause });
   };
-  await sendAll(parcels, targetOf, (parcel, id) => ids.set(parcel, id), interrupt);
-  return parcels.map((parcel) => ids.get(parcel) ?? '');
+  const sent = (page: readonly Parcel[], ids?: readonly string[]): void => {
+    inside.push(page);
+    ids?.forEach((id, place) => told.set(page[place]!, id));
+  };
+  await sendAll(parcels, targetOf, sent, interrupt);
+  return parcels.map(idOf);
 }
 
 /** A page on its way. */
@@ -102,13 +111,14 @@ interface Ended {
  * Sends many jobs, page by page, each queue's in order, then those with a push of their own. With a connection that is away
  * it goes on with those of others.
  *
- * @param sent hears of each job that is in, with its id, and of each whose key is held, with the id of the holder
+ * @param sent hears of jobs that are in, and of those whose keys are held; with their ids, or those of the holders, where not all are
+ *   the jobs' own
  * @param refused hears of each page that is not, or not wholly; what it throws ends the sending
  */
 export async function sendAll(
   parcels: readonly Parcel[],
   targetOf: (connection: string) => Target,
-  sent: (parcel: Parcel, id: string) => void,
+  sent: (page: readonly Parcel[], ids?: readonly string[]) => void,
   refused: (refusal: Refusal, page: readonly [Parcel, ...Parcel[]]) => void,
 ): Promise<void> {
   const away = new Set<string>();
@@ -123,7 +133,12 @@ export async function sendAll(
       while (underWay.length > (refusals.length > 0 ? 0 : most)) {
         const { page, ended } = underWay.shift()!;
         const { pushed, refusal } = await ended;
-        (refusal?.taken ?? page).forEach((job, place) => sent(job, idAfter(job, pushed?.[place])));
+        if (pushed)
+          sent(
+            page,
+            page.map((job, place) => idAfter(job, pushed[place])),
+          );
+        else sent(refusal?.taken ?? page);
         if (refusal !== undefined) refusals.push([refusal, page]);
       }
       for (const [refusal, page] of refusals.splice(0)) {
@@ -135,6 +150,8 @@ export async function sendAll(
     for (const page of pagesOf(group, bytesOf, jobs) as Iterable<Page>) {
       if (away.has(connection)) break;
       underWay.push(await push(target, page));
+      // Those that are sent in one turn are written at once.
+      if (underWay.length < atOnce) continue;
       await hear(atOnce - 1);
       await nextTurn();
     }
@@ -142,7 +159,7 @@ export async function sendAll(
   }
   for (const own of parcels.filter(isOwn)) {
     try {
-      sent(own, await own.push());
+      sent([own], [await own.push()]);
     } catch (error) {
       refused({ error, of: 'own' }, [own]);
     }
@@ -160,7 +177,7 @@ export async function push(targetOf: () => Target, page: Page, begins?: NewBatch
   try {
     const target = targetOf();
     if (runsJobs(target)) of = 'job';
-    for (const job of page) await job.hooks?.emit('queueing', pushEvent(job));
+    for (const job of page) if (job.hooks !== undefined) await job.hooks.emit('queueing', pushEvent(job));
     const pushing = target.push(page[0].queue, await entriesFor(target, page), begins);
     return { page, ended: pushing.then((pushed) => told(page, pushed)).catch(refusal) };
   } catch (error) {
@@ -170,7 +187,10 @@ export async function push(targetOf: () => Target, page: Page, begins?: NewBatch
 
 async function told(page: Page, pushed: readonly Pushed[] | void): Promise<Ended> {
   for (const { observed } of page) observed?.end();
-  for (const [place, job] of page.entries()) await tellPushed(job, pushed?.[place]);
+  for (let place = 0; place < page.length; place += 1) {
+    const hearing = tellPushed(page[place]!, pushed?.[place]);
+    if (hearing !== undefined) await hearing;
+  }
   return { pushed };
 }
 

@@ -142,6 +142,11 @@ export class RedisCaller extends StoreCaller<Asked> {
     return reply;
   }
 
+  /** The calls that are made within are written at once. */
+  together(calls: () => void): void {
+    this.#link.together(calls);
+  }
+
   /** The node of a cluster that has this key, as far as is known. */
   placeOf(key: string): string {
     return this.#link.placeOf(key);

@@ -69,9 +69,9 @@ export abstract class Lane<Item extends Waiting> {
     return this.#underWay > 0;
   }
 
-  /** How many calls may be under way once what waits is sent: one at least. */
-  protected get mostUnderWay(): number {
-    return 1;
+  /** Whether what waits may be sent behind so many calls that are under way. */
+  protected maySendBehind(_underWay: number): boolean {
+    return false;
   }
 
   /** From when the deadline of a call counts: a long line is no silence, so it is from the last answer. */
@@ -112,17 +112,26 @@ export abstract class Lane<Item extends Waiting> {
 
   protected enqueue(item: Item): void {
     this.waiting.push(item);
-    if (this.#isGathering || !this.#maySend()) return;
+    this.#goOn();
+  }
+
+  #goOn(): void {
+    if (this.#isGathering || this.waiting.length === 0 || !this.#maySend()) return;
     this.#isGathering = true;
     // Not at once: what is sent in the same turn of the microtasks travels along.
-    void RESOLVED.then(() => {
+    this.gather(() => {
       this.#isGathering = false;
       this.#sendWaiting();
     });
   }
 
+  /** Calls back in this turn, when what travels along is there. */
+  protected gather(send: () => void): void {
+    void RESOLVED.then(send);
+  }
+
   #maySend(): boolean {
-    return this.#underWay === 0 || this.#underWay < this.mostUnderWay;
+    return this.#underWay === 0 || this.maySendBehind(this.#underWay);
   }
 
   #sendWaiting(): void {
@@ -148,7 +157,7 @@ export abstract class Lane<Item extends Waiting> {
       this.#rejectLate(error);
     }
     this.#underWay -= 1;
-    this.#sendWaiting();
+    this.#goOn();
   }
 
   // The deadline of a call is that of its oldest item; those that came later have time left, where nothing was done.

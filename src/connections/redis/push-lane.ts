@@ -13,11 +13,12 @@ import { entriesOf } from './entries';
 import { type Joining, joiningOf } from './joining';
 import type { Keys } from './keys';
 import { fillsCall, Lane, type Waiting } from './lane';
+import { afterMicrotasks } from '../../base/next-turn';
 import { MOST_JOBS, pageBytes, pagesOf } from '../../base/pages';
 import { script } from './scripts';
 
 /** So many are enough for Redis never to wait for the next. */
-export const PUSHES_AT_ONCE = 4;
+export const PUSHES_AT_ONCE = 10;
 
 type Answer = readonly [
   word: Buffer,
@@ -72,10 +73,16 @@ export class PushLane extends Lane<Push> {
     return pages.flatMap((page, at) => page ?? Array<Pushed>(lengths[at]!).fill('queued'));
   }
 
-  protected override get mostUnderWay(): number {
+  // A bulk pushes its pages in microtasks, one after another.
+  protected override gather(send: () => void): void {
+    afterMicrotasks(() => this.caller.together(send));
+  }
+
+  protected override maySendBehind(underWay: number): boolean {
+    if (underWay >= PUSHES_AT_ONCE) return false;
     // A batch that has ended refuses those behind as well: they tell of it where the answer before theirs is known no more.
     const isRest = this.#batch !== undefined && this.waiting[0]?.joining?.id === this.#batch;
-    return (!this.#mayRefuse || isRest) && fillsCall(this.waiting) ? PUSHES_AT_ONCE : 1;
+    return (!this.#mayRefuse || isRest) && fillsCall(this.waiting);
   }
 
   #pushPage(entries: readonly Entry[], joining?: Joining): Promise<readonly Pushed[] | undefined> {

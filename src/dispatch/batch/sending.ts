@@ -134,9 +134,9 @@ export class Sending {
     await sendAll(
       jobs,
       () => this.#target,
-      (parcel, id) => {
-        const job = parcel as EncodedJob;
-        if (id === job.id) this.#count(job);
+      (page, ids) => {
+        for (const [place, job] of (page as readonly EncodedJob[]).entries())
+          if (ids === undefined || ids[place] === job.id) this.#count(job);
       },
       ({ error }) => {
         throw error;

@@ -26,7 +26,7 @@ export async function deliver(held: Held, result: unknown): Promise<void> {
       sendAll(
         part,
         (connection) => manager.driver(connection),
-        (parcel) => unsent.delete(parcel),
+        (page) => page.forEach((parcel) => unsent.delete(parcel)),
         ({ error, of }, page) => {
           if (of === 'job') for (const parcel of page) failed.add(parcel);
           const what = page.length === 1 ? `${page[0].name} was` : `${page.length} jobs were`;
