@@ -302,8 +302,7 @@ export class SqlConnection extends StoreConnection implements Connection {
     client.heard();
     const holders = this.#checked(jobs, refused, begins);
     // A batch without jobs sends something at once.
-    const queues = [...jobs, ...(begins?.callbacks ?? [])].map(({ queue }) => queue);
-    for (const queue of new Set(queues)) this.#parts.waiters.wrote?.(queue);
+    for (const queue of queuesOf([...jobs, ...(begins?.callbacks ?? [])])) this.#parts.waiters.wrote?.(queue);
     return holders;
   }
 

@@ -55,7 +55,10 @@ export class MysqlJobs implements JobStatements {
     if (jobs.every(({ tie, debounce }) => tie === undefined && debounce === undefined))
       return this.#pushPlain(jobs, mark);
     const claims = new Claims(jobs);
-    return mark === undefined ? this.#pushTiedWithin(claims) : this.#pushTied(claims, mark);
+    if (mark === undefined) return this.#pushTiedWithin(claims);
+    // What is held is found out within the packet: no process that stops on the way keeps a key locked.
+    const writes = [sql`SET @onqueue_now = ${this.#now}`, ...this.#writes(claims, mark, queuesOf(jobs))];
+    return this.#pushClaims(claims, mark, writes);
   }
 
   *#pushPlain(jobs: readonly QueuedJob[], mark: CallMark | undefined): Work<number | undefined> {
@@ -70,12 +73,6 @@ export class MysqlJobs implements JobStatements {
     if (mark.unheard.length > 0 || isUnique) return yield* this.#pushWithCare(jobs, mark, writes, isUnique);
     yield* packet(writes);
     return undefined;
-  }
-
-  /** What is held is found out within the packet: no process that stops on the way keeps a key locked. */
-  #pushTied(claims: Claims, mark: CallMark): Work<number | Holders | undefined> {
-    const writes = [sql`SET @onqueue_now = ${this.#now}`, ...this.#writes(claims, mark, queuesOf(claims.jobs))];
-    return this.#pushClaims(claims, mark, writes);
   }
 
   /** @param remembered names of queues */
