@@ -9,7 +9,7 @@ import { entriesFor } from '../connections/due-entries';
 import { QueueUnavailableError } from '../connections/errors';
 import { notAJob } from '../job/errors';
 import { BulkInterruptedError } from './errors';
-import type { EncodedJob } from './job-encoder';
+import type { EncodedJob } from './encoded-job';
 import { pushEvent } from '../connections/push-event';
 import { idAfter, isOwn, type Parcel, runsJobs, type Target, tellPushed } from './send';
 

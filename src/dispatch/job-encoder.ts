@@ -13,17 +13,16 @@ import type { JobRegistry } from '../job/registry';
 import { declaredDebouncing, keptResult, resolveChosen, resolveRoute } from '../job/resolve-options';
 import { type Chain, type ChainLink, linkText, withChain } from '../payload/chain';
 import { encodePayload, encodeStringJob, type ExtraFields } from '../payload/payload-text';
-import { type Ties, tiesMember } from '../payload/ties';
+import { tiesMember } from '../payload/ties';
 import { momentOfId, uuidv7 } from '../payload/uuid';
 import type { Application } from '../connections/application';
-import type { Entry } from '../connections/contract';
-import type { Timed } from '../connections/due-entries';
 import type { ConnectionSettings } from '../connections/connector';
 import { debouncedInChain, pushesItselfInChain, unregisteredMiddleware } from './errors';
 import type { StartBatch } from './built-in/start-batch';
 import { checkBytes, checkSize } from './payload-size';
 import { pushesItself } from './send';
 import { ObservedDispatch } from './observed-dispatch';
+import { type EncodedJob, RoutedJob, type Way } from './encoded-job';
 import type { Routes } from './routes';
 import { tiesOf } from './declared-ties';
 
@@ -37,19 +36,6 @@ export type PayloadCreator = (
   queue: string,
   job: string,
 ) => Readonly<Record<string, unknown>> | undefined | void;
-
-/** A job on its way to a connection. */
-export interface EncodedJob extends Timed {
-  /** Empty: a raw payload, which may have none. */
-  readonly id: string;
-  /** The job's name, for errors. */
-  readonly name: string;
-  readonly connection: string;
-  readonly queue: string;
-  /** Those who hear of its push; undefined: nobody does. */
-  readonly hooks?: Hooks | undefined;
-  readonly observed?: ObservedDispatch | undefined;
-}
 
 export interface EncoderParts extends Pick<Application, 'observers' | 'report'> {
   readonly registry: JobRegistry;
@@ -182,7 +168,8 @@ export class JobEncoder {
     const unique = own ?? (key === undefined ? undefined : { unique: { key, until: 'end' as const } });
     const ties = batch === undefined ? unique : unique === undefined ? { batch } : { ...unique, batch };
     const middleware = middlewareOf(dispatch, instance, this.#parts.registry);
-    const encoded = this.#encoded(id, definition.name, route, ties, (extra) =>
+    const { retryWithin } = chosen;
+    return this.#encoded(id, definition.name, { route, ties, retryWithin }, (extra) =>
       encodePayload({
         definition,
         job,
@@ -196,8 +183,6 @@ export class JobEncoder {
         ties: ties && tiesMember(ties),
       }),
     );
-    const { retryWithin } = chosen;
-    return retryWithin === undefined ? encoded : { ...encoded, retryWithin };
   }
 
   /** A batch that is a link of a chain: a job that sends it. */
@@ -214,52 +199,37 @@ export class JobEncoder {
   encodeString(name: string, data: unknown, dispatch: InstanceChoice): EncodedJob {
     const route = this.#route(dispatch, {}, undefined);
     const id = uuidv7();
-    return this.#encoded(id, name, route, undefined, (extra) =>
+    return this.#encoded(id, name, { route }, (extra) =>
       encodeStringJob({ name, data, id, readyAt: readyAt(id, route), extra }),
     );
   }
 
   /** Where a text goes that is a payload already. @throws PayloadTooLargeError */
   encodeRaw(payload: string, dispatch: InstanceChoice): EncodedJob {
-    return this.#entryOf('', 'the payload', this.#route(dispatch, {}, undefined), payload);
+    return this.#checked('', 'the payload', { route: this.#route(dispatch, {}, undefined) }, payload);
   }
 
   /** @param encode gives its payload, with the fields that others add */
-  #encoded(
-    id: string,
-    name: string,
-    route: Route,
-    ties: Ties | undefined,
-    encode: (extra: ExtraFields | undefined) => string,
-  ): EncodedJob {
-    const created = this.#created(route, name);
-    const { connection: connectionName, queue } = route;
+  #encoded(id: string, name: string, way: Way, encode: (extra: ExtraFields | undefined) => string): EncodedJob {
+    const created = this.#created(way.route, name);
+    const { connection: connectionName, queue } = way.route;
     const isObserved = this.#parts.observers.size > 0;
     const observed = isObserved ? ObservedDispatch.of(this.#parts, { id, name, connectionName, queue }) : undefined;
-    if (observed === undefined) return this.#entryOf(id, name, route, encode(created && { created }), ties);
+    if (observed === undefined) return this.#checked(id, name, way, encode(created && { created }));
     try {
-      const payload = encode({ created, observed: observed.fields });
-      return this.#entryOf(id, name, route, payload, ties, observed);
+      const { fields } = observed;
+      const extra = created === undefined && fields === undefined ? undefined : { created, observed: fields };
+      return this.#checked(id, name, way, encode(extra), observed);
     } catch (error) {
       observed.end(error);
       throw error;
     }
   }
 
-  #entryOf(
-    id: string,
-    name: string,
-    { connection, queue, delay, dueAt }: Route,
-    payload: string,
-    ties?: Ties,
-    observed?: ObservedDispatch,
-  ): EncodedJob {
+  #checked(id: string, name: string, way: Way, payload: string, observed?: ObservedDispatch): EncodedJob {
+    checkSize(payload, name, this.#parts.settings(way.route.connection));
     const { hooks } = this.#parts;
-    checkSize(payload, name, this.#parts.settings(connection));
-    const when = dueAt === undefined ? (delay > 0 ? { payload, delay } : { payload }) : { payload, dueAt };
-    const entry: Entry = ties === undefined ? when : { ...when, ties };
-    const isHeard = hooks.has('queueing') || hooks.has('queued') || hooks.has('skipped');
-    return { id, name, connection, queue, entry, hooks: isHeard ? hooks : undefined, observed };
+    return new RoutedJob(id, name, way, payload, hooks.hearPushes ? hooks : undefined, observed);
   }
 
   /** @param from the connection of those that say nothing themselves; by default the configuration's */
@@ -309,12 +279,15 @@ const escapedBytesOfLink = (link: ChainLink): number => escapedBytes(linkText(li
 /** Of a carrier without what it carries. */
 const CARRIER_BYTES = 1024;
 
+const NONE: readonly never[] = [];
+
 /** @throws E_UNREGISTERED_MIDDLEWARE */
 function middlewareOf(
   dispatch: InstanceChoice,
   instance: InstanceChoice,
   registry: JobRegistry,
 ): readonly Middleware[] {
+  if (instance.middleware === undefined && dispatch.middleware === undefined) return NONE;
   const middleware = [...(instance.middleware ?? []), ...(dispatch.middleware ?? [])];
   for (const layer of middleware) {
     if (typeof layer === 'object' && layer !== null && registry.nameOf(layer.constructor) !== undefined) continue;

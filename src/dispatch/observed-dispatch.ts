@@ -7,47 +7,54 @@ type Observed = Pick<Application, 'observers' | 'report'>;
 export class ObservedDispatch {
   readonly #application: Observed;
   readonly #job: DispatchingJob;
-  readonly #observations: readonly DispatchObservation[];
+  readonly #observation: DispatchObservation;
+  /** What others make of it. */
+  readonly #others: ObservedDispatch | undefined;
   #isOver = false;
 
-  private constructor(application: Observed, job: DispatchingJob, observations: readonly DispatchObservation[]) {
+  private constructor(
+    application: Observed,
+    job: DispatchingJob,
+    observation: DispatchObservation,
+    others: ObservedDispatch | undefined,
+  ) {
     this.#application = application;
     this.#job = job;
-    this.#observations = observations;
+    this.#observation = observation;
+    this.#others = others;
   }
 
   /** Undefined: nobody wants to hear more of it. */
   static of(application: Observed, job: DispatchingJob): ObservedDispatch | undefined {
-    let observations: DispatchObservation[] | undefined;
+    let observed: ObservedDispatch | undefined;
     for (const observer of application.observers) {
       if (observer.dispatching === undefined) continue;
       try {
         const observation = observer.dispatching(job);
-        if (observation !== undefined) (observations ??= []).push(observation);
+        if (observation !== undefined) observed = new ObservedDispatch(application, job, observation, observed);
       } catch (error) {
         report(application, job, error);
       }
     }
-    return observations && new ObservedDispatch(application, job, observations);
+    return observed;
   }
 
-  /** What they add to its payload. */
+  /** What they add to its payload; of two that give one, the later one. */
   get fields(): Readonly<Record<string, unknown>> | undefined {
-    let fields: Record<string, unknown> | undefined;
-    for (const one of this.#observations) if (one.fields !== undefined) fields = { ...fields, ...one.fields };
-    return fields;
+    const { fields } = this.#observation;
+    const others = this.#others?.fields;
+    return fields === undefined || others === undefined ? (fields ?? others) : { ...others, ...fields };
   }
 
   /** The first call counts. */
   end(error?: unknown): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    for (const observation of this.#observations) {
-      try {
-        observation.end?.(error);
-      } catch (thrown) {
-        report(this.#application, this.#job, thrown);
-      }
+    this.#others?.end(error);
+    try {
+      this.#observation.end?.(error);
+    } catch (thrown) {
+      report(this.#application, this.#job, thrown);
     }
   }
 }

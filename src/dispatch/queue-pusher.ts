@@ -5,7 +5,8 @@ import type { InstanceChoice } from '../job/beside-instance';
 import { InvalidPayloadError } from '../payload/errors';
 import { encodeAll, sendBulk } from './bulk';
 import type { ConnectionSettings } from '../connections/connector';
-import type { EncodedJob, JobEncoder } from './job-encoder';
+import type { EncodedJob } from './encoded-job';
+import type { JobEncoder } from './job-encoder';
 import { checkTies, send, type Target } from './send';
 
 /** Whether an encoded job is held back until a `Queue.transaction()` is done. `job`: undefined for one that is only a name. */

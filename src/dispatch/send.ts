@@ -10,7 +10,7 @@ import type { DispatchResult } from '../job/dispatcher';
 import { waitsForCommit } from '../job/resolve-options';
 import { pushesItselfInChain } from './errors';
 import type { DispatchApplication } from './dispatch-application';
-import type { EncodedJob } from './job-encoder';
+import type { EncodedJob } from './encoded-job';
 import type { QueueConnection } from './queue-connection';
 import type { Keep } from './transaction/transaction';
 
@@ -101,7 +101,7 @@ export function parcelOf(
 ): Parcel {
   if (!pushesItself(job)) {
     const encoded = manager.encoder.encode(job, choice);
-    checkTies([encoded], () => manager.driver(encoded.connection));
+    if (encoded.entry.ties !== undefined) checkTies([encoded], () => manager.driver(encoded.connection));
     return encoded;
   }
   if (choice.chain !== undefined) throw pushesItselfInChain(job.constructor.name);

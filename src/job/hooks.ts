@@ -18,6 +18,8 @@ const NONE: readonly never[] = [];
 export class Hooks {
   readonly #hooks: { [Name in HookName]?: readonly Hook<Name>[] } = {};
   readonly #report: ReportHookError;
+  /** Whether anybody hears of pushes: asked of each. */
+  hearPushes = false;
 
   constructor(report: ReportHookError) {
     this.#report = report;
@@ -101,6 +103,7 @@ export class Hooks {
   // A new list each time: a hook that takes itself off must not shift the others under a loop that is under way.
   #set(name: HookName, hooks: readonly Hook<never>[]): void {
     (this.#hooks as Record<HookName, readonly Hook<never>[]>)[name] = hooks;
+    this.hearPushes = this.has('queueing') || this.has('queued') || this.has('skipped');
   }
 }
 

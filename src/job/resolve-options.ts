@@ -186,7 +186,7 @@ function readOnce<Value>(
 export function resolveChosen(job: object, { name, options }: JobDefinition): ChosenOptions {
   let chosen: Record<string, unknown> | undefined;
   for (const option of ASKED) {
-    const method: unknown = Reflect.get(job, option);
+    const method = (job as Readonly<Record<string, unknown>>)[option];
     const said: unknown = typeof method === 'function' ? method.call(job) : undefined;
     const value = said ?? (option === 'retryUntil' ? options.retryUntil : undefined);
     if (value === undefined) continue;

@@ -49,8 +49,33 @@ export function encodeValue(value: unknown, classes: CodecClasses, subject: stri
  * @throws UnserializableValueError with the path to what cannot be carried
  */
 export function encodeInstance(instance: object, classes: CodecClasses, subject: string, file?: string): Encoded {
+  if (isPlainData(instance)) return { command: instance };
   const encoder = new Encoder(subject, classes, file);
   return encoder.encoded(encoder.encodeData(instance));
+}
+
+/** Whether `JSON.stringify` writes the data exactly: true of most jobs, and false where the encoder has to refuse something. */
+function isPlainData(instance: object): boolean {
+  if (mapsByClassTransformer(classOf(instance)!) || 'toJSON' in instance) return false;
+  for (const key in instance) {
+    if (!Object.hasOwn(instance, key)) continue;
+    if (isForbiddenKey(key) || !key.isWellFormed()) return false;
+    if (!isPlainValue((instance as Record<string, unknown>)[key])) return false;
+  }
+  return symbolKeyOf(instance) === undefined;
+}
+
+function isPlainValue(value: unknown): boolean {
+  switch (typeof value) {
+    case 'string':
+      return value.isWellFormed();
+    case 'number':
+      return Number.isFinite(value) && !Object.is(value, -0);
+    case 'boolean':
+      return true;
+    default:
+      return value === null;
+  }
 }
 
 /**

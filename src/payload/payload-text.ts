@@ -123,7 +123,7 @@ export function encodeStringJob({ name, data, id, readyAt, extra }: StringJobPar
   const displayName = JSON.stringify(name.split('@')[0]);
   const shownData = data === undefined ? 'null' : encodeJson(data, `the data of ${name}`);
   return (
-    `{"uuid":${JSON.stringify(id)},"displayName":${displayName},"job":${JSON.stringify(name)},"data":${shownData},` +
+    `{"uuid":"${id}","displayName":${displayName},"job":${JSON.stringify(name)},"data":${shownData},` +
     writeReadyAt(readyAt) +
     writeExtra(name, extra) +
     ending(id)
@@ -180,8 +180,9 @@ function writeReadyAt(readyAt: ReadyAt): string {
 
 const ENDING = '"id":';
 
+/** @param id a UUID, so nothing in it needs escaping */
 function ending(id: string): string {
-  return `${ENDING}${JSON.stringify(id)},"attempts":0}`;
+  return `${ENDING}"${id}","attempts":0}`;
 }
 
 /** Adds the moment after which no attempt starts to a payload that `encodePayload` gave. */

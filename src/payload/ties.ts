@@ -77,8 +77,18 @@ export function withTies(payload: string, ties: Ties): string {
   return member === '' ? payload : withMembers(withFollowers(payload), member);
 }
 
-/** As it stands in a payload, with a comma behind it. Empty: there are none. */
-export function tiesMember({ unique, debounce, batch }: Ties): string {
+/** The jobs of a batch share their tie as a rule, so the text of the last one is kept. */
+let last: { readonly batch: BatchTie; readonly member: string } | undefined;
+
+/** As it stands in a payload, with a comma behind it. Empty if there are none. */
+export function tiesMember(ties: Ties): string {
+  const { batch } = ties;
+  if (batch === undefined || ties.unique !== undefined || ties.debounce !== undefined) return memberOf(ties);
+  if (last?.batch !== batch) last = { batch, member: memberOf(ties) };
+  return last.member;
+}
+
+function memberOf({ unique, debounce, batch }: Ties): string {
   const ties: string[] = [];
   if (unique !== undefined) ties.push(`u${unique.until.charAt(0)}${unique.key}${bound(unique.for)}`);
   if (debounce !== undefined) ties.push(`d${debounce.key}${bound(debounce.longest)}`);

@@ -36,32 +36,54 @@ Object.defineProperty(ByteCommand.prototype, 'initPromise', {
   },
 });
 
+/** Whether the last call was pure ASCII. The next one usually is too. */
+let wasAscii = true;
+
 function written(name: string, args: readonly Argument[]): Buffer {
+  // In ASCII every character is one byte, so all arguments can be joined first and measured once.
+  let pieces = joined(name, args, wasAscii ? characters : bytes);
+  let size = total(pieces, bytes);
+  const isAscii = size === total(pieces, characters);
+  if (wasAscii && !isAscii) {
+    pieces = joined(name, args, bytes);
+    size = total(pieces, bytes);
+  }
+  wasAscii = isAscii;
+  return filled(pieces, size, isAscii ? 'latin1' : 'utf8');
+}
+
+type Measure = (text: string | Buffer) => number;
+const characters: Measure = ({ length }) => length;
+const bytes: Measure = (text) => Buffer.byteLength(text);
+
+function total(pieces: readonly (string | Buffer)[], measure: Measure): number {
+  let size = 0;
+  for (const piece of pieces) size += measure(piece);
+  return size;
+}
+
+/** The call in full. Neighbouring texts are one piece. */
+function joined(name: string, args: readonly Argument[], measure: Measure): readonly (string | Buffer)[] {
   const pieces: (string | Buffer)[] = [];
   let text = `*${args.length + 1}\r\n$${name.length}\r\n${name}\r\n`;
-  let isAscii = true;
-  let size = 0;
   for (const arg of args) {
     if (typeof arg === 'object') {
-      text += `$${arg.length}\r\n`;
-      pieces.push(text, arg);
-      size += arg.length;
+      pieces.push(`${text}$${arg.length}\r\n`, arg);
       text = '\r\n';
     } else {
       const word = String(arg);
-      const length = typeof arg === 'number' ? word.length : Buffer.byteLength(word);
-      isAscii &&= length === word.length;
-      text += `$${length}\r\n${word}\r\n`;
+      text += `$${measure(word)}\r\n${word}\r\n`;
     }
   }
   pieces.push(text);
-  for (const piece of pieces) if (typeof piece === 'string') size += isAscii ? piece.length : Buffer.byteLength(piece);
+  return pieces;
+}
+
+function filled(pieces: readonly (string | Buffer)[], size: number, encoding: 'latin1' | 'utf8'): Buffer {
   const bytes = Buffer.allocUnsafe(size);
   let at = 0;
-  // Of what is plain, a character is a byte.
   for (const piece of pieces) {
-    if (typeof piece !== 'string') at += piece.copy(bytes, at);
-    else at += bytes.write(piece, at, isAscii ? 'latin1' : 'utf8');
+    at += typeof piece === 'string' ? bytes.write(piece, at, encoding) : piece.copy(bytes, at);
   }
   return bytes;
 }

@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../../base/clock';
 import { nextTurn } from '../../base/next-turn';
 import type { BatchMember, BatchSource } from '../../job/batch';
 import { invalidBatch } from '../../job/errors';
-import type { EncodedJob } from '../job-encoder';
+import type { EncodedJob } from '../encoded-job';
 import type { Members } from './members';
 
 export interface Chunk {

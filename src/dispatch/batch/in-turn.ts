@@ -4,7 +4,7 @@ import { errorMessage } from '../../base/exception-text';
 import type { BatchState, NewBatch } from '../../connections/batch-store';
 import type { Connection } from '../../connections/contract';
 import { type BatchChange, changedBatch, newlyKept } from '../../connections/kit/batch-counts';
-import type { EncodedJob } from '../job-encoder';
+import type { EncodedJob } from '../encoded-job';
 
 /** What a job failed with is told by its hooks, the log, and the `catch` of the batch. */
 export async function runInTurn(

@@ -8,7 +8,7 @@ import { withChain } from '../../payload/chain';
 import { type BatchTie, withTies } from '../../payload/ties';
 import { positioned } from '../bulk';
 import { batchElsewhere, pushesItselfInChain } from '../errors';
-import type { EncodedJob } from '../job-encoder';
+import type { EncodedJob } from '../encoded-job';
 import type { DispatchApplication } from '../dispatch-application';
 import { checkTies, pushesItself } from '../send';
 

@@ -2,6 +2,7 @@
 import { toError } from '../../base/exception-text';
 import type { BatchReference } from '../../connections/application';
 import type { BatchState } from '../../connections/batch-store';
+import type { Entry } from '../../connections/contract';
 import { CapabilityError } from '../../connections/errors';
 import type { BatchDetour, ChosenBatch } from '../../job/batch';
 import { invalidBatch } from '../../job/errors';
@@ -107,7 +108,8 @@ export function linkOfBatch(manager: DispatchApplication, chosen: ChosenBatch): 
     id,
     name,
     queue,
-    entry,
+    // A plain object, as it travels in the text of the job.
+    entry: JSON.parse(JSON.stringify(entry)) as Entry,
     ...(retryWithin !== undefined && { retryWithin }),
   }));
   return new StartBatch({ place, begins: newBatchOf(manager, chosen, place), jobs: plans });

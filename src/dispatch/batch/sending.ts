@@ -7,7 +7,7 @@ import { type Page, push, sendAll } from '../bulk';
 import { OPEN_FOR, sealText } from '../built-in/seal';
 import type { DispatchApplication } from '../dispatch-application';
 import { batchIncomplete } from '../errors';
-import type { EncodedJob } from '../job-encoder';
+import type { EncodedJob } from '../encoded-job';
 import { type Target, targetWithin } from '../send';
 import type { PlannedBatch } from './callbacks';
 import type { Chunk, Chunks } from './chunks';

@@ -13,7 +13,7 @@ import { callbackOf, type PlannedBatch, type PlannedCallback } from '../batch/ca
 import type { BatchPlace } from '../batch/members';
 import { Sending } from '../batch/sending';
 import type { DispatchApplication } from '../dispatch-application';
-import type { EncodedJob } from '../job-encoder';
+import type { EncodedJob } from '../encoded-job';
 
 export const START_BATCH = 'onqueue:batch';
 

@@ -1,6 +1,6 @@
 /** What holds on each database server that goes away, comes back, or whose answers are lost on their way. */
 import { sendAll } from '../../../../src/dispatch/bulk';
-import type { EncodedJob } from '../../../../src/dispatch/job-encoder';
+import type { EncodedJob } from '../../../../src/dispatch/encoded-job';
 import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
 import type { Reservation } from '../../../../src/connections/contract';
 import { idOf, payload, reserve } from '../open-database';
