@@ -46,6 +46,8 @@ export interface Dialect {
   readonly remove: (table: Sql, key: readonly string[], page: Sql) => Sql;
   /** Adds to sums as one step of the store: a process that stops on the way keeps no row from others. */
   readonly addOnce: (addition: Addition) => Work<unknown>;
+  /** Behind the name of the table of records: an index leads along those of a kind by their ends. */
+  readonly alongKind: Sql;
   /** A number of rows, for LIMIT and OFFSET: where the server guesses, it goes along an index for these. */
   readonly rows: (count: number) => Sql;
   /** Ends a SELECT: rows that others are at work on are left out, and the others are ours. */

@@ -18,6 +18,12 @@ const READ_TOGETHER = 25;
 /** A bound is kept now and then, for to find it reads all that stays: as often as one of so many of them is written. */
 const BEYOND = 100;
 
+/** Records that one statement skips: some 2 ms of the slowest store. */
+const SKIPPED = 5000;
+
+/** Records beyond a bound that one statement removes: some 2 ms as well. */
+const REMOVED = 250;
+
 /**
  * Seconds for which sums stay behind their end: those of one name are shown until all of them have ended, and some are added to more
  * often than others.
@@ -27,6 +33,9 @@ const AFTERGLOW: Seconds = 3600;
 const RECORDS = ['kind', 'id'];
 
 const LAST_FIRST = raw('ORDER BY ends_at DESC, id DESC');
+
+/** Where a record stands among those of its kind. */
+type Place = readonly [end: number, id: string];
 
 /** How a database tells those who wait for a record that it was put. */
 export interface RecordWakes extends Pick<RecordWake, 'listen'> {
@@ -48,7 +57,7 @@ export class SqlRecords implements RecordStore {
     this.wake = wakes && {
       put: async (record, keep) => {
         const purpose = writing(`the record ${record.id} was not written`);
-        await access('records.wake.put', purpose, () => this.#put([record], keep, Infinity, wakes));
+        await access('records.wake.put', purpose, () => this.#put([record], keep, wakes));
       },
       listen: (kind, id, wake) => wakes.listen(kind, dialect.text(id), wake),
     };
@@ -57,7 +66,11 @@ export class SqlRecords implements RecordStore {
   async put(records: readonly StoreRecord[], keep: Seconds, most = Infinity): Promise<void> {
     const purpose = writing('not all of the records were written');
     for (const page of pagesOf(records, ({ value }) => Buffer.byteLength(value))) {
-      await this.#access('records.put', purpose, () => this.#put(page, keep, most));
+      await this.#access('records.put', purpose, () => this.#put(page, keep));
+      for (const kind of new Set(page.map((record) => record.kind))) {
+        const count = page.filter((record) => record.kind === kind).length;
+        if (systemRandom() < (count * BEYOND) / most) await this.#removeBeyond(kind, most, count);
+      }
     }
   }
 
@@ -111,7 +124,7 @@ export class SqlRecords implements RecordStore {
     return names.map((name) => Object.fromEntries(fields.get(text(name)) ?? []));
   }
 
-  *#put(page: readonly StoreRecord[], keep: Seconds, most: number, wakes?: RecordWakes): Work<void> {
+  *#put(page: readonly StoreRecord[], keep: Seconds, wakes?: RecordWakes): Work<void> {
     const { tables, text, replace } = this.#dialect;
     // The last of those that are the same counts. In an order: of two calls neither has what the other waits for.
     const rows = new Map(page.map((record) => [`${record.kind} ${text(record.id)}`, record]));
@@ -126,10 +139,6 @@ export class SqlRecords implements RecordStore {
         yield* written(sql`DELETE FROM ${tables.records} WHERE ${this.#isThis(kind, id)}`);
     }
     yield* removeEnded(this.#dialect, records.length);
-    for (const kind of new Set(records.map((record) => record.kind))) {
-      const count = records.filter((record) => record.kind === kind).length;
-      if (systemRandom() < (count * BEYOND) / most) yield* this.#removeBeyond(kind, most, count);
-    }
   }
 
   *#add(addition: Addition): Work<void> {
@@ -151,19 +160,38 @@ export class SqlRecords implements RecordStore {
     return (yield* written(change)) > 0;
   }
 
-  /** All but those that end last. */
-  *#removeBeyond(kind: string, most: number, count: number): Work<void> {
-    const { tables, read, remove, rows, skipLocked } = this.#dialect;
-    const { records } = tables;
-    const [last] = yield* rowsOf(
-      sql`SELECT ends_at, ${read('id')} FROM ${records} WHERE kind = ${kind} AND ends_at < ${AFTER_ALL} ${LAST_FIRST}
-        LIMIT 1 OFFSET ${rows(rowLimit(most - 1))}`,
-    );
-    if (last === undefined) return;
-    const [end, id] = [Number(last[0]), String(last[1])];
-    const beyond = sql`SELECT kind, id FROM ${records} WHERE kind = ${kind} AND ends_at <= ${end} AND (ends_at < ${end} OR id < ${id})
-      LIMIT ${SWEPT + count + rowLimit(most / BEYOND)} ${skipLocked}`;
-    yield* written(remove(records, RECORDS, beyond));
+  /** All but those that end last: in pieces, between which others have their turn. */
+  async #removeBeyond(kind: string, most: number, count: number): Promise<void> {
+    const { tables, remove, skipLocked } = this.#dialect;
+    const purpose = writing('not all of the records beyond the bound were removed');
+    const first = await this.#placeAt(purpose, kind, rowLimit(most));
+    if (first === undefined) return;
+    for (let left = SWEPT + count + rowLimit(most / BEYOND); left > 0; left -= REMOVED) {
+      // In no order: PostgreSQL would sort all that are beyond it.
+      const page = sql`SELECT kind, id ${this.#upTo(kind, first)} LIMIT ${REMOVED} ${skipLocked}`;
+      const removed = await this.#access('records.put', purpose, () => written(remove(tables.records, RECORDS, page)));
+      if (removed < REMOVED) return;
+    }
+  }
+
+  /** What stands behind so many of those that end last, step by step: whatever a statement skips it has to read. */
+  async #placeAt({ consequence }: Purpose, kind: string, index: number): Promise<Place | undefined> {
+    const { read, rows } = this.#dialect;
+    let [place, left]: [Place | undefined, number] = [[AFTER_ALL, ''], index];
+    do {
+      const skipped = Math.min(left, SKIPPED);
+      const next: Sql = sql`SELECT ends_at, ${read('id')} ${this.#upTo(kind, place)} ${LAST_FIRST} LIMIT 1 OFFSET ${rows(skipped)}`;
+      const [row]: readonly SqlRow[] = await this.#access('records.put', { consequence }, () => rowsOf(next));
+      place = row && [Number(row[0]), String(row[1])];
+      left -= skipped;
+    } while (place !== undefined && left > 0);
+    return place;
+  }
+
+  /** The record of this place, and those that end before it. */
+  #upTo(kind: string, [end, id]: Place): Sql {
+    const { tables, alongKind } = this.#dialect;
+    return sql`FROM ${tables.records} ${alongKind} WHERE kind = ${kind} AND ends_at <= ${end} AND (ends_at < ${end} OR id <= ${id})`;
   }
 
   #rowOf({ kind, id, value }: StoreRecord, keep: Seconds): Row {

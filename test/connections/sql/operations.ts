@@ -131,6 +131,32 @@ export function describeOperations(store: OperationsStore): void {
       ]);
     });
 
+    it('stay up to a bound of thousands, which is found step by step', async () => {
+      const { records } = await store.open();
+      await records.put(
+        numbered(22, 'seed').map((id) => record(id, '', 'seed')),
+        60,
+      );
+      // 22 × 22 × 22 more, some of which end together; 250 too many with those that are put.
+      const seeds = (name: string): string => `(SELECT id FROM ${store.table}_records WHERE kind = 'seed') ${name}`;
+      await store.execute(
+        `INSERT INTO ${store.table}_records (kind, id, value, ends_at) SELECT 'probe', n, '', 5000000000 + n % 1000
+          FROM (SELECT row_number() OVER () AS n FROM ${seeds('a')}, ${seeds('b')}, ${seeds('c')} LIMIT 10150) AS numbers`,
+      );
+      const put = numbered(100, 'put');
+      await records.put(
+        put.map((id) => record(id)),
+        6e9,
+        10_000,
+      );
+      const others = Array.from({ length: 10_150 }, (_, index) => String(index + 1));
+      const kept = others
+        .toSorted((a, b) => (Number(b) % 1000) - (Number(a) % 1000) || (a < b ? 1 : -1))
+        .slice(0, 9900);
+      const found = await records.list('probe', { limit: 20_000 });
+      expect(found.map(({ id }) => id)).toEqual([...put.toSorted().toReversed(), ...kept]);
+    });
+
     it('are written once where one call names one twice: the last counts', async () => {
       const { records } = await store.open();
       await records.put([record('a', '1'), record('b'), record('a', '2'), record('\0'), record('\uFFFD')], 60);

@@ -58,6 +58,7 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
           )}`,
       );
     },
+    alongKind: raw(''),
     tiedEnd,
     *removeJobs(page) {
       // In the order in which workers lock them that end them.

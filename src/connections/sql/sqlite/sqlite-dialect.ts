@@ -36,6 +36,7 @@ export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDat
   const batches = new BatchRows(words);
   return {
     ...words,
+    alongKind: raw(''),
     rows: (count) => sql`${count}`,
     insertNew: (table, row) => sql`${insertInto(table, row)} ON CONFLICT DO NOTHING`,
     *addOnce(addition) {

@@ -129,7 +129,7 @@ describe('a statement on tables that nobody has analysed', () => {
         records.put(
           Array.from({ length: 100 }, (_, n) => ({ kind: 'end', id: `y${n}`, value: '{}' })),
           60,
-          5000,
+          10_000,
         ),
       'records.list': () => records.list('end', { limit: 100 }),
       'records.add': () => records.add(sums(100), 'source', 1),

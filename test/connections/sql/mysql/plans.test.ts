@@ -1,3 +1,4 @@
+/** What the statements read: a plan that the server makes by itself may go through all rows of a queue or a kind for each page. */
 import { MysqlWorld } from './open-mysql';
 
 const world = new MysqlWorld().forTests();
@@ -27,5 +28,23 @@ describe('failed jobs of a queue', () => {
       expect([name, (await reads()) - before < 2 * ROWS]).toEqual([name, true]);
     }
     expect(await failed.count('mail')).toBe(ROWS - 100);
+  });
+});
+
+describe('records of a kind beyond its bound', () => {
+  it('are found along the index, and not among all of the kind', async () => {
+    const { records } = await world.open();
+    await world.rows(
+      `INSERT INTO ${world.table}_records (kind, id, value, ends_at) SELECT 'probe', seq, '', 5e9 + seq FROM seq_1_to_10000`,
+    );
+    const before = await reads();
+    await records.put(
+      Array.from({ length: 100 }, (_, index) => ({ kind: 'probe', id: `put-${index}`, value: '' })),
+      6e9,
+      10_000,
+    );
+    expect((await reads()) - before).toBeLessThan(11_000);
+    expect(await records.list('probe', { limit: 1, offset: 9999 })).toMatchObject([{ id: '101' }]);
+    expect(await records.list('probe', { limit: 1, offset: 10_000 })).toEqual([]);
   });
 });
