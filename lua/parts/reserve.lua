@@ -65,8 +65,9 @@ local function reserve(turn, queue, place)
         rarely().tell_twins_apart(turn, queue, found, lease_end)
       end
       -- To ask beforehand whether this may be done would cost every job: it is taken back instead.
-      local gone = redis.pcall('LPOP', ready, count)
-      if gone and gone.err then
+      -- Not LPOP, which would give each text once more: that takes as long as to read it.
+      local gone = redis.pcall('LTRIM', ready, count, -1)
+      if gone.err then
         call('ZREM', reserved, unpack(found, 2))
         error(gone)
       end
@@ -78,8 +79,9 @@ local function reserve(turn, queue, place)
       turn.jobs[#turn.jobs + 1] = found
     end
     if unreadable then
+      call('LTRIM', ready, 0, -1)
       rarely().set_aside(turn, queue, place, unreadable)
-      call('LPOP', ready, 1)
+      call('LTRIM', ready, 1, -1)
     end
   until not unreadable or limit == 0
 end

@@ -151,7 +151,7 @@ describe('exchange.lua, promoting and reclaiming', () => {
   it('reserves nothing that it may not take out of the queue', async () => {
     await world.push(probes(2));
     const [token] = await world.reserve();
-    const calls = ['TIME', 'GET', 'EXISTS', 'ZREM', 'LRANGE', 'ZCOUNT', 'ZADD', 'LPOP'];
+    const calls = ['TIME', 'GET', 'EXISTS', 'ZREM', 'LRANGE', 'ZCOUNT', 'ZADD', 'LTRIM'];
     world.refusedCall = calls.length;
     const { jobs, news } = await world.exchange({ limit: 1, outcomes: ['completed', 1, 1, token!] });
     expect([jobs, news]).toEqual([[], ['skipped', [1, expect.stringContaining('refused by the test')]]]);

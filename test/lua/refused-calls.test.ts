@@ -281,7 +281,8 @@ it.each(Object.keys(scenes))('%s', async (name) => {
 });
 
 // Not zscore: it is asked only where two jobs have one text, and then these are there twice.
-const COMMANDS = 'exists get hget hmget hset lpop lpush lrange rpush set zadd zcard zcount zrange zrangebyscore zrem';
+const COMMANDS =
+  'exists get hget hmget hset lpop lpush lrange ltrim rpush set zadd zcard zcount zrange zrangebyscore zrem';
 
 it.each([...COMMANDS.split(' '), 'zmscore', 'llen'])(
   'a right to %s that is taken away doubles nothing',

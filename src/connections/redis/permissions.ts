@@ -19,8 +19,8 @@ export const SCRIPTED = [
     'lpush',
     'lrange',
   ],
-  ...['lrem', 'pexpire', 'rpush', 'set', 'smembers', 'time', 'unlink', 'zadd', 'zcard', 'zcount', 'zmscore', 'zrange'],
-  ...['zrangebyscore', 'zrem', 'zscore'],
+  ...['lrem', 'ltrim', 'pexpire', 'rpush', 'set', 'smembers', 'time', 'unlink', 'zadd', 'zcard', 'zcount', 'zmscore'],
+  ...['zrange', 'zrangebyscore', 'zrem', 'zscore'],
 ] as const;
 
 /** What is called beside them, but for `scan`, which only `onqueue recount` needs. */

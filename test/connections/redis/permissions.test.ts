@@ -94,7 +94,7 @@ describe('a redis connection whose user may not do all', () => {
     expect(found?.message).toContain('ACL SETUSER <user> +hset +blpop');
   });
 
-  it.each(['zadd', 'zrem', 'lpop', 'rpush', 'hset', 'set', 'zscore', 'lrange', 'evalsha'])(
+  it.each(['zadd', 'zrem', 'lpop', 'ltrim', 'rpush', 'hset', 'set', 'zscore', 'lrange', 'evalsha'])(
     'loses no job of a running worker while %s is taken from it',
     async (command) => {
       const QUEUE = `under-${command}`;
