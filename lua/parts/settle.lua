@@ -82,9 +82,9 @@ local function write_completed(turn, queue, gone, texts, held)
   free(turn.unique, held)
 end
 
--- Completed jobs of one queue and one batch, or of none; where `is_followed`, each is followed by one job that is ready
--- at once in that queue. All in one, in the same order as above.
-local function complete(turn, queue, first, count, width, is_followed, key_at, batch)
+-- Completed jobs of one queue and one batch; where `is_followed`, each is followed by one job that is ready at once in
+-- that queue. All in one, in the same order as above.
+local function end_batched(turn, queue, first, count, width, is_followed, key_at, batch)
   local tokens = {}
   for i = 1, count do tokens[i] = ARGV[first + (i - 1) * width] end
   ask_to_remove(queue.reserved)
@@ -106,13 +106,25 @@ local function complete(turn, queue, first, count, width, is_followed, key_at, b
   return results
 end
 
--- Completed jobs of one queue that have a unique key and are not followed. Nothing new is written: so each is removed
--- as one without a key is, and nothing asks whether it may be.
-local function end_unique(turn, queue, first, count)
-  local keys, ties, results = {}, {}, {}
-  for i = 1, count do keys[i], ties[i] = ARGV[first + 3 * i - 2], ARGV[first + 3 * i - 1] end
-  local held = ask_to_leave(turn.unique, keys, ties)
-  for i = 1, count do results[i] = redis.pcall('ZREM', queue.reserved, ARGV[first + 3 * (i - 1)]) end
+-- The same of jobs that belong to no batch. To look for each first would take longer than to remove it: so what follows
+-- one that turns out to be no longer there is taken back. It stands at the end of the list.
+local function end_each(turn, queue, first, count, width, is_followed, key_at)
+  local keys, ties, texts, results = {}, {}, {}, {}
+  for i = 1, count do
+    local at = first + (i - 1) * width
+    if is_followed then texts[i] = ARGV[at + 1] end
+    if key_at then keys[i], ties[i] = ARGV[at + key_at], ARGV[at + key_at + 1] end
+  end
+  local held = key_at and ask_to_leave(turn.unique, keys, ties)
+  if is_followed then
+    ask_to_remove(queue.reserved)
+    call('RPUSH', queue.ready, unpack(texts))
+    queue.filled = true
+  end
+  for i = 1, count do
+    results[i] = redis.pcall('ZREM', queue.reserved, ARGV[first + (i - 1) * width])
+    if is_followed and results[i] ~= 1 then redis.pcall('LREM', queue.ready, -1, texts[i]) end
+  end
   free(turn.unique, held, results)
   return results
 end
@@ -140,7 +152,7 @@ local function settle(turn, queue, kind, first, count, followers)
   if cause_at then width = width + 1 end
   local results = {}
   if outcome == 'completed' and not followers then
-    local end_all = (is_followed or batch) and complete or end_unique
+    local end_all = batch and end_batched or end_each
     local done, result = pcall(end_all, turn, queue, first, count, width, is_followed, key_at, batch)
     if done then return first, width, result end
     for i = 1, count do results[i] = result end
