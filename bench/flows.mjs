@@ -18,9 +18,9 @@ const { Job, Queue, silentLogger, Worker } = load('./index.js');
 const FLOWS = 1000;
 const CHILDREN = 10;
 const LARGE = 100_000;
-const ROUNDS = 3;
-/** Behind one that does not count. */
-const WARM_UPS = 1;
+const ROUNDS = 5;
+/** Some seconds for each side: as many as it takes until the code is compiled and the rates grow no more. */
+const WARM_UPS = 6;
 
 let ended = 0;
 let over = () => undefined;
