@@ -94,7 +94,7 @@ describe('a declaration is refused', () => {
     [{ backoff: { delays: '10s', jitter: 2 } }],
     [{ backoff: { delay: '10s' } }],
     [{ backoff: { delays: '10s', jiter: 0.1 } }],
-  ])('with a value that will not do: %p', (options) => {
+  ])('with a value that is not valid: %p', (options) => {
     expect(declareWith(options)).toThrow(expect.objectContaining({ code: 'E_INVALID_JOB_OPTION' }));
   });
 
@@ -105,7 +105,7 @@ describe('a declaration is refused', () => {
     [{ backoff: ['10s', 'soon'] }],
     [{ backoff: { delays: ['1e3s'] } }],
     [{ retryUntil: new Date('never') }],
-  ])('with what is no duration: %p', (options) => {
+  ])('with what is not a duration: %p', (options) => {
     expect(declareWith(options)).toThrow(expect.objectContaining({ code: 'E_INVALID_DURATION' }));
   });
 
@@ -115,18 +115,18 @@ describe('a declaration is refused', () => {
 
   it('with the class, the file, the value and the remedy in the message', () => {
     expect(declareWith({ timeout: '2 minutes' })).toThrow(
-      "timeout on SendEmail (test/job/declaration.test.ts): '2 minutes' is no duration. Write '2m'",
+      "timeout on SendEmail (test/job/declaration.test.ts): '2 minutes' is not a duration. Write '2m'",
     );
     expect(declareWith({ tries: -1 })).toThrow(
-      'tries on SendEmail (test/job/declaration.test.ts): -1 will not do. Give a whole number from 0 (0: no limit).',
+      'tries on SendEmail (test/job/declaration.test.ts): -1 is not valid. Give a whole number from 0 (0: no limit).',
     );
   });
 
   it('where it is no object of options, or the brackets are missing', () => {
     const bare: unknown = Job;
-    expect(declareWith(null as never)).toThrow('@Job on SendEmail (test/job/declaration.test.ts): null will not do');
+    expect(declareWith(null as never)).toThrow('@Job on SendEmail (test/job/declaration.test.ts): null is not valid');
     expect(() => (bare as (target: unknown) => void)(class Bare {})).toThrow(
-      'Bare (test/job/declaration.test.ts) bears @Job',
+      'Bare (test/job/declaration.test.ts) has @Job',
     );
   });
 
@@ -137,10 +137,14 @@ describe('a declaration is refused', () => {
     },
   );
 
+  it('with the repeat of BullMQ, which is a schedule here', () => {
+    expect(declareWith({ repeat: { every: 1000 } })).toThrow("`repeat`; here it is schedule: { cron: '0 3 * * *' }");
+  });
+
   it('in production where a minifier made its name, and none was given', () => {
     jest.replaceProperty(process, 'env', { ...process.env, NODE_ENV: 'production' });
     expect(() => Job()(class a$ extends Job {})).toThrow(
-      "a$ (test/job/declaration.test.ts) has a name that a minifier seems to have made: the next build may give it to another class, and jobs that wait would run as that. Name it: name: 'SendMail'",
+      "a$ (test/job/declaration.test.ts) has a name that a minifier seems to have made: the next build may give it to another class, and waiting jobs would run as that class. Name it: name: 'SendMail'",
     );
     const middleware = class b {
       handle(): void {}
@@ -153,7 +157,8 @@ describe('a declaration is refused', () => {
   });
 
   it('under a name of what is part of Onqueue', () => {
-    const message = "Mine (test/job/declaration.test.ts) is called 'onqueue:carry', and what begins with 'onqueue:' is";
+    const message =
+      "Mine (test/job/declaration.test.ts) is called 'onqueue:carry', but names that begin with 'onqueue:' belong";
     expect(() => Job({ name: 'onqueue:carry' })(class Mine extends Job {})).toThrow(message);
     expect(() => Job({ aliases: ['old', 'onqueue:carry'] })(class Mine extends Job {})).toThrow(message);
   });
@@ -199,7 +204,7 @@ describe('a declaration is refused', () => {
     ['dist/jobs.cjs', 'src/jobs.cts'],
   ])('does not ask to rename a job that was loaded as source and as build: %s, %s', (first, second) => {
     const { message } = duplicateJob('Send', claimOf('Send', first), claimOf('Send', second));
-    expect(message).toContain('one class that was loaded twice, as source and as build. Load one of them only');
+    expect(message).toContain('one class that was loaded twice, as source and as build. Load only one of them');
     expect(message).toContain('begins with Queue.configure(configuration)');
     expect(message).not.toContain('@Job({ name');
   });
@@ -217,7 +222,7 @@ describe('a declaration is refused', () => {
   it('for a class that bears @Job() twice', () => {
     class Double extends Job {}
     Job()(Double);
-    expect(() => Job()(Double)).toThrow('Double (test/job/declaration.test.ts) bears @Job() twice');
+    expect(() => Job()(Double)).toThrow('Double (test/job/declaration.test.ts) has @Job() twice');
   });
 });
 
