@@ -1,4 +1,4 @@
-/** Puts the layers together: what the lower ones left open for the upper ones to fill. Loaded first by every entry point. */
+/** Puts the layers together: fills what the lower ones left open for the upper ones. Loaded first by every entry point. */
 import 'reflect-metadata';
 import { Bus } from './application/bus';
 import { builtInConnectors } from './connections/built-in';
@@ -20,10 +20,10 @@ offerEntries({
 setJobDispatcher(Bus);
 setScheduleReader(timing);
 setManagerFactory(() => new QueueManager({ connectors: builtInConnectors, logger: defaultLogger() }));
-// Loaded with the first fake, which puts itself here: no program in production pays for the test kit.
+// Loaded with the first fake, and then replaces this factory: programs in production do not pay for the test kit.
 setFakeFactory((options) => {
   require('./testing/fake-queue');
   return fakeFactory()(options);
 });
-// In Jest at once: what is loaded after jest.resetModules() would stand on modules of its own.
+// Under Jest loaded at once: after jest.resetModules() it would get modules of its own.
 if (process.env['JEST_WORKER_ID'] !== undefined) require('./testing');

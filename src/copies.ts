@@ -1,9 +1,9 @@
 /**
- * Several copies of one version of the package in a process, such as one in a bundle and one that the command loads: the
- * first stands in for all. Without this, each would have a `Queue`, runs and injections of its own.
+ * Several copies of one version of the package in a process, such as one in a bundle and one that the command loads: the first
+ * stands in for all. Without this, each copy would have its own `Queue`, runs and injections.
  *
- * Each entry point swaps its `module.exports` for those of the first copy: anything simpler would have to keep every class
- * and every piece of state on `globalThis`, and `instanceof` would still tell the copies apart.
+ * Each entry point replaces its `module.exports` by those of the first copy: a simpler way would have to keep every class and all
+ * state on `globalThis`, and `instanceof` would still tell the copies apart.
  */
 import { VERSION } from './version';
 
@@ -11,12 +11,12 @@ const SLOT = Symbol.for(`onqueue@${VERSION}`);
 
 type Entry = 'index' | 'testing' | 'dashboard';
 
-/** What a copy exports; loaded when it is asked for. */
+/** The entry points of a copy, loaded on demand. */
 interface Entries {
   index(): object;
   testing(): object;
   dashboard(): object;
-  /** What was loaded of it. A test runner that resets its modules would load it anew, beside the rest. */
+  /** The exports that were loaded so far. A test runner that resets its modules would load them anew, beside the rest. */
   readonly exported: { [entry in Entry]?: unknown };
 }
 
@@ -29,9 +29,10 @@ export function offerEntries(entries: Entries): void {
 }
 
 /**
- * At the end of an entry point: what it exports is that of the first copy.
+ * Called at the end of an entry point: exports what the first copy exports.
  *
- * @param module by a call, or Node.js would not find the names that an ES module imports from here
+ * @param module assigned in a call, because Node.js would not find the names that ES modules import from an entry point that
+ * assigns itself
  */
 export function giveWay(entry: Entry, module: { exports: unknown }): void {
   const first = slots[SLOT];

@@ -1,5 +1,5 @@
 /** The public surface of Onqueue, and nothing else. */
-// TypeScript 7 takes in no types by itself, and ours speak of those of Node.js.
+// TypeScript 7 includes no types by default, and our types refer to those of Node.js.
 /// <reference types="node" preserve="true" />
 import './composition';
 import { giveWay } from './copies';
@@ -184,7 +184,7 @@ export type { WorkerOptions } from './worker/worker-options';
 export type { StopReason } from './worker/stopping';
 export type { OutcomeCounts, WorkerHealth, WorkerState } from './worker/health';
 
-// Brings the types of `Queue.fake()` along, for those who import nothing else.
+// Includes the types of `Queue.fake()`, for programs that import nothing else.
 export type { FakeOptions, FakeQueue } from './testing/fake-queue';
 
 giveWay('index', module);

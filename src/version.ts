@@ -1,2 +1,2 @@
-/** The version of the package. Written out: bundlers take modules along, and not all of them take JSON. */
+/** The version of the package. Written out, because bundlers include modules, but not all of them include JSON. */
 export const VERSION = '0.1.0';

@@ -1,4 +1,4 @@
-/** `Bus` and `dispatch`: they dispatch to the connections of `Queue`. */
+/** `Bus` and `dispatch`, which dispatch to the connections of `Queue`. */
 import { JobBus } from '../dispatch/bus';
 import type { JobInstance } from '../job/definition';
 import type { PendingDispatch } from '../job/dispatcher';

@@ -1,4 +1,4 @@
-/** Checks what a manager is made of: its configuration alone, in the place of what goes before it, is the natural slip. */
+/** Checks the parts of a manager. The natural mistake is to pass only a configuration, which is the second argument. */
 import { ConfigurationError } from './errors';
 import type { QueueEnvironment } from './queue-manager';
 

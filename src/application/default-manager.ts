@@ -1,4 +1,4 @@
-/** The manager behind `Queue`: made on first use, and anew after it was closed. */
+/** The manager behind `Queue`: created on first use, and again after it was closed. */
 import { currentApplication, setUsualApplication, usualApplication } from '../connections/application';
 import type { Drivers } from '../connections/configs';
 import type { Connector } from '../connections/connector';
@@ -7,13 +7,16 @@ import type { Configuration } from './configuration/configuration';
 import { DeclaredSchedules } from '../schedule/declared-schedules';
 import type { QueueManager } from './queue-manager';
 
-/** Set by `composition`: what a manager is made of lies in layers above. */
+/** Set by `composition`: the parts of a manager live in layers above. */
 let factory: () => QueueManager;
-/** What `Queue.configure` was given last: it outlives a manager, or what is dispatched behind `Queue.close()` would go to another store. */
+/**
+ * The last argument of `Queue.configure`. It outlives a manager: otherwise jobs dispatched after `Queue.close()` would go to
+ * another store.
+ */
 let given: Configuration | undefined;
-/** Connectors outlive a manager, as job classes do: they were made known by a module that is loaded only once. */
+/** Connectors outlive a manager, as job classes do: the module that added them is loaded only once. */
 const connectors = new Map<keyof Drivers, Connector>();
-/** As well. */
+/** Schedules outlive a manager for the same reason. */
 const schedules = new DeclaredSchedules();
 
 // Only managers are ever put behind `Queue`.
@@ -35,7 +38,7 @@ export function configureDefaultManager(configuration: Configuration): void {
   if (manager === usual()) given = configuration;
 }
 
-/** Puts another manager behind `Queue`, for a test; gives the one that was there, which is not closed. */
+/** Puts another manager behind `Queue`, for a test. Returns the one that was there, without closing it. */
 export function replaceDefaultManager(manager: QueueManager | undefined): QueueManager | undefined {
   const previous = usual();
   setUsualApplication(manager);
@@ -43,8 +46,8 @@ export function replaceDefaultManager(manager: QueueManager | undefined): QueueM
 }
 
 /**
- * For a test: what `make` gives is behind `Queue` from here on, also after `Queue.close()`. Gives the function that puts
- * back what was there, which is neither closed nor changed.
+ * For a test: from now on `make` creates the manager behind `Queue`, also after `Queue.close()`. Returns a function that puts
+ * back the previous manager, which is neither closed nor changed.
  */
 export function standIn(make: (before: QueueManager | undefined) => QueueManager): () => void {
   const [factoryBefore, givenBefore] = [factory, given];
@@ -68,10 +71,12 @@ export function addDefaultConnector<Driver extends keyof Drivers>(
   current()?.addConnector(driver, connector);
 }
 
-/** Closes it; what is used after that starts afresh, with the configuration that was given. What is used meanwhile still belongs to it. */
+/**
+ * Closes the manager. Until it is closed, `Queue` still uses it; afterwards `Queue` starts afresh, with the same configuration.
+ */
 export async function closeDefaultManager(): Promise<void> {
   const closing = current();
-  // A job of its own that asks for this does not wait, and finds its manager until the end.
+  // One of its own jobs that calls this does not wait, and can use its manager until the end.
   const closed = closing?.closed().then(() => {
     if (usual() === closing) setUsualApplication(undefined);
   });
@@ -82,7 +87,7 @@ function madeManager(): QueueManager {
   const manager = factory();
   manager.schedules.share(schedules);
   for (const [driver, connector] of connectors) manager.addConnector(driver, connector);
-  // What its `close` would end has ended already.
+  // The configuration's `close` was already called, and what it ends has already ended.
   if (given !== undefined) manager.configure({ ...given, close: undefined });
   setUsualApplication(manager);
   return manager;

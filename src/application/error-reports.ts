@@ -1,4 +1,4 @@
-/** Where errors go that nobody awaits: to the callbacks of `Queue.onError`, or else to the log. */
+/** Where errors go that nobody awaits: to the callbacks of `Queue.onError`, or to the log if there are none. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { checkHook } from '../job/hooks';
 import { errorRecord } from '../base/error-record';
@@ -6,10 +6,10 @@ import { errorMessage, toError } from '../base/exception-text';
 import type { Logger } from '../base/logger';
 import type { ErrorContext } from '../connections/application';
 
-/** May be async. What it throws is logged. */
+/** May be async. Its own errors are logged. */
 export type ErrorCallback = (error: unknown, context: ErrorContext) => unknown;
 
-/** The reports whose callbacks are being called here and now. */
+/** The reports whose callbacks the current code runs in. */
 const telling = new AsyncLocalStorage<ReadonlySet<ErrorReports>>();
 
 export class ErrorReports {
@@ -24,7 +24,7 @@ export class ErrorReports {
     return this.#callbacks.size > 0;
   }
 
-  /** Gives the function that takes it off again. @throws E_INVALID_HOOK */
+  /** Returns the function that removes the callback. @throws E_INVALID_HOOK */
   on(callback: ErrorCallback): () => void {
     checkHook('onError', callback);
     this.#callbacks.add(callback);
@@ -34,7 +34,7 @@ export class ErrorReports {
   /** Never throws. */
   report(error: unknown, context: ErrorContext): void {
     const told = telling.getStore() ?? new Set();
-    // A callback may dispatch, and that may fail as well: if it heard of this, it might dispatch again, for ever.
+    // A callback may dispatch, and that may fail too: if it were told, it might dispatch again, for ever.
     if (!this.areHeard || told.has(this)) return this.#log(error, context);
     telling.run(new Set(told).add(this), () => {
       for (const callback of this.#callbacks) void this.#tell(callback, error, context);
@@ -50,7 +50,7 @@ export class ErrorReports {
     }
   }
 
-  // Never the error itself: its own fields may be a request with its headers, or have cycles that no logger can print.
+  // Does not log the error itself: its fields may be a request with its headers, or have cycles that no logger can print.
   #log(thrown: unknown, { during, job, ...rest }: ErrorContext): void {
     const error = toError(thrown);
     const message = errorMessage(error);

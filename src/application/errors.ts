@@ -1,16 +1,16 @@
-/** What can go wrong with a configuration, and with the manager of its connections. */
+/** Errors of a configuration, and of the manager of its connections. */
 import { defineError, errorClass } from '../base/define-error';
 import { nearest } from '../base/nearest';
 
 /** One mistake in a configuration. */
 export interface Mistake {
-  /** Where it stands: `connections.redis.retryAfter`. */
+  /** Where it is: `connections.redis.retryAfter`. */
   readonly path: string;
-  /** What is wrong, what was expected, and what may have been meant. */
+  /** What is wrong, what was expected, and perhaps what was meant. */
   readonly problem: string;
 }
 
-/** The configuration has mistakes; all of them are named. */
+/** The configuration has mistakes; names them all. */
 export class ConfigurationError extends errorClass(
   'E_CONFIGURATION',
   (mistakes: readonly Mistake[], source: string) => {
@@ -23,43 +23,43 @@ export class ConfigurationError extends errorClass(
   },
 ) {}
 
-/** A configuration file is there but cannot be loaded. No other store is taken in its place. */
+/** The configuration file exists but cannot be loaded. We never fall back to another store. */
 export const configFileFailed = defineError('E_CONFIG_FILE', (file: string, problem: string, cause?: unknown) => ({
   message: `${file} could not be loaded: ${problem}`,
   facts: { file },
   cause,
 }));
 
-/** The configuration was asked for by the very file that gives it, or by one that it imports. */
+/** The configuration file, or a file that it imports, asked for the configuration. */
 export const configurationLoading = defineError('E_CONFIGURATION_LOADING', () => ({
   message:
     'Queue was used while onqueue.config was being loaded, by that file or one that it imports. ' +
-    'There, only declare jobs and export the configuration; use Queue inside of functions that are called later.',
+    'Those files may only declare jobs and export the configuration; use Queue in functions that are called later.',
 }));
 
-/** A TypeScript file was to be loaded, and nothing here compiles it. */
+/** A TypeScript file cannot be loaded, because there is no compiler. */
 export const noTypeScriptLoader = defineError('E_TYPESCRIPT_LOADER', (file: string, cause: unknown) => ({
   message:
     `${file} is TypeScript, and @swc/core, which compiles it, is not installed. In development, run: npm install --save-dev ` +
-    '@swc/core. For production compile it with the rest, and name what was made of it: onqueue work --config ' +
-    'dist/onqueue.config.js; a program gives what it exports to Queue.configure(). One that was compiled beside it is taken first.',
+    '@swc/core. For production, compile it with your other files, and name the result: onqueue work --config ' +
+    'dist/onqueue.config.js; a program passes its export to Queue.configure(). A compiled file beside the source is preferred.',
   facts: { file },
   cause,
 }));
 
-/** `Queue.configure` came after the connections of an earlier configuration had been opened. */
+/** `Queue.configure` was called after connections of an earlier configuration had been opened. */
 export const alreadyConfigured = defineError('E_ALREADY_CONFIGURED', (opened: readonly string[], source: string) => ({
   message:
     `Queue.configure() came too late: ${opened.map((name) => `'${name}'`).join(', ')} ${opened.length === 1 ? 'is' : 'are'} ` +
-    `in use already, from ${source}. Call it before the first dispatch or worker, or await Queue.close() first.`,
+    `already in use, from ${source}. Call it before the first dispatch or worker, or await Queue.close() first.`,
   facts: { opened, source },
 }));
 
-/** `remedy`: what else to do, as a sentence. */
+/** `remedy`: another remedy, as a sentence. */
 export const unknownConnection = defineError(
   'E_UNKNOWN_CONNECTION',
   (given: unknown, known: readonly string[], source: string, remedy?: string) => {
-    // In JavaScript, anything may be given.
+    // JavaScript may pass anything.
     const name = String(given);
     const problem = `No connection '${name}' in the configuration (${source}); it has ${known.join(', ')}.`;
     const [nearestName] = nearest(name, known);
@@ -76,18 +76,18 @@ export const unknownDriver = defineError(
   (driver: string, connection: string, known: readonly string[]) => ({
     message:
       `Connection '${connection}' has the driver '${driver}', which is none of ${known.join(', ')}. ` +
-      `A driver of your own is made known by Queue.addConnector('${driver}', …) before its first use.`,
+      `Register a driver of your own with Queue.addConnector('${driver}', …) before its first use.`,
     facts: { driver, connection, known },
   }),
 );
 
 export const managerClosed = defineError('E_MANAGER_CLOSED', () => ({
   message:
-    'This QueueManager was closed; make a new one. (The one behind Queue starts afresh by itself, once Queue.close() has ' +
+    'This QueueManager was closed; make a new one. (Queue makes a new one by itself, once Queue.close() has ' +
     'resolved.)',
 }));
 
-/** A connector gave its connection another name than the configuration does. */
+/** A connector gave its connection a name other than the configured one. */
 export const misnamedConnection = defineError(
   'E_MISNAMED_CONNECTION',
   (name: string, given: string, driver: string) => ({

@@ -1,6 +1,6 @@
-/** Where the test kit puts what `Queue.fake()` does: it lies above, and says its types by merging with `FakeFunction`. */
+/** Where the test kit, a layer above, puts the function behind `Queue.fake()`; its types merge into `FakeFunction`. */
 
-/** `Queue.fake`. The test kit adds the signature of the call to it. */
+/** `Queue.fake`. The test kit adds its call signature. */
 // oxlint-disable-next-line typescript/no-empty-object-type -- it is filled by declaration merging
 export interface FakeFunction {}
 

@@ -1,6 +1,6 @@
 /**
- * One application's queues: its configuration, its connections by name, and its hooks. `Queue` is a facade over one of
- * these; a program may make its own, and so have two applications in one process. Nothing is opened before its first use.
+ * The queues of one application: its configuration, its connections by name, and its hooks. `Queue` is a facade over a manager; a
+ * program may create more, and so have two applications in one process. Nothing is opened before its first use.
  */
 import { type Clock, type Seconds, systemClock } from '../base/clock';
 import { type Random, systemRandom } from '../base/random';
@@ -55,16 +55,16 @@ import { saysTheSame } from './configuration/same-configuration';
 import { Shutdown } from './shutdown';
 import { isSyncRunner, type SyncRunner } from '../connections/sync-runner';
 
-/** What a manager is made of. */
+/** The parts of a manager. */
 export interface QueueEnvironment {
   readonly connectors: Connectors;
-  /** Where the configuration gives none. */
+  /** Used if the configuration has no logger. */
   readonly logger: Logger;
   readonly clock?: Clock | undefined;
   readonly random?: Random | undefined;
-  /** Where the project is looked for, upward. Default: the working folder. */
+  /** The project is searched from here upward. Default: the working folder. */
   readonly folder?: string | undefined;
-  /** Loaded in place of the project's `onqueue.config.*`. */
+  /** Loaded instead of the project's `onqueue.config.*`. */
   readonly configFile?: string | undefined;
   /** Default: `process.env`. */
   readonly variables?: Readonly<NodeJS.ProcessEnv> | undefined;
@@ -80,16 +80,16 @@ export class QueueManager implements DispatchApplication, FailedSources {
   readonly batches: Batches = new Batches(this);
   readonly encoder: JobEncoder = new JobEncoder(this);
   readonly schedules: Schedules = new Schedules(this);
-  /** What became of jobs in this process. */
+  /** Counts what became of jobs in this process. */
   readonly counters = new JobCounters(this.registry);
   readonly observers = new Set<Observer>([this.counters]);
-  /** Queues that somebody is told of when they are too long or too slow. */
+  /** Limits of queues, to report those that are too long or too slow. */
   readonly monitors = new QueueMonitors(() => this.defaultConnection);
   readonly payloadCreators = new Set<PayloadCreator>();
-  /** What was dispatched and has not arrived. */
+  /** Dispatched jobs that have not yet arrived in their stores. */
   readonly outbox: Outbox = new Outbox();
   readonly commandHandlers = new Map<Class, Class>();
-  /** A user's logger that throws must change nothing: neither an outcome nor a call to a store. */
+  /** A user's logger that throws must not change an outcome or a call to a store. */
   readonly logger: Logger = guarded(() => this.#configuration.loaded?.configuration.logger ?? this.#environment.logger);
 
   readonly #environment: QueueEnvironment;
@@ -110,7 +110,7 @@ export class QueueManager implements DispatchApplication, FailedSources {
   #isStoreNamed = false;
   #closed = false;
 
-  /** @param configuration by default what the project's `onqueue.config.*` or the environment says, on first use */
+  /** @param configuration default: the project's `onqueue.config.*` or the environment, loaded on first use */
   constructor(environment: QueueEnvironment, configuration?: Configuration) {
     this.#environment = checkedEnvironment(environment);
     this.clock = environment.clock ?? systemClock;
@@ -120,8 +120,8 @@ export class QueueManager implements DispatchApplication, FailedSources {
   }
 
   /**
-   * Replaces the configuration, as long as no connection of it was used. One that says the same, as when the module that
-   * calls this is evaluated again, changes nothing.
+   * Replaces the configuration, as long as none of its connections was used. An equal one changes nothing, as when the module
+   * that calls this is evaluated again.
    *
    * @throws ConfigurationError names every mistake
    * @throws E_ALREADY_CONFIGURED
@@ -138,7 +138,7 @@ export class QueueManager implements DispatchApplication, FailedSources {
   }
 
   /**
-   * Loads the configuration, and waits for one that an async function gives.
+   * Loads the configuration, and waits for it if an async function returns it.
    *
    * @throws ConfigurationError, E_CONFIG_FILE, E_TYPESCRIPT_LOADER
    */
@@ -150,7 +150,7 @@ export class QueueManager implements DispatchApplication, FailedSources {
     return this.#configuration.get().configuration;
   }
 
-  /** For people: the file that the configuration came from, or what stood in its place. */
+  /** For people: the configuration's file, or what replaced it. */
   get configurationSource(): string {
     return this.#configuration.get().source;
   }
@@ -163,7 +163,7 @@ export class QueueManager implements DispatchApplication, FailedSources {
     return this.configuration.container;
   }
 
-  /** The name of the connection that is meant where none is named. */
+  /** The connection that is used if none is named. */
   get defaultConnection(): string {
     return this.#configuration.get().defaultConnection;
   }
@@ -204,7 +204,7 @@ export class QueueManager implements DispatchApplication, FailedSources {
     // Settings and failed jobs are found by this name.
     if (driver.name !== name) throw misnamedConnection(name, driver.name, settings.driver);
     this.#drivers.set(name, driver);
-    // A store that nobody chose is named on its first use; `sync` is none.
+    // Logs a store that nobody chose, on its first use. `sync` is not a store.
     if (notice !== undefined && Object.hasOwn(connections, name)) this.#tellOfStore(notice);
     return driver;
   }
@@ -238,40 +238,40 @@ export class QueueManager implements DispatchApplication, FailedSources {
     return keepEnd(this, job, end, keep);
   }
 
-  /** What runs jobs at once; there whether it is configured or not. */
+  /** The connection that runs jobs at once; exists even if it is not configured. */
   syncRunner(): SyncRunner {
     const driver = this.driver('sync');
     if (isSyncRunner(driver)) return driver;
     throw new CapabilityError(driver.name, driver.driver, 'reserve');
   }
 
-  /** Makes a driver of one's own known, before a connection of it is used. */
+  /** Registers a connector for a driver of your own, before its first use. */
   addConnector<Driver extends keyof Drivers>(driver: Driver, connector: Connector<Drivers[Driver]>): void {
     checkHook('addConnector', connector, `'${driver}', `);
     this.#connectors.set(driver, connector as Connector);
   }
 
-  /** The connection that is to keep the failed jobs of those that cannot. */
+  /** The connection that keeps failed jobs for connections that cannot. */
   get failedConnection(): string {
     return this.#failed.connection ?? this.defaultConnection;
   }
 
-  /** The connection that is to keep the records of all. Undefined: each keeps its own. */
+  /** The connection that keeps the records of all connections. Undefined if each keeps its own. */
   get operationsConnection(): string | undefined {
     return this.configuration.operations;
   }
 
-  /** The connection that keeps the records of this one. Undefined: none does. */
+  /** The connection that keeps the records of this one. Undefined if none does. */
   operationsOf(connection: Connection): OperationsConnection | undefined {
     return operationsOf(connection, this);
   }
 
-  /** The same. @throws E_NO_RECORDS */
+  /** Like `operationsOf`, but never undefined. @throws E_NO_RECORDS */
   neededOperationsOf(connection: Connection): OperationsConnection {
     return neededOperationsOf(connection, this);
   }
 
-  /** How many failed jobs are kept of each queue. */
+  /** How many failed jobs are kept for each queue. */
   get keptFailures(): number {
     return this.#failed.keep ?? FAILED_KEYS.keep.default;
   }
@@ -291,31 +291,31 @@ export class QueueManager implements DispatchApplication, FailedSources {
     return new Lock(name, ttl, store, this.clock);
   }
 
-  /** Declares a schedule: see `Queue.schedule`. @throws E_INVALID_SCHEDULE */
+  /** Declares a schedule, like `Queue.schedule`. @throws E_INVALID_SCHEDULE */
   schedule(make: () => JobInstance): PendingSchedule {
     // oxlint-disable-next-line typescript/unbound-method -- only looked for on the stack
     return this.schedules.declare(make, QueueManager.prototype.schedule);
   }
 
-  /** Says where jobs of a class go if they say nothing themselves. */
+  /** Sets where jobs of a class go if they choose nothing themselves. */
   route(job: Class, route: JobRoute): void {
     const loaded = this.#configuration.loaded;
     this.routes.set(job, route, loaded && ((connection) => checkRoute(loaded, job, connection)));
   }
 
-  /** Adds fields to every payload from here on. Returns the function that takes it off again. */
+  /** Adds fields to every payload from now on. Returns the function that removes the creator. */
   createPayloadUsing(creator: PayloadCreator): () => void {
     checkHook('createPayloadUsing', creator);
     return added(this.payloadCreators, creator);
   }
 
-  /** Has `observer` see jobs from here on. Returns the function that takes it off again. @throws E_INVALID_OBSERVER */
+  /** Shows jobs to `observer` from now on. Returns the function that removes it. @throws E_INVALID_OBSERVER */
   observe(observer: Observer): () => void {
     checkObserver(observer);
     return added(this.observers, observer);
   }
 
-  /** Hears errors that nobody awaits. Returns the function that takes it off again. */
+  /** Calls back with errors that nobody awaits. Returns the function that removes the callback. */
   onError(callback: ErrorCallback): () => void {
     return this.#errors.on(callback);
   }
@@ -329,9 +329,9 @@ export class QueueManager implements DispatchApplication, FailedSources {
   }
 
   /**
-   * Has `close()` stop it. Returns the function that lets go of it.
+   * Makes `close()` stop the given object. Returns the function that undoes this.
    *
-   * @throws E_MANAGER_CLOSED it came too late: nobody would stop it, and it would go on without its connections
+   * @throws E_MANAGER_CLOSED too late: nobody would stop the object, and it would go on without connections
    */
   track(closable: Closable): () => void {
     this.#checkOpen();
@@ -339,10 +339,10 @@ export class QueueManager implements DispatchApplication, FailedSources {
   }
 
   /**
-   * Sends what was dispatched and not awaited, stops this process's workers, then closes the connections. Each step has
-   * a deadline, after which the next one follows; what went wrong is reported. May be called any number of times.
+   * Sends what was dispatched and not awaited, stops this process's workers, then closes the connections. Each step has a
+   * deadline, after which the next one follows; errors are reported. May be called any number of times.
    *
-   * Resolves at once where a job or a hook asks for it that one of those workers waits for.
+   * Resolves at once if called from a job or a hook that one of those workers waits for.
    */
   close(): Promise<void> {
     const closed = this.closed();
@@ -354,7 +354,7 @@ export class QueueManager implements DispatchApplication, FailedSources {
     return [...this.#closables].some(({ isCaller }) => isCaller === true);
   }
 
-  /** `close()`, waited for wherever it is called. */
+  /** Like `close()`, but always resolves at the end. */
   closed(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -367,13 +367,13 @@ export class QueueManager implements DispatchApplication, FailedSources {
     await shutdown.disconnect(this.#configuration.loaded?.configuration.close);
   }
 
-  /** Another process has named the store that nobody chose. */
+  /** Another process has already logged the store that nobody chose. */
   leaveStoreUnnamed(): void {
     this.#isStoreNamed = true;
   }
 
   #tellOfStore(notice: string): void {
-    // Not again by the manager that follows on Queue.close(), nor for each connection.
+    // Neither the next manager after Queue.close() nor another connection logs it again.
     if (!this.#isStoreNamed) nameStore(notice, this.logger, this.#environment.variables ?? process.env);
   }
 

@@ -1,4 +1,4 @@
-/** `Queue`: a thin facade over the manager that a program has by default. */
+/** `Queue`: a thin facade over the program's default manager. */
 import { runningJob } from '../job/running-job';
 import { HOOK_NAMES, type HookEvents } from '../job/hook-events';
 import { checkHook, type Hook, type HookName } from '../job/hooks';
@@ -51,7 +51,7 @@ const hook =
   (callback: Hook<Name>): (() => void) =>
     defaultManager().hooks.on(name, callback);
 
-/** Its static methods come from the list of hooks: a new one needs nothing here. */
+/** Its static methods come from the list of hooks, so a new hook needs nothing here. */
 const HookFront = Object.assign(
   class {},
   Object.fromEntries(HOOK_NAMES.map((name) => [name, hook(name)])) as object as HookMethods,
@@ -59,10 +59,10 @@ const HookFront = Object.assign(
 
 export class Queue extends HookFront {
   /**
-   * Says which connections there are. Nothing is opened before its first use.
+   * Sets the configuration. Nothing is opened before its first use.
    *
    * @throws ConfigurationError names every mistake
-   * @throws E_ALREADY_CONFIGURED connections of a configuration that says something else are in use; `await Queue.close()` first
+   * @throws E_ALREADY_CONFIGURED connections of a different configuration are in use; `await Queue.close()` first
    */
   static configure<
     const Name extends string,
@@ -73,41 +73,41 @@ export class Queue extends HookFront {
     configureDefaultManager(configuration);
   }
 
-  /** By default the connection that the configuration names as `default`. */
+  /** The connection of this name. Default: the configuration's `default`. */
   static connection(name?: string): QueueConnection {
     return defaultManager().connection(name);
   }
 
-  /** Queues a job, or one that is only a name (`Class@method`) and JSON data, on the default connection. */
+  /** Queues a job, or a name (`Class@method`) with JSON data, on the default connection. */
   static readonly push = ofDefault('push');
-  /** Like `push`, the queue first. */
+  /** Like `push`, with the queue as first argument. */
   static readonly pushOn = ofDefault('pushOn');
-  /** Like `push`, to become ready after `delay`: a duration from now, or a moment. */
+  /** Like `push`, but ready only after `delay`: a duration from now, or a moment. */
   static readonly later = ofDefault('later');
-  /** Like `later`, the queue first. */
+  /** Like `later`, with the queue as first argument. */
   static readonly laterOn = ofDefault('laterOn');
-  /** Queues a text that is a payload already, as it is; gives the `id` in it, if it has one. */
+  /** Queues a text that is already a payload, unchanged. Resolves to the `id` in it, if it has one. */
   static readonly pushRaw = ofDefault('pushRaw');
-  /** Like `pushRaw`, to become ready after `delay`. */
+  /** Like `pushRaw`, but ready only after `delay`. */
   static readonly laterRaw = ofDefault('laterRaw');
-  /** Queues many jobs with few calls; gives their ids, in the same order. */
+  /** Queues many jobs in few calls. Resolves to their ids, in the same order. */
   static readonly bulk = ofDefault('bulk');
 
   /**
-   * Jobs that run one after the other, each sent in the step that records the success of the one before it:
-   * `await Queue.chain([new Fetch(url), new Resize(80), new Report()]).catch(new Alert()).dispatch()`.
+   * Jobs that run one after the other, each sent in the step that records the success of the one before it: `await
+   * Queue.chain([new Fetch(url), new Resize(80), new Report()]).catch(new Alert()).dispatch()`.
    *
-   * A link that fails for good ends the chain; retried, it goes on. What is false, null or undefined is left out.
+   * A link that fails for good ends the chain; if it is retried, the chain goes on. False, null and undefined are left out.
    */
   static chain(links: ChainList): PendingChain {
     return Bus.chain(links);
   }
 
   /**
-   * Jobs that run in any order, and what is sent when all have completed, when the first has failed, when none is left:
-   * `await Queue.batch([new Resize(1), [new Resize(2), new Upload(2)]]).then(new Report()).dispatch()`.
+   * Jobs that run in any order, with callbacks when all have completed, the first has failed, or all have ended: `await
+   * Queue.batch([new Resize(1), [new Resize(2), new Upload(2)]]).then(new Report()).dispatch()`.
    *
-   * An inner list is a chain. What is false, null or undefined is left out. A generator's jobs are sent as they come.
+   * An inner list is a chain. False, null and undefined are left out. A generator's jobs are sent as they come.
    */
   static batch(jobs: BatchSource): PendingBatch<Batch> {
     return Bus.batch(jobs);
@@ -119,12 +119,12 @@ export class Queue extends HookFront {
   }
 
   /**
-   * Calls `fn`, and gives what it gives. What is dispatched meanwhile with `afterCommit()`, by it and by all that it
-   * awaits, is sent once it has resolved, and never if it rejects. It begins no transaction in a database: `fn` does.
+   * Calls `fn` and returns its result. Jobs that `fn`, or anything it awaits, dispatches with `afterCommit()` are sent once `fn`
+   * has resolved, and never if it rejects. It does not begin a database transaction: `fn` does.
    *
-   * One within another one hands its jobs on to that when it has resolved.
+   * An inner transaction hands its jobs to the outer one when it has resolved.
    *
-   * @throws what `fn` throws; AfterCommitError: `fn` is done, and not all jobs could be sent
+   * @throws what `fn` throws; AfterCommitError if `fn` has resolved but not all jobs could be sent
    */
   static async transaction<T>(fn: () => T): Promise<Awaited<T>> {
     checkHook('transaction', fn);
@@ -132,22 +132,23 @@ export class Queue extends HookFront {
   }
 
   /**
-   * Says where jobs of a class, and of those that extend it, go if they say nothing themselves: `Queue.route(Report, { queue: 'slow' })`.
-   * A dispatch, an instance and `@Job()` are stronger, the connection's own queue is weaker.
+   * Sets where jobs of a class and of its subclasses go if they choose nothing themselves: `Queue.route(Report, { queue: 'slow'
+   * })`. A dispatch, an instance and `@Job()` override it; it overrides the connection's own queue.
    *
-   * @throws E_INVALID_JOB_OPTION, E_INVALID_QUEUE_NAME, E_UNKNOWN_CONNECTION; where the configuration comes later, that
-   *   throws the last one
+   * @throws E_INVALID_JOB_OPTION, E_INVALID_QUEUE_NAME, E_UNKNOWN_CONNECTION (the last one when the configuration is loaded, if
+   * that happens later)
    */
   static route(job: Class, route: JobRoute): void {
     defaultManager().route(job, route);
   }
 
   /**
-   * Has workers send a job by themselves: `Queue.schedule(() => new Prune('30d')).daily().at('03:00')`. One that needs no data may say
-   * so in `@Job({ schedule })`. Complete at the end of the statement, or rather a microtask later.
+   * Lets workers send a job by themselves: `Queue.schedule(() => new Prune('30d')).daily().at('03:00')`. A job that needs no data
+   * may use `@Job({ schedule })` instead. The schedule is complete at the end of the statement (precisely: one microtask later).
    *
    * @param make makes the job, anew for each occurrence
-   * @throws E_INVALID_SCHEDULE; what only the whole can tell, such as E_DUPLICATE_SCHEDULE, is an unhandled rejection
+   * @throws E_INVALID_SCHEDULE; errors that only the complete schedule shows, such as E_DUPLICATE_SCHEDULE, are unhandled
+   * rejections
    */
   static schedule(make: () => JobInstance): PendingSchedule {
     // oxlint-disable-next-line typescript/unbound-method -- only looked for on the stack
@@ -164,12 +165,12 @@ export class Queue extends HookFront {
   static readonly counts = ofDefault('counts');
 
   /**
-   * The job that `dispatch` or `push` gave this id for: where it waits or runs, or what it has failed with. `unknown`: nothing is
-   * known of it, as of one that was completed.
+   * Finds the job with this id, as `dispatch` or `push` returned it: where it waits or runs, or why it failed. State `unknown` if
+   * nothing is known of it, for example because it has completed.
    *
-   * @param options `connection`: the one that it was sent to, by default the default one: an id does not tell
-   * @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME, E_UNKNOWN_CONNECTION; CapabilityError: the store cannot look for jobs, and it
-   *   has not failed
+   * @param options `connection`: the one that the job was sent to; default: the default connection
+   * @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME, E_UNKNOWN_CONNECTION; CapabilityError if the store cannot look for jobs and
+   * the job has not failed
    */
   static async find(
     id: string,
@@ -178,24 +179,25 @@ export class Queue extends HookFront {
     return defaultManager().connection(options.connection).find(id, options);
   }
 
-  /** The jobs of a queue of the default connection that are in one state, a page of them. */
+  /** One page of the jobs in a queue of the default connection that are in a given state. */
   static readonly jobs = ofDefault('jobs');
   /** The workers of the default connection's store, and what they run. */
   static readonly workers = ofDefault('workers');
-  /** How the queues of the default connection are now, and who works them. */
+  /** The current state of the default connection's queues, and the workers on them. */
   static readonly snapshot = ofDefault('snapshot');
-  /** What the workers of the default connection have done, by queue and by job: how many, how fast, how they ended. */
+  /** What the workers of the default connection have done, by queue and by job: how many jobs, how fast, with which outcomes. */
   static readonly figures = ofDefault('figures');
 
   /**
-   * Waits for the end of the job that `dispatch` or `push` gave this id for, and gives what its `handle()` gave, if its class says
-   * `keepResult`: `await Queue.result<MakeInvoice>(id, { within: '1m' })`. Undefined: that is not kept, any more, or there never was such
-   * a job.
+   * Waits for the end of the job with this id, as `dispatch` or `push` returned it, and resolves to the result of its `handle()`,
+   * if its class sets `keepResult`: `await Queue.result<MakeInvoice>(id, { within: '1m' })`. Undefined if the result is no longer
+   * kept, or there never was such a job.
    *
-   * @param options `within`: how long it waits, by default 30 s; `connection`: the one that it was sent to, by default the default one
-   * @throws JobFailedError it has failed; E_JOB_ENDED_CANCELLED; E_RESULT_NOT_KEPT; E_RESULT_PENDING it has not ended in time;
-   *   E_NO_RECORDS nothing is kept of the jobs of this connection; E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME, E_INVALID_DURATION,
-   *   E_UNKNOWN_CONNECTION; QueueUnavailableError
+   * @param options `within`: how long to wait, default 30 s; `connection`: the one that the job was sent to, default: the default
+   * connection
+   * @throws JobFailedError the job failed; E_JOB_ENDED_CANCELLED; E_RESULT_NOT_KEPT; E_RESULT_PENDING it has not ended in time;
+   * E_NO_RECORDS nothing is kept for jobs of this connection; E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME, E_INVALID_DURATION,
+   * E_UNKNOWN_CONNECTION; QueueUnavailableError
    */
   static async result<T = unknown>(
     id: string,
@@ -205,8 +207,8 @@ export class Queue extends HookFront {
   }
 
   /**
-   * Says how far the running job is, as `this.job.progress` does, from whatever it calls: a number from 0 to 1, and perhaps what it
-   * does, in up to 255 characters. `Queue.find(id)` shows the latest, within about a second.
+   * Reports the progress of the running job, as `this.job.progress` does, from any function it calls: a number from 0 to 1, and
+   * optionally what it is doing, in up to 255 characters. `Queue.find(id)` shows the latest within about a second.
    *
    * @throws E_NO_JOB_RUNS, E_INVALID_PROGRESS
    */
@@ -215,21 +217,21 @@ export class Queue extends HookFront {
   }
 
   /**
-   * What this very process has dispatched, and its workers have run, in the text format of Prometheus: for a `/metrics` of your own.
+   * What this process has dispatched and its workers have run, in the text format of Prometheus, for a `/metrics` of your own.
    * `onqueue work --health-port` serves the same.
    */
   static metrics(): string {
     return prometheusText(jobMetrics(defaultManager().counters.all));
   }
 
-  /** Removes what is ready, delayed or reserved, and says how many; failed jobs stay. */
+  /** Removes all ready, delayed and reserved jobs, and resolves to their number. Failed jobs stay. */
   static readonly clear = ofDefault('clear');
 
   /**
-   * Cancels the job that `dispatch` or `push` gave this id for: one that waits is removed, one that runs is told to stop
+   * Cancels the job with this id, as `dispatch` or `push` returned it. A waiting job is removed; a running one is told to stop
    * within a second: its `signal` aborts. Failed jobs stay.
    *
-   * @param options `connection`: the one that it was sent to, by default the default one: an id does not tell
+   * @param options `connection`: the one that the job was sent to; default: the default connection
    * @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME, E_INVALID_CANCEL_REASON, E_UNKNOWN_CONNECTION, CapabilityError
    */
   static async cancel(
@@ -239,46 +241,46 @@ export class Queue extends HookFront {
     return defaultManager().connection(options.connection).cancel(id, options);
   }
 
-  /** From the moment this resolves no worker gets a job of the queue; those that run go on. False: it was paused already. */
+  /** Pauses a queue: once this resolves, no worker gets a job from it; running jobs go on. False if it was already paused. */
   static readonly pause = ofDefault('pause');
-  /** Pauses all queues of the default connection that were ever used, and its own. Gives their names. */
+  /** Pauses all queues of the default connection that were ever used, and its default queue. Resolves to their names. */
   static readonly pauseAll = ofDefault('pauseAll');
-  /** Workers take jobs of the queue again. False: it was not paused. */
+  /** Lets workers take jobs from the queue again. False if it was not paused. */
   static readonly resume = ofDefault('resume');
-  /** Resumes all queues of the default connection that are paused, and gives their names. */
+  /** Resumes all paused queues of the default connection. Resolves to their names. */
   static readonly resumeAll = ofDefault('resumeAll');
-  /** Whether nothing is taken from the queue. */
+  /** Whether the queue is paused. */
   static readonly isPaused = ofDefault('isPaused');
-  /** The queues of the default connection that are paused. */
+  /** The paused queues of the default connection. */
   static readonly pausedQueues = ofDefault('pausedQueues');
-  /** The queues of the default connection that are paused, and until when. */
+  /** The paused queues of the default connection, and until when they are paused. */
   static readonly pauses = ofDefault('pauses');
-  /** Tells all workers of the default connection's store to finish what they run and end, so that they are started anew. */
+  /** Tells all workers of the default connection's store to finish their jobs and exit, so that they can be started anew. */
   static readonly restart = ofDefault('restart');
 
-  /** The jobs that are out of tries: list, get, retry, forget, flush, prune. */
+  /** The failed jobs: list, get, retry, forget, flush, prune. */
   static get failed(): FailedJobs {
     return defaultManager().failed;
   }
 
-  /** A lock on the default connection, which ends by itself after `ttl`. */
+  /** A lock on the default connection, which expires after `ttl`. */
   static lock(name: string, ttl: Duration): Lock {
     return defaultManager().lock(name, ttl);
   }
 
-  /** Makes a driver of one's own known, for good; before a connection of it is used. */
+  /** Registers a connector for a driver of your own, for good; call it before its first use. */
   static addConnector<Driver extends keyof Drivers>(driver: Driver, connector: Connector<Drivers[Driver]>): void {
     addDefaultConnector(driver, connector);
   }
 
-  /** Adds fields to every payload from here on. Gives the function that takes it off again. */
+  /** Adds fields to every payload from now on. Returns the function that removes the creator. */
   static createPayloadUsing(creator: PayloadCreator): () => void {
     return defaultManager().createPayloadUsing(creator);
   }
 
   /**
-   * Has `observer` see jobs from here on: their dispatch, their runs from the inside, and how they ended. For tracing and figures:
-   * nothing waits for it, and it changes no outcome. Gives the function that takes it off again.
+   * Shows jobs to `observer` from now on: their dispatch, their runs from the inside, and their ends. Meant for tracing and
+   * figures: nothing waits for it, and it cannot change an outcome. Returns the function that removes it.
    *
    * @throws E_INVALID_OBSERVER
    */
@@ -287,29 +289,29 @@ export class Queue extends HookFront {
   }
 
   /**
-   * Has the `busy` hook be told of queues in which more than `size` jobs are ready, or the oldest of them has waited for longer than
-   * `wait`: `Queue.monitor({ mail: { size: 1000, wait: '5m' } })`. Workers look once a minute, for all processes one.
+   * Calls the `busy` hook for queues with more than `size` ready jobs, or whose oldest ready job has waited longer than `wait`:
+   * `Queue.monitor({ mail: { size: 1000, wait: '5m' } })`. Checked once a minute by one worker on behalf of all processes.
    *
-   * @param connection default: the default one
+   * @param connection default: the default connection
    * @throws E_INVALID_MONITOR, E_INVALID_QUEUE_NAME, E_INVALID_DURATION
    */
   static monitor(limits: LimitsByQueue, connection?: string): void {
     defaultManager().monitors.add(limits, connection);
   }
 
-  /** Hears errors that nobody awaits. Gives the function that takes it off again. */
+  /** Calls back with errors that nobody awaits. Returns the function that removes the callback. */
   static onError(callback: ErrorCallback): () => void {
     return defaultManager().onError(callback);
   }
 
-  /** Puts a fake in the place of all connections, until it is restored: for tests. */
+  /** Replaces all connections by a fake until it is restored. For tests. */
   static get fake(): FakeFunction {
     return fakeFactory();
   }
 
   /**
-   * Sends what was dispatched and not awaited, stops this process's workers, closes the connections. What is used after
-   * that starts afresh: without hooks, and with what `Queue.configure` was given last, until it is given something else.
+   * Sends what was dispatched and not awaited, stops this process's workers, and closes the connections. If `Queue` is used
+   * again, it starts afresh: without hooks, and with the configuration last given to `Queue.configure`.
    */
   static close(): Promise<void> {
     return closeDefaultManager();

@@ -1,14 +1,14 @@
-/** Ends what a manager holds open, in order, each step within a deadline: a store that is away must not keep it. */
+/** Ends what a manager holds open, step by step, each within a deadline: an unreachable store must not block it. */
 import type { Seconds } from '../base/clock';
 import type { DispatchApplication } from '../dispatch/dispatch-application';
 
-/** What a manager stops when it closes: workers, mostly. */
+/** What a manager stops when it closes: mostly workers. */
 export interface Closable {
   /** May be called at any time, any number of times. */
   close(): Promise<void>;
-  /** Whether it waits for the very code that asks, which then must not wait for its end. */
+  /** Whether it waits for the very code that asks. That code must then not wait for its end. */
   readonly isCaller?: boolean | undefined;
-  /** Seconds that a clean end may take; past them the manager goes on without it. Default 60. */
+  /** Seconds that a clean end may take; then the manager goes on without it. Default 60. */
   readonly closeDeadline?: Seconds | undefined;
 }
 
@@ -26,11 +26,11 @@ export class Shutdown {
     this.#closables = closables;
   }
 
-  /** Sends what was dispatched and not awaited, then stops the workers. Jobs may use the connections until it resolves. */
+  /** Sends what was dispatched and not awaited, then stops the workers. Until it resolves, jobs may use the connections. */
   async settle(): Promise<void> {
     await this.#send();
     await Promise.all(Array.from(this.#closables, (closable) => this.#stop(closable)));
-    // What the last jobs dispatched.
+    // Sends what the last jobs dispatched.
     await this.#send();
   }
 
@@ -59,7 +59,7 @@ export class Shutdown {
     const { clock, logger } = application;
     await new Promise<void>((resolve) => {
       const leaveBehind = (): void => {
-        logger.warn({ seconds }, `Queue.close(): ${during} took longer than ${seconds} s; it was left behind.`);
+        logger.warn({ seconds }, `Queue.close(): ${during} took longer than ${seconds} s; going on without it.`);
         resolve();
       };
       const timer = clock.after(seconds * 1000, leaveBehind, true);

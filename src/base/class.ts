@@ -1,9 +1,9 @@
-/** Any class, also with a protected constructor. */
+/** Any class, including those with a protected constructor. */
 // oxlint-disable-next-line typescript/no-unsafe-function-type
 export type Class<T extends object = object> = Function & { readonly prototype: T };
 
 /**
- * The class of an instance; undefined for a class, for a value that is no object, and for an object without one. From the
+ * The class of an instance. Undefined for a class, a value that is not an object, and an object without a class. Read from the
  * prototype: an own property `constructor` is data.
  */
 export function classOf(value: unknown): Class | undefined {

@@ -1,9 +1,9 @@
-/** The one place that reads a clock or arms a timer; a test kit moves time by handing in another one. */
+/** The only place that reads a clock or arms a timer; a test kit moves time by passing another clock. */
 
 /** A moment, in milliseconds since 1970, as `Date.now()` gives it. */
 export type Milliseconds = number;
 
-/** A span or a moment in seconds with a fraction: the unit of the stores, as in Laravel. */
+/** A span or a moment in seconds, possibly with a fraction: the unit of the stores, as in Laravel. */
 export type Seconds = number;
 
 export interface Timer {
@@ -19,7 +19,7 @@ export interface Clock {
   after(milliseconds: Milliseconds, callback: () => void, keepAlive?: boolean): Timer;
 }
 
-/** One moment by both clocks of a `Clock`: the monotonic one stands still while a machine sleeps, the other may be set. */
+/** One moment by both clocks: the monotonic one stands still while the machine sleeps, and the wall clock may be set. */
 export interface Moment {
   readonly monotonic: Milliseconds;
   readonly wall: Milliseconds;
@@ -27,7 +27,7 @@ export interface Moment {
 
 export const momentOf = (clock: Clock): Moment => ({ monotonic: clock.monotonic(), wall: clock.now() });
 
-/** Node.js cuts a longer time-out to 1 ms, which would turn a timeout of 30 days into one that fires at once. */
+/** Node.js turns longer timeouts into 1 ms: a timeout of 30 days would fire at once. */
 const LONGEST_TIMEOUT = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
@@ -46,7 +46,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** The zero of `systemClock.monotonic()` on a scale that all threads of the process share: each has a zero of its own. */
+/** The zero of `systemClock.monotonic()` on a scale that all threads of the process share: each thread has its own zero. */
 export function monotonicOrigin(): Milliseconds {
   return Number(process.hrtime.bigint()) / 1e6 - performance.now();
 }

@@ -1,4 +1,4 @@
-/** The logger that is used when none is given: for people on a terminal, JSON lines elsewhere, nothing under Jest. */
+/** The default logger: text for people on a terminal, JSON lines elsewhere, nothing under Jest. */
 import { inspect, styleText } from 'node:util';
 import { systemClock } from './clock';
 import { oneLine } from './plain-text';
@@ -10,7 +10,7 @@ export type LogFormat = 'json' | 'text';
 
 const RANK: Readonly<Record<LogLevel, number>> = { debug: 20, info: 30, warn: 40, error: 50 };
 
-/** Facts that stand in the sentence already, or are of use to programs only. */
+/** Facts that the sentence already contains, or that only programs need. */
 const UNTOLD = new Set(['job', 'outcome', 'error', 'err', 'connection', 'ms', 'delay']);
 
 const INDENT = '    ';
@@ -29,9 +29,9 @@ export class ConsoleLogger implements Logger {
   readonly #format: LogFormat;
 
   /**
-   * @param stream standard error by default, so that what a program prints itself stays clean
-   * @param level what is below it is left out
-   * @param format by default `text` on a terminal, otherwise `json`
+   * @param stream standard error by default, to keep the program's own output clean
+   * @param level the lowest level to write
+   * @param format default: `text` on a terminal, otherwise `json`
    */
   constructor(stream: LogStream = process.stderr, level: LogLevel = 'info', format = usualFormat(stream)) {
     this.#lines = new LogLines(stream);
@@ -61,7 +61,7 @@ export class ConsoleLogger implements Logger {
     this.flush();
   }
 
-  /** Writes what is not written yet. */
+  /** Writes the lines that are still waiting. */
   flush(): void {
     this.#lines.write();
   }
@@ -76,12 +76,12 @@ export class ConsoleLogger implements Logger {
   }
 }
 
-/** For people on a terminal, for programs elsewhere. */
+/** Text for people on a terminal, JSON for programs elsewhere. */
 export function usualFormat({ isTTY }: LogStream): LogFormat {
   return isTTY === true ? 'text' : 'json';
 }
 
-/** Silent under Jest: a test that wants to see lines gives a logger. */
+/** Silent under Jest: a test that wants to see lines passes a logger. */
 export function defaultLogger(): Logger {
   return process.env['JEST_WORKER_ID'] === undefined ? new ConsoleLogger() : silentLogger;
 }
@@ -89,7 +89,7 @@ export function defaultLogger(): Logger {
 let moment = NaN;
 let momentText = '';
 
-// The same for all lines of a millisecond, of which there may be many.
+// Cached, because many lines may fall into one millisecond.
 function timeText(): string {
   const now = systemClock.now();
   if (now !== moment) momentText = new Date(now).toISOString();
@@ -103,12 +103,12 @@ function forPrograms(level: LogLevel, facts: object, message: string): string {
     const more = JSON.stringify(facts);
     return more === '{}' ? `${line}}` : `${line},${more.slice(1)}`;
   } catch {
-    // A cycle or a bigint among the facts: the line matters more.
+    // A cycle or a bigint among the facts: the line is more important than they are.
     return `${line}}`;
   }
 }
 
-/** https://no-color.org; Node.js 20 does not look at it. */
+/** https://no-color.org; Node.js 20 ignores it. */
 const isWithoutColors = (): boolean => (process.env['NO_COLOR'] ?? '') !== '';
 
 const COLOR = { debug: 'gray', info: 'green', warn: 'yellow', error: 'red' } as const;

@@ -1,23 +1,23 @@
 /**
- * Finds the file that a class is declared in, from the stack of its decorator: errors name it, and it tells one class that
- * was loaded twice from two classes of one name. Nothing else knows the file: a class does not, and a decorator is told none.
+ * Finds the file that declares a class, from the stack of its decorator. Errors name this file, and it tells one class that was
+ * loaded twice from two classes with one name. Neither the class nor the decorator's arguments contain it.
  */
 import { existsSync, realpathSync } from 'node:fs';
 import { isAbsolute, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** What stands between a class and its decorator: the compilers' and reflect-metadata's own frames. */
+/** Frames between a class and its decorator: those of compilers and of reflect-metadata. */
 const BETWEEN = /[\\/]node_modules[\\/](?:reflect-metadata|tslib|@swc[\\/]helpers)[\\/]|^node:/;
 
-/** How bundlers name the source of a module that they evaluate from a text. */
+/** How bundlers name the source of a module that they evaluate from text. */
 const BUNDLED_SOURCE = /^(?:webpack-internal|webpack|turbopack):\/+(?:\[project\]\/|\([^)]*\)\/)?(.+)$/;
 
-/** Vite's, of a file outside of its root. */
+/** How Vite names a file outside its root. */
 const SERVED_SOURCE = /^\/@fs(?=\/)/;
 
 const FRAMES = 20;
 
-/** The file of the nearest frame outside `decorator`; undefined where the stack does not tell. */
+/** The file of the nearest frame outside `decorator`. Undefined if the stack does not tell. */
 // oxlint-disable-next-line typescript/no-unsafe-function-type
 export function declaredIn(decorator: Function): string | undefined {
   // oxlint-disable-next-line typescript/unbound-method -- put back as it was, never called
@@ -39,14 +39,14 @@ export function declaredIn(decorator: Function): string | undefined {
 
 const UNNAMED = 'eval:';
 
-// '' for what the engine itself runs, such as a forEach.
+// Returns '' for frames of the engine itself, such as a forEach.
 function scriptOf(frame: NodeJS.CallSite): string {
   return frame.getFileName() ?? frame.getScriptNameOrSourceURL() ?? (frame.isEval() ? UNNAMED : '');
 }
 
 /**
- * The file that people wrote. Undefined for what no file says: virtual modules, and the output of a framework (`.next`,
- * `.nuxt`, …), of which one class may stand in several files.
+ * The source file. Undefined for virtual modules, and for the output of a framework (`.next`, `.nuxt`, …), where one class may be
+ * in several files.
  */
 function fileOf(script: string): string | undefined {
   const [id = ''] = script.split(/[?#]/);
@@ -61,7 +61,7 @@ function written(file: string): string | undefined {
   return folders.some((folder) => /^\.[^.]/.test(folder)) ? undefined : file;
 }
 
-/** Also where it is reached by two paths. */
+/** Whether two paths lead to one file. */
 export function isOneFile(first: string, second: string): boolean {
   return first === second || realPath(first) === realPath(second);
 }
@@ -74,7 +74,7 @@ function realPath(file: string): string {
   }
 }
 
-/** As people know it: from the working folder, when it lies inside. */
+/** A path as people know it: relative to the working folder if it is inside. */
 export function relativeFile(file: string): string {
   const inside = relative(process.cwd(), file);
   return isAbsolute(inside) || inside.startsWith('..') ? file : inside;

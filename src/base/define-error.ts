@@ -9,8 +9,8 @@
  *     throw unknownConnection('reports', ['redis']);
  *     if (unknownConnection.is(error)) … // error.facts is typed
  *
- * The message names the value at fault and the remedy, in whole sentences. An error takes a class of its own only where
- * programs react to it differently, or where it has members:
+ * The message names the value at fault and the remedy, in whole sentences. An error gets a class of its own only if programs
+ * react to it differently, or if it has members:
  *
  *     export class LockTimeoutError extends errorClass('E_LOCK_TIMEOUT', (lock: string, waited: number) => ({ … })) {}
  *
@@ -19,7 +19,7 @@
  */
 import { type Description, type ErrorCode, OnqueueError } from './onqueue-error';
 
-/** Makes an error of one code, and recognises it. */
+/** Creates errors of one code, and recognises them. */
 export interface ErrorDefinition<Given extends readonly unknown[], Facts extends object> {
   (...given: Given): OnqueueError<Facts>;
   readonly code: ErrorCode;
@@ -30,7 +30,7 @@ type Make = (...given: never) => OnqueueError;
 
 const definitions = new Map<ErrorCode, Make>();
 
-/** All errors of the modules that are loaded, by code. */
+/** All errors of the loaded modules, by code. */
 export const definedErrors: ReadonlyMap<ErrorCode, Make> = definitions;
 
 export function defineError<Given extends readonly unknown[], Facts extends object>(
@@ -39,7 +39,7 @@ export function defineError<Given extends readonly unknown[], Facts extends obje
 ): ErrorDefinition<Given, Facts> {
   const make = (...given: Given): OnqueueError<Facts> => {
     const error = new OnqueueError(code, describe(...given));
-    // The stack begins where the error was made.
+    // The stack should begin at the caller.
     Error.captureStackTrace(error, make);
     return error;
   };
@@ -48,7 +48,7 @@ export function defineError<Given extends readonly unknown[], Facts extends obje
   return Object.assign(make, { code, is });
 }
 
-/** The class to extend where an error has a class of its own. */
+/** The base class of errors that have a class of their own. */
 export function errorClass<Code extends ErrorCode, Given extends readonly unknown[], Facts extends object>(
   code: Code,
   describe: (...given: Given) => Description<Facts>,
@@ -70,9 +70,9 @@ function register(code: ErrorCode, make: Make): void {
 }
 
 /**
- * The same error with another `consequence`: what was not done for it, as a clause (`SendEmail was not queued`). A driver
- * does not know the job's name; whoever sent the job does. An error without such a fact comes back as it is. One that has
- * it is made from `(facts, { cause })` alone.
+ * The same error with another `consequence`, a clause that says what was not done (`SendEmail was not queued`). A driver does not
+ * know the job's name, but the sender does. An error without this fact is returned unchanged; an error with it must be
+ * constructible from `(facts, { cause })`.
  */
 export function withConsequence(error: unknown, consequence: string): unknown {
   if (!(error instanceof OnqueueError) || !('consequence' in error.facts)) return error;

@@ -1,12 +1,12 @@
 /**
- * A set of what comes and goes often, kept in one array whose members know their places.
+ * A set for members that come and go often: one array whose members know their positions.
  *
- * A `Set` or `Map` is copied every so often, and each copy is kept alive by the one before: what stood in them is garbage
- * that only a full collection finds, and each small one copies it.
+ * V8 copies a `Set` or `Map` every so often, and each copy is kept alive by the one before. Removed members then become garbage
+ * that only a full collection finds, and each small collection copies them.
  */
 
 export interface DenseSetMember {
-  /** The set's: where in it the member stands. A member is in one set at most. */
+  /** Owned by the set: the member's position in it. A member is in at most one set. */
   position: number | undefined;
 }
 
@@ -23,7 +23,7 @@ export class DenseSet<M extends DenseSetMember> {
     this.#members.push(member);
   }
 
-  /** The last one takes its place. */
+  /** The last member takes the free position. */
   delete(member: M): void {
     const { position } = member;
     if (position === undefined) return;
@@ -44,7 +44,7 @@ export class DenseSet<M extends DenseSetMember> {
     this.#members.length = 0;
   }
 
-  /** As they are now, whatever comes and goes meanwhile. In no order. */
+  /** The members at this moment, whatever comes and goes meanwhile. Unordered. */
   [Symbol.iterator](): IterableIterator<M> {
     return this.#members.slice().values();
   }

@@ -1,17 +1,17 @@
-/** An error in a log line: its shape, which is that of pino's `err`, and how a terminal shows it. */
+/** An error in a log line: its shape, which is that of pino's `err`, and its text on a terminal. */
 
 export interface ErrorRecord {
-  /** Its class. */
+  /** The name of its class. */
   readonly type: string;
   readonly message: string;
   readonly code?: string;
   readonly stack: string;
   readonly cause?: ErrorRecord;
-  /** Of an error that stands for several. */
+  /** The parts of an error that stands for several. */
   readonly aggregateErrors?: readonly ErrorRecord[];
 }
 
-/** As it is read on a terminal: each line behind `indent`; empty where the message says all that is known. */
+/** The lines for a terminal, each after `indent`. Empty if the log message already says everything. */
 export function errorLines({ stack, type, message, cause, aggregateErrors = [] }: ErrorRecord, indent: string): string {
   const more = [...aggregateErrors.map((one) => told('One of: ', one)), ...(cause ? [told('Caused by: ', cause)] : [])];
   if (more.length === 0 && (stack === `${type}: ${message}` || stack === '')) return '';

@@ -1,4 +1,4 @@
-/** An error as a log line has it: in the shape of pino's `err`, bounded, without passwords, and without our own frames. */
+/** An error for a log line: in the shape of pino's `err`, bounded, without passwords, and without our own frames. */
 import { dirname, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { ErrorRecord } from './error-lines';
@@ -6,7 +6,7 @@ import { causeOf, codeText, errorMessage, errorName, stackText } from './excepti
 
 const MOST_CAUSES = 5;
 
-/** The folder that all of Onqueue's code stands in. */
+/** The folder with all of Onqueue's code. */
 const OURS = dirname(__dirname) + sep;
 const OUR_FRAMES = [
   `(${OURS}`,

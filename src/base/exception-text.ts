@@ -1,15 +1,15 @@
-/** The text of an error as the failed store keeps it: with its stack and causes, bounded, and without passwords. */
+/** The text of an error for the failed store: with stack and causes, bounded, and without passwords. */
 import { manyLines, oneLine } from './plain-text';
 import { redact } from './redact';
 
-/** The store is no log: what is longer says too little more, and would fill it. */
+/** The failed store is not a log: a longer text says little more, and would fill it. */
 const LONGEST_TEXT = 16 * 1024;
 const LONGEST_MESSAGE = 1000;
 const MOST_CAUSES = 5;
 
-const UNREADABLE = 'an error that cannot be read: to look at it throws another one';
+const UNREADABLE = 'an unreadable error: looking at it throws another one';
 
-/** Never throws, and neither do those below, whatever they are given. */
+/** Never throws, like the functions below, whatever it is given. */
 export function toError(thrown: unknown): Error {
   return readable(
     () => errorOf(thrown),
@@ -17,7 +17,7 @@ export function toError(thrown: unknown): Error {
   );
 }
 
-/** One line of what an error says, for logs: bounded, without passwords, and never empty. */
+/** The error's message in one line, for logs: bounded, without passwords, and never empty. */
 export function errorMessage(thrown: unknown): string {
   return readable(
     () => messageOf(toError(thrown)),
@@ -25,7 +25,7 @@ export function errorMessage(thrown: unknown): string {
   );
 }
 
-/** The name of its kind. */
+/** The error's `name`, or `Error`. */
 export function errorName(error: Error): string {
   return (
     readable(
@@ -35,7 +35,7 @@ export function errorName(error: Error): string {
   );
 }
 
-/** The error that it came from; undefined: none is known. */
+/** The error's cause. Undefined if none is known. */
 export function causeOf(error: Error): Error | undefined {
   return readable(
     () => (error.cause instanceof Error ? error.cause : undefined),
@@ -43,7 +43,7 @@ export function causeOf(error: Error): Error | undefined {
   );
 }
 
-/** What Node.js and drivers name the mistake. */
+/** The code that Node.js or a driver gave the error. */
 export function codeText(error: Error): string | undefined {
   return readable(
     () => codeOf(error),
@@ -51,7 +51,7 @@ export function codeText(error: Error): string | undefined {
   );
 }
 
-/** The stack, with the message before it, of this error alone. */
+/** The stack of this error alone, preceded by its message. */
 export function stackText(error: Error): string {
   return readable(
     () => bounded(stackOf(error)),
@@ -66,7 +66,7 @@ export function exceptionText(error: Error): string {
   );
 }
 
-// Anything may be thrown: a proxy, an object whose accessors throw. An outcome must not hang on it.
+// Anything may be thrown, such as a proxy or an object with throwing accessors. That must not block an outcome.
 function readable<T>(read: () => T, otherwise: () => T): T {
   try {
     return read();
@@ -77,15 +77,15 @@ function readable<T>(read: () => T, otherwise: () => T): T {
 
 function errorOf(thrown: unknown): Error {
   if (thrown instanceof Error) return thrown;
-  // Errors of another realm (a vm, a test runner's sandbox) are no instances of ours but have all that we read.
+  // Errors of another realm (a vm, a test runner's sandbox) are not instances of ours, but have all that we read.
   if (typeof thrown === 'object' && thrown !== null && 'message' in thrown && 'stack' in thrown) return thrown as Error;
-  return new Error(`a value that is no error was thrown: ${describe(thrown)}`, { cause: thrown });
+  return new Error(`a value that is not an error was thrown: ${describe(thrown)}`, { cause: thrown });
 }
 
 function messageOf(error: Error): string {
   const { message } = error;
   const said = typeof message === 'string' && message !== '' ? message : codeOf(error);
-  // Cut first: masking looks at every character, and a message may be as long as a response body.
+  // Cut before masking: masking looks at every character, and a message may be as long as a response body.
   const text = oneLine(redact((said ?? errorName(error)).slice(0, LONGEST_MESSAGE)));
   return said !== undefined && said.length > LONGEST_MESSAGE ? `${text}…` : text;
 }
@@ -111,23 +111,23 @@ function told(value: unknown): string {
   return value instanceof Error ? stackOf(value) : describe(value);
 }
 
-// What Node.js says of a connection that nobody took, where the message is empty.
+// Node.js leaves the message of a refused connection empty, and gives only a code.
 function codeOf(error: Error): string | undefined {
   return 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 
-// Only the kind of an object: its fields may be the job's data, which do not belong into a failure's text.
+// Only the kind of an object: its fields may be the job's data, which must not end up in a failure's text.
 function describe(value: unknown): string {
   return typeof value === 'object' && value !== null ? Object.prototype.toString.call(value) : String(value);
 }
 
 function stackOf(error: Error): string {
-  // Whatever is thrown may have any message.
+  // A thrown value may have any message.
   const { message: own }: { readonly message: unknown } = error;
   const message = String(own).slice(0, LONGEST_TEXT);
   const heading = `${errorName(error)}: ${message}`;
   const stack = typeof error.stack === 'string' ? error.stack.slice(0, 2 * LONGEST_TEXT) : '';
-  // A stack that was made before the message was set (or the name changed) does not hold it.
+  // A stack that was captured before the message was set (or the name changed) does not contain it.
   const whole = stack.includes(message) && stack !== '' ? stack : `${heading}\n${stack}`.trimEnd();
   // Most of our own errors have no class of their own: their code says what they are.
   return whole.replace(/^OnqueueError(?=: )/, `OnqueueError [${codeOf(error) ?? ''}]`);

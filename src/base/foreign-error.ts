@@ -1,17 +1,17 @@
 /**
- * Errors of others, as ours may hold them. A client hangs on its errors what it was doing: a command with its password, a
- * statement with its payload, a request with its keys. What stays is what it says, where, and by which code.
+ * Foreign errors in a form that our errors may hold. Clients attach what they were doing to their errors: a command with its
+ * password, a statement with its payload, a request with its keys. We keep what the error says, where it happened, and its code.
  */
 import { types } from 'node:util';
 import { isSecretKey, MASK, redact } from './redact';
 
-/** Beside numbers: by these, programs tell errors apart. */
+/** Properties that we keep besides numbers: programs tell errors apart by them. */
 const TELLING = ['code', 'sqlState', 'severity', 'syscall', 'address', 'hostname'];
 
 const MOST_PARTS = 10;
 const DEEPEST = 5;
 
-/** Data that are quoted in the messages of Redis, MySQL, PostgreSQL and SQS, and any JSON. */
+/** Data quoted in messages of Redis, MySQL, PostgreSQL and SQS, and any JSON. */
 const QUOTED: readonly (readonly [RegExp, string])[] = [
   [/, with args beginning with: [^]*/g, ''],
   [/\b(near )'[^]*'( at line)/g, "$1'…'$2"],
@@ -23,17 +23,17 @@ const QUOTED: readonly (readonly [RegExp, string])[] = [
 
 const made = new WeakMap<object, Error>();
 
-/** Also of another realm, as a test runner's sandbox is one. */
+/** Also true for errors of another realm, such as a test runner's sandbox. */
 export function isError(value: unknown): value is Error {
   return value instanceof Error || value instanceof DOMException || types.isNativeError(value);
 }
 
-/** What may be told of a text that a server or a client wrote: neither data nor secrets. */
+/** A text of a server or client without data or secrets. */
 export function foreignText(text: string): string {
   return redact(QUOTED.reduce((told, [words, instead]) => told.replace(words, instead), text));
 }
 
-/** What the server or the system said; undefined: nothing. An attempt on several addresses speaks through its parts. */
+/** What the server or the system said. Undefined if nothing. For an attempt on several addresses, the words of its parts. */
 export function wordsOf(error: unknown): string | undefined {
   if (error === undefined || error === null) return undefined;
   if (typeof error !== 'object') return toldOf(error);
@@ -42,14 +42,17 @@ export function wordsOf(error: unknown): string | undefined {
   return errors?.map(wordsOf).join(', ') || code;
 }
 
-/** One of its class that says the same, and holds nothing else; it prints as what it says. What is no error becomes a text. */
+/**
+ * A copy of the error that has the same class, message and code, and nothing else; it prints only its message. A value that is
+ * not an error becomes a text.
+ */
 export function bare(error: unknown, depth = 0): unknown {
   if (error === undefined || error === null) return error;
   try {
     return isError(error) ? bared(error, depth) : toldOf(error);
   } catch {
-    // Anything may be thrown, and must not hide what it is the cause of.
-    return new Error('an error that cannot be read');
+    // Anything may be thrown, and must not hide the error that it caused.
+    return new Error('an unreadable error');
   }
 }
 
@@ -75,7 +78,7 @@ function likeness(error: Error): Error {
   const prototype = Object.getPrototypeOf(error) as object;
   hide(copy, 'stack', withoutNode(textOf(error.stack)));
   hide(copy, 'name', textOf(error.name));
-  // Those of a class may read what a copy does not have, and throw: that of a `DOMException` does.
+  // Accessors of the class may read properties that the copy lacks, and throw; those of `DOMException` do.
   for (const key of accessorsOf(prototype)) if (!Object.hasOwn(copy, key)) hide(copy, key, codeOf(error, key));
   for (const key of Object.keys(error)) {
     const code = codeOf(error, key);
@@ -84,7 +87,7 @@ function likeness(error: Error): Error {
   return Object.setPrototypeOf(copy, prototype) as Error;
 }
 
-/** What may be told of a property; undefined: nothing. */
+/** The property's value if we may keep it. Undefined if not. */
 function codeOf(error: Error, key: string): string | number | undefined {
   const value: unknown = Reflect.get(error, key);
   if (typeof value === 'number') return value;
@@ -98,17 +101,17 @@ function accessorsOf(prototype: object | null): readonly string[] {
   return [...accessors, ...accessorsOf(Object.getPrototypeOf(prototype) as object | null)];
 }
 
-/** The frames of Node.js itself say nothing about what went wrong. */
+/** Frames of Node.js itself say nothing about what went wrong. */
 function withoutNode(stack: string): string {
   return stack.replace(/\n +at (?:[^\n]*\()?node:[^\n]*/g, '');
 }
 
-/** Of an object only its kind: its fields may be data. */
+/** Only the kind of an object: its fields may be data. */
 function toldOf(value: {}): string {
   return typeof value === 'string' ? foreignText(value) : Object.prototype.toString.call(value);
 }
 
-/** Anybody may have assigned anything to what should be one. */
+/** Users may have assigned anything to a property that should be a text. */
 function textOf(value: unknown): string {
   return typeof value === 'string' ? foreignText(value) : '';
 }
@@ -117,15 +120,15 @@ function hide(error: Error, key: string, value: unknown): void {
   Object.defineProperty(error, key, { value, writable: true, enumerable: false, configurable: true });
 }
 
-/** An error of ours, which holds nothing that it may not tell. */
+/** Marks an error of ours as safe: it holds nothing that it must hide. */
 export function trust(error: Error): void {
   made.set(error, error);
 }
 
-/** How deep facts lie in each other. */
+/** How deep facts may be nested. */
 const DEEPEST_FACT = 6;
 
-/** The same without secrets in its texts and errors, as far as it is made of plain objects and arrays. */
+/** The same value without secrets in its texts and errors, as far as it consists of plain objects and arrays. */
 export function redacted<T>(value: T, depth = 0): T {
   if (typeof value === 'string') return redact(value) as T;
   if (typeof value !== 'object' || value === null || depth === DEEPEST_FACT) return value;

@@ -1,4 +1,4 @@
-/** Items by what they have in common, each group in their order. */
+/** Groups items by a key; each group keeps their order. */
 export function groupsOf<Item, Key>(
   items: Iterable<Item>,
   keyOf: (item: Item) => Key,

@@ -1,17 +1,17 @@
 /**
- * Lines on their way to a stream: those of one moment are written together, as each write is a call of the system.
+ * Lines waiting for a stream: lines of one moment are written together, because each write is a system call.
  *
- * What is of weight is written at once, and nothing is left behind where the process ends or a handler begins: as soon as
- * what runs now has returned, all is written.
+ * Warnings and errors are written at once, and nothing is left behind when the process ends or a signal handler begins: all is
+ * written as soon as the running code has returned.
  */
 
-/** What is needed of `process.stderr`. */
+/** The part of `process.stderr` that we need. */
 export interface LogStream {
   readonly isTTY?: boolean | undefined;
   write(text: string): unknown;
 }
 
-/** With lines that are not written yet. */
+/** Those with unwritten lines. */
 const waiting = new Set<LogLines>();
 let hearsExit = false;
 
@@ -34,10 +34,10 @@ export class LogLines {
     waiting.add(this);
     if (!hearsExit) process.on('exit', writeAll);
     hearsExit = true;
-    // Not queueMicrotask, which fake timers replace.
+    // A promise, because fake timers replace `queueMicrotask`.
     Promise.resolve()
       .then(() => this.write())
-      // A stream that throws has nobody to tell it to, and must not end the process as a rejection.
+      // Nobody can be told that the stream throws, and a rejection would end the process.
       .catch(() => undefined);
   }
 

@@ -9,20 +9,20 @@ export interface Logger {
   info(facts: object, message: string): void;
   warn(facts: object, message: string): void;
   error(facts: object, message: string): void;
-  /** Whether lines of a level are wanted, as pino's says it: those that are not are not even made. Absent: all are. */
+  /** Whether lines of a level are wanted, as in pino; unwanted lines are not even built. If absent, all are wanted. */
   isLevelEnabled?(level: LogLevel): boolean;
 }
 
-/** Whether to make a line at all. */
+/** Whether to build a line at all. */
 export function wants(logger: Logger, level: LogLevel): boolean {
   return logger.isLevelEnabled?.(level) ?? true;
 }
 
 /**
- * A logger of the user's that cannot do harm: what it throws is dropped, since an outcome matters more than its line; and
- * what goes wrong is told to it without passwords.
+ * Wraps the user's logger so that it can do no harm: its errors are dropped, since an outcome is more important than its line.
+ * Warnings and errors reach it without passwords.
  *
- * @param given gives the present logger: a configuration may bring another one
+ * @param given returns the current logger: a configuration may replace it
  */
 export function guarded(given: () => Logger): Logger {
   const guard =
@@ -32,7 +32,7 @@ export function guarded(given: () => Logger): Logger {
         if (isTrouble) given()[level](redacted(facts), redact(message));
         else given()[level](facts, message);
       } catch {
-        // There is nowhere left to tell it.
+        // There is nowhere left to report it.
       }
     };
   const isLevelEnabled = (level: LogLevel): boolean => {
@@ -42,12 +42,12 @@ export function guarded(given: () => Logger): Logger {
       return true;
     }
   };
-  // A line for each job that went well holds nothing that others wrote, and there are many of them.
+  // Lines about jobs that went well contain no foreign text and are many, so they are not redacted.
   const [debug, info] = [guard('debug'), guard('info')];
   return { debug, info, warn: guard('warn', true), error: guard('error', true), isLevelEnabled };
 }
 
-/** A logger that adds the same facts to each line: those that tell one process from another. */
+/** A logger that adds the same facts to each line, to tell one process from another. */
 export function tagged(logger: Logger, tag: object): Logger {
   if (Object.keys(tag).length === 0) return logger;
   const add =

@@ -1,8 +1,8 @@
 /** Finds the known words that a mistyped one may have meant. */
 
-/** The `most` nearest words, nearest first; none where all are too far off to be meant. Case does not count. */
+/** The `most` nearest words, nearest first. Empty if all are too far off. Ignores case. */
 export function nearest(word: string, known: readonly string[], most = 3): string[] {
-  // A third of the letters: of a short word nearly everything is near, and a hint that is far off misleads.
+  // A third of the letters: nearly every word is near a short one, and a far-fetched hint misleads.
   const limit = Math.floor(word.length / 3);
   return known
     .map((candidate) => ({ candidate, distance: distance(word.toLowerCase(), candidate.toLowerCase(), limit) }))
@@ -12,7 +12,7 @@ export function nearest(word: string, known: readonly string[], most = 3): strin
     .map(({ candidate }) => candidate);
 }
 
-// Optimal string alignment: insert, remove, replace, or swap two neighbours (the commonest slip of all).
+// Optimal string alignment: insert, remove, replace, or swap two neighbours (the most common slip).
 function distance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) > limit) return Infinity;
   let beforeLast: number[] = [];

@@ -1,6 +1,6 @@
-/** Lets the event loop see to everything else in the middle of a long piece of work. */
+/** Lets the event loop do its other work in the middle of a long task. */
 
-/** Taken when the module loads: a test runner's fake timers, put in later, would never come to it. */
+/** Captured when the module loads: a test runner's fake timers, installed later, would never fire it. */
 const immediate = setImmediate;
 const nextTick = process.nextTick.bind(process);
 

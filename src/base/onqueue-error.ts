@@ -1,30 +1,30 @@
-/** The base of every error that Onqueue throws. `define-error.ts` tells how to add one. */
+/** The base of every error that Onqueue throws. `define-error.ts` explains how to add one. */
 import { bare, redacted, trust } from './foreign-error';
 import { redact } from './redact';
 
 export type ErrorCode = `E_${string}`;
 
-/** What an error says. */
+/** The content of an error. */
 export interface Description<Facts extends object> {
   readonly message: string;
   readonly facts?: Facts;
-  /** Kept without what its thrower hung on it, such as a command with its payload. */
+  /** Stored without what its thrower attached, such as a command with its payload. */
   readonly cause?: unknown;
 }
 
-/** Not on the error itself: Node.js would print them below the message, which says the same, for errors that nobody catches. */
+/** Not a property of the error: for uncaught errors Node.js would print the facts below the message, which says the same. */
 const factsOf = new WeakMap<Error, object>();
 
 export class OnqueueError<Facts extends object = object> extends Error {
   static {
-    // Loggers find them by `for … in`.
+    // Enumerable, because loggers find them by `for … in`.
     Object.defineProperty(this.prototype, 'facts', { enumerable: true });
   }
 
   /** Stable over releases. Match on this, never on the message. */
   readonly code: ErrorCode;
 
-  /** The values at fault, for programs. Without passwords, as the message is. */
+  /** The values at fault, for programs. Contains no passwords, like the message. */
   get facts(): Readonly<Facts> {
     return factsOf.get(this) as Readonly<Facts>;
   }

@@ -1,11 +1,14 @@
-/** What one call to a store moves at most, so that none blocks it: jobs, and bytes of their texts. */
+/** How much one call to a store may move, so that it does not block the store: jobs, and bytes of their payloads. */
 export const MOST_JOBS = 100;
 export const MOST_BYTES = 1024 * 1024;
 
-/** Characters of a text, a hundred of which have no third of a MiB. */
+/** 100 texts of this many characters stay below a third of a MiB. */
 const SHORT = 1024;
 
-/** Cuts a list into calls: each has one item at least, however long. `jobsOf`: how many jobs an item stands for. */
+/**
+ * Cuts a list into pages, one for each call. A page has at least one item, however long. `jobsOf`: how many jobs an item stands
+ * for.
+ */
 export function* pagesOf<T>(
   items: readonly T[],
   bytesOf: (item: T) => number,
@@ -20,7 +23,7 @@ export function* pagesOf<T>(
   }
 }
 
-/** Where the page ends that begins at `start`. */
+/** The end of the page that begins at `start`. */
 export function endOfPage<T>(
   items: readonly T[],
   bytesOf: (item: T) => number,
@@ -42,8 +45,8 @@ export function endOfPage<T>(
 const one = (): number => 1;
 
 /**
- * Bytes of a text for a call that carries 100 of them, or 1 MiB. Of a short one, of which no 100 come near that, it is what
- * it has at most: to count them all would cost as much as to write them.
+ * The bytes of a text, for a call that carries up to 100 texts or 1 MiB. For a short text, an upper bound: 100 of those come
+ * nowhere near 1 MiB, and counting exactly would cost as much as writing.
  */
 export function pageBytes(text: string): number {
   return text.length <= SHORT ? text.length * 3 : Buffer.byteLength(text);

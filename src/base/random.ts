@@ -1,4 +1,4 @@
-/** The one place that draws random numbers; tests of jitter and weights hand in a function of their own. */
+/** The only place that draws random numbers; tests of jitter and weights pass a function of their own. */
 export type Random = () => number;
 
 /** Uniform in [0, 1). */

@@ -1,12 +1,12 @@
-/** What is kept by names that others make up without end, such as those of queues and the ids of jobs: so many at most. */
+/** A map with a bounded number of entries, for keys that others invent without end, such as queue names and job ids. */
 export class Recent<Key, Value> {
   readonly #most: number;
   readonly #mayGo: (value: Value) => boolean;
   readonly #values = new Map<Key, Value>();
-  /** How many there may be until they are gone through again: where all are needed, not for each that comes. */
+  /** The size at which entries are removed. Doubled while all entries are needed, so that not every `set` searches them all. */
   #room: number;
 
-  /** @param mayGo whether nobody needs the value any more; one that is needed stays, whatever their number */
+  /** @param mayGo whether nobody needs the value any more; a needed value stays, whatever their number */
   constructor(most: number, mayGo: (value: Value) => boolean = () => true) {
     this.#most = most;
     this.#room = most;
@@ -21,7 +21,7 @@ export class Recent<Key, Value> {
     return this.#values.get(key);
   }
 
-  /** What is there, or what is made now. */
+  /** The existing value, or a new one. */
   ensure(key: Key, make: () => Value): Value {
     let value = this.#values.get(key);
     if (value === undefined) this.set(key, (value = make()));
@@ -40,7 +40,7 @@ export class Recent<Key, Value> {
     return this.#values.values();
   }
 
-  /** The oldest go. */
+  /** Removes the oldest entries if there are too many. */
   set(key: Key, value: Value): void {
     this.#values.set(key, value);
     if (this.#values.size <= this.#room) return;

@@ -1,6 +1,6 @@
 /**
- * Masks what looks like a secret in a text that is about to be kept or shown: failed jobs are read by more people than
- * the configuration is, and drivers like to put whole connection strings into their messages.
+ * Masks what looks like a secret in a text that will be stored or shown: more people read failed jobs than the configuration, and
+ * drivers like to put whole connection strings into their messages.
  */
 
 import { maskSecrets } from './secrets';
@@ -8,15 +8,16 @@ import { maskSecrets } from './secrets';
 export const MASK = '***';
 
 /**
- * `scheme://user:password@host`: up to the last `@` of the word, because a password may hold one; bounded, for its cost. That
- * very word is the one of our examples. Of the scheme its end is enough: to look for its beginning took 200 ms in a word of 1 MB.
+ * `scheme://user:password@host`: up to the last `@` of the word, because a password may contain one; bounded to limit the cost. A
+ * password of `password`, as in our examples, stays. Only the last character of the scheme is matched: searching for its
+ * beginning took 200 ms in a word of 1 MB.
  */
 const URL_PASSWORD = /([a-z\d+.-]:\/\/[^\s:@/?#"'`]{0,256}):(?!password@)([^\s"'`]{1,512})@/gi;
 
-/** How the name of a secret ends, whatever stands before: `DB_PASSWORD`, `client_secret`, `x-api-key`. */
+/** The end of a secret's name, whatever stands before it: `DB_PASSWORD`, `client_secret`, `x-api-key`. */
 const KEY = '(?:password|passwd|pwd|passphrase|secret|secret[_-]?key|token|api[_-]?key|access[_-]?key|private[_-]?key)';
 
-/** How `"password": "…"` and `password: '…'` begin, also with the quotes escaped as in JSON within JSON. */
+/** The beginning of `"password": "…"` and `password: '…'`, including quotes escaped as in JSON within JSON. */
 const OPENING = new RegExp(String.raw`${KEY}(?:\\?["'])?\s{0,8}[:=]\s{0,8}(\\?["'])`, 'gi');
 
 /** `password=…`, as in a query, a connection string or the environment. */
@@ -24,15 +25,17 @@ const BARE = new RegExp(String.raw`(${KEY}=)([^\s&;,"'\x60)\]}]+)`, 'gi');
 
 const AUTHORIZATION = /(authorization\\?["']?\s{0,8}[:=]\s{0,8}\\?["']?\w{1,16}\s{1,8})([^\s"'\\]+)/gi;
 
-/** Shorter words behind `Bearer` are more likely English. */
+/** Shorter words after `Bearer` are more likely English. */
 const BEARER = /(\bbearer\s{1,8})([\w.~+/=-]{16,})/gi;
 
 const PRIVATE_KEY = /(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----)[^]*?(?:(?=-----END )|$)/g;
 
-/** What stands in each text that one of these masks: a payload may hold a hundred thousand others. */
+/** Present in every text that one of these patterns masks: a payload may contain a hundred thousand other words. */
 const TELLTALE = /:\/\/|pass|pwd|secret|token|key|authorization|bearer|-----BEGIN/i;
 
-/** The text without passwords, tokens and the like: those of the configuration, and by shape, rather one too many. */
+/**
+ * The text without passwords, tokens and the like: the configured ones, and anything that looks like one, rather one too many.
+ */
 export function redact(text: string): string {
   const masked = maskSecrets(text, MASK);
   if (!TELLTALE.test(masked)) return masked;
@@ -42,7 +45,7 @@ export function redact(text: string): string {
     .replace(BEARER, `$1${MASK}`);
 }
 
-/** By hand: for a secret of 10 MB an expression needs more than its stack holds, and throws. */
+/** Written by hand: for a secret of 10 MB a regular expression overflows its stack and throws. */
 function maskQuoted(text: string): string {
   let masked = '';
   let from = 0;
@@ -56,7 +59,7 @@ function maskQuoted(text: string): string {
   }
 }
 
-/** Where the quote stands again, or the line or the text ends. */
+/** The position of the closing quote, or of the end of the line or text. */
 function endOfQuoted(text: string, begin: number, quote: string): number {
   for (let at = begin; at < text.length; at += 1) {
     if (text[at] === quote[0] && text.startsWith(quote, at)) return at;
@@ -68,7 +71,7 @@ function endOfQuoted(text: string, begin: number, quote: string): number {
   return text.length;
 }
 
-/** Whether what stands under this key is a secret. */
+/** Whether the value under this key is a secret. */
 export function isSecretKey(key: string): boolean {
   return SECRET_KEY.test(key);
 }

@@ -1,26 +1,29 @@
 /**
- * The secrets that a configuration gives: they are masked wherever a text is shown, also where nothing but their value
- * tells them from other words.
+ * The secrets in a configuration: they are masked wherever a text is shown, even where only their value tells them from other
+ * words.
  */
 import { types } from 'node:util';
 
-/** A shorter one, or a word such as `postgres`, would be masked in every other text; its place tells it, as a rule. */
+/**
+ * Only these are masked by value: a shorter secret, or a word such as `postgres`, would be masked in every other text. Those are
+ * usually masked by their place.
+ */
 const TELLING = /^(?=.{6})(?![a-z]*$)|^.{12}/s;
 
 const SECRET_KEY = /pass|pwd|secret|token|credential|private.?key|access.?key|api.?key|^key$|^pfx$|^auth/i;
 
-/** Of addresses, up to the last @. */
+/** The password in an address, up to the last @. */
 const URL_PASSWORD = /^[a-z][a-z\d+.-]*:\/\/[^:/?#]*:(.+)@/is;
 
-/** No setting lies deeper. */
+/** No setting is nested deeper. */
 const DEEPEST = 6;
-/** Of a program that makes manager after manager, each with an account of its own. */
+/** A bound for programs that create manager after manager, each with its own account. */
 const MOST = 1000;
 
 const known = new Set<string>();
 let pattern: RegExp | undefined;
 
-/** Looks through settings for what is to be kept secret. */
+/** Looks through settings for secrets. */
 export function learnSecrets(settings: unknown): void {
   look(settings, '', 0);
 }
@@ -43,7 +46,7 @@ function look(value: unknown, key: string, depth: number): void {
     const password = URL_PASSWORD.exec(value)?.[1];
     if (password !== undefined) learn(password);
   } else if (isLookedInto(value) && depth < DEEPEST) {
-    // Of a client or a pool, what it was made with; the rest of it is no setting.
+    // Of a client or a pool, look only at its options; the rest of it is not a setting.
     const held = isSettings(value) ? value : { options: (value as { readonly options?: unknown }).options };
     for (const [name, one] of Object.entries(held)) look(one, Array.isArray(value) ? key : name, depth + 1);
   }

@@ -1,6 +1,6 @@
 /**
- * Reads what only the text of a class can tell: its `#private` members, which cannot travel, and the names of its
- * parameters, for errors. No API of the engine lists the private members of a class before there is an instance of it.
+ * Reads what only the source text of a class can tell: its `#private` members, which cannot travel, and the names of its
+ * parameters, for errors. The engine has no API that lists the private members of a class without an instance.
  */
 import { Script } from 'node:vm';
 
@@ -12,10 +12,10 @@ const PRIVATE_NAME = /#[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*/gu;
  * The engine's own parser finds them: a class that declares `#a` does not compile with a second `#a` added to it.
  */
 export function privateMembers(source: string): string[] {
-  // `#constructor` is no legal name, and `import.meta` compiles in modules alone.
+  // `#constructor` is not a legal name, and `import.meta` compiles only in modules.
   const names = [...new Set(source.match(PRIVATE_NAME))].filter((name) => name !== '#constructor');
   const text = source.replaceAll(/\bimport\s*\.\s*meta\b/g, 'import_meta');
-  // The class may use private names of a class around it.
+  // The class may use private names of an enclosing class.
   const compiles = (code: string): boolean => isScript(`(class { ${names.join(';')}; async m() { (${code}); } })`);
   if (names.length === 0 || !compiles(text)) return [];
   return names.filter((name) => !compiles(`${text.slice(0, -1)}\n;${name};}`) && !isStatic(name, text));
@@ -35,7 +35,7 @@ function isScript(text: string): boolean {
   }
 }
 
-/** The parameters of a function, or of a class's constructor, up to the first one that has a default or is taken apart. */
+/** The parameters of a function, or of a class's constructor, up to the first one with a default or a destructuring pattern. */
 export function parameterNames(source: string): string[] {
   const start = source.startsWith('class') ? /(?<![\w$.#])constructor\s*\(/ : /\(/;
   const [list = ''] = source.slice(source.search(start)).replace(start, '').split(')', 1);

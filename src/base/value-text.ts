@@ -1,4 +1,4 @@
-/** How a value at fault is shown in an error: short, on one line, strings in quotes. */
+/** How an error shows the value at fault: short, on one line, strings in quotes. */
 import { inspect } from 'node:util';
 
 export function valueText(value: unknown): string {

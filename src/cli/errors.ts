@@ -7,7 +7,7 @@ export const HOW_TO_REGISTER =
 
 /** A flag with a value that it cannot have. */
 export const invalidOption = defineError('E_INVALID_OPTION', (option: string, value: string, remedy: string) => ({
-  message: `${option}: '${value}' will not do. ${remedy}`,
+  message: `${option}: '${value}' is not valid. ${remedy}`,
   facts: { option, value },
 }));
 

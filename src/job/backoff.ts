@@ -1,21 +1,21 @@
-/** Waits between attempts: how they are written, read, and drawn. */
+/** Waits between attempts: how users write them, how they are read, and how the next wait is drawn. */
 import type { Seconds } from '../base/clock';
 import type { Random } from '../base/random';
 import { type Duration, durationSeconds, warnOfManySeconds } from './duration';
 import { invalidJobOption } from './errors';
 
 /**
- * Waits between attempts: one for all, or a list whose last value repeats, or one that doubles each time. `jitter` spreads
- * each by ± that share (0 to 1; true: 0.5).
+ * Waits between attempts: one duration for all, a list whose last value repeats, or a duration that doubles each time. `jitter`
+ * varies each wait randomly by ± that share (0 to 1; true: 0.5).
  */
 export type Backoff =
   | Duration
   | readonly Duration[]
   | { readonly delays: Duration | readonly Duration[]; readonly jitter?: number | boolean | undefined }
   | {
-      /** The first wait; each further one is twice as long. */
+      /** The first wait. Each later one is twice as long. */
       readonly exponential: Duration;
-      /** The longest wait, also with its jitter. Default 1 d. */
+      /** The longest wait, including jitter. Default 1 d. */
       readonly max?: Duration | undefined;
       readonly jitter?: number | boolean | undefined;
     };
@@ -28,7 +28,7 @@ export interface ResolvedBackoff {
 
 export const NO_BACKOFF: ResolvedBackoff = Object.freeze({ delays: [0], jitter: 0 });
 
-/** A wait of days is as good as none; and a list that travels should not be long. */
+/** Longer waits between attempts make no sense; it also keeps the list short, which travels in payloads. */
 const LONGEST: Seconds = 86_400;
 
 /** @throws E_INVALID_DURATION, E_INVALID_JOB_OPTION */
@@ -48,12 +48,17 @@ export function resolveBackoff(value: unknown, subject: string): ResolvedBackoff
   return { delays: resolveBackoff(Array.isArray(delays) ? delays : [delays], subject).delays, jitter: share };
 }
 
-// A list travels as any other does: from the first wait to the longest, which repeats.
+// Turns the doubling waits into an ordinary list, from the first to the longest, which repeats.
 function doubled(first: unknown, max: unknown, jitter: number, subject: string): readonly Seconds[] {
   const start = durationSeconds(first, `exponential in ${subject}`);
   const longest = max === undefined ? Math.max(LONGEST, start) : durationSeconds(max, `max in ${subject}`);
-  demand(start >= 0.001, first, `exponential in ${subject}`, 'What is doubled is 1ms at least.');
-  demand(longest >= start, max, `max in ${subject}`, 'It is the longest wait, and must not be less than the first.');
+  demand(start >= 0.001, first, `exponential in ${subject}`, 'Give at least 1ms.');
+  demand(
+    longest >= start,
+    max,
+    `max in ${subject}`,
+    'It is the longest wait, so it must not be shorter than the first.',
+  );
   const last = Math.floor((longest / (1 + jitter)) * 1000) / 1000;
   const delays: Seconds[] = [];
   for (let delay = start; delay < last; delay *= 2) delays.push(delay);
@@ -71,7 +76,7 @@ function demand(holds: boolean, value: unknown, subject: string, remedy: string)
   if (!holds) throw invalidJobOption(subject, value, remedy);
 }
 
-/** `warnOfManySeconds` for a duration that was checked, or for each of the delays of a backoff. */
+/** Calls `warnOfManySeconds` for a checked duration, or for each delay of a checked backoff. */
 export function warnOfSeconds(value: unknown, subject: string): void {
   const isList = typeof value !== 'object' || value === null || Array.isArray(value);
   const { delays, exponential, max } = (isList ? { delays: value } : value) as Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 /**
- * What a job that extends `Job` inherits: `this.job` with its shorts, and the builder calls of a single instance.
+ * What a job that extends `Job` inherits: `this.job` with its shortcuts, and the builder calls of a single instance.
  *
- * Nothing of it is kept on the instance: an own property is data, and travels.
+ * None of this is stored as a property of the instance: own properties are data, and travel.
  */
 import type { OnqueueError } from '../base/onqueue-error';
 import { inject } from '../container/scope';
@@ -27,7 +27,7 @@ export class RunnableJob {
     return running(this, 'id').id;
   }
 
-  // An own `id` is data, and the commonest field of all.
+  // An own `id` is data, and the most common field of all.
   set id(value: unknown) {
     Object.defineProperty(this, 'id', { value, writable: true, enumerable: true, configurable: true });
   }
@@ -112,7 +112,7 @@ export class RunnableJob {
   }
 }
 
-/** What an own property of the same name would hide. One called `id` may: it is data. */
+/** The members that an own property of the same name would hide. `id` may be hidden: it is data. */
 export const MEMBERS: ReadonlySet<string> = new Set(
   Object.getOwnPropertyNames(RunnableJob.prototype).filter((name) => name !== 'id'),
 );

@@ -1,4 +1,7 @@
-/** What stands beside an instance of a job: what it chose about its dispatch, and its run. On it, it would be data and travel. */
+/**
+ * What belongs to a job instance but must not be a property of it (properties are data and travel): its dispatch choices and its
+ * run.
+ */
 import type { Milliseconds } from '../base/clock';
 import type { Delay } from './duration';
 import type { JobContext } from './job-context';
@@ -9,29 +12,29 @@ export interface InstanceChoice {
   readonly queue?: string | undefined;
   readonly delay?: Delay | undefined;
   readonly middleware?: readonly Middleware[] | undefined;
-  /** Of a dispatch alone. */
+  /** Only for a dispatch. */
   readonly chain?: ChosenChain | undefined;
-  /** That it belongs to. Of a dispatch alone. */
+  /** The batch that the job belongs to. Only for a dispatch. */
   readonly batch?: { readonly id: string; readonly weight: number } | undefined;
-  /** Of what it is sent for. Of a schedule alone. */
+  /** The occurrence that the job is sent for. Only for a schedule. */
   readonly occurrence?: ChosenOccurrence | undefined;
 }
 
 export interface ChosenOccurrence {
   readonly schedule: string;
   readonly at: Milliseconds;
-  /** The same for all who send it; undefined: it is sent by hand. */
+  /** All senders use the same id. Undefined if the job is sent by hand. */
   readonly id?: string | undefined;
-  /** Held until its job ends, where the job has no key of its own. */
+  /** Held until the job ends, if the job has no unique key of its own. */
   readonly key?: string | undefined;
 }
 
-/** The jobs that are to follow. */
+/** The jobs that follow. */
 export interface ChosenChain {
   readonly links: readonly object[];
-  /** Sent when one of them, or the first, has failed for good. */
+  /** Sent when a job of the chain, including the first, has failed for good. */
   readonly caught?: object | undefined;
-  /** Where those go that say nothing themselves. */
+  /** For jobs that choose none themselves. */
   readonly connection?: string | undefined;
   readonly queue?: string | undefined;
 }
@@ -39,9 +42,9 @@ export interface ChosenChain {
 const NOTHING: InstanceChoice = Object.freeze({});
 
 /**
- * A subclass adds its private fields to the job that its constructor is given, also to one that is frozen or was made
- * without its own constructor. A `WeakMap` would be simpler, but keeps each job until a full garbage collection, and young
- * collections copy it until then.
+ * The base constructor returns the given job, so a subclass adds its private fields to that job, even if the job is frozen or was
+ * made without its own constructor. A `WeakMap` would be simpler, but it keeps each job until a full garbage collection, and
+ * young collections copy the job until then.
  */
 const Given = function (job: object): object {
   return job;
@@ -83,10 +86,10 @@ class WithContext extends Given {
   }
 }
 
-/** What the instance chose; frozen and empty where it chose nothing. */
+/** What the instance chose. Frozen and empty if it chose nothing. */
 export const chosenOf = (job: object): InstanceChoice => WithChoice.of(job);
 
-/** How each of them is chosen. */
+/** The call that makes each choice. */
 const CALLS: Readonly<Record<keyof InstanceChoice, string>> = {
   connection: 'onConnection()',
   queue: 'onQueue()',
@@ -97,16 +100,16 @@ const CALLS: Readonly<Record<keyof InstanceChoice, string>> = {
   occurrence: 'Queue.schedule()',
 };
 
-/** The calls that made its choices, in words; undefined: it has none. */
+/** The calls that made the instance's choices, in words. Undefined if there are none. */
 export function choiceCalls(job: object): string | undefined {
   const parts = Object.keys(chosenOf(job)) as (keyof InstanceChoice)[];
   return parts.length === 0 ? undefined : parts.map((part) => CALLS[part]).join(' and ');
 }
 
-/** Adds to what the instance chose before. */
+/** Adds to the instance's earlier choices. */
 export const choose = (job: object, choice: InstanceChoice): void => WithChoice.add(job, choice);
 
-/** The reservation that the job runs under; undefined: it does not run. */
+/** The reservation that the job runs under. Undefined while it does not run. */
 export const contextOf = (job: object): JobContext | undefined => WithContext.of(job);
 
 /** Replaces the context of an earlier run. */

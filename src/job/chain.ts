@@ -1,4 +1,4 @@
-/** A chain that is being put together: jobs that run one after the other, each sent by the success of the one before it. */
+/** A chain under construction: jobs that run one after the other, each sent when the one before it succeeds. */
 import { invalidChain, notDispatched } from './errors';
 import { chosenOf, type ChosenChain, type InstanceChoice } from './beside-instance';
 import { classOf } from '../base/class';
@@ -8,10 +8,13 @@ import type { PendingDispatch } from './dispatcher';
 import { checkDelay, type Delay } from './duration';
 import { checkQueueName } from './queue-name';
 
-/** What may stand in a list of links: jobs, and batches, behind which it goes on once they have ended well. What is false, null or undefined is left out, so that a link can depend on a condition. */
+/**
+ * What a chain may consist of: jobs, and batches; the chain goes on when a batch has ended well. False, null and undefined are
+ * left out, so that a link can depend on a condition.
+ */
 export type ChainList = readonly (JobInstance | PendingBatch<unknown> | false | null | undefined)[];
 
-/** Sends the first link, with what the chain has chosen for it. */
+/** Sends the first link, with the chain's choices for it. */
 type SendFirst = (job: object, choice: InstanceChoice) => PendingDispatch;
 
 export class PendingChain<Parameters extends readonly unknown[] = []> {
@@ -22,43 +25,47 @@ export class PendingChain<Parameters extends readonly unknown[] = []> {
   #delay: Delay | undefined;
   #caught: object | undefined;
 
-  /** @param first gives all links, the first of them made with what `dispatch` was given */
+  /** @param first returns all links; it makes the first one from the parameters of `dispatch` */
   constructor(first: (...parameters: Parameters) => ChainList, send: SendFirst) {
     this.#first = first;
     this.#send = send;
   }
 
-  /** For all links that were given none themselves, by `new X().onConnection()`. */
+  /** For all links that chose none with `new X().onConnection()`. */
   onConnection(connection: string): this {
     this.#connection = connection;
     return this;
   }
 
-  /** For all links that were given none themselves, by `new X().onQueue()`. @throws E_INVALID_QUEUE_NAME */
+  /** For all links that chose none with `new X().onQueue()`. @throws E_INVALID_QUEUE_NAME */
   onQueue(queue: string): this {
     checkQueueName(queue, 'onQueue() of a chain');
     this.#queue = queue;
     return this;
   }
 
-  /** Of the first link. Each further one may have a delay of its own, from the end of the one before it. */
+  /** Delays the first link. Other links may have their own delay, counted from the end of the link before. */
   delay(delay: Delay): this {
     checkDelay(delay, 'delay() of a chain');
     this.#delay = delay;
     return this;
   }
 
-  /** A job that is sent when a link has failed for good, in the step that records it; in it, `this.job.cause` says which and why. */
+  /**
+   * A job that is sent when a link has failed for good, in the step that records the failure; in it, `this.job.cause` says which
+   * link and why.
+   */
   catch(job: JobInstance): this {
-    if (!isLink(job)) throw invalidChain(job, 'catch() of a chain takes a job: what is to run later has to travel.');
+    if (!isLink(job))
+      throw invalidChain(job, 'catch() of a chain takes a job: a function could not travel to a worker.');
     this.#caught = job;
     return this;
   }
 
   /**
-   * Sends the first link; gives its id.
+   * Sends the first link and returns its id.
    *
-   * @throws E_INVALID_CHAIN, and when it is awaited what is wrong with any link; then nothing was sent
+   * @throws E_INVALID_CHAIN; when awaited, also any error of a link. Then nothing was sent.
    */
   dispatch(...parameters: Parameters): PendingDispatch {
     const [first, ...links] = linksOf(this.#first(...parameters));
@@ -72,7 +79,7 @@ export class PendingChain<Parameters extends readonly unknown[] = []> {
     });
   }
 
-  /** Awaited in place of its dispatch, it would have sent nothing, and said nothing. */
+  /** Rejects when the chain is awaited without `dispatch()`: otherwise nothing would be sent, silently. */
   protected then(_fulfilled: unknown, rejected: (error: Error) => void): void {
     rejected(notDispatched('chain'));
   }
@@ -85,14 +92,14 @@ function linksOf(list: ChainList): readonly [object, ...object[]] {
     if (!isLink(link))
       throw invalidChain(
         link,
-        `Link ${place + 1} of the chain is no job: give an instance, as in Queue.chain([new Fetch(1), ...others]).`,
+        `Link ${place + 1} of the chain is not a job: give an instance, as in Queue.chain([new Fetch(1), ...others]).`,
       );
   }
   if (links.length === 0) throw invalidChain(list, 'A chain needs a job to begin with.');
   return links as readonly object[] as readonly [object, ...object[]];
 }
 
-/** Whether it can be a job: a chain within a chain, or a list, is to be spread. */
+/** Whether the value could be a job. Lists, and chains within a chain, must be spread instead. */
 export function isLink(link: unknown): link is object {
   return classOf(link) !== undefined && !Array.isArray(link) && !(link instanceof PendingChain);
 }

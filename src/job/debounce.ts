@@ -1,4 +1,4 @@
-/** `debounce` of `@Job()`: a job that waits a while, and whose place another one may take until then. */
+/** `debounce` of `@Job()`: a job waits a while, and a later job may take its place until then. */
 import type { Seconds } from '../base/clock';
 import { type Duration, durationSeconds } from './duration';
 import { invalidDuration } from './errors';
@@ -6,13 +6,13 @@ import type { Kind } from './option-kinds';
 
 export interface DebounceOptions {
   /**
-   * What tells two jobs of the class apart: a number, or a text of 1 to 1000 characters, made from the job's data. Write the job's
-   * type: `by: (job: Sync) => job.tenant`. Default: nothing does: each dispatch of the class takes the place of the last one.
+   * What tells two jobs of the class apart: a number, or a text of 1 to 1000 characters, made from the job's data. Write the
+   * job's type: `by: (job: Sync) => job.tenant`. Default: nothing; each dispatch of the class replaces the one before.
    */
   by?(this: void, job: object): string | number;
-  /** So long each dispatch waits for another one. */
+  /** How long each dispatch waits for a later one. */
   readonly wait: Duration;
-  /** From the first dispatch on, the job is put off for so long at most, by the clock of the store. Default: without an end. */
+  /** The longest time that the job is put off, counted from the first dispatch by the store's clock. Default: no limit. */
   readonly longest?: Duration | undefined;
 }
 
@@ -25,7 +25,7 @@ export interface Debouncing {
 const KNOWN = ['by', 'wait', 'longest'];
 const REMEDY = 'give false, or an object with wait (a duration), and perhaps by (a function) and longest (a duration)';
 
-/** Undefined: nothing takes its place. */
+/** Undefined if no job replaces another. */
 export const debounce: Kind<Debouncing | undefined> = (value, place) => {
   if (value === false) return undefined;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw place.refuse(value, REMEDY);
@@ -34,7 +34,7 @@ export const debounce: Kind<Debouncing | undefined> = (value, place) => {
   if (wait === undefined || (by !== undefined && typeof by !== 'function')) throw place.refuse(value, REMEDY);
   const subject = `wait in ${place.subject}`;
   const seconds = durationSeconds(wait, subject);
-  if (seconds === 0) throw invalidDuration(wait, `${subject}, which is longer than nothing`);
+  if (seconds === 0) throw invalidDuration(wait, `${subject}, which must be longer than 0`);
   const most = longest === undefined ? undefined : durationSeconds(longest, `longest in ${place.subject}`);
   if (most !== undefined && most < seconds) throw place.refuse(value, 'give a longest that is no shorter than wait');
   return { by: by as Debouncing['by'], wait: seconds, longest: most };

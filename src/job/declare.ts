@@ -1,4 +1,4 @@
-/** What `@Job()` does with a class: check all that a declaration can show, then make it known. */
+/** What `@Job()` does with a class: check everything that a declaration shows, then register the class. */
 import { checkInjection } from '../container/parameters';
 import { declaredIn } from '../base/declared-in';
 import type { Class, JobDefinition } from './definition';
@@ -14,15 +14,15 @@ import { privateMembers } from '../base/source-text';
 type Inherited = JobDefinition['options'];
 
 /**
- * @param decorator the function that the class's file calls: the stack is read from there
- * @param isBuiltIn it is part of Onqueue, and may be called so
+ * @param decorator the function that the class's file called; the stack is read from there
+ * @param isBuiltIn the class is part of Onqueue, and may use a reserved name
  * @throws any of the errors of a declaration
  */
 // oxlint-disable-next-line typescript/no-unsafe-function-type
 export function declareJob(target: Class, options: JobOptions, decorator: Function, isBuiltIn = false): void {
   const file = declaredIn(decorator);
   if (typeof target !== 'function' || target.prototype === undefined) {
-    throw invalidJobClass(String(target), file, 'is no class. Write @Job() above a class.');
+    throw invalidJobClass(String(target), file, 'is not a class. Write @Job() above a class.');
   }
   checkJobOptions(options, placed(target.name === '' ? 'a class without a name' : target.name, file));
   const { name = target.name, aliases = [], version, upgrade, schedule, ...own } = options;
@@ -43,37 +43,40 @@ export function declareJob(target: Class, options: JobOptions, decorator: Functi
 }
 
 /**
- * In production, where code is minified: waiting jobs would run as another class after the next build.
+ * Only in production, where code is minified: after the next build, waiting jobs would run as another class.
  *
  * @throws E_INVALID_JOB_CLASS
  */
 export function checkOwnName(name: string, file: string | undefined): void {
   if (process.env['NODE_ENV'] !== 'production' || !isMinified(name)) return;
   const problem =
-    'has a name that a minifier seems to have made: the next build may give it to another class, and jobs that wait would ' +
-    "run as that. Name it: name: 'SendMail' in its decorator, or have the bundler keep the names of classes.";
+    'has a name that a minifier seems to have made: the next build may give it to another class, and waiting jobs would ' +
+    "run as that class. Name it: name: 'SendMail' in its decorator, or have the bundler keep the names of classes.";
   throw invalidJobClass(name, file, problem);
 }
 
-// A job of that name would be run in the place of ours.
+// A job with such a name would run in place of ours.
 function checkNotBuiltIn(names: readonly string[], target: Class, file: string | undefined): void {
   const taken = names.find((name) => name.startsWith(BUILT_IN));
   if (taken === undefined) return;
-  const problem = `is called '${taken}', and what begins with '${BUILT_IN}' is Onqueue's own. Give it another name.`;
+  const problem = `is called '${taken}', but names that begin with '${BUILT_IN}' belong to Onqueue. Give it another name.`;
   throw invalidJobClass(target.name, file, problem);
 }
 
-/** What workers send by themselves they make without data. @throws E_INVALID_JOB_OPTION, E_DUPLICATE_SCHEDULE */
+/**
+ * Workers send scheduled jobs by themselves, so those take no constructor arguments. @throws E_INVALID_JOB_OPTION,
+ * E_DUPLICATE_SCHEDULE
+ */
 function checkScheduled(definition: JobDefinition, schedule: ScheduleOptions, jobs: JobRegistry): void {
   const { name, target, file, options } = definition;
   const refuse = (remedy: string): Error => invalidJobOption(`schedule on ${placed(name, file)}`, schedule, remedy);
   const asks = constructorOf(target).length;
   if (asks > 0)
-    throw refuse(`Its constructor asks for data (${asks}): say which, by Queue.schedule(() => new ${target.name}(…)).`);
+    throw refuse(`Its constructor takes data (${asks}): give it by Queue.schedule(() => new ${target.name}(…)).`);
   if ((options.debounce ?? false) !== false)
-    throw refuse('It has debounce as well, which would put it off. Leave one out.');
+    throw refuse('It also has debounce, which would put it off. Leave one out.');
   if ('queue' in target.prototype)
-    throw refuse('It pushes itself by a method queue(), and a schedule pushes it. Leave one out.');
+    throw refuse('Its method queue() pushes it, and so does the schedule. Leave one out.');
   const scheduled = schedule.name ?? name;
   const other = jobs
     .all()
@@ -81,14 +84,14 @@ function checkScheduled(definition: JobDefinition, schedule: ScheduleOptions, jo
   if (other !== undefined) throw duplicateSchedule(scheduled, placed(other.name, other.file), placed(name, file));
 }
 
-/** The nearest class that has a constructor of its own. */
+/** The nearest class with a constructor of its own. */
 function constructorOf(target: Class): Class {
   const above = parentOf(target);
   const isInherited = !/\bconstructor\s*\(/.test(Function.prototype.toString.call(target));
   return isInherited && above !== undefined && target.length === 0 ? constructorOf(above) : target;
 }
 
-// An option that is there as undefined says nothing, and must not hide the parent's.
+// An option set to undefined says nothing, and must not hide the parent's.
 function said(options: Inherited): Inherited {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }

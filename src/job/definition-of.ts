@@ -1,4 +1,4 @@
-/** Finds the definition behind an instance, and refuses what was never declared as a job, or cannot be sent as one. */
+/** Finds the definition of an instance, and refuses instances that were never declared as jobs or cannot be sent as such. */
 import { type Class, classOf } from '../base/class';
 import { extendsJob, hiddenMember, MEMBERS } from './base';
 import type { JobDefinition } from './definition';
@@ -37,11 +37,11 @@ const METHODS: ReadonlySet<string> = new Set([
   ...Object.entries(JOB_OPTIONS).flatMap(([option, { hasMethod }]) => (hasMethod === true ? [option] : [])),
 ]);
 
-/** What an own property of such a name means may not be data. */
+/** Own properties that may be mistakes, because their names mean something else to Onqueue. */
 const SUSPECT: ReadonlySet<string> = new Set([...METHODS, ...Object.keys(JOB_OPTIONS), ...MEMBERS]);
 
 /**
- * Checks what can only be seen on an instance, when it is dispatched: fields that mean something else than data.
+ * Checks what only an instance can show, at dispatch: fields that mean something other than data.
  *
  * @throws E_RESERVED_PROPERTY, E_METHOD_IN_FIELD
  */
@@ -62,7 +62,7 @@ function checkProperty(job: object, property: string, { file, target }: JobDefin
   if (MEMBERS.has(property) && extendsJob(target)) throw hiddenMember(name, property, file);
 }
 
-/** How an option is said, of which an own property of this name reads like an attempt; undefined: the property is data. */
+/** How to set the option that an own property of this name probably meant. Undefined if the property is data. */
 function waysToSay(property: string): string | undefined {
   if (property === 'middleware') return 'a method middleware()';
   const option = Object.hasOwn(JOB_OPTIONS, property) ? JOB_OPTIONS[property as keyof JobOptions] : undefined;

@@ -5,7 +5,7 @@ import type { ScheduleOptions } from './schedule';
 
 export type { Class };
 
-/** An instance of a job class, and not the class itself: of all objects, only functions have this member. */
+/** An instance of a job class, not the class itself: functions are the only objects with this member. */
 export type JobInstance = object & { readonly [Symbol.hasInstance]?: never };
 
 export interface JobDefinition {
@@ -15,8 +15,8 @@ export interface JobDefinition {
   readonly upgrade: JobOptions['upgrade'];
   readonly target: Class;
   readonly schedule?: ScheduleOptions | undefined;
-  /** Own options over those of the parents; those that stand above are never inherited. */
+  /** Own options over those of the parents. The fields above are never inherited. */
   readonly options: Readonly<Omit<JobOptions, 'name' | 'aliases' | 'version' | 'upgrade' | 'schedule'>>;
-  /** Where the class was declared, as far as a stack can tell. */
+  /** Where the class was declared, if the stack told. */
   readonly file: string | undefined;
 }

@@ -1,45 +1,45 @@
-/** What the statics of `Job` send through, and what they give: jobs need not know the bus. */
+/** The interface that the statics of `Job` send through, and its answers: jobs need not know the bus. */
 import type { ChainList, PendingChain } from './chain';
 import type { Delay } from './duration';
 import type { Middleware } from './middleware';
 
 /**
- * What became of a dispatch. `duplicate`: it was not sent, for the job of this id holds its unique key. `replaced`: it was
- * sent, and has taken the place of another one. `kept`: a `Queue.transaction()` keeps it for its commit, and nothing was asked yet.
+ * What became of a dispatch. `duplicate`: not sent, because the job of this id holds its unique key. `replaced`: sent, and it has
+ * taken another job's place. `kept`: it waits for the commit of a `Queue.transaction()`; the store was not asked yet.
  */
 export interface DispatchResult {
   readonly status: 'queued' | 'duplicate' | 'replaced' | 'kept';
   readonly id: string;
-  /** The id of the debounced job whose place it has taken. */
+  /** The id of the debounced job that it has replaced. */
   readonly replaced?: string | undefined;
 }
 
 /**
- * A job on its way. It is sent a microtask later, once however often it is awaited, and also if it is not; awaiting it
- * gives its id. `Id` is undefined too where the job may not be sent at all (`dispatchIf`).
+ * A job on its way. It is sent in the next microtask, exactly once, whether it is awaited never or often; awaiting it gives its
+ * id. `Id` includes undefined where the job may not be sent at all (`dispatchIf`).
  */
 export interface PendingDispatch<Id extends string | undefined = string> extends Promise<Id> {
-  /** What became of it, beside its id; undefined where it was not to be sent at all. */
+  /** What became of the dispatch, with the id. Undefined if the job was not to be sent. */
   readonly result: Promise<Id extends string ? DispatchResult : undefined>;
   onConnection(connection: string): this;
   onQueue(queue: string): this;
-  /** A duration from when it is sent, or a moment. */
+  /** A duration from the dispatch, or a moment. */
   delay(delay: Delay): this;
-  /** Beats the delay of the instance and of `@Job()`. */
+  /** Overrides the delay of the instance and of `@Job()`. */
   withoutDelay(): this;
   /**
-   * Within the function of `Queue.transaction()`: sent once that has resolved, and never if it rejects; awaiting it gives
-   * the id at once. Anywhere else it changes nothing.
+   * Within the function of `Queue.transaction()`: sent once it has resolved, and never if it rejects; awaiting it gives the id at
+   * once. Anywhere else it changes nothing.
    */
   afterCommit(): this;
-  /** Sent at once, also within `Queue.transaction()`, whatever `@Job()` and the connection say. */
+  /** Sent at once, even within `Queue.transaction()`, whatever `@Job()` and the connection say. */
   beforeCommit(): this;
   /**
-   * Within a transaction that you have begun in the database of its connection: the job is there once that is committed, and
-   * never if it is not. Await it before you commit. Takes what `Queue.connection().using()` takes; of this and
-   * `afterCommit()` the last call counts.
+   * Within a transaction that you have begun in the connection's database: the job exists once you commit, and never if you do
+   * not. Await it before you commit. Takes what `Queue.connection().using()` takes; of this and `afterCommit()` the last call
+   * counts.
    *
-   * @throws CapabilityError, E_UNKNOWN_TRANSACTION when it is awaited
+   * @throws CapabilityError, E_UNKNOWN_TRANSACTION when awaited
    */
   using(transaction: unknown): this;
   /** Wraps this one run, inside the job's own middleware. */
@@ -53,6 +53,6 @@ export interface JobDispatcher {
   ): PendingChain<Parameters>;
   dispatchSync(job: object): Promise<unknown>;
   dispatchNow(job: object): Promise<unknown>;
-  /** What `dispatchIf(false)` gives: takes every builder call, sends nothing. */
+  /** What `dispatchIf(false)` returns: accepts every builder call, sends nothing. */
   none(): PendingDispatch<undefined>;
 }

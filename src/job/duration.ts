@@ -1,28 +1,28 @@
-/** Durations as users write them, and the one parser that turns them into seconds. */
+/** Durations as users write them, and the only parser that turns them into seconds. */
 import type { Milliseconds, Seconds } from '../base/clock';
 import { invalidDuration } from './errors';
 
 export type DurationUnit = 'ms' | 's' | 'm' | 'h' | 'd';
 
-/** A number is seconds, as in Laravel; a string carries its unit. */
+/** A number means seconds, as in Laravel; a string carries its unit. */
 export type Duration = number | `${number}${DurationUnit}`;
 
-/** A duration from now, or the moment itself. */
+/** A duration from now, or a moment. */
 export type Delay = Duration | Date;
 
 const SECONDS_IN: Readonly<Record<DurationUnit, number>> = { ms: 0.001, s: 1, m: 60, h: 3600, d: 86_400 };
 
 const WRITTEN = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/;
 
-/** Some 3000 years. What is longer is a slip (a moment in milliseconds, say), and no store could count it. */
+/** Some 3000 years. Anything longer is a mistake (a moment in milliseconds, say), and no store could count it. */
 export const LONGEST_DURATION: Seconds = 1e11;
 
-/** Above this a bare number of seconds was probably meant as milliseconds. */
+/** From this value on, a bare number of seconds was probably meant as milliseconds. */
 const SUSPICIOUS: Seconds = 1000;
 
 /**
- * Seconds, with a fraction.
- * @param subject what the duration is for, as the error says it: "timeout on SendEmail"
+ * Seconds, possibly with a fraction.
+ * @param subject what the duration is for, as the error names it: "timeout on SendEmail"
  * @throws E_INVALID_DURATION
  */
 export function durationSeconds(value: unknown, subject: string): Seconds {
@@ -31,7 +31,7 @@ export function durationSeconds(value: unknown, subject: string): Seconds {
   return seconds;
 }
 
-/** @throws E_INVALID_DURATION neither a duration nor a moment */
+/** @throws E_INVALID_DURATION the value is neither a duration nor a moment */
 export function checkDelay(value: unknown, subject: string): void {
   if (value instanceof Date) momentOf(value, subject);
   else durationSeconds(value, subject);
@@ -45,7 +45,7 @@ export function momentOf(date: Date, subject: string): Milliseconds {
 }
 
 /**
- * Checks a plain string, from the environment say: `duration(process.env.TIMEOUT ?? '30s')`.
+ * Checks a plain string, for example from the environment: `duration(process.env.TIMEOUT ?? '30s')`.
  * @throws E_INVALID_DURATION
  */
 export function duration(text: string): Duration {
@@ -58,12 +58,12 @@ export function isSuspiciouslyManySeconds(value: unknown): value is number {
   return typeof value === 'number' && value >= SUSPICIOUS;
 }
 
-/** The subjects that were warned of. Another copy of the package may warn once more. */
+/** The subjects already warned about. Another copy of the package may warn once more. */
 const warned = new Set<string>();
 
 /**
- * Warns of a bare number that was probably meant as milliseconds, once for each subject: a process warning with the
- * code `ONQUEUE_SECONDS`. Of spans that are often hours long, such as a worker's `maxTime`, nobody should call it.
+ * Warns, once for each subject, about a bare number that was probably meant as milliseconds: a process warning with the code
+ * `ONQUEUE_SECONDS`. Do not call it for spans that are often hours long, such as a worker's `maxTime`.
  */
 export function warnOfManySeconds(value: unknown, subject: string): void {
   if (!isSuspiciouslyManySeconds(value) || warned.has(subject)) return;
@@ -85,11 +85,11 @@ function secondsOf(value: unknown): Seconds | undefined {
   if (typeof value === 'number') return value >= 0 && value < Infinity ? value : undefined;
   if (typeof value !== 'string') return undefined;
   const [, amount, unit] = WRITTEN.exec(value) ?? [];
-  // To the microsecond: 700 × 0.001 is 0.7000000000000001, and would be told so.
+  // Rounded to the microsecond: 700 × 0.001 is 0.7000000000000001, and errors would show that.
   return amount === undefined ? undefined : Math.round(Number(amount) * SECONDS_IN[unit as DurationUnit] * 1e6) / 1e6;
 }
 
-// '2 minutes' → '2m', ' 5s' → '5s', '1e3s' → '1000s'. Months are left out: their first letter is a minute's.
+// '2 minutes' → '2m', ' 5s' → '5s', '1e3s' → '1000s'. Months are excluded: they begin like minutes.
 function meantBy(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined;
   const written = /^\s*(\d[\d.e+]*)\s*(ms|milli|s|mo|m|h|d)[a-z]*\s*$/i.exec(value);

@@ -1,35 +1,35 @@
-/** What can be wrong with a job: its declaration, its options, its names, an instance of it, or the use of `this`. */
+/** Errors of a job: its declaration, its options, its names, an instance of it, or the use of `this`. */
 import { parse } from 'node:path';
 import { relativeFile } from '../base/declared-in';
 import { defineError } from '../base/define-error';
 import { valueText } from '../base/value-text';
 
-/** A class as errors name it: with the file that declares it, where a stack could tell. */
+/** How errors name a class: with the file that declares it, if the stack told. */
 export function placed(name: string, file: string | undefined): string {
   return file === undefined ? name : `${name} (${relativeFile(file)})`;
 }
 
-// The end of a message: the file of the class.
+// Ends a message with the file of the class.
 function inFile(file: string | undefined): string {
   return file === undefined ? '' : ` (${relativeFile(file)})`;
 }
 
-/** A value that is no duration. */
+/** The value is not a duration. */
 export const invalidDuration = defineError('E_INVALID_DURATION', (value: unknown, subject: string, meant?: string) => ({
-  message: `${subject}: ${valueText(value)} is no duration. Write '${meant ?? '2m'}' (units: ms, s, m, h, d), or a number of seconds.`,
+  message: `${subject}: ${valueText(value)} is not a duration. Write '${meant ?? '2m'}' (units: ms, s, m, h, d), or a number of seconds.`,
   facts: { value, subject },
 }));
 
-/** A queue name that a store could not keep apart from its own keys, or a list in one text. */
+/** A queue name that a store could confuse with its own keys or with a list of queues. */
 export const invalidQueueName = defineError(
   'E_INVALID_QUEUE_NAME',
   (queue: unknown, subject: string, problem: string) => ({
-    message: `${subject}: ${valueText(queue)} is no queue name: ${problem}.`,
+    message: `${subject}: ${valueText(queue)} is not a valid queue name: ${problem}.`,
     facts: { queue, subject },
   }),
 );
 
-/** An option that `@Job()` does not know; `meant`: what there is in its place, for those who know it from another queue. */
+/** `@Job()` does not know the option. `meant`: our equivalent, for people who know the option from another queue. */
 export const unknownJobOption = defineError(
   'E_UNKNOWN_JOB_OPTION',
   (job: string, option: string, suggestions: readonly string[], known: readonly string[], meant?: string) => {
@@ -40,25 +40,25 @@ export const unknownJobOption = defineError(
   },
 );
 
-/** An option with a value that it cannot have, in `@Job()` or from a method of the instance: "tries on SendEmail". */
+/** The option cannot have this value, in `@Job()` or from a method of the instance: "tries on SendEmail". */
 export const invalidJobOption = defineError(
   'E_INVALID_JOB_OPTION',
   (subject: string, value: unknown, remedy: string) => ({
-    message: `${subject}: ${valueText(value)} will not do. ${remedy}`,
+    message: `${subject}: ${valueText(value)} is not valid. ${remedy}`,
     facts: { subject, value },
   }),
 );
 
-/** What a layer that comes with Onqueue was given, or its function has answered: "skipIf()". */
+/** A middleware of ours was given a value it cannot use, or its function returned one: "skipIf()". */
 export const invalidMiddlewareArgument = defineError(
   'E_INVALID_MIDDLEWARE_ARGUMENT',
   (subject: string, value: unknown, remedy: string) => ({
-    message: `${subject}: ${valueText(value)} will not do. ${remedy}`,
+    message: `${subject}: ${valueText(value)} is not valid. ${remedy}`,
     facts: { subject, value },
   }),
 );
 
-/** Two schedules of one name: of each, one state is kept. `first` and `second`: what declares them, or where. */
+/** Two schedules have one name, but a name has only one state. `first` and `second`: what or where declares them. */
 export const duplicateSchedule = defineError('E_DUPLICATE_SCHEDULE', (name: string, first: string, second: string) => ({
   message:
     `Two schedules are called '${name}': ${first} and ${second}. Give one of them another name, by name('…'), or in ` +
@@ -66,7 +66,7 @@ export const duplicateSchedule = defineError('E_DUPLICATE_SCHEDULE', (name: stri
   facts: { name, schedules: [first, second] },
 }));
 
-/** A class that cannot be a job as it is written. */
+/** The class cannot be a job as it is written. */
 export const invalidJobClass = defineError(
   'E_INVALID_JOB_CLASS',
   (job: string, file: string | undefined, problem: string) => ({
@@ -75,7 +75,7 @@ export const invalidJobClass = defineError(
   }),
 );
 
-/** A class that claims a name: what it is called, where it stands, and the decorator that it bears. */
+/** A class that claims a name: its own name, its file, and its decorator. */
 export interface NamedClass {
   readonly name: string;
   readonly file: string | undefined;
@@ -98,9 +98,9 @@ function duplicateRemedy(
   if (name !== other || first === undefined || second === undefined) return rename;
   if (!isBuildOf(first, second) && !isBuildOf(second, first)) return rename;
   return (
-    'It seems to be one class that was loaded twice, as source and as build. Load one of them only: ' +
+    'It seems to be one class that was loaded twice, as source and as build. Load only one of them: ' +
     'a compiled program imports its compiled configuration and begins with Queue.configure(configuration); ' +
-    'commands are given it by --config dist/onqueue.config.js.'
+    'for commands, add --config dist/onqueue.config.js.'
   );
 }
 
@@ -109,21 +109,21 @@ function isBuildOf(build: string, source: string): boolean {
   return built.name === written.name && /^\.[cm]?js$/.test(built.ext) && /^\.[cm]?tsx?$/.test(written.ext);
 }
 
-/** A copy of the package, by where it lies. */
+/** A copy of the package and its location. */
 interface Copy {
   readonly version: string;
   readonly file: string;
 }
 
-/** Two versions of the package are in one process: what one of them knows of jobs, the other does not. */
+/** Two versions of the package are in one process: neither knows the jobs of the other. */
 export const twoVersions = defineError('E_TWO_VERSIONS', (first: Copy, second: Copy) => ({
   message:
     `onqueue ${placed(first.version, first.file)} is in this process already, and onqueue ${placed(second.version, second.file)} ` +
-    "cannot share jobs with it. Install one version, and leave it out of bundles ('external').",
+    "cannot share jobs with it. Install one version, and keep it out of bundles ('external').",
   facts: { versions: [first.version, second.version], files: [first.file, second.file] },
 }));
 
-/** A class that cannot handle the job it was declared for; `by`: what joined the two. */
+/** The class cannot handle the job it was declared for. `by`: what joined the two. */
 export const invalidHandler = defineError(
   'E_INVALID_HANDLER',
   (
@@ -135,18 +135,21 @@ export const invalidHandler = defineError(
   ) => ({ message: `${by} ${placed(handler, file)}: ${problem}`, facts: { handler, job, file } }),
 );
 
-/** Something was dispatched whose class bears no `@Job()` of its own. */
+/** The class of a dispatched object has no `@Job()` of its own. */
 export const undecoratedJob = defineError(
   'E_UNDECORATED_JOB',
   (job: string, extendsJob: boolean, parent?: { readonly name: string; readonly file: string | undefined }) => {
-    const what = extendsJob ? `${job} extends Job but has no @Job()` : `${job} is no job: it has no @Job()`;
+    const what = extendsJob ? `${job} extends Job but has no @Job()` : `${job} is not a job: it has no @Job()`;
     const only = parent === undefined ? '.' : `; only its parent ${placed(parent.name, parent.file)} has.`;
     const where = `Add @Job() above class ${job}${parent?.name === job ? ', above its other decorators' : ''}.`;
     return { message: `${what}${only} ${where}`, facts: { job, parent: parent?.name } };
   },
 );
 
-/** A class in place of an instance was dispatched, or what no class with `@Job()` made. Its data are not quoted: they may be secret. */
+/**
+ * A class was dispatched instead of an instance, or an object of a class without `@Job()`. Its data are not quoted: they may be
+ * secret.
+ */
 export const notAJob = defineError('E_NOT_A_JOB', (value: unknown, expected: keyof typeof NO_JOB = 'a job') => ({
   message: NO_JOB[expected](value),
   facts: { value: typeof value },
@@ -154,9 +157,9 @@ export const notAJob = defineError('E_NOT_A_JOB', (value: unknown, expected: key
 
 const NO_JOB = {
   'a job': remedyForNoJob,
-  'a list of jobs': (value: unknown) => `${kindOf(value)} is no list of jobs. Give them in one: [new SendEmail(…)].`,
+  'a list of jobs': (value: unknown) => `${kindOf(value)} is not a list of jobs. Give a list: [new SendEmail(…)].`,
   'a class of jobs': (value: unknown) =>
-    `${kindOf(value)} is no class of jobs. Give the class, and look at its jobs in a predicate: (SendEmail, (job) => …).`,
+    `${kindOf(value)} is not a class of jobs. Give the class, and examine its jobs in a predicate: (SendEmail, (job) => …).`,
 };
 
 function kindOf(value: unknown): string {
@@ -166,12 +169,12 @@ function kindOf(value: unknown): string {
 
 function remedyForNoJob(value: unknown): string {
   if (typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value))) {
-    return `${value.name || 'class'}: this is the class, and a job is an instance of it. Write new ${value.name}(…).`;
+    return `${value.name || 'class'}: this is the class, but a job is an instance of it. Write new ${value.name}(…).`;
   }
-  return `${typeof value === 'object' && value !== null ? 'A plain object' : kindOf(value)} is no job. Write a class with @Job() above it, and dispatch an instance: new SendEmail(…).`;
+  return `${typeof value === 'object' && value !== null ? 'A plain object' : kindOf(value)} is not a job. Write a class with @Job() above it, and dispatch an instance: new SendEmail(…).`;
 }
 
-/** An own property of a job that has another meaning to Onqueue. */
+/** An own property of the job has another meaning to Onqueue. */
 export const reservedProperty = defineError(
   'E_RESERVED_PROPERTY',
   (job: string, property: string, meanings: string, file?: string) => ({
@@ -180,52 +183,52 @@ export const reservedProperty = defineError(
   }),
 );
 
-/** `handle`, `failed` or another method of a job is a function in a field. */
+/** `handle`, `failed` or another method of the job is a function in a field. */
 export const methodInField = defineError('E_METHOD_IN_FIELD', (job: string, method: string, file?: string) => ({
   message: `${job}.${method} is an arrow function in a field: write it as a method. Fields are data, and a queue cannot carry a function.${inFile(file)}`,
   facts: { job, method },
 }));
 
-/** `this.job` or one of its shorts was used while the job does not run. */
+/** `this.job` or one of its shortcuts was used while the job does not run. */
 export const notRunning = defineError('E_NOT_RUNNING', (job: string, member: string) => ({
   message:
-    `${job}.${member} is there only while the job runs, in handle(), failed() and middleware(): what was dispatched here is ` +
+    `${job}.${member} exists only while the job runs, in handle(), failed() and middleware(): what was dispatched here is ` +
     'only data. (In a test, run the job through the test kit.)',
   facts: { job, member },
 }));
 
-/** What only a running job can say was said by something else. */
+/** A call that needs a running job was made outside one. */
 export const noJobRuns = defineError('E_NO_JOB_RUNS', (call: string) => ({
-  message: `${call} was called outside of a job. Call it in handle(), or in what that calls and awaits.`,
+  message: `${call} was called outside of a job. Call it in handle(), or in a function that handle() awaits.`,
   facts: { call },
 }));
 
-/** What a job said of how far it is. */
+/** The job reported a progress that is not valid. */
 export const invalidProgress = defineError('E_INVALID_PROGRESS', (job: string, value: unknown, remedy: string) => ({
-  message: `The progress of ${job}: ${valueText(value)} will not do. ${remedy}`,
+  message: `The progress of ${job}: ${valueText(value)} is not valid. ${remedy}`,
   facts: { job, value },
 }));
 
-/** A job class that has neither a `handle()` nor a handler. */
+/** The job class has neither a `handle()` nor a handler. */
 export const noHandler = defineError('E_NO_HANDLER', (job: string) => ({
   message: `${job} has no handle(), and no class is decorated with @Handles(${job}). Write one of the two.`,
   facts: { job },
 }));
 
-/** A chain that could not be sent: nothing of it was. */
+/** The chain could not be sent, and none of it was. */
 export const invalidChain = defineError('E_INVALID_CHAIN', (value: unknown, remedy: string) => ({
   message: `${valueText(value)} in a chain: ${remedy}`,
   facts: { value },
 }));
 
-/** A batch with what cannot be in one. */
+/** The batch contains something that it cannot. */
 export const invalidBatch = defineError('E_INVALID_BATCH', (value: unknown, remedy: string) => ({
   message: `${valueText(value)} in a batch: ${remedy}`,
   facts: { value },
 }));
 
-/** Awaited without `dispatch()`. */
+/** A chain or batch was awaited without `dispatch()`. */
 export const notDispatched = defineError('E_NOT_DISPATCHED', (what: 'chain' | 'batch') => ({
-  message: `This ${what} was awaited and not sent: call dispatch() on it.`,
+  message: `This ${what} was awaited but not sent: call dispatch() on it.`,
   facts: { what },
 }));

@@ -1,13 +1,13 @@
-/** `failOn`: a layer of a job's `middleware()` that ends its tries. */
+/** `failOn`: a middleware for a job's `middleware()` that ends its tries. */
 import { invalidMiddlewareArgument } from './errors';
 import type { Middleware } from './middleware';
 
-/** A class of errors, abstract ones among them. */
+/** A class of errors, possibly abstract. */
 export type ErrorClass = abstract new (...parameters: never[]) => Error;
 
 /**
- * Fails the job at once, whatever its tries, where it throws an instance of one of these classes or of a subclass. What
- * that has as its `cause` does not count: whoever wrapped it has given it another meaning.
+ * Fails the job at once, whatever its tries, if it throws an instance of one of these classes or of a subclass. An error's
+ * `cause` does not count: whoever wrapped it gave it another meaning.
  *
  * @throws E_INVALID_MIDDLEWARE_ARGUMENT
  */
@@ -19,7 +19,7 @@ export function failOn(...classes: readonly ErrorClass[]): Middleware {
       try {
         return await next();
       } catch (error) {
-        // What it throws because it is to stop, or nobody wants it any more, says nothing of its tries.
+        // An error thrown because the job was told to stop says nothing about its tries.
         if (!job.signal.aborted && classes.some((one) => error instanceof one)) job.fail(error as Error);
         throw error;
       }
@@ -27,9 +27,9 @@ export function failOn(...classes: readonly ErrorClass[]): Middleware {
   };
 }
 
-const REMEDY = 'Give classes of errors, one by one: failOn(CardRefused, NoSuchUser).';
+const REMEDY = 'Give error classes as separate arguments: failOn(CardRefused, NoSuchUser).';
 
-// Not by its parent: in a test runner the errors of Node.js come from another realm.
+// Not checked with `instanceof`: in a test runner the errors of Node.js come from another realm.
 function isErrorClass(value: unknown): boolean {
   if (typeof value !== 'function') return false;
   const { prototype } = value as { readonly prototype: unknown };

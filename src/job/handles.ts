@@ -1,4 +1,4 @@
-/** `@Handles(SomeJob)`: the class below runs jobs that are kept free of behaviour. */
+/** `@Handles(SomeJob)`: the class below runs jobs whose own classes contain no behaviour. */
 import type { OnqueueError } from '../base/onqueue-error';
 import { checkInjection } from '../container/parameters';
 import { makeResolvable } from '../container/tsyringe-scope';
@@ -30,16 +30,14 @@ export function Handles<J extends object>(
     const definition = registry().definitionOf(job);
     if (definition === undefined) throw refuse(`${job.name} has no @Job(). Add it above class ${job.name}.`);
     if ('handle' in job.prototype) throw refuse(`${job.name} has a handle() of its own. Remove one of the two.`);
-    if (!hasHandle(target)) {
-      throw refuse('it has no method handle(). (An arrow function in a field is none.)');
-    }
+    if (!hasHandle(target)) throw refuse('it has no method handle(). (An arrow function in a field does not count.)');
     checkInjection(target, 'handler', file);
     makeResolvable(target);
     registry().setHandler(job, target, file);
   };
 }
 
-/** Whether the class has a method `handle`: a field is not there before an instance is. */
+/** Whether the class has a method `handle`. A field does not exist before there is an instance. */
 export function hasHandle(handler: Class): boolean {
   return handler.prototype !== undefined && typeof Reflect.get(handler.prototype, 'handle') === 'function';
 }

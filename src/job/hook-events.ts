@@ -1,4 +1,4 @@
-/** What hooks are told. */
+/** The events that hooks receive. */
 import type { JobContext } from './job-context';
 
 interface ConnectionEvent {
@@ -20,48 +20,48 @@ export interface CancelledEvent extends BeforeEvent {
 export interface ReleasedEvent extends BeforeEvent {
   /** Seconds until it is ready again. */
   readonly delay: number;
-  /** What its attempt failed with, or why it was given back; undefined: it has said so itself. */
+  /** The error of its attempt, or the reason why it was given back. Undefined if it released itself. */
   readonly exception: Error | undefined;
 }
 export interface AttemptedEvent extends BeforeEvent {
-  /** What the attempt failed with, or the worker gave it back for. */
+  /** The error of the attempt, or the reason why the worker gave the job back. */
   readonly exception: Error | undefined;
 }
 export interface LostEvent extends BeforeEvent {
-  /** How the run had ended, which the store refused. */
+  /** The outcome of the run, which the store refused. */
   readonly outcome: 'completed' | 'released' | 'failed' | 'cancelled';
 }
 export interface RecoveredEvent extends BeforeEvent {
-  /** How often its workers have died or fallen silent under it, this time included. */
+  /** How often workers have died or fallen silent while running it, this time included. */
   readonly crashes: number;
-  /** Seconds that the last one was silent before, at least: the lease. */
+  /** How long the last worker was silent, at least, in seconds: the lease. */
   readonly silence: number;
 }
 export interface QueueingEvent extends ConnectionEvent {
   readonly queue: string;
-  /** The job's id; undefined for a raw payload that has none of its own. */
+  /** The job's id. Undefined for a raw payload without an id. */
   readonly id: string | undefined;
   /** The job's name. */
   readonly name: string;
-  /** The whole text, encoded. */
+  /** The whole encoded text. */
   readonly payload: string;
-  /** Seconds until it becomes ready, or the moment; 0: at once. */
+  /** Seconds until the job becomes ready, or the moment; 0: at once. */
   readonly delay: number | Date;
 }
 export type QueuedEvent = QueueingEvent;
 export interface SkippedEvent extends ConnectionEvent {
   readonly queue: string;
-  /** The id of the job that does not run: the one that it would have had, or that it was queued with. */
+  /** The id of the job that does not run: the id it would have had, or was queued with. */
   readonly id: string;
   /** The job's name. */
   readonly name: string;
-  /** The id of the job that runs in its place: it holds its key, or has taken its place. */
+  /** The id of the job that runs instead: it holds the unique key, or has taken the place. */
   readonly of: string;
-  /** `duplicate`: it did not go into its queue. `replaced`: it was queued, and is there no more. */
+  /** `duplicate`: it was not queued. `replaced`: it was queued, and has been removed. */
   readonly reason: 'duplicate' | 'replaced';
 }
 export interface StartingEvent extends ConnectionEvent {
-  /** All queues, with commas. */
+  /** All queues, separated by commas. */
   readonly queue: string;
 }
 export type IdleEvent = StartingEvent;
@@ -70,9 +70,9 @@ export interface BusyEvent extends ConnectionEvent {
   readonly queue: string;
   /** Jobs that are ready. */
   readonly size: number;
-  /** Seconds that the oldest of them has waited; undefined: none is ready, or nobody knows. */
+  /** How long the oldest ready job has waited, in seconds. Undefined if none is ready or the store cannot tell. */
   readonly wait: number | undefined;
-  /** What `Queue.monitor` was given, `wait` in seconds. */
+  /** The limits given to `Queue.monitor`; `wait` is in seconds. */
   readonly limit: { readonly size?: number | undefined; readonly wait?: number | undefined };
 }
 export interface StoppingEvent extends ConnectionEvent {
@@ -80,41 +80,49 @@ export interface StoppingEvent extends ConnectionEvent {
 }
 
 /**
- * By the names of the hooks, each of which is a method of `Queue`. They are called in the order of registration, and may be
- * async; the method gives the function that takes the hook off again.
+ * Events by the names of their hooks; each name is a method of `Queue`. Hooks are called in the order of registration and may be
+ * async; the method returns a function that removes the hook.
  */
 export interface HookEvents {
-  /** Before a job goes into its queue; not of one that follows another in a chain. */
+  /** Before a job is queued. Not for jobs that follow another one in a chain. */
   queueing: QueueingEvent;
   /** When the store has confirmed that a job is in its queue. */
   queued: QueuedEvent;
-  /** When a unique job did not go into its queue, for another one holds its key; and when another one took the place of a debounced job. */
+  /**
+   * When a unique job was not queued because another one holds its key, and when another job took the place of a debounced one.
+   */
   skipped: SkippedEvent;
   /** Before a job runs. */
   before: BeforeEvent;
-  /** After a job was completed, once the store has confirmed it. */
+  /** After a job has completed, once the store has confirmed it. */
   after: AfterEvent;
   /** After an attempt threw, before its outcome is stored. */
   exceptionOccurred: ExceptionEvent;
-  /** After a job failed for good, once the store has confirmed it. */
+  /** After a job has failed for good, once the store has confirmed it. */
   failing: FailingEvent;
-  /** After a job went back to its queue, once the store has confirmed it: it said so, its attempt failed, or its worker gave it back. */
+  /**
+   * After a job went back to its queue, once the store has confirmed it: it released itself, its attempt failed, or its worker
+   * gave it back.
+   */
   released: ReleasedEvent;
-  /** After a job ended as cancelled, once the store has confirmed it. */
+  /** After a job was cancelled, once the store has confirmed it. */
   cancelled: CancelledEvent;
-  /** When the store refused an outcome: somebody else has the job, or it is gone. */
+  /** When the store refused an outcome: another worker has the job, or the job is gone. */
   lost: LostEvent;
-  /** When a worker takes a job over from one that died or fell silent, before it runs; once for each worker and crash. */
+  /** When a worker takes over a job from one that died or fell silent, before it runs; once for each worker and crash. */
   recovered: RecoveredEvent;
-  /** After each attempt, whatever it has come to, once the store has confirmed it, and behind all other hooks of the job. */
+  /** After each attempt, whatever its outcome, once the store has confirmed it, and after all other hooks of the job. */
   attempted: AttemptedEvent;
   /** When a worker starts, before it reserves. */
   starting: StartingEvent;
   /** Before a worker reserves; `false` vetoes it. */
   looping: LoopingEvent;
-  /** When a worker has nothing to do: once, until it has run a job again. */
+  /** When a worker becomes idle; not again until it has run a job. */
   idle: IdleEvent;
-  /** When a queue is longer or slower than `Queue.monitor` allows: in one of the processes, when it begins, and each hour while it lasts. */
+  /**
+   * When a queue is longer or slower than `Queue.monitor` allows: in one of the processes, at the beginning and once an hour
+   * while it lasts.
+   */
   busy: BusyEvent;
   /** When a worker stops. */
   stopping: StoppingEvent;

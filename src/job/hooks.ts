@@ -8,7 +8,7 @@ import type { HookEvents } from './hook-events';
 
 export type HookName = keyof HookEvents;
 
-/** May be async. What `looping` gives back counts: `false` vetoes the reserve. */
+/** May be async. Only the answer of `looping` counts: `false` vetoes the reserve. */
 export type Hook<Name extends HookName> = (event: HookEvents[Name]) => unknown;
 
 export type ReportHookError = (error: unknown, context: { readonly hook: HookName }) => void;
@@ -26,7 +26,7 @@ export class Hooks {
   }
 
   /**
-   * Returns the function that takes the hook off again. The same callback added twice is called twice.
+   * Returns the function that removes the hook. A callback added twice is called twice.
    *
    * @throws E_INVALID_HOOK
    */
@@ -41,21 +41,21 @@ export class Hooks {
       );
   }
 
-  /** Calls those of `other` as well, as they are now; what they throw is reported here. */
+  /** Adds the hooks that `other` has now; their errors are reported here. */
   adopt(other: Hooks): void {
     for (const name of Object.keys(other.#hooks) as HookName[]) {
       this.#set(name, [...this.#of(name), ...other.#of(name)]);
     }
   }
 
-  /** Lets the hot path skip the building of an event that nobody hears. */
+  /** Lets the hot path skip building an event that nobody listens to. */
   has(name: HookName): boolean {
     return this.#of(name).length > 0;
   }
 
   /**
-   * Calls the hooks one after another, in the order in which they were added. Undefined where none of them was async: on
-   * the hot path a promise for each job and hook would cost more than the hooks do.
+   * Calls the hooks one after another, in the order in which they were added. Undefined if none was async: on the hot path, a
+   * promise for each job and hook would cost more than the hooks do.
    */
   emit<Name extends HookName>(name: Name, event: HookEvents[Name]): Promise<void> | undefined {
     const hooks = this.#of(name);
@@ -66,7 +66,7 @@ export class Hooks {
     return undefined;
   }
 
-  /** Asks the `looping` hooks; the first `false` vetoes, and those behind it are not asked. */
+  /** Asks the `looping` hooks. The first `false` vetoes; the hooks behind it are not asked. */
   async allowsReserve(event: HookEvents['looping']): Promise<boolean> {
     for (const hook of this.#of('looping')) {
       if ((await this.#call('looping', hook, event)) === false) return false;
@@ -85,7 +85,7 @@ export class Hooks {
     for (const hook of hooks.slice(from)) await this.#call(name, hook, event);
   }
 
-  // Gives a promise, which never rejects, where the hook is async.
+  // If the hook is async, returns a promise that never rejects.
   #call<Name extends HookName>(name: Name, hook: Hook<Name>, event: HookEvents[Name]): unknown {
     const failed = (error: unknown): void => this.#report(error, { hook: name });
     try {
@@ -100,7 +100,7 @@ export class Hooks {
     return this.#hooks[name] ?? NONE;
   }
 
-  // A new list each time: a hook that takes itself off must not shift the others under a loop that is under way.
+  // Makes a new list each time: a hook that removes itself must not shift the others under a running loop.
   #set(name: HookName, hooks: readonly Hook<never>[]): void {
     (this.#hooks as Record<HookName, readonly Hook<never>[]>)[name] = hooks;
     this.hearPushes = this.has('queueing') || this.has('queued') || this.has('skipped');
@@ -114,7 +114,7 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
 const invalidHook = defineError('E_INVALID_HOOK', (hook: string, value: unknown, before: string) => {
   const given = kindOf(value);
   return {
-    message: `Queue.${hook}() was given ${given} in place of a function. Write Queue.${hook}(${before}(…) => { … }).`,
+    message: `Queue.${hook}() was given ${given} instead of a function. Write Queue.${hook}(${before}(…) => { … }).`,
     facts: { hook, given },
   };
 });
@@ -126,9 +126,9 @@ function kindOf(value: unknown): string {
 }
 
 /**
- * What is no function would be found out when the first job runs, or never.
+ * Without this check, a value that is not a function would be found out when the first job runs, or never.
  *
- * @param before parameters that stand before it, as the message shows them
+ * @param before the parameters before the function, as the message shows them
  * @throws E_INVALID_HOOK
  */
 export function checkHook(hook: string, value: unknown, before = ''): void {

@@ -2,7 +2,7 @@
 import type { BatchMember, BatchSource } from './batch';
 import type { Delay } from './duration';
 
-/** A job that is to follow. */
+/** A job that will follow. */
 export interface ChainedJob {
   readonly id: string;
   readonly name: string;
@@ -13,37 +13,43 @@ export interface ChainedJob {
 export interface FailedLink {
   readonly id: string;
   readonly name: string;
-  /** Of the error that it failed with. */
+  /** The message of the error that it failed with. */
   readonly message: string;
 }
 
-/** What a schedule has sent a job for. */
+/** The occurrence of a schedule that a job was sent for. */
 export interface Occurrence {
   /** The name of the schedule. */
   readonly schedule: string;
-  /** The moment that it was due, whenever it runs. */
+  /** When the occurrence was due, which may be before the job runs. */
   readonly at: Date;
 }
 
-/** The batch that a job belongs to, or that has sent it. */
+/** The batch that a job belongs to, or that sent it. */
 export interface JobBatch {
   readonly id: string;
-  /** Where it is kept. */
+  /** The connection that keeps it. */
   readonly connection: string;
-  /** Adds those of a list, inner lists as chains, if this job succeeds: an attempt that fails adds nothing. @throws what is wrong with them */
+  /**
+   * Adds the jobs of a list if this job succeeds; inner lists become chains. A failed attempt adds nothing. @throws any error of
+   * these jobs
+   */
   add(jobs: Iterable<BatchMember>): void;
-  /** Adds them now, whatever becomes of this job: for many, also from a generator. Gives how many. @throws as `add`, and what the store throws */
+  /**
+   * Adds jobs at once, whatever becomes of this job; made for many jobs, also from a generator. Returns how many. @throws as
+   * `add`, and errors of the store
+   */
   addNow(jobs: BatchSource): Promise<number>;
-  /** Jobs that wait are skipped; those that run go on. False: it has ended, or was cancelled before. */
+  /** Waiting jobs are skipped; running ones go on. False if the batch has ended or was already cancelled. */
   cancel(): Promise<boolean>;
 }
 
 /**
- * The running reservation. A class, so that handlers and plain jobs can have it injected by its type; the executor
- * makes the one that runs.
+ * The running reservation. A class, so that handlers and plain jobs can have it injected by type; the executor creates the
+ * instance.
  */
 export abstract class JobContext {
-  /** The payload's; of one that cannot be read, that of the failed job. */
+  /** The id in the payload. For an unreadable payload, the id of the failed job. */
   abstract readonly id: string;
   abstract readonly name: string;
   abstract readonly queue: string;
@@ -52,48 +58,55 @@ export abstract class JobContext {
   abstract readonly attempts: number;
   /** Grows with every reservation of the job: a fencing token for the user's own database. */
   abstract readonly fence: number;
-  /** Tries that the job has in all; 0: no limit. Undefined where its payload could not be read, or its class is not known. */
+  /** How many tries the job has in total; 0: no limit. Undefined if its payload could not be read or its class is unknown. */
   abstract readonly maxTries: number | undefined;
-  /** Aborts on timeout, lost lease, cancellation, or when the grace of a worker that stops is over; `reason` says which. */
+  /** Aborts on timeout, lost lease or cancellation, or when a stopping worker's grace period is over; `reason` says which. */
   abstract readonly signal: AbortSignal;
   /**
-   * Aborts as soon as the worker is to stop, by a signal or `stop()`, a restart, `maxTime` or `memory`: a long job may then save what
-   * it has and `defer()` itself, and need not be cut short by `signal`. Never aborts outside a worker.
+   * Aborts as soon as the worker must stop, because of a signal, `stop()`, a restart, `maxTime` or `memory`. A long job can then
+   * save its progress and `defer()` itself before `signal` cuts it short. Never aborts outside a worker.
    */
   abstract readonly stopping: AbortSignal;
-  /** The payload's fields, those that `createPayloadUsing` added among them. */
+  /** The payload's fields, including those added by `createPayloadUsing`. */
   abstract readonly payload: Readonly<Record<string, unknown>>;
-  /** What follows it, if it succeeds: the rest of its chain. */
+  /** The rest of its chain: the jobs that follow if this one succeeds. */
   abstract readonly chain: readonly ChainedJob[];
-  /** Of a job that was sent as the `catch()` of a chain: which link has failed, and why. */
+  /** For a job sent as the `catch()` of a chain or batch: which job failed, and why. */
   abstract readonly cause: FailedLink | undefined;
-  /** Of a job that a schedule has sent. */
+  /** For a job sent by a schedule. */
   abstract readonly occurrence: Occurrence | undefined;
-  /** The batch that it belongs to, or that has sent it as a callback. */
+  /** The batch that the job belongs to, or that sent it as a callback. */
   abstract readonly batch: JobBatch | undefined;
-  /** It goes back to its queue: it said so, or its attempt has failed and it has tries left. */
+  /** The job goes back to its queue: it said so, or its attempt failed and it has tries left. */
   abstract readonly isReleased: boolean;
-  /** It said `delete()`, or was completed. */
+  /** The job called `delete()`, or has completed. */
   abstract readonly isDeleted: boolean;
-  /** It said `fail()`, or is out of tries. */
+  /** The job called `fail()`, or is out of tries. */
   abstract readonly hasFailed: boolean;
-  /** Back to the queue after `delay` (default 0). The try stays spent, unless `handle()` was never called: then it costs none. */
+  /**
+   * Puts the job back into its queue, to run again after `delay` (default 0). The try stays spent, unless `handle()` was never
+   * called.
+   */
   abstract release(delay?: Delay): void;
-  /** Back to the queue after `delay` (default 0), at no cost in tries, whoever asks for it. */
+  /** Puts the job back into its queue, to run again after `delay` (default 0). Never costs a try. */
   abstract defer(delay?: Delay): void;
-  /** Out of tries at once. */
+  /** Fails the job at once, whatever its tries. */
   abstract fail(error?: Error | string): void;
-  /** Ends the job as completed, whatever `handle` does from here on. */
+  /** Ends the job as completed, whatever `handle` does afterwards. */
   abstract delete(): void;
   /**
-   * How far it is, from 0 to 1, and what it does, in up to 255 characters: `Queue.find(id)` shows the latest, within about a second.
-   * Nothing waits for it, and it may be said as often as one likes. That of a batch is another: how many of its jobs have ended.
+   * Reports how far the job is, from 0 to 1, and what it is doing, in up to 255 characters; `Queue.find(id)` shows the latest
+   * report within about a second. Never blocks, and may be called as often as you like. (The progress of a batch is something
+   * else: how many of its jobs have ended.)
    *
    * @throws E_INVALID_PROGRESS
    */
   abstract progress(value: number, text?: string): void;
-  /** Jobs that follow this one if it succeeds, behind those of its chain. An attempt that fails adds nothing. @throws what is wrong with them */
+  /**
+   * Adds jobs at the end of its chain, to follow if this job succeeds. A failed attempt adds nothing. @throws any error of these
+   * jobs
+   */
   abstract appendToChain(...jobs: readonly object[]): void;
-  /** The same, before those of its chain. */
+  /** The same, but at the beginning of its chain. */
   abstract prependToChain(...jobs: readonly object[]): void;
 }

@@ -12,15 +12,15 @@ import type { JobContext } from './job-context';
 import type { Middleware } from './middleware';
 import type { JobOptions } from './options';
 
-/** What a job inherits. An interface, so that a job may declare fields that an accessor of a class would forbid. */
+/** What a job inherits. An interface, because a job could not declare fields over the accessors of a class. */
 export interface JobBase {
   /**
-   * The running job's `id`, as `this.job.id`; a field `id` of your own is data and wins. Any type, and no declared member
-   * (the pattern matches `id` alone in practice), so that your own compiles, whatever it is, without `override`.
+   * The running job's `id`, same as `this.job.id`; a field `id` of your own is data and wins. Of any type, and an index signature
+   * (whose pattern in practice matches only `id`), so that your own `id` compiles without `override`, whatever its type.
    */
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly [id: `id${Uppercase<string>}`]: any;
-  /** The running reservation. This and its shorts throw `E_NOT_RUNNING` while the job does not run. */
+  /** The running reservation. This and its shortcuts throw `E_NOT_RUNNING` while the job does not run. */
   readonly job: JobContext;
   /** 1 in the first run. */
   readonly attempts: number;
@@ -28,20 +28,20 @@ export interface JobBase {
   readonly signal: AbortSignal;
   /** Grows with every reservation of this job: a fencing token for your own database. */
   readonly fence: number;
-  /** Back to the queue, to run again after `delay` (default 0); the try stays spent. */
+  /** Puts the job back into its queue, to run again after `delay` (default 0); the try stays spent. */
   release(delay?: Delay): void;
-  /** Out of tries at once. */
+  /** Fails the job at once, whatever its tries. */
   fail(error?: Error | string): void;
-  /** Ends the job as completed, whatever `handle` does from here on. */
+  /** Ends the job as completed, whatever `handle` does afterwards. */
   delete(): void;
-  /** Jobs that follow this one if it succeeds, behind those of its chain. An attempt that fails adds nothing. */
+  /** Adds jobs at the end of its chain, to follow if this job succeeds. A failed attempt adds nothing. */
   appendToChain(...jobs: readonly JobInstance[]): void;
-  /** The same, before those of its chain. */
+  /** The same, but at the beginning of its chain. */
   prependToChain(...jobs: readonly JobInstance[]): void;
-  /** Resolves a dependency within this run, where a parameter cannot be decorated. */
+  /** Resolves a dependency within this run, for places where no parameter can be decorated. */
   make<T extends object>(token: Class<T>): T;
   make<T>(token: NamedToken<T> | object): T;
-  /** For this instance; a dispatch's own call is stronger. */
+  /** For this instance. The same call on a dispatch overrides it. */
   onConnection(connection: string): this;
   onQueue(queue: string): this;
   delay(delay: Delay): this;
@@ -49,11 +49,11 @@ export interface JobBase {
   through(...middleware: readonly Middleware[]): this;
 }
 
-/** A class that can be made with `new` from outside; others are served by `dispatch(X.make(1))`. */
+/** A class that can be constructed from outside; for others use `dispatch(X.make(1))`. */
 // oxlint-disable-next-line typescript/no-explicit-any
 type Dispatchable = new (...parameters: any[]) => object;
 
-/** What `handle` resolves to; unknown where a handler class has it. */
+/** What `handle` resolves to; unknown if a handler class runs the job. */
 export type HandleResult<J> = J extends { handle: (...parameters: never[]) => infer Result }
   ? Awaited<Result>
   : unknown;
@@ -62,15 +62,15 @@ interface Handling {
   handle(...parameters: never[]): unknown;
 }
 
-/** What `Queue.result<T>()` gives: where `T` is a job or its class, what its `handle` resolves to; otherwise `T` itself. */
+/** The result of `Queue.result<T>()`: if `T` is a job or a job class, what its `handle` resolves to; otherwise `T` itself. */
 export type ResultOf<T> = T extends Handling | (abstract new (...parameters: never[]) => Handling)
   ? HandleResult<T extends abstract new (...parameters: never[]) => infer J ? J : T>
   : T;
 
-/** Under legacy and standard decorators. Gives the class back, so that `const A = Job()(class A …)` can be used. */
+/** Works under legacy and standard decorators. Returns the class, so that `const A = Job()(class A …)` works. */
 export type JobDecorator = <C extends Class>(
   target: C,
-  // Typed more tightly, it refuses classes with a private constructor.
+  // A tighter type would refuse classes with a private constructor.
   // oxlint-disable-next-line typescript/no-explicit-any
   context?: ClassDecoratorContext<any>,
 ) => C;
@@ -86,7 +86,7 @@ export interface JobStatic {
    */
   (options?: JobOptions): JobDecorator;
   new (): JobBase;
-  /** Makes the job with the constructor's own parameters, and sends it. */
+  /** Makes the job with the parameters of its constructor, and sends it. */
   dispatch<C extends Dispatchable>(this: C, ...parameters: ConstructorParameters<C>): PendingDispatch;
   dispatchIf<C extends Dispatchable>(
     this: C,
@@ -94,8 +94,8 @@ export interface JobStatic {
     ...parameters: ConstructorParameters<C>
   ): PendingDispatch<string | undefined>;
   /**
-   * Has these jobs follow, one after the other, each sent by the success of the one before it:
-   * `Fetch.withChain([new Resize(1), new Report()]).dispatch(url)`.
+   * Starts a chain: the given jobs follow one after the other, each sent when the one before it succeeds: `Fetch.withChain([new
+   * Resize(1), new Report()]).dispatch(url)`.
    */
   withChain<C extends Dispatchable>(this: C, links: ChainList): PendingChain<ConstructorParameters<C>>;
   dispatchUnless<C extends Dispatchable>(
@@ -103,12 +103,15 @@ export interface JobStatic {
     condition: Condition<InstanceType<C>>,
     ...parameters: ConstructorParameters<C>
   ): PendingDispatch<string | undefined>;
-  /** Through the `sync` connection: payload, middleware and hooks, one attempt; rejects with what the job failed with. */
+  /**
+   * Runs the job through the `sync` connection, with payload, middleware and hooks, for one attempt. Rejects with the job's
+   * error.
+   */
   dispatchSync<C extends Dispatchable>(
     this: C,
     ...parameters: ConstructorParameters<C>
   ): Promise<HandleResult<InstanceType<C>>>;
-  /** Runs the instance in place. */
+  /** Runs the instance in place, without a payload. */
   dispatchNow<C extends Dispatchable>(
     this: C,
     ...parameters: ConstructorParameters<C>
@@ -119,7 +122,7 @@ export interface JobStatic {
 function JobFactory(this: unknown, options: JobOptions = {}): JobDecorator | undefined {
   if (new.target !== undefined) return undefined;
   if (typeof options === 'function') {
-    const problem = 'bears @Job without brackets. Write @Job().';
+    const problem = 'has @Job without brackets. Write @Job().';
     throw invalidJobClass((options as Class).name, declaredIn(JobFactory), problem);
   }
   return function decorate(target) {
@@ -128,7 +131,7 @@ function JobFactory(this: unknown, options: JobOptions = {}): JobDecorator | und
   };
 }
 
-/** The bus puts itself here: it lies above. */
+/** Set by the bus, which this layer must not import. */
 let dispatcher: JobDispatcher;
 
 export function setJobDispatcher(bus: JobDispatcher): void {

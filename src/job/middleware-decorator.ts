@@ -1,4 +1,4 @@
-/** `Middleware`: what wraps a run, and the decorator that lets an instance of its class travel with a dispatch. */
+/** `Middleware`: wraps a run. The decorator of the same name lets instances of a class travel with a dispatch. */
 import { checkOwnName } from './declare';
 import { declaredIn } from '../base/declared-in';
 import type { Class } from './definition';
@@ -7,7 +7,7 @@ import type { Middleware as Wrapper } from './middleware';
 import { registry } from './registry';
 
 /**
- * What wraps a run, onion-shaped. A job's own `middleware()` may give any object or function of this kind; one given to
+ * Wraps a run, like a layer of an onion. A job's own `middleware()` may return any object or function of this kind; one given to
  * a dispatch by `through()` travels as data, so its class needs `@Middleware()`.
  */
 export interface Middleware extends Wrapper {}
@@ -15,17 +15,17 @@ export interface Middleware extends Wrapper {}
 /**
  * Lets instances of the class below travel in payloads. Their fields are data, as a job's are.
  *
- * @param options.name what the class is called in payloads; by default its name
- * @throws E_DUPLICATE_JOB jobs and middleware share one space of names
- * @throws E_INVALID_JOB_CLASS it has no `handle()`, or the options are none
+ * @param options.name the name of the class in payloads; default: the class's own
+ * @throws E_DUPLICATE_JOB jobs and middleware share one namespace
+ * @throws E_INVALID_JOB_CLASS the class has no `handle()`, or the options are not valid
  */
 export function Middleware(
   options: { readonly name?: string | undefined } = {},
-  // Typed more tightly, it refuses classes with a private constructor.
+  // A tighter type would refuse classes with a private constructor.
   // oxlint-disable-next-line typescript/no-explicit-any
 ): <C extends Class<Wrapper>>(target: C, context?: ClassDecoratorContext<any>) => C {
   if (typeof options === 'function') {
-    const problem = 'bears @Middleware without brackets. Write @Middleware().';
+    const problem = 'has @Middleware without brackets. Write @Middleware().';
     throw invalidJobClass((options as Class).name, declaredIn(Middleware), problem);
   }
   return function decorate(target) {
@@ -39,9 +39,9 @@ export function Middleware(
 
 function problemOf({ prototype }: Class, options: object): string | undefined {
   const unknown = Object.keys(options).find((option) => option !== 'name');
-  if (unknown !== undefined) return `has an unknown option in @Middleware: ${unknown}. There is name alone.`;
+  if (unknown !== undefined) return `has an unknown option in @Middleware: ${unknown}. The only option is name.`;
   const { name = '' } = options as { readonly name?: unknown };
-  if (typeof name !== 'string') return 'has a name in @Middleware that is no text.';
+  if (typeof name !== 'string') return 'has a name in @Middleware that is not a text.';
   const { handle } = Object(prototype) as { readonly handle?: unknown };
-  return typeof handle === 'function' ? undefined : 'bears @Middleware, but has no method handle(job, next).';
+  return typeof handle === 'function' ? undefined : 'has @Middleware, but no method handle(job, next).';
 }

@@ -1,9 +1,9 @@
-/** The kinds of values that options take: how each is checked, and what a run gets. Jobs and workers share them. */
+/** The kinds of option values: how each is checked, and what a run gets. Jobs and workers share them. */
 import type { Milliseconds, Seconds } from '../base/clock';
 import { type ResolvedBackoff, resolveBackoff } from './backoff';
 import { durationSeconds, momentOf } from './duration';
 
-/** What errors say of a value. */
+/** Where a value was given, for its errors. */
 export interface Place {
   /** "timeout on SendEmail" */
   readonly subject: string;
@@ -11,11 +11,11 @@ export interface Place {
   refuse(value: unknown, remedy: string): Error;
 }
 
-/** @throws what `place` makes of a value that will not do, or E_INVALID_DURATION */
+/** @throws the error that `place.refuse` makes, or E_INVALID_DURATION */
 export type Kind<Value> = (value: unknown, place: Place) => Value;
 
 export const flag: Kind<boolean> = (value, place) => {
-  // The text 'false', as it comes from a variable of the environment, would count as true.
+  // The text 'false' from an environment variable would count as true.
   if (typeof value === 'boolean') return value;
   throw place.refuse(value, 'give true or false');
 };
@@ -29,12 +29,12 @@ export function count(least: number): Kind<number> {
 
 export const seconds: Kind<Seconds> = (value, { subject }) => durationSeconds(value, subject);
 
-/** How long something is kept, more than nothing; undefined: it is not. */
+/** How long something is kept, more than 0; undefined: not at all. */
 export const kept: Kind<Seconds | undefined> = (value, place) => {
   if (value === false) return undefined;
   const time = durationSeconds(value, place.subject);
   if (time > 0) return time;
-  throw place.refuse(value, "give how long, such as '1h', or false");
+  throw place.refuse(value, "give a duration above 0, such as '1h', or false");
 };
 
 export const backoff: Kind<ResolvedBackoff> = (value, { subject }) => resolveBackoff(value, subject);
@@ -46,7 +46,7 @@ export const delay: Kind<Seconds | Date> = (value, { subject }) => {
   return value;
 };
 
-/** The moment itself; undefined for a span, which counts from the dispatch and travels in the payload. */
+/** A moment. Undefined for a span, which counts from the dispatch and travels in the payload. */
 export const moment: Kind<Milliseconds | undefined> = (value, place) => {
   const read = delay(value, place);
   return read instanceof Date ? read.getTime() : undefined;

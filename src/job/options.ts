@@ -1,8 +1,8 @@
 /**
- * The options of a job: what `@Job()` takes, and one table that says of each how it is checked, who else may say it, how it
- * travels in a payload, and what holds where nobody says it.
+ * The options of a job: what `@Job()` takes, and one table that says how each option is checked, who else may set it, how it
+ * travels in a payload, and its default.
  *
- * A new option needs its line in `JobOptions`, its row in the table, and the place that acts on it.
+ * A new option needs its line in `JobOptions`, its row in the table, and the code that acts on it.
  */
 import type { Milliseconds, Seconds } from '../base/clock';
 import { type Backoff, NO_BACKOFF } from './backoff';
@@ -15,17 +15,20 @@ import { schedule, type ScheduleOptions } from './schedule';
 import { unique, type UniqueOptions } from './unique';
 
 export interface JobOptions {
-  /** The name in payloads. Give one where a bundler minifies class names. Default: the class's. */
+  /** The name in payloads. Set it where a bundler minifies class names. Default: the class's. */
   name?: string | undefined;
-  /** Former names, still understood. Default: none. */
+  /** Former names that payloads may still use. Default: none. */
   aliases?: readonly string[] | undefined;
-  /** Version of the job's data; a payload of an older one goes through `upgrade`. Default: none. */
+  /** Version of the job's data; payloads of an older version go through `upgrade`. Default: none. */
   version?: number | undefined;
-  /** Turns the data of an older version into today's. Gets the decoded plain data and the version they were written with (0: none). Default: none. */
+  /**
+   * Turns data of an older version into today's. Gets the decoded plain data and the version they were written with (0: none).
+   * Default: none.
+   */
   upgrade?: ((data: Record<string, unknown>, from: number) => Record<string, unknown>) | undefined;
-  /** The connection it goes to. Default: the configuration's `default`. */
+  /** The connection that the job is sent to. Default: the configuration's `default`. */
   connection?: string | undefined;
-  /** The queue it goes to. Default: the connection's `queue`. */
+  /** The queue that the job is sent to. Default: the connection's `queue`. */
   queue?: string | undefined;
   /** A duration from the dispatch, or a `Date`. Default: 0. */
   delay?: Delay | undefined;
@@ -37,48 +40,59 @@ export interface JobOptions {
   timeout?: Duration | undefined;
   /** Fail at the first timeout, whatever `tries` says. Default: `false`. */
   failOnTimeout?: boolean | undefined;
-  /** The job fails when this many workers died or froze under it; 0: no limit. Default: 3. */
+  /** The job fails after this many workers died or froze while running it; 0: no limit. Default: 3. */
   maxCrashes?: number | undefined;
-  /** The job fails at this many throws or timeouts, whatever `tries` says. Default: no limit. */
+  /** The job fails after this many throws or timeouts, whatever `tries` says. Default: no limit. */
   maxExceptions?: number | undefined;
   /** No attempt starts after this span from the dispatch, or this `Date`, by the store's clock. Replaces `tries`. Default: none. */
   retryUntil?: Delay | undefined;
   /**
-   * Within `Queue.transaction()`: the job is sent once that is done, as if the dispatch said `afterCommit()`; `false`: at once,
-   * whatever the connection says. Default: the connection's.
+   * Within `Queue.transaction()`: `true` sends the job after the commit, as if the dispatch said `afterCommit()`; `false` sends
+   * it at once. Default: the connection's.
    */
   afterCommit?: boolean | undefined;
-  /** `true`, or `{ by, until, for }`: while one with its key is there, a further one is not sent: see [unique jobs](unique-jobs.md). Default: `false`. */
+  /**
+   * `true`, or `{ by, until, for }`: while a job with the same key exists, another one is not sent: see [unique
+   * jobs](unique-jobs.md). Default: `false`.
+   */
   unique?: boolean | UniqueOptions | undefined;
-  /** `{ by, wait, longest }`: waits for a while, in which a further one with its key takes its place: see [debounced jobs](debounced-jobs.md). Default: `false`. */
+  /**
+   * `{ by, wait, longest }`: the job waits for a while, in which a later one with the same key takes its place: see [debounced
+   * jobs](debounced-jobs.md). Default: `false`.
+   */
   debounce?: false | DebounceOptions | undefined;
-  /** For how long what `handle()` gives is kept for `Queue.result(id)`: see [results](results.md). Default: `false`, not at all. */
+  /**
+   * How long the result of `handle()` is kept for `Queue.result(id)`: see [results](results.md). Default: `false`, not at all.
+   */
   keepResult?: false | Duration | undefined;
-  /** `{ cron, every, timezone, name, missed, overlap }`: workers send it by themselves: see [schedules](schedules.md). Not inherited. Default: none. */
+  /**
+   * `{ cron, every, timezone, name, missed, overlap }`: workers send the job by themselves: see [schedules](schedules.md). Not
+   * inherited. Default: none.
+   */
   schedule?: ScheduleOptions | undefined;
 }
 
 interface JobOption<Value = unknown> {
   readonly read: Kind<Value>;
-  /** What people who come from other queues write. */
+  /** The names that other queues have for it. */
   readonly otherNames?: readonly string[];
-  /** A bare number of 1000 and more is probably meant as milliseconds. */
+  /** A bare number of 1000 or more was probably meant as milliseconds. */
   readonly isShort?: true;
-  /** How one instance says it. */
+  /** How a single instance sets it. */
   readonly instance?: string;
-  /** A method of the job may say it: what stands in a field of its name is a mistake. */
+  /** A method of the job may set it, so a function in a field of that name is a mistake. */
   readonly hasMethod?: true;
-  /** An own property of this name is data, and no attempt to set the option. */
+  /** An own property of this name is data, not an attempt to set the option. */
   readonly isData?: true;
 }
 
-/** How a value stands in a payload. */
+/** The form of a value in a payload. */
 export type PayloadForm = 'count' | 'seconds' | 'flag' | 'backoff' | 'moment';
 
-/** An option that a run obeys, and that travels where the dispatch or the instance said it. */
+/** An option that a run obeys. It travels if the dispatch or the instance set it. */
 interface RunOption<Value, Default> extends JobOption<Value> {
   readonly default: Default;
-  /** Laravel's field, or ours where Laravel has none; `olderField` is only read. */
+  /** Laravel's field, or ours if Laravel has none. `olderField` is only read. */
   readonly field: string;
   readonly olderField?: string;
   readonly form: PayloadForm;
@@ -190,9 +204,9 @@ export type RunOptions = {
   readonly [Option in keyof RunTable]: ReturnType<RunTable[Option]['read']> | RunTable[Option]['default'];
 };
 
-/** What the dispatch or the instance chose: it alone travels in the payload. */
+/** What the dispatch or the instance chose. Only this travels in the payload. */
 export type ChosenOptions = { readonly [Option in keyof RunOptions]?: RunOptions[Option] | undefined } & {
-  /** A span from the push, which becomes `retryUntil` by the clock of the store. */
+  /** A span from the push; it becomes `retryUntil` by the store's clock. */
   readonly retryWithin?: Seconds | undefined;
 };
 
@@ -200,20 +214,20 @@ export const NOTHING_CHOSEN: ChosenOptions = Object.freeze({});
 
 const BLANK = Object.fromEntries(Object.keys(RUN_OPTIONS).map((option) => [option, undefined]));
 
-/** Options to fill in by name. They all have one shape, which makes access fast. */
+/** Options to fill in by name. All have one shape, which makes access fast. */
 export function blankOptions(): Record<string, unknown> {
   return { ...BLANK };
 }
 
-/** What a worker's options say for jobs that say nothing themselves. */
+/** The worker's options for jobs that say nothing themselves. */
 export type WorkerDefaults = Pick<ChosenOptions, 'tries' | 'backoff' | 'timeout'>;
 
-/** Where and when one dispatch goes. */
+/** Where and when a dispatch goes. */
 export interface Route {
   readonly connection: string;
   readonly queue: string;
-  /** 0 where it waits for a moment. */
+  /** 0 if the job waits for a moment. */
   readonly delay: Seconds;
-  /** The moment that it waits for, where it is no duration. */
+  /** The moment that the job waits for, if its delay is not a duration. */
   readonly dueAt?: Milliseconds | undefined;
 }

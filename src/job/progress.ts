@@ -1,8 +1,8 @@
-/** How far a running job says that it is. */
+/** The progress that a running job reports. */
 import { isPlain } from '../base/plain-text';
 import { invalidProgress } from './errors';
 
-/** Characters of the text: it stands in one line of a list. */
+/** Longest text, in characters: it is shown in one line of a list. */
 const LONGEST_TEXT = 255;
 
 export interface Progress {
@@ -20,4 +20,4 @@ export function checkedProgress(job: string, value: unknown, text: unknown): Pro
   return { value, text };
 }
 
-const HOW_FAR = 'Say how far it is from 0 to 1: progress(done / total).';
+const HOW_FAR = 'Give a number from 0 to 1: progress(done / total).';

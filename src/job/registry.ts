@@ -7,7 +7,7 @@ import { duplicateJob, invalidHandler, invalidJobClass, type NamedClass, placed,
 
 const SLOT = Symbol.for('onqueue.registry');
 
-/** What the names of jobs begin with that are part of Onqueue. */
+/** Prefix of the names of jobs that are part of Onqueue. */
 export const BUILT_IN = 'onqueue:';
 
 interface Claim extends NamedClass {
@@ -22,10 +22,10 @@ interface Handler {
 }
 
 export class JobRegistry {
-  /** Keeps classes that a newer evaluation has replaced: their instances are still dispatched, by the same name. */
+  /** Also has classes that a newer evaluation replaced: their instances are still dispatched, by the same name. */
   readonly #definitions = new WeakMap<Class, JobDefinition>();
   readonly #names = new WeakMap<Class, string>();
-  /** Jobs and middleware share one space of names: a payload's `types` tells classes apart by their names alone. */
+  /** Jobs and middleware share one namespace: a payload's `types` tells classes apart by name alone. */
   readonly #claims = new Map<string, Claim>();
   /** By the job's name, so that a job that is loaded again keeps its handler. */
   readonly #handlers = new Map<string, Handler>();
@@ -35,27 +35,27 @@ export class JobRegistry {
   register(definition: JobDefinition): void {
     const { name, aliases, target, file } = definition;
     if (this.#definitions.has(target)) {
-      throw invalidJobClass(target.name, file, 'bears @Job() twice. Put all options into one.');
+      throw invalidJobClass(target.name, file, 'has @Job() twice. Put all options into one.');
     }
     const before = this.find(name);
     this.#claim([name, ...aliases], { target, name: target.name, file, decorator: 'Job', definition });
     this.#definitions.set(target, definition);
     this.#names.set(target, name);
-    // The class has been rewritten with its own handle().
+    // The class was rewritten and now has its own handle().
     if (before !== undefined && !hasHandle(before) && hasHandle(definition)) this.#handlers.delete(name);
   }
 
-  /** By its name or an alias; of a class that was evaluated more than once, the newest. */
+  /** By name or alias. If a class was evaluated more than once, gives the newest. */
   find(name: string): JobDefinition | undefined {
     return this.#claims.get(name)?.definition;
   }
 
-  /** The definition of this very class: a subclass needs its own `@Job()`. */
+  /** Only for this very class: a subclass needs its own `@Job()`. */
   definitionOf(target: Class): JobDefinition | undefined {
     return this.#definitions.get(target);
   }
 
-  /** Leaves out classes that a newer evaluation has replaced, and those that are not the user's. */
+  /** All job classes of the user, without those that a newer evaluation has replaced. */
   all(): JobDefinition[] {
     const definitions = [...this.#claims.values()].map(({ definition }) => definition);
     return [...new Set(definitions)].filter(
@@ -69,7 +69,7 @@ export class JobRegistry {
 
   /**
    * @param job a class with a definition
-   * @throws E_INVALID_HANDLER when the job has another one
+   * @throws E_INVALID_HANDLER the job already has another handler
    */
   setHandler(job: Class, handler: Class, file?: string): void {
     const { name = '' } = this.#definitions.get(job) ?? {};
@@ -84,25 +84,25 @@ export class JobRegistry {
         handler.name,
         job.name,
         file,
-        `${job.name} has the handler ${placed(other.target.name, other.file)} already.`,
+        `${job.name} already has the handler ${placed(other.target.name, other.file)}.`,
       );
     }
     this.#handlers.set(name, { target: handler, file });
     this.#handlerClasses.add(handler);
   }
 
-  /** Makes a class of middleware one that payloads may name. @throws E_DUPLICATE_JOB */
+  /** Lets payloads name a class of middleware. @throws E_DUPLICATE_JOB */
   registerMiddleware(name: string, target: Class, file?: string): void {
     this.#claim([name], { target, name: target.name, file, decorator: 'Middleware' });
     this.#names.set(target, name);
   }
 
-  /** Whether it was declared: as a job, a handler or middleware. */
+  /** Whether the class was declared as a job, a handler or middleware. */
   knows(target: Class): boolean {
     return this.#names.has(target) || this.#handlerClasses.has(target);
   }
 
-  /** What stands for a registered class in payloads. */
+  /** The name of a registered class in payloads. */
   nameOf(target: Class): string | undefined {
     return this.#names.get(target);
   }
@@ -111,13 +111,13 @@ export class JobRegistry {
     return this.#claims.get(name)?.target;
   }
 
-  // A class that is evaluated again (a reload, a second loader) takes over whole, with the aliases that it has now.
+  // A class that is evaluated again (a reload, a second loader) replaces the old one completely, including its aliases.
   #claim(names: readonly string[], claim: Claim): void {
     const before = new Set<Claim>();
     for (const name of names) {
       const first = this.#claims.get(name);
       if (first === undefined || first.target === claim.target) continue;
-      // Of what is part of Onqueue each copy of the package has a class of its own.
+      // Each copy of the package has its own classes for the jobs that are part of Onqueue.
       const isSame = name.startsWith(BUILT_IN) || isEvaluatedAgain(first, claim);
       if (first.decorator !== claim.decorator || !isSame) {
         throw duplicateJob(name, first, claim);
@@ -134,8 +134,8 @@ function hasHandle({ target }: JobDefinition): boolean {
 }
 
 /**
- * Whether two classes are one, evaluated twice: of one name, from one file, as far as both are known. A minifier gives one
- * class a name of its own in each chunk that holds it.
+ * Whether two classes are one that was evaluated twice: same name and same file, as far as they are known. A minifier may name
+ * one class differently in each chunk that contains it.
  */
 function isEvaluatedAgain(first: Omit<NamedClass, 'decorator'>, second: Omit<NamedClass, 'decorator'>): boolean {
   if (first.file !== undefined && second.file !== undefined) {
@@ -144,7 +144,7 @@ function isEvaluatedAgain(first: Omit<NamedClass, 'decorator'>, second: Omit<Nam
   return first.name === second.name ? first.name !== '' : isMinified(first.name) && isMinified(second.name);
 }
 
-/** The registry, and whose it is. */
+/** The registry, and the copy of the package that it belongs to. */
 interface Slot {
   readonly version: string;
   readonly file: string;
@@ -152,7 +152,7 @@ interface Slot {
 }
 
 /**
- * On `globalThis`, for modules that are loaded again: they must find the same jobs.
+ * Kept on `globalThis`, so that modules that are loaded again find the same jobs.
  *
  * @throws E_TWO_VERSIONS
  */

@@ -1,5 +1,5 @@
 /**
- * The one place where the options of jobs are checked and resolved; nothing else reads them.
+ * The only place where the options of jobs are checked and resolved; nothing else reads them.
  *
  * Strongest first: the dispatch, the instance, `@Job()` (over its parents'), the worker's options, the connection.
  */
@@ -31,7 +31,7 @@ type OptionName = keyof JobOptions;
 
 const OPTIONS = Object.keys(JOB_OPTIONS) as OptionName[];
 const OF_RUNS = Object.keys(RUN_OPTIONS) as (keyof RunOptions)[];
-/** What an instance is asked for when it is dispatched. Its `backoff(error)` is asked when an attempt has failed. */
+/** The options that an instance is asked for when it is dispatched. Its `backoff(error)` is asked after a failed attempt. */
 const ASKED = OF_RUNS.filter((option) => JOB_OPTIONS[option].hasMethod === true && option !== 'backoff');
 
 export const DEFAULT_MAX_CRASHES = RUN_OPTIONS.maxCrashes.default;
@@ -39,7 +39,7 @@ export const DEFAULT_MAX_CRASHES = RUN_OPTIONS.maxCrashes.default;
 const NO_WORKER: WorkerDefaults = {};
 
 /**
- * Refuses what `@Job()` does not know, or cannot mean.
+ * Refuses options that `@Job()` does not know, and values that they cannot have.
  * @param job the class as errors name it
  * @throws E_UNKNOWN_JOB_OPTION, E_INVALID_JOB_OPTION, E_INVALID_DURATION, E_INVALID_QUEUE_NAME
  */
@@ -62,7 +62,7 @@ export function checkJobOptions(options: unknown, job: string): asserts options 
 }
 
 /**
- * Refuses what does not go together, also where a class has a part of it from its parents.
+ * Refuses options that contradict each other, even if the class inherited one of them.
  * @param job the class as errors name it
  * @throws E_INVALID_JOB_OPTION
  */
@@ -73,9 +73,9 @@ export function checkTogether(
   if (waits === false) return;
   const refuse = (remedy: string): Error => invalidJobOption(`debounce on ${job}`, waits, remedy);
   if (isUnique !== false)
-    throw refuse('It has unique as well: of the two, one decides whether a further job is sent. Leave one out.');
+    throw refuse('It also has unique, and only one of them can decide whether a further job is sent. Leave one out.');
   if (delay !== undefined && delay !== 0)
-    throw refuse('It has a delay as well, and waits as debounce says: leave delay out.');
+    throw refuse('It also has a delay, but debounce already says how long it waits: leave delay out.');
 }
 
 function isOption(name: string): name is OptionName {
@@ -94,13 +94,16 @@ export interface RouteSources {
   readonly dispatch: InstanceChoice;
   readonly instance: InstanceChoice;
   readonly definition: JobDefinition | undefined;
-  /** What the application says of jobs of this class. */
+  /** Where the application sends jobs of this class. */
   readonly routed?: { readonly connection?: string | undefined; readonly queue?: string | undefined } | undefined;
 }
 
-/** The connections that jobs may go to. */
+/** The connections that jobs may be sent to. */
 export interface Destinations {
-  /** Each has a queue of its own where none is named. Without a name: the default one, for which the configuration is loaded. */
+  /**
+   * The connection of this name and its default queue. Without a name: the default connection, for which the configuration is
+   * loaded.
+   */
   settings(connection?: string): { readonly name: string; readonly queue: string };
 }
 
@@ -117,9 +120,9 @@ export function resolveRoute(
   const named = dispatch.connection ?? instance.connection ?? options?.connection ?? routed?.connection;
   const { name: connection, queue: usual } = destinations.settings(named);
   const queue = dispatch.queue ?? instance.queue ?? options?.queue ?? routed?.queue ?? usual;
-  // All others were checked where they were said.
+  // All other names were checked where they were given.
   if (queue === dispatch.queue) checkQueueName(queue, `the queue of ${job}`);
-  // Null and undefined are refused where somebody gave them: a value that is missing is a mistake, and no wish.
+  // A delay of null or undefined that was given explicitly is refused: a missing value is a mistake, not a wish.
   const isGiven = Object.hasOwn(dispatch, 'delay');
   const own = isGiven ? dispatch.delay : instance.delay;
   const delay = isGiven ? own : (own ?? waitOf(definition) ?? options?.delay);
@@ -130,7 +133,7 @@ export function resolveRoute(
   return { connection, queue, delay: durationSeconds(delay, subject) };
 }
 
-/** Where jobs of a class go by themselves; undefined where the class and the application leave it to the defaults. */
+/** Where jobs of a class go by default. Undefined if neither the class nor the application says so. */
 export function declaredRoute(
   { options }: JobDefinition,
   routed?: RouteSources['routed'],
@@ -138,20 +141,20 @@ export function declaredRoute(
   return { connection: options.connection ?? routed?.connection, queue: options.queue ?? routed?.queue };
 }
 
-/** Whether a dispatch within a transaction waits for its commit; undefined: the connection says so, or not. */
+/** Whether a dispatch within a transaction waits for its commit. Undefined if the connection decides. */
 export function waitsForCommit({ options }: JobDefinition): boolean | undefined {
   return options.afterCommit;
 }
 
-/** Of what there is one job of the class at a time; undefined: any number. */
+/** Which waiting jobs of the class a later one replaces. Undefined if none. */
 export const declaredUniqueness = readOnce('unique', unique);
 
 /** Of what one job of the class waits at a time; undefined: any number. */
 export const declaredDebouncing = readOnce('debounce', debounce);
 
-/** How long what its jobs give is kept; undefined: it is not. */
+/** How long results of the class's jobs are kept. Undefined if they are not. */
 export function keptResult(definition: JobDefinition | undefined): Seconds | undefined {
-  // Nearly all say nothing.
+  // Most classes keep no results.
   return definition?.options.keepResult === undefined ? undefined : declaredKeeping(definition);
 }
 
@@ -161,7 +164,7 @@ function waitOf(definition: JobDefinition | undefined): Seconds | undefined {
   return definition?.options.debounce === undefined ? undefined : declaredDebouncing(definition)?.wait;
 }
 
-/** For each class. */
+/** Reads the option only once for each class. */
 function readOnce<Value>(
   option: 'unique' | 'debounce' | 'keepResult',
   read: Kind<Value>,
@@ -179,8 +182,8 @@ function readOnce<Value>(
 }
 
 /**
- * What the instance's methods `tries()`, `timeout()` and `retryUntil()` say, to travel in its payload. A span of
- * `retryUntil` counts from the push, so it travels as well where `@Job()` says it.
+ * The answers of the instance's methods `tries()`, `timeout()` and `retryUntil()`, which travel in its payload. A `retryUntil`
+ * span counts from the push, so it travels even if only `@Job()` sets it.
  * @throws E_INVALID_JOB_OPTION, E_INVALID_DURATION
  */
 export function resolveChosen(job: object, { name, options }: JobDefinition): ChosenOptions {
@@ -205,7 +208,7 @@ export function saysBackoff(job: object): job is { backoff(error: Error): unknow
 }
 
 /**
- * What the job's method `backoff(error)` says of the next attempt; undefined: nothing.
+ * What the job's method `backoff(error)` says about the next attempt. Undefined if nothing.
  * @throws E_INVALID_DURATION, E_INVALID_JOB_OPTION, what the method throws
  */
 export function askBackoff(job: object, name: string, error: Error): ResolvedBackoff | Date | undefined {
@@ -220,7 +223,7 @@ export interface RunSources {
   readonly worker: WorkerDefaults;
 }
 
-/** The options of one run, with the defaults where nobody said anything. */
+/** The options of one run, with defaults for everything that nobody set. */
 export function resolveRun({ payload, definition, worker }: RunSources): RunOptions {
   const declared = definition === undefined ? withDefaults(NOTHING_CHOSEN, worker) : declaredRun(definition, worker);
   if (payload === NOTHING_CHOSEN) return declared;
@@ -229,7 +232,7 @@ export function resolveRun({ payload, definition, worker }: RunSources): RunOpti
   return run as RunOptions;
 }
 
-/** What runs of a class obey where the dispatch and the worker say nothing. */
+/** The options that runs of a class obey if the dispatch and the worker say nothing. */
 export function declaredOptions(definition: JobDefinition): RunOptions {
   return declaredRun(definition, NO_WORKER);
 }

@@ -1,4 +1,4 @@
-/** The job that the present code belongs to. */
+/** The job that the current code runs in. */
 import { outsideRun } from '../container/errors';
 import { inject } from '../container/scope';
 import { noJobRuns } from './errors';

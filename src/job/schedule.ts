@@ -1,29 +1,32 @@
-/** `schedule` of `@Job()`: when jobs of the class are sent by the workers themselves. */
+/** `schedule` of `@Job()`: when workers send jobs of the class by themselves. */
 import type { Duration } from './duration';
 import type { Kind } from './option-kinds';
 
-/** What becomes of occurrences that nobody sent in time: the newest one is, within an hour or within a minute, or all are. */
+/**
+ * What happens to occurrences that nobody sent in time: `latest` sends the newest within an hour, `skip` the newest within a
+ * minute, `all` sends all.
+ */
 export type MissedPolicy = 'latest' | 'skip' | 'all';
 
-/** What becomes of an occurrence while the job of the one before it waits, runs, or is to be tried again. */
+/** What happens to an occurrence while the job of the one before it waits, runs, or is about to be retried. */
 export type OverlapPolicy = 'skip' | 'allow';
 
 export interface ScheduleOptions {
   /** Five fields: minute, hour, day of the month, month, weekday: `'0 3 * * *'`. This or `every`. */
   readonly cron?: string | undefined;
-  /** The multiples of a span since 1970 in UTC: `'15m'` is each full quarter of an hour. */
+  /** The multiples of a span, counted from 1970 in UTC: `'15m'` means each full quarter of an hour. */
   readonly every?: Duration | undefined;
-  /** Whose clocks the times of `cron` are read from. Default: `'UTC'`. */
+  /** The time zone of the times in `cron`. Default: `'UTC'`. */
   readonly timezone?: string | undefined;
   /** Default: the name of the job. */
   readonly name?: string | undefined;
-  /** With a second entry, how far back is looked: `['latest', '6h']`. Default: `'latest'`, within an hour. */
+  /** A second entry sets how far back to look: `['latest', '6h']`. Default: `'latest'`, within an hour. */
   readonly missed?: MissedPolicy | readonly [policy: MissedPolicy, within: Duration] | undefined;
-  /** Default: `'skip'` where the store keeps unique keys, and not all that were missed are to run. */
+  /** Default: `'skip'` if the store keeps unique keys, unless `missed` is `'all'`. */
   readonly overlap?: OverlapPolicy | undefined;
 }
 
-/** What reads times puts itself here: it lies above. */
+/** Set by the schedule layer, which this layer must not import. */
 let reader: Kind<unknown>;
 
 export function setScheduleReader(read: Kind<unknown>): void {

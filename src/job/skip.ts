@@ -1,13 +1,13 @@
-/** `skipIf` and `skipUnless`: layers of a job's `middleware()` that complete it without running it. */
+/** `skipIf` and `skipUnless`: middleware for a job's `middleware()` that completes it without running it. */
 import { invalidMiddlewareArgument } from './errors';
 import type { JobContext } from './job-context';
 import type { Middleware } from './middleware';
 
-/** Known when `middleware()` is called, or asked for when the layer is reached. */
+/** A value known when `middleware()` is called, or a function called when the run reaches the middleware. */
 export type SkipCondition = boolean | ((job: JobContext) => boolean | Promise<boolean>);
 
 /**
- * Completes the job without running it where the condition holds; its chain goes on.
+ * Completes the job without running it if the condition holds; its chain goes on.
  *
  * @throws E_INVALID_MIDDLEWARE_ARGUMENT
  */
@@ -33,12 +33,12 @@ function skipping(layer: string, condition: SkipCondition, skipsOn: boolean): Mi
   return {
     async handle(job, next) {
       const answer: unknown = typeof condition === 'function' ? await condition(job) : condition;
-      // What forgot to answer must not count as a no: the job would be gone without having run.
+      // A condition that forgot to return must not count as a no: the job would be gone without having run.
       if (typeof answer !== 'boolean') throw invalidMiddlewareArgument(`The condition of ${layer}`, answer, ANSWER);
       return answer === skipsOn ? undefined : next();
     },
   };
 }
 
-const CONDITION = 'Give true, false, or a function that answers one of them.';
-const ANSWER = 'Let it answer true or false.';
+const CONDITION = 'Give true, false, or a function that returns one of them.';
+const ANSWER = 'Return true or false.';

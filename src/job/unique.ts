@@ -1,4 +1,4 @@
-/** `unique` of `@Job()`: of what there is one job at a time, and until when. */
+/** `unique` of `@Job()`: which jobs may exist only once at a time, and until when. */
 import type { Seconds } from '../base/clock';
 import { type Duration, durationSeconds } from './duration';
 import { invalidDuration } from './errors';
@@ -6,13 +6,15 @@ import type { Kind } from './option-kinds';
 
 export interface UniqueOptions {
   /**
-   * What tells two jobs of the class apart: a number, or a text of 1 to 1000 characters, made from the job's data. Write the job's
-   * type: `by: (job: Reindex) => job.product`. Default: nothing does: one job of the class at a time.
+   * What tells two jobs of the class apart: a number, or a text of 1 to 1000 characters, made from the job's data. Write the
+   * job's type: `by: (job: Reindex) => job.product`. Default: nothing; one job of the class at a time.
    */
   by?(this: void, job: object): string | number;
-  /** What frees the key: that the job ends, however it does, or that a worker takes it. Default: `'end'`. */
+  /** What frees the key: the end of the job, whatever its outcome, or its start. Default: `'end'`. */
   readonly until?: 'start' | 'end' | undefined;
-  /** At most so long from the dispatch, by the clock of the store. Default: as long as the job is there. */
+  /**
+   * The longest time that the key is held, counted from the dispatch by the store's clock. Default: as long as the job exists.
+   */
   readonly for?: Duration | undefined;
 }
 
@@ -26,7 +28,7 @@ const KNOWN = ['by', 'until', 'for'];
 const REMEDY =
   "give true, or an object with one or more of by (a function), until ('start' or 'end') and for (a duration)";
 
-/** Undefined: any number of them. */
+/** Undefined if there is no limit. */
 export const unique: Kind<Uniqueness | undefined> = (value, place) => {
   if (value === false) return undefined;
   if (value === true) return { by: undefined, until: 'end', for: undefined };
@@ -37,6 +39,6 @@ export const unique: Kind<Uniqueness | undefined> = (value, place) => {
   if (until !== 'start' && until !== 'end') throw place.refuse(value, REMEDY);
   const subject = `for in ${place.subject}`;
   const seconds = most === undefined ? undefined : durationSeconds(most, subject);
-  if (seconds === 0) throw invalidDuration(most, `${subject}, which is longer than nothing`);
+  if (seconds === 0) throw invalidDuration(most, `${subject}, which must be longer than 0`);
   return { by: by as Uniqueness['by'], until, for: seconds };
 };

@@ -5,7 +5,7 @@ import { valueText } from '../base/value-text';
 
 /** A schedule that cannot be: `subject` is the call that was given the value. */
 export const invalidSchedule = defineError('E_INVALID_SCHEDULE', (subject: string, value: unknown, remedy: string) => ({
-  message: `${subject}: ${valueText(value)} will not do. ${remedy}`,
+  message: `${subject}: ${valueText(value)} is not valid. ${remedy}`,
   facts: { subject, value },
 }));
 

@@ -182,7 +182,9 @@ describe('pausing a queue', () => {
   it('takes one queue at a time', async () => {
     given();
 
-    await expect(Queue.pause('high,low')).rejects.toThrow("'high,low' is no queue name: name one queue at a time");
+    await expect(Queue.pause('high,low')).rejects.toThrow(
+      "'high,low' is not a valid queue name: name one queue at a time",
+    );
     await expect(Queue.resume('')).rejects.toMatchObject({ code: 'E_INVALID_QUEUE_NAME' });
   });
 });

@@ -49,7 +49,7 @@ describe('a queue manager', () => {
     manager.driver();
 
     expect(() => manager.configure({ connections: { third: { driver: 'memory' } } })).toThrow(
-      "Queue.configure() came too late: 'main' is in use already, from given to Queue.configure.",
+      "Queue.configure() came too late: 'main' is already in use, from given to Queue.configure.",
     );
     await manager.close();
     expect(() => manager.configure({})).toThrow(expect.objectContaining({ code: 'E_MANAGER_CLOSED' }));
@@ -276,7 +276,7 @@ describe('errors that nobody awaits', () => {
 
     expect(log.texts).toEqual([
       'error: a test: redis://a:***@h is away',
-      'error: a test: a value that is no error was thrown: three',
+      'error: a test: a value that is not an error was thrown: three',
     ]);
     expect(heard).toEqual([['a test', 'two']]);
   });
@@ -284,7 +284,7 @@ describe('errors that nobody awaits', () => {
   it('do not wait for the first of them to find that nobody can hear it', () => {
     const { manager } = watchedApplication();
 
-    expect(() => manager.onError(5 as never)).toThrow('Queue.onError() was given a number in place of a function.');
+    expect(() => manager.onError(5 as never)).toThrow('Queue.onError() was given a number instead of a function.');
     expect(() => manager.createPayloadUsing({} as never)).toThrow('Queue.createPayloadUsing() was given an object');
     expect(manager.hearsErrors).toBe(false);
   });
@@ -370,10 +370,10 @@ describe('closing a manager', () => {
     await closing;
 
     expect(log.texts).toEqual([
-      'warn: Queue.close(): sending what was dispatched and not awaited took longer than 10 s; it was left behind.',
-      'warn: Queue.close(): stopping a worker took longer than 30 s; it was left behind.',
-      'warn: Queue.close(): sending what was dispatched and not awaited took longer than 10 s; it was left behind.',
-      "warn: Queue.close(): closing the connection 'main' took longer than 5 s; it was left behind.",
+      'warn: Queue.close(): sending what was dispatched and not awaited took longer than 10 s; going on without it.',
+      'warn: Queue.close(): stopping a worker took longer than 30 s; going on without it.',
+      'warn: Queue.close(): sending what was dispatched and not awaited took longer than 10 s; going on without it.',
+      "warn: Queue.close(): closing the connection 'main' took longer than 5 s; going on without it.",
     ]);
     expect(clock.pending).toBe(0);
   });

@@ -43,5 +43,5 @@ it('takes whatever was thrown', () => {
     },
   });
 
-  expect(errorRecord(hostile).message).toBe('an error that cannot be read: to look at it throws another one');
+  expect(errorRecord(hostile).message).toBe('an unreadable error: looking at it throws another one');
 });

@@ -103,7 +103,7 @@ describe('an error that answers to none but itself', () => {
       },
     });
 
-    expect(unavailable(unreadable).cause).toHaveProperty('message', 'an error that cannot be read');
+    expect(unavailable(unreadable).cause).toHaveProperty('message', 'an unreadable error');
   });
 });
 

@@ -172,8 +172,8 @@ describe('retry', () => {
     [[], 'say which: ids, as onqueue failed lists them, or --queue=mail'],
     [['1', '--name=SendMail'], 'not both'],
     [['1', '--range=1-5'], 'not both'],
-    [['--range=5-1'], "--range: '5-1' will not do."],
-    [['--range=0'], "--range: '0' will not do."],
+    [['--range=5-1'], "--range: '5-1' is not valid."],
+    [['--range=0'], "--range: '0' is not valid."],
   ])('refuses %j, and sends nothing back', async (line, problem) => {
     await kit.fail('1');
 
@@ -290,7 +290,7 @@ describe('forget, flush and prune', () => {
     expect((await kit.run('flush', '--hours=48', '--json')).stdout).toBe('{"flushed":0}\n');
     expect((await kit.run('flush', '--hours=0', '--queue=mail')).stdout).toBe('Removed 2 failed jobs.\n');
     expect((await kit.run('flush', '--hours=2d')).stderr).toContain(
-      "--hours: '2d' will not do. Give a number of hours.",
+      "--hours: '2d' is not valid. Give a number of hours.",
     );
     expect(await kit.store.failed.count()).toBe(1);
   });

@@ -88,15 +88,15 @@ describe('the options of a worker', () => {
       const [name, value] = option.split('=');
 
       expect(() => parse(option)).toThrow(expect.objectContaining({ code: invalidOption.code }));
-      expect(() => parse(option)).toThrow(`${name}: '${value}' will not do. Give a whole number from`);
+      expect(() => parse(option)).toThrow(`${name}: '${value}' is not valid. Give a whole number from`);
     },
   );
 
   it.each([
-    ['--timeout=2 minutes', "--timeout: '2 minutes' is no duration. Write '2m'"],
-    ['--timeout=1e3', "--timeout: '1e3' is no duration"],
-    ['--backoff=10s,soon', "--backoff: 'soon' is no duration"],
-    ['--sleep=-1', "--sleep: '-1' is no duration"],
+    ['--timeout=2 minutes', "--timeout: '2 minutes' is not a duration. Write '2m'"],
+    ['--timeout=1e3', "--timeout: '1e3' is not a duration"],
+    ['--backoff=10s,soon', "--backoff: 'soon' is not a duration"],
+    ['--sleep=-1', "--sleep: '-1' is not a duration"],
   ])('%s is refused with the option, the value and the remedy', (option, message) => {
     expect(() => parse(option)).toThrow(expect.objectContaining({ code: 'E_INVALID_DURATION' }));
     expect(() => parse(option)).toThrow(message);

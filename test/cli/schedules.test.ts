@@ -171,11 +171,11 @@ describe('schedule:test', () => {
   });
 
   it.each([
-    ['--from=2027-02-31', "--from: '2027-02-31' will not do. Give a day or a moment"],
-    ['--from=tomorrow', "--from: 'tomorrow' will not do."],
-    ['--from=2027-03-27T25:00', "--from: '2027-03-27T25:00' will not do."],
-    ['--count=0', "--count: '0' will not do. Give a whole number from 1 to 1000."],
-    ['--count=1001', "--count: '1001' will not do."],
+    ['--from=2027-02-31', "--from: '2027-02-31' is not valid. Give a day or a moment"],
+    ['--from=tomorrow', "--from: 'tomorrow' is not valid."],
+    ['--from=2027-03-27T25:00', "--from: '2027-03-27T25:00' is not valid."],
+    ['--count=0', "--count: '0' is not valid. Give a whole number from 1 to 1000."],
+    ['--count=1001', "--count: '1001' is not valid."],
   ])('refuses %s', async (flag, message) => {
     const { stdout, stderr, code } = await kit.run('schedule:test', 'prune', flag);
     expect([stdout, code]).toEqual(['', 2]);

@@ -251,9 +251,9 @@ describe('Bus.bulk', () => {
   });
 
   it.each([
-    [new SendMail('a'), 'An object is no list of jobs'],
-    [SendMail, 'A function is no list of jobs'],
-    [undefined, 'undefined is no list of jobs'],
+    [new SendMail('a'), 'An object is not a list of jobs'],
+    [SendMail, 'A function is not a list of jobs'],
+    [undefined, 'undefined is not a list of jobs'],
   ])('is refused what is no list: %p', async (jobs, message) => {
     const { bus } = given();
     await expect(bus.bulk(jobs as never)).rejects.toMatchObject({
@@ -289,7 +289,7 @@ describe('a job in bulk that cannot be sent', () => {
       yield bad;
     };
     await expect(manager.connection('main').bulk(jobs())).rejects.toThrow('job 2: SendMail.to is a symbol');
-    await expect(bus.bulk([new SendMail('a'), {}])).rejects.toThrow('job 2 of 2: A plain object is no job');
+    await expect(bus.bulk([new SendMail('a'), {}])).rejects.toThrow('job 2 of 2: A plain object is not a job');
   });
 });
 
@@ -305,8 +305,8 @@ describe('what is no job', () => {
       },
       'Pushing: this is the class',
     ],
-    ['a plain object', {}, 'A plain object is no job'],
-    ['nothing', undefined, 'undefined is no job'],
+    ['a plain object', {}, 'A plain object is not a job'],
+    ['nothing', undefined, 'undefined is not a job'],
   ])('does not end in a message about another mistake: %s', async (_what, value, message) => {
     const { bus } = given();
     const job = value as object;

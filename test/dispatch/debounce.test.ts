@@ -250,8 +250,8 @@ describe('the key of a debounced job', () => {
   });
 
   it.each([
-    ['unique', { unique: true }, /^debounce on Wrong.*It has unique as well/],
-    ['a delay', { delay: '10s' }, /^debounce on Wrong.*It has a delay as well/],
+    ['unique', { unique: true }, /^debounce on Wrong.*It also has unique/],
+    ['a delay', { delay: '10s' }, /^debounce on Wrong.*It also has a delay/],
   ] as const)('is refused at the declaration beside %s, also of its parents', (_, option, message) => {
     const debounce = { wait: '30s' } as const;
     class Parent extends Job {}

@@ -57,7 +57,7 @@ describe('a dispatch', () => {
     const { bus, watched } = given();
     const dispatch = bus.dispatch(new Report('x')).delay(delay as never);
 
-    await expect(dispatch).rejects.toThrow(`the delay of Report: ${delay} is no duration`);
+    await expect(dispatch).rejects.toThrow(`the delay of Report: ${delay} is not a duration`);
     expect(watched().pushes).toEqual([]);
   });
 

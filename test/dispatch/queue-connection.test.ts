@@ -94,7 +94,7 @@ describe('pushing a job', () => {
     expect(await driver.payloads('a', 'delayed')).toMatchObject([{ data: { n: 1 } }, { data: { n: 2 } }]);
   });
 
-  it('refuses what is no job, what cannot be encoded, and a queue that cannot be', async () => {
+  it('refuses what is not a job, what cannot be encoded, and a queue that cannot be', async () => {
     const { queue, driver } = given();
 
     await expect(queue.push(new Undeclared('a'))).rejects.toMatchObject({ code: 'E_UNDECORATED_JOB' });

@@ -67,7 +67,7 @@ describe('a duration', () => {
 
   it('is refused with the value, what it is for, and what was meant', () => {
     expect(() => seconds('2 minutes')).toThrow(
-      "timeout on SendEmail: '2 minutes' is no duration. Write '2m' (units: ms, s, m, h, d), or a number of seconds.",
+      "timeout on SendEmail: '2 minutes' is not a duration. Write '2m' (units: ms, s, m, h, d), or a number of seconds.",
     );
     expect(() => seconds(' 5s')).toThrow("Write '5s'");
     expect(() => seconds('1e3s')).toThrow("Write '1000s'");
@@ -161,6 +161,6 @@ describe('a delay', () => {
   });
 
   it('to an invalid date is refused', () => {
-    expect(() => checkDelay(new Date('soon'), 'delay of X')).toThrow('delay of X: Invalid Date is no duration');
+    expect(() => checkDelay(new Date('soon'), 'delay of X')).toThrow('delay of X: Invalid Date is not a duration');
   });
 });

@@ -25,7 +25,7 @@ describe('@Handles()', () => {
     declare(Quiet, HandlesQuiet)();
     expect(declare(Quiet, Other)).toThrow(expect.objectContaining({ code: 'E_INVALID_HANDLER' }));
     expect(declare(Quiet, Other)).toThrow(
-      '@Handles on Other (test/job/handles.test.ts): Quiet has the handler HandlesQuiet (test/job/handles.test.ts) already.',
+      '@Handles on Other (test/job/handles.test.ts): Quiet already has the handler HandlesQuiet (test/job/handles.test.ts).',
     );
   });
 
@@ -33,7 +33,7 @@ describe('@Handles()', () => {
     expect(declare(undefined, HandlesQuiet)).toThrow('Two files import each other');
   });
 
-  it('refuses what is no job, and a job that handles itself', () => {
+  it('refuses what is not a job, and a job that handles itself', () => {
     @Job()
     class HandlesItself extends Job {
       handle() {}

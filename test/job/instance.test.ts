@@ -87,7 +87,7 @@ describe('a single job', () => {
     'says that this.%s is there only in a run',
     (member) => {
       expect(() => new Runs()[member]).toThrow(expect.objectContaining({ code: 'E_NOT_RUNNING' }));
-      expect(() => new Runs()[member]).toThrow(`Runs.${member} is there only while the job runs`);
+      expect(() => new Runs()[member]).toThrow(`Runs.${member} exists only while the job runs`);
     },
   );
 
@@ -195,13 +195,13 @@ describe('what has no @Job() of its own', () => {
     expect(() => definitionOfJob(new NeverDecorated())).toThrow(
       'NeverDecorated extends Job but has no @Job(). Add @Job() above class NeverDecorated.',
     );
-    expect(() => definitionOfJob(new (class Odd {})())).toThrow('Odd is no job: it has no @Job()');
+    expect(() => definitionOfJob(new (class Odd {})())).toThrow('Odd is not a job: it has no @Job()');
   });
 
   it('is not told to decorate the class, where the class itself stands in place of an instance', () => {
     expect(() => definitionOfJob(Runs)).toThrow(expect.objectContaining({ code: 'E_NOT_A_JOB' }));
     expect(() => definitionOfJob(Runs)).toThrow(
-      'Runs: this is the class, and a job is an instance of it. Write new Runs(…).',
+      'Runs: this is the class, but a job is an instance of it. Write new Runs(…).',
     );
     expect(() => definitionOfJob(class PlainClass {})).toThrow('Write new PlainClass(…).');
   });
@@ -214,7 +214,7 @@ describe('what has no @Job() of its own', () => {
     ['undefined', undefined],
     ['null', null],
   ])('is not told to decorate class Object, where it is %s', (what, value) => {
-    expect(() => definitionOfJob(value as object)).toThrow(`${what} is no job. Write a class with @Job() above it`);
+    expect(() => definitionOfJob(value as object)).toThrow(`${what} is not a job. Write a class with @Job() above it`);
   });
 
   it('is refused where another decorator put a class of its own in between', () => {

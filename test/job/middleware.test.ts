@@ -76,7 +76,7 @@ describe('middleware', () => {
   }
 
   it.each<[string, () => unknown, string]>([
-    ['without brackets', () => Middleware(Bare as object), 'bears @Middleware without brackets. Write @Middleware().'],
+    ['without brackets', () => Middleware(Bare as object), 'has @Middleware without brackets. Write @Middleware().'],
     [
       'with options of a job',
       () => Middleware({ version: 2 } as object)(Bare),
@@ -85,9 +85,9 @@ describe('middleware', () => {
     [
       'with a name that is none',
       () => Middleware({ name: 5 as never })(Bare),
-      'has a name in @Middleware that is no text.',
+      'has a name in @Middleware that is not a text.',
     ],
-    ['above a class without handle()', () => Middleware()(class Bare {} as never), 'has no method handle(job, next).'],
+    ['above a class without handle()', () => Middleware()(class Bare {} as never), 'no method handle(job, next).'],
   ])('is refused where it is declared %s', (_case, declare, problem) => {
     expect(declare).toThrow(
       expect.objectContaining({ code: 'E_INVALID_JOB_CLASS', message: expect.stringContaining(problem) }),

@@ -43,17 +43,17 @@ describe('a queue name', () => {
 
   it('with a comma does not send the reader after an array that no job takes', () => {
     expect(() => check('high,default')).toThrow(
-      "queue on SendEmail: 'high,default' is no queue name: a job goes to one queue; a list of queues is the worker's.",
+      "queue on SendEmail: 'high,default' is not a valid queue name: a job goes to one queue; a list of queues is the worker's.",
     );
   });
 
   it('with a comma in the list of a worker is told to be several entries', () => {
     expect(() => parseQueues(['high,default'], false)).toThrow(
-      "the queue of a worker: 'high,default' is no queue name: give its queues as separate entries.",
+      "the queue of a worker: 'high,default' is not a valid queue name: give its queues as separate entries.",
     );
   });
 
   it('with a reserved ending is told which', () => {
-    expect(() => check('mail:failed')).toThrow("':failed' is what Onqueue's own keys are called");
+    expect(() => check('mail:failed')).toThrow("':failed' is used by Onqueue's own keys");
   });
 });

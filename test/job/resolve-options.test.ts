@@ -44,7 +44,7 @@ describe('the route of a dispatch', () => {
   it('refuses a queue or a delay that cannot be', () => {
     const of = (dispatch: object) => () => resolveRoute({ dispatch, instance: {}, definition }, destinations);
     expect(of({ queue: 'a,b' })).toThrow(expect.objectContaining({ code: 'E_INVALID_QUEUE_NAME' }));
-    expect(of({ delay: '-5s' })).toThrow("the delay of SendEmail: '-5s' is no duration");
+    expect(of({ delay: '-5s' })).toThrow("the delay of SendEmail: '-5s' is not a duration");
   });
 });
 
@@ -78,7 +78,7 @@ describe('what an instance chose for its runs', () => {
     expect(() => resolveChosen({ tries: async () => 3 }, defined({}))).toThrow(
       expect.objectContaining({ code: 'E_INVALID_JOB_OPTION' }),
     );
-    expect(() => resolveChosen({ tries: () => -1 }, defined({}))).toThrow('tries() of SendEmail: -1 will not do');
+    expect(() => resolveChosen({ tries: () => -1 }, defined({}))).toThrow('tries() of SendEmail: -1 is not valid');
     expect(() => resolveChosen({ timeout: () => 'long' }, defined({}))).toThrow(
       expect.objectContaining({ code: 'E_INVALID_DURATION' }),
     );

@@ -250,7 +250,7 @@ it.each([
 
   await work();
 
-  expect((await find(id)).history[0]?.error).toMatch(/^OnqueueError: The progress of Deliver: .* will not do\./);
+  expect((await find(id)).history[0]?.error).toMatch(/^OnqueueError: The progress of Deliver: .* is not valid\./);
 });
 
 it('takes no progress outside of a job', () => {

@@ -85,7 +85,7 @@ describe('a schedule that is declared by calls', () => {
     ['seconds in a cron', (one) => one.cron('0 0 3 * * *'), /five fields/],
     ['a minute that there is not', (one) => one.cron('61 * * * *'), /61/],
     ['seconds', (one) => one.cron('*/10 * * * * *'), /no seconds.*every\('10s'\)/],
-    ['what is no text', (one) => one.cron(5 as never), /5 will not do/],
+    ['what is no text', (one) => one.cron(5 as never), /5 is not valid/],
     ['a zone that there is not', (one) => one.timezone('Europe/Amstrdam'), /'Europe\/Amstrdam'.*'Europe\/Amsterdam'/],
     ['a span below a second', (one) => one.every('500ms'), /'500ms'.*one second/],
     ['at() without a day', (one) => one.at('03:00'), /'03:00'.*daily\(\)/],
@@ -222,7 +222,7 @@ describe('a schedule that is declared by calls', () => {
 
     const refused = [told(() => manager.schedule(() => new Prune())), told(() => manager.schedule(() => new Prune()))];
 
-    const place = /^Queue\.schedule\(\) in \S+declaration\.test\.ts:\d+:\d+: 'Prune' will not do/;
+    const place = /^Queue\.schedule\(\) in \S+declaration\.test\.ts:\d+:\d+: 'Prune' is not valid/;
     expect(refused).toEqual([expect.stringMatching(place), expect.stringMatching(place)]);
     expect(refused[0]).not.toBe(refused[1]);
   });
@@ -281,7 +281,7 @@ describe('a schedule in @Job()', () => {
       void MoreData;
     }).toThrow(
       expect.objectContaining({
-        message: expect.stringMatching(/Data.*asks for data \(1\).*Queue\.schedule/) as string,
+        message: expect.stringMatching(/Data.*takes data \(1\).*Queue\.schedule/) as string,
       }),
     );
     expect(() => {

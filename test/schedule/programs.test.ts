@@ -26,7 +26,7 @@ test('what is wrong with the whole of a declaration ends the program, with the p
 
   expect(code).toBe(1);
   expect(stdout).toBe('declared\n');
-  expect(stderr).toContain("Queue.schedule() in app.js:5:7: 'prune' will not do. It does not say when");
+  expect(stderr).toContain("Queue.schedule() in app.js:5:7: 'prune' is not valid. It does not say when");
   expect(stderr).toMatch(/at .*app\.js:5:7/);
 });
 

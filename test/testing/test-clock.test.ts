@@ -78,7 +78,7 @@ describe('the test clock', () => {
     }
   });
 
-  it('refuses what is no duration', async () => {
+  it('refuses what is not a duration', async () => {
     await expect(new TestClock().advance('soon' as never)).rejects.toMatchObject({ code: 'E_INVALID_DURATION' });
   });
 });

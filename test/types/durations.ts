@@ -20,7 +20,7 @@ export const word: Duration = '2 minutes';
 export const unit: Duration = '30';
 // @ts-expect-error -- no such unit
 export const weeks: Duration = '2w';
-// @ts-expect-error -- a moment is no duration
+// @ts-expect-error -- a moment is not a duration
 export const moment: Duration = new Date();
 // @ts-expect-error -- a plain string goes through duration()
 export const plain: Duration = process.env['T'] ?? '10s';

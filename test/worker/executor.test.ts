@@ -145,7 +145,7 @@ describe('an outcome', () => {
     expect(job.maxTries).toBe(3);
   });
 
-  it('is a failed attempt when release() is given what is no duration', async () => {
+  it('is a failed attempt when release() is given what is not a duration', async () => {
     act.behave = (job) => job.release('soon' as '1s');
 
     const { settlement, error } = await run(new Act());

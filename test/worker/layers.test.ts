@@ -51,12 +51,12 @@ describe('skipIf and skipUnless', () => {
     const { settlement, error } = await run(new Wrapped());
     expect(settlement.outcome).toBe('released');
     expect(error).toMatchObject({ code: 'E_INVALID_MIDDLEWARE_ARGUMENT' });
-    expect(error!.message).toMatch(/^The condition of skipIf\(\): .* will not do\. Let it answer true or false\.$/);
+    expect(error!.message).toMatch(/^The condition of skipIf\(\): .* is not valid\. Return true or false\.$/);
   });
 
   it.each([
-    ['nothing', undefined, 'undefined will not do. Give true, false, or a function'],
-    ['a text', 'no', "'no' will not do."],
+    ['nothing', undefined, 'undefined is not valid. Give true, false, or a function'],
+    ['a text', 'no', "'no' is not valid."],
     ['a promise', Promise.resolve(true), 'Give the function itself: skipUnless(() => isOpen()).'],
   ])('refuse %s in place of a condition where they are called', (_what, condition, message) => {
     const refusal = { code: 'E_INVALID_MIDDLEWARE_ARGUMENT', message: expect.stringContaining(message) };
@@ -113,7 +113,7 @@ describe('failOn', () => {
     expect(() => failOn(...(given as []))).toThrow(
       expect.objectContaining({
         code: 'E_INVALID_MIDDLEWARE_ARGUMENT',
-        message: expect.stringMatching(/^failOn\(\): .* will not do\. Give classes of errors, one by one/s),
+        message: expect.stringMatching(/^failOn\(\): .* is not valid\. Give error classes as separate arguments/s),
       }),
     );
   });

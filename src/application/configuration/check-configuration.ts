@@ -1,4 +1,4 @@
-/** Checks a configuration once and as a whole: every mistake with its path, what was expected and what may be meant. */
+/** Checks a whole configuration at once: reports every mistake with its path, what was expected and what may be meant. */
 import { isSuspiciouslyManySeconds } from '../../job/duration';
 import { nearest } from '../../base/nearest';
 import type { JobRegistry } from '../../job/registry';
@@ -16,7 +16,7 @@ export interface KnownParts {
 
 export interface Verdict {
   readonly mistakes: readonly Mistake[];
-  /** What is allowed but looks like a slip: numbers that are probably milliseconds. */
+  /** Values that are allowed but look like mistakes: numbers that are probably milliseconds. */
   readonly warnings: readonly string[];
 }
 
@@ -24,7 +24,7 @@ type Given = Readonly<Record<string, unknown>>;
 
 type Mistakes = Iterable<Mistake>;
 
-/** Never throws: what it finds is in the verdict. */
+/** Never throws: the verdict contains what it finds. */
 export function checkConfiguration(configuration: unknown, known: KnownParts): Verdict {
   return { mistakes: [...mistakesIn(configuration, known)], warnings: warningsOf(connectionsOf(configuration)) };
 }
@@ -46,7 +46,7 @@ function* mistakesIn(configuration: unknown, { drivers, registry }: KnownParts):
   yield* referenceMistakes('operations', operations, connections);
   const names = Object.keys(connections);
   if (configuration['default'] === undefined && names.length > 1) {
-    const problem = `missing; with several connections, say which is meant: ${names.join(', ')}`;
+    const problem = `missing; with several connections, name one of them: ${names.join(', ')}`;
     yield { path: 'default', problem };
   }
   for (const [index, job] of Array.isArray(jobs) ? jobs.entries() : []) {
@@ -68,7 +68,7 @@ function* connectionMistakes(name: string, config: unknown, drivers: readonly st
     return;
   }
   if (name === 'sync' && driver !== 'sync') {
-    const problem = `the name 'sync' is kept for the driver 'sync'; give this connection another`;
+    const problem = `the name 'sync' is reserved for the driver 'sync'; give this connection another name`;
     yield { path: `${path}.driver`, problem };
   }
   const ours = driverNamed(driver);
@@ -82,7 +82,7 @@ function* connectionMistakes(name: string, config: unknown, drivers: readonly st
   for (const [key, problem] of ours.problems?.(config) ?? []) yield { path: join(path, key), problem };
 }
 
-/** A driver may be added after this check; one that nearly has a known name is a slip. */
+/** Drivers may be added after this check, so only names that are close to a known one are mistakes. */
 function* ownDriverMistakes(driver: string, path: string, drivers: readonly string[]): Mistakes {
   const offered = drivers.filter((known) => driverNamed(known)?.throwsAway !== true);
   const meant = drivers.includes(driver) ? [] : nearest(driver, offered);
@@ -91,7 +91,7 @@ function* ownDriverMistakes(driver: string, path: string, drivers: readonly stri
   yield { path, problem: `unknown driver '${driver}'; did you mean ${listed(meant)}? ${remedy}` };
 }
 
-// The default, a server on this machine, is for those who say nothing; this one meant to say something.
+// An explicit undefined is a mistake: the default address, a server on this machine, is only for configurations without the key.
 function* addressMistakes(config: Given, path: string, keys: Keys): Mistakes {
   const ways = Object.keys(keys).filter((key) => keys[key]?.isAddress === true && Object.hasOwn(config, key));
   const given = ways.filter((key) => config[key] !== undefined);

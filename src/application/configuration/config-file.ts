@@ -1,4 +1,4 @@
-/** Finds and loads `onqueue.config.*`, where the configuration stands when nobody called `Queue.configure`. */
+/** Finds and loads `onqueue.config.*`, the configuration of programs that do not call `Queue.configure`. */
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { types } from 'node:util';
@@ -11,10 +11,10 @@ const CONFIG_FILES = [SOURCE, 'onqueue.config.js', 'onqueue.config.cjs', 'onqueu
 
 const HOW_TO_EXPORT = 'Write: export default defineConfig({ … }), or module.exports = { … }.';
 
-/** Endings that somebody may expect to be read. */
+/** Endings that users may expect to work. */
 const UNREAD_FILES = ['mts', 'cts', 'tsx', 'json', 'yaml', 'yml', 'toml'].map((ending) => `onqueue.config.${ending}`);
 
-/** The nearest folder with a package.json, from `start` upward; `start` itself where there is none. */
+/** The nearest folder with a package.json, from `start` upward; `start` itself if there is none. */
 export function projectFolder(start: string): string {
   for (let folder = start; ; folder = dirname(folder)) {
     if (existsSync(join(folder, 'package.json'))) return folder;
@@ -23,10 +23,11 @@ export function projectFolder(start: string): string {
 }
 
 /**
- * The configuration file of the project in `root`, if it has one. Of TypeScript and what was compiled from it beside it, it is
- * the latter: where that is, in production, nothing compiles.
+ * The configuration file of the project in `root`, if there is one. If a TypeScript file was compiled beside its source, the
+ * compiled one: in production, where it exists, nothing compiles.
  *
- * @throws E_CONFIG_FILE there are two, or one that is not read: another store would be taken than the one it names
+ * @throws E_CONFIG_FILE there are two files, or one with an ending that we do not read: ignoring it would silently use another
+ * store
  */
 export function findConfigFile(root: string): string | undefined {
   const present = [...CONFIG_FILES, ...UNREAD_FILES].filter((file) => existsSync(join(root, file)));
@@ -35,27 +36,24 @@ export function findConfigFile(root: string): string | undefined {
   if (name === undefined) return undefined;
   const file = join(root, name);
   if (other !== undefined) {
-    throw configFileFailed(
-      file,
-      `${other} stands beside it, and nothing says which of the two is meant. Remove one of them.`,
-    );
+    throw configFileFailed(file, `${other} is beside it, and it is unclear which of them is meant. Remove one.`);
   }
   if (UNREAD_FILES.includes(name)) {
-    throw configFileFailed(file, `no file of this ending is read. Make it one of ${CONFIG_FILES.join(', ')}.`);
+    throw configFileFailed(file, `files with this ending are not read. Make it one of ${CONFIG_FILES.join(', ')}.`);
   }
   return file;
 }
 
-/** What to say of a compiled file that is older than its source; undefined: nothing. */
+/** A warning about a compiled file that is older than its source. Undefined if it is not. */
 export function staleRemark(file: string): string | undefined {
   const source = join(dirname(file), SOURCE);
   if (file === source || !existsSync(source) || statSync(source).mtimeMs <= statSync(file).mtimeMs) return undefined;
-  return `${file} is used, and ${SOURCE} beside it was changed since: compile it again, or remove what was compiled.`;
+  return `${file} is used, but ${SOURCE} beside it is newer: compile it again, or remove the compiled file.`;
 }
 
 /**
- * What the file exports; a promise, where that is a function that gives one. A file that is there but cannot be loaded is an
- * error: another store in its place would take jobs that nobody runs.
+ * The export of the file; a promise if the export is a function that returns one. A file that cannot be loaded is an error:
+ * falling back to another store would put jobs where nobody runs them.
  *
  * @throws E_CONFIG_FILE, E_TYPESCRIPT_LOADER
  */
@@ -66,7 +64,7 @@ export function loadConfiguration(file: string): Configuration | Promise<Configu
     throw configFileFailed(file, `it has no default export. ${HOW_TO_EXPORT}`);
   }
   if (typeof exported !== 'function') return configurationIn(file, exported, 'its default export is');
-  const given = (value: unknown): Configuration => configurationIn(file, value, 'what its function gives is');
+  const given = (value: unknown): Configuration => configurationIn(file, value, 'its function returned a value');
   const failed = (cause: unknown): never => {
     throw configFileFailed(file, problemOf(cause), cause);
   };
@@ -83,11 +81,11 @@ function configurationIn(file: string, value: unknown, subject: string): Configu
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
   throw configFileFailed(
     file,
-    `${subject} ${Array.isArray(value) ? 'an array' : `of type ${typeof value}`}, and no configuration. ${HOW_TO_EXPORT}`,
+    `${subject} ${Array.isArray(value) ? 'an array' : `of type ${typeof value}`}, not a configuration. ${HOW_TO_EXPORT}`,
   );
 }
 
-/** Of an ES module, or of what a compiler made of one. */
+/** Whether an ES module, or the output of a compiler for one, lacks an export. */
 function isModuleWithout(name: string, exported: unknown): exported is object {
   if (typeof exported !== 'object' || exported === null || name in exported) return false;
   return types.isModuleNamespaceObject(exported) || '__esModule' in exported;
@@ -106,17 +104,17 @@ function load(file: string): unknown {
 function problemOf(cause: unknown): string {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
   if (code === 'ERR_REQUIRE_ASYNC_MODULE') {
-    return 'it, or a module that it imports, uses await at its top level, which leaves nothing to wait for it. Move the await into a function.';
+    return 'it, or a module that it imports, uses await at its top level, but a required module cannot be waited for. Move the await into a function.';
   }
   return cause instanceof Error ? cause.message : String(cause);
 }
 
-// A CommonJS file compiled from a default export has it in `exports.default`; required as an ES module, one level deeper.
+// A CommonJS file compiled from a default export has it in `exports.default`; required as an ES module, it is one level deeper.
 function unwrapped(exported: unknown): unknown {
   let value = exported;
   for (let depth = 0; depth < 2; depth += 1) {
     if (typeof value !== 'object' || value === null || !('default' in value)) break;
-    // `default` is also a key of a configuration, where it is the name of a connection.
+    // `default` is also a key of a configuration: the name of a connection.
     if (typeof value.default === 'string') break;
     value = value.default;
   }

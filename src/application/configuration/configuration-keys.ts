@@ -1,8 +1,8 @@
 /**
- * The keys of a configuration, and those that connections of several drivers take: how each is checked, and what holds without
- * it. Drivers have what else they take in their `driver.ts`. The tables in `docs/connections.md` are held to these.
+ * The keys of a configuration, and the keys that connections of several drivers share: how each is checked, and its default. Each
+ * driver declares its other keys in its `driver.ts`. A test compares the tables in `docs/connections.md` with these.
  *
- * A new key needs its line in the interface of its configuration, its row here or there, and the place that acts on it.
+ * A new key needs its line in the interface of its configuration, its row here or in the driver, and the code that acts on it.
  */
 import type { CommonConfig, StoreConfig } from '../../connections/configs';
 import type { Check, Keys, KeysOf } from '../../connections/driver';
@@ -12,7 +12,7 @@ import type { Configuration, FailedConfig } from './configuration';
 import * as value from './configuration-values';
 import { isRecord } from './configuration-values';
 
-/** What each connection takes. */
+/** The keys of every connection. */
 export const COMMON_KEYS = {
   driver: { check: value.text },
   queue: { check: value.queueName, default: 'default' },
@@ -22,7 +22,7 @@ export const COMMON_KEYS = {
 
 export const LEASE_KEY = { retryAfter: { check: value.lease, default: 30, isShort: true } } as const;
 
-/** What connections with a store have in common; a driver of the user's own is held to these alone. */
+/** The keys of every connection with a store. Only these are checked for a driver of the user's own. */
 export const STORE_KEYS = {
   ...COMMON_KEYS,
   ...LEASE_KEY,
@@ -68,7 +68,7 @@ export const CONFIGURATION_KEYS: KeysOf<Configuration> = {
   close: { check: value.callback },
 };
 
-/** What is wrong with the values that are given, in the order of the table. */
+/** What is wrong with the given values, in the order of the table. */
 export function problemsOf(
   values: Readonly<Record<string, unknown>>,
   keys: Keys,

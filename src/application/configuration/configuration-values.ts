@@ -17,7 +17,7 @@ export const text = expects('a text', (value) => typeof value === 'string' && va
 
 export const emptyOrText: Check = (value) => (value === '' ? undefined : text(value));
 
-/** Not even the kind of a wrong password is worth a look at its value. */
+/** Shows only the type, because even a wrong password must not appear. */
 export const secret: Check = (value) =>
   typeof value === 'string' ? undefined : `expected a text, got a ${typeof value}`;
 
@@ -76,10 +76,10 @@ export const address =
   (value) =>
     typeof value === 'string' && schemes.test(value)
       ? undefined
-      : // Without a scheme, nothing tells a password in it from a name.
+      : // Without a scheme, a password cannot be told from a name.
         `expected an address like ${example}, got ${shown(typeof value === 'string' ? value.replace(/^([a-z]+:\/\/)?.*@/s, '$1***@') : value)}`;
 
-/** What a check that throws says, without the subject it was given: the path stands before it already. */
+/** The message of a check that throws, without the subject, because the path already precedes it. */
 function complaint(check: (subject: string) => void): string | undefined {
   const subject = 'value';
   try {

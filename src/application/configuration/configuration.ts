@@ -1,11 +1,11 @@
-/** What `Queue.configure` and `onqueue.config.*` take: the connections, and what all of them share. */
+/** What `Queue.configure` and `onqueue.config.*` take: the connections, and what they share. */
 import type { Container } from '../../container/container';
 import type { Class } from '../../base/class';
 import type { Logger } from '../../base/logger';
 import type { ConnectionConfig, Size } from '../../connections/configs';
 import type { HistoryConfig } from '../../operations/history/job-histories';
 
-/** One of the names, where the compiler knows which text it is; one from outside is checked when it is used. */
+/** One of the names, if the compiler knows the literal text; a name from outside is checked when it is used. */
 type NameOrText<Name extends string, Given extends string> = string extends Given ? Given : NoInfer<Name>;
 
 export interface FailedConfig<Name extends string = string> {
@@ -19,52 +19,55 @@ export interface Configuration<
   Failed extends string = Name,
   Operations extends string = Name,
 > {
-  /** Connections by name. Default: Redis at `REDIS_URL` where that is set, otherwise a SQLite file in the project's folder. */
+  /** Connections by name. Default: Redis at `REDIS_URL` if that is set, otherwise a SQLite file in the project's folder. */
   readonly connections?: { readonly [K in Name]: ConnectionConfig } | undefined;
-  /** The connection that is meant where none is named; may come from the environment. Default: the only one there is; required with several. */
+  /**
+   * The connection that is used if none is named; may come from the environment. Default: the only connection; required if there
+   * are several.
+   */
   readonly default?: NameOrText<Name, Default> | undefined;
   /**
-   * The connection that keeps the failed jobs of connections without a failed store of their own. Or `{ connection, keep }`:
-   * of each queue the newest `keep` (10,000; `Infinity` for all) are kept in each store, and about a hundredth more at times.
+   * The connection that keeps the failed jobs of connections without a failed store of their own. Or `{ connection, keep }`: each
+   * store keeps the newest `keep` failed jobs of each queue (10,000; `Infinity` for all), at times about a hundredth more.
    * Default: `default`.
    */
   readonly failed?: NameOrText<Name, Failed> | FailedConfig<NameOrText<Name, Failed>> | undefined;
   /**
-   * The connection that keeps schedules, and what is seen of jobs: histories, results, figures, workers. Default: each connection its
-   * own; for one that cannot, that of `failed`.
+   * The connection that keeps schedules and the records of jobs: histories, results, figures, workers. Default: each connection
+   * keeps its own; for one that cannot, the connection of `failed`.
    */
   readonly operations?: NameOrText<Name, Operations> | undefined;
   /**
-   * What is kept of the attempts of jobs for `Queue.find()`: `{ completed: '1h', sourceLines: false }`; `false`: nothing. Default: for
-   * 7 days those that failed, timed out, crashed or were lost, with source lines.
+   * What is kept of the attempts of jobs for `Queue.find()`: `{ completed: '1h', sourceLines: false }`; `false`: nothing.
+   * Default: attempts that failed, timed out, crashed or were lost, for 7 days, with source lines.
    */
   readonly history?: false | HistoryConfig | undefined;
   /**
-   * Whether workers count what becomes of jobs, and bring that to the store that `operations` names, every ten seconds; and whether
-   * each keeps a record of itself there, by which others see it. Default: `true`.
+   * Whether workers count outcomes of jobs, bring the counts to the store that `operations` names every ten seconds, and keep
+   * records of themselves there that others can see. Default: `true`.
    */
   readonly metrics?: boolean | undefined;
-  /** How large the text of a job may be on connections that say nothing themselves: bytes, or `'4mb'`. Default: `'1mb'`. */
+  /** The largest payload of a job, for connections that do not set it themselves: bytes, or `'4mb'`. Default: `'1mb'`. */
   readonly maxPayload?: Size | undefined;
   /**
-   * Classes of jobs, handlers and middleware, for bundlers that drop what is imported for its effect only. Default: none, for
-   * importing a decorated class is enough.
+   * Classes of jobs, handlers and middleware, for bundlers that drop imports without used names. Default: none; importing a
+   * decorated class is enough.
    */
   readonly jobs?: readonly Class[] | undefined;
-  /** What injects. Default: tsyringe's root container. */
+  /** The dependency injection container. Default: tsyringe's root container. */
   readonly container?: Container | undefined;
-  /** Shaped like pino's: `debug`, `info`, `warn`, `error`. Default: lines on standard error; none under Jest. */
+  /** A logger in pino's shape: `debug`, `info`, `warn`, `error`. Default: lines on standard error; none under Jest. */
   readonly logger?: Logger | undefined;
   /**
-   * Ends what the configuration has opened, such as the application that `container` asks. Called by `Queue.close()`, and at
-   * the end of a command, when workers have stopped and connections are closed; waited for, for 10 s at most. Default: none.
+   * Ends what the configuration has opened, such as the application behind `container`. Called by `Queue.close()`, and at the end
+   * of a command, after workers have stopped and connections are closed; it may take up to 10 s. Default: none.
    */
   readonly close?: (() => unknown) | undefined;
 }
 
 /**
- * Types a configuration where it stands: `export default defineConfig({ … })`, or a function that gives one, which may be
- * async: `export default defineConfig(async () => ({ … }))`. Commands wait for it; programs call `Queue.configure`.
+ * Adds types to a configuration: `export default defineConfig({ … })`, or to a function that returns one, which may be async:
+ * `export default defineConfig(async () => ({ … }))`. Commands await it; a program passes the result to `Queue.configure`.
  */
 export function defineConfig<
   const Name extends string,

@@ -1,4 +1,4 @@
-/** Fills in what a connection's configuration leaves out. */
+/** Fills in what a connection's configuration omits. */
 import type { Seconds } from '../../base/clock';
 import { durationSeconds } from '../../job/duration';
 import type { ConnectionConfig, Size, StoreConfig } from '../../connections/configs';
@@ -7,7 +7,7 @@ import { driverNamed } from '../../connections/driver';
 import { STORE_KEYS } from './configuration-keys';
 import { bytesOfSize } from '../../dispatch/payload-size';
 
-/** @param maxPayload what the application says of connections that say nothing themselves */
+/** @param maxPayload the application's setting for connections that do not set it */
 export function settingsOf(name: string, config: ConnectionConfig, maxPayload?: Size): ConnectionSettings {
   const given: { readonly driver: string } & StoreConfig = config;
   const seconds = (key: 'retryAfter' | 'deadline'): Seconds =>
@@ -23,7 +23,7 @@ export function settingsOf(name: string, config: ConnectionConfig, maxPayload?: 
   };
 }
 
-/** Of all connections, by name. */
+/** The settings of all connections, by name. */
 export function allSettings(
   connections: Readonly<Record<string, ConnectionConfig>>,
   maxPayload?: Size,
@@ -34,7 +34,7 @@ export function allSettings(
     const key = driverNamed(config.driver)?.members;
     if (key === undefined) continue;
     const members = (config as object as Readonly<Record<string, readonly string[]>>)[key] ?? [];
-    // Whether a job is taken must not depend on which of them is away.
+    // Whether a job is accepted must not depend on which member is unreachable.
     const taken = [name, ...members].map((each) => settings.get(each)?.maxPayload ?? Infinity);
     settings.set(name, { ...settings.get(name)!, maxPayload: Math.min(...taken) });
   }

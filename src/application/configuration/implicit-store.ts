@@ -1,4 +1,4 @@
-/** The store of a program that configured none: Redis where the environment names one, otherwise a SQLite file. */
+/** The store of a program that configured none: Redis if the environment names one, otherwise a SQLite file. */
 import { join } from 'node:path';
 import type { Logger } from '../../base/logger';
 import type { Configuration } from './configuration';
@@ -7,13 +7,13 @@ export interface ImplicitStore {
   readonly connections: NonNullable<Configuration['connections']>;
   /** For people: where it came from. */
   readonly source: string;
-  /** Where an address came from that is written down nowhere, as a clause. */
+  /** A clause that says where an address came from that no file contains. */
   readonly origin?: string | undefined;
-  /** A store that nobody chose is named once in the log; this is the sentence. */
+  /** The log line that names, once, a store that nobody chose. */
   readonly notice?: string | undefined;
 }
 
-/** @param root the project's folder, and not the working one: worker and program may be started in different ones */
+/** @param root the project's folder, not the working folder: worker and program may be started in different ones */
 export function implicitStore(root: string, variables: Readonly<NodeJS.ProcessEnv>): ImplicitStore {
   const url = variables['REDIS_URL'];
   if (url !== undefined && url !== '') {
@@ -33,7 +33,7 @@ export function implicitStore(root: string, variables: Readonly<NodeJS.ProcessEn
 
 const named = new Set<string>();
 
-/** Says the notice, once in a process; in production as a warning. */
+/** Logs the notice once for each process; in production as a warning. */
 export function nameStore(notice: string, logger: Logger, { NODE_ENV }: Readonly<NodeJS.ProcessEnv>): void {
   const level = NODE_ENV === 'production' ? 'warn' : 'info';
   if (named.has(level + notice)) return;

@@ -1,4 +1,4 @@
-/** A configuration that was found, checked, and filled in: the one that a program gives, or what is loaded on first use. */
+/** A configuration that was found, checked, and filled in: the one that a program gave, or the one loaded on first use. */
 import { types } from 'node:util';
 import { learnSecrets } from '../../base/secrets';
 import type { JobRegistry } from '../../job/registry';
@@ -14,23 +14,23 @@ import { type ImplicitStore, implicitStore } from './implicit-store';
 
 export interface LoadedConfiguration {
   readonly configuration: Configuration;
-  /** Those of the configuration, or the implicit one. */
+  /** The configured connections, or the implicit one. */
   readonly connections: Readonly<Record<string, ConnectionConfig>>;
   readonly settings: ReadonlyMap<string, ConnectionSettings>;
   readonly defaultConnection: string;
   /** For people: where it came from. */
   readonly source: string;
-  /** Where an address came from that is written down nowhere, as a clause. */
+  /** A clause that says where an address came from that no file contains. */
   readonly origin: string | undefined;
-  /** What to say of a store that nobody chose. */
+  /** The notice about a store that nobody chose. */
   readonly notice: string | undefined;
   /** The project's folder. */
   readonly root: string;
 }
 
 /**
- * @param name by default that of the default connection
- * @param remedy what else to say of a connection that is not there
+ * @param name default: the default connection
+ * @param remedy more to say if the connection does not exist
  * @throws E_UNKNOWN_CONNECTION
  */
 export function settingsIn(
@@ -40,29 +40,29 @@ export function settingsIn(
 ): ConnectionSettings {
   const known = settings.get(name);
   if (known !== undefined) return known;
-  // `dispatchSync` needs no connection of that name.
+  // `dispatchSync` works without a connection of that name.
   if (name === 'sync') return settingsOf(name, { driver: 'sync' }, configuration.maxPayload);
   throw unknownConnection(name, [...settings.keys()], source, remedy);
 }
 
 export interface ConfigurationSources {
-  /** Absent: the project's file is loaded, where there is one. */
+  /** Absent: the project's file is loaded, if there is one. */
   readonly given?: { readonly configuration: unknown } | undefined;
-  /** Where the project is looked for, upward. */
+  /** The project is searched from here upward. */
   readonly folder: string;
-  /** Loaded in place of the project's file. */
+  /** Loaded instead of the project's file. */
   readonly configFile?: string | undefined;
   readonly variables: Readonly<NodeJS.ProcessEnv>;
-  /** Where the configuration gives none. */
+  /** Used if the configuration has no logger. */
   readonly logger: Logger;
   readonly drivers: readonly string[];
   readonly registry: JobRegistry;
 }
 
 const ONLY_COMMANDS_WAIT =
-  'it is a promise, and only commands wait for one. Call Queue.configure(await configuration()) first.';
+  'it is a promise, which only commands await. Call Queue.configure(await configuration()) first.';
 
-/** The configuration that is in use, once there is one. */
+/** The current configuration, once there is one. */
 export class PresentConfiguration {
   readonly #sources: () => ConfigurationSources;
   readonly #check: (loaded: LoadedConfiguration) => void;
@@ -70,20 +70,22 @@ export class PresentConfiguration {
   #loading = false;
 
   /**
-   * @param sources throws where nothing may be loaded any more
-   * @param check throws where something else of the program does not fit to it
+   * @param sources throws if nothing may be loaded any more
+   * @param check throws if something else in the program does not fit the configuration
    */
   constructor(sources: () => ConfigurationSources, check: (loaded: LoadedConfiguration) => void) {
     this.#sources = sources;
     this.#check = check;
   }
 
-  /** Undefined: nobody has asked for it. */
+  /** Undefined if nobody has asked for it yet. */
   get loaded(): LoadedConfiguration | undefined {
     return this.#loaded;
   }
 
-  /** Loads it on first use. @throws ConfigurationError, E_CONFIG_FILE, E_TYPESCRIPT_LOADER, E_CONFIGURATION_LOADING */
+  /**
+   * Loads the configuration on first use. @throws ConfigurationError, E_CONFIG_FILE, E_TYPESCRIPT_LOADER, E_CONFIGURATION_LOADING
+   */
   get(): LoadedConfiguration {
     if (this.#loaded !== undefined) return this.#loaded;
     return this.#load((found) => {
@@ -93,7 +95,7 @@ export class PresentConfiguration {
     });
   }
 
-  /** Loads it, and waits for one that an async function gives. */
+  /** Loads the configuration, and waits for it if an async function returns it. */
   async ready(): Promise<void> {
     if (this.#loaded !== undefined) return;
     const found = this.#load((one) => one);
@@ -105,15 +107,15 @@ export class PresentConfiguration {
     }
   }
 
-  /** Replaces it. @throws ConfigurationError */
+  /** Replaces the configuration. @throws ConfigurationError */
   replace(configuration: unknown): void {
-    // In JavaScript, a forgotten argument must not be taken for a call to look for a file.
+    // Wrapped in an object: in JavaScript, a forgotten argument must not mean "look for a file".
     this.#use(findConfiguration({ ...this.#sources(), given: { configuration } }));
   }
 
   #load<Result>(use: (found: FoundConfiguration) => Result): Result {
     const sources = this.#sources();
-    // Half of a file would be taken for one that says nothing, and jobs for another store.
+    // A half-loaded file would look like an empty configuration, and jobs would go to another store.
     if (this.#loading) throw configurationLoading();
     this.#loading = true;
     try {
@@ -130,12 +132,12 @@ export class PresentConfiguration {
   }
 }
 
-/** A configuration, before anything of it was looked at. */
+/** A configuration that was not examined yet. */
 interface FoundConfiguration {
-  /** A promise, where an async function of the project's file gives it. */
+  /** A promise if an async function of the project's file returns it. */
   readonly configuration: unknown;
   readonly source: string;
-  /** To be logged. */
+  /** A warning to log. */
   readonly remark?: string | undefined;
 }
 
@@ -156,7 +158,7 @@ function loadedConfiguration(
   const { drivers, registry, variables } = sources;
   const root = projectFolder(sources.folder);
   const known = { drivers, registry };
-  // Before anything is said of it.
+  // Before anything about the configuration is logged.
   learnSecrets(found.configuration);
   const { configuration, warnings } = checked(found.configuration, source, known);
   const { connections = {}, logger = sources.logger } = configuration;
@@ -169,7 +171,7 @@ function loadedConfiguration(
     configuration,
     connections: store.connections,
     settings: allSettings(store.connections, configuration.maxPayload),
-    // The check saw to it that one is named where there are several.
+    // The check made sure that one is named if there are several.
     defaultConnection: configuration.default ?? Object.keys(store.connections)[0] ?? '',
     source: store.source,
     origin: store.origin,

@@ -1,16 +1,16 @@
-/** Whether two configurations say the same, as those of a module that is evaluated twice do. */
+/** Whether two configurations are equal, like those of a module that is evaluated twice. */
 import { isDeepStrictEqual, types } from 'node:util';
 import { isPlain } from '../../payload/kinds';
 import { classOf } from '../../base/class';
 
-/** No setting lies deeper; a logger that is a plain object may go round in a circle. */
+/** No setting is nested deeper; a logger that is a plain object may be cyclic. */
 const DEEPEST = 6;
 
 export function saysTheSame(one: unknown, other: unknown): boolean {
   return isDeepStrictEqual(likeness(one, 0), likeness(other, 0));
 }
 
-// Each evaluation makes classes, functions and clients of its own, so these are compared by their names.
+// Each evaluation creates its own classes, functions and clients, so we compare those by name.
 function likeness(value: unknown, depth: number): unknown {
   if (typeof value === 'function') return `function ${value.name}`;
   if (typeof value !== 'object' || value === null) return value;

@@ -1,21 +1,21 @@
 /**
- * Finds names by `paths` and `baseUrl` of the nearest tsconfig.json: a worker that loads TypeScript must find what the compiler
- * finds. As in tsx, they do not hold for files in node_modules.
+ * Resolves names by `paths` and `baseUrl` of the nearest tsconfig.json: a worker that loads TypeScript must find what the
+ * compiler finds. As in tsx, they do not apply to files in node_modules.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import Module, { createRequire } from 'node:module';
 import { dirname, join, resolve, sep } from 'node:path';
 import { configFileFailed } from '../errors';
 
-/** Of one tsconfig.json, with all that it extends. */
+/** What one tsconfig.json says, including all that it extends. */
 interface Mapping {
-  /** Names are looked for here, where no path is for them. */
+  /** Names that fit no path are looked for here. */
   readonly baseUrl?: string | undefined;
   readonly paths?: readonly PathPattern[] | undefined;
 }
 
 interface PathPattern {
-  /** What stands before and behind the `*`; without one, the whole name, and undefined. */
+  /** The text before and after the `*`. Without a `*`: the whole name, and undefined. */
   readonly before: string;
   readonly behind: string | undefined;
   /** Absolute, in the order in which they are tried. */
@@ -33,16 +33,15 @@ interface Tsconfig {
 const mappings = new Map<string, Mapping>();
 
 /**
- * Files that `request` may mean, without their endings, in the order in which they are to be tried; none: it is found like any
- * other.
+ * Files that `request` may mean, without their endings, in the order in which they are tried. Empty if no mapping applies.
  *
- * @throws E_CONFIG_FILE the tsconfig.json is no JSON
+ * @throws E_CONFIG_FILE the tsconfig.json is not JSON
  */
 export function mappedPaths(request: string, importer: string): readonly string[] {
   if (/^[./]/.test(request) || Module.isBuiltin(request) || importer.includes(`${sep}node_modules${sep}`)) return [];
   const { baseUrl, paths = [] } = mappingOf(dirname(importer));
   const fitting = paths.filter((pattern) => fits(pattern, request));
-  // A whole name first, then the longest beginning: the compiler's order.
+  // An exact name first, then the longest prefix: the compiler's order.
   const [best] = fitting.toSorted((one, other) => rank(other) - rank(one));
   const mapped = best?.targets.map((target) => target.replace('*', () => starOf(best, request))) ?? [];
   return [...mapped, ...(baseUrl === undefined ? [] : [join(baseUrl, request)])];
@@ -68,9 +67,9 @@ function mappingOf(folder: string): Mapping {
   return mapping;
 }
 
-/** @param project where `${configDir}` is: the folder of the file that extends all others */
+/** @param project the value of `${configDir}`: the folder of the file that extends all others */
 function read(file: string, project: string, extended: readonly string[]): Mapping {
-  // The compiler tells of a file that extends itself.
+  // The compiler reports a file that extends itself.
   if (extended.includes(file)) return {};
   const { extends: parents = [], compilerOptions = {} } = parsed(file);
   const inherited = [parents].flat().map((parent) => {
@@ -92,7 +91,7 @@ function read(file: string, project: string, extended: readonly string[]): Mappi
   };
 }
 
-/** Undefined: it is not there. It may come from a package that is for development alone, and hold no paths of ours. */
+/** Undefined if it does not exist: it may come from a development-only package, and contain no paths of ours. */
 function parentOf(name: string, file: string): string | undefined {
   const found = createRequire(file);
   for (const candidate of [name, `${name}.json`, `${name}/tsconfig.json`]) {
@@ -100,14 +99,14 @@ function parentOf(name: string, file: string): string | undefined {
       const path = /^\.{0,2}\//.test(candidate) ? resolve(dirname(file), candidate) : found.resolve(candidate);
       if (path.endsWith('.json') && existsSync(path)) return path;
     } catch {
-      // The next one.
+      // Try the next one.
     }
   }
   return undefined;
 }
 
 function parsed(file: string): Tsconfig {
-  // It may have comments, and commas at the end of lists; texts that look so are left alone.
+  // Removes comments and trailing commas, but not from within texts.
   const plain = readFileSync(file, 'utf8')
     .replace(/^\uFEFF/, '')
     .replaceAll(/("(?:\\.|[^"\\])*")|\/\/[^\n]*|\/\*[\s\S]*?\*\//g, '$1')

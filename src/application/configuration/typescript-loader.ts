@@ -1,8 +1,8 @@
 /**
- * Lets `require` take TypeScript files, compiled by @swc/core: for `onqueue.config.ts`, and for `--require`.
+ * Lets `require` load TypeScript files, compiled by @swc/core: for `onqueue.config.ts`, and for `--require`.
  *
- * esbuild's runners emit no types for decorated parameters and Node.js' own type stripping knows no decorators, so jobs
- * would lose their injected dependencies there; this one compiles as the documentation tells users to.
+ * esbuild's runners emit no types for decorated parameters, and the type stripping of Node.js knows no decorators, so jobs would
+ * lose their injected dependencies there. This loader compiles as our documentation tells users to.
  */
 /* oxlint-disable no-underscore-dangle -- the hooks of node:module are called so */
 import { existsSync, readFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { dirname, resolve } from 'node:path';
 import { noTypeScriptLoader } from '../errors';
 import { mappedPaths } from './tsconfig-paths';
 
-/** The part of @swc/core that is used here; it is optional, so its types cannot be relied on. */
+/** The part of @swc/core that we use. The package is optional, so we cannot rely on its types. */
 interface Compiler {
   transformSync(source: string, options: object): { readonly code: string };
 }
@@ -20,7 +20,7 @@ interface LoadedModule {
   _compile(code: string, filename: string): void;
 }
 
-/** What `node:module` has and its types do not show. */
+/** Parts of `node:module` that its types do not show. */
 interface Loader {
   readonly _extensions: Record<string, ((module: LoadedModule, filename: string) => void) | undefined>;
   _resolveFilename: (request: string, parent: { readonly filename?: string } | undefined, ...rest: unknown[]) => string;
@@ -29,7 +29,7 @@ interface Loader {
 const loader = Module as unknown as Loader;
 
 /**
- * Makes `require` understand `.ts` and `.cts`. Does nothing where something else does already (tsx, ts-node, Jest).
+ * Makes `require` understand `.ts` and `.cts`. Does nothing if something else already does (tsx, ts-node, Jest).
  *
  * @param file the TypeScript file that is about to be loaded: @swc/core is looked for from its folder
  * @throws E_TYPESCRIPT_LOADER
@@ -46,7 +46,7 @@ export function loadTypeScript(file: string): void {
   process.setSourceMapsEnabled(true);
 }
 
-// Jest transforms what its own require loads, and never asks the hooks of Node.js.
+// Jest transforms what its own require loads, and never calls the hooks of Node.js.
 function isUnderstood(): boolean {
   const present = loader._extensions['.ts'];
   const isTypeStripping = present?.name === 'loadTS';
@@ -78,7 +78,7 @@ function optionsFor(filename: string): object {
   };
 }
 
-/** Finds what the compiler finds: './jobs.js' for './jobs.ts', as TypeScript of module nodenext writes it, and `paths`. */
+/** Finds what the compiler finds: './jobs.ts' for './jobs.js', as TypeScript with module nodenext writes it, and `paths`. */
 function resolveAsCompiled(): void {
   const original = loader._resolveFilename;
   loader._resolveFilename = (request, parent, ...rest) => {
@@ -89,7 +89,7 @@ function resolveAsCompiled(): void {
       try {
         return found(find, path);
       } catch {
-        // The next one, or a package.
+        // Try the next one, then a package.
       }
     }
     return found(find, request, dirname(importer));

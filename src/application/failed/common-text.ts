@@ -1,21 +1,21 @@
-/** What the errors of several jobs have in common that failed for one reason. */
+/** The part of an error that jobs share which failed for the same reason. */
 
-/** Characters of it. */
+/** Longest text, in characters. */
 const LONGEST = 160;
 
-/** `Error: customer gone-17 is unknown` → `Error: customer`: the first line up to what differs from job to job. */
+/** `Error: customer gone-17 is unknown` → `Error: customer`: the first line, up to the part that differs from job to job. */
 export function commonText(exception: string): string {
-  // Forms do not bring back what ends lines, and what is no text, as it was.
+  // HTML forms do not return line ends and lone surrogates unchanged.
   const [line = ''] = /[^\r\n\0\p{Cs}]+/u.exec(exception) ?? [];
   const pieces = piecesOf(line.slice(0, LONGEST));
   const [first = ''] = pieces;
-  // Of an error that begins with what differs, the class alone would be too little.
+  // If the error begins with a part that differs, its class alone would say too little.
   if (!/^[\w$]*:?$/.test(first)) return first;
   const longest = pieces.reduce((one, other) => (other.length > one.length ? other : one), first);
   return longest === '' ? line.slice(0, LONGEST).trim() : longest;
 }
 
-/** The texts between the words that look like numbers, ids, names or places. */
+/** The texts between words that look like numbers, ids, names or places. */
 function piecesOf(line: string): readonly string[] {
   const pieces: string[] = [];
   let start = 0;
@@ -31,7 +31,7 @@ function piecesOf(line: string): readonly string[] {
 }
 
 function differs(word: string, before: string): boolean {
-  // The status of an answer says what went wrong.
+  // The status of a response says what went wrong.
   if (/^[1-5]\d\d\b/.test(word) && /^(status|code|http\S*)[:=]?$|:$/i.test(before)) return false;
   return /[\d'"`“”«»@]|^[/\\<{[]/.test(word);
 }

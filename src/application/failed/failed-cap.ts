@@ -1,36 +1,36 @@
 /**
- * How many failed jobs are kept of each queue: an outage, or a bug in a busy job, must not fill the store.
+ * Limits how many failed jobs are kept for each queue: an outage, or a bug in a busy job, must not fill the store.
  *
- * The process that keeps failed jobs prunes a queue at the first, and then once for each hundredth of `keep` that it adds.
+ * The process that keeps failed jobs prunes a queue at the first one, and then each time it has added a hundredth of `keep`.
  */
 import { Recent } from '../../base/recent';
 import type { FailedStore } from '../../connections/failed-store';
 
-/** Queues that are counted for; of the others the next failure looks at once. */
+/** Queues with a counter. The next failure of any other queue prunes it at once. */
 const MOST_QUEUES = 1000;
 
 export interface FailedCapSettings {
   readonly store: Pick<FailedStore, 'prune'>;
-  /** Infinity: no matter how many. */
+  /** Infinity: no limit. */
   readonly keep: number;
-  /** Called when the oldest of a queue could not be removed; the next job that fails tries again. */
+  /** Called when the oldest jobs of a queue could not be removed; the next failure tries again. */
   readonly failed: (error: unknown) => void;
 }
 
 export class FailedCap {
   readonly #settings: FailedCapSettings;
-  /** How many may still fail on a queue before it is looked at. */
+  /** How many jobs may still fail on a queue before it is pruned. */
   readonly #left = new Recent<string, number>(MOST_QUEUES);
-  /** The last that was begun or is to begin. */
+  /** The last pruning of each queue that has begun or is waiting. */
   readonly #pruning = new Map<string, Promise<void>>();
-  /** One that waits for another. */
+  /** The pruning of each queue that waits for another one. */
   readonly #next = new Map<string, Promise<void>>();
 
   constructor(settings: FailedCapSettings) {
     this.#settings = settings;
   }
 
-  /** One was kept. Undefined: there is nothing to do. Never rejects. */
+  /** Call it after a failed job was kept. Undefined if there is nothing to do. Never rejects. */
   kept(queue: string): Promise<void> | undefined {
     const { keep } = this.#settings;
     if (keep === Infinity) return undefined;
@@ -39,13 +39,13 @@ export class FailedCap {
     return left > 0 ? undefined : this.#pruneInTurn(queue);
   }
 
-  /** Resolves when nothing is being removed any more. */
+  /** Resolves when no pruning is running. */
   async idle(): Promise<void> {
     while (this.#pruning.size > 0) await Promise.all(this.#pruning.values());
   }
 
-  // One after another: a pruning may miss what fails after it began. One more is enough for all that fail until that one
-  // begins; otherwise a store that is slower than the jobs would have more and more to do.
+  // One pruning at a time: it may miss jobs that fail after it began. One more covers all that fail until it begins; otherwise a
+  // store slower than the jobs would pile up prunings.
   #pruneInTurn(queue: string): Promise<void> {
     const next = this.#next.get(queue);
     if (next !== undefined) return next;

@@ -1,4 +1,4 @@
-/** Which failed jobs are meant: those that fit all that is given. */
+/** Chooses failed jobs: those that match every given field. */
 import type { Milliseconds } from '../../base/clock';
 import { redact } from '../../base/redact';
 import { type Duration, durationSeconds } from '../../job/duration';
@@ -9,34 +9,34 @@ import { invalidFailedFilter } from './errors';
 import type { FailedJob } from './failed-job';
 
 export interface FailedFilter {
-  /** Those of this queue. */
+  /** Jobs of this queue. */
   readonly queue?: string | undefined;
-  /** Those that came from this connection. */
+  /** Jobs that came from this connection. */
   readonly connection?: string | undefined;
-  /** Those of this name. */
+  /** Jobs of this name. */
   readonly name?: string | undefined;
-  /** Those of this batch, by its id. */
+  /** Jobs of the batch with this id. */
   readonly batch?: string | undefined;
-  /** Those with this text in their error: its message, its stack or its causes, as `exception` shows them. */
+  /** Jobs with this text in their error: its message, stack or causes, as `exception` shows them. */
   readonly error?: string | undefined;
   /**
-   * Those of one group, as the dashboard puts them together: by what the first line of their errors has in common, such as
-   * `MailRefused: 550`. What stands in their stack or their causes does not count.
+   * Jobs of one group, as the dashboard forms them: by what the first lines of their errors have in common, such as `MailRefused:
+   * 550`. Stacks and causes do not count.
    */
   readonly group?: string | undefined;
-  /** Those that failed longer ago than this, by the clock of their store. */
+  /** Jobs that failed longer ago than this, by their store's clock. */
   readonly olderThan?: Duration | undefined;
 }
 
 const TEXTS: readonly string[] = ['queue', 'connection', 'name', 'batch', 'error', 'group'];
 
-/** Whether none of these fields says anything. */
+/** Whether all fields are undefined. */
 export function isEmpty(filter: FailedFilter): boolean {
   return Object.values(filter).every((value) => value === undefined);
 }
 
 /**
- * A slip in a filter would mean all failed jobs, so it is refused.
+ * Refuses a filter with a mistake, because it could match all failed jobs.
  *
  * @throws E_FAILED_FILTER, E_INVALID_DURATION
  */
@@ -45,13 +45,13 @@ export function checkFilter(filter: FailedFilter, call: string): void {
   for (const [field, value] of Object.entries(filter)) {
     if (value === undefined) continue;
     if (field === 'olderThan') durationSeconds(value, `olderThan of ${call}`);
-    else if (!TEXTS.includes(field)) throw invalidFailedFilter(call, filter, `'${field}' is none of its fields`);
+    else if (!TEXTS.includes(field)) throw invalidFailedFilter(call, filter, `'${field}' is not one of its fields`);
     else if (typeof value !== 'string' || value === '')
-      throw invalidFailedFilter(call, filter, `'${field}' is no text`);
+      throw invalidFailedFilter(call, filter, `'${field}' is not a text`);
   }
 }
 
-/** @throws E_FAILED_FILTER one of the numbers is no count */
+/** @throws E_FAILED_FILTER one of the numbers is not a count */
 export function checkCounts(counts: Readonly<Record<string, number | undefined>>, call: string): void {
   for (const [field, count] of Object.entries(counts)) {
     if (count === undefined || count === Infinity || (Number.isSafeInteger(count) && count >= 0)) continue;
@@ -59,7 +59,7 @@ export function checkCounts(counts: Readonly<Record<string, number | undefined>>
   }
 }
 
-/** What a filter asks of a failed job. */
+/** The fields of a failed job that filters look at. */
 type Asked = Pick<FailedJob, 'queue' | 'connection' | 'name' | 'batch' | 'exception' | 'failedAt'>;
 
 /** @throws E_INVALID_DURATION */
@@ -79,9 +79,9 @@ export function matching(
 }
 
 /**
- * The same of what a store keeps, of which no more is read than is asked.
+ * Like `matching`, for entries of a store; reads only the fields that the filter needs.
  *
- * @param now by the clock of the store; asked for only where `olderThan` is given
+ * @param now the time by the store's clock; called only if the filter has `olderThan`
  */
 export async function matchingKept(
   filter: FailedFilter,
@@ -97,7 +97,7 @@ export async function matchingKept(
       get batch() {
         return readTies(payload)?.batch?.id;
       },
-      // As it is shown: nobody finds out by trying what is masked.
+      // Masked, as it is shown: nobody must find out a secret by trying filters.
       get exception() {
         return redact(exception);
       },

@@ -1,4 +1,4 @@
-/** A failed job, as it is shown. */
+/** A failed job, as users see it. */
 import { redact } from '../../base/redact';
 import type { FailedEntry } from '../../connections/failed-store';
 import type { ChainedJob, FailedLink } from '../../job/job-context';
@@ -12,21 +12,21 @@ export interface FailedJob {
   readonly connection: string;
   readonly queue: string;
   readonly name: string;
-  /** The payload's text. Bytes that are no UTF-8 are shown as replacement characters; the store keeps them as they are. */
+  /** The payload's text. Bytes that are not UTF-8 become replacement characters; the store keeps them unchanged. */
   readonly payload: string;
-  /** The error with its stack, without what looks like a password. */
+  /** The error with its stack; anything that looks like a password is masked. */
   readonly exception: string;
   readonly failedAt: Date;
   readonly attempts: number;
-  /** The rest of its chain, which waits in its payload: it follows once the job is retried and succeeds. */
+  /** The rest of its chain, kept in its payload: these jobs follow once the job is retried and succeeds. */
   readonly chain: readonly ChainedJob[];
-  /** Of a job that a chain sent where a link failed: which, and why. */
+  /** For a job that a chain sent because a link failed: which link, and why. */
   readonly cause: FailedLink | undefined;
   /** The id of the batch that it belongs to. */
   readonly batch: string | undefined;
 }
 
-/** Another program that shares the store may have kept an error as it was. */
+/** Redacts the error again, because another program that shares the store may not have. */
 export function failedJobOf({ payload, failedAt, exception, ...entry }: FailedEntry): FailedJob {
   const { links, cause } = chainOf(entry.name, payload);
   return {
@@ -49,7 +49,7 @@ const NONE: ReadChain = { links: [] };
 
 function chainOf(name: string, payload: Buffer): ReadChain {
   const isCarrier = name === CARRIER;
-  // Most are in no chain, and are not parsed.
+  // Most payloads have no chain and need no parsing.
   if (!isCarrier && !hasFollowers(payload) && !payload.includes('"cause":{')) return NONE;
   try {
     const { chain, cause, fields } = decodeEnvelope(payload);

@@ -1,4 +1,4 @@
-/** The jobs that are out of tries, over all connections that keep them: `Queue.failed`. */
+/** The failed jobs of all connections that keep them: `Queue.failed`. */
 import type { Clock, Milliseconds } from '../../base/clock';
 import { errorMessage } from '../../base/exception-text';
 import type { Logger } from '../../base/logger';
@@ -37,10 +37,10 @@ import {
 } from './failed-stores';
 import { retriedPayload } from './retried-payload';
 
-/** Where a job failed: with its id it tells it from all others. */
+/** Where a job failed. Together with its id, this identifies it. */
 export type FailedPlace = Pick<FailedFilter, 'queue' | 'connection'>;
 
-/** What failed jobs need of their application; a `QueueManager` is one. */
+/** What failed jobs need from their application; a `QueueManager` provides it. */
 export interface FailedSources extends FailedApplication {
   settings(name: string): ConnectionSettings;
   readonly clock: Clock;
@@ -50,14 +50,14 @@ export interface FailedSources extends FailedApplication {
 export interface FailedListOptions extends FailedFilter {
   /** Default 100. */
   readonly limit?: number | undefined;
-  /** Skip so many of those that fit. */
+  /** How many matching jobs to skip. Default 0. */
   readonly offset?: number | undefined;
-  /** Called for each connection that could not be asked, in place of a line in the log. */
+  /** Called for each connection that could not be read, instead of writing a log line. */
   readonly unreachable?: ((connection: string, error: Error) => void) | undefined;
 }
 
 const DEFAULT_LIMIT = 100;
-/** Seconds that sending one job back to another connection may take; then another process may try. */
+/** Seconds that sending a job back to another connection may take; then another process may try. */
 const RETRY_LOCK = 60;
 
 export class FailedJobs {
@@ -68,9 +68,9 @@ export class FailedJobs {
   }
 
   /**
-   * Newest first, of all connections that can be asked.
+   * Failed jobs, newest first, of all connections that can be reached.
    *
-   * @throws E_FAILED_FILTER; what the first connection rejected with, where none could be asked
+   * @throws E_FAILED_FILTER; the first connection's error, if none could be reached
    */
   async list(options: FailedListOptions = {}): Promise<FailedJob[]> {
     const { limit = DEFAULT_LIMIT, offset = 0, unreachable, ...filter } = options;
@@ -78,7 +78,7 @@ export class FailedJobs {
     checkCounts({ limit, offset }, 'failed.list()');
     const tell = unreachable ?? ((connection, error) => this.#logUnreachable(connection, error));
     const found: FoundEntry[] = [];
-    // What is skipped of one store alone need not be read; of several it depends on what the others have.
+    // With a single store, that store can skip the offset itself. With several, it depends on what the others have.
     const { queue, ...rest } = filter;
     const skipped = isEmpty(rest) && countStores(this.#sources) === 1 ? offset : 0;
     const away = await this.#visit(async (open) => {
@@ -97,8 +97,8 @@ export class FailedJobs {
   }
 
   /**
-   * How many the stores keep, of all queues or of one, without going through them: jobs of a store that two connections lead to
-   * count for each.
+   * How many failed jobs the stores keep, of all queues or of one, without reading them. Jobs of a store that two connections
+   * share count twice.
    */
   async kept(queue?: string): Promise<number> {
     let count = 0;
@@ -108,17 +108,17 @@ export class FailedJobs {
   }
 
   /**
-   * How many there are, or how many fit: as many as `retry` and `forget` would take. It goes through all that are kept.
+   * How many failed jobs there are, or how many match: as many as `retry` and `forget` would take. Reads all of them.
    *
    * @throws E_FAILED_FILTER
-   * @throws E_FAILED_JOBS_OUT_OF_REACH not all connections could be asked; `facts.done` says how many there are on the others
+   * @throws E_FAILED_JOBS_OUT_OF_REACH not all connections could be reached; `facts.done` is the count of the others
    */
   async count(filter: FailedFilter = {}): Promise<number> {
     if (!isEmpty(filter)) checkFilter(filter, 'failed.count()');
     return this.#count(filter, async () => () => true);
   }
 
-  /** @param choose tells, of the jobs of a store that fit, newest first, which count */
+  /** @param choose tells which matching jobs of a store count; it sees them newest first */
   async #count(
     filter: FailedFilter,
     choose: (open: OpenStore) => Promise<(entry: FailedEntry) => boolean>,
@@ -136,9 +136,9 @@ export class FailedJobs {
   }
 
   /**
-   * @param place where it failed; needed where jobs of this id failed on several queues or connections
-   * @throws E_AMBIGUOUS_FAILED_JOB several have this id, and `place` does not choose one of them
-   * @throws E_FAILED_JOBS_OUT_OF_REACH it was not found, and not all connections could be asked
+   * @param place where it failed; needed if jobs with this id failed on several queues or connections
+   * @throws E_AMBIGUOUS_FAILED_JOB several jobs have this id, and `place` does not choose one of them
+   * @throws E_FAILED_JOBS_OUT_OF_REACH it was not found, and not all connections could be reached
    */
   async get(id: string, place: FailedPlace = {}): Promise<FailedJob | undefined> {
     const found = await this.#find(id, place);
@@ -146,19 +146,19 @@ export class FailedJobs {
   }
 
   /**
-   * Sends a failed job back to its queue, with all its tries; of those that have failed until now all (`'all'`), or all
-   * that fit a filter: `retry({ queue: 'mail', error: 'ECONNREFUSED' })`.
+   * Sends a failed job back to its queue, with all its tries. Or all jobs that have failed until now (`'all'`), or all that match
+   * a filter: `retry({ queue: 'mail', error: 'ECONNREFUSED' })`.
    *
-   * False: there is no such job (any more). Of many, how many were sent back. A job that two processes retry at once goes
-   * back once.
+   * For one job: false if there is no such job (any more). For many: how many were sent back. A job that two processes retry at
+   * the same time goes back once.
    *
-   * @param place of one: where it failed; needed where jobs of this id failed on several queues or connections
+   * @param place for one job: where it failed; needed if jobs with this id failed on several queues or connections
    * @throws PayloadTooLargeError
    * @throws E_UNIQUE_HELD another job holds its unique key
-   * @throws E_AMBIGUOUS_FAILED_JOB several have this id, and `place` does not choose one of them
+   * @throws E_AMBIGUOUS_FAILED_JOB several jobs have this id, and `place` does not choose one of them
    * @throws E_FAILED_FILTER the filter chooses nothing
-   * @throws E_FAILED_JOBS_OUT_OF_REACH it was not found, and not all connections could be asked
-   * @throws E_RETRY_INCOMPLETE some could not be sent back, or not all connections be asked; the others were
+   * @throws E_FAILED_JOBS_OUT_OF_REACH it was not found, and not all connections could be reached
+   * @throws E_RETRY_INCOMPLETE some jobs could not be sent back, or some connections not be reached; the rest was sent back
    */
   retry(which: 'all' | FailedFilter): Promise<number>;
   retry(id: string, place?: FailedPlace): Promise<boolean>;
@@ -173,15 +173,15 @@ export class FailedJobs {
   }
 
   /**
-   * Removes a failed job for good, or all that fit a filter: `forget({ name: 'SendMail', olderThan: '1d' })`.
+   * Removes a failed job for good, or all that match a filter: `forget({ name: 'SendMail', olderThan: '1d' })`.
    *
-   * False: there is no such job. Of many, how many were removed.
+   * For one job: false if there is no such job. For many: how many were removed.
    *
-   * @param place of one: where it failed; needed where jobs of this id failed on several queues or connections
-   * @throws E_AMBIGUOUS_FAILED_JOB several have this id, and `place` does not choose one of them
+   * @param place for one job: where it failed; needed if jobs with this id failed on several queues or connections
+   * @throws E_AMBIGUOUS_FAILED_JOB several jobs have this id, and `place` does not choose one of them
    * @throws E_FAILED_FILTER the filter chooses nothing
-   * @throws E_FAILED_JOBS_OUT_OF_REACH it was not found, and not all connections could be asked; or, of many,
-   * `facts.done` says how many it removed of the others
+   * @throws E_FAILED_JOBS_OUT_OF_REACH not all connections could be reached, and one job was not found, or of many, `facts.done`
+   * were removed from the others
    */
   forget(which: FailedFilter): Promise<number>;
   forget(id: string, place?: FailedPlace): Promise<boolean>;
@@ -197,9 +197,9 @@ export class FailedJobs {
   }
 
   /**
-   * Forgets all, or all of a queue; says how many.
+   * Removes all failed jobs, or all of a queue. Resolves to their number.
    *
-   * @throws E_FAILED_JOBS_OUT_OF_REACH not all connections could be asked; `facts.done` says how many it removed of the others
+   * @throws E_FAILED_JOBS_OUT_OF_REACH not all connections could be reached; `facts.done` were removed from the others
    */
   async flush(queue?: string): Promise<number> {
     return this.#remove(
@@ -209,12 +209,12 @@ export class FailedJobs {
   }
 
   /**
-   * Forgets what failed longer than `olderThan` ago, and of each store all but the newest `keep`; says how many. With
-   * `queue`, `connection`, `name` or `error` only of those that fit them: the others neither go nor count. With `dryRun` it says how many
-   * it would be, and forgets none.
+   * Removes failed jobs older than `olderThan`, and all but the newest `keep` of each store. Resolves to their number. With
+   * `queue`, `connection`, `name` or `error` it considers only matching jobs: the others neither go nor count. With `dryRun` it
+   * removes nothing and only counts.
    *
-   * @throws E_FAILED_FILTER neither `olderThan` nor `keep` is given, or what is given is no filter
-   * @throws E_FAILED_JOBS_OUT_OF_REACH not all connections could be asked; `facts.done` says how many it removed of the others
+   * @throws E_FAILED_FILTER neither `olderThan` nor `keep` is given, or the filter is not valid
+   * @throws E_FAILED_JOBS_OUT_OF_REACH not all connections could be reached; `facts.done` were removed from the others
    */
   async prune(
     options: FailedFilter & { readonly keep?: number | undefined; readonly dryRun?: boolean | undefined } = {},
@@ -224,7 +224,7 @@ export class FailedJobs {
     if (!isEmpty(filter)) checkFilter(filter, 'failed.prune()');
     checkCounts({ keep }, 'failed.prune()');
     if (olderThan === undefined && keep === undefined)
-      throw invalidFailedFilter('failed.prune()', options, 'neither olderThan nor keep is among it');
+      throw invalidFailedFilter('failed.prune()', options, 'it has neither olderThan nor keep');
     const { queue, ...others } = fields;
     const tooOld = async (open: OpenStore): Promise<Sweep['goes']> =>
       olderThan === undefined ? undefined : this.#fitting(open, { olderThan });
@@ -236,7 +236,7 @@ export class FailedJobs {
     });
   }
 
-  /** Where a connection's failed jobs go: to its own store, or to that of the connection `failed` names. */
+  /** The store for a connection's failed jobs: its own, or that of the connection that `failed` names. */
   storeFor(connection: Connection): FailedStore | undefined {
     return failedStoreOf(connection, this.#sources);
   }
@@ -263,7 +263,7 @@ export class FailedJobs {
   }
 
   async #find(id: string, { queue, connection }: FailedPlace): Promise<FoundEntry | undefined> {
-    // JavaScript may pass anything, and each store would say something else of it.
+    // JavaScript may pass anything, and each store would report it differently.
     if (typeof id !== 'string') throw invalidJobId(id);
     const fits = await matchingKept({ queue, connection }, () => 0);
     const all: FoundEntry[] = [];
@@ -277,7 +277,7 @@ export class FailedJobs {
     return found[0];
   }
 
-  /** @param kick sends back what is buried, which cannot be looked into */
+  /** @param kick sends back buried jobs, which cannot be read */
   async #retryThose(filter: FailedFilter, kick?: (buried: Buried) => Promise<number>): Promise<number> {
     const left: LeftBehind[] = [];
     let retried = 0;
@@ -303,7 +303,7 @@ export class FailedJobs {
     throw retryIncomplete(retried, left, away, cause ?? away[0]?.error);
   }
 
-  /** The newest of a store that fit. */
+  /** The newest matching jobs of a store. */
   async #newest(open: OpenStore, filter: FailedFilter, count: number): Promise<readonly FailedEntry[]> {
     const { queue, ...rest } = filter;
     const { store } = open;
@@ -313,7 +313,7 @@ export class FailedJobs {
     return found;
   }
 
-  /** Those of a store, newest first. */
+  /** The matching jobs of a store, newest first. */
   async *#thatFit(open: OpenStore, filter: FailedFilter): AsyncGenerator<FailedEntry> {
     const fits = await this.#fitting(open, filter);
     for (let offset = 0; ;) {
@@ -328,7 +328,7 @@ export class FailedJobs {
     return matchingKept(filter, () => this.#now(connection));
   }
 
-  /** By the clock of the store, where it has one. */
+  /** The time by the store's clock, if it has one. */
   #now(connection: Connection): Promise<Milliseconds> | Milliseconds {
     return connection.now === undefined ? this.#sources.clock.now() : connection.now();
   }
@@ -345,12 +345,12 @@ export class FailedJobs {
     const payload = retriedPayload(entry.payload, await this.#now(open.connection));
     if (entry.connection === open.connection.name) return retriedIn(open, entry, payload);
     if (isConfigured) return this.#sendBack(open, entry, payload);
-    const message = `Failed job ${entry.id} came from the connection '${entry.connection}', which is configured no more; it goes to '${open.connection.name}', which kept it.`;
+    const message = `Failed job ${entry.id} came from the connection '${entry.connection}', which is no longer configured; it goes to '${open.connection.name}', which kept it.`;
     this.#sources.logger.warn({ id: entry.id, connection: entry.connection }, message);
     return retriedIn(open, entry, payload);
   }
 
-  // Two stores share no transaction. First the push: a crash between the two leaves the job twice rather than nowhere.
+  // Two stores share no transaction. We push first: a crash in between leaves the job twice rather than nowhere.
   async #sendBack({ connection, store }: OpenStore, entry: FailedEntry, payload: Buffer): Promise<boolean> {
     const move = async (): Promise<boolean> => {
       const kept = (await store.find(entry.id)).find(({ queue }) => queue === entry.queue);

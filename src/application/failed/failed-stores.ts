@@ -1,11 +1,11 @@
-/** The stores of failed jobs: which are there, and how to go through all that one holds while others change it. */
+/** The stores of failed jobs: which there are, and how to go through one while others change it. */
 import { createHash } from 'node:crypto';
 import { toError } from '../../base/exception-text';
 import type { Buried, Connection } from '../../connections/contract';
 import type { FailedEntry, FailedStore } from '../../connections/failed-store';
 import { noFailedStore, type Unreachable } from './errors';
 
-/** A failed store with the connection it belongs to. */
+/** A failed store with its connection. */
 export interface OpenStore {
   readonly connection: Connection;
   readonly store: FailedStore;
@@ -14,11 +14,11 @@ export interface OpenStore {
 export interface FailedApplication {
   connectionNames(): readonly string[];
   driver(name: string): Connection;
-  /** The connection that keeps the failed jobs of those without a store. */
+  /** The connection that keeps the failed jobs of connections without a store. */
   readonly failedConnection: string;
 }
 
-/** Where a connection's failed jobs go: to its own store, or to that of the connection that `failed` names. */
+/** The store for a connection's failed jobs: its own, or that of the connection that `failed` names. */
 export function failedStoreOf(connection: Connection, application: FailedApplication): FailedStore | undefined {
   return ownStore(connection) ?? ownStore(application.driver(application.failedConnection));
 }
@@ -28,10 +28,10 @@ function ownStore({ capabilities, failed }: Connection): FailedStore | undefined
 }
 
 /**
- * Goes to one store after another. Gives those that could not be asked: one that is away must not hide the others.
+ * Visits one store after another. Returns those that could not be reached: one must not hide the others.
  *
- * @param askBuried for failed jobs that a driver keeps in a place of its own, where no store has them
- * @throws E_NO_FAILED_STORE; what the first rejected with, where all did
+ * @param askBuried for failed jobs that a driver keeps in a place of its own, outside any store
+ * @throws E_NO_FAILED_STORE; the first error, if no store could be reached
  */
 export async function visitStores(
   application: FailedApplication,
@@ -59,23 +59,23 @@ export async function visitStores(
   throw away[0]?.error ?? noFailedStore(names);
 }
 
-/** How many there are to go to. */
+/** How many stores there are to visit. */
 export function countStores(application: FailedApplication): number {
   const connections = application.connectionNames().map((name) => application.driver(name));
   return connections.filter((connection) => connection.standsFor === undefined && ownStore(connection)).length;
 }
 
-/** An entry, and who keeps it. */
+/** An entry with its store. */
 export interface FoundEntry {
   readonly open: OpenStore;
   readonly entry: FailedEntry;
 }
 
-/** Tells jobs apart as they are found: two connections may lead to one store, and both then show what it keeps. */
+/** Recognises jobs that were already found: two connections may lead to one store, and both then show its jobs. */
 export class KnownJobs {
   readonly #known = new Map<string, Identity[]>();
 
-  /** Whether it is the first time that it is asked about. */
+  /** Whether this job was not asked about before. */
   isNew({ open, entry }: FoundEntry): boolean {
     const { queue, id, failedAt, connection, payload } = entry;
     const key = JSON.stringify([queue, id, failedAt]);
@@ -91,7 +91,7 @@ export class KnownJobs {
   }
 }
 
-/** Each once. */
+/** The jobs without duplicates. */
 export function distinct(found: readonly FoundEntry[]): readonly FoundEntry[] {
   const known = new KnownJobs();
   return found.filter((job) => known.isNew(job));
@@ -103,35 +103,35 @@ interface Identity {
   readonly payload: string;
 }
 
-// Some stores keep the name of the connection that a job came from; for the others the address tells whether they are one.
+// Some stores keep the name of the connection that a job came from; for others the store's address decides.
 function isSame(a: Identity, b: Identity): boolean {
   return (a.connection === b.connection || a.address === b.address) && a.payload === b.payload;
 }
 
 function addressOf({ connection }: OpenStore): string {
-  // A store that lives in this very thread is its connection's own, and has no address of its own.
+  // A store in this very thread belongs to its connection alone, and has no address.
   return connection.threadAccess === null ? connection.name : `${connection.driver} ${connection.address}`;
 }
 
 export interface Sweep {
-  /** Only of this queue. */
+  /** Only jobs of this queue. */
   readonly queue?: string | undefined;
   readonly fits: (entry: FailedEntry) => boolean;
-  /** So many of the newest that fit stay, but for those that `goes` names. Default 0. */
+  /** How many of the newest matching jobs stay, except those that `goes` selects. Default 0. */
   readonly keep?: number | undefined;
   readonly goes?: ((entry: FailedEntry) => boolean) | undefined;
-  /** `done`: by us; `gone`: somebody else was faster; `left`: it stays in the store, and is not tried again. */
+  /** `done`: taken out by us; `gone`: somebody else was faster; `left`: stays in the store and is not tried again. */
   readonly takeOut: (entry: FailedEntry) => Promise<'done' | 'gone' | 'left'>;
 }
 
 export const PAGE = 100;
 
-/** Takes out all that fit and have failed until now, in pages, while others may retry, forget, and fail jobs beside it. */
+/** Takes out all matching jobs that have failed until now, page by page, while others may retry, forget, and fail jobs. */
 export async function sweep({ store }: OpenStore, which: Sweep): Promise<void> {
   const [newest] = await store.list({ limit: 1 });
   if (newest === undefined) return;
   const left = new Set<string>();
-  // Others may take jobs out of the list meanwhile: the rest moves up past our place in it, and one pass may miss some.
+  // If others take jobs out meanwhile, the rest moves up past our offset, and one pass may miss some. So we repeat.
   while (await passTakesOut(store, newest.failedAt, which, left));
 }
 
@@ -146,7 +146,7 @@ async function passTakesOut(store: FailedStore, until: number, which: Sweep, lef
     if (page.length === 0) return any;
     for (const entry of page) {
       const name = nameOf(entry);
-      // A worker that fails again what is sent back to it must not keep this going for ever.
+      // Only jobs from before the start: a worker that fails retried jobs again must not keep us busy for ever.
       const isOurs = entry.failedAt <= until && !last.has(name) && fits(entry);
       const stays = kept < keep && goes?.(entry) !== true;
       const result = isOurs && !stays && !left.has(name) ? await takeOut(entry) : 'stays';
@@ -159,7 +159,7 @@ async function passTakesOut(store: FailedStore, until: number, which: Sweep, lef
   }
 }
 
-/** Of jobs that come newest first: those that `goes` names, and all but so many of the others. */
+/** For jobs newest first: true for those that `goes` selects, and for all others but the first `keep`. */
 export function beyond(keep: number, goes: Sweep['goes']): (entry: FailedEntry) => boolean {
   let kept = 0;
   return (entry) => goes?.(entry) === true || (kept += 1) > keep;

@@ -1,4 +1,4 @@
-/** The text with which a failed job goes back to its queue: its tries anew, nothing else changed. */
+/** The payload with which a failed job goes back to its queue: fresh tries, nothing else changed. */
 import type { Milliseconds } from '../../base/clock';
 import {
   afterRetry,
@@ -11,20 +11,20 @@ import {
 import { placeOfMembers } from '../../payload/ties';
 import { decodeEnvelope, type Envelope } from '../../payload/envelope';
 
-/** What sets a last moment: today's field of Laravel, and the one before it. */
+/** Fields that set a last moment: Laravel's present one, and the one before it. */
 const LAST_MOMENTS = ['retryUntil', 'timeoutAt'];
 
 export function retriedPayload(payload: Buffer, now: Milliseconds): Buffer {
   const counters = readCounters(payload)?.counters ?? readCountersOfAny(payload);
   const envelope = readable(payload);
-  // It goes back as it is, and will be set aside again with its reason.
+  // An unreadable payload goes back unchanged, and will be set aside again with its reason.
   if (counters === undefined || envelope === undefined) return payload;
   const retried = withRetryMark(withCounters(payload, afterRetry(counters)), fenceOf(counters));
   const { retryUntil } = envelope.chosen;
   return retryUntil === undefined || retryUntil > now ? retried : withoutLastMoment(retried, envelope);
 }
 
-// Of two keys of one name the last wins, so the text before stays as it was, to the byte.
+// Of two equal keys the last one wins, so the text before it stays unchanged, to the byte.
 function withoutLastMoment(payload: Buffer, { fields }: Envelope): Buffer {
   const place = placeOfMembers(payload, readCounters(payload)?.bodyEnd ?? payload.length - 1);
   const cleared = LAST_MOMENTS.filter((field) => field in fields).map((field) => `,"${field}":null`);

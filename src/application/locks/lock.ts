@@ -1,4 +1,4 @@
-/** A lock that one process at a time can hold, with an end of its own: a process that dies does not keep it. */
+/** A lock that one process at a time can hold. It expires, so a process that dies does not keep it. */
 import { randomUUID } from 'node:crypto';
 import { sleep } from '../../base/backoff';
 import type { Clock, Seconds } from '../../base/clock';
@@ -6,9 +6,9 @@ import { defineError, errorClass } from '../../base/define-error';
 import { type Duration, durationSeconds } from '../../job/duration';
 import type { LockStore } from '../../connections/lock-store';
 
-/** The lock was held by somebody else for as long as one wanted to wait. */
+/** Somebody else held the lock for the whole waiting time. */
 export class LockTimeoutError extends errorClass('E_LOCK_TIMEOUT', (lock: string, waited: number) => ({
-  message: `The lock '${lock}' was not free within ${waited} s; somebody else holds it. Wait longer, or come back later.`,
+  message: `The lock '${lock}' was not free within ${waited} s; somebody else holds it. Wait longer, or try again later.`,
   facts: { lock, waited },
 })) {}
 
@@ -17,10 +17,10 @@ const invalidLock = defineError('E_INVALID_LOCK', (lock: unknown, ttl: unknown, 
   facts: { lock, ttl },
 }));
 
-/** How long `block` waits before it asks again. */
+/** Seconds between two attempts of `block`. */
 const ASK_AGAIN_SECONDS = 0.1;
 
-/** Made by `Queue.lock(name, ttl)`. Each has an owner's token of its own: two of the same name exclude each other. */
+/** Created by `Queue.lock(name, ttl)`. Each has its own owner token: two locks of one name exclude each other. */
 export class Lock {
   readonly name: string;
   readonly #ttl: Seconds;
@@ -37,28 +37,28 @@ export class Lock {
     this.#clock = clock;
   }
 
-  /** True: it is ours until `ttl` has passed, or `release()`. True again where it was ours already. */
+  /** True if the lock is ours until `ttl` has passed or `release()` is called, also if it already was. */
   async acquire(): Promise<boolean> {
     return this.#store().acquire(this.name, this.#token, this.#ttl);
   }
 
-  /** False: it was not ours any more; whoever holds it now keeps it. */
+  /** False if it was no longer ours; whoever holds it now keeps it. */
   async release(): Promise<boolean> {
     return this.#store().release(this.name, this.#token);
   }
 
-  /** Ours for `ttl` from now (default: that of the lock). False: it was not ours any more. */
+  /** Keeps the lock for another `ttl` from now (default: the lock's). False if it was no longer ours. */
   async renew(ttl?: Duration): Promise<boolean> {
     return this.#store().renew(this.name, this.#token, ttl === undefined ? this.#ttl : checkedTtl(this.name, ttl));
   }
 
-  /** Runs `fn` if the lock is free, and releases it then. Undefined: it was not free, and `fn` did not run. */
+  /** Runs `fn` if the lock is free, then releases it. Undefined if it was not free and `fn` did not run. */
   async get<T>(fn: () => T | Promise<T>): Promise<T | undefined> {
     return (await this.acquire()) ? this.#held(fn) : undefined;
   }
 
   /**
-   * Like `get`, but waits for at most `wait` until the lock is free.
+   * Like `get`, but waits up to `wait` for the lock.
    *
    * @throws LockTimeoutError it was not free in time, and `fn` did not run
    */
@@ -84,6 +84,6 @@ export class Lock {
 
 function checkedTtl(name: string, ttl: Duration): Seconds {
   const seconds = durationSeconds(ttl, `the time of lock '${name}'`);
-  if (seconds <= 0) throw invalidLock(name, ttl, 'it needs a time of more than 0, after which it is free by itself');
+  if (seconds <= 0) throw invalidLock(name, ttl, 'it needs a time above 0, after which it expires');
   return seconds;
 }

@@ -85,8 +85,8 @@ describe('a configuration', () => {
     expect(mistakes).toEqual([
       'logger: expected a logger with debug(), info(), warn(), error(), got an object',
       "conections: unknown key; did you mean 'connections'?",
-      "connections.redis.queue: 'a,b' is no queue name: a job goes to one queue; a list of queues is the worker's.",
-      expect.stringMatching(/^connections\.redis\.retryAfter: '2 minutes' is no duration\. Write '2m'/),
+      "connections.redis.queue: 'a,b' is not a valid queue name: a job goes to one queue; a list of queues is the worker's.",
+      expect.stringMatching(/^connections\.redis\.retryAfter: '2 minutes' is not a duration\. Write '2m'/),
       "connections.redis.url: expected an address like redis://127.0.0.1:6379/0, got 'localhost:6379'",
       "connections.redis.prefx: unknown key; did you mean 'prefix'?",
       expect.stringContaining("connections.other.driver: unknown driver 'redsi'; did you mean 'redis'?"),
@@ -147,7 +147,7 @@ describe('a configuration', () => {
 
   it('tells whoever writes a connection at the top where it stands', () => {
     expect(mistakesIn({ redis: { host: 'localhost' } })).toEqual([
-      expect.stringMatching(/^redis: unknown key; a connection stands in connections: \{ redis: /),
+      expect.stringMatching(/^redis: unknown key; a connection belongs in connections: \{ redis: /),
     ]);
   });
 
@@ -259,7 +259,7 @@ describe('a configuration', () => {
 
   it("keeps the name 'sync' for its driver, because dispatchSync goes by it", () => {
     expect(mistakesIn({ connections: { sync: { driver: 'memory' } } })).toEqual([
-      expect.stringMatching(/^connections\.sync\.driver: the name 'sync' is kept/),
+      expect.stringMatching(/^connections\.sync\.driver: the name 'sync' is reserved/),
     ]);
   });
 

@@ -67,7 +67,7 @@ describe("the project's folder", () => {
   it.each(['mts', 'cts', 'json', 'yaml'])('does not take the default store in place of onqueue.config.%s', (ending) => {
     write({ [`onqueue.config.${ending}`]: '' });
     expect(() => findConfigFile(folder)).toThrow(
-      `onqueue.config.${ending} could not be loaded: no file of this ending is read. ` +
+      `onqueue.config.${ending} could not be loaded: files with this ending are not read. ` +
         'Make it one of onqueue.config.ts, onqueue.config.js, onqueue.config.cjs, onqueue.config.mjs.',
     );
   });
@@ -78,7 +78,7 @@ describe("the project's folder", () => {
   ])('does not leave out one of two configuration files: .%s and .%s', (one, other) => {
     write({ [`onqueue.config.${one}`]: '', [`onqueue.config.${other}`]: '' });
     expect(() => findConfigFile(folder)).toThrow(
-      `onqueue.config.${one} could not be loaded: onqueue.config.${other} stands beside it`,
+      `onqueue.config.${one} could not be loaded: onqueue.config.${other} is beside it`,
     );
   });
 
@@ -90,9 +90,7 @@ describe("the project's folder", () => {
     expect(staleRemark(join(folder, compiled))).toBeUndefined();
 
     utimesSync(join(folder, compiled), 999, 999);
-    expect(staleRemark(join(folder, compiled))).toMatch(
-      /onqueue\.config\.ts beside it was changed since: compile it again/,
-    );
+    expect(staleRemark(join(folder, compiled))).toMatch(/onqueue\.config\.ts beside it is newer: compile it again/);
   });
 
   it('lets files stand beside its configuration that are none', () => {
@@ -238,7 +236,7 @@ describe('a configuration file', () => {
     [
       'a function that gives nothing',
       'module.exports = () => undefined;',
-      'what its function gives is of type undefined',
+      'its function returned a value of type undefined',
     ],
     ['a function that throws', 'module.exports = () => { throw new Error("no vault"); };', 'no vault'],
   ])('that exports %s is refused', (_what, text, message) => {
@@ -256,7 +254,7 @@ describe('a configuration file', () => {
   });
 
   it.each([
-    ['nothing', 'async () => undefined', 'what its function gives is of type undefined'],
+    ['nothing', 'async () => undefined', 'its function returned a value of type undefined'],
     ['an error', 'async () => { throw new Error("no vault"); }', 'no vault'],
   ])('whose function gives %s later is refused with its path', async (_what, text, message) => {
     const file = join(folder, 'onqueue.config.js');

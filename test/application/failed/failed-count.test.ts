@@ -40,7 +40,7 @@ describe('failed jobs are counted', () => {
     jest.spyOn(watched('main').failed, 'list').mockRejectedValue(new Error('no answer'));
 
     await expect(failed.count()).rejects.toThrow(
-      "1 failed job was found, but those of connection 'main' could not be looked at. Ask again",
+      "1 failed job was found, but those of connection 'main' could not be read. Try again later",
     );
   });
 });

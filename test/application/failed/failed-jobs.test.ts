@@ -271,7 +271,7 @@ describe('failed jobs, when one of the connections is away,', () => {
 
     await expect(failed.prune({ keep: 1 })).rejects.toMatchObject({ facts: { done: 1, connections: ['main'] } });
     await expect(failed.flush()).rejects.toThrow(
-      "1 failed job was removed, but those of connection 'main' could not be looked at. Ask again",
+      "1 failed job was removed, but those of connection 'main' could not be read. Try again later",
     );
     expect(await store('other').count()).toBe(0);
   });
@@ -282,7 +282,7 @@ describe('failed jobs, when one of the connections is away,', () => {
     await expect(failed.retry('all')).rejects.toMatchObject({
       code: 'E_RETRY_INCOMPLETE',
       facts: { retried: 2, left: [], connections: ['main'] },
-      message: "2 failed jobs were sent back. Those of connection 'main' could not be looked at: no answer",
+      message: "2 failed jobs were sent back. Those of connection 'main' could not be read: no answer",
     });
     expect(await watched('other').payloads('mails')).toHaveLength(2);
   });
@@ -295,7 +295,7 @@ describe('failed jobs, when one of the connections is away,', () => {
     await expect(failed.retry('all')).rejects.toThrow("1 failed job was sent back. Those of connection 'main'");
     const unreachable = ['main', 'third'].map((connection) => ({ connection, error: away }));
     expect(failedJobsOutOfReach('no job was removed', 0, unreachable).message).toBe(
-      "No job was removed, but those of connections 'main', 'third' could not be looked at. Ask again when they can be: no answer",
+      "No job was removed, but those of connections 'main', 'third' could not be read. Try again later: no answer",
     );
   });
 

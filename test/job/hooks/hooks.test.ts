@@ -123,7 +123,7 @@ it.each([
   expect(() => hooks.on('before', hook as never)).toThrow(
     expect.objectContaining({
       code: 'E_INVALID_HOOK',
-      message: `Queue.before() was given ${given} in place of a function. Write Queue.before((…) => { … }).`,
+      message: `Queue.before() was given ${given} instead of a function. Write Queue.before((…) => { … }).`,
     }),
   );
   expect(hooks.has('before')).toBe(false);
