@@ -1,4 +1,4 @@
-/** Tells a job and the hooks how its run went, and waits for them no longer than the job itself may take. */
+/** Tells a job and the hooks how its run ended. Gives each of them no more time than the job itself may take. */
 import type { Seconds } from '../base/clock';
 import { toError } from '../base/exception-text';
 import { callFrom } from '../container/scope';
@@ -21,7 +21,7 @@ export class Announcer {
   readonly #caller: object | undefined;
   readonly #deadlines: Deadlines;
 
-  /** @param caller the worker that waits for those who are told; undefined: nobody but who waits for the run */
+  /** @param caller the worker, which waits for the hooks; undefined: only whoever waits for the run does */
   constructor(application: Application, defaults: WorkerDefaults, caller?: object) {
     this.#application = application;
     this.#defaults = defaults;
@@ -30,9 +30,10 @@ export class Announcer {
   }
 
   /**
-   * Once the store has confirmed the outcome: what went in with it, `failed()`, then the hooks. Never throws, never rejects.
+   * To be called once the store has confirmed the outcome. Tells of the jobs that follow, then calls `failed()`, then the
+   * hooks. Never throws or rejects.
    *
-   * Undefined: all who were to be told have been told.
+   * Undefined if everybody has been told already.
    */
   announce(job: RunningJob, outcome: Outcome): Promise<void> | undefined {
     const queued = this.#tellNext(job, outcome.settlement);
@@ -45,7 +46,7 @@ export class Announcer {
     return told === undefined ? tell() : told.then(tell);
   }
 
-  /** What follows the job is in its queue. */
+  /** The job that follows is in its queue. */
   tellQueued(job: RunningJob, to: FollowUpPlace, entry: Entry): Promise<void> | undefined {
     const event = this.#application.hooks.has('queued') ? followUpEvent(to, entry) : undefined;
     return event && this.tell(job, 'queued', event);
@@ -56,7 +57,7 @@ export class Announcer {
     return this.tell(job, 'lost', { connectionName: job.connectionName, job, outcome: settlement.outcome });
   }
 
-  /** Undefined where nobody hears it, or none of those who do is async: then there is nothing to wait for. */
+  /** Undefined if the hook has no listeners or none of them is async: then there is nothing to wait for. */
   tell<Name extends HookName>(job: RunningJob, hook: Name, event: HookEvents[Name]): Promise<void> | undefined {
     const { hooks } = this.#application;
     if (!hooks.has(hook)) return undefined;
@@ -100,7 +101,7 @@ export class Announcer {
     return this.#caller === undefined ? call() : callFrom(this.#caller, call);
   }
 
-  // On a fresh instance: what the failed run left in the old one is not what was dispatched.
+  // On a fresh instance: the failed run may have changed the old one, so that it is no longer what was dispatched.
   async #callFailed(job: RunningJob, error: Error): Promise<void> {
     const { envelope, definition } = job;
     if (envelope === undefined || definition === undefined) return;
@@ -114,10 +115,11 @@ export class Announcer {
   }
 
   /**
-   * Resolves when `call` is done, or has taken so long that it was reported: one that never comes back must not keep a slot.
+   * Resolves when `call` is done, or has taken so long that it was reported: a callback that never returns must not keep a
+   * slot.
    *
-   * @param callback what is called, as the report says it: `the hook after`
-   * @param call never rejects; what it throws, however late, it has reported itself
+   * @param callback the callback's name in the report: `the hook after`
+   * @param call never rejects: it reports its own errors, however late
    */
   async #within(job: RunningJob, callback: string, call: Promise<void>): Promise<void> {
     const limit = this.#limitOf(job);
@@ -135,13 +137,13 @@ export class Announcer {
     this.#deadlines.remove(deadline);
   }
 
-  /** How long a callback may take: as long as the job itself. 0: as long as it likes. */
+  /** How long a callback may take: as long as the job itself. 0: no limit. */
   #limitOf({ envelope, definition }: RunningJob): Seconds {
     return resolveRun({ payload: envelope?.chosen ?? NOTHING_CHOSEN, definition, worker: this.#defaults }).timeout;
   }
 }
 
-// Undefined: that it cannot be decoded is what the job failed of, and was told.
+// Undefined if decoding fails with the very error that failed the job: everybody knows of it already.
 function freshInstance(decode: () => object, failedOf: Error): object | undefined {
   try {
     return decode();

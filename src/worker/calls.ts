@@ -1,7 +1,7 @@
 /**
- * A worker's calls to the store: each settles what has ended and reserves for the slots that are free.
+ * A worker's calls to the store. Each settles the jobs that have ended and reserves new ones for the free slots.
  *
- * Where a connection carries several calls at once, a busy worker has several under way, each for its share of the slots:
+ * Where a connection carries several calls at once, a busy worker keeps several under way, each for its share of the slots:
  * the store works on one share while the jobs of another run.
  */
 import { type Moment, momentOf } from '../base/clock';
@@ -13,19 +13,19 @@ import { reserveOrder } from './queue-order';
 import { RunningJob } from './running-job';
 import type { Finished } from './runs';
 
-/** Of fewer slots, two calls of half the size cost more than they gain: measured up to 16 slots, on two cores. */
+/** With fewer slots, two calls of half the size cost more than they gain. Measured up to 16 slots, on two cores. */
 const SLOTS_FOR_TWO = 24;
 
-/** One call, and what was so when it was sent. */
+/** One call, and the state at the time it was sent. */
 interface Call {
   readonly finished: readonly Finished[];
   /** How many jobs it asks for. */
   readonly limit: number;
   readonly at: Moment;
   readonly news: number;
-  /** It waits in the store until there is a job. */
+  /** The call waits in the store until there is a job. */
   readonly waits: boolean;
-  /** Queues that are not asked, because they would hand out what runs here already. */
+  /** Queues left out, because they would hand out jobs that are already running here. */
   unasked?: ReadonlySet<string> | undefined;
 }
 
@@ -33,17 +33,17 @@ export class Calls {
   readonly #settings: WorkLoopSettings;
   readonly #parts: Parts;
   readonly #queues: readonly string[];
-  /** How many there may be at once, and how many jobs one of them moves at most. */
+  /** How many calls may be under way at once, and the most jobs that one of them moves. */
   readonly #most: number;
   readonly #share: number;
-  /** How many jobs one beside another has to move at least. */
+  /** How many jobs a second call has to move to be worth its cost. */
   readonly #worthwhile: number;
   #underWay = 0;
   #isWaiting = false;
-  /** Slots that those under way are to fill. */
+  /** Slots that the calls under way may fill. */
   #asked = 0;
   #haveAskedAll = true;
-  /** Those whose end has the loop look again. */
+  /** Renewals that wake the loop when they end. */
   readonly #renewals = new WeakSet<Promise<void>>();
 
   constructor(settings: WorkLoopSettings, parts: Parts) {
@@ -60,17 +60,17 @@ export class Calls {
     return this.#underWay + (this.#isWaiting ? 1 : 0);
   }
 
-  /** Whether there is one that is answered soon. */
+  /** Whether a call is under way that the store answers at once, unlike one that waits for a job. */
   get areBusy(): boolean {
     return this.#underWay > 0;
   }
 
-  /** Whether the last reserve has asked all queues. */
+  /** Whether the last reserve asked all queues. */
   get haveAskedAll(): boolean {
     return this.#haveAskedAll;
   }
 
-  /** Slots for more jobs; some may be asked for already. */
+  /** Free slots. A call under way may fill some of them. */
   get free(): number {
     const { runs, settler } = this.#parts;
     return this.#settings.options.concurrency - runs.busy - settler.announcing;
@@ -81,7 +81,7 @@ export class Calls {
     return this.free > 0 && !idle.isHeldBack && runs.takesMore;
   }
 
-  /** Sends what calls there are to send. */
+  /** Sends all calls that are due. */
   send(): void {
     const { store, runs, idle } = this.#parts;
     if (this.#isWaiting) {
@@ -92,11 +92,12 @@ export class Calls {
       const isFirst = this.#underWay === 0;
       const limit = this.#limit();
       const ended = Math.min(runs.ended, this.#share);
-      // A second call costs as much as the first: it goes out only once its share of the slots waits for it, and there are jobs.
+      // A second call costs as much as the first, so we send it only if there are jobs and its whole share of the slots is
+      // free.
       const least = isFirst ? 1 : this.#worthwhile;
       const reserves = limit >= least && (isFirst || idle.hasMore);
       if (!reserves && ended < least) return;
-      // Asked last, as an answer holds for one call. Those that have ended do not wait for it.
+      // Asked last, because one answer allows only one call. Jobs that have ended do not wait for it.
       const isAllowed = limit > 0 && idle.isAllowed();
       if (!isAllowed && ended < least) return;
       void this.#call(isAllowed ? limit : 0);
@@ -104,9 +105,10 @@ export class Calls {
   }
 
   /**
-   * Has the store hand out a job the moment that it comes, to a worker that is idle. False: it cannot, or the worker may not.
+   * Has the store hand out a job to an idle worker the moment it arrives. False if the store cannot, or the worker must not.
    *
-   * Only while nothing runs: what the store has handed out is nobody's until it is read, and a handler may block the event loop.
+   * Only while nothing runs: a job that the store has handed out belongs to nobody until we read it, and a handler may block
+   * the event loop.
    */
   await(): boolean {
     if (this.#isWaiting) return true;
@@ -119,7 +121,7 @@ export class Calls {
     return true;
   }
 
-  /** Only settles. */
+  /** Settles without reserving. */
   settle(): void {
     const { store, runs } = this.#parts;
     while (this.#underWay < this.#most && !store.isPausing && runs.ended > 0) void this.#call(0);
@@ -160,7 +162,7 @@ export class Calls {
     idle.ring();
   }
 
-  /** @throws what the store throws when it is away; a wait, what a reserve does */
+  /** @throws what the store throws when it is away; a waiting call throws what a reserve throws */
   #sent(call: Call): Promise<ReserveReply | undefined> {
     const { settler, leases } = this.#parts;
     if (call.limit === 0) return settler.settle(call.finished);
@@ -183,10 +185,10 @@ export class Calls {
     return waits ? idle.reserve(request) : settler.settle(finished, request);
   }
 
-  /** Queues to be asked once what runs here is renewed: waits for the first where these are all there are. */
+  /** Queues to leave out until their ended leases are renewed. If that would be all queues, waits for the first renewal. */
   async #leftOut(renewals: ReadonlyMap<string, Promise<void>>): Promise<ReadonlySet<string>> {
     for (const renewal of renewals.values()) {
-      // It is met by each reserve until it is answered.
+      // Each reserve finds the same renewal here until the store answers it.
       if (this.#renewals.has(renewal)) continue;
       this.#renewals.add(renewal);
       renewal.then(this.#parts.idle.wake, () => undefined);
@@ -198,7 +200,8 @@ export class Calls {
 
   #answered(call: Call, reply: ReserveReply | undefined): Promise<void> | undefined {
     const { settler, store, emptiness, idle, stopping, runs } = this.#parts;
-    // One part of the store may answer while another does not, or has just refused what it had left unanswered.
+    // Other outcomes may be unanswered, or the store may just have refused some: then one good answer does not end the
+    // streak of failures.
     if (settler.unanswered === 0 && !store.isPausing) store.recovered();
     if (call.finished.length + (reply?.reservations.length ?? 0) > 0) emptiness?.disturb();
     if (reply === undefined) {
@@ -212,10 +215,10 @@ export class Calls {
       this.#take(call, reply);
       return undefined;
     }
-    // Asked for before the end: when the loop has ended, nobody renews their leases or settles them.
+    // These were asked for before the end. Once the loop has ended, nobody would renew their leases or settle them.
     return settler.giveBack(reply.reservations).catch((error: unknown) => {
       store.failed(error, 'giving jobs back');
-      // Again, with what is settled last. Where the store has refused some, the others are back.
+      // Try again with the last outcomes. If the store refused only some, the others are already back.
       if (isStoreAway(error)) for (const job of this.#jobsOf(reply)) runs.giveBack(job);
     });
   }
@@ -229,7 +232,7 @@ export class Calls {
     const { leases, idle, runs } = this.#parts;
     const { reservations, nextIn } = reply;
     const jobs = this.#jobsOf(reply);
-    // Before any handler starts: it may block the event loop at once, and its lease is to be kept all the same.
+    // Before any handler starts: it may block the event loop at once, and its lease has to be kept all the same.
     leases.keep(jobs, at);
     idle.answered(news, nextIn <= 0 || (reservations.length === limit && !waits), nextIn);
     if (runs.take(jobs)) idle.haveMore();

@@ -1,4 +1,4 @@
-/** What lives beside a running worker: it tells of its jobs or sends some, and none of its jobs waits for it. */
+/** What runs beside a worker: companions report on its jobs or send jobs of schedules. No job waits for them. */
 import type { QueueManager } from '../application/queue-manager';
 import type { Connection } from '../connections/contract';
 import { JobHistories } from '../operations/history/job-histories';
@@ -8,7 +8,7 @@ import { keepRecord } from './own-record';
 import type { RunningJob } from './running-job';
 import type { ResolvedWorkerOptions } from './worker-options';
 
-/** What it may see of the worker. */
+/** What a companion may see of the worker. */
 export interface Attended {
   readonly manager: QueueManager;
   readonly connection: Connection;
@@ -19,11 +19,11 @@ export interface Attended {
 }
 
 export interface Companion {
-  /** It has nothing more to do. Waits for its store for a few seconds at most; never rejects. */
+  /** Stops it. Waits for the store for a few seconds at most; never rejects. */
   close(): Promise<void>;
 }
 
-/** Starts one, as the worker starts; undefined: this worker has no need of it. Must not throw. */
+/** Starts a companion with the worker. Undefined: this worker does not need it. Must not throw. */
 type StartCompanion = (worker: Attended) => Companion | undefined;
 
 const STARTERS: readonly StartCompanion[] = [keepRecord, keepHistories, keepSchedules, startFigures];
@@ -32,7 +32,7 @@ function keepHistories({ manager, connection }: Attended): Companion | undefined
   return JobHistories.start(manager, connection);
 }
 
-/** Several workers of a process keep them together. */
+/** All workers of a process share them. */
 function keepSchedules({ manager, options }: Attended): Companion | undefined {
   return options.schedule ? { close: manager.schedules.keep() } : undefined;
 }

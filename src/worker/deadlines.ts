@@ -1,8 +1,8 @@
 /**
- * The timeouts of all runs of a worker on one timer.
+ * The timeouts of all runs of a worker, on one timer.
  *
- * A timer for each job would be armed and cancelled for every job of a millisecond; here a run costs a place in a list,
- * and the timer is only moved when an earlier deadline comes in.
+ * A timer per job would be armed and cancelled even for jobs that take a millisecond. Here a run costs a place in a list,
+ * and the timer moves only for an earlier deadline.
  */
 import type { Clock, Milliseconds, Timer } from '../base/clock';
 import { DenseSet, type DenseSetMember } from '../base/dense-set';
@@ -27,14 +27,14 @@ export class Deadlines {
     this.#clock = clock;
   }
 
-  /** Has a deadline expire once after `milliseconds`, unless it is removed or set anew before. */
+  /** Makes a deadline expire once after `milliseconds`, unless it is removed or set again before. */
   set(deadline: Deadline, milliseconds: Milliseconds): void {
     deadline.at = this.#clock.monotonic() + milliseconds;
     this.#open.add(deadline);
     if (deadline.at < this.#timerAt) this.#arm(deadline.at);
   }
 
-  // The timer stays: it is cheaper to let it find nothing than to arm it anew for the next short job.
+  // The timer stays armed: letting it fire for nothing is cheaper than arming it again for the next short job.
   remove(deadline: Deadline): void {
     this.#open.delete(deadline);
   }

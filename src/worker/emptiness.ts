@@ -1,31 +1,31 @@
 /**
- * Whether a store has nothing left for a worker that is to stop then: nothing ready, or under `drain` nothing that is
- * delayed either and that it can run.
+ * Whether a store has nothing left for a worker that stops when it is empty: no ready jobs, and under `drain` no delayed
+ * jobs either that this worker can run.
  */
 import type { Clock, Milliseconds, Seconds } from '../base/clock';
 import { readId } from '../payload/counters';
 import type { Connection, Counts, PeekedJob } from '../connections/contract';
 
-/** So long nothing may come, and nothing be counted, where counts are estimates. */
+/** Where counts are estimates, they must stay at zero for this long, and no job may come meanwhile. */
 const QUIET: Seconds = 5;
 
-/** Of more than so many that are delayed, none is looked at: their number has to do. */
+/** If more than this many jobs are delayed, we compare only their number, not their ids. */
 const LONGEST_LOOK = 1000;
 
 export interface EmptinessSettings {
   readonly connection: Connection;
   readonly queues: readonly string[];
   readonly clock: Clock;
-  /** What is delayed counts too. */
+  /** Delayed jobs count too. */
   readonly drain: boolean;
-  /** Until then the lease of a job may end whose process has died, by the monotonic clock. */
+  /** Until this moment, by the monotonic clock, the leases of a dead process's jobs may still be running. */
   readonly leftUntil: Milliseconds;
 }
 
 export class Emptiness {
   readonly #settings: EmptinessSettings;
   #quietSince: Milliseconds;
-  /** Ids of jobs that were put off for other workers, by queue. They come back as often as they are taken. */
+  /** Ids of jobs that were put off for other workers, by queue. They come back each time they are taken. */
   readonly #forOthers = new Map<string, Set<string>>();
 
   constructor(settings: EmptinessSettings) {
@@ -33,12 +33,12 @@ export class Emptiness {
     this.#quietSince = settings.clock.monotonic();
   }
 
-  /** A job came, or ended: estimates of before do not know of what it has left. */
+  /** A job came or ended: earlier estimates do not include the jobs that it may have sent. */
   disturb(): void {
     this.#quietSince = this.#settings.clock.monotonic();
   }
 
-  /** It came, and is one that only another worker can run. */
+  /** Notes a job that only another worker can run. */
   leave({ queue, id }: { readonly queue: string; readonly id: string }): void {
     const left = this.#forOthers.get(queue);
     if (left === undefined) this.#forOthers.set(queue, new Set([id]));
@@ -46,9 +46,9 @@ export class Emptiness {
   }
 
   /**
-   * @param nextLook when the store gives a job next, as far as the last reserve knows; Infinity: it knows of none;
-   *   undefined: there was more than it gave, or something has come about since
-   * @throws what the store does not count for
+   * @param nextLook when the store has a job next, as far as the last reserve knows; Infinity: it knows of none;
+   *   undefined: it had more jobs than it gave, or something has happened since
+   * @throws what `counts()` throws
    */
   async holds(nextLook: Milliseconds | undefined, paused: readonly string[]): Promise<boolean> {
     const { connection, clock, drain } = this.#settings;
@@ -76,7 +76,7 @@ export class Emptiness {
     return delayed > 0 && !(await this.#areForOthers(queue, delayed));
   }
 
-  // By their ids, where the store shows them: as many as were put off here may be others by now.
+  // Compared by id where the store can list them: as many jobs as we put off may be delayed, and still be others.
   async #areForOthers(queue: string, delayed: number): Promise<boolean> {
     const { connection } = this.#settings;
     const left = this.#forOthers.get(queue);

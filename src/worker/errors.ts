@@ -1,10 +1,13 @@
-/** What can end a run or keep a worker from starting. The classes are the reasons of a job's `signal`, by which a handler may tell them apart. */
+/**
+ * Errors that end a run or keep a worker from starting. The classes are reasons of a job's `signal`; a handler may tell them
+ * apart by class.
+ */
 import { defineError, errorClass } from '../base/define-error';
 import { errorMessage } from '../base/exception-text';
 import { valueText } from '../base/value-text';
 import { placed } from '../job/errors';
 
-/** The reason of `signal`, and the exception of the attempt, when `timeout` has passed. */
+/** The reason of `signal` and the exception of the attempt once `timeout` has passed. */
 export class JobTimedOutError extends errorClass('E_JOB_TIMED_OUT', (job: string, id: string, timeout: number) => ({
   message:
     `${job} ${id} ran longer than its timeout of ${timeout} s. Give it a longer timeout in @Job(), or let its ` +
@@ -20,7 +23,7 @@ export class LeaseLostError extends errorClass('E_LEASE_LOST', (job: string, id:
   facts: { job, id },
 })) {}
 
-/** The reason of `signal` when the worker stops and the job has outlived its grace. */
+/** The reason of `signal` when the worker stops and the job has not ended within the grace. */
 export class WorkerStoppingError extends errorClass('E_WORKER_STOPPING', (job: string, id: string) => ({
   message: `The worker stops; ${job} ${id} goes back to its queue at no cost in tries.`,
   facts: { job, id },
@@ -33,13 +36,13 @@ export class JobCancelledError extends errorClass('E_JOB_CANCELLED', (job: strin
     'A handle() that stops when this.signal aborts ends it at once.',
   facts: { job, id, reason },
 })) {
-  /** What was given to `Queue.cancel(id, { reason })`. */
+  /** The reason given to `Queue.cancel(id, { reason })`. */
   get reason(): string | undefined {
     return this.facts.reason;
   }
 }
 
-/** The error of a job that was to run again, and whose release the store refused: it was kept as failed instead. */
+/** The error of a job whose release the store refused. It was kept as failed instead. */
 export const outcomeRefused = defineError(
   'E_OUTCOME_REFUSED',
   (job: string, id: string, outcome: 'released', refusal: unknown) => ({
@@ -49,8 +52,8 @@ export const outcomeRefused = defineError(
 );
 
 /**
- * A job that was reserved although its tries or its time were used up. `timeouts`: how many of its attempts timed out: where
- * its worker could not record the last one, that is why.
+ * A job was reserved although its tries or its time were used up. `timeouts`: how many of its attempts timed out. If the
+ * worker could not record the last timeout, that is why it was reserved again.
  */
 export const maxAttemptsExceeded = defineError(
   'E_MAX_ATTEMPTS_EXCEEDED',
@@ -66,7 +69,7 @@ export const maxAttemptsExceeded = defineError(
   },
 );
 
-/** A job that was reserved although it has thrown as often as it may. */
+/** A job was reserved although it has thrown as often as it may. */
 export const maxExceptionsExceeded = defineError(
   'E_MAX_EXCEPTIONS_EXCEEDED',
   (job: string, id: string, exceptions: number, maxExceptions: number) => ({
@@ -77,7 +80,7 @@ export const maxExceptionsExceeded = defineError(
   }),
 );
 
-/** A job whose workers died or froze under it too often. */
+/** Workers died or froze too often while they ran this job. */
 export const poisonJob = defineError('E_POISON_JOB', (job: string, id: string, crashes: number) => ({
   message:
     `${crashes} workers died or froze while they ran ${job} ${id}: it counts as poison and runs no more. ` +
@@ -85,15 +88,15 @@ export const poisonJob = defineError('E_POISON_JOB', (job: string, id: string, c
   facts: { job, id, crashes },
 }));
 
-/** What `this.fail('…')` and `this.fail()` fail a job with. */
+/** The error behind `this.fail('…')` and `this.fail()`. */
 export const manuallyFailed = defineError(
   'E_MANUALLY_FAILED',
   (message: string = 'The job failed itself, by fail() without an error.') => ({ message }),
 );
 
 /**
- * A hook or `failed()` that has not come back in time: the worker goes on without it. Only reported. `callback` as the sentence
- * says it: `the hook after`, `failed()`.
+ * A hook or `failed()` has not returned in time, and the worker goes on without it. Only reported. `callback` is its name in
+ * the sentence: `the hook after`, `failed()`.
  */
 export const callbackTimedOut = defineError(
   'E_CALLBACK_TIMED_OUT',
@@ -105,7 +108,7 @@ export const callbackTimedOut = defineError(
   }),
 );
 
-/** What a job's `middleware()` gave is no list; or, with an `index`, what stands there in the list is no middleware. */
+/** A job's `middleware()` did not return a list; or, with an `index`, the entry at that place is not middleware. */
 export const invalidMiddleware = defineError('E_INVALID_MIDDLEWARE', (job: string, given: unknown, index?: number) => ({
   message:
     index === undefined
@@ -115,7 +118,7 @@ export const invalidMiddleware = defineError('E_INVALID_MIDDLEWARE', (job: strin
   facts: { job, index },
 }));
 
-// Of an object nothing is quoted, for it may be anybody's data.
+// Never quote an object: it may hold personal data.
 function shapeOf(value: unknown): string {
   if (value === undefined || value === null) return String(value);
   if (value instanceof Promise) return 'a promise';
@@ -123,7 +126,7 @@ function shapeOf(value: unknown): string {
   return 'handle' in value ? 'an object' : 'an object without handle()';
 }
 
-/** Middleware called `next()` a second time, or (`isLate`) when it had come back already. The second call runs nothing. */
+/** Middleware called `next()` a second time, or (`isLate`) after it had returned. That call runs nothing. */
 export const middlewareNext = defineError(
   'E_MIDDLEWARE_NEXT',
   (job: string, id: string, middleware: string, isLate: boolean) => {
@@ -140,10 +143,10 @@ interface RegisteredJob {
   readonly file: string | undefined;
 }
 
-/** More jobs than these would hide what the message says. */
+/** A longer list would bury the message. */
 const LISTED = 10;
 
-/** A payload whose job name no class here has. `registered`: all jobs that are known here. */
+/** No class here has the payload's job name. `registered`: all jobs known here. */
 export const unknownJob = defineError(
   'E_UNKNOWN_JOB',
   (name: string, nearest: readonly string[], registered: readonly RegisteredJob[]) => {
@@ -162,7 +165,7 @@ export const unknownJob = defineError(
   },
 );
 
-/** A job that is one of Laravel's own classes. */
+/** The job is one of a Laravel application's own classes. */
 export const laravelJob = defineError('E_LARAVEL_JOB', (job: string, id: string) => ({
   message:
     `${job} ${id} is a class of a Laravel application, which only its workers can run; it goes back to its queue. Let each queue have ` +
@@ -170,7 +173,7 @@ export const laravelJob = defineError('E_LARAVEL_JOB', (job: string, id: string)
   facts: { job, id },
 }));
 
-/** An option of a worker that cannot be. `said` stands in the message in place of the value. */
+/** A worker option has an invalid value. The message shows `said` in place of the value. */
 export const invalidWorkerOption = defineError(
   'E_INVALID_WORKER_OPTION',
   (option: string, value: unknown, expected: string, said: string = toldOf(value)) => ({
@@ -179,7 +182,7 @@ export const invalidWorkerOption = defineError(
   }),
 );
 
-// Of an object nothing is quoted: a connection of BullMQ's manner holds a password.
+// Never quote an object: a connection given in BullMQ's style holds a password.
 function toldOf(value: unknown): string {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? 'an object' : valueText(value);
 }

@@ -1,8 +1,8 @@
 /**
- * Runs one reservation and says how it ended. Never throws, and touches no store.
+ * Runs one reservation and returns how it ended. Never throws, and touches no store.
  *
  * The worker, `sync` and the test kit share it, so that a job cannot work in one of them and break in another. Once the
- * outcome is confirmed by the store, its `announcer` tells the job and the hooks.
+ * store has confirmed the outcome, the `announcer` tells the job and the hooks.
  */
 import type { Seconds } from '../base/clock';
 import { toError } from '../base/exception-text';
@@ -46,19 +46,19 @@ export interface ExecutorSettings {
   readonly defaults: WorkerDefaults;
   /** Seconds between a timeout and the recording of the attempt without the handler. */
   readonly grace: number;
-  /** `sync`: one attempt, whatever the job says. */
+  /** For `sync`: one attempt, whatever the job's options say. */
   readonly single?: boolean | undefined;
-  /** Of a worker: itself, which waits for its hooks. */
+  /** For a worker: the worker itself, which waits for its hooks. */
   readonly caller?: object | undefined;
-  /** Of a worker: how long one is silent at least before it loses a job to another. */
+  /** For a worker: how long a worker is silent, at least, before another one takes over its job. */
   readonly lease?: Seconds | undefined;
-  /** Called before a handler starts, which may take the process with it. */
+  /** Called before each handler starts, because a handler may kill the process. */
   readonly starting?: (() => void) | undefined;
 }
 
 /**
- * One step of a run. Gives an outcome where the run ends with it, a promise (which never rejects) where the next step has to
- * wait, and `LATER` where it goes on by itself. With hooks and a handler that are not async, no step waits.
+ * One step of a run. Returns an outcome if it ends the run, a promise (which never rejects) if the next step has to wait for
+ * it, or `LATER` if the step itself continues the run. With synchronous hooks and handlers no step waits.
  */
 type Step = (this: Executor, job: RunningJob) => Outcome | Promise<void> | typeof LATER | undefined;
 
@@ -67,9 +67,9 @@ const LATER = Symbol('later');
 const MOST_CRASHED = 10_000;
 
 export class Executor {
-  /** What a run is, in this order. */
+  /** The steps of a run, in order. */
   readonly #steps: readonly Step[] = [
-    // Each is called on this executor.
+    // `#goOn` calls each of them on this executor.
     /* oxlint-disable typescript/unbound-method */
     this.#confirmLease,
     this.#refuseUnread,
@@ -84,15 +84,15 @@ export class Executor {
     /* oxlint-enable typescript/unbound-method */
   ];
 
-  /** Tells of what `run` has come to. */
+  /** Tells how a run ended. */
   readonly announcer: Announcer;
   readonly #application: Application;
   readonly #settings: ExecutorSettings;
   readonly #deadlines: Deadlines;
   readonly #unknown: UnknownJobs;
-  /** The crashes of those that were met: a store says how many there were, and not since when. */
+  /** The last known number of crashes of each job: the store gives the number, but not whether it is new. */
   readonly #crashes = new Recent<string, number>(MOST_CRASHED);
-  /** Ends the waits for hooks. */
+  /** Functions that end the waits for hooks. */
   readonly #waits = new Set<() => void>();
   #isHastened = false;
 
@@ -113,13 +113,13 @@ export class Executor {
     });
   }
 
-  /** `run` for the worker, without a promise: `done` is called once, and may be called at once. */
+  /** Like `run`, but without a promise, for the worker: calls `done` once, possibly before it returns. */
   start(job: RunningJob, done: (outcome: Outcome) => void): void {
     job.onDone = done;
     this.#goOn(job);
   }
 
-  /** Runs wait no more for hooks that are called before their outcome is stored: it would come too late. */
+  /** From now on runs no longer wait for the hooks before the outcome: it would be stored too late. */
   hasten(): void {
     this.#isHastened = true;
     for (const goOn of this.#waits) goOn();
@@ -131,24 +131,27 @@ export class Executor {
     this.announcer.close();
   }
 
-  /** Whether the next crash of a job would be its last. One that never crashed cannot be told from any other. */
+  /** Whether the job's next crash would be its last. A job that has never crashed looks like any other. */
   isLastChance(job: RunningJob): boolean {
     const { registry } = this.#application;
     const { counters, cancelled: isCancelled = false } = job.reservation;
     if (counters.crashes === 0 || isCancelled !== false || isPoisonForAll(counters, registry)) return false;
-    // By the strictest of all jobs first: a text that kills the parser must be alone before it is parsed.
+    // Judge by the strictest limit of all jobs first: a text that kills the parser must be alone before we parse it.
     if (mayBePoisonNext(counters, registry)) return true;
     try {
       this.#readEnvelope(job);
       const { maxCrashes } = this.#optionsOf(job);
       return maxCrashes > 0 && counters.crashes + 1 >= maxCrashes;
     } catch {
-      // Its run says so.
+      // Its run will report the error.
       return false;
     }
   }
 
-  /** Of a job whose handler came back, and had left an error behind that nobody waited for: its attempt has failed after all. */
+  /**
+   * The new outcome of a job whose handler returned, but left a rejection or an exception behind: the attempt has failed
+   * after all.
+   */
   judge(job: RunningJob): Outcome {
     const outcome = followed(outcomeOf(job, this.#application), job, this.#application);
     job.close(outcome.settlement.outcome);
@@ -186,15 +189,15 @@ export class Executor {
     job.onDone!(outcome);
   }
 
-  // Where the lease may be over, the store is asked whether the job is still ours.
+  // If the lease may have ended, the store is asked whether the job is still ours.
   #confirmLease(job: RunningJob): Promise<void> | undefined {
     const confirming = job.lease?.confirm();
     return confirming && Promise.race([confirming, new Promise<void>((resolve) => (job.onAbort = () => resolve()))]);
   }
 
-  // Before the payload is parsed: a text that kills the parser must not get another worker.
+  // Before the payload is parsed: a text that kills the parser must not kill another worker.
   #refuseUnread(job: RunningJob): Outcome | undefined {
-    // Its worker was frozen, and somebody else has it; or it was cancelled, or the worker stops.
+    // This worker was frozen and somebody else has the job, or the job was cancelled, or the worker stops.
     if (job.abortReason !== undefined) return neverRun(job, job.abortReason);
     const { counters } = job.reservation;
     if (this.#settings.single === true || !isPoisonForAll(counters, this.#application.registry)) return undefined;
@@ -220,9 +223,9 @@ export class Executor {
   #decode(job: RunningJob): undefined {
     const { registry, logger } = this.#application;
     const envelope = job.envelope!;
-    // Before its data are decoded: if it takes the process with it, this line is what is left of it.
+    // Logged before the data are decoded: if decoding kills the process, this line is all that is left.
     if (job.isApart) logApart(logger, job);
-    // Data may take long to decode, too, or never end.
+    // Decoding may take long too, or never end.
     this.#foresee(job);
     job.application = this.#application;
     job.instance = decodeJob(envelope, job.definition!, registry);
@@ -235,9 +238,9 @@ export class Executor {
     return this.#heard(this.announcer.tell(job, 'before', { connectionName, job }));
   }
 
-  // The run goes on when the handler comes back, or when it was aborted and has not come back within the grace.
+  // The run goes on when the handler returns, or when it was aborted and has not returned within the grace.
   #callHandler(job: RunningJob): typeof LATER | undefined {
-    // A hook has ended it, or it was aborted while the hooks were waited for.
+    // A hook has ended the job, or it was aborted while we waited for the hooks.
     if (job.ending !== undefined || job.abortReason !== undefined) return undefined;
     const { timeout } = job.options!;
     job.deadline = new Deadline(() => this.#expired(job));
@@ -249,7 +252,7 @@ export class Executor {
     job.handler = 'running';
     this.#settings.starting?.();
     logStart(this.#application.logger, job);
-    // What `sync` runs is waited for by the one that dispatched it.
+    // Whoever dispatched a job to `sync` waits for it.
     const caller = this.#settings.single === true ? undefined : job;
     callHandle(this.#application, job, caller, (thrown) => this.#cameBack(job, thrown));
     return LATER;
@@ -266,7 +269,7 @@ export class Executor {
     job.onLateReturn?.();
   }
 
-  // Aborted a second time, as by a cancellation after its timeout, it has no more time than before.
+  // A second abort, such as a cancellation after a timeout, gives the handler no more time.
   #aborted(job: RunningJob, grace: Seconds): void {
     const at = this.#application.clock.monotonic() + grace * 1000;
     if (at >= job.givenUpAt) return;
@@ -274,7 +277,7 @@ export class Executor {
     this.#deadlines.set(job.deadline!, grace * 1000);
   }
 
-  // The end of its timeout first, and then of its grace.
+  // Expires first when the timeout ends, and then when the grace does.
   #expired(job: RunningJob): void {
     if (job.givenUpAt === Infinity) {
       const { timeout } = job.options!;
@@ -294,7 +297,7 @@ export class Executor {
       job.outcome = failed(job, toError(error));
     }
     job.isFinal = job.outcome.settlement.outcome !== 'completed';
-    // From here on the outcome stands, also for the hooks.
+    // From here on the outcome is final, for the hooks too.
     job.close(job.outcome.settlement.outcome);
   }
 
@@ -309,23 +312,23 @@ export class Executor {
   #tellRecovery(job: RunningJob): void {
     const { lease: silence } = this.#settings;
     const { crashes } = job.reservation.counters;
-    // Each is news once to each worker.
+    // Each crash is news to a worker only once.
     if (crashes === 0 || silence === undefined || this.#crashes.get(job.id) === crashes) return;
     this.#crashes.set(job.id, crashes);
     tellObservers(this.#application, job, (observer) => observer.recovered?.(job, job.reservation));
-    // Of one that runs apart, the log has just said why.
+    // For a job that runs apart, the log has just said why.
     if (!job.isApart) logRecovered(this.#application.logger, job, silence);
     void this.announcer.tell(job, 'recovered', { connectionName: job.connectionName, job, crashes, silence });
   }
 
   #notRun(job: RunningJob, error: unknown): Outcome {
-    // Nobody wants it any more, readable or not.
+    // A cancelled job counts as cancelled even if it cannot be read.
     if (isCancelled(job)) return cancelled(job);
-    const isEarly = error instanceof PayloadVersionError || error instanceof UnknownClassError;
-    return isEarly ? this.#notYet(job, error) : failed(job, toError(error));
+    const mayBeKnownElsewhere = error instanceof PayloadVersionError || error instanceof UnknownClassError;
+    return mayBeKnownElsewhere ? this.#notYet(job, error) : failed(job, toError(error));
   }
 
-  // Never rejects: what a hook throws is reported.
+  // Never rejects: errors of hooks are reported.
   #heard(told: Promise<void> | undefined): Promise<void> | undefined {
     if (told === undefined || this.#isHastened) return undefined;
     let goOn!: () => void;
@@ -339,7 +342,7 @@ export class Executor {
     return this.#settings.single === true ? { ...options, tries: 1, retryUntil: undefined, maxCrashes: 0 } : options;
   }
 
-  // What is recorded by another thread if the run blocks the event loop, and nothing can be decided here.
+  // Stores what the lease thread records if the run blocks the event loop and we can decide nothing here.
   #foresee(job: RunningJob): void {
     const { timeout } = job.options!;
     if (timeout === 0 || job.lease === undefined) return;
@@ -347,7 +350,7 @@ export class Executor {
     job.lease.foresee(within, foreseenDelay(job, within, this.#application));
   }
 
-  // A string job of `App\Jobs\SendEmail` is one of our `SendEmail` too.
+  // A string job named `App\Jobs\SendEmail` may be our `SendEmail` too.
   #definitionOf({ names }: Envelope): JobDefinition | undefined {
     for (const name of names) {
       const definition = this.#application.registry.find(name);
@@ -357,14 +360,14 @@ export class Executor {
   }
 
   #ofUnknownName(job: RunningJob, { kind, name }: Envelope): Outcome {
-    // For Laravel's workers: a shared queue is no reason to fail it.
+    // Laravel's workers can run it: sharing a queue is no reason to fail it.
     if (kind === 'illuminate') return this.#notYet(job, laravelJob(job.name, job.id), false);
     const jobs = this.#application.registry.all();
     const names = jobs.map((known) => known.name);
     return this.#notYet(job, unknownJob(name, nearest(name, names), jobs));
   }
 
-  // A worker of another deploy may know the name or the version; give it the time of a bad one to be noticed.
+  // A worker of another deploy may know the name or the version. Wait long enough for somebody to notice a bad deploy.
   #notYet(job: RunningJob, error: Error, mayFail = true): Outcome {
     const { envelope, reservation } = job;
     const releases = releasesSinceRetry(envelope?.fields ?? {}, reservation.counters);
@@ -379,7 +382,7 @@ export class Executor {
   }
 }
 
-// It said `fail(error)` and threw the same, as layers do that leave it to those around them as well.
+// It called `fail(error)` and threw the same error, as some layers do so that the layers around them see it.
 const isOwnFailure = ({ ending, thrown }: RunningJob): boolean => ending?.kind === 'failed' && ending.error === thrown;
 
 const isCancelled = ({ reservation }: RunningJob): boolean => (reservation.cancelled ?? false) !== false;

@@ -1,11 +1,11 @@
-/** The companion that brings a worker's figures to the store, and looks at its queues. */
+/** The companion that stores a worker's figures and samples its queues. */
 import { errorMessage } from '../base/exception-text';
 import type { BusyEvent } from '../job/hook-events';
 import { FigureReporter } from '../operations/figures/figure-reporter';
 import { QueueSampler } from '../operations/figures/queue-sampler';
 import type { Attended, Companion } from './companions';
 
-/** Undefined: the configuration wants none, or no store keeps any. */
+/** Undefined if the configuration turns metrics off, or no store keeps any. */
 export function startFigures({ manager, connection }: Attended): Companion | undefined {
   const { logger, clock, counters, hooks, monitors } = manager;
   const limits = () => monitors.of(connection.name);

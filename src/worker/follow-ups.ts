@@ -1,11 +1,11 @@
 /**
- * What follows an outcome: the next link of a chain, or what is sent when one has failed.
+ * The jobs that follow an outcome: the next link of a chain, or the job to send when one has failed.
  *
- * It goes in with the outcome where the store can, so that neither is there without the other. What that step cannot reach
- * (another connection, another slot of a cluster) travels in a carrier, a job that goes in with the outcome and
- * sends the other one on. To a store that takes nothing with an outcome, either is sent before the outcome is written.
+ * Where the store can, it writes them together with the outcome, so that neither exists without the other. What that step
+ * cannot reach (another connection, another slot of a cluster) travels in a carrier: a job that is written with the outcome
+ * and sends the other job on. If a store cannot write anything with an outcome, both are sent before the outcome is written.
  *
- * Nothing here asks whether the other connection is known, or answers: a job that has succeeded must not fail by that.
+ * Nothing here checks that the other connection is known or answers: a job that has succeeded must not fail because of that.
  */
 import type { Milliseconds } from '../base/clock';
 import { errorMessage, toError } from '../base/exception-text';
@@ -22,7 +22,10 @@ import type { Outcome, RunningJob } from './running-job';
 
 export type Following = Pick<Application, 'registry' | 'driver' | 'clock'>;
 
-/** The outcome, with what follows it. Never throws: a success whose followers cannot be sent is a failure, whose retry goes on. */
+/**
+ * The outcome, with the jobs that follow it. Never throws: a success whose followers cannot be sent becomes a failure, and
+ * its retry continues the chain.
+ */
 export function followed(outcome: Outcome, job: RunningJob, application: Following): Outcome {
   try {
     return withFollowUps(outcome, job, application);
@@ -34,30 +37,33 @@ export function followed(outcome: Outcome, job: RunningJob, application: Followi
 /** @throws E_MANAGER_CLOSED */
 function withFollowUps(outcome: Outcome, job: RunningJob, application: Following): Outcome {
   const next = nextOf(outcome, job);
-  if (job.tie !== undefined) return ofBatch(outcome, next, job, application);
+  if (job.tie !== undefined) return inBatch(outcome, next, job, application);
   if (next === undefined) return outcome;
   const { capabilities, isDivided = false } = application.driver(job.connectionName);
-  // Where jobs run at once there is no queue that a carrier could wait in.
+  // On a connection that runs jobs at once, there is no queue for a carrier to wait in.
   if (!capabilities.reserve) return { ...outcome, onward: [next] };
   const goesAlong = capabilities.follows !== true || !isDivided || next.queue === job.queue;
   const isReached = next.connection === job.connectionName && goesAlong;
-  return sending([isReached ? next : carrierOf(next, job, application)], outcome, job, application);
+  return withNext([isReached ? next : carrierOf(next, job, application)], outcome, job, application);
 }
 
-/** The next link, and what the job adds, join before it leaves; they are in its store. What its failure sends need not be. */
-function ofBatch(outcome: Outcome, next: Onward | undefined, job: RunningJob, application: Following): Outcome {
+/**
+ * The next link and added jobs join the batch before this job leaves it; they are in its store. What its failure sends need
+ * not be.
+ */
+function inBatch(outcome: Outcome, next: Onward | undefined, job: RunningJob, application: Following): Outcome {
   const { outcome: end } = outcome.settlement;
   const { capabilities, isDivided = false } = application.driver(job.connectionName);
   if (end === 'completed') {
     const members = [...(next === undefined ? [] : [joined(next, job)]), ...job.added];
-    return members.length === 0 ? outcome : sending(members, outcome, job, application);
+    return members.length === 0 ? outcome : withNext(members, outcome, job, application);
   }
   if (end !== 'failed') return outcome;
   const told = { ...outcome, settlement: { ...outcome.settlement, cause: causeOf(outcome, job) } as Settlement };
   if (next === undefined) return told;
   const isReached = next.connection === job.connectionName && (!isDivided || next.queue === job.queue);
-  if (!capabilities.reserve || isReached) return sending([next], told, job, application);
-  return sending([carrierOf(next, job, application)], told, job, application);
+  if (!capabilities.reserve || isReached) return withNext([next], told, job, application);
+  return withNext([carrierOf(next, job, application)], told, job, application);
 }
 
 function joined(next: Onward, job: RunningJob): Onward {
@@ -66,20 +72,18 @@ function joined(next: Onward, job: RunningJob): Onward {
 }
 
 /**
- * The same outcome, where its store has refused it with what follows in another queue: in a carrier that waits until it is
- * taken there. Undefined: it would be no other.
- *
- * @throws E_MANAGER_CLOSED
+ * The same outcome with its follower in a carrier, for a store that refused the follower in another queue: the carrier waits
+ * until that queue takes it. Undefined if a carrier would change nothing.
  */
 export function carriedOutcome(outcome: Outcome, job: RunningJob, application: Following): Outcome | undefined {
   const next = nextOf(outcome, job);
-  // A carrier would count in the batch for what it carries, and leave it before that joins.
+  // A carrier would count in the batch in place of its job, and leave the batch before the job joins.
   if (next === undefined || job.tie !== undefined) return undefined;
   if (next.connection !== job.connectionName || next.queue === job.queue) return undefined;
-  return sending([carrierOf(next, job, application)], outcome, job, application);
+  return withNext([carrierOf(next, job, application)], outcome, job, application);
 }
 
-function sending(next: readonly Onward[], outcome: Outcome, job: RunningJob, application: Following): Outcome {
+function withNext(next: readonly Onward[], outcome: Outcome, job: RunningJob, application: Following): Outcome {
   const { capabilities } = application.driver(job.connectionName);
   if (capabilities.follows !== true) return { ...outcome, onward: next };
   const now = storeNow(job, application);
@@ -90,13 +94,13 @@ function sending(next: readonly Onward[], outcome: Outcome, job: RunningJob, app
 function nextOf(outcome: Outcome, job: RunningJob): Onward | undefined {
   const { settlement } = outcome;
   if (settlement.outcome === 'completed') {
-    // As nearly always: nothing is made for it. Behind a batch goes on what that sends.
+    // The usual case: allocate nothing. What follows a batch is sent by the batch.
     if (job.links.length === 0 || job.definition?.target === StartBatch) return undefined;
     const link = chainedLink({ links: job.links, caught: job.envelope?.chain.caught }, job.connectionName);
     return onwardOf(link, job, link.payload);
   }
   if (settlement.outcome !== 'failed') return undefined;
-  // Poison is not parsed, and a text that cannot be is not read.
+  // Poison is never parsed, and a broken text cannot be.
   const caught = job.envelope === undefined ? glimpseCaught(job.reservation.payload) : job.envelope.chain.caught;
   return caught && onwardOf(caught, job, withCause(caught.payload, causeOf(outcome, job)));
 }

@@ -1,4 +1,6 @@
-/** How `handle()` and `failed()` are called: in a scope of their own, with what they want injected, within their middleware. */
+/**
+ * Calls `handle()` and `failed()`: each in its own scope, with its injected arguments, and `handle()` within its middleware.
+ */
 import type { Scope } from '../container/container';
 import { methodArguments, openScope, resolveHandler, runInScope } from '../container/scope';
 import type { Class, JobDefinition } from '../job/definition';
@@ -12,10 +14,10 @@ import { callObserved } from './observed-run';
 import type { RunningJob } from './running-job';
 
 /**
- * Runs `handle()` of a decoded job. `done` is called once, with what it threw or what kept it from being called, as soon as
- * what was injected is disposed; at once, where nothing of that is async.
+ * Runs `handle()` of a decoded job. Calls `done` once, with the error that it threw or that kept it from being called, after
+ * the injected services are disposed. If nothing in it is async, that happens before this returns.
  *
- * @param caller who waits for it; undefined: whoever waits for what runs now
+ * @param caller who waits for the handler; undefined: whoever waits for the code that runs now
  */
 export function callHandle(
   application: Application,
@@ -29,7 +31,7 @@ export function callHandle(
     if (disposal === undefined) done(thrown);
     else void disposed(application, job, disposal).then(() => done(thrown));
   };
-  const comeBack = (value: unknown): void => {
+  const returned = (value: unknown): void => {
     job.value = value;
     end(undefined);
   };
@@ -39,13 +41,13 @@ export function callHandle(
     const call = (): unknown => callWithin(application, job, scope);
     const isObserved = application.observers.size > 0;
     result = runInScope(scope, isObserved ? () => callObserved(application, job, call) : call, caller);
-    // A proxy may throw at the very question.
+    // A proxy may throw as soon as we ask.
     isAwaited = isThenable(result);
   } catch (error) {
     return end(toError(error));
   }
-  if (isAwaited) Promise.resolve(result).then(comeBack, (error: unknown) => end(toError(error)));
-  else comeBack(result);
+  if (isAwaited) Promise.resolve(result).then(returned, (error: unknown) => end(toError(error)));
+  else returned(result);
 }
 
 /** Tells a job that it has failed for good, on an instance that no run has touched. @throws what `failed()` throws */
@@ -57,16 +59,16 @@ export async function callFailed(
   error: Error,
 ): Promise<void> {
   const handlerClass = application.registry.handlerOf(target);
-  const hearer = handlerClass ?? target;
-  if (!has(hearer.prototype, 'failed')) return;
+  const owner = handlerClass ?? target;
+  if (!has(owner.prototype, 'failed')) return;
   const instance = decode();
   if (instance === undefined) return;
   const scope = openRun(application, job, instance);
   try {
     await runInScope(scope, () =>
       handlerClass === undefined
-        ? call(instance, hearer, 'failed', scope, [error])
-        : call(resolveHandler(handlerClass, scope), hearer, 'failed', scope, [instance, error]),
+        ? call(instance, owner, 'failed', scope, [error])
+        : call(resolveHandler(handlerClass, scope), owner, 'failed', scope, [instance, error]),
     );
   } finally {
     const disposal = scope.dispose();
@@ -100,7 +102,7 @@ function openRun({ container }: Application, job: RunningJob, instance: object):
   return scope;
 }
 
-// A service that cannot be disposed is a defect of its own: it must not undo what handle() has done.
+// A service that cannot be disposed is a separate defect: it must not undo the work of handle().
 async function disposed(application: Application, job: RunningJob, disposal: Promise<void>): Promise<void> {
   try {
     await disposal;

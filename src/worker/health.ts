@@ -1,54 +1,56 @@
-/** What a worker says of itself, so that an orchestrator can tell one that works from one that is stuck. */
+/** A worker's health report. Lets an orchestrator tell a worker that works from one that is stuck. */
 import type { Clock, Milliseconds, Seconds, Timer } from '../base/clock';
 import type { Connection } from '../connections/contract';
 import type { StopReason } from './stopping';
 
 export type WorkerState = 'new' | 'running' | 'stopping' | 'stopped';
 
-/** How many runs ended in which way since the worker began. */
+/** How many runs ended each way since the worker started. */
 export interface OutcomeCounts {
   readonly completed: number;
   readonly released: number;
   readonly failed: number;
   readonly cancelled: number;
-  /** Refused by the store: somebody else had the job, or it was gone. */
+  /** The store refused the outcome: somebody else had the job, or it was gone. */
   readonly lost: number;
 }
 
 export interface WorkerHealth {
   readonly state: WorkerState;
-  /** Why it stops, or has stopped. */
+  /** Why the worker stops or has stopped. */
   readonly reason: StopReason | undefined;
   /**
-   * False: it should have asked the store for work, has not for half a minute, and knows of no trouble that would explain
-   * it; or each of its slots is held by a job that was given up and has not come back. To start its process anew may help.
+   * False if the worker should have asked the store for work but has not for half a minute, and knows of no trouble that
+   * explains it; or if each slot is held by a job that was given up but has not returned. Restarting the process may help.
    */
   readonly live: boolean;
-  /** It runs, and the store answers it: follows an outage within two seconds, where somebody asks now and then. */
+  /** The worker runs and the store answers. Follows an outage within two seconds, if somebody asks now and then. */
   readonly ready: boolean;
   /** The connection's name in the configuration; undefined before `run()`. */
   readonly connection: string | undefined;
   readonly queues: readonly string[];
-  /** Those of its queues that are paused. */
+  /** Its paused queues. */
   readonly paused: readonly string[];
-  /** Jobs that have a slot. */
+  /** Slots in use. */
   readonly running: number;
-  /** When the store last answered a reserve; while all slots are busy nobody asks it. */
+  /** When the store last answered a reserve. A worker asks for none while all slots are busy. */
   readonly lastPoll: Date | undefined;
   readonly sinceLastPoll: Seconds | undefined;
   /** How late the event loop was in the last second or so. */
   readonly lag: Milliseconds;
-  /** Running jobs whose leases are more than half over: the store has not taken their renewals. */
+  /** Running jobs whose leases are more than half over because the store has not answered their renewals. */
   readonly leasesAtRisk: number;
   /**
-   * Failover connections that this process dispatches to, each with the connection that its jobs go to now, because those
-   * before it took none: they wait there for a worker of their own.
+   * Failover connections that this process dispatches to, each with the connection that takes its jobs now because the ones
+   * before it took none. The jobs wait there for a worker of that connection.
    */
   readonly standIns: Readonly<Record<string, string>>;
   readonly outcomes: OutcomeCounts;
 }
 
-/** What can be told without the store being looked at, as it is for half a minute behind each question for the whole. */
+/**
+ * What can be said without asking the store. Asking for the whole health makes the worker query the store for half a minute.
+ */
 export type WorkerGlance = Pick<WorkerHealth, 'state' | 'queues' | 'paused' | 'running' | 'lag' | 'outcomes'>;
 
 export function standInsOf(connections: Iterable<Connection>): Readonly<Record<string, string>> {
@@ -57,7 +59,7 @@ export function standInsOf(connections: Iterable<Connection>): Readonly<Record<s
   return found;
 }
 
-/** Of a worker that was not run yet. */
+/** The health of a worker that has not been run yet. */
 export const UNBORN: WorkerHealth = {
   state: 'new',
   reason: undefined,
@@ -77,7 +79,7 @@ export const UNBORN: WorkerHealth = {
 
 const BEAT: Milliseconds = 1000;
 
-/** Notices how late the event loop is. */
+/** Measures how late the event loop is. */
 export class LoopLag {
   readonly #clock: Clock;
   #expectedAt: Milliseconds = Infinity;
@@ -88,7 +90,7 @@ export class LoopLag {
     this.#clock = clock;
   }
 
-  /** Also where the loop is late right now, and the next beat is still to come. */
+  /** Includes the delay of a beat that is overdue right now. */
   get now(): Milliseconds {
     return Math.round(Math.max(this.#lag, this.#clock.monotonic() - this.#expectedAt));
   }
@@ -98,7 +100,7 @@ export class LoopLag {
     this.#timer?.cancel();
   }
 
-  /** Looks from here on, until `close`. */
+  /** Measures from now on, until `close`. */
   beat(): void {
     const now = this.#clock.monotonic();
     this.#lag = Math.max(0, now - this.#expectedAt);

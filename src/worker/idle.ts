@@ -1,6 +1,6 @@
 /**
- * When a worker sleeps: while its store has nothing for it, or a `looping` hook forbids it to reserve. It goes on at the end of
- * a turn of the event loop in which something happened, at a moment, or when the store wakes it.
+ * When a worker sleeps: while the store has no jobs for it, or while a `looping` hook forbids it to reserve. It continues at
+ * the end of a turn of the event loop in which something happened, at a set moment, or when the store wakes it.
  */
 import { sleep } from '../base/backoff';
 import { atEndOfTurn, type Clock, type Milliseconds, type Seconds, type Timer } from '../base/clock';
@@ -8,16 +8,16 @@ import type { LoopingEvent } from '../job/hook-events';
 import type { Hooks } from '../job/hooks';
 import type { Connection, ReserveReply, ReserveRequest, Waiter } from '../connections/contract';
 
-/** A hint of the store may get lost. So one that wakes us is looked at again after this time all the same. */
+/** A store's hint may get lost, so even a store that sends hints is asked again after this time. */
 const LONGEST_WAIT: Seconds = 2;
 
-/** Of a lease: what a wait brings at its end counts as reserved when it began. */
+/** Part of a lease that a wait may take: the jobs it returns count as reserved when it began. */
 const THIRD = 1 / 3;
 
 export interface IdleSettings {
   readonly connection: Connection;
   readonly queues: readonly string[];
-  /** Between two looks at a store that wakes nobody; and how long a veto holds. */
+  /** Pause between two looks at a store that sends no hints, and how long a veto holds. */
   readonly sleep: Seconds;
   readonly clock: Clock;
   readonly hooks: Hooks;
@@ -28,13 +28,16 @@ export class Idle {
   #isRung = false;
   #hear: (() => void) | undefined;
 
-  /** Whether the store has jobs for us. `maybe`: one look will tell. */
+  /** Whether the store has jobs for us. `maybe`: we have to look again. */
   #hasMore: 'yes' | 'maybe' | 'no' = 'yes';
-  /** Grows with each news of the store. An answer to a call that was sent before does not undo it: another look has to tell. */
+  /**
+   * Grows with each piece of news from the store. If it grew after a call was sent, the answer may be outdated, and we look
+   * again.
+   */
   #news = 0;
   #nextLook: Milliseconds = Infinity;
 
-  /** The `looping` hooks: they are asked beside the loop, one time after another, so that a slow one delays no settle. */
+  /** State of the `looping` hooks. They run beside the loop, one call at a time, so that a slow one delays no settle. */
   #asked: 'not yet' | 'under way' | 'answered' | 'allowed' = 'not yet';
   #isVetoed = false;
   #vetoedUntil: Milliseconds = -Infinity;
@@ -49,15 +52,15 @@ export class Idle {
     this.#settings = settings;
   }
 
-  /** Something has happened that the loop has to look at. What is rung between two calls of `rung` is not missed. */
+  /** Something happened that the loop has to look at. A ring between two calls of `rung` is not missed. */
   readonly ring = (): void => {
     this.#isRung = true;
     this.#hear?.();
   };
 
   /**
-   * Resolves at the end of a turn of the event loop in which it was rung: what else ends in that turn travels in the same
-   * call to the store, and what a handler has left behind is known by then.
+   * Resolves at the end of a turn of the event loop in which it was rung. Everything else that ends in that turn travels in
+   * the same call to the store, and errors that a handler left behind are known by then.
    */
   rung(): Promise<void> {
     return new Promise((resolve) => {
@@ -73,7 +76,7 @@ export class Idle {
     });
   }
 
-  /** Rings, and has the store looked at again: a slot is free, or the store may have come by something. */
+  /** Rings, and makes the loop look at the store again: a slot is free, or the store may have got jobs. */
   readonly wake = (): void => {
     this.lookAgain();
     this.ring();
@@ -84,16 +87,16 @@ export class Idle {
     return this.#hasMore !== 'no';
   }
 
-  /** Whether it has, as it said itself. */
+  /** Whether the store has jobs, by its own answer. */
   get hasMore(): boolean {
     return this.#hasMore === 'yes';
   }
 
   /**
-   * Looks at the clock, once for each step of the loop: if a step that had nothing to ask found a moment come before its end,
-   * it would neither ask nor wait, and the worker would stand still.
+   * Reads the clock, once per step of the loop. If a step found nothing to ask, and then saw a moment as passed when it sets
+   * its timer, it would neither ask nor wait, and the worker would stand still.
    *
-   * An answer of the hooks holds for the step that follows it: later it may not be what they would say.
+   * An answer of the hooks holds only for the next step: later they might answer differently.
    */
   tellTime(): void {
     const now = this.#settings.clock.monotonic();
@@ -103,22 +106,22 @@ export class Idle {
     else if (this.#asked === 'answered') this.#asked = 'allowed';
   }
 
-  /** When delayed jobs or ended leases make another look worth while, by the monotonic clock. */
+  /** When delayed jobs or ended leases make another look worthwhile, by the monotonic clock. */
   get nextLook(): Milliseconds {
     return this.#nextLook;
   }
 
-  /** To be handed to `answered` by a call that is sent now. */
+  /** To be passed to `answered` by a call that is sent now. */
   get news(): number {
     return this.#news;
   }
 
-  /** Another look is due. A call under way may say that there is nothing. */
+  /** Another look is due, even if a call under way says that there is nothing. */
   lookAgain(): void {
     if (this.#hasMore === 'no') this.#hasMore = 'maybe';
   }
 
-  /** It has: what it gave goes back to it. */
+  /** The store has jobs, because we give some back. */
   haveMore(): void {
     this.#hasMore = 'yes';
   }
@@ -137,12 +140,12 @@ export class Idle {
     return this.#isVetoed;
   }
 
-  /** A veto holds: nobody is asked again until it is over. */
+  /** A veto holds: the hooks are not asked again until it ends. */
   get isHeldBack(): boolean {
     return this.#vetoedUntil > -Infinity;
   }
 
-  /** Whether to reserve now, once for each answer. Where there is none yet, the hooks are asked. */
+  /** Whether to reserve now. Each answer of the hooks allows one reserve; without an answer, the hooks are asked. */
   isAllowed(): boolean {
     if (!this.#settings.hooks.has('looping')) return true;
     const isAllowed = this.#asked === 'allowed';
@@ -152,19 +155,19 @@ export class Idle {
   }
 
   /**
-   * Rings at `moment` (of the monotonic clock), when a veto is over, and with `isIdle` when another look is worth while;
-   * with `forStore` also when the store wakes us.
+   * Rings at `moment` (of the monotonic clock) and when a veto ends. With `isIdle`, also when another look is worthwhile;
+   * with `forStore`, also when the store wakes us.
    */
   wait(moment: Milliseconds, isIdle: boolean, forStore: boolean): void {
     let at = isIdle ? Math.min(moment, this.#nextLook) : moment;
     if (this.isHeldBack) at = Math.min(at, this.#vetoedUntil);
-    // An earlier timer may stay: the loop looks, and comes back here.
+    // An earlier timer may stay: the loop looks and comes back here.
     if (at < this.#timerAt) this.#ringAt(at);
-    // A wait goes on over several calls: to end it with every job that finishes would cost a round trip each.
+    // A wait spans several calls: ending it with every job that finishes would cost a round trip each.
     if (forStore && this.#waiting === undefined) void this.#waitForStore();
   }
 
-  /** Whether the store can hand out a job the moment that it comes. */
+  /** Whether the store can hand out a job the moment it arrives. */
   get canReserve(): boolean {
     try {
       return this.#opened.waitAndReserve !== undefined;
@@ -174,7 +177,7 @@ export class Idle {
   }
 
   /**
-   * Waits in the store, which hands out a job the moment that it comes. Undefined: it has only waited.
+   * Waits in the store, which hands out a job the moment it arrives. Undefined if it only waited.
    *
    * @throws what `reserve` throws
    */
@@ -188,12 +191,12 @@ export class Idle {
     }
   }
 
-  /** Has `reserve` answer soon. */
+  /** Makes `reserve` answer soon. */
   cutShort(): void {
     this.#reserving?.abort();
   }
 
-  /** Ends the wait: a worker that can take no job must not swallow a hint that would wake another one. */
+  /** Ends the wait: a worker that can take no job must not swallow a hint that would wake another worker. */
   pause(): void {
     this.cutShort();
     this.#waiting?.abort();
@@ -202,7 +205,9 @@ export class Idle {
     this.#timerAt = Infinity;
   }
 
-  /** Ends the wait for good, so that the store takes back what it has handed to it. False: there was none. */
+  /**
+   * Ends the wait for good, so that the store takes back a job that it has just handed to it. False if there was no wait.
+   */
   async end(): Promise<boolean> {
     this.pause();
     const waiter = this.#waiter;
@@ -218,7 +223,7 @@ export class Idle {
     const isAllowed = await hooks.allowsReserve(event);
     this.#asked = isAllowed ? 'answered' : 'not yet';
     this.#isVetoed = !isAllowed;
-    // As in Laravel, a second where `sleep` is 0: the hooks would be asked without end.
+    // As in Laravel, one second if `sleep` is 0: otherwise the hooks would be asked endlessly.
     if (!isAllowed) this.#vetoedUntil = clock.monotonic() + (pause || 1) * 1000;
     this.ring();
   }
@@ -245,7 +250,7 @@ export class Idle {
     try {
       await this.#opened.wait(connection.capabilities.wake ? LONGEST_WAIT : pause, waiting.signal);
     } catch {
-      // The reserve that follows fails too, and says why. Without a pause it would fail again and again.
+      // The next reserve fails too and reports why. Without a pause it would fail again and again.
       await sleep(clock, pause * 1000, false);
     }
     if (waiting.signal.aborted) return;

@@ -1,4 +1,4 @@
-/** The log lines of a worker: one for each run, none of which holds the job's data. */
+/** The log lines of a worker. None of them holds a job's data. */
 import type { Milliseconds, Seconds } from '../base/clock';
 import { errorRecord } from '../base/error-record';
 import { causeOf, errorMessage } from '../base/exception-text';
@@ -9,12 +9,12 @@ import { WorkerStoppingError } from './errors';
 import type { Finished } from './runs';
 import type { RunningJob } from './running-job';
 
-/** What each line on a job says of it. */
+/** The facts that every line about a job has. */
 function factsOf({ name, id, connectionName, queue, attempts }: RunningJob): object {
   return { job: name, id, connection: connectionName, queue, attempts };
 }
 
-/** Beside thousands of jobs in a second: only where somebody asks for it. */
+/** With thousands of jobs a second, only if somebody asks for it. */
 export function logStart(logger: Logger, job: RunningJob): void {
   if (wants(logger, 'debug')) logger.debug(factsOf(job), `${job.name} starts`);
 }
@@ -45,7 +45,7 @@ export function logOutcome(logger: Logger, { job, outcome, took }: Finished): vo
   return logger[level]({ ...facts, delay, error: told, err }, `${name} released, next try ${next}: ${told}`);
 }
 
-// All there is to say of it: the process ends, and with it a handler that has not come back.
+// This line has to say everything: the process ends, and with it a handler that has not returned.
 function atStop({ name, handler }: RunningJob, reason: Error): string {
   const cause = causeOf(reason);
   const end =
@@ -55,7 +55,7 @@ function atStop({ name, handler }: RunningJob, reason: Error): string {
   return `${name} goes back to its queue at no cost in tries, because the worker stops: ${end}`;
 }
 
-// Of a run that was aborted, what its handler threw in the end is the cause.
+// If the run was aborted, the error that its handler threw is the cause.
 function messageOf(error: Error): string {
   const cause = causeOf(error);
   return cause !== undefined ? `${sentence(errorMessage(error))} Cause: ${errorMessage(cause)}` : errorMessage(error);
@@ -68,7 +68,7 @@ export function logLost(logger: Logger, { job, outcome, took }: Finished): void 
   );
 }
 
-/** How a sentence on a refused outcome goes on. */
+/** How a sentence about a refused outcome continues. */
 const ENDS = {
   completed: 'be removed as completed',
   cancelled: 'be removed as cancelled',
@@ -76,7 +76,7 @@ const ENDS = {
   failed: 'be kept as failed',
 } as const;
 
-/** The store refused what the job ended with, and takes it in another form. */
+/** The store refused a job's outcome and took it in another form. */
 export function logRefused(
   logger: Logger,
   one: Finished,
@@ -116,7 +116,7 @@ export function logLetGo(logger: Logger, { job }: Finished, most: number): void 
   );
 }
 
-/** Who it was is known to the supervisor of that process, whose line names the job as well. */
+/** The supervisor of the dead process knows which one it was; its line names the job as well. */
 export function logRecovered(logger: Logger, job: RunningJob, silence: Seconds): void {
   const { crashes } = job.reservation.counters;
   logger.warn(
@@ -140,10 +140,10 @@ export function logStubborn(logger: Logger, job: RunningJob): void {
   );
 }
 
-/** Jobs that are named. */
+/** At most this many jobs are named. */
 const NAMED = 10;
 
-/** All slots of a worker are held by handlers that were given up; `runs`: for how long each has run. */
+/** All slots of a worker are held by handlers that were given up. `runs`: how long each has run. */
 export function logStuck(logger: Logger, runs: ReadonlyMap<RunningJob, Milliseconds>, endsProcess: boolean): void {
   const jobs = Array.from(runs, ([{ name, id, queue }, ran]) => {
     return { job: name, id, queue, seconds: Math.round(ran / 1000) };
@@ -169,8 +169,8 @@ export function logSetAside(logger: Logger, { queue, id, reason }: SetAside): vo
 
 /**
  * @param open runs without an outcome
- * @param ended those with one that is not stored
- * @param why theirs are not stored
+ * @param ended runs whose outcome is not stored
+ * @param why the reason it is not stored
  */
 export function logUnsettled(logger: Logger, connection: string, open: number, ended: number, why: string): void {
   const jobs = open + ended;

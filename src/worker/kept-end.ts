@@ -1,4 +1,7 @@
-/** Keeps how a job ends whose class keeps its results, before the end itself is written: it is there when the job counts as ended. */
+/**
+ * Keeps the result or the error of a job whose class asks for that. Written before the outcome, so that it is there once the
+ * job counts as ended.
+ */
 import type { Application, JobEnd } from '../connections/application';
 import { keptResult } from '../job/resolve-options';
 import type { Outcome, RunningJob } from './running-job';
@@ -7,7 +10,7 @@ export function keepsEnd({ definition }: RunningJob): boolean {
   return keptResult(definition) !== undefined;
 }
 
-/** @throws QueueUnavailableError who is to keep it is away */
+/** @throws QueueUnavailableError the store that should keep it is away */
 export async function keepEndOf(
   application: Pick<Application, 'keepEnd'>,
   job: RunningJob,
@@ -18,7 +21,7 @@ export async function keepEndOf(
   if (end !== undefined) await application.keepEnd(job, end, keep!);
 }
 
-/** Undefined: it goes back to its queue. */
+/** Undefined if the job goes back to its queue. */
 function endOf({ value }: RunningJob, { settlement, error, cancelReason }: Outcome): JobEnd | undefined {
   if (settlement.outcome === 'completed') return { kind: 'completed', value };
   if (settlement.outcome === 'cancelled') return { kind: 'cancelled', reason: cancelReason };

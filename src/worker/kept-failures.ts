@@ -1,8 +1,8 @@
 /**
- * The failed jobs of a connection that keeps none itself: they go to the failed store of another one.
+ * Keeps the failed jobs of a connection that cannot keep them itself in the failed store of another connection.
  *
- * The failure is written there first, then the job is removed: a crash between the two repeats the first step, which changes
- * nothing, and never loses the failure.
+ * The failure is written there before the job is removed. After a crash between the two, the first step is repeated, which
+ * changes nothing; a failure is never lost.
  */
 import type { Seconds } from '../base/clock';
 import { errorMessage } from '../base/exception-text';
@@ -26,16 +26,16 @@ export class KeptFailures {
     this.#settings = settings;
   }
 
-  /** Keeps a failure; gives what is left to be settled. @throws what either store throws */
+  /** Keeps a failure, and returns the settlement that is left to write. @throws what either store throws */
   async keep(settlement: Settlement): Promise<Settlement> {
     if (settlement.outcome !== 'failed') return settlement;
     const { connection, failedStore, lease } = this.#settings;
     const { reservation, failure, counters, next } = settlement;
     const removed = { outcome: 'completed', reservation, next } as const;
-    // A worker that was frozen may hold it no longer: a job that somebody else runs has not failed.
+    // A frozen worker may no longer hold the job: a job that somebody else runs has not failed.
     if (!(await isStillOurs(connection, reservation, lease))) return removed;
     const { queue, payload: given } = reservation;
-    // What is no JSON object is kept with the bytes that it has.
+    // A payload that is not a JSON object is kept byte for byte.
     const payload = bearsCounters(given) ? withCounters(given, counters) : given;
     const { attempts } = counters;
     const id = await failedStore.put({ ...failure, connection: connection.name, queue, payload, attempts });
@@ -43,7 +43,7 @@ export class KeptFailures {
     return removed;
   }
 
-  /** The job turned out to be somebody else's, so it has not failed. Undefined: nothing was kept. Never rejects. */
+  /** The job turned out to be somebody else's, so it has not failed. Undefined if nothing was kept. Never rejects. */
   takeBack(reservation: Reservation): Promise<void> | undefined {
     const kept = this.#kept.get(reservation);
     return kept && this.#forget(kept);
@@ -63,8 +63,8 @@ export class KeptFailures {
 }
 
 /**
- * Whether a job is still its worker's, by the word of the store, which renews its lease for it. True also where a store has
- * no leases, and cannot tell. @throws what the store throws
+ * Whether a job is still its worker's, according to the store, which renews the lease as it answers. True if the store has
+ * no leases and cannot tell. @throws what the store throws
  */
 export async function isStillOurs(connection: Connection, reservation: Reservation, lease: Seconds): Promise<boolean> {
   if (!connection.capabilities.renew) return true;

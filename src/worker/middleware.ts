@@ -1,6 +1,6 @@
 /**
- * The middleware around one run. What a layer went on to is waited for, also where the layer does not wait for it itself:
- * until `handle()` has come back nobody else may have the job, and what it throws is not to be lost.
+ * The middleware around one run. We wait for what a layer started by `next()`, even if the layer itself does not: until
+ * `handle()` has returned nobody else may have the job, and an error that it throws must not be lost.
  */
 import { toError } from '../base/exception-text';
 import type { Middleware, MiddlewareFunction } from '../job/middleware';
@@ -19,7 +19,7 @@ export interface LayersSettings {
   readonly handle: () => unknown;
 }
 
-/** What a job's `middleware()` gave, checked: no compiler looks at it. */
+/** Checks what a job's `middleware()` returned, because no compiler does. */
 export function layersOf(job: string, given: unknown): readonly Layer[] {
   if (!Array.isArray(given)) throw invalidMiddleware(job, given);
   const strange = given.findIndex((layer) => !isLayer(layer));
@@ -28,7 +28,7 @@ export function layersOf(job: string, given: unknown): readonly Layer[] {
 }
 
 function isLayer(value: unknown): boolean {
-  // A class is a function as well; what tells it from others is a prototype that is there for good.
+  // A class is a function too, but its prototype is not writable.
   if (typeof value === 'function') return Object.getOwnPropertyDescriptor(value, 'prototype')?.writable !== false;
   return typeof value === 'object' && value !== null && 'handle' in value && typeof value.handle === 'function';
 }
@@ -40,17 +40,17 @@ export async function runThrough(settings: LayersSettings, index = 0): Promise<u
   let inner: Inner | undefined;
   let isOver = false;
   let misuse: Error | undefined;
-  // Leads on once, and not any more when the layer has come back.
+  // Runs the rest once, and no longer once the layer has returned.
   const next = (): Promise<unknown> => {
     if (inner === undefined && !isOver) return (inner = Inner.of(runThrough(settings, index + 1)));
     const { name } = typeof layer === 'function' ? layer : layer.constructor;
     const error = middlewareNext(job.name, job.id, name, isOver);
-    // Once the layer has come back, there is nobody else to tell.
+    // Once the layer has returned, there is nobody else to tell.
     if (isOver) application.report(error, { job, during: 'next() of middleware that had come back' });
     else misuse ??= error;
     return Inner.of(Promise.reject(error));
   };
-  // Gives, once all within the layer has come back, what went wrong there and the layer cannot have looked at.
+  // Waits for everything within the layer; gives an error from there that the layer cannot have seen.
   const close = async (): Promise<Error | undefined> => {
     isOver = true;
     const unseen = await inner?.unseen();
@@ -69,7 +69,10 @@ export async function runThrough(settings: LayersSettings, index = 0): Promise<u
   return value;
 }
 
-/** What `next()` gives: it knows whether somebody waits for it. Where nobody does, its rejection ends no process. */
+/**
+ * The promise that `next()` returns. It knows whether somebody waits for it; if nobody does, its rejection does not end the
+ * process.
+ */
 class Inner extends Promise<unknown> {
   #isHeard = false;
   #end: { readonly thrown: Error | undefined } | undefined;
@@ -88,7 +91,7 @@ class Inner extends Promise<unknown> {
     return inner;
   }
 
-  /** What it was rejected with, unless somebody waited for it and it had ended before this call. */
+  /** What it was rejected with, unless somebody waited for it and it had settled before this call. */
   async unseen(): Promise<Error | undefined> {
     const isSeen = this.#isHeard && this.#end !== undefined;
     if (this.#end === undefined) await Promise.prototype.then.call(this, undefined, () => undefined);

@@ -1,4 +1,4 @@
-/** A run, as observers see it: around its handler, and once the store has confirmed how it ended. */
+/** Shows a run to the observers: around its handler, and once the store has confirmed its outcome. */
 import type { Milliseconds } from '../base/clock';
 import type { Application } from '../connections/application';
 import type { SettleResult } from '../connections/contract';
@@ -8,7 +8,7 @@ import { storeNow } from './outcome';
 import type { RunningJob } from './running-job';
 import type { Finished } from './runs';
 
-/** Gives what `call` gives, and throws what it throws, whatever observers make of it. */
+/** Returns what `call` returns and throws what it throws, whatever the observers do. */
 export function callObserved(application: Application, job: RunningJob, call: () => unknown): unknown {
   let observed = call;
   for (const observer of application.observers) {
@@ -19,12 +19,12 @@ export function callObserved(application: Application, job: RunningJob, call: ()
   return observed();
 }
 
-/** What a call has come to; a promise, where it is async. */
+/** What a call returned or threw. An async call returned its promise. */
 type Result = { readonly value: unknown } | { readonly thrown: unknown };
 
 function callWithin(application: Application, job: RunningJob, observer: Observer, inner: () => unknown): unknown {
   let result: Result | undefined;
-  // Once, however often it is called; and where it is not, all the same.
+  // The call is made exactly once, even if the observer makes it never or several times.
   const resultOf = (): Result => (result ??= resultOfCall(inner));
   const reportUnlessOwn = (error: unknown, own: unknown): void => {
     if (error !== own) application.report(error, { job, during: 'an observer' });
@@ -32,7 +32,7 @@ function callWithin(application: Application, job: RunningJob, observer: Observe
   try {
     const made = observer.around?.(job, () => valueOf(resultOf()));
     const given = resultOf();
-    // An async one is not waited for. What the handler throws may pass through it.
+    // We do not wait for an async observer. The handler's error may pass through it.
     if (made instanceof Promise && !('value' in given && given.value === made))
       void made.catch(async (error: unknown) => reportUnlessOwn(error, await thrownBy(given)));
   } catch (error) {
@@ -81,7 +81,7 @@ export function tellEnded(application: Application, { job, outcome, took }: Fini
   tellObservers(application, job, (observer) => observer.ended?.(run));
 }
 
-/** Since when it is ready again, the payload of another attempt does not say. */
+/** The payload does not tell when a later attempt became ready. */
 function waitOf(job: RunningJob, startedAt: Milliseconds): Milliseconds | undefined {
   if (job.fence !== 1 || job.envelope === undefined) return undefined;
   const readyAt = readyAtOf(job.id, job.envelope.readyAt);

@@ -1,8 +1,9 @@
 /**
- * How a job ends: whether it may run at all, and from what it said, threw or was aborted for, what the store is to write.
+ * How a job ends: decides whether it may run at all, and what the store has to write after it ended itself, threw or was
+ * aborted.
  *
- * The one place where tries, crashes, exceptions, `retryUntil` and timeouts are weighed. Decides only; nothing is stored and
- * nobody is told here.
+ * The one place that weighs tries, crashes, exceptions, `retryUntil` and timeouts. It only decides: it stores nothing and
+ * tells nobody.
  */
 import type { Milliseconds, Seconds } from '../base/clock';
 import { exceptionText } from '../base/exception-text';
@@ -35,7 +36,7 @@ interface Identity {
 
 export type OutcomeEnvironment = Pick<Application, 'clock' | 'random' | 'report'>;
 
-/** Why a reserved job must not run at all; undefined: it may. */
+/** Why a reserved job must not run at all. Undefined if it may. */
 export function refusalOf(
   { name, id }: Identity,
   { attempts, crashes, exceptions, timeouts }: Counters,
@@ -43,7 +44,8 @@ export function refusalOf(
   now: Milliseconds,
 ): Error | undefined {
   if (maxCrashes > 0 && crashes >= maxCrashes) return poisonJob(name, id, crashes);
-  // An attempt whose worker could not record its end itself was only released: whether it was the last is seen here.
+  // If a worker could not record the end of an attempt itself, the job was only released. Whether that attempt was the last
+  // is found out here.
   if (failOnTimeout && timeouts > 0) return new JobTimedOutError(name, id, timeout);
   if (maxExceptions !== undefined && exceptions >= maxExceptions) {
     return maxExceptionsExceeded(name, id, exceptions, maxExceptions);
@@ -52,7 +54,7 @@ export function refusalOf(
   return isExhausted ? maxAttemptsExceeded(name, id, attempts, tries, retryUntil, timeouts) : undefined;
 }
 
-/** Whether a throw was the last that the job may allow itself. `counters` are those of the attempt that threw. */
+/** Whether the job may not throw again. `counters` are those of the attempt that threw. */
 export function isLastAttempt(counters: Counters, options: RunOptions, now: Milliseconds, timedOut: boolean): boolean {
   if (timedOut && options.failOnTimeout) return true;
   if (options.maxExceptions !== undefined && counters.exceptions + 1 >= options.maxExceptions) return true;
@@ -60,14 +62,14 @@ export function isLastAttempt(counters: Counters, options: RunOptions, now: Mill
   return options.tries > 0 && counters.attempts >= options.tries;
 }
 
-/** Whether a job is poison whichever of the registered ones it is. */
+/** Whether a job is poison, whichever registered class it has. */
 export function isPoisonForAll({ crashes }: Counters, registry: JobRegistry): boolean {
   if (crashes === 0) return false;
   const limits = crashLimits(registry);
   return !limits.includes(0) && crashes > Math.max(DEFAULT_MAX_CRASHES, ...limits);
 }
 
-/** Whether there is a registered job that would be poison after one more crash. */
+/** Whether one more crash would make the job poison under the strictest limit of all registered jobs. */
 export function mayBePoisonNext({ crashes }: Counters, registry: JobRegistry): boolean {
   const limits = crashLimits(registry).filter((limit) => limit > 0);
   return crashes + 1 >= Math.min(DEFAULT_MAX_CRASHES, ...limits);
@@ -77,7 +79,7 @@ function crashLimits(registry: JobRegistry): number[] {
   return registry.all().map((definition) => declaredOptions(definition).maxCrashes);
 }
 
-/** The end of a run that was started. */
+/** The outcome of a run that was started. */
 export function outcomeOf(job: RunningJob, environment: OutcomeEnvironment): Outcome {
   const { reservation, ending, abortReason, thrown } = job;
   if (job.stray !== undefined) return attemptFailed(job, job.stray, environment);
@@ -86,7 +88,7 @@ export function outcomeOf(job: RunningJob, environment: OutcomeEnvironment): Out
     if (thrown !== undefined && thrown !== abortReason) abortReason.cause ??= thrown;
     return attemptFailed(job, abortReason, environment);
   }
-  // A handler that came back by itself, and never looked at its signal, has done its work.
+  // A handler that returned by itself and never looked at its signal has done its work.
   const finished = job.handler === 'came-back' && thrown === undefined && !job.knowsItsSignal;
   if (abortReason !== undefined && !finished) {
     if (thrown !== undefined && thrown !== abortReason) abortReason.cause ??= thrown;
@@ -97,42 +99,42 @@ export function outcomeOf(job: RunningJob, environment: OutcomeEnvironment): Out
   return { settlement: { outcome: 'completed', reservation } };
 }
 
-/** Nobody wants it any more. */
+/** The outcome of a cancelled job. */
 export function cancelled({ reservation, abortReason }: RunningJob): Outcome {
   const told = typeof reservation.cancelled === 'string' ? reservation.cancelled : undefined;
   const cancelReason = abortReason instanceof JobCancelledError ? abortReason.reason : told;
   return { settlement: { outcome: 'cancelled', reservation }, cancelReason };
 }
 
-/** Out of tries, or never to be run at all. */
+/** The outcome of a job that is out of tries, or must never run. */
 export function failed(job: RunningJob, error: Error, counters: Counters = job.reservation.counters): Outcome {
   const failure = { id: job.id, name: job.name, exception: exceptionText(error) };
   return { settlement: { outcome: 'failed', reservation: job.reservation, counters, failure }, error };
 }
 
-/** Aborted before it began. */
+/** The outcome of a job that was aborted before it began. */
 export function neverRun(job: RunningJob, reason: Error): Outcome {
   return reason instanceof JobCancelledError ? cancelled(job) : unstarted(job, reason);
 }
 
-/** Back to where it came from, without having run. */
+/** Back to its place in the queue, without having run. */
 export function unstarted({ reservation }: RunningJob, reason?: Error): Outcome {
   return { settlement: givenBack(reservation), reason };
 }
 
-/** Back to the queue; the try is given back. */
+/** Back to the queue, without costing a try. */
 export function releasedForFree(job: RunningJob, delay: number, counters: Counters, reason?: Error): Outcome {
   const { reservation } = job;
   return { settlement: { outcome: 'released', reservation, delay, counters: afterFreeRelease(counters) }, reason };
 }
 
-/** Given back as this worker cannot run it: one of another deploy, or Laravel's, may. */
+/** Whether the job was given back because this worker cannot run it, but one of another deploy or of Laravel may. */
 export function isForOthers({ reason }: Outcome): boolean {
   if (reason instanceof PayloadVersionError || reason instanceof UnknownClassError) return true;
   return laravelJob.is(reason) || unknownJob.is(reason);
 }
 
-/** Now, by the clock that moments are judged by. */
+/** Now, by the clock that judges moments. */
 export function storeNow(job: RunningJob, { clock }: Pick<OutcomeEnvironment, 'clock'>): Milliseconds {
   return job.storeClock?.now() ?? clock.now();
 }
@@ -153,7 +155,7 @@ function ownOutcome(job: RunningJob, environment: OutcomeEnvironment): Outcome {
     const { isDeferred } = ending;
     const subject = `the delay of ${isDeferred ? 'defer' : 'release'}() in ${job.name}`;
     const when = whenOf(ending.delay, job, environment, subject);
-    // What middleware or a hook puts off before its turn has not been tried.
+    // A job that middleware or a hook puts off before its handler ran has not been tried.
     const isFree = isDeferred || !job.isHandled;
     const counters = isFree ? afterFreeRelease(reservation.counters) : reservation.counters;
     return { settlement: { outcome: 'released', reservation, ...when, counters } };
@@ -173,8 +175,8 @@ function attemptFailed(job: RunningJob, error: Error, environment: OutcomeEnviro
 }
 
 /**
- * Seconds until the attempt after a timeout that the lease thread has to record, `within` milliseconds from now. `backoff()`
- * is asked before the handler starts: an event loop that stands still can ask nothing.
+ * Seconds until the attempt that follows a timeout `within` milliseconds from now, in case the lease thread has to record
+ * it. `backoff()` is called before the handler starts, because a blocked event loop cannot call it.
  */
 export function foreseenDelay(job: RunningJob, within: Milliseconds, environment: OutcomeEnvironment): Seconds {
   const { instance, name, id, options, reservation } = job;
@@ -183,12 +185,12 @@ export function foreseenDelay(job: RunningJob, within: Milliseconds, environment
     return backoffDelay(options!.backoff, failures, environment.random);
   attachContext(instance, job);
   const timedOut = new JobTimedOutError(name, id, options!.timeout);
-  // A mistake in it is told when an attempt has failed.
+  // A mistake in backoff() is reported when an attempt has failed.
   const { delay, dueAt } = nextTry(job, timedOut, failures, { ...environment, report: () => undefined });
   return dueAt === undefined ? delay : Math.max(0, delay - within / 1000);
 }
 
-// By failures, not by attempts: a release that the job asked for must not move it on in its list.
+// Counts failures, not attempts: a release that the job asked for must not move it on in its list of delays.
 function nextTry(job: RunningJob, error: Error, failures: number, environment: OutcomeEnvironment): When {
   let { backoff } = job.options!;
   try {

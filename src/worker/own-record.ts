@@ -1,4 +1,4 @@
-/** Keeps the record of a worker in the store while it runs, so that it is seen. Nothing of the worker waits for it. */
+/** Keeps a worker's record in the store while it runs, so that others see it. Nothing in the worker waits for it. */
 import { hostname } from 'node:os';
 import type { Milliseconds, Timer } from '../base/clock';
 import { errorMessage } from '../base/exception-text';
@@ -10,9 +10,9 @@ import type { OperationsConnection } from '../operations/operations-connection';
 import { BEAT, putWorker, removeWorker, type WorkerReport } from '../operations/worker-record';
 import type { Attended, Companion } from './companions';
 
-/** A worker that has ended by then leaves no record. */
+/** A worker that ends sooner leaves no record. */
 const FIRST: Milliseconds = 1000;
-/** For so long the end of a worker waits for its record to go; if it stays, it ends by itself. */
+/** How long the end of a worker waits for its record to be removed. A record that stays expires. */
 const PATIENCE: Milliseconds = 2000;
 
 class OwnRecord implements Companion {
@@ -21,7 +21,7 @@ class OwnRecord implements Companion {
   readonly #id = uuidv7();
   readonly #startedAt: Milliseconds;
   #next: Timer;
-  /** One that is on its way: what removes the record must not overtake it. */
+  /** The write under way: the removal must not overtake it. */
   #putting: Promise<void> | undefined;
   #isKept = false;
   #isClosed = false;
@@ -67,7 +67,7 @@ class OwnRecord implements Companion {
   #report(at: Milliseconds): WorkerReport {
     const { manager, connection, options, glance, running } = this.#worker;
     const { state, queues, lag, paused, outcomes, running: busy } = glance();
-    // Measured here, for our clock may be off: the store's says when that was.
+    // Durations are measured here and placed by the store's clock, because our wall clock may be off.
     const moment = (monotonic: Milliseconds): Milliseconds => Math.round(at - manager.clock.monotonic() + monotonic);
     return {
       id: this.#id,
@@ -94,7 +94,7 @@ class OwnRecord implements Companion {
     };
   }
 
-  // Once for each streak. A store that is away is told of by its driver, or by the worker.
+  // Once per streak. A store that is away is reported by its driver or by the worker.
   #tell(error: unknown): void {
     const { manager, connection } = this.#worker;
     if (this.#isTold || isStoreAway(error)) return;
@@ -104,7 +104,7 @@ class OwnRecord implements Companion {
   }
 }
 
-/** Undefined: the configuration wants none, or no store keeps any. */
+/** Undefined if the configuration turns metrics off, or no store keeps any. */
 export function keepRecord(worker: Attended): Companion | undefined {
   const { manager, connection } = worker;
   const store = manager.configuration.metrics === false ? undefined : manager.operationsOf(connection);

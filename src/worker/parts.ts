@@ -1,4 +1,4 @@
-/** The parts of a running worker: what each of them decides stands in its file. */
+/** Builds the parts of a running worker; each file says what its part decides. */
 import type { Seconds } from '../base/clock';
 import type { FailedStore } from '../connections/failed-store';
 import type { Connection } from '../connections/contract';
@@ -15,15 +15,17 @@ import { StoreHealth } from './store-health';
 import type { WatchUncaught } from './uncaught';
 import type { ResolvedWorkerOptions } from './worker-options';
 
-/** What a worker of the command has, because its process is its own; a worker of a program has none of it. */
+/**
+ * Powers of a worker that `onqueue work` runs, because it has its process to itself. A worker in a program has none of them.
+ */
 export interface WorkersProcess {
-  /** The process may be ended when a handler blocks its event loop. */
+  /** Whether the process may be ended when a handler blocks its event loop. */
   readonly endsProcess?: boolean | undefined;
-  /** It stands in for one that has died: under `drain` the jobs that this one held are not left behind. */
+  /** It replaces a worker that died: under `drain` it waits for the jobs that the dead one held. */
   readonly afterCrash?: boolean | undefined;
-  /** Called before each handler starts, which may take the process with it; and when the worker takes no more jobs. */
+  /** Called before each handler starts, because a handler may kill the process; and when the worker takes no more jobs. */
   readonly changed?: (() => void) | undefined;
-  /** Where errors are heard that nobody has caught. */
+  /** Listens for errors that nobody caught. */
   readonly uncaught?: WatchUncaught | undefined;
 }
 
@@ -33,7 +35,7 @@ export interface WorkLoopSettings {
   readonly queues: readonly WeightedQueue[];
   readonly lease: Seconds;
   readonly application: Application;
-  /** The connection's own, or where its failed jobs go. Undefined: it buries them. */
+  /** The connection's own store, or the one that takes its failed jobs. Undefined if the connection buries them. */
   readonly failedStore: FailedStore | undefined;
   readonly process: WorkersProcess;
 }
@@ -42,7 +44,7 @@ export interface Parts {
   readonly idle: Idle;
   readonly store: StoreHealth;
   readonly stopping: Stopping;
-  /** Undefined: the worker does not stop when there is nothing left. */
+  /** Undefined if the worker does not stop when nothing is left. */
   readonly emptiness: Emptiness | undefined;
   readonly executor: Executor;
   readonly leases: LeaseKeeper;
@@ -71,7 +73,7 @@ export function partsOf(settings: WorkLoopSettings, caller: object): Parts {
     grace,
     endsProcess,
     report: (error) => store.tell(error, 'renewing leases'),
-    // A worker whose slots are all busy hears of the store by its leases alone.
+    // A worker with all slots busy hears of the store only through renewals.
     recovered: () => store.recovered(),
   });
   const runs = new Runs({ application, options, executor, leases, stopping, idle, emptiness, endsProcess });

@@ -1,4 +1,4 @@
-/** In which order a worker's queues are emptied: as listed, or drawn anew for each reserve by weight. */
+/** The order in which a worker empties its queues: as listed, or drawn by weight for each reserve. */
 import type { Random } from '../base/random';
 import { checkQueueName } from '../job/queue-name';
 import { invalidWorkerOption } from './errors';
@@ -8,7 +8,10 @@ export interface WeightedQueue {
   readonly weight: number;
 }
 
-/** `high:3,default:1` under `fair`, plain names otherwise (a queue name may hold a colon). */
+/**
+ * Reads `high:3,default:1` under `fair`, and plain names otherwise, because a queue name may contain a colon. @throws
+ * E_INVALID_WORKER_OPTION, E_INVALID_QUEUE_NAME
+ */
 export function parseQueues(queue: string | readonly string[], fair: boolean): readonly WeightedQueue[] {
   if (typeof queue !== 'string' && !Array.isArray(queue)) {
     throw invalidWorkerOption('queue', queue, 'give a name, or a list of names');
@@ -35,8 +38,8 @@ function weighted(part: string): WeightedQueue {
 }
 
 /**
- * Those names of a worker without `fair` that look as if weights were meant. A name may end in a number, as of a tenant:
- * then others have the same beginning, or it stands alone.
+ * Names that look like weights although the worker does not have `fair`. A name may well end in a number, such as a
+ * tenant's: then several queues share its beginning, or it is the only one.
  */
 export function namesLikeWeights(queues: readonly WeightedQueue[]): readonly string[] {
   const beginnings = queues.map(({ name }) => WEIGHTED.exec(name)?.[1] ?? name);
@@ -44,7 +47,7 @@ export function namesLikeWeights(queues: readonly WeightedQueue[]): readonly str
   return queues.filter(({ name }, index) => name !== beginnings[index]).map(({ name }) => name);
 }
 
-/** For one reserve: as listed, or drawn where `random` is given; without those that are left out this time. */
+/** The queues of one reserve: as listed, or drawn if `random` is given; without those in `without`. */
 export function reserveOrder(
   queues: readonly WeightedQueue[],
   random: Random | undefined,
@@ -54,7 +57,7 @@ export function reserveOrder(
   return without === undefined ? order : order.filter((name) => !without.has(name));
 }
 
-/** A draw without putting back: each queue stands first as often as its weight says, and none is ever left out. */
+/** Draws without replacement: each queue comes first as often as its weight says, and none is ever left out. */
 export function drawOrder(queues: readonly WeightedQueue[], random: Random): readonly string[] {
   const left = [...queues];
   const order: string[] = [];

@@ -1,9 +1,10 @@
 /**
- * Outcomes that the store refuses while it serves: they are offered again apart from the others, which go on.
+ * Outcomes that the store refuses although it serves other calls. They are offered again one by one, while other jobs go on.
  *
- * What is refused three times is refused for good. A job that failed, or was to run again, is then kept as failed with what
- * fits; where a job follows in another queue, that may be what is refused, and waits in a carrier. One that is done must not look as if it had failed, so its outcome is held, as is one that fits in no form: its
- * lease goes on, and it is offered again now and then. It is neither lost, nor run a second time while its worker lives.
+ * After three refusals an outcome counts as refused for good. A job that failed or was released is then kept as failed, with
+ * texts cut short. If a job in another queue follows it, the follower may be what is refused; it waits in a carrier instead.
+ * A completed job must not look failed, so its outcome is held, as is any that fits in no form: its lease goes on, and the
+ * outcome is offered again now and then. The job is neither lost nor run a second time while its worker lives.
  */
 import { pauseAfter, sleep } from '../base/backoff';
 import type { Clock, Seconds } from '../base/clock';
@@ -23,16 +24,19 @@ import type { Finished } from './runs';
 
 const BACKOFF = { first: 250, longest: 60_000 };
 
-/** The first is the one that brought it here. */
+/** Includes the offer that brought the outcome here. */
 const OFFERS = 3;
 
-/** So many may be refused in a row: when the store takes none at all, no further job is run for it. */
+/**
+ * This many refusals in a row, at least, are tolerated. Beyond that the store takes nothing at all, and no more jobs are run
+ * for it.
+ */
 const LEAST_STREAK = 10;
 
-/** Each holds its payload; who comes first goes first. */
+/** Each held outcome keeps a payload in memory. The oldest is let go first. */
 const MOST_HELD = 1000;
 
-/** Characters of an exception that was too long, or held what the store has no character for. */
+/** Characters kept of an exception that was too long, or contained characters that the store does not have. */
 const SHORT = 500;
 
 export interface RefusedOutcomesSettings {
@@ -43,14 +47,17 @@ export interface RefusedOutcomesSettings {
   readonly lease: Seconds;
   readonly concurrency: number;
   readonly idle: Idle;
-  /** Settles it, and keeps a failure elsewhere before where it goes there. @throws what a store throws */
+  /** Settles an outcome; if failures are kept in another store, keeps it there first. @throws what either store throws */
   readonly write: (one: Finished) => Promise<SettleResult>;
-  /** Where the store can set a failed job aside in itself, whatever the failed store says. @throws what the store throws */
+  /**
+   * Buries a failed job in its own store, whatever the failed store says. Undefined if the store cannot. @throws what the
+   * store throws
+   */
   readonly bury: ((settlement: Settlement) => Promise<SettleResult>) | undefined;
   readonly concluded: (one: Finished, result: SettleResult) => void;
-  /** It is offered no longer: the job comes back when its lease ends. */
+  /** The outcome is no longer offered: the job comes back when its lease ends. */
   readonly letGo: (one: Finished) => void;
-  /** The store is away, as far as we know: they are to be settled again, with all others. */
+  /** The store seems to be away: these have to be settled again with all others. */
   readonly untaken: (finished: readonly Finished[], error: unknown) => void;
 }
 
@@ -67,27 +74,27 @@ export class RefusedOutcomes {
     this.#settings = settings;
   }
 
-  /** Those that may be taken yet, in one form or another, within a second or two. */
+  /** Outcomes that the store may still take, in one form or another, within a second or two. */
   get offered(): number {
     return this.#offered.size;
   }
 
-  /** Those that are refused for good. */
+  /** Outcomes that are refused for good. */
   get held(): number {
     return this.#held.size;
   }
 
-  /** What the last one was refused with. */
+  /** The last refusal's message. */
   get lastMessage(): string | undefined {
     return this.#lastMessage;
   }
 
-  /** The store has taken an outcome: what it refuses is not all. */
+  /** The store took an outcome: it does not refuse everything. */
   taken(): void {
     this.#streak = 0;
   }
 
-  /** @param error what the store refused it with, alone or among others */
+  /** @param error the refusal, of this outcome or of the call it was in */
   take(one: Finished, error: unknown): void {
     const { concurrency, untaken } = this.#settings;
     this.#lastMessage = errorMessage(error);
@@ -97,7 +104,7 @@ export class RefusedOutcomes {
     void this.#insist(one, error);
   }
 
-  /** The worker has ended: leases are renewed no longer, so that nothing more may be offered. */
+  /** The worker has ended and no longer renews leases, so nothing more may be offered. */
   close(): void {
     this.#offered.clear();
     this.#held.clear();
@@ -108,7 +115,7 @@ export class RefusedOutcomes {
     let refusal = error;
     for (let offers = 1; ; offers += 1) {
       if (offers === OFFERS) {
-        // A store that renews the lease of this very job serves: what it refuses is the outcome.
+        // A store that renews this job's lease serves us: so it is the outcome that it refuses.
         const end = await this.#isLost(one);
         if (end !== undefined) return this.#end(one, end);
         if (await this.#keepWhatFits(one, refusal)) return;
@@ -122,7 +129,7 @@ export class RefusedOutcomes {
     }
   }
 
-  /** Undefined: it is still ours. */
+  /** Undefined if the job is still ours. */
   async #isLost({ job: { reservation } }: Finished): Promise<Answered | undefined> {
     const { connection, lease } = this.#settings;
     try {
@@ -132,7 +139,7 @@ export class RefusedOutcomes {
     }
   }
 
-  /** False: the store takes it in no form. */
+  /** False if the store takes it in no form. */
   async #keepWhatFits(one: Finished, refusal: unknown): Promise<boolean> {
     const fitting = fittingForm(one, refusal, this.#settings.application);
     if (fitting === undefined) return false;
@@ -152,7 +159,7 @@ export class RefusedOutcomes {
     const { logger, letGo, idle } = this.#settings;
     this.#offered.delete(one);
     this.#held.add(one);
-    // Nobody waits for it any more: a worker that has run its last job ends.
+    // Nobody waits for a held outcome: a worker that has run its last job may end.
     idle.ring();
     logHeld(logger, one, refusal);
     const [oldest] = this.#held;
@@ -180,8 +187,8 @@ async function answered(write: () => Promise<SettleResult>): Promise<Answered> {
 }
 
 /**
- * In a form that the store may take: as a failed job, with texts that are short and plain, or with what follows it in a
- * carrier. Undefined: there is no other.
+ * A form that the store may take: a failed job with short plain texts, or the outcome with its follower in a carrier.
+ * Undefined if there is no other form.
  */
 function fittingForm(one: Finished, refusal: unknown, application: Following): Finished | undefined {
   const { job, outcome } = one;

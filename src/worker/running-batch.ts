@@ -1,4 +1,4 @@
-/** `this.job.batch`: the batch of a running job, and what the job adds to it. */
+/** `this.job.batch`: the batch of a running job, and the jobs that it adds to it. */
 import type { Application, BatchReference } from '../connections/application';
 import type { Onward } from '../connections/onward';
 import type { BatchMember, BatchSource } from '../job/batch';
@@ -8,7 +8,7 @@ import type { JobBatch } from '../job/job-context';
 export class RunningBatch implements JobBatch {
   readonly id: string;
   readonly connection: string;
-  /** Sent with the success of the job. */
+  /** The added jobs, sent when the job succeeds. */
   readonly added: Onward[] = [];
   readonly #reference: BatchReference;
   readonly #application: Pick<Application, 'driver' | 'batchMembers' | 'addToBatch'>;
@@ -29,9 +29,9 @@ export class RunningBatch implements JobBatch {
     this.#isMember = isMember;
   }
 
-  // Encoded here, where the caller's stack says whose mistake it is.
+  // Encoded right away, so that an error's stack shows the caller.
   add(jobs: Iterable<BatchMember>): void {
-    // Its outcome is not counted in the batch, and cannot keep that open.
+    // This job's outcome does not count in the batch, so it cannot keep the batch open.
     if (!this.#isMember)
       throw invalidBatch(jobs, 'a job that the batch has sent adds to it by addNow(): add() is for its members.');
     if (this.#isOver()) return;

@@ -1,4 +1,4 @@
-/** One run of one reservation: what the job sees as `this.job`, and what it has decided about its end so far. */
+/** One run of one reservation: what the job sees as `this.job`, and how it has decided to end so far. */
 import type { DenseSetMember } from '../base/dense-set';
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { StoreClock } from '../base/store-clock';
@@ -33,34 +33,34 @@ export type Ending =
   | { readonly kind: 'failed'; readonly error: Error }
   | { readonly kind: 'deleted' };
 
-/** What a run has come to. */
+/** How a run ended. */
 export interface Outcome {
   readonly settlement: Settlement;
-  /** Jobs that follow it, and that its store cannot take in the step that writes it: they are sent before. */
+  /** Following jobs that the store cannot write together with the outcome: they are sent before it. */
   readonly onward?: readonly Onward[] | undefined;
   /** The error behind a failed attempt or a failed job. */
   readonly error?: Error | undefined;
   /** Why a job was given back for free, for the log. */
   readonly reason?: Error | undefined;
-  /** Why it was cancelled, if somebody said so. */
+  /** The reason of the cancellation, if one was given. */
   readonly cancelReason?: string | undefined;
-  /** The log has said so of others of its name just now. */
+  /** The log has just said this about other jobs of this name. */
   readonly isKnown?: boolean | undefined;
 }
 
-/** A number has 31 bits for other threads. */
+/** Other threads see the number as 31 bits. */
 const LARGEST_NUMBER = 2 ** 31 - 1;
 
-/** What the keeper of leases is told of a run. */
+/** What a run tells the keeper of its lease. */
 export interface Lease {
   /**
-   * Before a handler starts that has a timeout: how long until it counts as timed out even with nobody left to say so, and
-   * the delay of the attempt that follows then.
+   * To be called before a handler with a timeout starts: when the run counts as timed out even if the worker cannot say so,
+   * and the delay of the attempt after that.
    */
   foresee(within: Milliseconds, delay: Seconds): void;
   /**
-   * Before a handler starts: where the lease is over as far as is known, asks the store whether the job is still ours.
-   * Resolves once it has said so, and in any case when the run is aborted. Undefined: there is nothing to ask.
+   * To be called before a handler starts. If the lease may have ended, asks the store whether the job is still ours.
+   * Resolves once the store has answered, at the latest when the run is aborted. Undefined if there is nothing to ask.
    */
   confirm(): Promise<void> | undefined;
 }
@@ -68,71 +68,71 @@ export interface Lease {
 let runs = 0;
 
 export class RunningJob extends JobContext implements DenseSetMember {
-  /** From 1. Tells it from the other runs of this process, also in another thread. */
+  /** From 1. Identifies the run in this process, across threads. */
   readonly number = (runs = (runs % LARGEST_NUMBER) + 1);
-  /** Among the runs of its worker. */
+  /** Its place among the runs of its worker. */
   position: number | undefined;
   readonly reservation: Reservation;
   readonly connectionName: string;
   readonly queue: string;
   readonly attempts: number;
-  /** By the monotonic clock; 0: it was not started yet. */
+  /** By the monotonic clock. 0 if it was not started yet. */
   startedAt: Milliseconds = 0;
   /** Set once the payload was read. */
   envelope: Envelope | undefined;
-  /** Set where it ends without having been read. */
+  /** Set if the job ends without its payload being parsed. */
   glimpse: Glimpse | undefined;
-  /** Set once the class was found: a job may have been sent under an old name. */
+  /** Set once the class is found. The job may have been sent under one of its old names. */
   definition: JobDefinition | undefined;
   /** The decoded job, once there is one. */
   instance: object | undefined;
-  /** The first of release, fail and delete; undefined while the job has said nothing. */
+  /** The first call of release, fail or delete. Undefined if the job has made none. */
   ending: Ending | undefined;
-  /** Middleware that the dispatch gave. */
+  /** Middleware given at dispatch. */
   through: readonly Middleware[] | undefined;
-  /** Set once the class was found. */
+  /** Set once the class is found. */
   options: RunOptions | undefined;
-  /** What `handle` threw; undefined also while it has not come back. */
+  /** What `handle` threw. Undefined also while it runs. */
   thrown: Error | undefined;
-  /** Set once it is decided. */
+  /** Set once the outcome is decided. */
   outcome: Outcome | undefined;
-  /** What has jobs follow it, and hears how far it is; the executor's. */
+  /** The parts of the application that a job's own methods need; set by the executor. */
   application:
     | Pick<Application, 'links' | 'checkChain' | 'driver' | 'batchMembers' | 'addToBatch' | 'observers' | 'report'>
     | undefined;
-  /** The step of the run that comes next; the executor's. */
+  /** The next step of the run; the executor's. */
   step = 0;
   /** Called once with the outcome; the executor's. */
   onDone: ((outcome: Outcome) => void) | undefined;
-  /** What `handle` gave, for `dispatchSync`. */
+  /** What `handle` returned, for `dispatchSync`. */
   value: unknown;
   /** Why the run was aborted, if it was. */
   abortReason: Error | undefined;
-  /** What nobody waited for or caught of what its handler began: the attempt fails with it. */
+  /** An error that its handler left behind and nobody caught: the attempt fails with it. */
   stray: Error | undefined;
-  /** Nothing changes its outcome any more: it is none of success, or on its way to the store. */
+  /** Its outcome can no longer change: it is not a success, or is on its way to the store. */
   isFinal = false;
-  /** It runs alone in its worker: its next crash would be its last. */
+  /** It runs alone in its worker, because its next crash would be its last. */
   isApart = false;
-  /** `running` also while the outcome was recorded without the handler: its slot is not free. */
+  /** Also `running` after the outcome was recorded without the handler: its slot is not free. */
   handler: 'not-called' | 'running' | 'came-back' = 'not-called';
-  /** `handle()` was called: before that, a release costs no try. */
+  /** `handle()` was called. Until then a release costs no try. */
   isHandled = false;
-  /** Set once its options are known. */
+  /** Set once the options are known. */
   maxTries: number | undefined;
-  /** Of its handler; the executor's. */
+  /** The deadline of its handler; the executor's. */
   deadline: Deadline | undefined;
-  /** When the outcome is recorded without the handler: known once it was aborted. */
+  /** When the outcome will be recorded without the handler. Finite once the run was aborted with a grace. */
   givenUpAt: Milliseconds = Infinity;
   /** Its outcome was recorded without the handler. */
   isGivenUp = false;
-  /** By which its moments are judged. Undefined: our own. */
+  /** The clock that judges its moments. Undefined: our own. */
   readonly storeClock: StoreClock | undefined;
-  /** The lease keeper's. Undefined: there is none, or it is not ours any more. */
+  /** Set by the lease keeper. Undefined if there is no lease, or it is no longer ours. */
   lease: Lease | undefined;
   /** Called when the run is aborted; the executor's. */
   onAbort: ((grace: Seconds) => void) | undefined;
-  /** Called when a handler comes back whose outcome was recorded without it; the worker's. */
+  /** Called when a handler returns after its outcome was recorded without it; the worker's. */
   onLateReturn: (() => void) | undefined;
 
   #controller: AbortController | undefined;
@@ -154,14 +154,14 @@ export class RunningJob extends JobContext implements DenseSetMember {
     this.attempts = reservation.counters.attempts;
   }
 
-  /** Of a payload that has none, or cannot be read, the one under which it would stand among the failed jobs. */
+  /** If the payload has no id or cannot be read, the id that it would have among the failed jobs. */
   get id(): string {
     return this.envelope?.id ?? this.glimpse?.id ?? (this.#givenId ??= uuidv7());
   }
 
   get name(): string {
     const { definition, envelope } = this;
-    // All of Laravel's own bear the name of the class that runs them.
+    // All jobs of Laravel's own classes share the job name of the class that runs them.
     if (envelope?.kind === 'illuminate') return envelope.displayName;
     return definition?.name ?? envelope?.name ?? this.glimpse?.name ?? UNREADABLE_NAME;
   }
@@ -174,7 +174,7 @@ export class RunningJob extends JobContext implements DenseSetMember {
     return this.envelope?.fields ?? {};
   }
 
-  // Made on first use: most jobs never look at it, and an AbortController costs more than all else in a small run.
+  // Created on first use: most jobs never look at it, and an AbortController costs more than everything else in a small run.
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
@@ -203,13 +203,13 @@ export class RunningJob extends JobContext implements DenseSetMember {
     return this.ending?.kind === 'failed' || this.#endedAs === 'failed';
   }
 
-  /** A run that never looked at its signal cannot have cut its work short because of it. */
+  /** Whether the job ever looked at its signal. If not, it cannot have stopped early because of it. */
   get knowsItsSignal(): boolean {
     return this.#controller !== undefined;
   }
 
   release(delay: Delay = 0): void {
-    // Here, where the caller's stack says who gave it.
+    // Checked right away, so that an error's stack shows the caller.
     checkDelay(delay, `the delay of release() in ${this.name}`);
     this.#end({ kind: 'released', delay, isDeferred: false });
   }
@@ -236,7 +236,7 @@ export class RunningJob extends JobContext implements DenseSetMember {
       tellObservers(this.application, this, (observer) => observer.progressed?.(this, progress));
   }
 
-  /** What follows it, with what it has added itself. */
+  /** The links that follow the job, with its own changes. */
   get links(): readonly ChainLink[] {
     return this.#links ?? this.envelope?.chain.links ?? [];
   }
@@ -253,7 +253,7 @@ export class RunningJob extends JobContext implements DenseSetMember {
     return this.envelope?.occurrence;
   }
 
-  /** The batch in which it counts, also where it cannot be read; as a rule there is none, and nothing is looked for. */
+  /** The batch that it counts in, known even if the payload cannot be read. Usually there is none, and nothing is parsed. */
   get tie(): BatchTie | undefined {
     if (this.#tie === undefined) {
       const { payload } = this.reservation;
@@ -270,12 +270,12 @@ export class RunningJob extends JobContext implements DenseSetMember {
     return (this.#batch ??= new RunningBatch(reference, this.application, () => this.#closed, tie !== undefined));
   }
 
-  /** What it adds to its batch. */
+  /** The jobs that it adds to its batch. */
   get added(): readonly Onward[] {
     return this.#batch?.added ?? [];
   }
 
-  // Encoded here, where the caller's stack says whose mistake it is.
+  // Encoded right away, so that an error's stack shows the caller.
   appendToChain(...jobs: readonly object[]): void {
     this.#follow([...this.links, ...this.#linksOf(jobs)]);
   }
@@ -284,27 +284,28 @@ export class RunningJob extends JobContext implements DenseSetMember {
     this.#follow([...this.#linksOf(jobs), ...this.links]);
   }
 
-  /** The first reason stays. `grace`: seconds until the outcome is recorded without the handler; Infinity: it is waited for. */
+  /**
+   * Only the first reason is kept. `grace`: seconds until the outcome is recorded without the handler; Infinity: we wait for
+   * the handler.
+   */
   abort(reason: Error, grace: Seconds): void {
     if (this.#closed) return;
     if (this.abortReason === undefined) {
       this.abortReason = reason;
       this.#controller?.abort(reason);
     }
-    // Also where it was aborted before: a stop is in more of a hurry than a timeout.
+    // Also if it was aborted before: a stop is more urgent than a timeout.
     this.onAbort?.(grace);
   }
 
-  /** The worker is to stop: it may go on until its signal aborts. */
+  /** The worker stops. The job may go on until its signal aborts. */
   stop(reason: Error): void {
     if (this.#closed) return;
     this.#stopReason ??= reason;
     this.#stopController?.abort(this.#stopReason);
   }
 
-  /**
-   * Lays an error to it that nobody has caught. False: it changes nothing any more. `grace`: as for `abort`.
-   */
+  /** Blames an uncaught error on this run. False if that changes nothing any more. `grace`: as for `abort`. */
   blame(error: Error, grace: Seconds): boolean {
     if (this.isFinal || (this.ending ?? this.abortReason ?? this.stray) !== undefined) return false;
     this.stray = error;
@@ -316,7 +317,7 @@ export class RunningJob extends JobContext implements DenseSetMember {
     return this.#closed;
   }
 
-  /** The outcome stands: nothing that the job says from here on counts. */
+  /** The outcome is final: later calls of the job change nothing. */
   close(endedAs: Settlement['outcome']): void {
     this.#endedAs = endedAs;
     this.#closed = true;

@@ -1,11 +1,11 @@
 /**
  * The runs of a worker, from their start until the store has taken their outcomes, and the slots that they hold.
  *
- * A slot is also held by the rest after a run, and by a handler that was given up and has not come back: no handler can be
- * ended from outside. Where all slots are held so, the worker is stuck.
+ * A slot is also held during the rest after a run, and by a handler that was given up but has not returned: a handler cannot
+ * be ended from outside. If all slots are held like that, the worker is stuck.
  *
- * A job that kills its process takes its neighbours with it, and they count a crash as well. So one whose next crash would be
- * its last runs apart: alone in its worker, where the one to blame is found, and nobody else is taken for poison.
+ * A job that kills its process takes its neighbours with it, and a crash is counted for them too. So a job whose next crash
+ * would be its last runs apart, alone in its worker: that shows which job is to blame, and no other is taken for poison.
  */
 import { DenseSet } from '../base/dense-set';
 import type { Milliseconds } from '../base/clock';
@@ -27,8 +27,8 @@ import type { ResolvedWorkerOptions } from './worker-options';
 /**
  * A run that has ended and waits to be settled.
  *
- * No literal: once V8 has seen most of a few hundred survive, it puts those of that place into the old generation at once,
- * and each keeps its job alive until a full collection.
+ * A class, not an object literal: V8 soon allocates literals that mostly survive directly in the old generation, where each
+ * keeps its job alive until a full collection.
  */
 export class Finished {
   readonly job: RunningJob;
@@ -56,21 +56,21 @@ export interface RunsSettings {
   readonly stopping: Stopping;
   readonly idle: Idle;
   readonly emptiness: Emptiness | undefined;
-  /** Whether somebody starts another process in the place of one that is stuck. */
+  /** Whether somebody replaces a process that is stuck. */
   readonly endsProcess: boolean;
 }
 
 export class Runs {
   readonly #settings: RunsSettings;
   readonly #open = new DenseSet<RunningJob>();
-  /** The one whose next crash would be its last: it waits until the others have ended, and then runs alone. */
+  /** The job whose next crash would be its last. It waits until the others have ended, and then runs alone. */
   #apart: RunningJob | undefined;
   #mostAtOnce = Infinity;
   #ended: Finished[] = [];
   #started = 0;
   #settling = 0;
   #busy = 0;
-  /** Handlers that were given up, with the moments at which they began. */
+  /** Jobs whose handlers were given up, with the moments at which they began. */
   readonly #givenUp = new Map<RunningJob, Milliseconds>();
   #isStuckTold = false;
 
@@ -78,56 +78,56 @@ export class Runs {
     this.#settings = settings;
   }
 
-  /** How many were started in all. */
+  /** How many runs were started in all. */
   get started(): number {
     return this.#started;
   }
 
-  /** How many have no outcome. */
+  /** Runs without an outcome. */
   get open(): number {
     return this.#open.size;
   }
 
-  /** How many have one that is not on its way yet. */
+  /** Runs with an outcome that is not on its way yet. */
   get ended(): number {
     return this.#ended.length;
   }
 
-  /** All of them: each has to be settled. */
+  /** All runs that have to be settled yet. */
   get size(): number {
     return this.#open.size + this.#ended.length + this.#settling;
   }
 
-  /** Slots that are held. */
+  /** Slots in use. */
   get busy(): number {
     return this.#busy;
   }
 
-  /** Those whose handlers run. */
+  /** Jobs whose handlers run. */
   get running(): readonly RunningJob[] {
     return [...this.#open].filter(({ handler }) => handler === 'running');
   }
 
-  /** Whether one of them runs the code that asks. */
+  /** Whether one of the jobs runs the code that asks. */
   get isCaller(): boolean {
     const caller = callerOf();
     return [...this.#open].some((job) => job === caller);
   }
 
-  /** Whether more may come: none while one runs apart from all others, or is to. */
+  /** Whether more jobs may come: none while one runs apart from all others or is about to. */
   get takesMore(): boolean {
     return this.#apart === undefined;
   }
 
-  /** How many may come at once: those that crashed together come together, and all but one would go back. */
+  /** How many jobs may come at once. Jobs that crashed together come back together, and all but one would be given back. */
   get mostAtOnce(): number {
     return this.#mostAtOnce;
   }
 
-  /** Starts the jobs of one reserve. Of those that are to run apart the first is held. True: the others went back. */
+  /** Starts the jobs of one reserve. Of those that must run apart, holds the first. True if the others went back. */
   take(jobs: readonly RunningJob[]): boolean {
     const last = jobs.filter((job) => this.#settings.executor.isLastChance(job));
-    // One may be held already, that another call has brought meanwhile.
+    // Another call may have brought one meanwhile.
     const back = this.#apart === undefined ? last.slice(1) : last;
     this.#apart ??= last[0];
     this.#mostAtOnce = this.#apart === undefined ? Infinity : 1;
@@ -136,7 +136,9 @@ export class Runs {
     return back.length > 0;
   }
 
-  /** Starts the one that is held. To be called once all is settled that ran beside it: a crash would be theirs as well. */
+  /**
+   * Starts the held job. To be called once everything that ran beside it is settled: a crash would count for them as well.
+   */
   startHeld(): void {
     const job = this.#apart;
     if (job === undefined || job.isApart) return;
@@ -144,7 +146,7 @@ export class Runs {
     this.#start(job);
   }
 
-  /** Gives the one that is held back. */
+  /** Gives the held job back. */
   giveHeldBack(): void {
     const job = this.#apart;
     if (job === undefined || job.isApart) return;
@@ -154,37 +156,37 @@ export class Runs {
 
   /** Back to the head of its queue, without having run. */
   giveBack(job: RunningJob): void {
-    // Its text is not parsed: it may be what killed the workers before.
+    // The payload is not parsed: it may be what killed the workers before.
     if (job.envelope === undefined) job.glimpse = glimpseOf(job.reservation.payload);
     job.close('released');
     job.startedAt = this.#settings.application.clock.monotonic();
     this.#ended.push(new Finished(job, unstarted(job), 0));
   }
 
-  /** Outcomes for one call to the store, `most` of them: they are on their way from here on. */
+  /** Takes up to `most` outcomes for one call to the store: they are on their way from here on. */
   depart(most: number): readonly Finished[] {
     const page = this.#ended.splice(0, endOfPage(this.#ended, textOf, 0, most));
     this.#settling += page.length;
     return page.map((finished) => this.#judged(finished));
   }
 
-  /** The store has answered, or not. `taken`: false: they are to be settled again. */
+  /** The call has ended. `taken` is false if the outcomes have to be settled again. */
   arrive(page: readonly Finished[], taken: boolean): void {
     this.#settling -= page.length;
     if (!taken) this.#ended.unshift(...page);
   }
 
-  /** The store did not take them after all. */
+  /** The store did not take these outcomes after all. */
   takeBack(finished: readonly Finished[]): void {
     this.#ended.push(...finished);
   }
 
-  /** The worker is to stop: a job that would not be done within the grace may save how far it has come. */
+  /** The worker stops: a job that cannot finish within the grace may save its progress. */
   stop(): void {
     for (const job of this.#open) job.stop(new WorkerStoppingError(job.name, job.id));
   }
 
-  /** The worker stops, and waits no longer. */
+  /** The worker stops and waits no longer. */
   interrupt(): void {
     for (const job of this.#open) job.abort(new WorkerStoppingError(job.name, job.id), ABORT_GRACE);
     this.#settings.executor.hasten();
@@ -194,7 +196,10 @@ export class Runs {
     return this.#givenUp.size >= this.#settings.options.concurrency;
   }
 
-  /** Logs once by which jobs all slots are held, if they are. A reason to end where another process follows this one. */
+  /**
+   * If all slots are stuck, logs once which jobs hold them. The result is a reason to end if another process follows this
+   * one.
+   */
   stuck(): 'stuck' | undefined {
     if (!this.areStuck) return undefined;
     const { application, endsProcess } = this.#settings;
@@ -228,12 +233,12 @@ export class Runs {
   #tellEnd(job: RunningJob, outcome: Outcome): void {
     const { application, options, emptiness, stopping, idle } = this.#settings;
     if (options.drain && isForOthers(outcome)) emptiness!.leave(job);
-    // In a worker that ends no slot is waited for, and the line on the outcome says enough.
+    // A worker that ends needs no slots, and the line about the outcome says enough.
     if (job.handler === 'running' && !stopping.isEnding) logStubborn(application.logger, job);
     idle.ring();
   }
 
-  // Its outcome was recorded without the handler, which goes on.
+  // The outcome was recorded without the handler, which still runs.
   #giveUp(job: RunningJob, startedAt: Milliseconds): void {
     this.#givenUp.set(job, startedAt);
     job.onLateReturn = () => {
@@ -253,7 +258,7 @@ export class Runs {
     else application.clock.after(options.rest * 1000, leave);
   }
 
-  // Its handler came back, and then an error turned up that it had left behind.
+  // The new outcome if an error turned up that the handler had left behind.
   #judged(finished: Finished): Finished {
     const { job, outcome } = finished;
     job.isFinal = true;
@@ -264,6 +269,6 @@ export class Runs {
   }
 }
 
-/** Bytes that travel beside its token. */
+/** Bytes that travel in addition to its token. */
 const textOf = ({ outcome: { settlement }, job: { reservation } }: Finished): number =>
   settlement.outcome === 'failed' ? reservation.payload.length + settlement.failure.exception.length : 0;

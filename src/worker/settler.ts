@@ -1,7 +1,7 @@
 /**
- * Writes outcomes to the store, and once they are confirmed tells the log, the job and the hooks. The only writer.
+ * Writes outcomes to the store and, once they are confirmed, tells the log, the job and the hooks. The only writer.
  *
- * Where the driver can, the next reserve travels in the same round trip.
+ * If the driver can, the next reserve travels in the same round trip.
  */
 import type { Seconds } from '../base/clock';
 import { errorMessage } from '../base/exception-text';
@@ -37,7 +37,7 @@ import type { StoreHealth } from './store-health';
 export interface SettlerSettings {
   readonly application: Application;
   readonly connection: Connection;
-  /** Where failed jobs go of a connection that keeps none itself. Undefined: it buries them. */
+  /** Where the failed jobs go if the connection keeps none itself. Undefined if it buries them. */
   readonly failedStore: FailedStore | undefined;
   readonly lease: Seconds;
   readonly concurrency: number;
@@ -51,12 +51,12 @@ export interface SettlerSettings {
 export class Settler {
   readonly #settings: SettlerSettings;
   readonly #announcements = new Set<Promise<void>>();
-  /** Undefined: failures go to the store that the jobs are in. */
+  /** Undefined if failures are kept in the store of their jobs. */
   readonly #failures: KeptFailures | undefined;
   readonly #cap: FailedCap | undefined;
-  /** Undefined until the store refuses the first. */
+  /** Undefined until the store refuses an outcome. */
   #refused: RefusedOutcomes | undefined;
-  /** Those whose followers are on their way, until they are settled. */
+  /** Jobs whose followers were sent, until they are settled. */
   readonly #sent = new WeakSet<RunningJob>();
   #unanswered = 0;
   readonly #counts = { completed: 0, released: 0, failed: 0, cancelled: 0, lost: 0 };
@@ -70,12 +70,12 @@ export class Settler {
       this.#failures = new KeptFailures({ connection, failedStore, lease, logger });
   }
 
-  /** How many jobs still hear of their outcome: they count as busy, so that slow hooks do not pile up. */
+  /** How many jobs are still being told of their outcome: they count as busy, so that slow hooks do not pile up. */
   get announcing(): number {
     return this.#announcements.size;
   }
 
-  /** Outcomes that are on their way, while others go on: in calls that nobody waits for, or offered again. */
+  /** Outcomes under way while others go on: in calls that nobody waits for, or offered again. */
   get unanswered(): number {
     return this.#unanswered + (this.#refused?.offered ?? 0);
   }
@@ -85,7 +85,7 @@ export class Settler {
     return this.#refused?.held ?? 0;
   }
 
-  /** What an outcome was refused with last, in words. */
+  /** The last refusal's message. */
   get lastRefusal(): string | undefined {
     return this.#refused?.lastMessage;
   }
@@ -94,15 +94,15 @@ export class Settler {
     return { ...this.#counts };
   }
 
-  /** Whether what has ended is settled with the next reserve, or beside it. */
+  /** Whether outcomes are settled in the same call as the next reserve, or beside it. */
   get combines(): boolean {
     const { connection } = this.#settings;
     return connection.settleAndReserve !== undefined || connection.isDivided === true;
   }
 
   /**
-   * Settles, and then reserves what `request` asks for. Undefined: nothing was asked for, or some outcomes were refused, or
-   * the reserve of a divided connection was, and nothing was reserved.
+   * Settles, and then reserves what `request` asks for. Undefined if nothing was asked for, if some outcomes were refused,
+   * or if the reserve of a divided connection failed; then nothing was reserved.
    *
    * @throws what the store throws when it is away; then nothing of `finished` may be taken as settled
    */
@@ -117,13 +117,13 @@ export class Settler {
     try {
       return request && (await connection.reserve(request));
     } catch (error) {
-      // Thrown, it would have all of them settled a second time.
+      // If we threw this, all of them would be settled a second time.
       this.#untaken([], error);
       return undefined;
     }
   }
 
-  /** Settles one queue, while others go on. */
+  /** Settles the outcomes of one queue while others go on. */
   async #settleApart(finished: readonly Finished[]): Promise<void> {
     const { store } = this.#settings;
     this.#unanswered += finished.length;
@@ -146,7 +146,7 @@ export class Settler {
     finished: readonly Finished[],
     request: ReserveRequest | undefined,
   ): Promise<ReserveReply | undefined> {
-    // Another store that is away, or refuses one, keeps no other outcome from being written.
+    // A failed store that is away or refuses one outcome must not keep the others from being written.
     const kept = await Promise.allSettled(finished.map((one) => this.#prepare(one)));
     const ready = finished.filter((_, index) => kept[index]!.status === 'fulfilled');
     const settlements = kept.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
@@ -157,7 +157,9 @@ export class Settler {
     return reply;
   }
 
-  /** Does what has to be done before; gives what is left to be settled. @throws what either store throws */
+  /**
+   * Does what has to happen before the outcome is written; returns what is left to settle. @throws what either store throws
+   */
   async #prepare({ job, outcome }: Finished): Promise<Settlement> {
     await keepEndOf(this.#settings.application, job, outcome);
     if (outcome.onward !== undefined) await this.#sendOnward(job, outcome.onward);
@@ -166,19 +168,19 @@ export class Settler {
 
   async #sendOnward(job: RunningJob, onward: readonly Onward[]): Promise<void> {
     const { connection, application, announcer, lease } = this.#settings;
-    // A worker that was frozen may hold it no longer: what follows is for who does.
+    // A frozen worker may no longer hold the job: whoever holds it sends what follows.
     if (this.#sent.has(job) || !(await isStillOurs(connection, job.reservation, lease))) return;
     for (const one of onward) {
       const entry = await sendOnward(application, one);
-      // Not waited for: a hook that never comes back must not keep the outcome from being written.
+      // Not awaited: a hook that never returns must not keep the outcome from being written.
       this.#announce(announcer.tellQueued(job, one, entry));
     }
-    // A settle that fails is repeated, and they are not sent again.
+    // A failed settle is repeated, but the followers are not sent again.
     this.#sent.add(job);
   }
 
   /**
-   * For what was reserved and is not started: back it goes, at no cost in tries; one that is refused keeps no other.
+   * Gives back jobs that were reserved and not started, at no cost in tries. A refused job does not hold up the others.
    *
    * @throws what the store throws
    */
@@ -193,19 +195,19 @@ export class Settler {
     }
   }
 
-  /** What a reserve has met, and nobody can run, is among the failed jobs of its queue. */
+  /** A reserve met a payload that nobody can run, and moved it to the failed jobs of its queue. */
   setAside(one: SetAside): void {
     logSetAside(this.#settings.application.logger, one);
     void this.#cap?.kept(one.queue);
   }
 
-  /** Resolves when all that were settled have been told, and what there were too many of is removed. */
+  /** Resolves when everybody has been told of the settled jobs, and failed jobs beyond the cap are removed. */
   async announced(): Promise<void> {
     while (this.#announcements.size > 0) await Promise.all(this.#announcements);
     await this.#cap?.idle();
   }
 
-  /** What was not taken by now is left to the ends of the leases. */
+  /** Leaves outcomes that the store has not taken by now to the ends of their leases. */
   close(): void {
     this.#refused?.close();
   }
@@ -231,7 +233,7 @@ export class Settler {
     return reply;
   }
 
-  // One of them is the reason, or what was to be reserved is: alone each shows whether it is the one.
+  // Either one of the outcomes is the reason, or the reserve is. Sent alone, each shows whether it is the one.
   async #sendOneByOne(finished: readonly Finished[], settlements: readonly Settlement[]): Promise<void> {
     for (const [index, one] of finished.entries()) {
       try {
@@ -249,8 +251,8 @@ export class Settler {
   }
 
   /**
-   * They are to be settled again: they were not taken while others were, as the store is away since. None: nothing but a
-   * reserve has failed.
+   * These have to be settled again: others were written, but the store has gone away since. If empty, only a reserve has
+   * failed.
    */
   #untaken(finished: readonly Finished[], error: unknown): void {
     const { runs, store } = this.#settings;
@@ -258,7 +260,7 @@ export class Settler {
     store.failed(error, finished.length === 0 ? 'reserving' : 'settling');
   }
 
-  /** Those that are refused, and offered again. */
+  /** Refused outcomes that are offered again. */
   get #offered(): RefusedOutcomes {
     const { application, connection } = this.#settings;
     return (this.#refused ??= new RefusedOutcomes({
@@ -293,12 +295,12 @@ export class Settler {
     }
     this.#counts[outcome.settlement.outcome] += 1;
     logOutcome(logger, one);
-    // It may take long, where very many are kept: no slot waits for it.
+    // This may take long if very many are kept: no slot waits for it.
     if (outcome.settlement.outcome === 'failed') void this.#cap?.kept(job.queue);
     this.#announce(announcer.announce(job, outcome));
   }
 
-  /** Its outcome is written, or is not ours to write any more. */
+  /** The outcome is written, or no longer ours to write. */
   #letGo(job: RunningJob): void {
     const { leases, idle } = this.#settings;
     leases.drop(job);
@@ -315,7 +317,7 @@ export class Settler {
   }
 }
 
-// Buried jobs are for the store to keep.
+// The store itself manages buried jobs.
 function capOf({ connection, failedStore, application }: SettlerSettings): FailedCap | undefined {
   if (failedStore === undefined) return undefined;
   const { keptFailures: mostFailures, logger } = application;
@@ -326,7 +328,7 @@ function capOf({ connection, failedStore, application }: SettlerSettings): Faile
   return new FailedCap({ store: failedStore, keep: mostFailures, failed });
 }
 
-/** Something has to be done before it is settled. */
+/** Whether something has to happen before the outcome is written. */
 const isPrepared = ({ job, outcome }: Finished): boolean => outcome.onward !== undefined || keepsEnd(job);
 
 const settlementOf = ({ outcome }: Finished): Settlement => outcome.settlement;

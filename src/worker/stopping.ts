@@ -1,12 +1,13 @@
-/** When a worker stops, and how long each phase of its end may take: finish, abort, write what is left, give up. */
+/** Decides when a worker stops and how long each phase of its end may take: finish, abort, write the rest, give up. */
 import type { Clock, Milliseconds, Seconds, Timer } from '../base/clock';
 import type { WorkerState } from './health';
 import type { ResolvedWorkerOptions } from './worker-options';
 
 /**
- * Why `run()` came back: `stopped` by `stop()`; `empty` under `stopWhenEmpty` or `drain`, or under `once` when there was no job;
- * `once` after its one job; `restart` when all workers of the store were told to start anew;
- * `stuck`, under the command only, when each slot is held by a job that was given up; `uncaught`, there too, after an error that nobody caught; the others when their limit was reached.
+ * Why `run()` returned: `stopped` by `stop()`; `empty` under `stopWhenEmpty` or `drain`, or under `once` if there was no
+ * job; `once` after its one job; `restart` when all workers of the store were told to restart; `stuck`, only under the
+ * command, when each slot is held by a job that was given up; `uncaught`, also only there, after an error that nobody
+ * caught; the others when their limit was reached.
  */
 export type StopReason =
   | 'stopped'
@@ -19,17 +20,20 @@ export type StopReason =
   | 'stuck'
   | 'uncaught';
 
-/** The worker ends because it has nothing more to do: what runs may take its time. */
+/** The worker ends because it has nothing more to do: running jobs may take their time. */
 export const RAN_OUT: readonly StopReason[] = ['empty', 'once', 'max-jobs'];
 
-/** For a handler to come back after its signal has aborted. */
+/** How long a handler may take to return after its signal aborts. */
 export const ABORT_GRACE: Seconds = 0.5;
-/** For the store to take the last outcomes. */
+/** How long the store may take to take the last outcomes. */
 const SETTLE_GRACE: Seconds = 5;
 
-/** Each who waits for an end waits for longer than those within take. Beyond the grace: for a worker, which closes its leases last … */
+/**
+ * Whoever waits for an end has to wait longer than everything within it may take. Time beyond the grace, for a worker, which
+ * closes its leases last …
+ */
 export const WORKER_MARGIN: Seconds = ABORT_GRACE + SETTLE_GRACE + 2.5;
-/** … and for its process, which closes its connections. Then it counts as blocked, and is killed. */
+/** … and for its process, which also closes its connections. After that it counts as blocked and is killed. */
 export const PROCESS_MARGIN: Seconds = WORKER_MARGIN + 2;
 
 export class Stopping {
@@ -40,9 +44,9 @@ export class Stopping {
   readonly #startedAt: Milliseconds;
   readonly #timers: Timer[] = [];
   #phase: 'working' | 'ending' | 'over' = 'working';
-  #cutShort: () => void = () => undefined;
+  #giveUp: () => void = () => undefined;
   state: WorkerState = 'new';
-  /** By `stop()`, by an error that nobody caught, or by the store. The first stays. */
+  /** Set by `stop()`, by an uncaught error or by the store. The first request wins. */
   requested: 'stopped' | 'uncaught' | 'restart' | undefined;
 
   /**
@@ -72,7 +76,7 @@ export class Stopping {
     return this.#options.once ? this.#startedAt + this.#options.sleep * 1000 : Infinity;
   }
 
-  /** The first that holds. @param started how many jobs were */
+  /** The first stop condition that holds. @param started how many jobs were started */
   reason(started: number): StopReason | undefined {
     if (this.requested !== undefined) return this.requested;
     const { memory, maxTime, maxJobs, once } = this.#options;
@@ -82,12 +86,12 @@ export class Stopping {
     return undefined;
   }
 
-  /** The last deadline has passed: nothing is waited for any more. */
+  /** The last deadline has passed: nobody waits for anything any more. */
   get isOver(): boolean {
     return this.#phase === 'over';
   }
 
-  /** Starts the deadlines. `busy`: jobs run, which get the grace; without any, only the last outcomes are waited for. */
+  /** Starts the deadlines. `busy`: jobs run, and get the grace. Without any, only the last outcomes are waited for. */
   begin(busy: boolean): void {
     if (this.#phase !== 'working') return;
     this.#phase = 'ending';
@@ -95,30 +99,30 @@ export class Stopping {
     this.#after(finish, this.#interrupt);
     this.#after(finish + ABORT_GRACE + SETTLE_GRACE, () => {
       this.#phase = 'over';
-      this.#cutShort();
+      this.#giveUp();
       this.#over();
     });
   }
 
   /**
-   * Resolves with `step`, or when the last deadline has passed; one step at a time. No `Promise.race`: on a promise that
-   * lives as long as the worker, each of its losers would be kept.
+   * Resolves with `step`, or when the last deadline has passed. Handles one step at a time. Not `Promise.race`, which would
+   * keep each loser on a promise that lives as long as the worker.
    */
   within(step: Promise<void>): Promise<void> {
     if (this.isOver) return Promise.resolve();
     return new Promise((resolve, reject) => {
-      this.#cutShort = resolve;
+      this.#giveUp = resolve;
       step.then(resolve, reject);
     });
   }
 
-  /** Leaves no timer behind; a `begin` that comes later does nothing. */
+  /** Leaves no timer behind; a later `begin` does nothing. */
   close(): void {
     this.#phase = 'over';
     for (const timer of this.#timers) timer.cancel();
   }
 
-  #after(seconds: Seconds, enter: () => void): void {
-    this.#timers.push(this.#clock.after(seconds * 1000, enter));
+  #after(seconds: Seconds, run: () => void): void {
+    this.#timers.push(this.#clock.after(seconds * 1000, run));
   }
 }

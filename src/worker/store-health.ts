@@ -1,10 +1,10 @@
 /**
- * How the store is doing, as one worker sees it: when it last answered and what it said beside the jobs, whether it is left
- * alone after a failure, and whether it answers at all while somebody asks for the worker's health.
+ * How the store is doing, as one worker sees it: when it last answered and what it said besides the jobs, whether we leave
+ * it alone after a failure, and, while somebody asks for the worker's health, whether it answers at all.
  *
- * A failure is logged once for each streak, and the store is asked again after growing pauses. An idle worker would notice
- * an outage with its next reserve, and a busy one with the next renewal of a lease. That is too late for a health check, so
- * for half a minute after each `health()` the store is asked something cheap whenever it was not heard for a second.
+ * A failure is logged once per streak, and the store is asked again after growing pauses. An idle worker would notice an
+ * outage with its next reserve, and a busy one with its next renewal. That is too late for a health check, so for half a
+ * minute after each `health()` we send a cheap query whenever the store has been silent for a second.
  */
 import { pauseAfter } from '../base/backoff';
 import { type Clock, endOfTurn, type Milliseconds, type Seconds, type Timer } from '../base/clock';
@@ -14,19 +14,19 @@ import { StoreClock } from '../base/store-clock';
 import type { Application } from '../connections/application';
 import type { Connection, ReserveReply } from '../connections/contract';
 
-/** A store that is back is used again within 2 s, whatever the connection itself needs. */
+/** A store that is back is used again within 2 s, however long its connection takes. */
 const BACKOFF = { first: 250, longest: 1000 };
 
-/** A worker that has free slots and knows of no trouble, but got no answer for this long, is stuck. */
+/** A worker with free slots and no known trouble that got no answer for this long is stuck. */
 const LONGEST_SILENCE: Seconds = 30;
 
 const LOOK_EVERY: Milliseconds = 1000;
-/** For an answer. With the pause before, an outage is seen within two seconds. */
+/** How long a look may take. With the pause before it, an outage is seen within two seconds. */
 const LOOK_DEADLINE: Milliseconds = 750;
-/** After somebody has asked for the health. */
+/** How long we watch after somebody asked for the health. */
 const WATCHED: Milliseconds = 30_000;
 
-/** Those whose dangers were logged: few people run `onqueue check`. */
+/** Connections whose dangers were logged: few people run `onqueue check`. */
 const warned = new WeakSet<Connection>();
 
 export class StoreHealth {
@@ -55,7 +55,7 @@ export class StoreHealth {
   #isClosed = false;
 
   /**
-   * @param queue any that the worker works on
+   * @param queue any of the worker's queues
    * @param pauseOver called when the store may be asked again
    */
   constructor(
@@ -74,9 +74,9 @@ export class StoreHealth {
   }
 
   /**
-   * It has answered a reserve. True: it has told workers to end, so that their processes start anew.
+   * The store answered a reserve. True if it told the workers to restart.
    *
-   * @param unasked those of the worker's queues that the reply says nothing of
+   * @param unasked the worker's queues that were not asked, and that the reply does not cover
    */
   heard({ paused: told = [], restart, now, forgotten }: ReserveReply, unasked?: ReadonlySet<string>): boolean {
     const isFirst = this.#heardAt === undefined;
@@ -86,13 +86,13 @@ export class StoreHealth {
     if (paused.join() !== this.#paused.join()) this.#logPaused(paused);
     if (forgotten === true) this.#logForgotten();
     if (isFirst) void logDangers(this.#connection, this.#application.logger);
-    // An order from before this worker began is not meant for it. A store that has forgotten its orders gives none.
+    // An order from before this worker started is not meant for it. A store that has lost its data gives no orders.
     const isNew = !isFirst && restart !== undefined && restart !== this.#restart;
     this.#restart = restart ?? this.#restart;
     return isNew;
   }
 
-  /** Those of the worker's queues that nothing is taken from. */
+  /** The worker's paused queues. */
   get paused(): readonly string[] {
     return this.#paused;
   }
@@ -101,35 +101,35 @@ export class StoreHealth {
     return this.#heardAt === undefined ? undefined : (this.#clock.monotonic() - this.#heardAt) / 1000;
   }
 
-  /** Whether it has been silent for too long to a worker that asks it every `sleep`. */
+  /** Whether the store has been silent for too long, given that the worker asks it every `sleep`. */
   isSilent(sleep: Seconds): boolean {
     const silence = (this.#clock.monotonic() - (this.#heardAt ?? this.#startedAt)) / 1000;
     return silence > Math.max(LONGEST_SILENCE, 3 * sleep);
   }
 
-  /** Whether anything is known to be wrong with it. Starts the looks. */
+  /** Whether anything is known to be wrong with the store. Starts the looks. */
   get isTroubled(): boolean {
     return !this.answersLooks || this.#isTold || this.#connection.isAway === true;
   }
 
-  /** False: it has left a look unanswered, and answered none since. */
+  /** False if the store has left a look unanswered, and has answered none since. */
   get answersLooks(): boolean {
     this.#watchedUntil = this.#clock.monotonic() + WATCHED;
     if (this.#nextLook === undefined && !this.#isLooking) this.#lookIn(0);
     return !this.#leavesLooks;
   }
 
-  /** It failed a moment ago, and is left alone for now. */
+  /** The store has just failed, and we leave it alone for now. */
   get isPausing(): boolean {
     return this.#pause !== undefined;
   }
 
-  /** What the store said last, unless it has answered since. */
+  /** The last failure's message, unless the store has answered since. */
   get lastMessage(): string | undefined {
     return this.#lastMessage;
   }
 
-  /** Logs a failure, once for each streak, unless the driver has logged it. */
+  /** Logs a failure, once per streak, unless the driver has logged it. */
   tell(thrown: unknown, during: string): void {
     const message = errorMessage(thrown);
     this.#lastMessage = message;
@@ -139,7 +139,7 @@ export class StoreHealth {
     this.#application.logger.error({ connection: name, address, during }, `${message} The worker goes on trying.`);
   }
 
-  /** Logs a failure, and leaves the store alone for a while. */
+  /** Logs a failure and leaves the store alone for a while. */
   failed(thrown: unknown, during: string): void {
     if (this.#isClosed) return;
     this.tell(thrown, during);
@@ -152,7 +152,7 @@ export class StoreHealth {
     });
   }
 
-  /** A streak of failures, if there was one, is over. */
+  /** Ends a streak of failures, if there was one. */
   recovered(): void {
     this.#failures = 0;
     this.#lastMessage = undefined;
@@ -211,12 +211,12 @@ export class StoreHealth {
   async #lookNow(look: () => Promise<unknown>): Promise<void> {
     const askedAt = this.#clock.monotonic();
     this.#isLooking = true;
-    // What came while a job blocked the event loop is read before the look counts as late.
+    // Answers that arrived while a job blocked the event loop are read before the look counts as late.
     this.#lateLook = this.#clock.after(
       LOOK_DEADLINE,
       () => void endOfTurn().then(() => (this.#leavesLooks ||= this.#isLooking)),
     );
-    // A store that refuses is there. One that is away has made the look late by then.
+    // A store that refuses is up. For a store that is away, the look is late by then.
     const isAnswered = await Promise.resolve()
       .then(look)
       .then(
@@ -230,14 +230,14 @@ export class StoreHealth {
   }
 }
 
-/** The cheapest question there is. Undefined: what there is costs money, or time. */
+/** The cheapest query that the store has. Undefined if each would cost money or time. */
 function lookOf(connection: Connection, queue: string): (() => Promise<unknown>) | undefined {
   const { capabilities, control } = connection;
   if (control !== undefined) return () => control.paused();
   return capabilities.exactCounts ? () => connection.counts(queue) : undefined;
 }
 
-/** Logs what `onqueue check` finds of a store that may lose jobs. Never rejects. */
+/** Logs what `onqueue check` finds about a store that may lose jobs. Never rejects. */
 async function logDangers(connection: Connection, logger: Logger): Promise<void> {
   const store = connection.standsFor ?? connection;
   if (warned.has(store)) return;

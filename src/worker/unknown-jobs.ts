@@ -1,48 +1,47 @@
 /**
- * The jobs that a worker cannot run because it does not know their name or version: how soon each goes back, and when one
- * fails.
+ * Jobs that a worker cannot run because it does not know their name or version: how soon each goes back, and when one fails.
  *
- * In a rolling deploy another worker knows them, and should meet them soon: they come back after a second, and later and
- * later only where nobody takes them. In a deploy that went wrong they wait for about a day.
+ * During a rolling deploy another worker knows them and should meet them soon. They come back after a second, and more and
+ * more slowly only if nobody takes them. After a bad deploy they wait for about a day.
  */
 import type { Clock, Milliseconds, Seconds } from '../base/clock';
 import { Recent } from '../base/recent';
 
-/** Given back so often in all, a job fails: with the waits below, after about a day. */
+/** A job that was given back this often fails: with the waits below, after about a day. */
 const MOST_RELEASES = 288;
 
 /**
- * Nor sooner than this after the worker first met it: a job may have been given back for other reasons (`defer()`, a
- * limit, stops), and be known to the next worker.
+ * But not before this time has passed since the worker first met it: a job may have been given back for other reasons
+ * (`defer()`, a limit, stops) and be known to the next worker.
  */
 const LEAST_WAIT: Milliseconds = 3_600_000;
 
 const SHORTEST: Seconds = 1;
 const LONGEST: Seconds = 300;
-/** So many waits are the shortest; from then on each is twice as long as the one before. */
+/** The first waits are the shortest; after this many, each is twice as long as the one before. */
 const SHORT_WAITS = 20;
 
-/** They come back one after another: a hundred thousand of them must not keep a worker from what it can run. */
+/** Spreads their returns: a hundred thousand of them must not keep a worker from jobs that it can run. */
 const SPACING: Milliseconds = 20;
 
-/** Of each name the log says so once in this time. */
+/** The log mentions each name once in this time. */
 const QUIET: Milliseconds = 60_000;
 
 const MOST_NAMES = 1000;
 const MOST_JOBS = 10_000;
 
 export interface Meeting {
-  /** Nobody has come who knows it: it fails. */
+  /** Nobody came who knows the job: it fails. */
   readonly isOver: boolean;
   readonly delay: Seconds;
-  /** The log has said so of its name just now. */
+  /** The log has mentioned its name just now. */
   readonly isKnown: boolean;
 }
 
 export class UnknownJobs {
   readonly #clock: Clock;
   readonly #names = new Recent<string, { readonly metAt: Milliseconds; toldAt: Milliseconds }>(MOST_NAMES);
-  /** When each was first met, and how often it had been given back by then. */
+  /** When each job was first met, and how often it had been given back by then. */
   readonly #jobs = new Recent<string, { readonly metAt: Milliseconds; readonly releases: number }>(MOST_JOBS);
   #lastReturn: Milliseconds = -Infinity;
 
@@ -50,14 +49,14 @@ export class UnknownJobs {
     this.#clock = clock;
   }
 
-  /** @param releases how often it was given back at no cost, for whatever reason, since it was last retried */
+  /** @param releases how often the job was given back at no cost, for whatever reason, since it was last retried */
   meet({ name, id }: { readonly name: string; readonly id: string }, releases: number): Meeting {
     const now = this.#clock.monotonic();
-    const ofName = entered(this.#names, name, { metAt: now, toldAt: -Infinity });
+    const ofName = getOrSet(this.#names, name, { metAt: now, toldAt: -Infinity });
     const isKnown = now - ofName.toldAt < QUIET;
     if (!isKnown) ofName.toldAt = now;
-    const met = entered(this.#jobs, id, { metAt: now, releases });
-    // Of more jobs than are remembered, each would be met for the first time again and again.
+    const met = getOrSet(this.#jobs, id, { metAt: now, releases });
+    // If there are more jobs than we remember, each would seem new again and again: then the name's time counts.
     const { metAt } = this.#jobs.size < MOST_JOBS ? met : ofName;
     const isOver = releases >= MOST_RELEASES && now - metAt >= LEAST_WAIT;
     const wait = Math.min(SHORTEST * 2 ** Math.max(releases - met.releases - SHORT_WAITS + 1, 0), LONGEST);
@@ -67,8 +66,8 @@ export class UnknownJobs {
   }
 }
 
-/** What stands under a key; `first` where nothing does. */
-function entered<Value>(kept: Recent<string, Value>, key: string, first: Value): Value {
+/** The value of a key; sets it to `first` if there is none. */
+function getOrSet<Value>(kept: Recent<string, Value>, key: string, first: Value): Value {
   const known = kept.get(key);
   if (known === undefined) kept.set(key, first);
   return known ?? first;

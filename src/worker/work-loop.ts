@@ -1,9 +1,9 @@
 /**
- * The loop of a running worker: decides when to reserve and when to stop, and holds no job logic.
+ * The loop of a running worker: decides when to reserve and when to stop, and knows nothing of jobs themselves.
  *
- * At the end of each turn of the event loop in which something happened it takes a step: it settles what has ended and
- * reserves for the slots that are free, in one call where the driver can. Where a connection carries several calls at once,
- * a busy worker has several under way: the store works on one part of the slots while the other part runs.
+ * It takes a step at the end of each turn of the event loop in which something happened: it settles the jobs that have ended
+ * and reserves for the free slots, in one call if the driver can. Where a connection carries several calls at once, a busy
+ * worker has several under way: the store works on one part of the slots while the other part runs.
  */
 import { callerOf, callFrom } from '../container/scope';
 import { Calls } from './calls';
@@ -21,7 +21,7 @@ export class WorkLoop {
   readonly #calls: Calls;
   readonly #lag: LoopLag;
   #reason: StopReason | undefined;
-  /** How many jobs had been started when the hooks were last told that the worker is idle. */
+  /** Number of started jobs when the `idle` hooks were last called. */
   #idleAfter: number | undefined;
 
   constructor(settings: WorkLoopSettings) {
@@ -31,7 +31,7 @@ export class WorkLoop {
     this.#lag = new LoopLag(settings.application.clock);
   }
 
-  /** Asks the loop to end; `run` resolves when it has. */
+  /** Asks the loop to end. `run` resolves when it has. */
   stop(reason: 'stopped' | 'uncaught' = 'stopped'): void {
     const { stopping, runs, idle } = this.#parts;
     stopping.requested ??= reason;
@@ -40,7 +40,7 @@ export class WorkLoop {
     idle.ring();
   }
 
-  /** Whether it waits for the code that asks. */
+  /** Whether the code that asks is code that this worker waits for. */
   get isCaller(): boolean {
     return callerOf() === this || this.#parts.runs.isCaller;
   }
@@ -85,7 +85,7 @@ export class WorkLoop {
   async run(): Promise<StopReason> {
     const { application, process, connection } = this.#settings;
     const { executor, settler, store, stopping, runs, leases, idle } = this.#parts;
-    const deaf = hearUncaught(application, process.uncaught, () => this.stop('uncaught'));
+    const stopHearing = hearUncaught(application, process.uncaught, () => this.stop('uncaught'));
     const emit = application.hooks.emit.bind(application.hooks);
     stopping.state = 'running';
     this.#lag.beat();
@@ -101,7 +101,7 @@ export class WorkLoop {
       await this.#told(callFrom(this, () => emit('stopping', { connectionName: connection.name, reason })));
       return reason;
     } finally {
-      deaf();
+      stopHearing();
       for (const part of [executor, settler, store, stopping, this.#lag]) part.close();
       stopping.state = 'stopped';
       await leases.close();
@@ -109,7 +109,7 @@ export class WorkLoop {
     }
   }
 
-  /** Takes steps until one of them gives something. */
+  /** Takes steps until one of them returns a value. */
   async #until<T>(step: () => T | undefined | Promise<T | undefined>): Promise<T> {
     for (;;) {
       let result = step();
@@ -129,11 +129,11 @@ export class WorkLoop {
     const asked = stopping.reason(runs.started);
     if (asked !== undefined) return asked;
     if (this.#isSettled) runs.startHeld();
-    // One that is not async has ended by now, and is to be settled.
+    // A synchronous job has ended by now and has to be settled.
     if (!this.#isSettled) return this.#goOn();
     const isOver = this.#isOnceOver;
     if (isOver || emptiness !== undefined) {
-      // A veto counts as an empty queue, as in Laravel: a paused worker can be told to end when it has nothing to do.
+      // A veto counts as an empty queue, as in Laravel: a worker that is held back can still end when it has nothing to do.
       if (isOver || idle.isVetoed) return 'empty';
       if (!this.#calls.haveAskedAll) idle.lookAgain();
       if (!(idle.mayHaveMore && this.#calls.free > 0) && !store.isPausing) return this.#count(emptiness!);
@@ -146,7 +146,7 @@ export class WorkLoop {
     return this.#calls.areBusy ? undefined : this.#wait();
   }
 
-  /** Sets what wakes the loop. */
+  /** Sets the events that wake the loop. */
   #wait(): undefined {
     const { idle, stopping, store, runs } = this.#parts;
     const isIdle = this.#calls.mayAsk && !idle.mayHaveMore && !store.isPausing;
@@ -158,7 +158,7 @@ export class WorkLoop {
     return undefined;
   }
 
-  // Once for each time that jobs have run out; nobody waits for the hooks.
+  // Once each time that jobs run out. Nobody waits for the hooks.
   #tellIdle(): void {
     const { started } = this.#parts.runs;
     if (!this.#isSettled || started === this.#idleAfter) return;
@@ -166,13 +166,14 @@ export class WorkLoop {
     void callFrom(this, () => this.#settings.application.hooks.emit('idle', this.#event));
   }
 
-  /** Counts what the store has left. */
+  /** Asks the store what is left. */
   async #count(emptiness: Emptiness): Promise<StopReason | undefined> {
     const { idle, stopping, store, runs } = this.#parts;
     let isEmpty = false;
     const look = async (): Promise<void> => {
       if (!(await emptiness.holds(idle.mayHaveMore ? undefined : idle.nextLook, store.paused))) return;
-      // A job that the store has just handed to the wait is counted nowhere: once it is back, a last look decides.
+      // No count includes a job that the store has just handed to the wait. Ending the wait puts it back; then a last look
+      // decides.
       isEmpty = !(await idle.end()) || this.#calls.free <= 0;
       if (!isEmpty) idle.lookAgain();
     };
@@ -184,7 +185,7 @@ export class WorkLoop {
     return isEmpty ? 'empty' : (runs.stuck() ?? this.#goOn());
   }
 
-  // Runs finish and are settled; after `stop()` only for as long as the grace, then they are given back.
+  // Runs finish and are settled; after `stop()` only within the grace, and then they are given back.
   #drain(): true | undefined {
     const { runs, stopping } = this.#parts;
     runs.giveHeldBack();
@@ -204,7 +205,7 @@ export class WorkLoop {
       logUnsettled(application.logger, connection.name, open, unstored, why);
     }
     if (this.#unsettled > 0) return;
-    // What is left are calls of the user's functions: they too have a deadline, also where nobody asked for a stop.
+    // Only the user's hooks are left. They too have a deadline, even if nobody called stop().
     stopping.begin(true);
     await stopping.within(settler.announced());
   }
@@ -214,7 +215,7 @@ export class WorkLoop {
     return { connectionName: connection.name, queue: queues.map(({ name }) => name).join(',') };
   }
 
-  // A worker of one job does not give up before its queues were seen: the first look may come late.
+  // A worker with `once` does not give up before it has seen its queues: the first look may come late.
   get #hasLooked(): boolean {
     return this.#parts.store.sinceHeard !== undefined || this.#parts.idle.isVetoed;
   }
@@ -224,7 +225,7 @@ export class WorkLoop {
     return onceUntil < Infinity && this.#hasLooked && this.#settings.application.clock.monotonic() >= onceUntil;
   }
 
-  // All is stored and told that is known: an end leaves nothing behind but handlers that were given up.
+  // Everything known is stored and announced: ending now leaves nothing behind but handlers that were given up.
   get #isSettled(): boolean {
     return this.#calls.underWay + this.#unsettled + this.#parts.settler.announcing === 0;
   }

@@ -1,8 +1,8 @@
 /**
- * The options of a worker: what `new Worker()` takes, and one table that says of each how it is checked, what holds without
- * it, and how `onqueue work` takes it. The command line's flags and their help come from it.
+ * The options of a worker: what `new Worker()` takes, and one table that says how each option is checked, what its default
+ * is and how `onqueue work` takes it. The command's flags and their help come from this table.
  *
- * A new option needs its line in `WorkerOptions`, its row in the table, and the place that acts on it.
+ * A new option needs a line in `WorkerOptions`, a row in the table, and code that acts on it.
  */
 import { nearest } from '../base/nearest';
 import { type Backoff, warnOfSeconds } from '../job/backoff';
@@ -18,57 +18,61 @@ export interface WorkerOptions {
   connection?: string | undefined;
   /** Queues, emptied in this order: one name, names with commas between them, or a list. Default: the connection's `queue`. */
   queue?: string | readonly string[] | undefined;
-  /** Draw the order of queues anew for each reserve, by weights (`high:3,default:1`), so that none starves. Default: `false`. */
+  /** Draw the order of queues for each reserve by weights (`high:3,default:1`), so that none starves. Default: `false`. */
   fair?: boolean | undefined;
-  /** Jobs at once. Default: 1. */
+  /** Jobs that run at once. Default: 1. */
   concurrency?: number | undefined;
-  /** Attempts of jobs that say nothing themselves; 0: no limit. Default: 1. */
+  /** Attempts of jobs that set none themselves; 0: no limit. Default: 1. */
   tries?: number | undefined;
-  /** Wait before the next attempt of jobs that say nothing themselves. Default: 0. */
+  /** Wait before the next attempt, for jobs that set none themselves. Default: 0. */
   backoff?: Backoff | undefined;
-  /** Time for one attempt of jobs that say nothing themselves; 0: no limit. Default: 60 s. */
+  /** Time for one attempt, for jobs that set none themselves; 0: no limit. Default: 60 s. */
   timeout?: Duration | undefined;
-  /** Stop after so many jobs; 0: never. Default: 0. */
+  /** Stop after this many jobs; 0: never. Default: 0. */
   maxJobs?: number | undefined;
   /** Stop after this time; 0: never. Default: 0. */
   maxTime?: Duration | undefined;
-  /** Stop when the process holds more than so many MB of resident memory; 0: never. Default: 0. */
+  /** Stop when the process uses more than this many MB of resident memory; 0: never. Default: 0. */
   memory?: number | undefined;
   /** Pause when there is no work and the store cannot wake the worker, and after a veto of `looping`. Default: 1 s. */
   sleep?: Duration | undefined;
   /** Pause of a slot after each job. Default: 0. */
   rest?: Duration | undefined;
-  /** Run one job at most, and wait at most `sleep` for it. Default: `false`. */
+  /** Run one job at most, and wait for it at most as long as `sleep`. Default: `false`. */
   once?: boolean | undefined;
-  /** Stop when nothing is ready and nothing runs here, as in Laravel: what is delayed is left for the next worker. Default: `false`. */
+  /**
+   * Stop when no job is ready and none runs here, as in Laravel: delayed jobs are left for the next worker. Default:
+   * `false`.
+   */
   stopWhenEmpty?: boolean | undefined;
   /**
-   * Stop when nothing is left that this worker can run, now or later: it waits for what is delayed, but not for what others
-   * have reserved, for paused queues, or for jobs whose names it does not know. Goes before `stopWhenEmpty`. Default: `false`.
+   * Stop when nothing is left that this worker can run, now or later. It waits for delayed jobs, but not for jobs that
+   * others have reserved, for paused queues, or for jobs whose names it does not know. Takes precedence over
+   * `stopWhenEmpty`. Default: `false`.
    */
   drain?: boolean | undefined;
-  /** Time for running jobs to finish when the worker stops, and for one past its timeout. Default: 30 s. */
+  /** Time for running jobs to finish when the worker stops, and for a job past its timeout. Default: 30 s. */
   grace?: Duration | undefined;
-  /** Also send the jobs of the [schedules](schedules.md) that are declared in this process, when they are due. Default: `true`. */
+  /** Also send the jobs of [schedules](schedules.md) declared in this process when they are due. Default: `true`. */
   schedule?: boolean | undefined;
 }
 
 /** How `onqueue work` takes an option. */
 export interface WorkerFlag {
-  /** What its value is called, such as `<count>`; absent: it takes none. */
+  /** Placeholder of its value, such as `<count>`; absent: it takes no value. */
   readonly value?: string;
   readonly help: string;
-  /** It is on, and `--no-…` takes it off. */
+  /** On by default; `--no-…` turns it off. */
   readonly isNegative?: true;
 }
 
 export interface WorkerOption<Value, Default> {
   readonly read: Kind<Value>;
-  /** What holds where the option is not given. */
+  /** The value if the option is not given. */
   readonly default: Default;
-  /** What people who come from other queues write. */
+  /** Names that people know from other queues. */
   readonly otherNames?: readonly string[];
-  /** A bare number of 1000 and more is probably meant as milliseconds. */
+  /** A bare number of 1000 or more is probably meant as milliseconds. */
   readonly isShort?: true;
   readonly flag?: WorkerFlag;
 }
@@ -78,12 +82,12 @@ const name: Kind<string> = (value, place) => {
   throw place.refuse(value, 'give a name');
 };
 
-/** `parseQueues` checks it: what it may be depends on `fair`. */
+/** Checked by `parseQueues`, because what is valid depends on `fair`. */
 const queues: Kind<string | readonly string[]> = (value) => value as string | readonly string[];
 
 const MEGABYTE = 1024 * 1024;
 
-/** A limit that 0 switches off, as in Laravel. */
+/** A limit that 0 turns off, as in Laravel. */
 function limit(read: Kind<number>, unit = 1): Kind<number> {
   return (value, place) => {
     const most = read(value, place) * unit;

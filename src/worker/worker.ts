@@ -27,9 +27,9 @@ export class Worker implements Closable {
   #stopped = false;
 
   /**
-   * Checks the options, and touches nothing until `run()`.
+   * Checks the options and touches nothing until `run()`.
    *
-   * @param manager the application it works for; by default the one behind `Queue`
+   * @param manager the application to work for; by default the one behind `Queue`
    * @throws E_INVALID_WORKER_OPTION, E_INVALID_DURATION, E_INVALID_QUEUE_NAME
    */
   constructor(options?: WorkerOptions, manager?: QueueManager);
@@ -44,13 +44,14 @@ export class Worker implements Closable {
   }
 
   /**
-   * Works until it is stopped or a stop condition holds; resolves with the reason when all is settled. A store that is
-   * away is waited for. Installs no signal handlers, and never ends the process.
+   * Works until it is stopped or a stop condition holds. Resolves with the reason once everything is settled. Waits for a
+   * store that is away. Installs no signal handlers, and never ends the process.
    *
    * @throws E_WORKER_ALREADY_RUN; E_MANAGER_CLOSED once `Queue.close()` was called, until that has resolved;
    *   ConfigurationError and UnknownConnectionError; CapabilityError on `sync` and `null`;
-   *   E_DATABASE_NEWER_TABLES where a later version made the tables of a database, E_DATABASE_FOREIGN_TABLE where somebody else did;
-   *   NoFailedStoreError where neither the connection nor the one that `failed` names keeps failed jobs, or buries them
+   *   E_DATABASE_NEWER_TABLES if a later version made the tables of a database, E_DATABASE_FOREIGN_TABLE if somebody else
+   *   did;
+   *   NoFailedStoreError if neither the connection nor the one that `failed` names can keep failed jobs or bury them
    */
   run(): Promise<StopReason> {
     if (this.#ended !== undefined) return Promise.reject(workerAlreadyRun());
@@ -59,15 +60,18 @@ export class Worker implements Closable {
   }
 
   /**
-   * Reserves nothing more, lets running jobs finish within the grace, gives the rest back. Resolves when `run` has; at once
-   * where a job or a hook that it waits for itself asks for it.
+   * Reserves nothing more, lets running jobs finish within the grace, and gives the rest back. Resolves when `run` has; at
+   * once if it is called by a job or a hook that the worker waits for.
    */
   async stop(): Promise<void> {
     const closed = this.close();
     if (!this.isCaller) await closed;
   }
 
-  /** How it is now. May be asked at any time, and waits for nothing: whether the store answers is looked at beside it. */
+  /**
+   * The current health. May be called at any time and waits for nothing: whether the store answers is checked in the
+   * background.
+   */
   health(): WorkerHealth {
     return this.#loop?.health ?? UNBORN;
   }
@@ -84,7 +88,7 @@ export class Worker implements Closable {
   async close(): Promise<void> {
     this.#stopped = true;
     this.#loop?.stop();
-    // What `run` rejects with is for the one who called it.
+    // A rejection of `run` is for its own caller.
     await this.#ended?.catch(() => undefined);
   }
 
@@ -113,7 +117,7 @@ export class Worker implements Closable {
       failedStore,
       process: this.#process,
     }));
-    // All that an idle worker waits on is unreferenced: without this the process would end under it.
+    // Everything that an idle worker waits on is unreferenced: without this timer the process would end under it.
     let alive: Timer | undefined;
     const stayAlive = (): void => {
       alive = manager.clock.after(HOUR, stayAlive, true);
@@ -138,7 +142,7 @@ export class Worker implements Closable {
   }
 }
 
-/** A worker that has its process to itself, as the command line's have: the only one that may end it. */
+/** A worker that has its process to itself, as the command's workers have: the only one that may end the process. */
 export function processWorker(options: WorkerOptions, manager: QueueManager, process: WorkersProcess): Worker {
   const ofProcess: new (...parameters: [WorkerOptions, QueueManager, WorkersProcess]) => Worker = Worker;
   return new ofProcess(options, manager, process);

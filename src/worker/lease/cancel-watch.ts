@@ -1,14 +1,14 @@
 /**
- * Tells those that run that they were cancelled, within a second: a renewal would do so up to a third of the lease later.
+ * Tells running jobs within a second that they were cancelled: a renewal would do so up to a third of the lease later.
  *
- * Asks the store for those alone that have run for a while, so that short jobs cost nothing.
+ * Asks the store only about jobs that have run for a while, so that short jobs cost nothing.
  */
 import type { Clock, Milliseconds, Timer } from '../../base/clock';
 import type { Reservation } from '../../connections/contract';
 import type { Control } from '../../connections/control';
 import { MOST_JOBS } from '../../base/pages';
 
-/** One that began just behind a look is asked for with the second after it. */
+/** A job that began just after a look is asked about in the second look after it. */
 const BETWEEN_LOOKS: Milliseconds = 450;
 
 interface Held {
@@ -20,13 +20,13 @@ export interface CancelWatchSettings<H extends Held> {
   readonly clock: Clock;
   readonly ask: NonNullable<Control['cancelled']>;
   readonly held: () => Iterable<H>;
-  /** May be told more than once. */
+  /** May be called more than once for a job. */
   readonly cancelled: (held: H, reason: string | undefined) => void;
 }
 
 export class CancelWatch<H extends Held> {
   readonly #settings: CancelWatchSettings<H>;
-  /** Those that the last look has seen. */
+  /** Numbers of the jobs that the last look saw. */
   #seen = new Set<number>();
   #timer: Timer | undefined;
   #closed = false;
@@ -35,13 +35,13 @@ export class CancelWatch<H extends Held> {
     this.#settings = settings;
   }
 
-  /** Something is held. */
+  /** To be called when a job is held. */
   start(): void {
     if (this.#closed) return;
     this.#timer ??= this.#settings.clock.after(BETWEEN_LOOKS, () => void this.#look());
   }
 
-  /** A renewal has told of it before a look did; it does not say why. */
+  /** A renewal noticed the cancellation before a look did, but does not know the reason. */
   async hear(held: H): Promise<void> {
     const { ask, cancelled } = this.#settings;
     const [answer] = await ask([held.reservation]).catch(() => []);
@@ -68,7 +68,7 @@ export class CancelWatch<H extends Held> {
         }
       }
     } catch {
-      // The renewal tells of it, and of a store that is away.
+      // The renewal reports a store that is away, and notices cancellations too.
     }
     this.#timer = undefined;
     if (all.length > 0) this.start();

@@ -1,10 +1,10 @@
 /**
- * Keeps the leases of a worker's jobs, and tells a job when its lease is over or lost, or when it is cancelled.
+ * Keeps the leases of a worker's jobs, and tells a job when its lease has ended or is lost, or when it is cancelled.
  *
- * A thread, one for all workers of the process, renews them where the store can be reached from one, so that a handler
- * that blocks the event loop loses neither its own lease nor those of its neighbours. The event loop watches the same
- * leases, and renews those that the thread has left for half of their span: it failed, or has ended. Without a thread, the
- * event loop renews all.
+ * Where the store can be reached from a thread, one thread for all workers of the process renews the leases, so that a
+ * handler that blocks the event loop loses neither its own lease nor those of its neighbours. The event loop watches the
+ * same leases, and renews those that the thread has not renewed for half of their span, because it failed or ended. Without
+ * a thread, the event loop renews all of them.
  */
 import { existsSync } from 'node:fs';
 import { pauseAfter, sleep } from '../../base/backoff';
@@ -25,17 +25,17 @@ export interface LeaseKeeperSettings {
   readonly lease: Seconds;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** For a cancelled job to come back. */
+  /** How long a cancelled job may take to return. */
   readonly grace: Seconds;
   /** Whether the process may be ended when a handler blocks its event loop past timeout and grace. Default false. */
   readonly endsProcess?: boolean | undefined;
-  /** Hears of renewals that fail, once for each streak. */
+  /** Called when renewals fail, once per streak. */
   readonly report: (error: unknown) => void;
-  /** Hears when such a streak is over. */
+  /** Called when such a streak is over. */
   readonly recovered?: (() => void) | undefined;
 }
 
-/** Part of a lease that the thread may leave over. */
+/** Part of a lease after which the event loop renews it in place of the thread. */
 const HALF = 1 / 2;
 
 export class LeaseKeeper {
@@ -57,8 +57,8 @@ export class LeaseKeeper {
       renew: (reservations, seconds) => connection.renew(reservations, seconds),
       lost: (held) => this.#lose(held),
       cancelled: (held) => this.#hearCancelled(held),
-      // Somebody else may take the job from here on. It is renewed all the same: until somebody has, it is ours.
-      // One that has not started waits until the store has said whose it is.
+      // From here on somebody else may take the job. We keep renewing: until somebody has taken it, it is ours. A job that
+      // has not started waits until the store has said whose it is.
       ended: ({ job }) => {
         if (job.handler !== 'not-called') abortAsLost(job);
       },
@@ -71,7 +71,8 @@ export class LeaseKeeper {
   /**
    * Takes all jobs of one reserve, before the first of their handlers starts: it may block the event loop at once.
    *
-   * `reservedAt`: from before the reserve was sent, so that the end we know is never later than the store's.
+   * `reservedAt`: the moment before the reserve was sent, so that the lease's end as we know it is never later than the
+   * store's.
    */
   keep(jobs: readonly RunningJob[], reservedAt: Moment): void {
     if (!this.#settings.connection.capabilities.renew || jobs.length === 0) return;
@@ -83,8 +84,8 @@ export class LeaseKeeper {
   }
 
   /**
-   * Renews the leases that have ended, as after an outage, each queue by itself. A reserve on one of these queues before that
-   * would reclaim its jobs, and hand them out a second time. Undefined: there are none.
+   * Renews the leases that have ended, for example after an outage, each queue by itself. Without that, a reserve on one of
+   * these queues would reclaim its jobs and hand them out a second time. Undefined if there are none.
    */
   renewEnded(): ReadonlyMap<string, Promise<void>> | undefined {
     return this.#renewal.renewEnded();
@@ -95,14 +96,14 @@ export class LeaseKeeper {
     return this.#renewal.atRisk;
   }
 
-  /** The run is over; it is held until its outcome is stored. */
+  /** The run is over; its lease is kept until its outcome is stored. */
   ended(job: RunningJob, { settlement, onward }: Outcome): void {
-    // The thread can say that a job is done, and not what follows it: that one runs again rather than ending its chain.
+    // The thread can store that a job is done, but not what follows it: such a job runs again rather than ending its chain.
     const isAll = settlement.outcome === 'completed' && settlement.next === undefined && onward === undefined;
     heldOf(job)?.record.end(isAll);
   }
 
-  /** The job is settled: from here on nobody needs its lease. */
+  /** The job is settled: nobody needs its lease any more. */
   drop(job: RunningJob): void {
     const held = heldOf(job);
     if (held !== undefined) this.#forget(held);
@@ -115,7 +116,7 @@ export class LeaseKeeper {
     await this.#link?.close();
   }
 
-  // One for all jobs: it is handed to each.
+  // One function for all jobs, not a closure for each.
   readonly #confirm = (held: HeldJob): Promise<void> | undefined =>
     this.#renewal.mayHaveEnded(held) ? this.#confirmed(held) : undefined;
 
@@ -144,7 +145,8 @@ export class LeaseKeeper {
   #newLink(): LeaseLink | undefined {
     const { connection, lease, clock, logger, endsProcess = false } = this.#settings;
     const { capabilities, threadAccess } = connection;
-    // A store in this thread (memory) stands still with its workers. A clock that a test moves does not move a thread's.
+    // A store in this thread (memory) stands still together with its workers. A clock that a test moves does not move the
+    // thread's clock.
     if (!capabilities.renew || threadAccess === null || clock !== systemClock) return undefined;
     const missing = threadAccess && [PROGRAM, threadAccess.module].find((file) => !existsSync(file));
     if (threadAccess !== undefined && missing === undefined) {
@@ -191,7 +193,7 @@ export class LeaseKeeper {
     this.#renewal.renewAfter(THIRD);
   }
 
-  // The thread's word may come after the job was settled.
+  // The thread's message may arrive after the job was settled.
   #find(number: number): HeldJob | undefined {
     for (const held of this.#renewal.held) if (held.number === number) return held;
     return undefined;
@@ -204,20 +206,20 @@ export class LeaseKeeper {
   }
 
   #forget(held: HeldJob): void {
-    // Its record may be another job's from here on.
+    // From here on its record may belong to another job.
     held.job.lease = undefined;
     this.#renewal.drop(held);
     this.#table.leave(held.record);
   }
 
-  // A renewal says that it is so, and the watch why.
+  // A renewal says only that the job is cancelled; the watch also finds out why.
   #hearCancelled(held: HeldJob | undefined): void {
     if (held === undefined || held.isCancelled) return;
     if (this.#cancels === undefined) this.#cancel(held);
     else void this.#cancels.hear(held);
   }
 
-  // Heard more than once; a second time would give it another grace. It may have been settled meanwhile.
+  // May be called again: a second abort would grant another grace. The job may have been settled meanwhile.
   #cancel(held: HeldJob, reason?: string): void {
     const { job } = held;
     if (held.isCancelled || job.lease !== held) return;
@@ -263,7 +265,8 @@ function heldOf(job: RunningJob): HeldJob | undefined {
   return job.lease as HeldJob | undefined;
 }
 
-// The handler is waited for: its outcome is refused by the store if the job is somebody else's now, and right if not.
+// We wait for the handler. If the job is somebody else's by then, the store refuses the outcome; if not, the outcome is
+// right.
 function abortAsLost(job: RunningJob): void {
   job.abort(new LeaseLostError(job.name, job.id), Infinity);
 }

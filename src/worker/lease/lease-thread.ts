@@ -22,7 +22,7 @@ export class LeaseThread {
   readonly #workers = new Map<number, Hear>();
   #numbers = 0;
 
-  /** The one that runs; where none does, it is started. @throws where it cannot be */
+  /** The running thread, started if there is none. @throws if it cannot be started */
   static current(): LeaseThread {
     return (running ??= new LeaseThread());
   }
@@ -36,7 +36,7 @@ export class LeaseThread {
     this.#thread = new Worker(PROGRAM, {
       workerData,
       name: 'onqueue leases',
-      // What the application is loaded with, such as a compiler, would only make the thread slow and large.
+      // Loaders of the application, such as a compiler, would only make the thread slow and large.
       execArgv: [],
       env: { ...process.env, NODE_OPTIONS: '' },
     });
@@ -49,19 +49,19 @@ export class LeaseThread {
     this.#thread.on('exit', (code) => this.#end(`it exited with ${code}`));
   }
 
-  /** Gives the worker's number here. */
+  /** Returns the worker's number in the thread. */
   join(hear: Hear): number {
     this.#numbers += 1;
     this.#workers.set(this.#numbers, hear);
     return this.#numbers;
   }
 
-  /** @throws where the message cannot be handed over */
+  /** @throws if the message cannot be cloned or transferred */
   tell(worker: number, message: FromWorker, handedOver: readonly ArrayBuffer[] = []): void {
     this.#post({ worker, ...message }, handedOver);
   }
 
-  /** To be called once the thread has closed what it has opened for the worker. The last one ends it. */
+  /** To be called once the thread has closed the worker's store. The last worker to leave ends the thread. */
   async leave(worker: number): Promise<void> {
     if (!this.#workers.delete(worker) || this.#workers.size > 0) return;
     if (running === this) running = undefined;
@@ -83,7 +83,7 @@ export class LeaseThread {
   }
 }
 
-// Not by an import: a Node.js that was built without it would not even load this file.
+// Not an import: a Node.js that was built without the inspector could not even load this file.
 function isDebugged(): boolean {
   return process.features.inspector && process.getBuiltinModule('node:inspector').url() !== undefined;
 }

@@ -1,4 +1,4 @@
-/** A worker's link to the lease thread: it writes jobs into the records they share, and hears what becomes of them. */
+/** A worker's link to the lease thread: writes jobs into the records that both share, and hears what happens to them. */
 import { type Milliseconds, type Seconds, systemClock } from '../../base/clock';
 import { errorMessage } from '../../base/exception-text';
 import type { ThreadAccess } from '../../connections/contract';
@@ -15,18 +15,18 @@ export interface LeaseLinkSettings {
   readonly table: LeaseTable;
   readonly endsProcess: boolean;
   readonly heard: (message: Heard) => void;
-  /** The thread has ended, or is of no use to this worker. Called once, and not after `close`. */
+  /** The thread has ended or is of no use to this worker. Called once, and not after `close`. */
   readonly gone: (why: string) => void;
 }
 
-/** For the thread to close the store. */
+/** How long the thread may take to close the store. */
 const CLOSE_DEADLINE: Milliseconds = 2000;
 
 export class LeaseLink {
   readonly #settings: LeaseLinkSettings;
   readonly #state = new Int32Array(new SharedArrayBuffer(STATES * Int32Array.BYTES_PER_ELEMENT));
   #thread: LeaseThread | undefined;
-  /** Among those of the thread. */
+  /** The worker's number in the thread. */
   #worker = 0;
   /** How many pages the thread was given. */
   #given = 0;
@@ -48,10 +48,10 @@ export class LeaseLink {
         if (!one.record.write(one.reservation)) this.#send(one);
         one.record.show(one.number);
       }
-      // Whoever sets it first tells the thread, which says there that it rests before it looks for the last time.
+      // Only the one who sets it wakes the thread. The thread clears it before its last look, so that no job is missed.
       if (Atomics.compareExchange(this.#state, LOOKING, 0, 1) === 0) this.#tell({ kind: 'look' });
     } catch (error) {
-      // No thread can be started, or a token cannot be handed over. The jobs are ours, and must run all the same.
+      // No thread can be started, or a token cannot be cloned. The jobs are ours, and must run all the same.
       this.#lose(errorMessage(error));
     }
   }
@@ -61,7 +61,7 @@ export class LeaseLink {
     if (this.#isOver) return;
     this.#isOver = true;
     if (this.#thread === undefined) return;
-    // Where nothing is open, the thread need not come up only to be told that nothing is to be closed.
+    // If nothing is open, the thread need not start up just to hear that there is nothing to close.
     const isOpen = Atomics.compareExchange(this.#state, STORE, NOTHING_OPEN, ENDED) !== NOTHING_OPEN;
     this.#tell({ kind: 'close' });
     if (isOpen) await this.#untilClosed();
@@ -80,7 +80,7 @@ export class LeaseLink {
 
   #join(): void {
     const { threadAccess, lease, table, endsProcess } = this.#settings;
-    // It looks as soon as it is up.
+    // The thread looks as soon as it is up.
     Atomics.store(this.#state, LOOKING, 1);
     this.#thread = LeaseThread.current();
     this.#worker = this.#thread.join((message) => this.#hear(message));
@@ -89,7 +89,8 @@ export class LeaseLink {
   }
 
   #send({ number, record, reservation: { queue, payload, counters, token } }: Held): void {
-    // Memory of its own, which is handed over: a small Buffer shares its memory with others, and all of it would be sent.
+    // A copy with its own memory, which is transferred: a small Buffer shares its memory with others, and all of that would
+    // be sent.
     const bytes = new Uint8Array(payload);
     const reservation = { queue, payload: bytes, counters, token };
     this.#tell({ kind: 'large', at: record.at, number, reservation }, [bytes.buffer]);

@@ -1,23 +1,22 @@
 /**
- * The page between the two sides of the lease: a record for each job that a worker holds, in memory that its event loop
- * shares with the lease thread.
+ * A record for each job that a worker holds, in memory that its event loop shares with the lease thread.
  *
- * The worker writes a record before the handler starts, and the thread looks for itself: a message for each reserve would
- * cost the worker more than all else it does for a lease, and an event loop that stands still sends none.
+ * The worker writes a record before the handler starts, and the thread looks for itself. A message for each reserve would
+ * cost the worker more than everything else it does for a lease, and an event loop that stands still sends none.
  */
 import type { Milliseconds, Moment, Seconds } from '../../base/clock';
 import type { Reservation } from '../../connections/contract';
 
 export type Page = SharedArrayBuffer;
 
-/** Records of one page, and the bytes of each. */
+/** Records per page, and bytes per record. */
 const RECORDS = 64;
 const BYTES = 1024;
 
-/** Where each number of a record stands. Behind them: the counters, then queue, token and payload. */
+/** The place of each number in a record. Behind them stand the counters, then queue, token and payload. */
 const NUMBER = 0;
 const LEASED = 1;
-const AHEAD = 2;
+const WALL_AHEAD = 2;
 const OVERDUE = 3;
 const DELAY = 4;
 const STATE = 5;
@@ -33,25 +32,28 @@ const RUNNING = 0;
 const ENDED = 1;
 const COMPLETED = 2;
 
-/** Moments count in these milliseconds from the origin: 31 bits of them last three years. */
+/** Moments are stored in units of this many milliseconds since the origin: 31 bits last three years. */
 const UNIT = 50;
 const LARGEST = 2 ** 31 - 1;
 
-/** The records of one page; `at`: the place of the first among all of the worker. `origin`: by the clock of this thread. */
+/**
+ * The records of one page. `at`: the place of the first one among all records of the worker. `origin`: by the clock of this
+ * thread.
+ */
 export function recordsOf(page: Page, at: number, origin: Moment): readonly LeaseRecord[] {
   return Array.from({ length: RECORDS }, (_, index) => new LeaseRecord(page, index * BYTES, at + index, origin));
 }
 
 export class LeaseRecord {
-  /** Its place among all of the worker. */
+  /** Its place among all records of the worker. */
   readonly at: number;
   readonly #integers: Int32Array;
   readonly #counters: Float64Array;
   readonly #texts: Buffer;
-  // Moments count from here, and not from the start of each job: the thread may write down a renewal when the record has
-  // become that of another job, which began later.
+  // Moments count from here, not from the start of each job: the thread may write down a renewal when the record already
+  // belongs to a later job.
   readonly #origin: Milliseconds;
-  readonly #ahead: Milliseconds;
+  readonly #wallAhead: Milliseconds;
 
   constructor(page: Page, start: number, at: number, { monotonic, wall }: Moment) {
     this.at = at;
@@ -59,31 +61,31 @@ export class LeaseRecord {
     this.#counters = new Float64Array(page, start + COUNTERS, (TEXTS - COUNTERS) / Float64Array.BYTES_PER_ELEMENT);
     this.#texts = Buffer.from(page, start + TEXTS, BYTES - TEXTS);
     this.#origin = monotonic;
-    this.#ahead = wall - monotonic;
+    this.#wallAhead = wall - monotonic;
   }
 
-  /** The job that has the record, from 1; 0: none. */
+  /** The number of the job that has the record, from 1; 0 if there is none. */
   get number(): number {
     return this.#read(NUMBER);
   }
 
-  /** Whether this job has the record, and all that was read of it before this call was its own. */
+  /** Whether this job still has the record, so that everything read before this call belonged to it. */
   isOf(number: number): boolean {
-    // A write, though it changes nothing: no read may be moved behind it.
+    // A write, although it changes nothing: no read may be moved past it.
     return Atomics.compareExchange(this.#integers, NUMBER, number, number) === number;
   }
 
-  /** Nobody sees the job before `show`. */
+  /** The thread does not see the job before `show`. */
   begin(leasedAt: Moment): void {
     this.#write(OVERDUE, 0);
     this.#write(STATE, RUNNING);
     this.#lease(leasedAt);
   }
 
-  /** False: the reservation has no room here, and has to reach the thread in a message. */
+  /** False if the reservation does not fit, and has to reach the thread in a message. */
   write({ queue, payload, counters, token }: Reservation): boolean {
     const text = textOf(token);
-    // A code unit takes three bytes at most.
+    // A UTF-16 code unit takes three bytes at most.
     const fits = text !== undefined && 3 * (queue.length + text.length) + payload.length <= this.#texts.length;
     this.#integers[PAYLOAD_LENGTH] = fits ? payload.length : -1;
     if (!fits) return false;
@@ -100,7 +102,9 @@ export class LeaseRecord {
     return true;
   }
 
-  /** A copy; `isOf` tells whether it is of one job as a whole. Undefined: it is not, or the reservation had no room. */
+  /**
+   * A copy; `isOf` tells whether all of it belongs to one job. Undefined if it does not, or if the reservation did not fit.
+   */
   read(): Reservation | undefined {
     const payloadLength = this.#integers[PAYLOAD_LENGTH]!;
     if (payloadLength < 0) return undefined;
@@ -135,27 +139,27 @@ export class LeaseRecord {
   }
 
   /**
-   * For how long it has lasted, by whichever clock says more: the monotonic one stands still while a machine sleeps. The
-   * other may have been set: so this is a reason to ask the store, and none to abort a job.
+   * Age of the lease, by whichever clock says more: the monotonic clock stands still while a machine sleeps. The wall clock
+   * may have been set, so this is a reason to ask the store but not to abort a job.
    */
   age({ monotonic, wall }: Moment): Milliseconds {
-    const slept = wall - monotonic - this.#ahead - this.#read(AHEAD) * UNIT;
-    return monotonic - this.leasedAt + Math.max(slept, 0);
+    const missed = wall - monotonic - this.#wallAhead - this.#read(WALL_AHEAD) * UNIT;
+    return monotonic - this.leasedAt + Math.max(missed, 0);
   }
 
-  /** The store has renewed it when it was asked at this moment. */
+  /** The store has renewed the lease in answer to a call sent at `askedAt`. */
   renew(askedAt: Moment): void {
-    // An answer that comes late may be older than one the other side had, or than the job that has the record now.
+    // A late answer may be older than one that the other side got, or than the job that has the record now.
     if (askedAt.monotonic >= this.leasedAt) this.#lease(askedAt);
   }
 
-  /** When the run counts as timed out even if nobody is left to say so; Infinity: never, or not known yet. */
+  /** When the run counts as timed out even if the worker cannot say so. Infinity: never, or not known yet. */
   get overdueAt(): Milliseconds {
     const at = this.#read(OVERDUE);
     return at === 0 || this.#read(STATE) !== RUNNING ? Infinity : this.#origin + at * UNIT;
   }
 
-  /** From then until the attempt that follows. */
+  /** Delay of the attempt that follows a timeout. */
   get delay(): Seconds {
     return (this.#read(DELAY) * UNIT) / 1000;
   }
@@ -166,20 +170,20 @@ export class LeaseRecord {
 
   /** Known when the handler is about to start. */
   foresee(overdueAt: Milliseconds, delay: Seconds): void {
-    // The moment comes last: it says that the delay is there.
+    // The moment is written last: it tells the reader that the delay is there.
     this.#write(DELAY, Math.round((delay * 1000) / UNIT));
     this.#write(OVERDUE, Math.ceil((overdueAt - this.#origin) / UNIT));
   }
 
-  /** The run has an outcome, which is not stored yet. */
+  /** The run has an outcome that is not stored yet. */
   end(completed: boolean): void {
     this.#write(STATE, completed ? COMPLETED : ENDED);
   }
 
-  // Rounded down, so that the end we know is never later than the store's.
+  // Rounded down, so that the end as we know it is never later than the store's.
   #lease({ monotonic, wall }: Moment): void {
     this.#write(LEASED, Math.floor((monotonic - this.#origin) / UNIT));
-    this.#write(AHEAD, Math.ceil((wall - monotonic - this.#ahead) / UNIT));
+    this.#write(WALL_AHEAD, Math.ceil((wall - monotonic - this.#wallAhead) / UNIT));
   }
 
   #read(index: number): number {
@@ -191,7 +195,7 @@ export class LeaseRecord {
   }
 }
 
-/** JSON that gives the very same token; '': there is none. Undefined: it has to be cloned. */
+/** JSON that parses to the very same token; '' if there is no token. Undefined if only a structured clone can carry it. */
 function textOf(token: unknown): string | undefined {
   if (token === undefined) return '';
   if (typeof token !== 'object' || token === null || Object.getPrototypeOf(token) !== Object.prototype)
@@ -202,9 +206,9 @@ function textOf(token: unknown): string | undefined {
 
 const tokenOf = (text: string): unknown => (text === '' ? undefined : JSON.parse(text));
 
-/** The records that a worker has, and those that are free. */
+/** A worker's records, used and free. */
 export class LeaseTable {
-  /** Both clocks when it was made: all moments in it count from there. */
+  /** Both clocks when the table was made: all moments in it count from there. */
   readonly origin: Moment;
   readonly pages: Page[] = [];
   readonly #free: LeaseRecord[] = [];

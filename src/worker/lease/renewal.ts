@@ -1,8 +1,8 @@
 /**
- * Renews the leases of running jobs, on either side, and says what the store answered.
+ * Renews the leases of running jobs, in the event loop or in the thread, and passes on what the store answers.
  *
- * The first renewal comes when a third of the lease is over, so that short jobs never send their text again. One that the
- * store does not answer is repeated after short growing pauses, also beyond the end of the lease: the job is ours until
+ * The first renewal comes when a third of the lease is over, so that short jobs never send their text again. A renewal that
+ * the store does not answer is repeated after short growing pauses, even past the end of the lease: the job is ours until
  * somebody else has taken it.
  */
 import { pauseAfter } from '../../base/backoff';
@@ -13,18 +13,18 @@ import { groupsOf } from '../../base/groups';
 import { pagesOf } from '../../base/pages';
 import type { LeaseRecord } from './record';
 
-/** Between two tries to renew what the store has not renewed. */
+/** Pauses between two tries to renew. */
 export const BACKOFF = { first: 50, longest: 1000 };
 
-/** Part of a lease between two looks. A renewal takes along what falls due within it. */
+/** Part of a lease between two looks. A renewal includes leases that fall due within it. */
 export const LOOK = 1 / 12;
 
 /** Part of a lease after which it is renewed. */
 export const THIRD = 1 / 3;
 
-/** A job that is held under a lease. */
+/** A job with a lease. */
 export interface Held extends DenseSetMember {
-  /** The number of its run, by which both sides know it. */
+  /** The number of its run, which both sides know. */
   readonly number: number;
   readonly reservation: Reservation;
   readonly record: LeaseRecord;
@@ -35,20 +35,20 @@ export interface LeaseRenewalSettings<H extends Held> {
   /** Part of the lease after which it is renewed. Default: a third. */
   readonly after?: number | undefined;
   readonly clock: Clock;
-  /** Longest pause between two looks at what is held. Default: none. */
+  /** Longest pause between two looks at the held jobs. Default: none. */
   readonly lookEvery?: Milliseconds | undefined;
   readonly renew: Connection['renew'];
-  /** Called with each look, to bring what is held up to date. False: there is nothing to look for any more. */
+  /** Called with each look, to update what is held. False: there is nothing to look for any more. */
   readonly refresh?: (() => boolean) | undefined;
-  /** It is no longer ours. */
+  /** The job is no longer ours. */
   readonly lost: (held: H) => void;
-  /** It is ours, and is to end. Said with each renewal. */
+  /** The job is ours and was cancelled. Called with each renewal. */
   readonly cancelled: (held: H) => void;
-  /** Its lease is over, and the store has not answered yet. Said with each look. */
+  /** The lease is over, and the store has not answered yet. Called with each look. */
   readonly ended: (held: H) => void;
   /** Called once for each streak of failures. */
   readonly failed: (error: unknown) => void;
-  /** Called when such a streak ends by an answer. */
+  /** Called when an answer ends such a streak. */
   readonly recovered?: (() => void) | undefined;
 }
 
@@ -56,9 +56,9 @@ export class LeaseRenewal<H extends Held> {
   readonly #settings: LeaseRenewalSettings<H>;
   readonly #span: Milliseconds;
   readonly #held = new DenseSet<H>();
-  /** Calls without an answer, by their queues: a queue that is asked is not asked again, and holds up no other. */
+  /** Unanswered calls by queue: a queue with an unanswered call is not asked again, and holds up no other. */
   readonly #asked = new Map<string, Promise<void>>();
-  /** Queues that are asked until all their leases that were due are renewed. */
+  /** Queues that are asked until all their due leases are renewed. */
   readonly #renewing = new Set<string>();
   /** Queues whose last call has failed. */
   readonly #failing = new Set<string>();
@@ -72,19 +72,19 @@ export class LeaseRenewal<H extends Held> {
     this.#after = settings.after ?? THIRD;
   }
 
-  /** Jobs of one call. They may come late, to a thread that was not up yet. */
+  /** Jobs of one reserve. They may arrive late in a thread that was not up yet. */
   keep(held: readonly H[]): void {
     for (const one of held) this.#held.add(one);
     const [first] = held;
     if (first !== undefined) this.#lookIn(this.#left(first, momentOf(this.#settings.clock)));
   }
 
-  /** Looks from here on, if it does not. */
+  /** Starts to look, if it does not look already. */
   start(): void {
     this.#lookIn(Infinity);
   }
 
-  /** All of them. */
+  /** All held jobs. */
   get held(): Iterable<H> {
     return this.#held;
   }
@@ -94,13 +94,13 @@ export class LeaseRenewal<H extends Held> {
     this.#held.delete(held);
   }
 
-  /** From here on leases are renewed after this part of them. */
+  /** From now on leases are renewed after this part of their span. */
   renewAfter(part: number): void {
     this.#after = part;
     if (this.#held.size > 0) this.#lookIn(0);
   }
 
-  /** Renews those whose lease may have ended, each queue by itself. Undefined: there are none. */
+  /** Renews the leases that may have ended, each queue by itself. Undefined if there are none. */
   renewEnded(): ReadonlyMap<string, Promise<void>> | undefined {
     const ended = this.#olderThan(this.#span);
     if (ended.length === 0) return undefined;
@@ -123,7 +123,7 @@ export class LeaseRenewal<H extends Held> {
     for (const pause of this.#pauses) pause.cancel();
   }
 
-  // The clocks are read once for all: a worker asks before each reserve, and may hold thousands.
+  // Reads the clocks once for all jobs: a worker asks before each reserve, and may hold thousands.
   #olderThan(age: Milliseconds): readonly H[] {
     const now = momentOf(this.#settings.clock);
     const found: H[] = [];
@@ -131,7 +131,7 @@ export class LeaseRenewal<H extends Held> {
     return found;
   }
 
-  // What is held already began before what comes: a look that is due stays, unless it would be late.
+  // Held jobs began before new ones, so a scheduled look stays, unless it would be late.
   #lookIn(milliseconds: Milliseconds): void {
     if (this.#timer !== undefined && milliseconds > 0) return;
     this.#timer?.cancel();
@@ -139,7 +139,7 @@ export class LeaseRenewal<H extends Held> {
     this.#timer = clock.after(Math.max(0, Math.min(milliseconds, lookEvery)), () => this.#look());
   }
 
-  // Until it is to be renewed.
+  // Time until the lease is due for renewal.
   #left({ record }: H, now: Moment): Milliseconds {
     return this.#after * this.#span - record.age(now);
   }
@@ -156,7 +156,7 @@ export class LeaseRenewal<H extends Held> {
       const left = this.#left(held, now);
       next = Math.min(next, left);
       if (left <= 0) due.add(held.reservation.queue);
-      // By this clock alone: somebody who sets the other one must not have all jobs aborted.
+      // By this clock alone: setting the wall clock must not abort all jobs.
       if (now.monotonic - held.record.leasedAt >= this.#span) ended(held);
     }
     this.#lookIn(next > 0 ? next : LOOK * this.#span);
@@ -184,23 +184,23 @@ export class LeaseRenewal<H extends Held> {
     this.#renewing.delete(queue);
   }
 
-  /** A call under way may have been sent before some of them were due: they are due again. */
+  /** A call under way may have been sent before some of these were due: they stay due. */
   #renew(queue: string, due: readonly H[]): Promise<void> {
     let asked = this.#asked.get(queue);
     if (asked === undefined) {
       asked = this.#renewPages(queue, due).finally(() => this.#asked.delete(queue));
       this.#asked.set(queue, asked);
-      // It was told, and who waits for it hears of it as well.
+      // The failure was reported, and whoever waits for this promise sees it too.
       asked.catch(() => undefined);
     }
     return asked;
   }
 
-  // Leases that the store does not take must not keep others waiting.
+  // A page that the store refuses must not hold up the others.
   async #renewPages(queue: string, due: readonly H[]): Promise<void> {
     let failure: { readonly error: unknown } | undefined;
     for (const page of pagesOf(due, bytesOf)) {
-      // Some may have ended while the page before was asked for.
+      // Some jobs may have ended while the page before was under way.
       await this.#renewPage(page.filter((held) => this.#held.has(held))).catch(
         (error: unknown) => (failure = { error }),
       );
@@ -209,8 +209,8 @@ export class LeaseRenewal<H extends Held> {
       if (due.some((held) => this.#held.has(held))) this.#fail(queue, failure.error);
       throw failure.error;
     }
-    const isOver = this.#failing.delete(queue) && this.#failing.size === 0;
-    if (isOver && due.length > 0) this.#settings.recovered?.();
+    const isRecovered = this.#failing.delete(queue) && this.#failing.size === 0;
+    if (isRecovered && due.length > 0) this.#settings.recovered?.();
   }
 
   #fail(queue: string, error: unknown): void {
@@ -243,5 +243,5 @@ export class LeaseRenewal<H extends Held> {
 
 const queueOf = ({ reservation }: Held): string => reservation.queue;
 
-/** Their texts travel with them. */
+/** Size of a reservation in a call: its payload travels with it. */
 export const bytesOf = ({ reservation }: { readonly reservation: Reservation }): number => reservation.payload.length;

@@ -1,4 +1,4 @@
-/** A place that the supervisor keeps occupied by one process, or by two while one relieves the other. */
+/** A place that the supervisor keeps filled with one process, or with two while one relieves the other. */
 import { pauseAfter } from '../../base/backoff';
 import type { Milliseconds, Timer } from '../../base/clock';
 import type { Random } from '../../base/random';
@@ -6,19 +6,22 @@ import type { SupervisedProcess } from './supervised-process';
 
 const BACKOFF = { first: 500, longest: 30_000 };
 
-/** A process that has worked for so long did not die of how it started. */
+/** A process that has worked for this long did not die of a failed start. */
 const GROWN_UP: Milliseconds = 60_000;
 
 export class Place {
   /** From 1. */
   readonly number: number;
   current: SupervisedProcess | undefined;
-  /** The one before, with jobs to finish. There is never a third: long jobs in large processes would fill the memory. */
+  /**
+   * The previous process, which finishes its jobs. There is never a third: large processes with long jobs would fill the
+   * memory.
+   */
   leaving: SupervisedProcess | undefined;
-  /** Until the next one starts. */
+  /** Runs until the next process starts. */
   timer: Timer | undefined;
   starts = 0;
-  /** Nobody is to follow. */
+  /** No process follows. */
   isDone = false;
   /** Processes in a row that died before they took a job. */
   #deaths = 0;
@@ -30,8 +33,8 @@ export class Place {
   }
 
   /**
-   * Before a process is started in place of one that died: longer each time, while they die before they took a job. Once it had
-   * taken some, they may have killed it, and those that wait are not to wait for that.
+   * The pause before a dead process is replaced. It grows while processes die before they took a job. Once a process took
+   * some, they may have killed it, and the waiting jobs must not wait for that.
    */
   nextPause(lived: Milliseconds, hasWorked: boolean): Milliseconds {
     if (lived >= GROWN_UP || hasWorked) this.#deaths = 0;

@@ -1,4 +1,4 @@
-/** One process under supervision: what it has told last, how it is brought to its end, and what the log says of it. */
+/** One supervised process: its latest report, how it is brought to its end, and how the log describes it. */
 import type { EventEmitter } from 'node:events';
 import { constants } from 'node:os';
 import type { Clock, Milliseconds, Timer } from '../../base/clock';
@@ -7,10 +7,13 @@ import type { WorkerHealth } from '../health';
 import type { StopReason } from '../stopping';
 import { BLOCKED, type EndOrder, type HeldJob, isHealthReport } from './supervision';
 
-/** After an order to end at once, and after SIGKILL: the system may be unable to end a process that waits for a disk. */
+/**
+ * How long a process may take after an order to end at once, and after SIGKILL: the system may be unable to end one that
+ * waits for a disk.
+ */
 const HASTE: Milliseconds = 1000;
 
-/** What is needed of a `ChildProcess` that was started with a channel. */
+/** The part of a `ChildProcess` with a channel that we need. */
 export interface Child extends EventEmitter {
   readonly pid?: number | undefined;
   readonly connected: boolean;
@@ -25,19 +28,19 @@ export interface ProcessListener {
 }
 
 export class SupervisedProcess {
-  /** What it has told last; undefined while it starts. */
+  /** Its latest report. Undefined while it starts. */
   health: WorkerHealth | undefined;
-  /** What it ran then. */
+  /** The jobs that it ran at that time. */
   jobs: readonly HeldJob[] = [];
-  /** It had to be killed: it was told to stop, and did not. */
+  /** It had to be killed because it did not stop when told to. */
   wasKilled = false;
   isOver = false;
   /** How it ended, once it has. */
   code: number | undefined;
   signal: NodeJS.Signals | undefined;
-  /** It could not even be started. */
+  /** Why it could not be started. */
   error: Error | undefined;
-  /** Of its place, from 1. */
+  /** The number of its place, from 1. */
   readonly #place: number;
   readonly #child: Child;
   readonly #clock: Clock;
@@ -56,7 +59,7 @@ export class SupervisedProcess {
     this.#heardAt = clock.monotonic();
     child.on('message', (message) => this.#hear(message));
     child.on('error', (error: Error) => {
-      // Of one that runs: a signal that came too late.
+      // The error of a running process: a signal came too late.
       if (child.pid !== undefined) return;
       this.error = error;
       this.#end();
@@ -65,7 +68,7 @@ export class SupervisedProcess {
       this.code = code ?? undefined;
       this.signal = signal ?? undefined;
       this.#exited = true;
-      // Its last words may still be in the channel.
+      // Its last messages may still be in the channel.
       if (!child.connected) this.#end();
     });
     child.once('disconnect', () => {
@@ -77,12 +80,12 @@ export class SupervisedProcess {
     return this.#child.pid;
   }
 
-  /** Why it takes no more jobs; undefined while it does, and for one that died at work. */
+  /** Why it takes no more jobs. Undefined while it takes some, and if it died at work. */
   get reason(): StopReason | undefined {
     return this.health?.reason;
   }
 
-  /** The reason of one that has come to its end by itself. */
+  /** The reason, if its worker has stopped by itself. */
   get finished(): StopReason | undefined {
     return this.health?.state === 'stopped' ? this.reason : undefined;
   }
@@ -98,17 +101,17 @@ export class SupervisedProcess {
     return this.health.running > 0 || Object.values(this.health.outcomes).some((count: number) => count > 0);
   }
 
-  /** Since it was heard last; while it starts, since it was started. */
+  /** Time since its last report or, while it starts, since its start. */
   get silence(): Milliseconds {
     return this.#clock.monotonic() - this.#heardAt;
   }
 
-  /** Its exit code as a shell counts it, which has one for signals too. */
+  /** Its exit code as a shell reports it, which has codes for signals too. */
   get exitCode(): number {
     return this.code ?? (this.signal === undefined ? 1 : 128 + constants.signals[this.signal]);
   }
 
-  /** As the log calls it. */
+  /** Its name in the log. */
   get name(): string {
     return this.pid === undefined ? `Process ${this.#place}` : `Process ${this.#place} (pid ${this.pid})`;
   }
@@ -118,7 +121,7 @@ export class SupervisedProcess {
     return { process: this.#place, pid, code, signal, ...(this.isOver && jobs.length > 0 && { jobs }) };
   }
 
-  /** How it died, and with which jobs. */
+  /** How it died, and which jobs it ran. */
   get death(): string {
     const { error, signal, code } = this;
     if (error !== undefined) return `could not be started: ${error.message}`;
@@ -127,7 +130,7 @@ export class SupervisedProcess {
     return `ended with code ${String(code)}${this.held}`;
   }
 
-  /** What it ran, as far as it could still say so. */
+  /** The jobs that it ran, as far as it could still say. */
   get held(): string {
     if (this.jobs.length === 0) return '';
     const names = this.jobs.map(({ job, id }) => `${job} ${id}`);
@@ -135,15 +138,15 @@ export class SupervisedProcess {
     return ` while it ran ${names.join(', ')}${others > 0 ? ` and ${others} more` : ''}`;
   }
 
-  /** Passes a signal on; one that has not ended after `patience` is blocked, or stopped, and is killed. */
+  /** Passes a signal on. A process that has not ended after `patience` is blocked or suspended, and is killed. */
   stop(signal: NodeJS.Signals, patience: Milliseconds): void {
     this.#child.kill(signal);
     this.#killAfter(patience);
   }
 
-  /** Has it end at once, with this code. */
+  /** Makes it end at once, with this code. */
   end(code: number): void {
-    // That the channel is closed means that it ends already.
+    // A closed channel means that it is ending already.
     if (this.#child.connected) this.#child.send({ onqueue: 'end', code }, () => undefined);
     this.#killAfter(HASTE);
   }

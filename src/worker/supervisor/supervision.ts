@@ -1,11 +1,14 @@
-/** What a supervisor and its processes tell each other: over the channel between them, and by how a process ends. */
+/** Messages between a supervisor and its processes, and the meaning of a process's exit code. */
 import type { JobCounts } from '../../operations/figures/job-counts';
 import type { WorkerHealth } from '../health';
 
-/** A process ends with it when a handler blocked its event loop, or handlers hold all slots for good: `EX_SOFTWARE` of sysexits.h. */
+/**
+ * Exit code of a process whose handler blocked its event loop, or whose handlers hold all slots for good: `EX_SOFTWARE` of
+ * sysexits.h.
+ */
 export const BLOCKED = 70;
 
-/** A job that a process runs, by what the log calls it. */
+/** A job that a process runs, as the log names it. */
 export interface HeldJob {
   readonly job: string;
   readonly id: string;
@@ -16,13 +19,13 @@ export interface HeldJob {
 export interface HealthReport {
   readonly onqueue: 'health';
   readonly health: WorkerHealth;
-  /** What it runs: so that its death can be laid to somebody. The first few. */
+  /** The first few jobs that it runs, so that its death can be attributed to them. */
   readonly jobs: readonly HeldJob[];
-  /** What it has counted since the report before; absent: nothing. */
+  /** Counts since the last report. Absent if there are none. */
   readonly counted?: readonly JobCounts[] | undefined;
 }
 
-/** To a process that is told to stop a second time: it ends at once, with this code. */
+/** Tells a process that was asked to stop a second time to end at once, with this code. */
 export interface EndOrder {
   readonly onqueue: 'end';
   readonly code: number;

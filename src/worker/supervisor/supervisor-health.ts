@@ -1,35 +1,35 @@
-/** What a supervisor says of its processes, from what they have told and since when they are silent. */
+/** A supervisor's report about its processes, from their reports and their silences. */
 import type { Seconds } from '../../base/clock';
 import type { WorkerHealth, WorkerState } from '../health';
 import type { Place } from './place';
 import type { SupervisedProcess } from './supervised-process';
 
-/** A process tells of itself every second; one that has not for so long has a frozen event loop, or is stopped. */
+/** A process reports every second. One that has been silent for this long has a frozen event loop or is suspended. */
 const LONGEST_SILENCE: Seconds = 5;
 
-/** Loading a large project takes its time, in TypeScript above all. */
+/** Loading a large project takes time, above all in TypeScript. */
 const LONGEST_START: Seconds = 60;
 
 export interface ProcessHealth {
-  /** Of its place, from 1. */
+  /** The number of its place, from 1. */
   readonly process: number;
-  /** Undefined while none runs: the last one died, and the next has not started yet. */
+  /** Undefined while none runs: the last process died and the next has not started yet. */
   readonly pid: number | undefined;
   readonly state: 'waiting' | 'starting' | WorkerState;
   readonly live: boolean;
   readonly ready: boolean;
   /** How often a process was started in this place. */
   readonly starts: number;
-  /** Since it was heard last. */
+  /** Seconds since its last report. */
   readonly silence: Seconds;
-  /** What it said then. */
+  /** Its last report. */
   readonly worker: WorkerHealth | undefined;
 }
 
 export interface SupervisorHealth {
-  /** Each process that runs tells of itself, and none is stuck. */
+  /** Each running process reports, and none is stuck. */
   readonly live: boolean;
-  /** In each place a process works, and its store answers. */
+  /** Each place has a working process whose store answers. */
   readonly ready: boolean;
   readonly processes: readonly ProcessHealth[];
 }
@@ -46,7 +46,7 @@ export function supervisorHealth(places: readonly Place[], stopping: boolean): S
   };
 }
 
-/** Of a process that nobody supervises. */
+/** The health of a process that nobody supervises. */
 export function unsupervisedHealth(worker: WorkerHealth, pid: number): SupervisorHealth {
   const { state, live, ready } = worker;
   return { live, ready, processes: [{ process: 1, pid, state, live, ready, starts: 1, silence: 0, worker }] };

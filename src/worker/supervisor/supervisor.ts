@@ -1,8 +1,8 @@
 /**
- * Keeps processes at work: starts them, replaces those that die or have worked long enough, and brings all to their end.
+ * Keeps processes working: starts them, replaces those that die or have worked long enough, and ends them all.
  *
- * It knows no job and no store, so that nothing of what blocks or kills a process reaches it. Each process has a place.
- * One that takes no more jobs leaves its place to the next, and ends when those that it runs have.
+ * It knows no job and no store, so that nothing that blocks or kills a process affects it. Each process has a place. A
+ * process that takes no more jobs leaves its place to the next one, and ends when its jobs have.
  */
 import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 import type { Logger } from '../../base/logger';
@@ -14,24 +14,24 @@ import { type Child, type ProcessListener, SupervisedProcess } from './supervise
 import { BLOCKED } from './supervision';
 import { type SupervisorHealth, supervisorHealth } from './supervisor-health';
 
-/** What is to be replaced sooner would be so again and again: it gets the pause of those that died. */
+/** A process that has to be replaced sooner would need it again and again: it gets the pause of one that died. */
 const TOO_SOON: Milliseconds = 1000;
 
-/** A process that ends for one of these leaves a gap. */
+/** A process that ends for one of these reasons is replaced. */
 const REPLACED: ReadonlySet<StopReason> = new Set(['memory', 'restart', 'stuck', 'uncaught', 'stopped'] as const);
 
-/** Said then of its memory. */
+/** Added to the log line about its memory in that case. */
 const TOO_LITTLE = 'It has worked for less than a second: the limit is too low for it.';
 
-/** What a process is started with. */
+/** How to start a process. */
 export interface ProcessOrder {
-  /** Of its place, from 1. */
+  /** The number of its place, from 1. */
   readonly number: number;
-  /** Another process has worked before: it has said what it works on. */
+  /** Another process has worked before, and has announced what it works on. */
   readonly opened: boolean;
-  /** A process has died at work: what it held is reserved until its leases end. */
+  /** A process has died at work: its jobs stay reserved until their leases end. */
   readonly afterCrash: boolean;
-  /** After this time its worker is to stop by itself; may be Infinity. */
+  /** Time after which its worker stops by itself; may be Infinity. */
   readonly maxTime: Seconds;
 }
 
@@ -39,7 +39,7 @@ export interface SupervisorSettings {
   readonly processes: number;
   /** How long a process may take to end when it was told to stop. */
   readonly patience: Milliseconds;
-  /** How long all of it works; may be Infinity. */
+  /** How long all of them work; may be Infinity. */
   readonly maxTime: Seconds;
   /** How long one process works; may be Infinity. */
   readonly recycle: Seconds;
@@ -47,7 +47,7 @@ export interface SupervisorSettings {
   /** Absent: that of the system. */
   readonly random?: Random | undefined;
   readonly logger: Logger;
-  /** What a reason is called in the log. */
+  /** The name of each reason in the log. */
   readonly reasons: Readonly<Record<StopReason | 'recycle', string>>;
   readonly start: (order: ProcessOrder) => Child;
 }
@@ -57,11 +57,11 @@ export class Supervisor {
   readonly #places: readonly Place[];
   readonly #endsAt: Milliseconds;
   readonly #codes: number[] = [];
-  /** Of the processes that have ended as well. */
+  /** Includes the processes that have ended. */
   readonly #counts = new JobTotals();
-  /** A process has worked. */
+  /** A process has reported. */
   #opened = false;
-  /** One has died at work. */
+  /** A process has died at work. */
   #crashed = false;
   #stopping = false;
   #hurried = false;
@@ -74,13 +74,13 @@ export class Supervisor {
   }
 
   /**
-   * Resolves when the last process has ended for good: with 0; with the code of the first one when that could not start; or
-   * with the code of one that did not stop as it should, 70 where it had to be killed.
+   * Resolves when the last process has ended for good: with 0; with the code of the first process if it could not start; or
+   * with the code of one that did not stop as it should, which is 70 if it had to be killed.
    */
   run(): Promise<number> {
     return new Promise((resolve) => {
       this.#resolve = resolve;
-      // The others wait for the first: a mistake in the configuration is told once, and not by each of them.
+      // The others wait for the first: a mistake in the configuration is reported once, not by each of them.
       for (const place of this.#places.slice(0, 1)) this.#start(place);
     });
   }
@@ -90,10 +90,10 @@ export class Supervisor {
     this.#stopping = true;
     for (const { timer } of this.#places) timer?.cancel();
     for (const process of this.#alive) process.stop(signal, this.#settings.patience);
-    this.#endWithTheLast();
+    this.#endIfLast();
   }
 
-  /** After `stop()`: has all processes end at once, with this code. */
+  /** After `stop()`: makes all processes end at once, with this code. */
   hasten(code: number): void {
     this.#hurried = true;
     for (const process of this.#alive) process.end(code);
@@ -107,7 +107,7 @@ export class Supervisor {
     return supervisorHealth(this.#places, this.#stopping);
   }
 
-  /** What all processes have counted, those that ended included: it never goes back. */
+  /** The counts of all processes, including those that ended: they never decrease. */
   get counts(): readonly JobCounts[] {
     return this.#counts.all;
   }
@@ -121,7 +121,7 @@ export class Supervisor {
     const { clock, logger, recycle, start } = this.#settings;
     const left = (this.#endsAt - clock.monotonic()) / 1000;
     place.isDone = left <= 0;
-    if (place.isDone) return this.#endWithTheLast();
+    if (place.isDone) return this.#endIfLast();
     place.starts += 1;
     try {
       const maxTime = Math.min(left, recycle);
@@ -159,7 +159,7 @@ export class Supervisor {
       this.#crashed = true;
       this.#startLater(place, `${process.name} ${process.death}`, process);
     }
-    this.#endWithTheLast();
+    this.#endIfLast();
   }
 
   #stopped(process: SupervisedProcess): void {
@@ -174,7 +174,7 @@ export class Supervisor {
     } else if (code !== 0 && !this.#hurried) logger.warn(facts, `${name} ${death}.`);
   }
 
-  // It takes no more jobs, but those that it runs may take long: the next one starts beside it.
+  // It takes no more jobs, but its running jobs may take long: the next process starts beside it.
   #relieve(place: Place, process: SupervisedProcess, reason: StopReason): void {
     if (place.leaving !== undefined && !process.isOver) return;
     place.current = undefined;
@@ -200,7 +200,7 @@ export class Supervisor {
       this.#crashed = true;
       this.#settings.logger.warn(process.facts, `${process.name} ${process.death}.`);
     }
-    // The one that has followed it may have waited to leave as well.
+    // Its successor may have been waiting to leave as well.
     const { current } = place;
     if (current !== undefined && this.#isReplaced(current.reason)) this.#relieve(place, current, current.reason);
   }
@@ -212,7 +212,7 @@ export class Supervisor {
     this.#settings.logger.info({ ...process.facts, reason }, sentence);
   }
 
-  // The first process could not start, and has said why. To try again would say the same again.
+  // The first process could not start, and has said why. Another try would only repeat that.
   #refuse(code: number): void {
     this.#codes.push(code);
     for (const place of this.#places) place.isDone = true;
@@ -230,13 +230,13 @@ export class Supervisor {
     else place.timer = this.#settings.clock.after(pause, () => this.#start(place), true);
   }
 
-  // One that was told to stop, but not from here, leaves a gap as well.
+  // A process that was told to stop by somebody else is replaced as well.
   #isReplaced(reason: StopReason | undefined): reason is StopReason {
     if (reason === 'max-time') return this.#settings.clock.monotonic() < this.#endsAt;
     return reason !== undefined && REPLACED.has(reason);
   }
 
-  #endWithTheLast(): void {
+  #endIfLast(): void {
     if (this.#alive.length > 0) return;
     if (this.#stopping || this.#places.every(({ isDone }) => isDone)) this.#resolve(Math.max(0, ...this.#codes));
   }
@@ -248,7 +248,7 @@ function startsIn(pause: Milliseconds): string {
 
 function codeAtStop(process: SupervisedProcess): number {
   if (process.wasKilled) return BLOCKED;
-  // The signal came before it could hear any; or it was about to be replaced.
+  // The signal came before it could listen for it, or it was about to be replaced.
   const { finished } = process;
   if (isStop(process.signal) || finished === 'memory' || finished === 'stuck' || finished === 'uncaught') return 0;
   return process.exitCode;

@@ -1,26 +1,29 @@
-/** What is said of an event loop that stands still: because of which jobs, what has become of them, and where it was. */
+/**
+ * The report about an event loop that stands still: which jobs caused it, what happened to them, and where in the code it
+ * was.
+ */
 import type { Reservation, SettleResult } from '../../../connections/contract';
 
-/** Jobs that are named. */
+/** At most this many jobs are named. */
 const NAMED = 5;
 
 export interface BlockedFacts {
   readonly pid: number;
   readonly overdue: readonly Reservation[];
-  /** What the store said to the timeout of each, in their order; of those behind the last it has said nothing. */
+  /** The store's answers to the timeouts, in the order of `overdue`; the jobs after the last one got no answer. */
   readonly results: readonly SettleResult[];
-  /** Why it has said nothing. */
+  /** Why answers are missing. */
   readonly why: string | undefined;
-  /** Undefined: the process goes on. */
+  /** Undefined if the process goes on. */
   readonly end: BlockedEnd | undefined;
-  /** Innermost first; undefined: out of reach. */
+  /** Innermost first. Undefined if the stack is out of reach. */
   readonly frames: readonly string[] | undefined;
 }
 
 export interface BlockedEnd {
   /** Jobs that were given back. */
   readonly returned: number;
-  /** Jobs that the store has said nothing of. */
+  /** Jobs without an answer of the store. */
   readonly left: number;
 }
 

@@ -1,4 +1,7 @@
-/** Records what the workers cannot: that jobs are past timeout and grace while the event loop of all of them stands still. */
+/**
+ * Records timeouts that the workers cannot, because the event loop of all of them stands still past the timeout and grace of
+ * a job.
+ */
 import { writeSync } from 'node:fs';
 import { type Milliseconds, systemClock } from '../../../base/clock';
 import { errorMessage } from '../../../base/exception-text';
@@ -13,25 +16,25 @@ import { BlockedLoop } from './blocked-loop';
 import type { HeldJobs } from './held-jobs';
 import { OverdueWatch } from './overdue-watch';
 
-/** For the stores to take the outcomes. */
+/** How long the stores may take to store the outcomes. */
 const SETTLE_DEADLINE: Milliseconds = 5000;
 
-/** What the stores have said to each. */
+/** The stores' answers. */
 type Results = Map<Settlement, SettleResult>;
 
-/** What is to be recorded for one worker. */
+/** The outcomes to be recorded for one worker. */
 interface Share {
   readonly worker: HeldJobs;
   readonly overdue: readonly Held[];
-  /** Of those that are overdue, in their order. */
+  /** The outcomes of the overdue jobs, in their order. */
   readonly timeouts: readonly Settlement[];
-  /** Of those that are given back, where the process ends: otherwise they go on with the event loop. */
+  /** The outcomes of jobs that are given back, if the process ends; otherwise these go on with the event loop. */
   readonly others: readonly Settlement[];
 }
 
 export interface BlockedJobsSettings {
   readonly workers: ReadonlyMap<number, HeldJobs>;
-  /** Whether the event loop is that of the main thread, which can be looked into. */
+  /** Whether the event loop is the main thread's, whose stack can be read. */
   readonly ofMainThread: boolean;
   /** Asks the event loop for an answer. */
   readonly ask: () => void;
@@ -40,9 +43,9 @@ export interface BlockedJobsSettings {
 export class BlockedJobs {
   readonly #settings: BlockedJobsSettings;
   readonly #watch: OverdueWatch;
-  /** The event loop stands still, and that was said. */
+  /** The event loop stands still, and that was reported. */
   #told = false;
-  /** What is to be done about it is being done. */
+  /** The outcomes are being recorded. */
   #acting = false;
   /** The event loop has not been heard since it was last asked. */
   #silent = false;
@@ -63,7 +66,7 @@ export class BlockedJobs {
     });
   }
 
-  /** There are jobs. */
+  /** To be called when there are jobs. */
   watch(): void {
     this.#watch.start();
   }
@@ -83,7 +86,7 @@ export class BlockedJobs {
     if (this.#acting) return;
     this.#acting = true;
     const loop = new BlockedLoop();
-    // Whoever looks at a breakpoint must not have the process end under their hands; it is asked again with the next look.
+    // A process that stands at a breakpoint must not end under its debugger. The next look asks again.
     const debugged = await loop.isDebugged();
     const ends = this.#workers.some(({ endsProcess }) => endsProcess);
     const shares = this.#silent && !debugged ? this.#workers.map((worker) => shareOf(worker, ends)) : [];
@@ -93,7 +96,7 @@ export class BlockedJobs {
   }
 
   async #record(shares: readonly Share[], loop: BlockedLoop, ends: boolean): Promise<void> {
-    // Nobody may renew what is about to be given back.
+    // Nobody may renew jobs that are about to be given back.
     if (ends) for (const { worker } of shares) for (const held of worker.all) worker.drop(held);
     const frames = this.#settings.ofMainThread ? await loop.hold() : [];
     if (!ends) loop.letGo();
@@ -126,20 +129,20 @@ function shareOf(worker: HeldJobs, ends: boolean): Share {
   return { worker, overdue, timeouts: overdue.map(timedOut), others: others.map(givenUp) };
 }
 
-/** A timed out attempt, as the worker would record it. Whether it was the last is seen by whoever meets the job next. */
+/** A timed-out attempt, as the worker would record it. Whoever meets the job next finds out whether it was the last. */
 function timedOut({ reservation, record: { delay } }: Held): Settlement {
   return { outcome: 'released', reservation, delay, counters: afterTimedOut(reservation.counters) };
 }
 
-/** What was done is done; all else goes back at no cost in tries. */
+/** Jobs that are done stay done; all others go back at no cost in tries. */
 function givenUp({ reservation, record }: Held): Settlement {
   if (record.isCompleted) return { outcome: 'completed', reservation };
   return { outcome: 'released', reservation, delay: 0, counters: afterFreeRelease(reservation.counters) };
 }
 
 /**
- * Notes what the stores say to each, for as long as they answer; gives the reason why one does not. A store without an answer
- * is no reason to leave the process as it is: the leases end by themselves then.
+ * Collects the stores' answers until the deadline; returns the reason if one does not answer. A silent store is no reason to
+ * keep the process as it is: the leases will end by themselves.
  */
 async function settleWithin(shares: readonly Share[], results: Results): Promise<string | undefined> {
   const settling = Promise.all(shares.map((share) => settle(share, results)));
@@ -152,7 +155,7 @@ async function settleWithin(shares: readonly Share[], results: Results): Promise
   });
 }
 
-// Each queue in calls of its own: one that is not answered, or is refused, holds up no other.
+// Separate calls for each queue: one that is refused or not answered holds up no other.
 async function settle({ worker, timeouts, others }: Share, results: Results): Promise<string | undefined> {
   const queues = groupsOf([...timeouts, ...others], ({ reservation }) => reservation.queue).values();
   const reasons = await Promise.all(Array.from(queues, (ended) => settleQueue(worker, ended, results)));
@@ -175,7 +178,7 @@ async function settleQueue(
   }
 }
 
-/** They wait for what was recorded no longer. One of them is given the account, for the log. */
+/** The workers no longer wait for jobs that were recorded. One worker gets the account, for the log. */
 function tellWorkers(shares: readonly Share[], results: Results, account: string): void {
   let said: string | undefined = account;
   for (const { worker, overdue, timeouts } of shares) {
@@ -187,11 +190,11 @@ function tellWorkers(shares: readonly Share[], results: Results, account: string
   }
 }
 
-// Not by process.stderr, which goes by way of the event loop that stands still.
+// Not process.stderr, which needs the event loop that stands still.
 function say(text: string): void {
   try {
     writeSync(2, `onqueue: ${text}\n`);
   } catch {
-    // A full pipe that nobody reads is no reason to stop here.
+    // A full pipe that nobody reads must not stop us.
   }
 }

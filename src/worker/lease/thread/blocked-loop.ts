@@ -1,22 +1,23 @@
 /**
- * The main thread, seen from another one while its event loop stands still: where it is, and how it is made to end.
+ * The main thread, seen from another thread while its event loop stands still: finds out where it stands, and ends the
+ * process.
  *
- * By the inspector, which reaches a thread in the middle of its JavaScript. One that waits in native code, as in
- * `execSync`, is out of its reach: then nothing is known of where it is, and a signal ends the process.
+ * Uses the inspector, which can interrupt a thread in the middle of its JavaScript. A thread that waits in native code, as
+ * in `execSync`, is out of reach: then its place is unknown, and a signal ends the process.
  */
 import type { Debugger, Session } from 'node:inspector';
 import { isAbsolute, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Clock, type Milliseconds, systemClock } from '../../../base/clock';
 
-/** For the main thread to come to a halt, and for the process to end: a second was too short on a machine under load. */
+/** How long the main thread may take to halt, and the process to end. One second was too short on a loaded machine. */
 const REACH: Milliseconds = 3000;
 
 const OURS = `${join(__dirname, '..', '..', '..')}${sep}`;
 
 const IS_DEBUGGED = "process.getBuiltinModule('node:inspector').url() !== undefined";
 
-/** Of the stack: enough to tell who called what. */
+/** Stack frames to show: enough to tell who called what. */
 const FRAMES = 8;
 
 export class BlockedLoop {
@@ -29,8 +30,8 @@ export class BlockedLoop {
   }
 
   /**
-   * Whether a debugger is there, also one that came after the start: the main thread may wait at a breakpoint. To be asked
-   * first: it finds out whether the thread is in reach, which goes on meanwhile.
+   * Whether a debugger is attached, even since after the start: then the main thread may wait at a breakpoint. To be called
+   * first: it also finds out whether the thread is in reach. The thread goes on meanwhile.
    */
   async isDebugged(): Promise<boolean> {
     const session = (this.#session = await connected());
@@ -44,7 +45,10 @@ export class BlockedLoop {
     return answer?.debugged ?? false;
   }
 
-  /** Holds the main thread where it is, and says where, innermost first; undefined: it is out of reach, and not held. */
+  /**
+   * Halts the main thread and returns where it stands, innermost frame first. Undefined if it is out of reach and not
+   * halted.
+   */
   async hold(): Promise<readonly string[] | undefined> {
     const session = this.#session;
     if (session === undefined) return undefined;
@@ -58,15 +62,15 @@ export class BlockedLoop {
     return held && this.#places(held);
   }
 
-  /** It goes on. */
+  /** Lets the main thread go on. */
   letGo(): void {
     this.#session?.disconnect();
     this.#session = undefined;
   }
 
-  /** With this code where the main thread is held, by a signal otherwise. No `exit` handler runs. */
+  /** With this code if the main thread is halted, otherwise by a signal. No `exit` handler runs. */
   endProcess(code: number): void {
-    // Node.js would say there that it waits for a debugger, which nobody has.
+    // Node.js would print that it waits for a debugger to disconnect. There is none.
     const silently = "try { process.getBuiltinModule('node:fs').closeSync(2); } catch {}";
     this.#session?.post('Runtime.evaluate', { expression: `${silently} process.reallyExit(${code});` });
     const kill = (): void => void process.kill(process.pid, 'SIGKILL');
@@ -74,7 +78,7 @@ export class BlockedLoop {
     else this.#clock.after(REACH, kill, true);
   }
 
-  // Undefined: no answer came.
+  // Undefined if no answer came.
   #within<T>(ask: (resolve: (answer: T) => void) => void): Promise<T | undefined> {
     return new Promise((resolve) => {
       const timer = this.#clock.after(REACH, () => resolve(undefined), true);
@@ -85,7 +89,7 @@ export class BlockedLoop {
     });
   }
 
-  // What Node.js and we have called on the way says nothing.
+  // Frames of Node.js and of Onqueue would tell the user nothing.
   #places(frames: readonly Debugger.CallFrame[]): readonly string[] {
     const places: string[] = [];
     for (const { functionName, location } of frames) {
@@ -99,7 +103,7 @@ export class BlockedLoop {
   }
 }
 
-// Undefined: this Node.js was built without it.
+// Undefined if this Node.js was built without the inspector.
 async function connected(): Promise<Session | undefined> {
   try {
     const { Session: Inspector } = await import('node:inspector');

@@ -1,6 +1,6 @@
 /**
- * The jobs of one worker, in the thread: finds them in the records that both share, and renews their leases. The worker's
- * store is opened when the first of them has run for a while.
+ * One worker's jobs, as the thread sees them: finds them in the shared records and renews their leases. Opens the worker's
+ * store when the first job has run for a while.
  */
 import { type Milliseconds, systemClock } from '../../../base/clock';
 import { errorMessage } from '../../../base/exception-text';
@@ -14,22 +14,22 @@ import { openStore, type SharedStore } from './stores';
 /** Longest pause between two looks at the records. */
 const LOOK_EVERY: Milliseconds = 500;
 
-/** Looks that found nothing, after which the worker has to say that there is something. */
+/** After this many looks that found nothing, the worker has to announce new jobs. */
 const EMPTY_LOOKS = 4;
 
 export interface HeldJobsSettings extends WorkerData {
   readonly tell: (message: ToWorker) => void;
-  /** Called for each job that is found. */
+  /** Called for each job found. */
   readonly found: () => void;
   /** Called once the worker has ended. */
   readonly ended: () => void;
 }
 
-/** A record, and the job that was last seen there. */
+/** A record, and the job last seen there. */
 interface Seen {
   readonly record: LeaseRecord;
   held: Held | undefined;
-  /** The last reservation that had no room in it. */
+  /** The last reservation that was too large for the record. */
   large: { readonly number: number; readonly reservation: Reservation } | undefined;
 }
 
@@ -49,10 +49,10 @@ export class HeldJobs {
       clock: systemClock,
       lookEvery: Math.min(LOOK * lease * 1000, LOOK_EVERY),
       renew: async (reservations, seconds) => (await this.store()).renew(reservations, seconds),
-      refresh: () => this.#looksOn(),
+      refresh: () => this.#goesOn(),
       lost: ({ number }) => tell({ kind: 'lost', number }),
       cancelled: ({ number }) => tell({ kind: 'cancelled', number }),
-      // The worker sees it by itself.
+      // The worker notices this itself.
       ended: () => undefined,
       failed: (error) => tell({ kind: 'failed', message: errorMessage(error) }),
       recovered: () => tell({ kind: 'recovered' }),
@@ -67,26 +67,26 @@ export class HeldJobs {
     return this.#settings.tell;
   }
 
-  /** All that the worker holds now. */
+  /** All jobs that the worker holds now. */
   get all(): readonly Held[] {
     this.#look();
     return [...this.#renewal.held];
   }
 
-  /** Its lease is renewed no more. */
+  /** Stops renewing its lease. */
   drop(held: Held): void {
     this.#renewal.drop(held);
   }
 
-  /** Opens the worker's store where it is not open yet. @throws what its module throws */
+  /** Opens the worker's store if it is not open yet. @throws what its module throws */
   store(): Promise<StoreThread> {
     if (this.#store === undefined) {
       const { state, threadAccess, lease, tell } = this.#settings;
-      // The worker has ended, and is about to say so.
+      // The worker has ended, and its `close` is on its way.
       if (Atomics.compareExchange(state, STORE, NOTHING_OPEN, STORE_OPEN) === ENDED)
         return new Promise(() => undefined);
       this.#store = openStore(threadAccess, lease);
-      // Where it cannot even be opened, this thread is of no use to the worker: the event loop takes its place.
+      // If the store cannot even be opened, this thread is of no use to the worker: the event loop takes over.
       this.#store.opened.catch((error: unknown) => {
         tell({ kind: 'gone', why: errorMessage(error) });
         void this.#close();
@@ -108,12 +108,12 @@ export class HeldJobs {
     this.#renewal.start();
   }
 
-  /** False: there was nothing for a while. The thread of workers that wait has no timer. */
-  #looksOn(): boolean {
+  /** False if there has been nothing for a while: the thread of idle workers has no timer. */
+  #goesOn(): boolean {
     const { state } = this.#settings;
     this.#emptyLooks = this.#look() ? 0 : this.#emptyLooks + 1;
     if (this.#emptyLooks <= EMPTY_LOOKS) return true;
-    // Said before the last look: what comes after that is seen by it, or the worker reads this.
+    // Set before the last look: either that look sees a new job, or the worker reads this and wakes us.
     Atomics.store(state, LOOKING, 0);
     if (!this.#look()) return false;
     Atomics.store(state, LOOKING, 1);
@@ -121,7 +121,7 @@ export class HeldJobs {
     return true;
   }
 
-  // True: there are jobs.
+  // True if there are jobs.
   #look(): boolean {
     let some = false;
     for (const seen of this.#seen) {
@@ -137,7 +137,7 @@ export class HeldJobs {
     return some;
   }
 
-  // Undefined where the worker is writing there: the next look finds it.
+  // Undefined while the worker is writing the record: the next look finds it.
   #find(seen: Seen, number: number): Held | undefined {
     const { record, large } = seen;
     const reservation = record.read() ?? (large?.number === number ? large.reservation : undefined);

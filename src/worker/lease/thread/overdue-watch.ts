@@ -1,34 +1,37 @@
 /**
- * Finds that the event loop of the workers stands still: a job is past its timeout and grace, and the worker, which should
- * have recorded that, does not even answer.
+ * Notices that the workers' event loop stands still: a job is past its timeout and grace, and the worker, which should have
+ * recorded that, does not even answer.
  */
 import type { Clock, Milliseconds, Timer } from '../../../base/clock';
 
 const LOOK_EVERY: Milliseconds = 500;
-/** Looks without an answer. Counted, not timed: after the whole process was stopped, the worker gets its time again. */
+/**
+ * Looks without an answer. Counted rather than timed, so that the worker gets its time again after the whole process was
+ * suspended.
+ */
 const SILENT_LOOKS = 4;
 
 export interface OverdueWatchSettings {
   readonly clock: Clock;
-  /** Whether there is such a job; undefined: there are no jobs at all. */
+  /** Whether a job is overdue. Undefined if there are no jobs at all. */
   readonly overdue: () => boolean | undefined;
-  /** Asks the event loop for an answer. */
+  /** Asks the event loop to answer. */
   readonly ask: () => void;
-  /** Called when it gave none; again after a while, as long as there is such a job. */
+  /** Called when it did not answer; again after a while, as long as a job is overdue. */
   readonly blocked: () => void;
 }
 
 export class OverdueWatch {
   readonly #settings: OverdueWatchSettings;
   #timer: Timer | undefined;
-  /** Looks since the event loop was asked; undefined: it owes no answer. */
+  /** Looks since the event loop was asked. Undefined if it owes no answer. */
   #silence: number | undefined;
 
   constructor(settings: OverdueWatchSettings) {
     this.#settings = settings;
   }
 
-  /** There are jobs. */
+  /** To be called when there are jobs. */
   start(): void {
     this.#timer ??= this.#settings.clock.after(LOOK_EVERY, () => this.#look());
   }

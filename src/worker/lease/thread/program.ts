@@ -6,7 +6,7 @@ import { BlockedJobs } from './blocked-jobs';
 import { HeldJobs } from './held-jobs';
 
 const { clockOrigin, ofMainThread, isDebugged } = workerData as ThreadData;
-/** From the clock of the workers to that of this thread. */
+/** Offset from the workers' clock to this thread's. */
 const shift = clockOrigin - monotonicOrigin();
 const workers = new Map<number, HeldJobs>();
 const tell = (message: FromThread): void => parentPort!.postMessage(message, []);

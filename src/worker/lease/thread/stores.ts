@@ -1,4 +1,4 @@
-/** The stores that the thread has open: one for all workers of the same one, closed with the last of them. */
+/** The stores that the thread has open. Workers of the same store share one, which the last of them closes. */
 import { pathToFileURL } from 'node:url';
 import { serialize } from 'node:v8';
 import type { Seconds } from '../../../base/clock';
@@ -10,7 +10,7 @@ interface StoreModule {
 
 export interface SharedStore {
   readonly opened: Promise<StoreThread>;
-  /** To be called once, by each who has opened it. */
+  /** To be called once by each user that opened it. */
   readonly close: () => Promise<void>;
 }
 
@@ -33,6 +33,6 @@ export function openStore(access: ThreadAccess, lease: Seconds): SharedStore {
 
 async function load({ module, data }: ThreadAccess, lease: Seconds): Promise<StoreThread> {
   const loaded = (await import(pathToFileURL(module).href)) as StoreModule;
-  // A call that waits for longer leaves no time for another one.
+  // A call that took longer would leave no time for another one.
   return loaded.open(data, lease / 3);
 }
