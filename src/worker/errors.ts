@@ -18,7 +18,7 @@ export class JobTimedOutError extends errorClass('E_JOB_TIMED_OUT', (job: string
 /** The reason of `signal` when the lease ran out and somebody else may hold the job. */
 export class LeaseLostError extends errorClass('E_LEASE_LOST', (job: string, id: string) => ({
   message:
-    `The lease of ${job} ${id} was lost: another worker may run it now, so whatever this run gives is refused. ` +
+    `The lease of ${job} ${id} was lost: another worker may run it now, so the outcome of this run is refused. ` +
     'Was the process frozen, or the store out of reach, for longer than retryAfter?',
   facts: { job, id },
 })) {}
@@ -46,7 +46,7 @@ export class JobCancelledError extends errorClass('E_JOB_CANCELLED', (job: strin
 export const outcomeRefused = defineError(
   'E_OUTCOME_REFUSED',
   (job: string, id: string, outcome: 'released', refusal: unknown) => ({
-    message: `The store refused that ${job} ${id} be ${outcome}, so it was kept as failed: ${errorMessage(refusal)} Retry it when that is mended.`,
+    message: `The store refused the outcome of ${job} ${id} (${outcome}), so the job was kept as failed: ${errorMessage(refusal)} Retry it once that is fixed.`,
     facts: { job, id },
   }),
 );
@@ -63,7 +63,7 @@ export const maxAttemptsExceeded = defineError(
       message:
         retryUntil === undefined
           ? `${job} ${id} has used up its tries (${tries}${why}): this would be attempt ${attempts}. Raise tries in @Job() if it should get more.`
-          : `${job} ${id} was to be tried until ${new Date(retryUntil).toISOString()}, which has passed.`,
+          : `${job} ${id} could be tried until ${new Date(retryUntil).toISOString()}, which has passed.`,
       facts: { job, id, attempts, tries, retryUntil },
     };
   },
@@ -74,7 +74,7 @@ export const maxExceptionsExceeded = defineError(
   'E_MAX_EXCEPTIONS_EXCEEDED',
   (job: string, id: string, exceptions: number, maxExceptions: number) => ({
     message:
-      `${exceptions} attempts of ${job} ${id} ended by an error, and it may have ${maxExceptions}. ` +
+      `${exceptions} attempts of ${job} ${id} ended with an error, and it may have only ${maxExceptions}. ` +
       'Raise maxExceptions in @Job() if it should get more.',
     facts: { job, id, exceptions, maxExceptions },
   }),
@@ -102,8 +102,8 @@ export const callbackTimedOut = defineError(
   'E_CALLBACK_TIMED_OUT',
   (callback: string, job: string, id: string, limit: number) => ({
     message:
-      `${job} ${id}: ${callback} has not come back within ${limit} s, and the worker goes on without it. It may take as ` +
-      "long as the job's timeout; what takes longer belongs into a job of its own.",
+      `${job} ${id}: ${callback} has not returned within ${limit} s, and the worker goes on without it. It may take as ` +
+      "long as the job's timeout; anything that takes longer belongs in a job of its own.",
     facts: { job, id, callback, limit },
   }),
 );
@@ -112,8 +112,8 @@ export const callbackTimedOut = defineError(
 export const invalidMiddleware = defineError('E_INVALID_MIDDLEWARE', (job: string, given: unknown, index?: number) => ({
   message:
     index === undefined
-      ? `${job}.middleware() gave ${shapeOf(given)}, and must give a list: return [throttle]. It is not awaited.`
-      : `${job}.middleware() gave ${typeof given === 'function' ? `the class ${given.name || 'without a name'}` : shapeOf(given)} at place ` +
+      ? `${job}.middleware() returned ${shapeOf(given)}, and must return a list: return [throttle]. It is not awaited.`
+      : `${job}.middleware() returned ${typeof given === 'function' ? `the class ${given.name || 'without a name'}` : shapeOf(given)} at place ` +
         `${index} of its list. Middleware is a function (job, next) or an instance with such a handle(): new Throttle().`,
   facts: { job, index },
 }));
@@ -132,8 +132,8 @@ export const middlewareNext = defineError(
   (job: string, id: string, middleware: string, isLate: boolean) => {
     const who = `The middleware ${middleware === '' ? '' : `${middleware} `}of ${job} ${id}`;
     const what = isLate
-      ? 'called next() when it had come back already: that runs nothing any more. Let it wait for what leads to next().'
-      : 'called next() a second time. A run goes on once; give the job tries where it is to run again.';
+      ? 'called next() after it had returned: that runs nothing any more. Let it await what leads to next().'
+      : 'called next() a second time. A run goes on only once; give the job more tries if it should run again.';
     return { message: `${who} ${what}`, facts: { job, id, middleware } };
   },
 );

@@ -20,7 +20,10 @@ export function startFigures({ manager, connection }: Attended): Companion | und
     const reason = manager.configuration.metrics === false ? '`metrics` is false' : 'no connection keeps records';
     logger.warn({ connection: connection.name }, `Queue.monitor() sees nothing of '${connection.name}': ${reason}.`);
   } catch (error) {
-    logger.warn({ connection: connection.name }, `No figures are kept of '${connection.name}': ${errorMessage(error)}`);
+    logger.warn(
+      { connection: connection.name },
+      `No figures are kept for '${connection.name}': ${errorMessage(error)}`,
+    );
   }
   return undefined;
 }

@@ -50,7 +50,7 @@ function atStop({ name, handler }: RunningJob, reason: Error): string {
   const cause = causeOf(reason);
   const end =
     handler === 'running'
-      ? 'its handle() has not come back within the grace. Let it stop when this.signal aborts.'
+      ? 'its handle() has not returned within the grace. Let it stop when this.signal aborts.'
       : `it was not done within the grace.${cause === undefined ? '' : ` Cause: ${errorMessage(cause)}`}`;
   return `${name} goes back to its queue at no cost in tries, because the worker stops: ${end}`;
 }
@@ -68,13 +68,16 @@ export function logLost(logger: Logger, { job, outcome, took }: Finished): void 
   );
 }
 
-/** How a sentence about a refused outcome continues. */
-const ENDS = {
-  completed: 'be removed as completed',
-  cancelled: 'be removed as cancelled',
-  released: 'go back to its queue',
-  failed: 'be kept as failed',
-} as const;
+/** What the store was asked to do, in a sentence about a refused outcome. */
+function askedOf({ job: { name, id }, outcome: { settlement } }: Finished): string {
+  const asked = {
+    completed: `remove ${name} ${id} as completed`,
+    cancelled: `remove ${name} ${id} as cancelled`,
+    released: `return ${name} ${id} to its queue`,
+    failed: `keep ${name} ${id} as failed`,
+  };
+  return asked[settlement.outcome];
+}
 
 /** The store refused a job's outcome and took it in another form. */
 export function logRefused(
@@ -83,24 +86,22 @@ export function logRefused(
   refusal: unknown,
   instead: 'kept' | 'buried' | 'carried',
 ): void {
-  const { name, id } = one.job;
   const { outcome } = one.outcome.settlement;
   const short = outcome === 'failed' ? 'kept as failed with its error cut short' : 'kept as failed';
   const form = {
     kept: short,
     buried: 'buried where it is',
-    carried: 'without what follows it, which waits in its queue in an onqueue:carry',
+    carried: 'written without the job that follows it, which waits in its queue in an onqueue:carry',
   }[instead];
-  const message = `The store refused that ${name} ${id} ${ENDS[outcome]}: it was ${form}. ${errorMessage(refusal)}`;
+  const message = `The store refused to ${askedOf(one)}: it was ${form}. ${errorMessage(refusal)}`;
   logger.error(factsOfRefusal(one, refusal), message);
 }
 
 export function logHeld(logger: Logger, one: Finished, refusal: unknown): void {
-  const { name, id } = one.job;
   logger.error(
     factsOfRefusal(one, refusal),
-    `The store refuses that ${name} ${id} ${ENDS[one.outcome.settlement.outcome]}. Other jobs go on; this one stays reserved here, and its outcome is ` +
-      `offered again once a minute. When this worker ends before it is taken, the job runs again. ${errorMessage(refusal)}`,
+    `The store refuses to ${askedOf(one)}. Other jobs go on; this one stays reserved here, and its outcome is ` +
+      `offered again once a minute. If this worker ends before it is taken, the job runs again. ${errorMessage(refusal)}`,
   );
 }
 
@@ -112,7 +113,7 @@ function factsOfRefusal({ job, outcome: { settlement } }: Finished, refusal: unk
 export function logLetGo(logger: Logger, { job }: Finished, most: number): void {
   logger.error(
     factsOf(job),
-    `The outcome of ${job.name} ${job.id} is offered no longer, as the store refuses more than ${most}: it runs again when its lease ends.`,
+    `The outcome of ${job.name} ${job.id} is no longer offered, because the store refuses more than ${most}: the job runs again when its lease ends.`,
   );
 }
 
@@ -136,7 +137,7 @@ export function logApart(logger: Logger, job: RunningJob): void {
 export function logStubborn(logger: Logger, job: RunningJob): void {
   logger.warn(
     factsOf(job),
-    `${job.name} ${job.id} was given up, but its handle() has not come back: it keeps its slot until it does. Let it stop when this.signal aborts.`,
+    `${job.name} ${job.id} was given up, but its handle() has not returned: it keeps its slot until it does. Let it stop when this.signal aborts.`,
   );
 }
 
@@ -152,10 +153,10 @@ export function logStuck(logger: Logger, runs: ReadonlyMap<RunningJob, Milliseco
   if (jobs.length > NAMED) names.push(`${jobs.length - NAMED} more`);
   const end = endsProcess
     ? 'The process ends, and with it what they still do.'
-    : 'The worker takes no more jobs until one of them does: start its process anew.';
+    : 'The worker takes no more jobs until one of them does: restart its process.';
   logger.error(
     { slots: jobs.length, jobs },
-    `Each slot of the worker is held by a job that was given up and whose handle() has not come back: ${names.join(', ')}. ` +
+    `Each slot of the worker is held by a job that was given up and whose handle() has not returned: ${names.join(', ')}. ` +
       `${end} Let them stop when this.signal aborts.`,
   );
 }
@@ -178,6 +179,6 @@ export function logUnsettled(logger: Logger, connection: string, open: number, e
   const unstored = ended === 0 ? [] : [`${ended} had ended, but their outcomes were not stored (${why})`];
   logger.error(
     { jobs, connection },
-    `The worker stopped without having settled ${jobs} jobs: ${[...running, ...unstored].join('; ')}. They run again when their leases end.`,
+    `The worker stopped without settling ${jobs} jobs: ${[...running, ...unstored].join('; ')}. They run again when their leases end.`,
   );
 }

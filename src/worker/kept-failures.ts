@@ -56,7 +56,7 @@ export class KeptFailures {
     } catch (error) {
       const { id } = kept;
       const why = errorMessage(error);
-      const message = `The failed job ${id} is kept although another worker has the job; it could not be taken back: ${why}`;
+      const message = `The failed job ${id} is kept although another worker has the job; it could not be removed: ${why}`;
       logger.warn({ connection: connection.name, id }, message);
     }
   }

@@ -189,7 +189,7 @@ export class StoreHealth {
     const { name, address } = this.#connection;
     this.#application.logger.error(
       { connection: name, address, outcome: 'forgotten' },
-      `${address} has lost what it had confirmed: it was flushed, or came back without its data. Jobs that waited there ` +
+      `${address} has lost data that it had confirmed: it was flushed, or came back without its data. Jobs that waited there ` +
         'are gone; those that run here end as lost. The worker goes on.',
     );
   }

@@ -242,7 +242,7 @@ function checkNames(options: WorkerOptions): void {
     throw invalidWorkerOption(
       'the first argument',
       options,
-      "give an object: new Worker({ queue: 'mail' }). What is to be done stands in the job's handle(), and `await worker.run()` works",
+      "give an object: new Worker({ queue: 'mail' }). The work belongs in the job's handle(), and `await worker.run()` starts the worker",
     );
   }
   for (const [option, value] of Object.entries(options)) {

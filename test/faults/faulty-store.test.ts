@@ -210,7 +210,7 @@ it('a stop with a store that never answers ends all the same, and says what it l
   await stopped;
   expect(await ended).toBe('stopped');
   expect(application.log.messages('error')).toEqual([
-    'The worker stopped without having settled 1 jobs: ' +
+    'The worker stopped without settling 1 jobs: ' +
       '1 had ended, but their outcomes were not stored (the store has not answered). They run again when their leases end.',
   ]);
   never.open();

@@ -181,7 +181,7 @@ describe('work', () => {
 
       expect(await project.pidOf('hello')).not.toBe(stuck);
       expect(supervisor.stderr).toMatch(
-        /handle\(\) has not come back: Hang \S+ \(\d+ s\), Hang \S+ \(\d+ s\)\. The process ends/,
+        /handle\(\) has not returned: Hang \S+ \(\d+ s\), Hang \S+ \(\d+ s\)\. The process ends/,
       );
       await eventually(() => !isAlive(stuck));
     }),

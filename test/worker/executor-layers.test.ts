@@ -62,12 +62,12 @@ describe('middleware', () => {
   }
 
   it.each<[string, unknown, string]>([
-    ['a promise', Promise.resolve([]), 'Wrapped.middleware() gave a promise, and must give a list'],
-    ['nothing', undefined, 'Wrapped.middleware() gave undefined, and must give a list'],
-    ['one layer', new Throttle(), 'Wrapped.middleware() gave an object, and must give a list'],
-    ['a number in the list', [layer('a'), 5], 'Wrapped.middleware() gave a number at place 1 of its list.'],
-    ['a class', [Throttle], 'Wrapped.middleware() gave the class Throttle at place 0 of its list.'],
-    ['any object', [{}], 'Wrapped.middleware() gave an object without handle() at place 0 of its list.'],
+    ['a promise', Promise.resolve([]), 'Wrapped.middleware() returned a promise, and must return a list'],
+    ['nothing', undefined, 'Wrapped.middleware() returned undefined, and must return a list'],
+    ['one layer', new Throttle(), 'Wrapped.middleware() returned an object, and must return a list'],
+    ['a number in the list', [layer('a'), 5], 'Wrapped.middleware() returned a number at place 1 of its list.'],
+    ['a class', [Throttle], 'Wrapped.middleware() returned the class Throttle at place 0 of its list.'],
+    ['any object', [{}], 'Wrapped.middleware() returned an object without handle() at place 0 of its list.'],
   ])('fails the attempt, and says why, where middleware() gave %s', async (_case, given, message) => {
     layers = given as Middleware[];
 
@@ -193,7 +193,7 @@ describe('middleware', () => {
 
     expect((await run(new Wrapped())).settlement.outcome).toBe('completed');
 
-    await expect(next()).rejects.toThrow('called next() when it had come back already');
+    await expect(next()).rejects.toThrow('called next() after it had returned');
     expect(calls).toEqual([]);
     expect(reported).toHaveLength(1);
   });

@@ -91,7 +91,7 @@ it.each(['before', 'exceptionOccurred', 'failing', 'after'] as const)(
 
     expect(await ended).toBe('empty');
     expect(reports.map(({ error }) => (error as Error).message)).toEqual([
-      expect.stringMatching(`${id}: the hook ${hook} has not come back within 60 s`),
+      expect.stringMatching(`${id}: the hook ${hook} has not returned within 60 s`),
     ]);
   },
 );

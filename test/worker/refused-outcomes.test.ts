@@ -131,7 +131,7 @@ describe.each([1, 5])('an outcome that the store refuses for good, at concurrenc
     expect(worker.health()).toMatchObject({ ready: true, outcomes: { completed: 20 } });
     expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
     expect(errors()).toEqual([
-      expect.stringMatching(/^The store refuses that Probe .* removed as completed\. .*Widen the column\.$/),
+      expect.stringMatching(/^The store refuses to remove Probe .* as completed\. .*Widen the column\.$/),
     ]);
     expect(application.log.lines.find(({ level }) => level === 'error')?.facts).toMatchObject({
       code: 'E_PROBE',

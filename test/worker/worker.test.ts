@@ -207,7 +207,7 @@ describe('the log of a worker', () => {
     await until(() => atOnce === 1);
 
     await application.clock.advance('2s');
-    expect(application.log.messages('warn')).toContainEqual(expect.stringContaining('has not come back'));
+    expect(application.log.messages('warn')).toContainEqual(expect.stringContaining('has not returned'));
     expect(ran).toEqual([]);
     gate.open();
     await until(() => ran.includes('next'));
@@ -220,8 +220,8 @@ describe('the log of a worker', () => {
     await new Worker({ queue: 'high:3,default:1', stopWhenEmpty: true, fair: true }, application.manager).run();
 
     expect(application.log.messages('warn')).toEqual([
-      'Without fair the number behind a colon belongs to the name: this worker takes jobs from high:3 and default:1, so ' +
-        'called. If weights were meant, set fair (--fair).',
+      'Without fair, the number after a colon is part of the name: this worker takes jobs from queues named high:3 and ' +
+        'default:1. If you meant weights, set fair (--fair).',
     ]);
   });
 
@@ -344,7 +344,7 @@ describe('a worker stops', () => {
     expect(await counts()).toEqual({ ready: 1, delayed: 0, reserved: 0 });
     expect(application.log.messages('warn')).toEqual([
       'Gated goes back to its queue at no cost in tries, because the worker stops: ' +
-        'its handle() has not come back within the grace. Let it stop when this.signal aborts.',
+        'its handle() has not returned within the grace. Let it stop when this.signal aborts.',
     ]);
   });
 

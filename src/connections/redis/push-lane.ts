@@ -146,7 +146,7 @@ export class PushLane extends Lane<Push> {
     const { name, address, logger } = this.caller.settings;
     logger.error(
       { connection: name, address, queue: this.#queue, outcome: 'forgotten' },
-      `${address} has lost what it had confirmed: it was flushed, or came back without its data. Jobs that waited there ` +
+      `${address} has lost data that it had confirmed: it was flushed, or came back without its data. Jobs that waited there ` +
         'are gone; what was pushed now is there.',
     );
   }

@@ -361,6 +361,6 @@ describe('a worker whose server is killed and started again', () => {
     await restart(undefined);
     await works();
 
-    expect(log.messages('error').join('\n')).toContain('has lost what it had confirmed');
+    expect(log.messages('error').join('\n')).toContain('has lost data that it had confirmed');
   });
 });

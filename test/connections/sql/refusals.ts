@@ -95,7 +95,7 @@ export function describeRefusals(configuration: () => Promise<Configuration>, fo
     await forbid.delays();
     const working = await run(new Ends('releases'), { completed: 40, failed: 1, lost: 0 });
     const [entry] = await working.manager.failed.list();
-    expect(entry!.exception).toContain('The store refused that Ends');
+    expect(entry!.exception).toContain('The store refused the outcome of Ends');
     expect(await working.manager.failed.retry(entry!.id)).toBe(true);
   });
 

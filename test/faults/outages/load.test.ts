@@ -40,6 +40,6 @@ it('a redis that is emptied under load is told of, and what is pushed from then 
 
   await application.settled();
   expect(application.faults).toMatchObject({ twice: [], denied: [] });
-  expect(application.said).toEqual([expect.stringContaining('has lost what it had confirmed')]);
+  expect(application.said).toEqual([expect.stringContaining('has lost data that it had confirmed')]);
   expect(await application.driver.queues()).toEqual(['default']);
 });

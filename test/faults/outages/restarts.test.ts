@@ -57,6 +57,6 @@ it('a redis that comes back without its data gets new jobs done, and what was ru
   application.letGo();
 
   await eventually(() => application.log.messages('warn').some((message) => message.startsWith('Held was lost')));
-  expect(application.said.join('\n')).toContain('has lost what it had confirmed');
+  expect(application.said.join('\n')).toContain('has lost data that it had confirmed');
   expect(await application.driver.queues()).toEqual(['default']);
 });

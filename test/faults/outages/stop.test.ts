@@ -65,12 +65,12 @@ afterAll(async () => {
 describe.each(silences)('a worker whose redis %s', (name) => {
   it('ends when it is told to while it runs a job, and says what it left', () => {
     const { log } = worlds.get(name)!.busy;
-    expect(log.messages('error').at(-1)).toContain('stopped without having settled 1 jobs');
+    expect(log.messages('error').at(-1)).toContain('stopped without settling 1 jobs');
   });
 
   it('ends when it is told to while it runs nothing', () => {
     const { log, worker } = worlds.get(name)!.idle;
-    expect(log.messages('error').join()).not.toContain('without having settled');
+    expect(log.messages('error').join()).not.toContain('without settling');
     expect(worker.health().state).toBe('stopped');
   });
 });
