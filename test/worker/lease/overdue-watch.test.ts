@@ -24,8 +24,6 @@ beforeEach(() => {
   });
 });
 
-afterEach(() => watch.close());
-
 it('asks the worker when a job is overdue, and calls it blocked after two seconds without an answer', async () => {
   held = [{ overdueAt: 1000 }, { overdueAt: 60_000 }];
   watch.start();

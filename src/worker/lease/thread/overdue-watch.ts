@@ -2,7 +2,7 @@
  * Notices that the workers' event loop stands still: a job is past its timeout and grace, and the worker, which should have
  * recorded that, does not even answer.
  */
-import type { Clock, Milliseconds, Timer } from '../../../base/clock';
+import type { Clock, Milliseconds } from '../../../base/clock';
 
 const LOOK_EVERY: Milliseconds = 500;
 /**
@@ -23,7 +23,7 @@ export interface OverdueWatchSettings {
 
 export class OverdueWatch {
   readonly #settings: OverdueWatchSettings;
-  #timer: Timer | undefined;
+  #isScheduled = false;
   /** Looks since the event loop was asked. Undefined if it owes no answer. */
   #silence: number | undefined;
 
@@ -33,7 +33,9 @@ export class OverdueWatch {
 
   /** To be called when there are jobs. */
   start(): void {
-    this.#timer ??= this.#settings.clock.after(LOOK_EVERY, () => this.#look());
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    this.#settings.clock.after(LOOK_EVERY, () => this.#look());
   }
 
   /** The event loop has answered. */
@@ -41,14 +43,9 @@ export class OverdueWatch {
     this.#silence = undefined;
   }
 
-  close(): void {
-    this.#timer?.cancel();
-    this.#timer = undefined;
-  }
-
   #look(): void {
     const { overdue, ask, blocked } = this.#settings;
-    this.#timer = undefined;
+    this.#isScheduled = false;
     const isOverdue = overdue();
     if (isOverdue !== undefined) this.start();
     if (isOverdue !== true) this.#silence = undefined;
