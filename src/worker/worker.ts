@@ -149,5 +149,5 @@ export function processWorker(options: WorkerOptions, manager: QueueManager, pro
 }
 
 function askAboutWeights(names: readonly string[]): string {
-  return `Without fair, the number behind a colon is part of the name: this worker takes jobs from queues named ${names.join(' and ')}. If you meant weights, set fair (--fair).`;
+  return `Without fair, the number after a colon is part of the name: this worker takes jobs from queues named ${names.join(' and ')}. If you meant weights, set fair (--fair).`;
 }

@@ -189,7 +189,7 @@ describe('a failed store of another connection', () => {
 
     expect(worker.health()).toMatchObject({ ready: true, outcomes: { completed: 20, failed: 0 } });
     expect(await connection.counts('default')).toMatchObject({ reserved: 1 });
-    expect(errors()).toEqual([expect.stringContaining('be kept as failed')]);
+    expect(errors()).toEqual([expect.stringContaining('The store refuses to keep Probe')]);
 
     put.mockRestore();
     await elapse(application.clock, 60);
