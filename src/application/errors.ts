@@ -71,14 +71,18 @@ export const unknownConnection = defineError(
   },
 );
 
+/** What users of other libraries call the driver of a database. */
+const DATABASE = /^(pg|postgres|pgsql|mysql|maria|sqlite|better-sqlite)/i;
+
 export const unknownDriver = defineError(
   'E_UNKNOWN_DRIVER',
-  (driver: string, connection: string, known: readonly string[]) => ({
-    message:
-      `Connection '${connection}' has the driver '${driver}', which is none of ${known.join(', ')}. ` +
-      `Register a driver of your own with Queue.addConnector('${driver}', …) before its first use.`,
-    facts: { driver, connection, known },
-  }),
+  (driver: string, connection: string, known: readonly string[]) => {
+    const problem = `Connection '${connection}' has the driver '${driver}', which is none of ${known.join(', ')}.`;
+    const remedy = DATABASE.test(driver)
+      ? `Every database has the driver 'database'; its url says which: 'postgres://…', 'mysql://…' or 'sqlite:…'.`
+      : `Register a driver of your own with Queue.addConnector('${driver}', …) before its first use.`;
+    return { message: `${problem} ${remedy}`, facts: { driver, connection, known } };
+  },
 );
 
 export const managerClosed = defineError('E_MANAGER_CLOSED', () => ({

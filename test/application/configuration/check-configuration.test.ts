@@ -249,6 +249,17 @@ describe('a configuration', () => {
     },
   );
 
+  it.each([
+    ['postgres', "its url says which: 'postgres://…'"],
+    ['better-sqlite3', "Every database has the driver 'database'"],
+    ['kafka', "Queue.addConnector('kafka', …)"],
+  ])('says what to write in place of the driver %p', (driver, remedy) => {
+    const manager = new QueueManager({ connectors: builtInConnectors, logger: silentLogger }, {
+      connections: { main: { driver } },
+    } as object);
+    expect(() => manager.driver('main')).toThrow(remedy);
+  });
+
   it.each(['constructor', '__proto__'])('misses a connection of the name %p, whatever an object inherits', (name) => {
     const both = { driver: 'failover', connections: ['main', name] };
 
