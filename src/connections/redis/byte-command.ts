@@ -1,5 +1,5 @@
 /**
- * A command that writes itself in one go, and whose replies are bytes.
+ * A command that serialises itself in one pass, and whose replies are bytes.
  *
  * ioredis measures each argument three times and joins the pieces one by one: for a script with many keys and texts, that
  * took a tenth of a worker's time.
@@ -10,7 +10,7 @@ type Argument = string | Buffer | number;
 
 export class ByteCommand extends Command {
   constructor(name: string, args: readonly Argument[]) {
-    // Given to ioredis here, they would be copied and looked through.
+    // ioredis would copy and inspect arguments given to its constructor.
     super(name, [], { replyEncoding: null });
     this.args = args as Argument[];
   }
@@ -23,8 +23,9 @@ export class ByteCommand extends Command {
 type Settling = Pick<Command, 'promise' | 'resolve' | 'reject'> & { transformReply(reply: unknown): unknown };
 
 /**
- * In place of ioredis' own, which assigns functions that hold the command. V8 makes a function that is written where it is assigned to a
- * property in the old generation: there each kept its command, with all texts of the call, until a full collection.
+ * Replaces ioredis' own method, which assigns closures that hold the command. V8 allocates a function written where it is
+ * assigned to a property in the old generation: each kept its command alive there, with all texts of the call, until a full
+ * collection.
  */
 Object.defineProperty(ByteCommand.prototype, 'initPromise', {
   value(this: Settling): void {

@@ -1,8 +1,8 @@
 /**
- * Carries a call out, within a deadline, whatever becomes of the connection meanwhile.
+ * Carries out a call within a deadline, even if the connection breaks meanwhile.
  *
- * Every call may be sent twice: commands that are asked here are idempotent, scripts are by nature or by their record.
- * What may have been carried out unseen is asked again, so that its answer is not lost with the reply.
+ * Any call may be sent twice: the commands sent here are idempotent, and scripts are too, by nature or by their record. A
+ * call that Redis may have carried out without our seeing the reply is asked again, to get its answer.
  */
 import { wordsOf } from '../../base/foreign-error';
 import type { OnqueueError } from '../../base/onqueue-error';
@@ -36,45 +36,45 @@ interface RedisCallerSettings extends CallerSettings {
 export interface Patience {
   /** What a failure means to the caller, as a clause: `2 jobs were not queued`. */
   readonly consequence: string;
-  /** From when on the deadline counts, by the monotonic clock. Default: now. */
+  /** When the deadline starts, by the monotonic clock. Default: now. */
   readonly since?: Milliseconds;
   /**
-   * Ask for as long as it takes: `once-sent`, where the server may have seen the call, since its answer stands for
-   * jobs; `always`, where others that belong to it were carried out. Default: give up at the deadline.
+   * Retry past the deadline: `once-sent`, if the server may have seen the call, because jobs depend on its answer; `always`,
+   * because other calls that belong to it were carried out. Default: give up at the deadline.
    */
   readonly insist?: 'once-sent' | 'always' | undefined;
   /**
-   * Makes the first attempt in place of the caller, and may wait with it. What it fails with counts as a lost answer. Undefined:
-   * it has made none, and leaves it to the caller.
+   * Makes the first attempt in place of the caller, and may delay it. A rejection counts as a lost answer. Undefined as its
+   * value: it made no attempt and leaves that to the caller.
    */
   readonly first?: FirstAttempt | undefined;
 }
 
 export type FirstAttempt = (command: string, args: Arguments) => Promise<unknown>;
 
-/** How a call is written: a script by its name. */
+/** A call as it is sent; a script by its hash. */
 type Form = readonly [command: string, args: Arguments];
 type InFull = () => Form;
 
 type Arguments = readonly (string | Buffer | number)[];
 
-/** Between two lines about one subject: whoever is to mend it may not have seen the first. */
+/** Pause between two log lines about one subject: whoever has to fix it may have missed the first. */
 const TOLD_AGAIN: Milliseconds = 60_000;
 const MOST_TOLD = 1000;
 
-/** Without a client, somebody else has sent it. */
+/** Has no client if somebody else sent it. */
 type SentCall = LinkCall | { readonly sent: true; readonly client?: undefined };
 
-/** A call, for as long as it is asked. */
+/** A call and its attempts. */
 interface Asked extends Purpose {
   readonly patience: Patience;
   readonly operation: string;
   form: Form;
-  /** The whole of a script, for a server that does not know its name. */
+  /** The call with the script's source, for a server that does not know its hash. */
   inFull?: InFull | undefined;
-  /** The last attempt; undefined: none could be made. */
+  /** The last attempt. Undefined if none could be made. */
   call?: SentCall | undefined;
-  /** The node of a cluster that was silent in it: the others may answer. */
+  /** The cluster node that was silent in the last attempt: other nodes may answer. */
   node?: string | undefined;
 }
 
@@ -86,7 +86,7 @@ export class RedisCaller extends StoreCaller<Asked> {
   protected readonly store = 'Redis';
   declare readonly settings: RedisCallerSettings;
   readonly #link: RedisLink;
-  /** Calls that have had no answer by their deadlines, each with the address that it waits for. */
+  /** Calls that got no answer by their deadline, each with the address that it waits for. */
   readonly #unanswered = new Map<Patience, string>();
   readonly #toldAt = new Recent<string, Milliseconds>(MOST_TOLD);
 
@@ -95,21 +95,17 @@ export class RedisCaller extends StoreCaller<Asked> {
     this.#link = link;
   }
 
-  /** A call has had no answer by its deadline, and is repeated. */
+  /** Whether a call got no answer by its deadline and is being repeated. */
   get isAway(): boolean {
     return this.#unanswered.size > 0;
   }
 
-  /** Only for commands that may be carried out twice. @throws QueueUnavailableError, `redisRefused` */
+  /** For idempotent commands only. @throws QueueUnavailableError, `redisRefused` */
   command(command: string, args: Arguments, patience: Patience): Promise<unknown> {
     return this.#carryOut(command, patience, [command, args]);
   }
 
-  /**
-   * Asked once, and missed by nobody: it is not repeated, and neither the process nor who closes waits for its answer.
-   *
-   * @throws QueueUnavailableError, `redisRefused`
-   */
+  /** For an answer that we can do without: the call is not repeated, and neither the process nor `close` waits for it. */
   async glance(command: string, args: Arguments, consequence: string): Promise<unknown> {
     const asked = { operation: command, consequence, patience: { consequence }, form: [command, args] as const };
     try {
@@ -137,30 +133,30 @@ export class RedisCaller extends StoreCaller<Asked> {
       throw script.name === 'permitted' ? error : await explained(this, keys, error);
     }
     const word = String(reply[0]);
-    // `stale` is one such word: what another call under our name has done would be taken for ours.
+    // `stale` is such a word: another call under our name wrote the record, and its answer must not be taken for ours.
     if (!script.answers.includes(word)) throw this.#replyError(operation, patience.consequence, new Error(word));
     return reply;
   }
 
-  /** The calls that are made within are written at once. */
+  /** Calls made within `calls` are written to the socket at once. */
   together(calls: () => void): void {
     this.#link.together(calls);
   }
 
-  /** The node of a cluster that has this key, as far as is known. */
+  /** The cluster node that has this key, as far as is known. */
   placeOf(key: string): string {
     return this.#link.placeOf(key);
   }
 
-  /** What a call fails with that Redis has refused in these words. */
+  /** The error for a call that Redis refused in these words. */
   errorOf(words: string, consequence: string): Error {
     const error = Object.assign(new Error(words), { name: 'ReplyError' });
     return this.#failure('script', { consequence, error });
   }
 
   /**
-   * Says in the log what Redis has refused, once a minute for each subject: where all else goes on, nobody else would say it.
-   * Never rejects.
+   * Logs a refusal by Redis, once a minute per subject: if everything else goes on, nobody else would report it. Never
+   * rejects.
    */
   async tellOfRefusal(subject: string, keys: readonly string[], refusal: unknown): Promise<void> {
     const { clock, logger } = this.settings;
@@ -184,7 +180,7 @@ export class RedisCaller extends StoreCaller<Asked> {
 
   protected override asksOn({ uncertain }: CallFailure, error: Error, { patience, call, node }: Asked): boolean {
     const insists = patience.insist === 'always' || (patience.insist === 'once-sent' && uncertain);
-    // A script that ran and failed left no record of an earlier run: there was none, and asking again changes nothing.
+    // A script that ran and failed left no record of an earlier run, so there was none, and asking again changes nothing.
     if (call === undefined || redisRefused.is(error) || !insists) return false;
     this.#complain(patience, error, node);
     return true;
@@ -215,7 +211,7 @@ export class RedisCaller extends StoreCaller<Asked> {
     }
   }
 
-  /** @throws what the call fails with, `Silence` among it; what `asked` says of the call is then of this one */
+  /** @throws what the call fails with, such as `Silence`; `asked` then describes this attempt */
   async #attempt(asked: Asked, milliseconds: Milliseconds, isMissed = true): Promise<unknown> {
     asked.call = undefined;
     asked.node = undefined;
@@ -223,9 +219,9 @@ export class RedisCaller extends StoreCaller<Asked> {
     const { clock } = this.settings;
     const call = this.#link.send(...asked.form, isMissed);
     asked.call = call;
-    // What came while a job blocked the event loop is read before the silence is believed.
+    // Replies that arrived while a job blocked the event loop are read before we believe the silence.
     const silent = (): void => void endOfTurn().then(() => call.lose(new Silence()));
-    // An unanswered call keeps the process alive, up to its deadline.
+    // An unanswered call keeps the process alive until its deadline.
     const timer = clock.after(milliseconds, silent, isMissed);
     const until = clock.monotonic() + milliseconds;
     try {
@@ -241,7 +237,7 @@ export class RedisCaller extends StoreCaller<Asked> {
     }
   }
 
-  /** Sends a script in full where the server did not know its name. @throws the error, otherwise */
+  /** Sends a script in full if the server did not know its hash. Otherwise @throws the error */
   #failed(asked: Asked, error: unknown, milliseconds: Milliseconds): Promise<unknown> {
     if (!isUnknownScript(error) || asked.inFull === undefined) throw error;
     asked.form = asked.inFull();

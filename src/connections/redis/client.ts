@@ -1,4 +1,4 @@
-/** Makes clients of ioredis, always with the options that the queue depends on: from an address, or from a user's client. */
+/** Creates ioredis clients from an address or from a user's client, always with the options that the queue depends on. */
 import { lookup } from 'node:dns';
 import type { Socket } from 'node:net';
 import Redis, {
@@ -21,31 +21,34 @@ interface Connecting extends AbstractConnector {
   check(info: Readonly<Record<string, string>>): boolean;
 }
 
-/** Our options name the mapping of replies: by it ioredis types them. */
+/** Our options set `replyMapping`, because ioredis types replies by it. */
 type Options = Omit<RedisOptions, 'replyMapping'> & { readonly replyMapping: 'legacy' };
 
-/** Milliseconds until the next attempt to connect; null: no further one. `reason`: why the last one failed, if told. */
+/** Milliseconds until the next attempt to connect; null: no further attempt. `reason`: why the last one failed, if known. */
 export type Retry = (reason?: Error) => number | null;
 
 export interface ClientSource {
-  /** A client that is not connected, whose duplicates are. */
+  /** An unconnected client; the clients that we use are duplicates of it. */
   readonly template: Client;
-  /** For people: without a password. */
+  /** For display: without a password. */
   readonly address: string;
   readonly cluster: boolean;
-  /** What the user's client puts before every key. Ours do not: it becomes a part of our names. */
+  /** The prefix that the user's client puts before every key. Our clients put none: it becomes part of our key names. */
   readonly keyPrefix: string;
-  /** A client of its own, which connects with its first command. */
+  /** Opens a new client, which connects with its first command. */
   open(retry: Retry): Client;
 }
 
-/** A host that drops packets must not use up the deadline of a dispatch. */
+/** In milliseconds. A host that drops packets must not use up the deadline of a dispatch. */
 const CONNECT_TIMEOUT = 2000;
-/** A silent server does not close its end of a connection: after so many milliseconds ours is torn down. */
+/** A silent server does not close its end of a connection: after this many milliseconds we destroy ours. */
 const DISCONNECT_TIMEOUT = 500;
-/** How long one sentinel, or one node of a cluster, is asked for the others: a silent one must leave time for them. */
+/**
+ * Milliseconds to wait for one sentinel or one cluster node when asking for the others: a silent one must leave time for
+ * them.
+ */
 const NODE_TIMEOUT = 750;
-/** Between two looks at whether a server has read its data; otherwise as long as it thinks that it takes. */
+/** Longest pause, in milliseconds, between two checks whether a server has finished loading its data. */
 const LOADING_PAUSE = 500;
 
 export function clientSource(config: RedisConfig): ClientSource {
@@ -76,23 +79,24 @@ function sourceOfCluster(template: Cluster): ClientSource {
       template.duplicate([], {
         lazyConnect: true,
         enableOfflineQueue: true,
-        // It asks one node, which may be silent; a cluster that is down says so to the call itself.
+        // The check asks one node, which may be silent. A cluster that is down says so in reply to the call itself.
         enableReadyCheck: false,
         slotsRefreshTimeout: NODE_TIMEOUT,
         enableAutoPipelining: false,
         scaleReads: 'master',
         keyPrefix: '',
         clusterRetryStrategy: (_attempt: number, reason?: Error) => retry(reason),
-        // Its caller waits, and knows then that nothing was carried out.
+        // Our caller retries, and knows then that nothing was carried out.
         retryDelayOnClusterDown: 0,
-        // One name that is not known would keep all nodes from being asked; and certificates are made out to names.
+        // With ioredis' own lookup, one unknown name would keep all nodes from being asked. Besides, certificates are made
+        // out to names.
         ...(dnsLookup === lookup && { dnsLookup: keepName }),
         redisOptions: ours(redisOptions ?? {}, retry),
       }),
   };
 }
 
-/** A client that never connects: ioredis alone reads addresses, and the ones that do connect are its duplicates. */
+/** A client that never connects. It only lets ioredis parse the address; we connect its duplicates. */
 function templateOf(config: RedisConfig): Client {
   const { url, host, port, path, username, password, db, tls, sentinels, name, sentinelPassword, cluster } = config;
   const written = { host, port, path, username, password, db, sentinels, name, sentinelPassword };
@@ -105,7 +109,7 @@ function templateOf(config: RedisConfig): Client {
   };
   if (tls !== undefined && tls !== false) options.tls = tls === true ? {} : tls;
   if (cluster !== undefined) return clusterTemplate(cluster, options);
-  // Otherwise ioredis would leave them as they are, and speak to the master in clear text.
+  // Otherwise ioredis would not apply TLS to sentinels, and would speak to the master in clear text.
   if (sentinels !== undefined && options.tls !== undefined) {
     options.enableTLSForSentinelMode ??= true;
     options.sentinelTLS ??= options.tls;
@@ -113,7 +117,7 @@ function templateOf(config: RedisConfig): Client {
   return url === undefined ? new Redis({ host: '127.0.0.1', ...options }) : new Redis(url, options);
 }
 
-/** What one address says of credentials and TLS holds for all nodes: most of them are only heard of. */
+/** Credentials and TLS from one address apply to all nodes, because most nodes are only discovered. */
 function clusterTemplate(nodes: readonly (string | RedisNode)[], options: Options): Cluster {
   const address = nodes.find((node) => typeof node === 'string') ?? '';
   const { username, password, tls } = new Redis(address, options).options;
@@ -128,27 +132,27 @@ function keepName(host: string, callback: (error: null, address: string, family?
   callback(null, host);
 }
 
-/** What the queue depends on, whatever the user's client or options say. */
+/** The options that the queue depends on, whatever the user's client or options say. */
 function ours(options: RedisOptions, retry: Retry): Options {
   return {
     Connector: heardConnector(options),
     lazyConnect: true,
-    // Calls have deadlines of our own; a client that gives up by itself would reject them for another reason.
+    // Calls have our own deadlines; a client that gave up by itself would reject them for another reason.
     maxRetriesPerRequest: null,
     enableOfflineQueue: true,
     enableReadyCheck: true,
     maxLoadingRetryTime: LOADING_PAUSE,
-    // We send them again ourselves: only so is it known that they were sent before.
+    // We resend commands ourselves, because only then do we know that they were sent before.
     autoResendUnfulfilledCommands: false,
     autoResubscribe: false,
     retryStrategy: () => retry(),
-    // With nothing to ask for, it must not go on for ever.
+    // Without a call to serve, it must not retry forever.
     sentinelRetryStrategy: () => retry(),
     sentinelCommandTimeout: NODE_TIMEOUT,
-    // It would cut off what was sent along; the link replaces the client of a server that is no master any more.
+    // It would cut off calls already sent. The link itself replaces the client of a server that is no longer a master.
     reconnectOnError: null,
     disconnectTimeout: DISCONNECT_TIMEOUT,
-    // They would reject a blocking read, or settle it with an answer that Redis never gave.
+    // These would reject a blocking read, or settle it with an answer that Redis never gave.
     commandTimeout: undefined as never,
     socketTimeout: undefined as never,
     blockingTimeout: undefined as never,
@@ -175,18 +179,19 @@ function addressOf({ sentinels, name, path, tls, host, port, db }: RedisOptions)
 
 function nodeText(node: string | number | RedisNode): string {
   if (typeof node === 'object') return `${node.host}:${node.port ?? 6379}`;
-  // An address in words may hold a password.
+  // An address given as text may contain a password.
   return String(node).replace(/\/\/[^@/]*@/, '//');
 }
 
 /**
- * The connector that the options ask for, with sockets that end no process, and none to a server that is too old.
+ * The connector that the options ask for, with two changes: its sockets cannot end the process, and it refuses servers that
+ * are too old.
  *
- * ioredis listens for one error of a socket. One over TLS that is ended while it shakes hands has two, and the second,
- * which nobody hears, would be an uncaught exception.
+ * ioredis listens for only one error of a socket. A TLS socket that is ended during its handshake emits two, and the second
+ * one, unheard, would be an uncaught exception.
  */
 function heardConnector(options: RedisOptions): Connector {
-  // ioredis does not export its own; an instance has one. It connects to nothing.
+  // ioredis does not export its connectors, so we take the class from an instance, which never connects.
   const { connector } = new Redis({ ...options, replyMapping: 'legacy', lazyConnect: true }) as unknown as {
     readonly connector: { readonly constructor: new (options: unknown) => Connecting };
   };
@@ -200,7 +205,8 @@ function heardConnector(options: RedisOptions): Connector {
       return stream;
     }
 
-    // ioredis asks for it with each connection, before it sends what waits: a script might be carried out in part.
+    // ioredis calls this on each connection, before it sends waiting commands. Otherwise an old server might carry out part
+    // of a script.
     override check(info: Readonly<Record<string, string>>): boolean {
       const { found, isOld } = serverVersion((name) => info[name]);
       if (isOld) this.#socket?.destroy(new OldServer(found));

@@ -1,4 +1,4 @@
-/** Looks for settings of a Redis that lose jobs: what `onqueue check` prints of it. */
+/** Finds Redis settings that can lose jobs, for `onqueue check`. */
 import type { Diagnosis } from '../contract';
 import { latencyOf } from '../kit/latency';
 import type { RedisCaller } from './caller';
@@ -6,7 +6,7 @@ import type { Keys } from './keys';
 import { missingPermissions, WAKING } from './permissions';
 import { serverVersion } from './server-version';
 
-/** @param isCluster then version, settings and latency are those of one node */
+/** @param isCluster if true, version, settings and latency are those of one node */
 export async function diagnoseRedis(
   caller: RedisCaller,
   keys: Keys,
@@ -17,7 +17,7 @@ export async function diagnoseRedis(
   const ask = (): Promise<unknown> => caller.command('ping', [], { consequence });
   const latency = await latencyOf(caller.settings.clock, 'at least one', ask);
   const found = isCluster ? [await slots(caller)] : [];
-  // A cluster that is down runs no script.
+  // A cluster that is down runs no scripts.
   if (found.every(({ level }) => level !== 'error')) {
     const { ready } = keys.queue('default');
     found.push(permitted(await missingPermissions(caller, ready)));
@@ -33,7 +33,7 @@ function fieldsOf(info: string): Info {
   return new Map(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]));
 }
 
-// One that is too old does not get so far.
+// A server that is too old fails earlier.
 function version(info: Info): Diagnosis {
   return { level: 'ok', subject: 'version', message: serverVersion((name) => info.get(name)).found };
 }
@@ -72,7 +72,7 @@ function persistence(info: Info, save: string | undefined): Diagnosis {
   };
 }
 
-/** What `save` says; undefined where CONFIG is not allowed, as with many hosted servers. */
+/** The value of `save`. Undefined if CONFIG is not allowed, as on many hosted servers. */
 async function snapshots(caller: RedisCaller): Promise<string | undefined> {
   try {
     const [, save] = (await caller.command('config', ['get', 'save'], {

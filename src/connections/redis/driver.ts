@@ -1,4 +1,4 @@
-/** The `redis` driver, as it is configured and loaded. */
+/** The `redis` driver: its configuration and how it is loaded. */
 import { STORE_KEYS } from '../../application/configuration/configuration-keys';
 import * as value from '../../application/configuration/configuration-values';
 import type { StoreConfig } from '../configs';
@@ -11,7 +11,7 @@ export interface RedisNode {
   readonly port?: number | undefined;
 }
 
-/** A client of ioredis (`Redis` or `Cluster`): it is duplicated, never changed or closed. */
+/** An ioredis client (`Redis` or `Cluster`). Onqueue duplicates it, and never changes or closes it. */
 export interface RedisClient {
   duplicate(...options: never[]): object;
 }
@@ -19,35 +19,40 @@ export interface RedisClient {
 /** Give one of `client`, `cluster`, `sentinels`, or an address: `url`, or `host` and `port`, or the `path` of a socket. */
 export interface RedisConfig extends StoreConfig {
   readonly driver: 'redis';
-  /** `redis://user:password@host:6379/0`, or `rediss://` for TLS. Default: what `host` and `port` say. */
+  /** `redis://user:password@host:6379/0`, or `rediss://` for TLS. Default: built from `host` and `port`. */
   readonly url?: string | undefined;
-  /** The machine that Redis runs on. Default: `127.0.0.1`. */
+  /** The host of Redis. Default: `127.0.0.1`. */
   readonly host?: string | undefined;
   /** The port of `host`. Default: 6379. */
   readonly port?: number | undefined;
-  /** The file of a Unix socket. Default: none. */
+  /** The path of a Unix socket. Default: none. */
   readonly path?: string | undefined;
-  /** The user that Redis knows. Default: Redis's own default user. */
+  /** The Redis user. Default: Redis's own default user. */
   readonly username?: string | undefined;
   /** The user's password. Default: none. */
   readonly password?: string | undefined;
-  /** The number of the database; a cluster has 0 alone. Default: 0. */
+  /** The database number; a cluster has only 0. Default: 0. */
   readonly db?: number | undefined;
-  /** `true`, or options of `tls.connect`, such as `{ ca: readFileSync('ca.pem') }`; for sentinels as well. Default: `false`. */
+  /**
+   * `true`, or options of `tls.connect`, such as `{ ca: readFileSync('ca.pem') }`; also used for sentinels. Default:
+   * `false`.
+   */
   readonly tls?: boolean | object | undefined;
-  /** A client of ioredis, which is duplicated, never changed or closed; its `keyPrefix` stands before `prefix`. Default: none. */
+  /**
+   * An ioredis client, which is duplicated, never changed or closed. Its `keyPrefix` comes before `prefix`. Default: none.
+   */
   readonly client?: RedisClient | undefined;
   /** Some nodes of a cluster: URLs, or `{ host, port }`. Default: none. */
   readonly cluster?: readonly (string | RedisNode)[] | undefined;
-  /** The sentinels that know the master: `{ host, port }`. Default: none. */
+  /** The sentinels to ask for the master: `{ host, port }`. Default: none. */
   readonly sentinels?: readonly RedisNode[] | undefined;
   /** The name of the master that the sentinels watch. Default: none; required with `sentinels`. */
   readonly name?: string | undefined;
   /** The password of the sentinels. Default: none. */
   readonly sentinelPassword?: string | undefined;
-  /** Further options of ioredis; those that the queue depends on are set by it. Default: none. */
+  /** Further ioredis options, except those that the queue depends on. Default: none. */
   readonly options?: Readonly<Record<string, unknown>> | undefined;
-  /** Stands before every key. Default: `queues:`. */
+  /** Prefix of every key. Default: `queues:`. */
   readonly prefix?: string | undefined;
 }
 
@@ -59,7 +64,7 @@ declare module '../configs' {
 
 const database = value.integer(0, 65_535);
 
-/** A `db` that is no number would be taken for 0. */
+/** A `db` that is not a number would be taken for 0. */
 const options: Check = (given) => {
   if (!value.isRecord(given)) return value.object(given);
   const wrong = given['db'] === undefined ? undefined : database(given['db']);

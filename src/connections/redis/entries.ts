@@ -1,10 +1,10 @@
-/** Entries as `lua/push.lua` takes them: unique keys, those of debounced jobs, then what is ready at once, then what is delayed. */
+/** The arguments of `lua/push.lua` for entries: unique keys, keys of debounced jobs, ready entries, then delayed ones. */
 import type { Seconds } from '../../base/clock';
 import { idOfTied, mostOf, type UniqueTie } from '../../payload/ties';
 import type { Entry } from '../contract';
 import { whenOf } from './lane';
 
-/** Where an entry stands: in which of the lists, and where in that. */
+/** The position of an entry: its list, and its index there. */
 export interface Place {
   readonly list: number;
   readonly at: number;
@@ -13,9 +13,9 @@ export interface Place {
 export interface Entries {
   readonly count: number;
   readonly args: readonly (string | number)[];
-  /** Some may stay out, or take the places of others. */
+  /** Some entries may be left out, or replace other jobs. */
   readonly mayRefuse: boolean;
-  /** What the script calls the entry of that number, from 1. Only of those of which it may. */
+  /** Where the entry with this number (from 1) in the script's answer stands. Only for entries that the script may name. */
   readonly placeOf: (number: number) => Place;
 }
 
@@ -24,7 +24,7 @@ type KeyArguments = readonly [key: string, tie: string];
 
 interface KeyedEntry {
   readonly places: readonly Place[];
-  /** From 1, in `places`. */
+  /** Its number in `places`, from 1. */
   readonly number: number;
   readonly args: KeyArguments;
 }
@@ -32,7 +32,7 @@ interface KeyedEntry {
 export function entriesOf(lists: readonly (readonly Entry[])[]): Entries {
   const ready: string[] = [];
   const delayed: (string | number)[] = [];
-  // A place is an object more for each entry: of those that are ready something is told only for a key.
+  // A place costs an object per entry. The script names ready entries only if some entry has a key.
   const anyKeyed = lists.some((entries) => entries.some(isKeyed));
   const [readyPlaces, delayedPlaces]: [Place[], Place[]] = [[], []];
   const unique: KeyedEntry[] = [];
@@ -41,11 +41,11 @@ export function entriesOf(lists: readonly (readonly Entry[])[]): Entries {
   for (const [list, entries] of lists.entries()) {
     for (const [at, entry] of entries.entries()) {
       const { payload, delay = 0, dueAt, distinct = false } = entry;
-      const isNow = isReady(entry);
-      if (isNow) ready.push(payload);
+      const isReadyNow = isReady(entry);
+      if (isReadyNow) ready.push(payload);
       else delayed.push(distinct && !isKeyed(entry) ? 'unique' : 'any', whenOf(delay, dueAt), payload);
-      if (isNow && !anyKeyed) continue;
-      const places = isNow ? readyPlaces : delayedPlaces;
+      if (isReadyNow && !anyKeyed) continue;
+      const places = isReadyNow ? readyPlaces : delayedPlaces;
       const number = places.push({ list, at });
       const args = keyOf(entry);
       if (args !== undefined) (entry.ties?.unique === undefined ? debounced : unique).push({ places, number, args });
@@ -64,7 +64,7 @@ export function entriesOf(lists: readonly (readonly Entry[])[]): Entries {
   };
 }
 
-/** It goes in before those that are not. */
+/** Ready entries come before the delayed ones. */
 export function isReady({ delay = 0, dueAt }: Entry): boolean {
   return delay <= 0 && dueAt === undefined;
 }
@@ -79,10 +79,10 @@ function keyOf({ payload, ties: { unique, debounce } = {} }: Entry): KeyArgument
   return unique === undefined ? argumentsOf(debounce!.key, debounce!.longest, id) : tieOf(unique, id);
 }
 
-export function tieOf({ key, for: most }: UniqueTie, id: string): KeyArguments {
-  return argumentsOf(key, most, id);
+export function tieOf({ key, for: longest }: UniqueTie, id: string): KeyArguments {
+  return argumentsOf(key, longest, id);
 }
 
-function argumentsOf(key: string, most: Seconds | undefined, id: string): KeyArguments {
-  return [key, `${most === undefined ? 0 : mostOf(most)} ${id}`];
+function argumentsOf(key: string, longest: Seconds | undefined, id: string): KeyArguments {
+  return [key, `${longest === undefined ? 0 : mostOf(longest)} ${id}`];
 }

@@ -1,4 +1,4 @@
-/** What only Redis can answer. That it does not answer is `QueueUnavailableError`, as with every store. */
+/** Errors that only Redis answers with. A Redis that does not answer is a `QueueUnavailableError`, as with every store. */
 import { defineError } from '../../base/define-error';
 import { QueueUnavailableError } from '../errors';
 import type { OldVersion } from '../kit/older-version';
@@ -8,13 +8,13 @@ interface Refused {
   readonly connection: string;
   /** `Connection.address`: without a password. */
   readonly address: string;
-  /** What was not done for it, as a clause: `SendEmail was not queued`. */
+  /** What was not done, as a clause: `SendEmail was not queued`. */
   readonly consequence: string;
 }
 
 export interface Reply extends Refused {
   readonly operation: string;
-  /** What Redis answered, in its own words. */
+  /** The text of Redis's answer. */
   readonly reply: string;
 }
 
@@ -22,7 +22,7 @@ interface Cause {
   readonly cause?: unknown;
 }
 
-/** Redis answered with an error that waiting does not mend. */
+/** Redis answered with an error that does not go away by itself. */
 export const redisRefused = defineError('E_REDIS_REPLY', (facts: Reply, { cause }: Cause = {}) => ({
   message:
     `Redis at ${facts.address} refused ${facts.operation} with '${facts.reply}'; ${facts.consequence}. ` +
@@ -33,13 +33,13 @@ export const redisRefused = defineError('E_REDIS_REPLY', (facts: Reply, { cause 
 
 export interface ForeignKey extends Refused {
   readonly key: string;
-  /** As Redis calls it: `string`, `hash`, … */
+  /** The type as Redis names it: `string`, `hash`, … */
   readonly type: string;
   /** The type of what Onqueue keeps there. */
   readonly expected: string;
 }
 
-/** One of our keys holds something of another type: somebody else uses it. It is left as it is. */
+/** One of our keys holds a value of another type: somebody else uses it. It is left untouched. */
 export const foreignKey = defineError('E_REDIS_FOREIGN_KEY', (facts: ForeignKey, { cause }: Cause = {}) => ({
   message:
     `The key '${facts.key}' of Redis at ${facts.address} is a ${facts.type}, where Onqueue keeps a ${facts.expected}: ` +
@@ -49,7 +49,7 @@ export const foreignKey = defineError('E_REDIS_FOREIGN_KEY', (facts: ForeignKey,
   cause,
 }));
 
-/** More jobs than one script may look at, by which Redis would serve nobody else for long. */
+/** There are more jobs than one script may read without blocking Redis for long. */
 export const tooMuchToRecount = defineError(
   'E_REDIS_RECOUNT',
   (facts: Omit<Refused, 'consequence'> & { readonly jobs: number; readonly bytes: number }) => ({
@@ -61,7 +61,7 @@ export const tooMuchToRecount = defineError(
   }),
 );
 
-/** The server lacks commands that Onqueue needs. It says so itself when a connection is made. */
+/** The server lacks commands that Onqueue needs. Detected when a connection is made. */
 export const oldRedis = defineError('E_REDIS_VERSION', (facts: OldVersion, { cause }: Cause = {}) => ({
   message:
     `Connection '${facts.connection}' leads to ${facts.found} at ${facts.address}, which lacks commands that Onqueue needs; ` +
@@ -70,7 +70,7 @@ export const oldRedis = defineError('E_REDIS_VERSION', (facts: OldVersion, { cau
   cause,
 }));
 
-/** Redis has answered, and does not do it. */
+/** Redis answered, and refused. */
 export function isRefusal(error: unknown): boolean {
   return redisRefused.is(error) || (error instanceof QueueUnavailableError && error.facts.refused === true);
 }

@@ -1,8 +1,8 @@
 /**
- * Settles and reserves: what ends while a call is under way is settled by the next, which also reserves.
+ * Settles and reserves. Jobs that end while a call is under way are settled by the next call, which also reserves.
  *
- * Its calls are asked until they are answered. Given up, a reserve that was carried out would leave jobs with nobody
- * until their leases end, and a settle would end as `lost` when it is asked again under another number.
+ * Its calls are repeated until they are answered. If we gave one up, jobs of a reserve that was carried out would belong to
+ * nobody until their leases end, and a settle that is asked again under another number would end as `lost`.
  */
 import type { Moment } from '../../base/clock';
 import { MOST_JOBS } from '../../base/pages';
@@ -25,11 +25,11 @@ interface Exchange extends Waiting {
   resolve(settled: Settled): void;
 }
 
-/** What was sent. */
+/** The call that was sent. */
 interface Call {
   readonly exchanges: readonly Exchange[];
   readonly settlements: readonly Settlement[];
-  /** The places of the settlements, as they were written. */
+  /** The indexes of the settlements, in the order written. */
   readonly order: readonly number[];
   readonly queues: readonly string[];
   readonly keys: readonly string[];
@@ -37,20 +37,20 @@ interface Call {
   readonly sentAt: Moment;
 }
 
-/** For each queue that gave some: its place from 1, and the texts. */
+/** For each queue that gave jobs: its place, from 1, and their texts. */
 type Jobs = readonly (readonly [place: number, ...texts: Buffer[]])[];
 
-/** What a script says beside the jobs: a word, and what belongs to it. */
+/** What the script says besides the jobs, as words with values. */
 interface News {
-  /** Places, from 1, of outcomes whose reservation is no longer there. */
+  /** Places, from 1, of outcomes whose reservation is gone. */
   readonly lost?: readonly number[];
-  /** What Redis said, and the places of outcomes that it refused; the others are written. */
+  /** Redis's error, and the places of the outcomes that it refused; the others are written. */
   readonly unsettled?: readonly [words: Buffer, ...places: number[]];
-  /** Places of queues that gave nothing, 0 for the orders, each with what Redis said. */
+  /** Pairs: the place of a queue that was skipped (0 for the orders), and Redis's error. */
   readonly skipped?: readonly (number | Buffer)[];
   /** Triples: the place of a queue, an id, a reason. */
   readonly aside?: readonly (number | Buffer)[];
-  /** A place, from 1 in the whole of the reply, and why, and so on. */
+  /** Pairs: the place of a job in the whole reply, from 1, and the reason. */
   readonly cancelled?: readonly (number | Buffer)[];
   readonly restart?: Buffer;
   readonly paused?: readonly number[];
@@ -62,14 +62,14 @@ export class ExchangeLane extends Lane<Exchange> {
   readonly #settling: Settling;
   #forgotten = false;
 
-  /** @param settling remembers what was written of outcomes that are refused in part */
+  /** @param settling remembers what was written if outcomes are refused in part */
   constructor({ caller, keys }: Pick<RedisStore, 'caller' | 'keys'>, settling: Settling, recorded?: Records) {
     super(caller, recorded);
     this.#keys = keys;
     this.#settling = settling;
   }
 
-  /** It has nothing to tell either. */
+  /** Also: there is no news waiting for the next reply. */
   override get isIdle(): boolean {
     return super.isIdle && !this.#forgotten;
   }
@@ -80,9 +80,10 @@ export class ExchangeLane extends Lane<Exchange> {
   }
 
   /**
-   * At most 100 jobs of 1 MiB in all, what follows them among them; one settlement may be longer.
+   * At most 100 jobs and 1 MiB in total, including the jobs that follow; a single settlement may be longer.
    *
-   * @throws what Redis has refused one of them with; the others may be written, and are told so when they are sent again
+   * @throws Redis's refusal of one of the outcomes; the others may be written, and their results are returned when they are
+   *   sent again
    */
   exchange(
     settlements: readonly Settlement[],
@@ -138,7 +139,7 @@ export class ExchangeLane extends Lane<Exchange> {
     for (const place of news.unsettled?.slice(1) ?? []) results[order[Number(place) - 1]!] = undefined;
     const refusal = news.unsettled && this.caller.errorOf(String(news.unsettled[0]), consequenceOf(settlements.length));
     const told = replyOf(jobs, nextIn, now, news, queues, this.#forgotten);
-    // A settle has nobody to tell it to: the next reserve has.
+    // A settle cannot pass the news on; the next reserve does.
     if (isReserve) this.#forgotten = false;
     if (refusal === undefined) return this.#tell(exchanges, results, told);
     return explained(this.caller, keys.slice(1), refusal).then((error) => this.#tell(exchanges, results, told, error));
@@ -220,8 +221,8 @@ function reservation(queue: string, payload: Buffer): Reservation {
   return { queue, payload, counters: countersOf(payload), token: undefined };
 }
 
-// The script that reserves a text puts our counters at its end. Where they are not found all the same, such a job must not
-// keep those that came with it from being run.
+// The script writes our counters at the end of each text it reserves. If they cannot be found after all, such a job must not
+// keep the jobs that came with it from running.
 function countersOf(payload: Buffer): Counters {
   return readCounters(payload)?.counters ?? readCountersOfAny(payload) ?? { ...noCounters, attempts: 1 };
 }

@@ -1,4 +1,4 @@
-/** Settles and reserves: on one Redis in a call for all queues, in a cluster in one for each. */
+/** Settles and reserves: on a single Redis in one call for all queues, in a cluster in one call for each queue. */
 import type { ReserveReply, ReserveRequest, Settlement } from '../contract';
 import { nextOf, NOTHING, type Settled, Settling } from '../kit/settling';
 import type { FirstAttempt } from './caller';
@@ -13,7 +13,7 @@ export class Exchanger {
   readonly #settling = new Settling(bytesOf);
   /** Two calls may be under way: while Redis answers one, the jobs of the other run. */
   readonly #lanes: readonly [ExchangeLane, ExchangeLane];
-  /** A call that stands behind a blocking read holds up no other. */
+  /** For calls queued behind a blocking read, so that they hold up no other. */
   readonly #waiting: ExchangeLane;
   readonly #slots: SlotExchanger | undefined;
 
@@ -26,9 +26,9 @@ export class Exchanger {
     this.#slots = store.cluster && new SlotExchanger(store, store.cluster, this.#settling);
   }
 
-  // Not async, nor is what it asks: a worker that runs one job at a time pays each promise with each job.
+  // Not async, nor is anything it calls: a worker that runs one job at a time pays for each promise with each job.
   exchange(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<Settled> {
-    for (const settlement of settlements) this.#sayNames(settlement);
+    for (const settlement of settlements) this.#addNames(settlement);
     const hasFailed = settlements.some(({ outcome }) => outcome === 'failed');
     const exchange = (): Promise<Settled> =>
       this.#slots?.exchange(settlements, request) ?? this.#together(settlements, request);
@@ -38,7 +38,7 @@ export class Exchanger {
     });
   }
 
-  /** Not in a cluster. @param first sends the call, whenever it likes */
+  /** Not for clusters. @param first sends the call when it chooses to */
   async reserveBy(first: FirstAttempt, request: ReserveRequest): Promise<ReserveReply> {
     const { reply } = await this.#waiting.exchange([], request, false, first);
     this.#heed(reply);
@@ -54,13 +54,13 @@ export class Exchanger {
     for (const { queue } of setAside) names.add(queue).catch(() => undefined);
   }
 
-  // Sent before the outcome, as a push does it: no job is to be in a queue that nobody lists.
-  #sayNames(settlement: Settlement): void {
+  // Sent before the outcome, as a push does: no job may be in a queue that is not listed.
+  #addNames(settlement: Settlement): void {
     const { names } = this.#store;
     for (const { queue } of nextOf(settlement)) if (!names.has(queue)) names.add(queue).catch(() => undefined);
   }
 
-  // Before the failure is written: the lists of failed jobs look only at queues whose name is known.
+  // Before the failure is written: the lists of failed jobs read only queues whose names are known.
   async #makeFailedKnown(settlements: readonly Settlement[]): Promise<void> {
     for (const { outcome, reservation } of settlements)
       if (outcome === 'failed') await this.#makeKnown(reservation.queue);
@@ -69,7 +69,7 @@ export class Exchanger {
   #makeKnown(queue: string): Promise<unknown> {
     const { names, cluster, keys } = this.#store;
     const adding = names.tell(queue);
-    // Failures on other masters are not held up by the one that has the names: the next one says the name again.
+    // A silent master of the names does not hold up failures on other masters: the next failure adds the name again.
     return cluster?.masters.inTime(keys.names, adding) ?? adding;
   }
 

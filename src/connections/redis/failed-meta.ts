@@ -1,4 +1,4 @@
-/** How a failed job is kept: one line of JSON that says why, then the payload as it is. */
+/** The stored form of a failed job: one line of JSON that says why it failed, then the payload as it was. */
 import type { FailedEntry } from '../failed-store';
 import { readCounters, readCountersOfAny } from '../../payload/counters';
 import { UNREADABLE_NAME } from '../../payload/unreadable';
@@ -9,7 +9,7 @@ interface Meta {
   readonly exception: string;
   /** Absent: the connection that keeps it. */
   readonly connection?: string | undefined;
-  /** Absent: as the payload's counters say. */
+  /** Absent: the payload's counters say it. */
   readonly attempts?: number | undefined;
 }
 
@@ -22,7 +22,7 @@ export function foreignMeta({ name, exception, connection, attempts }: Omit<Fail
 }
 
 /**
- * What cannot be read of it, as somebody else wrote it, hides no other failed job, and none from who removes them.
+ * If somebody else wrote the entry and parts of it cannot be read, it still hides no other failed job and can be removed.
  *
  * @param keeper the name of the connection that keeps it
  */

@@ -1,55 +1,62 @@
 /**
- * A blocking read of hints, on a client of its own, that all who wait for them share: it reads the keys of all of them.
+ * A blocking read of hints on a client of its own, shared by everybody who waits: it reads the keys of all of them.
  *
- * A hint wakes one, of those that it is meant for the one that has waited longest; the others read on. Whoever comes with
- * a key that is not read yet, or with a command, has the read begin anew, by a hint on a key of its own.
+ * A hint wakes one waiter: of those that wait for its key, the one that has waited longest. The others read on. A waiter
+ * that comes with a key that is not being read, or with a command, makes the read start again, by a hint on a key of its
+ * own.
  *
- * A command goes out behind the read: Redis carries it out the moment that the read ends, before any answer travels.
+ * A command is sent right behind the read: Redis carries it out as soon as the read ends, before any answer travels.
  *
- * A read that Redis does not answer in time ends with its client. A worker that waited on such a read would look alive
- * to everybody, and never work again.
+ * If Redis does not answer a read in time, its client is replaced. A worker waiting on such a read would look alive to
+ * everybody and never work again.
  */
 import { type Clock, endOfTurn, type Milliseconds } from '../../base/clock';
 import type { RedisLink } from './link';
 import { isReply } from './refusals';
 
-/** Redis takes 0 for ever. Whoever has less time left needs no read. */
+/** Redis would take 0 for forever. A waiter with less time left needs no read. */
 const SHORTEST_READ: Milliseconds = 10;
-/** How much later than asked for the answer may come. */
+/** How late the answer may be. */
 const GRACE: Milliseconds = 2500;
 
-/** Somebody who waits for a hint on one of these keys. */
+/** A waiter for a hint on one of these keys. */
 export interface HintWait {
   readonly keys: readonly string[];
-  /** By the monotonic clock. It leaves by itself. */
+  /** By the monotonic clock. The waiter leaves by itself. */
   readonly until: Milliseconds;
   readonly wake: () => void;
-  /** Sends the command that is to follow the read. Resolves once it is answered, or lost; never rejects. Where no read of its own comes about, `wake` has it sent. */
+  /**
+   * Sends the command that follows the read. Resolves once it is answered or lost; never rejects. If no read comes about for
+   * it, `wake` is called and has it sent.
+   */
   readonly follow?: (() => Promise<void>) | undefined;
 }
 
 export interface HintReadSettings {
   readonly clock: Clock;
   readonly link: RedisLink;
-  /** The list by which this read, and no other, is made to begin anew. Undefined: all who share it wait for the same key. */
+  /**
+   * The list that makes this read, and no other, start again. Undefined if everybody who shares the read waits for the same
+   * key.
+   */
   readonly interruption?: string | undefined;
-  /** Leaves a hint. */
+  /** Pushes a hint. */
   readonly hint: (key: string) => void;
   /** Removes a list. */
   readonly forget: (key: string) => void;
-  /** Redis has answered with an error. */
+  /** Called when Redis answered with an error. */
   readonly refused: (error: Error) => void;
 }
 
 export class HintRead {
   readonly #settings: HintReadSettings;
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly #waits = new Set<HintWait>();
-  /** What the read under way reads. Undefined: none is. */
+  /** The keys of the read under way. Undefined if there is none. */
   #reading: ReadonlySet<string> | undefined;
-  /** Whose command stands behind it. */
+  /** The waiter whose command was sent behind it. */
   #followed: HintWait | undefined;
-  /** It was told to begin anew. */
+  /** The read was told to start again. */
   #isInterrupted = false;
   #wasInterrupted = false;
   #hasFailed = false;
@@ -59,14 +66,14 @@ export class HintRead {
   }
 
   /**
-   * The last read was refused: a command behind the next would follow at once, and again and again. Or it was not answered: a
-   * command would stand behind the next as long, and who sent it could not end that.
+   * The last read was refused, so that a command behind the next one would follow at once, again and again; or it was not
+   * answered, so that a command would be stuck behind the next one, and its sender could not end that.
    */
   get hasFailed(): boolean {
     return this.#hasFailed;
   }
 
-  /** Calls `wake` once a hint is there, unless it leaves before. */
+  /** Calls `wake` once there is a hint, unless the waiter leaves before. */
   join(wait: HintWait): void {
     this.#waits.add(wait);
     if (this.#reading === undefined) return void this.#read();
@@ -75,7 +82,7 @@ export class HintRead {
   }
 
   /**
-   * The read goes on: to break it off would cost a connection, and a hint that is under way. One that a command follows ends
+   * The read goes on: breaking it off would cost a connection, and a hint on its way. A read with a command behind it ends
    * at once, and the command is carried out.
    */
   leave(wait: HintWait): void {
@@ -88,7 +95,7 @@ export class HintRead {
     for (const wait of this.#waits) wait.wake();
     this.#waits.clear();
     link.close();
-    // A hint of ours may have come when nothing was read any more.
+    // Our hint may have arrived when nothing was read any more.
     if (this.#wasInterrupted) forget(interruption!);
   }
 
@@ -107,13 +114,13 @@ export class HintRead {
     this.#reading = this.#followed = undefined;
     this.#isInterrupted = false;
     if (hint === 'failed') {
-      // They have no time of their own that ends: what they have to say is sent all the same.
+      // Waiters with a command have no deadline of their own: their commands are sent all the same.
       for (const wait of this.#waits) if (wait.follow !== undefined) this.leave(wait);
       return;
     }
-    // What follows the read has taken what the hint was for, and leaves another where there is more.
+    // The command behind the read took what the hint stood for, and leaves another hint if there is more.
     if (hint instanceof Buffer && followed?.keys.includes(hint.toString()) !== true) this.#heard(hint.toString());
-    // Others wait for other hints, came later, or were cut off, and have time left.
+    // Others wait for other hints, came later or were cut off, and have time left.
     void this.#read();
   }
 
@@ -124,7 +131,7 @@ export class HintRead {
       this.#waits.delete(wait);
       return wait.wake();
     }
-    // Nobody here waits for it any more: another worker may.
+    // Nobody here waits for it any more, but another worker may.
     this.#settings.hint(key);
   }
 
@@ -135,7 +142,7 @@ export class HintRead {
     hint(interruption);
   }
 
-  // The key of the hint that came; 'failed': whoever waits does so until his time is over, and asks again then.
+  // The key of the hint that came. After 'failed', waiters wait until their time is over and ask again then.
   #answer(
     keys: readonly string[],
     milliseconds: Milliseconds,
@@ -146,7 +153,7 @@ export class HintRead {
     const followed = follow?.();
     return new Promise((resolve) => {
       const silent = clock.after(milliseconds + GRACE, () => void endOfTurn().then(giveUp));
-      // What came while a job blocked the event loop has settled the promise by now: then the client stays.
+      // Replies that arrived while a job blocked the event loop have settled the promise by now: then the client stays.
       let settled = false;
       const giveUp = (): void => {
         if (settled) return;

@@ -1,4 +1,6 @@
-/** What `lua/push.lua` is told of the batch that entries join: its keys, and arguments behind those of the entries. */
+/**
+ * The arguments of `lua/push.lua` about the batch that entries join: its keys, and the arguments after those of the entries.
+ */
 import type { NewBatch } from '../batch-store';
 import type { Entry } from '../contract';
 import { isReady } from './entries';
@@ -7,13 +9,13 @@ import { whenOf } from './lane';
 
 export interface Joining {
   readonly id: string;
-  /** It is begun by the call: otherwise that is refused once it has ended. */
+  /** The call begins the batch. Otherwise the call is refused if the batch has ended. */
   readonly isNew: boolean;
   readonly keys: readonly string[];
   readonly args: readonly (string | number)[];
 }
 
-/** Undefined: they join none. */
+/** Undefined if the entries join no batch. */
 export function joiningOf(
   keys: Keys,
   queue: string,
@@ -22,7 +24,7 @@ export function joiningOf(
 ): Joining | undefined {
   const id = begins?.id ?? entries[0]?.ties?.batch?.id;
   if (id === undefined) return undefined;
-  // In the order in which the script numbers them.
+  // In the order in which the script numbers the entries.
   const numbered = [...entries.filter(isReady), ...entries.filter((entry) => !isReady(entry))];
   const weights = numbered.map(({ ties }) => (ties?.batch?.id === id ? ties.batch.weight : 0));
   const args = [id, weights.reduce((sum, weight) => sum + weight, 0), weights.join(' '), ...beginningOf(begins)];

@@ -1,8 +1,8 @@
-/** What every key in Redis is called. Nothing else builds a name. */
+/** The names of all keys in Redis. Nothing else builds a name. */
 import { randomBytes } from 'node:crypto';
 import { Recent } from '../../base/recent';
 
-/** The keys that concern one queue. In a cluster all of them share a slot. */
+/** The keys of one queue. In a cluster all of them share a slot. */
 export interface QueueKeys {
   /** list: payloads ready to run */
   readonly ready: string;
@@ -16,43 +16,43 @@ export interface QueueKeys {
   readonly failed: string;
   /** hash: id → meta line, payload */
   readonly failedJobs: string;
-  /** hash: orders to workers. In a cluster each queue has one, otherwise all of a connection share it */
+  /** hash: orders to workers. One per queue in a cluster, otherwise one per connection */
   readonly control: string;
   /** sorted set: id of a cancelled job → when the mark may go. Shared as `control` is */
   readonly cancelled: string;
-  /** hash: id of a cancelled job → why. Shared as `control` is */
+  /** hash: id of a cancelled job → its reason. Shared as `control` is */
   readonly reasons: string;
   /** hash: unique key → who holds it. Shared as `control` is */
   readonly unique: string;
-  /** hash: id of a batch → its numbers; beside it its name, and what it sends. Shared as `control` is */
+  /** hash: id of a batch → its numbers; also its name, and the jobs that it sends. Shared as `control` is */
   readonly batches: string;
   /** sorted set: id of a batch → when it began. Shared as `control` is */
   readonly begunBatches: string;
   /** sorted set: id of a cancelled batch that has not finished → when it was cancelled. Shared as `control` is */
   readonly cancelledBatches: string;
-  /** string: which call pushed a job by this key, and what it was answered. Shared as `control` is */
+  /** string: which call pushed a job under this key, and its answer. Shared as `control` is */
   readonly once: (key: string) => string;
-  /** string: the last answer that a client of this name was given */
+  /** string: the last answer given to the client of this id */
   readonly client: (id: string) => string;
 }
 
 export interface RecordKeys {
   /** hash: id → value */
   readonly values: string;
-  /** sorted set: id → when it is over */
+  /** sorted set: id → when the record expires */
   readonly ends: string;
 }
 
-/** Those of the others are made anew. */
+/** The names of further queues are built again each time. */
 const MOST_QUEUES = 1000;
 
 export class Keys {
-  /** What all of them begin with. */
+  /** The prefix of all keys. */
   readonly prefix: string;
   readonly #cluster: boolean;
   readonly #queues = new Recent<string, QueueKeys>(MOST_QUEUES);
 
-  /** @param cluster whether names of queues are wrapped in a hash tag, as Laravel does */
+  /** @param cluster whether queue names are wrapped in a hash tag, as in Laravel */
   constructor(prefix: string, cluster: boolean) {
     this.prefix = prefix;
     this.#cluster = cluster;
@@ -65,28 +65,28 @@ export class Keys {
     });
   }
 
-  /** The name of the queue whose `ready` this is. */
+  /** The queue whose `ready` key this is. */
   queueOf(ready: string): string {
     const own = ready.slice(this.prefix.length);
     return this.#cluster ? own.slice(1, -1) : own;
   }
 
-  /** set: the names of the queues that were ever used. The empty name before the colon is no queue's. */
+  /** set: the names of all queues ever used. The empty name before the colon belongs to no queue */
   get names(): string {
     return `${this.prefix}:queues`;
   }
 
-  /** set: of a cluster, the names of the queues whose workers hear of orders: each has a hash of its own for them */
+  /** set: in a cluster, the names of the queues whose workers hear of orders; each has its own hash for them */
   get ordered(): string {
     return `${this.prefix}:ordered`;
   }
 
-  /** hash: orders to all workers. Not in a cluster */
+  /** hash: orders to all workers. Not used in a cluster */
   get control(): string {
     return controlOf(this.prefix);
   }
 
-  /** list: makes a read of hints begin anew. Of one connection of one process. Not in a cluster */
+  /** list: makes one process's read of hints start again. Not used in a cluster */
   interruption(id: string): string {
     return `${this.prefix}:waiter:${id}`;
   }
@@ -96,18 +96,18 @@ export class Keys {
     return `${this.prefix}:${this.#own(`lock:${name}`)}`;
   }
 
-  /** What is kept of the records of a kind. In a cluster those of all kinds share a slot. */
+  /** The keys of all records of a kind. In a cluster all kinds share a slot. */
   records(kind: string): RecordKeys {
     const values = `${this.prefix}:${this.#own('records')}:${kind}`;
     return { values, ends: `${values}:ends` };
   }
 
-  /** channel: tells those who wait for a record that it is there. All databases of a Redis share it */
+  /** channel: wakes those who wait for a record. All databases of a Redis share channels */
   recordChannel(kind: string, id: string): string {
     return `${this.records(kind).values}:${id}`;
   }
 
-  /** hash: what is counted → what it has come to. In a cluster all of them share a slot */
+  /** hash: name of an amount → its sum. In a cluster all sums share a slot */
   sum(name: string): string {
     return `${this.prefix}:${this.#own('sums')}:${name}`;
   }
@@ -121,7 +121,7 @@ export class Keys {
     return this.#cluster ? `{${name}}` : name;
   }
 
-  /** string: is there when a release under this id was carried out. In a cluster it shares the lock's slot */
+  /** string: exists once a release under this id was carried out. In a cluster it shares the lock's slot */
   released(lock: string, id: string): string {
     return `${this.lock(lock)}:released:${id}`;
   }
@@ -129,7 +129,7 @@ export class Keys {
 
 const controlOf = (owner: string): string => `${owner}:control`;
 
-/** @param owner who the orders belong to: the queue itself, or the empty name before the colon, which is no queue's */
+/** @param owner who the orders belong to: the queue itself, or the empty name before the colon, which belongs to no queue */
 function keysOf(ready: string, owner: string): QueueKeys {
   return {
     ready,
@@ -156,12 +156,12 @@ const TYPES: readonly (readonly [ending: RegExp, type: string])[] = [
   [/:(failed:jobs|control|cancelled:reasons|unique|batches)$|:\{?records\}?:[a-z]+$|:\{?sums\}?:/, 'hash'],
 ];
 
-/** What Redis says to TYPE of one of our keys, those apart that are read and written without a script. */
+/** The type that Redis reports for one of our keys, except keys that are used without a script. */
 export function typeOf(key: string): string {
   return TYPES.find(([ending]) => ending.test(key))?.[1] ?? 'list';
 }
 
-/** A name under which Redis records the answers of one caller: short, since it stands in many keys, and never given twice. */
+/** A name under which Redis records the answers to one caller: short, because it is in many keys, and never given twice. */
 export function clientId(): string {
   return randomBytes(8).toString('hex');
 }

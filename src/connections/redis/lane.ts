@@ -1,8 +1,8 @@
 /**
- * Sends what comes in, as a rule as one call at a time: what comes meanwhile travels in the next.
+ * Sends the items that come in, usually one call at a time: what comes meanwhile travels in the next call.
  *
- * One call at a time is what makes a repeat harmless: Redis keeps the last answer of a client, and no more. It is also
- * what makes many small calls fast. A lane whose calls are carried out in order or not at all may have more under way.
+ * Sending one call at a time makes a repeat harmless, because Redis keeps only the last answer to a client. It also makes
+ * many small calls fast. A lane whose calls are carried out in order or not at all may have several under way.
  */
 import { type Milliseconds, type Moment, momentOf, type Seconds } from '../../base/clock';
 import { MOST_BYTES, MOST_JOBS } from '../../base/pages';
@@ -12,69 +12,72 @@ import { SHORTEST_ATTEMPT } from '../kit/caller';
 import type { RedisCaller } from './caller';
 import { clientId } from './keys';
 
-/** Redis keeps the record of an answer for an hour; the rest is for clocks that do not agree. */
+/** Redis keeps the record of an answer for an hour; the difference allows for clocks that disagree. */
 const REMEMBERED: Milliseconds = 50 * 60 * 1000;
 
-/** A record stands under the first queue of a call. */
+/** A record's key belongs to the first queue of a call. */
 const MOST_RECORDS = 1000;
 
-/** When the last call was sent that Redis answered, by the key of its record. */
+/** When the last answered call was sent, by the key of its record. */
 export type Records = Recent<string, Moment>;
 
 export const newRecords = (): Records => new Recent(MOST_RECORDS);
 
 export interface Waiting {
   readonly since: Milliseconds;
-  /** How many jobs it moves, and how long their texts are. */
+  /** How many jobs it moves, and the total length of their texts in bytes. */
   readonly jobs: number;
   readonly bytes: number;
-  /** Of such ones no two travel together. */
+  /** No two single items travel in one call. */
   readonly isSingle: boolean;
-  /** It is asked until it is answered, also where it could not be sent. */
+  /** It is repeated until it is answered, even if it could not be sent. */
   readonly insists?: boolean | undefined;
   reject(error: unknown): void;
 }
 
-/** Shared by all: one more promise each time is a price for each call. */
+/** Shared by all lanes: a new promise each time would cost every call. */
 const RESOLVED = Promise.resolve();
 
 export abstract class Lane<Item extends Waiting> {
-  /** Under this name Redis records the answers of this lane. */
+  /** The name under which Redis records the answers to this lane. */
   protected readonly id = clientId();
   protected readonly caller: RedisCaller;
-  /** What travels in the next calls. */
+  /** Items for the next calls. */
   protected readonly waiting: Item[] = [];
   readonly #recorded: Records;
   #sequence = 0;
   #underWay = 0;
   #isGathering = false;
-  /** When a call was answered last: of this lane, since other masters of a cluster may answer while that of this one is silent. */
+  /**
+   * When a call of this lane was last answered. Not of the connection: in a cluster, other masters may answer while this
+   * lane's is silent.
+   */
   #answeredAt: Milliseconds = -Infinity;
-  /** Resolves when all calls that were sent are settled. */
+  /** Resolves when all calls sent so far are settled. */
   #settled: Promise<void> | undefined;
 
-  /** @param recorded of lanes that notice together what Redis has lost */
+  /** @param recorded shared by lanes that notice lost data together */
   constructor(caller: RedisCaller, recorded = newRecords()) {
     this.caller = caller;
     this.#recorded = recorded;
   }
 
-  /** Nothing is under way, and nothing waits. */
+  /** Nothing is under way or waiting. */
   get isIdle(): boolean {
     return !this.#isGathering && this.#underWay === 0;
   }
 
-  /** A call is under way. */
+  /** Whether a call is under way. */
   protected get isSending(): boolean {
     return this.#underWay > 0;
   }
 
-  /** Whether what waits may be sent behind so many calls that are under way. */
+  /** Whether the waiting items may be sent while this many calls are under way. */
   protected maySendBehind(_underWay: number): boolean {
     return false;
   }
 
-  /** From when the deadline of a call counts: a long line is no silence, so it is from the last answer. */
+  /** When the deadline of a call starts. A long line is no silence, so it starts no earlier than the last answer. */
   protected waitingSince([oldest]: readonly Item[]): Milliseconds {
     return Math.max(oldest!.since, this.#answeredAt);
   }
@@ -84,22 +87,22 @@ export abstract class Lane<Item extends Waiting> {
   }
 
   /**
-   * Sends the items as call number `sequence`, and settles each. Where it rejects, so does each item.
+   * Sends the items as call number `sequence`, and settles each. If it rejects, each item is rejected.
    *
-   * @param before resolves when all calls before it are settled; undefined: they are
+   * @param before resolves when all earlier calls are settled; undefined if they are
    */
   protected abstract carry(items: readonly Item[], sequence: number, before?: Promise<void>): Promise<void>;
 
-  /** To be taken before a call is sent: from then on its record is kept. */
+  /** To be read before a call is sent: from then on Redis keeps its record. */
   protected get moment(): Moment {
     return momentOf(this.caller.settings.clock);
   }
 
   /**
-   * Whether Redis lost what it had confirmed: it has no record of our call before, which it answered not long ago. True
-   * once for a loss, under whichever key it is noticed first.
+   * Whether Redis lost data that it had confirmed: it has no record of our previous call, which it answered not long ago.
+   * True only once per loss, for the key that notices it first.
    *
-   * @param key where the record stands
+   * @param key the key of the record
    * @param sentAt when the call was sent whose answer says `unrecorded`
    */
   protected forgot(key: string, sentAt: Moment, unrecorded: boolean): boolean {
@@ -118,14 +121,14 @@ export abstract class Lane<Item extends Waiting> {
   #goOn(): void {
     if (this.#isGathering || this.waiting.length === 0 || !this.#maySend()) return;
     this.#isGathering = true;
-    // Not at once: what is sent in the same turn of the microtasks travels along.
+    // Not at once: everything sent in the same microtask turn travels together.
     this.gather(() => {
       this.#isGathering = false;
       this.#sendWaiting();
     });
   }
 
-  /** Calls back in this turn, when what travels along is there. */
+  /** Calls `send` in this turn, once everything that travels together is there. */
   protected gather(send: () => void): void {
     void RESOLVED.then(send);
   }
@@ -139,7 +142,7 @@ export abstract class Lane<Item extends Waiting> {
       const items = this.waiting.splice(0, fitting(this.waiting));
       const before = this.#underWay > 0 ? this.#settled : undefined;
       const sent = this.#send(items, before);
-      // Of several, one may be given up while those that it was sent behind are still to be asked again.
+      // A call may be given up while the calls before it are still to be repeated.
       this.#settled = before?.then(() => sent) ?? sent;
     }
   }
@@ -160,7 +163,7 @@ export abstract class Lane<Item extends Waiting> {
     this.#goOn();
   }
 
-  // The deadline of a call is that of its oldest item; those that came later have time left, where nothing was done.
+  // A call has the deadline of its oldest item. Later items have time left, if nothing was carried out.
   #within(error: unknown, items: readonly Item[]): readonly Item[] {
     const { clock, deadline } = this.caller.settings;
     if (!(error instanceof QueueUnavailableError) || error.facts.uncertain === true) return [];
@@ -169,7 +172,7 @@ export abstract class Lane<Item extends Waiting> {
     return items.slice(1).filter(({ since }) => since > oldest);
   }
 
-  // What has no time left is not sent: given up at once, each call would take a connection along that serves others.
+  // Items without time left are not sent: each call given up at once would take down a connection that serves others.
   #rejectLate(error: unknown): void {
     if (!(error instanceof QueueUnavailableError) || error.facts.deadline === undefined) return;
     const { clock, deadline } = this.caller.settings;
@@ -182,7 +185,7 @@ export abstract class Lane<Item extends Waiting> {
   }
 }
 
-/** How many of the waiting items travel in the next call: at least one, and as many as one call may move. */
+/** How many waiting items travel in the next call: at least one, and as many as one call may move. */
 function fitting(items: readonly Waiting[]): number {
   let [jobs, bytes, singles] = [0, 0, 0];
   const past = items.findIndex((item, at) => {
@@ -194,18 +197,18 @@ function fitting(items: readonly Waiting[]): number {
   return past < 0 ? items.length : past;
 }
 
-/** Whether one call has no room for more than these. */
+/** Whether these items fill a call. */
 export function fillsCall(items: readonly Waiting[]): boolean {
   let [jobs, bytes] = [0, 0];
   return items.some((item) => (jobs += item.jobs) >= MOST_JOBS || (bytes += item.bytes) >= MOST_BYTES);
 }
 
-// By both clocks: the monotonic one stands still while a machine sleeps, the other may be set back.
+// By both clocks: the monotonic one stands still while a machine sleeps, and the wall clock may be set back.
 function isRecent(before: Moment, now: Moment): boolean {
   return Math.max(now.monotonic - before.monotonic, now.wall - before.wall) < REMEMBERED;
 }
 
-/** When a job becomes ready, as the scripts take it: seconds from now, or a moment by the clock of Redis. */
+/** When a job becomes ready, in the scripts' form: seconds from now, or a moment by Redis's clock. */
 export function whenOf(delay: Seconds, dueAt: Milliseconds | undefined): string | number {
   return dueAt === undefined ? delay : `@${dueAt / 1000}`;
 }

@@ -1,7 +1,7 @@
 /**
- * One client that can be replaced: a call that is not answered ends with its socket, not with the worker.
+ * One client that can be replaced: an unanswered call costs its socket, not the worker.
  *
- * While nothing is asked of it, the link keeps no process alive, and does not reconnect either.
+ * While nothing is asked of it, the link neither keeps the process alive nor reconnects.
  */
 import type { Socket } from 'node:net';
 import { type Cluster, Command, type Redis } from 'ioredis';
@@ -12,21 +12,21 @@ import { isReadOnly, isRefusedForGood, isRefusedSelect, isReply, loadingError } 
 import type { Client, ClientSource } from './client';
 
 export interface LinkCall {
-  /** Settles with the answer, or when the connection ends on which it was sent; where nothing is answered, never. */
+  /** Settles with the answer, or when the connection it was sent on ends. Never, if nothing is answered. */
   readonly reply: Promise<unknown>;
   /** Whether the server may have seen the call. */
   readonly sent: boolean;
   readonly client: Client;
-  /** Ends the wait for the answer. */
+  /** Rejects `reply`. */
   readonly lose: (error: Error) => void;
 }
 
 interface PendingCall extends LinkCall {
   readonly command: string;
   readonly args: Arguments;
-  /** Its place among all calls of the link. */
+  /** Its number among all calls of the link. */
   readonly number: number;
-  /** How many calls were answered before. */
+  /** How many calls had been answered when it was sent. */
   readonly answered: number;
   reply: Promise<unknown>;
   sent: boolean;
@@ -41,17 +41,20 @@ const BACKOFF = { first: 50, longest: 1000 };
 
 export class RedisLink {
   readonly #source: ClientSource;
-  /** Those that are missed. Few, and a list: a `Set` would keep what was in it alive until a full garbage collection. */
+  /**
+   * Calls whose answer is awaited. A list, because they are few and a `Set` would keep removed ones alive until a full
+   * collection.
+   */
   #calls: PendingCall[] = [];
   #client: Client | undefined;
-  /** Attempts to connect since the server last answered: one that takes connections and ends them is away as well. */
+  /** Attempts to connect since the server last answered: a server that takes connections and ends them is away as well. */
   #attempts = 0;
   #sent = 0;
   #answered = 0;
-  /** How many calls had been made when a connection to a node of a cluster was made, or given up. */
+  /** How many calls had been made when a connection to a cluster node was made or given up. */
   readonly #nodes = new WeakMap<Redis, number>();
   #failure: Error | undefined;
-  /** What one node of a cluster or one sentinel has said: the others may serve us. */
+  /** The last error of one cluster node or one sentinel: others may serve us. */
   #remark: Error | undefined;
   #closed = false;
 
@@ -59,12 +62,12 @@ export class RedisLink {
     this.#source = source;
   }
 
-  /** Why the connection does not come about, as far as is known. */
+  /** Why there is no connection, as far as is known. */
   get failure(): Error | undefined {
     return this.#failure ?? this.#remark;
   }
 
-  /** Asking again is of no use before somebody mends the configuration. */
+  /** Asking again is useless until somebody fixes the configuration. */
   get refused(): boolean {
     return this.#closed || (this.#failure !== undefined && isRefusedForGood(this.#failure));
   }
@@ -74,9 +77,9 @@ export class RedisLink {
   }
 
   /**
-   * Sends a command, connecting where there is no connection. Arguments and replies are bytes.
+   * Sends a command, connecting first if necessary. Arguments and replies are bytes.
    *
-   * @param isMissed whether anybody waits for its answer: then its connection keeps the process alive, and is made again
+   * @param isMissed whether anybody waits for the answer: then the connection keeps the process alive and is restored
    */
   send(command: string, args: Arguments, isMissed = true): LinkCall {
     const client = this.#connected();
@@ -109,7 +112,7 @@ export class RedisLink {
     return call;
   }
 
-  /** What is sent within is written at once: each write wakes the server, which takes longer than to copy the text. */
+  /** Writes everything sent within `send` at once: each write wakes the server, which takes longer than copying the text. */
   together(send: () => void): void {
     const stream =
       this.#client?.isCluster === false ? ((this.#client as Redis).stream as Socket | undefined) : undefined;
@@ -122,8 +125,8 @@ export class RedisLink {
   }
 
   /**
-   * Gives up what a call got no answer on: the client, or where it has answered others meanwhile, as in a cluster, the
-   * connection to the node that has not.
+   * Gives up the connection on which a call got no answer: the whole client or, if it has answered others meanwhile, as in a
+   * cluster, only the connection to the silent node.
    */
   giveUp(call: LinkCall): void {
     const { client, number, answered } = call as PendingCall;
@@ -132,22 +135,25 @@ export class RedisLink {
     this.#lose(client, (one) => one === call);
     const cluster = client as Cluster;
     const node = cluster.nodes().find(({ options: { host, port } }) => `${host}:${port}` === place);
-    // One that is younger than the call was made after another call had given it up; one that was given up is ending.
+    // A connection younger than the call replaced one that another call gave up; one that was given up is ending already.
     if (node !== undefined && this.#nodes.get(node)! < number) {
       this.#nodes.set(node, this.#sent);
       node.disconnect();
     }
-    // Another node may have taken its place.
+    // Another node may have replaced it.
     cluster.refreshSlotsCache();
   }
 
-  /** The node of a cluster that a call goes to, as far as is known. */
+  /** The cluster node that a call goes to, as far as is known. */
   nodeOf(call: LinkCall): string | undefined {
     const { client, command, args } = call as PendingCall;
     return placeOf(client, command, args);
   }
 
-  /** A client of its own for the node of a cluster that has this key, not connected, for one connection. Undefined: that is not known. */
+  /**
+   * A new unconnected client for the cluster node that has this key, good for one connection. Undefined if the node is not
+   * known.
+   */
   nodeClient(key: string): Redis | undefined {
     const place = this.placeOf(key);
     const nodes = (this.#client as Cluster | undefined)?.nodes('master') ?? [];
@@ -155,15 +161,15 @@ export class RedisLink {
     return node?.duplicate({ lazyConnect: true, retryStrategy: () => null });
   }
 
-  /** The node of a cluster that has this key, as far as is known. */
+  /** The cluster node that has this key, as far as is known. */
   placeOf(key: string): string {
     return (this.#client && placeOf(this.#client, 'get', [key])) ?? '';
   }
 
-  /** Gives a client up, with all that is under way on it. Does nothing where another one took its place already. */
+  /** Gives up a client with all its calls. Does nothing if it was replaced already. */
   replace(client: Client): void {
     if (this.#client !== client) return;
-    // A host that drops packets does not say so, and its connection would be said to have ended.
+    // A host that drops packets gives no error, and the connection would be reported as closed.
     if (!client.isCluster && client.status === 'connecting') this.#failure ??= UNCONNECTED;
     this.#client = undefined;
     this.#end(client);
@@ -186,7 +192,7 @@ export class RedisLink {
     if (this.#client !== undefined && this.#client.status !== 'end') return this.#client;
     const client = this.#source.open((reason) => this.#retry(client, reason));
     this.#client = client;
-    // What stood in the way of the last one is known until this one is ready; a refusal may have been mended.
+    // The last client's failure is shown until this client is ready; a refusal may have been fixed meanwhile.
     if (this.refused) {
       this.#remark = this.#failure;
       this.#failure = undefined;
@@ -197,7 +203,7 @@ export class RedisLink {
     client.on('node error', remark).on('sentinelError', remark);
     client.on('error', (error: Error) => {
       this.#failure = isSummary(error) ? (this.#remark ?? UNREACHED) : error;
-      // ioredis goes on in database 0, among the jobs of others. Here its socket ends before it sends what waits.
+      // ioredis would go on in database 0, among other people's jobs. End the socket before it sends the waiting commands.
       if (isRefusedSelect(error)) client.disconnect();
     });
     const unrefIdle = (): void => {
@@ -206,7 +212,7 @@ export class RedisLink {
     client.on('+node', (node: Redis) => {
       this.#nodes.set(node, this.#sent);
       node.on('connect', unrefIdle);
-      // A cluster of which no node answers does not say why; a node does.
+      // A cluster does not say why none of its nodes answers; a node does.
       if (this.#attempts > 0) node.connect().catch(() => undefined);
     });
     client.on('connect', () => {
@@ -217,13 +223,14 @@ export class RedisLink {
       this.#failure = undefined;
       for (const call of this.#calls) if (call.client === client) call.sent = true;
     });
-    // Sent again by whoever waits, who then knows that it may be carried out twice; what was not sent yet still will be.
+    // Whoever waits sends the call again, knowing that it may be carried out twice. Commands not yet sent will still be
+    // sent.
     client.on('close', () => this.#lose(client, ({ sent }) => sent));
     return client;
   }
 
-  // After a failover the old master refuses so; the connection that follows finds the new one. What was sent along has
-  // its own answer in this turn, and is not to be lost with the connection.
+  // After a failover the old master refuses like this; the next connection finds the new master. Calls sent with this one
+  // get their own answers in this turn, and must not be lost with the connection.
   #retire(client: Client): void {
     if (this.#client !== client) return;
     this.#client = undefined;
@@ -235,7 +242,7 @@ export class RedisLink {
     client.disconnect();
   }
 
-  // A client waits without a word until the server has read its data. Only INFO is answered meanwhile.
+  // A client waits silently until the server has loaded its data. Meanwhile the server answers only INFO.
   async #askIfLoading(client: Redis): Promise<void> {
     const info = await client.info('persistence').catch(() => '');
     if (/^loading:1/m.test(info) && this.#client === client) this.#failure = loadingError();
@@ -245,7 +252,7 @@ export class RedisLink {
     const lost = this.#calls.filter((call) => call.client === client && which(call));
     this.#calls = this.#calls.filter((call) => !lost.includes(call));
     for (const call of lost) {
-      // Nobody need listen any more.
+      // Nobody may be listening any more.
       call.reply.catch(() => undefined);
       call.lose(new Error('the connection ended before an answer came'));
     }
@@ -267,7 +274,7 @@ export class RedisLink {
   }
 }
 
-/** Undefined: it is no cluster, or not known yet. */
+/** Undefined if this is no cluster, or the node is not known yet. */
 function placeOf(client: Client, command: string, args: Arguments): string | undefined {
   if (!client.isCluster) return undefined;
   return (client as Cluster).slots[new Command(command, [...args]).getSlot()]?.[0];
@@ -277,20 +284,20 @@ const UNCONNECTED = new Error('no connection came about');
 
 const UNREACHED = new Error('none of its nodes takes a connection');
 
-/** ioredis says so of whatever became of a connection. */
+/** ioredis says this whatever happened to the connection. */
 function isClosed({ message }: Error): boolean {
   return message === 'Connection is closed.';
 }
 
-/** It says that all have failed, where one of them has said why. */
+/** It says only that all have failed; one of them has said why. */
 function isSummary({ message }: Error): boolean {
   return /^(Failed to refresh slots cache|All sentinels are unreachable)/.test(message);
 }
 
-/** Whether they keep the process alive. Asked twice for each call. */
+/** Sets whether the sockets keep the process alive. Called twice for each call. */
 function holdSockets(client: Client, held: boolean): void {
   for (const { stream } of client.isCluster ? (client as Cluster).nodes() : [client as Redis]) {
-    // There is none before the first attempt to connect.
+    // There is no stream before the first attempt to connect.
     if (held) (stream as Socket | undefined)?.ref();
     else (stream as Socket | undefined)?.unref();
   }

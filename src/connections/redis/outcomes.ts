@@ -1,4 +1,7 @@
-/** Outcomes as `lua/exchange.lua` takes them: groups of one kind on one queue, and in front of each outcome what follows it. */
+/**
+ * The arguments of `lua/exchange.lua` for outcomes: groups of one kind on one queue, and before each outcome the jobs that
+ * follow it.
+ */
 import { groupsOf } from '../../base/groups';
 import { countersTail, readCounters } from '../../payload/counters';
 import { readTies } from '../../payload/ties';
@@ -12,20 +15,20 @@ import { whenOf } from './lane';
 export type Argument = string | number | Buffer;
 
 export interface Outcomes {
-  /** The places of the settlements, as they are written. */
+  /** The indexes of the settlements, in the order written. */
   readonly order: readonly number[];
   readonly args: readonly Argument[];
 }
 
-/** What is written of a settlement. */
+/** What is written for a settlement. */
 interface Outcome {
-  /** What the script calls it, with what it has beside: `completed+next+unique`. */
+  /** Its name in the script, including what accompanies it: `completed+next+unique`. */
   readonly kind: string;
-  /** What follows it in groups of its own. */
+  /** The jobs that follow it, in groups of their own. */
   readonly next: readonly FollowUp[];
-  /** What stands beside it: the text of the job that follows it, its unique key and its id, why it failed. */
+  /** Its extra arguments: the text of a job that follows it, its unique key and id, why it failed. */
   readonly beside: readonly Argument[];
-  /** What stands at the head of its group: its batch, and by how much each outcome changes the numbers of that. */
+  /** Arguments at the head of its group: its batch, and by how much each outcome changes the batch's numbers. */
   readonly change: readonly Argument[];
 }
 
@@ -55,7 +58,7 @@ export function outcomesOf(settlements: readonly Settlement[], queues: string[])
     begin(kind, change, settlements[at]!.reservation.queue);
     pushArguments(args, settlements[at]!);
     args.push(...beside);
-    // Those that are settled in its group would be settled one by one.
+    // Later outcomes in the same group would be settled one by one.
     if (next.length > 0) lastGroup = undefined;
   }
   return { order, args };
@@ -65,7 +68,7 @@ const NONE: readonly never[] = [];
 const COMPLETED: Outcome = { kind: 'completed', next: NONE, beside: NONE, change: NONE };
 const PLAIN = {
   completed: COMPLETED,
-  // To the store the two are one: the job is gone, and so is a mark that it was cancelled.
+  // For the store both are the same: the job is gone, and so is a mark that it was cancelled.
   cancelled: COMPLETED,
   failed: { kind: 'failed', next: NONE, beside: NONE, change: NONE },
   released: { kind: 'released', next: NONE, beside: NONE, change: NONE },
@@ -74,7 +77,7 @@ const PLAIN = {
 function outcomeOf(settlement: Settlement): Outcome {
   const { outcome, reservation } = settlement;
   const plain = PLAIN[outcome];
-  // A script that takes a job back finds for itself what it counts in.
+  // When a script returns a job to its queue, it finds the job's ties itself.
   if (outcome === 'released') return plain;
   const next = nextOf(settlement);
   const tied = readTies(reservation.payload);
@@ -88,7 +91,7 @@ function outcomeOf(settlement: Settlement): Outcome {
   }
   if (tied?.unique !== undefined) {
     kind += '+unique';
-    // The bytes of the id, which was read as Latin-1.
+    // The id was read as Latin-1; these are its bytes.
     const [key, tie] = tieOf(tied.unique, tied.id);
     beside.push(key, Buffer.from(tie, 'latin1'));
   }
@@ -108,8 +111,8 @@ function isReadyIn(own: string, { queue, entry }: FollowUp): boolean {
 }
 
 /**
- * In which order outcomes are written: those of a kind together, as each group costs a look of its own where there is more to its
- * outcomes; and last those that go to the head of their queue, as each is put before all others.
+ * The order in which outcomes are written: those of a kind together, because a group that has more than plain outcomes costs
+ * a lookup; and last the jobs that go to the head of their queue, because each is put before all others.
  */
 function orderOf(settlements: readonly Settlement[], outcomes: readonly Outcome[]): readonly number[] {
   const places = settlements.map((_, at) => at);

@@ -1,8 +1,8 @@
-/** Which commands that the queue needs the user may not give. */
+/** Finds the commands that the queue needs and the user may not call. */
 import type { RedisCaller } from './caller';
 import { script } from './scripts';
 
-/** What the scripts call. */
+/** Commands called by the scripts. */
 export const SCRIPTED = [
   ...[
     'del',
@@ -23,13 +23,13 @@ export const SCRIPTED = [
   ...['zrange', 'zrangebyscore', 'zrem', 'zscore'],
 ] as const;
 
-/** What is called beside them, but for `scan`, which only `onqueue recount` needs. */
+/** Commands called outside scripts, except `scan`, which only `onqueue recount` needs. */
 const DIRECT = ['blpop', 'eval', 'evalsha', 'info', 'ping', 'sadd', 'zrevrange'] as const;
 
-/** By which who waits for a record is woken. Where they are not allowed, he looks for it. */
+/** Commands that wake those who wait for a record. If they are not allowed, the record is polled. */
 export const WAKING = ['publish', 'subscribe', 'unsubscribe'] as const;
 
-/** Empty also where Redis does not say. */
+/** Also empty if Redis cannot tell. */
 export async function missingPermissions(
   caller: RedisCaller,
   key: string,

@@ -1,20 +1,20 @@
-/** Looks for a job by its id, where it may be: as far as bounded calls of a script look. */
+/** Looks for a job by its id in the queues, as far as bounded calls of a script look. */
 import type { PeekedJob, PlacedJob, WaitingState } from '../contract';
 import { MOST_SEARCHES } from './redis-control';
 import { script } from './scripts';
 import type { RedisStore } from './store';
 
-/** It was not found, and not all was looked at. */
+/** The job was not found, but not all jobs were looked at. */
 interface Unseen {
-  /** So many of the last ready jobs were. */
+  /** How many of the last ready jobs were looked at. */
   readonly seen: number;
-  /** Not all delayed or reserved jobs were. */
+  /** Whether some delayed or reserved jobs were not looked at. */
   readonly others: boolean;
 }
 
 type Look = PlacedJob | Unseen | undefined;
 
-/** @param queue where it is known to be: it is looked for deeper there */
+/** @param queue the queue that it must be in, which is searched more deeply */
 export async function findJob(
   store: RedisStore,
   id: string,
@@ -30,18 +30,21 @@ export async function findJob(
   return isAll ? undefined : 'unseen';
 }
 
-/** Behind both ends of ready page by page from the tail on: what is taken from the head meanwhile, or pushed, hides nothing. */
+/**
+ * Between the two ends of the ready list, page by page from the tail: jobs taken from the head or pushed meanwhile hide
+ * nothing.
+ */
 async function search(store: RedisStore, queue: string, id: string): Promise<PlacedJob | 'unseen' | undefined> {
   let found = await look(store, queue, id);
   if (found === undefined) return undefined;
   for (let call = 1; call < MOST_SEARCHES && isUnseen(found); call += 1) {
     const deeper: Look = await look(store, queue, id, found.seen);
-    // A page of one large text that was looked at before leads no further.
+    // A page with a single large text that was looked at before leads no further.
     if (isUnseen(deeper) && deeper.seen === found.seen) return 'unseen';
     found = deeper;
   }
   if (found !== undefined) return isUnseen(found) ? 'unseen' : found;
-  // A worker may have taken it from the head before the look came there.
+  // A worker may have taken it from the head before the search got there.
   const last = await look(store, queue, id);
   if (!isUnseen(last)) return last;
   return last.others ? 'unseen' : undefined;

@@ -1,9 +1,9 @@
 /**
- * Pushes to one queue: dispatches that come while a call is under way travel together in the next.
+ * Pushes to one queue. Dispatches that arrive while a call is under way travel together in the next call.
  *
- * Where they fill calls, several are under way. Redis carries such a call out only if the one before it was carried out last:
- * one that is refused, or lost with its connection, holds up those behind it, and a repeat finds out by a number alone how
- * far they came.
+ * If they fill calls, several calls are under way. Redis carries out such a call only if the call before it was the last one
+ * carried out: a call that is refused or lost with its connection holds up those behind it, and a repeat needs only a number
+ * to find out how far they came.
  */
 import type { BatchEnd, NewBatch } from '../batch-store';
 import type { Entry, Pushed } from '../contract';
@@ -17,25 +17,25 @@ import { afterMicrotasks } from '../../base/next-turn';
 import { MOST_JOBS, pageBytes, pagesOf } from '../../base/pages';
 import { script } from './scripts';
 
-/** So many are enough for Redis never to wait for the next. */
+/** Enough to keep Redis from ever waiting for the next call. */
 export const PUSHES_AT_ONCE = 10;
 
 type Answer = readonly [
   word: Buffer,
-  /** After `ended`: why. */
+  /** After `ended`: how the batch ended. */
   duplicates?: readonly number[] | Buffer,
   found?: Buffer,
-  /** A place, the id of who holds the key, and so on. */
+  /** Pairs: a place, and the id of the job that holds the key. */
   held?: readonly (number | Buffer)[],
-  /** A place, the id of whose place it took, and so on. */
+  /** Pairs: a place, and the id of the job that was replaced. */
   replaced?: readonly (number | Buffer)[],
 ];
 
 interface Push extends Waiting {
   readonly entries: readonly Entry[];
-  /** The batch that they join. */
+  /** The batch that the entries join. */
   readonly joining: Joining | undefined;
-  /** @param pushed nothing: all are in */
+  /** @param pushed undefined: all were queued */
   resolve(pushed?: readonly Pushed[]): void;
 }
 
@@ -44,12 +44,12 @@ export class PushLane extends Lane<Push> {
   readonly #names: Keys;
   readonly #keys: readonly string[];
   readonly #onForgotten: () => void;
-  /** The call that was sent last may be refused a duplicate: what is known of its answer must not be that a later one came. */
+  /** The last call sent may refuse a duplicate. Its answer must be known: the record of a later call would hide it. */
   #mayRefuse = false;
-  /** The call that was sent last may be refused for nothing but the end of this batch. */
+  /** The batch of the last call sent, if its end is all that can refuse that call. */
   #batch: string | undefined;
 
-  /** @param onForgotten called when Redis turns out to have lost what it had confirmed */
+  /** @param onForgotten called when Redis turns out to have lost data that it had confirmed */
   constructor(caller: RedisCaller, queue: string, keys: Keys, onForgotten: () => void) {
     super(caller);
     this.#queue = queue;
@@ -59,7 +59,10 @@ export class PushLane extends Lane<Push> {
     this.#onForgotten = onForgotten;
   }
 
-  /** Longer lists go in several calls, one after another: where one fails, those after it are not sent. Nothing: all are in. */
+  /**
+   * Sends longer lists in several calls, one after another: if one fails, the following ones are not sent. Undefined: all
+   * were queued.
+   */
   async push(entries: readonly Entry[], begins?: NewBatch): Promise<readonly Pushed[] | undefined> {
     const joining = joiningOf(this.#names, this.#queue, entries, begins);
     if (entries.length === 1 || joining !== undefined) return this.#pushPage(entries, joining);
@@ -73,14 +76,14 @@ export class PushLane extends Lane<Push> {
     return pages.flatMap((page, at) => page ?? Array<Pushed>(lengths[at]!).fill('queued'));
   }
 
-  // A bulk pushes its pages in microtasks, one after another.
+  // A bulk pushes its pages in consecutive microtasks.
   protected override gather(send: () => void): void {
     afterMicrotasks(() => this.caller.together(send));
   }
 
   protected override maySendBehind(underWay: number): boolean {
     if (underWay >= PUSHES_AT_ONCE) return false;
-    // A batch that has ended refuses those behind as well: they tell of it where the answer before theirs is known no more.
+    // A batch that has ended refuses the following calls too: they report it even if the first answer was lost.
     const isRest = this.#batch !== undefined && this.waiting[0]?.joining?.id === this.#batch;
     return (!this.#mayRefuse || isRest) && fillsCall(this.waiting);
   }
@@ -89,7 +92,7 @@ export class PushLane extends Lane<Push> {
     const bytes = entries.reduce((sum, entry) => sum + bytesOf(entry), 0);
     const since = this.caller.settings.clock.monotonic();
     return new Promise((resolve, reject) => {
-      // Those of a batch may all be refused: they fill a call of their own.
+      // All entries of a batch may be refused, so they fill a call of their own.
       const jobs = joining === undefined ? entries.length : MOST_JOBS;
       this.enqueue({ entries, joining, jobs, bytes, isSingle: false, since, resolve, reject });
     });

@@ -1,4 +1,4 @@
-/** Pushes a job by a key, once, in a call of its own: a repeat of that call is told by a name that no other has. */
+/** Pushes a job once per key, in a call of its own. A repeat of that call is recognised by a name that no other call has. */
 import type { BatchEnd } from '../batch-store';
 import type { FollowUp, Once, Pushed } from '../contract';
 import { batchEnded } from '../errors';
@@ -14,7 +14,7 @@ export async function pushOnce(
   { queue, entry }: FollowUp,
   { key, until }: Once,
 ): Promise<Pushed | 'before' | 'late'> {
-  // Sent before the job, as by a push: none is to be in a queue that nobody lists.
+  // Sent before the job, as a push does: no job may be in a queue that is not listed.
   if (!names.has(queue)) names.add(queue).catch(() => undefined);
   const { once, ready, delayed, notify, unique } = keys.queue(queue);
   const joining = joiningOf(keys, queue, [entry], undefined);

@@ -1,11 +1,11 @@
-/** A set of names of queues, and what this process has added to it already. */
+/** A set of queue names in Redis, and the names that this process has already added to it. */
 import { QueueUnavailableError } from '../errors';
 import { Recent } from '../../base/recent';
 import type { RedisCaller } from './caller';
 import { isRefusal } from './errors';
 import { explained } from './explanations';
 
-/** A name that is met again after so many others is added again, which changes nothing. */
+/** A name that returns after this many others is added again, which changes nothing. */
 const MOST_NAMES = 10_000;
 
 export class QueueNames {
@@ -18,7 +18,7 @@ export class QueueNames {
     this.#key = key;
   }
 
-  /** Once for a process and queue; an attempt that failed is made again. */
+  /** Adds a name once per process; a failed attempt is repeated. */
   async add(queue: string): Promise<void> {
     let adding = this.#added.get(queue);
     if (adding === undefined) {
@@ -32,23 +32,23 @@ export class QueueNames {
   }
 
   /**
-   * Adds it, if Redis takes it: what belongs to the queue must not wait for that. Who has pushed to it has made it known,
-   * as a rule.
+   * Adds the name, if Redis takes it: what belongs to the queue must not wait for that. Usually whoever pushed to the queue
+   * has added its name.
    *
-   * @throws QueueUnavailableError where there is no answer
+   * @throws QueueUnavailableError if there is no answer
    */
   async tell(queue: string): Promise<void> {
     try {
       await this.add(queue);
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      // What holds for all that is written is said by that.
+      // An error that affects all writes is reported by the write itself.
       if (error instanceof QueueUnavailableError) return;
       await this.#caller.tellOfRefusal(this.#key, [this.#key], error);
     }
   }
 
-  /** The store has lost them: each is added again when it is next met. */
+  /** Redis has lost the names: each is added again when it is next used. */
   forget(): void {
     this.#added.clear();
   }

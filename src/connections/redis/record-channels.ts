@@ -1,8 +1,9 @@
 /**
- * Hears of records that are put, on one client for all that this connection waits for: each on a channel of its own, so that nobody
- * is told of what others wait for.
+ * Hears of new records, on one client for everything that this connection waits for. Each record has a channel, so that
+ * nobody is told of what others wait for.
  *
- * Whenever the client is lost, so is what was said meanwhile: nothing counts as heard before the next one is confirmed.
+ * If the client is lost, so are the messages sent meanwhile: nothing counts as heard before the next subscription is
+ * confirmed.
  */
 import type { Redis } from 'ioredis';
 import { pauseAfter } from '../../base/backoff';
@@ -19,9 +20,9 @@ export interface RecordChannelsSettings {
   readonly address: string;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** For how long the answer to a subscription is waited for. */
+  /** How long we wait for the answer to a subscription. */
   readonly deadline: Seconds;
-  /** A client of its own that is not connected, and never connects again. Undefined: where to is not known yet. */
+  /** Opens an unconnected client that never reconnects. Undefined if it is not known yet where to connect. */
   readonly open: () => Redis | Promise<Redis | undefined>;
 }
 
@@ -50,7 +51,7 @@ export class RecordChannels implements Ears {
   }
 
   leave(channel: string): void {
-    // What comes on it all the same wakes nobody.
+    // A message that still arrives wakes nobody.
     this.#client?.unsubscribe(channel).catch(() => undefined);
   }
 
@@ -72,9 +73,9 @@ export class RecordChannels implements Ears {
     if (client === undefined) return this.#again();
     this.#client = client;
     client.on('message', (channel: string) => this.listeners.wake(channel));
-    // Who waits keeps the process alive; this does not.
+    // Whoever waits keeps the process alive; this socket does not.
     client.on('connect', () => client.stream.unref());
-    // Told by the calls that are made meanwhile.
+    // Reported by the calls made meanwhile.
     client.on('error', () => undefined);
     client.on('close', () => this.#lose(client));
     for (const channel of this.listeners.names) void this.#subscribe(client, channel);
@@ -99,7 +100,7 @@ export class RecordChannels implements Ears {
     if (this.listeners.size > 0) this.#again();
   }
 
-  // Nothing else would say so: who waits looks for himself.
+  // Nothing else would report it: whoever waits polls instead.
   #tellOfRefusal(error: Error): void {
     if (this.#toldOfRefusal) return;
     this.#toldOfRefusal = true;

@@ -1,6 +1,6 @@
 /**
- * Calls that change something now and then, those of one queue one after another under one name. Each under a name of its
- * own would leave a record in Redis for an hour: one for each job that is sent back.
+ * Occasional calls that change something, those of one queue one after another under one name. Under names of their own,
+ * each would leave a record in Redis for an hour: for example, one for each retried job.
  */
 import { Recent } from '../../base/recent';
 import type { RedisCaller } from './caller';
@@ -8,12 +8,12 @@ import type { Keys, QueueKeys } from './keys';
 import { Lane, type Waiting } from './lane';
 import { script, type ScriptName } from './scripts';
 
-/** A queue that is met again after so many others begins a new record. */
+/** A queue that returns after this many others starts a new record. */
 const MOST_QUEUES = 1000;
 
 interface RecordedCall {
   readonly script: ScriptName;
-  /** Those after the key of the record. */
+  /** The keys after that of the record. */
   readonly keys: (queue: QueueKeys) => readonly string[];
   readonly args?: readonly (string | number | Buffer)[];
   /** What a failure means to the caller, as a clause: `queue 'mail' was not cleared`. */
@@ -27,7 +27,7 @@ interface AskedCall extends RecordedCall, Waiting {
 export class RecordedCalls {
   readonly #caller: RedisCaller;
   readonly #keys: Keys;
-  /** One for each queue: in a cluster, the one of a silent master holds up no other. */
+  /** One lane per queue: in a cluster, the lane of a silent master holds up no other. */
   readonly #lanes = new Recent<string, RecordedLane>(MOST_QUEUES, (lane) => lane.isIdle);
 
   constructor(caller: RedisCaller, keys: Keys) {
@@ -35,7 +35,7 @@ export class RecordedCalls {
     this.#keys = keys;
   }
 
-  /** What the script answers. @throws what `RedisCaller.script` throws */
+  /** Returns the script's answer. @throws what `RedisCaller.script` throws */
   ask(queue: string, call: RecordedCall): Promise<readonly unknown[]> {
     return this.#lanes.ensure(queue, () => new RecordedLane(this.#caller, this.#keys.queue(queue))).ask(call);
   }

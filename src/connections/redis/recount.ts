@@ -1,8 +1,8 @@
 /**
- * Unique keys and batches of a Redis, compared with the texts of all jobs.
+ * Compares the unique keys and batches of a Redis with the texts of all jobs.
  *
- * One script looks at all of them: jobs move, and who reads them page by page misses some; a key that is freed by mistake would let a
- * second job in. So there is a bound to how many they may be, by which Redis is busy for less than a second.
+ * One script looks at all of them, because jobs move and a page-by-page reader would miss some; a key freed by mistake would
+ * let a second job in. So their number is limited such that Redis is busy for less than a second.
  */
 import type { Finding, RecountOptions } from '../finding';
 import { tooMuchToRecount } from './errors';
@@ -30,7 +30,7 @@ export async function recount(store: RedisStore, { repair }: RecountOptions): Pr
   return findings;
 }
 
-/** Undefined: there is another queue since. @throws E_REDIS_RECOUNT */
+/** Undefined if a queue was added meanwhile. @throws E_REDIS_RECOUNT */
 async function ask(
   store: RedisStore,
   owner: string,
@@ -57,7 +57,7 @@ async function ask(
   return String(word) === 'changed' ? undefined : findingsIn((findings as readonly Buffer[]).map(String));
 }
 
-/** Queues that have jobs: the list of their names may have been removed by hand, and then all jobs would seem to be gone. */
+/** Queues that have jobs. The list of their names may have been removed by hand, and then all jobs would seem to be gone. */
 async function unnamedQueues({ caller, keys }: RedisStore): Promise<readonly string[]> {
   const found = new Set<string>();
   for (const [type, name] of [
@@ -81,10 +81,10 @@ async function unnamedQueues({ caller, keys }: RedisStore): Promise<readonly str
   return [...found];
 }
 
-/** For a pattern of Redis. */
+/** Escapes a prefix for a pattern of Redis. */
 const escaped = (prefix: string): string => prefix.replaceAll(/[*?[\]\\]/g, '\\$&');
 
-/** As the script gives them. */
+/** Reads the findings in the script's form. */
 function findingsIn(facts: readonly string[]): readonly Finding[] {
   const findings: Finding[] = [];
   for (let at = 0; at < facts.length;) {

@@ -1,4 +1,7 @@
-/** The batches of a Redis: all in one hash, in a cluster in one for each queue. The scripts that move jobs count in them. */
+/**
+ * The batches of a Redis: all in one hash; in a cluster, in one hash per queue. The scripts that move jobs update their
+ * numbers.
+ */
 import type { Milliseconds, Seconds } from '../../base/clock';
 import type { Cause } from '../../payload/chain';
 import type { BatchCallback, BatchCallbacks, BatchEvent, BatchState, BatchStore } from '../batch-store';
@@ -6,10 +9,12 @@ import { script } from './scripts';
 import type { Keys } from './keys';
 import type { RedisStore } from './store';
 
-/** Those that come once. */
+/** The events that happen once. */
 const EVENTS = ['then', 'catch', 'finally', 'next'] as const;
 
-/** Not in a cluster: the empty name, which is no queue's. The calls that change batches are recorded under it. */
+/**
+ * The owner outside a cluster: the empty name, which belongs to no queue. Calls that change batches are recorded under it.
+ */
 export const SHARED = '';
 
 interface Listed {
@@ -49,7 +54,7 @@ export class RedisBatchStore implements BatchStore {
   async list({ limit, offset = 0 }: { readonly limit: number; readonly offset?: number | undefined }) {
     this.#store.checkOpen('batches.list');
     const owners = await this.#owners(undefined);
-    // Of several each may have all that are looked for.
+    // Any one of several owners may have all batches of the page.
     const [start, left] = owners.length === 1 ? [offset, 0] : [0, offset];
     const lists = await Promise.all(owners.map((owner) => this.#newestOf(owner, start, left + limit)));
     const listed = lists
@@ -57,7 +62,7 @@ export class RedisBatchStore implements BatchStore {
       .toSorted((a, b) => b.begun - a.begun)
       .slice(left, left + limit);
     const states = await Promise.all(listed.map(({ owner, id }) => this.#read(owner, id)));
-    // One that was forgotten since is left out.
+    // A batch that was forgotten meanwhile is left out.
     return states.filter((state) => state !== undefined);
   }
 
@@ -114,7 +119,7 @@ export class RedisBatchStore implements BatchStore {
     return false;
   }
 
-  /** Whose hashes it may stand in. */
+  /** The owners of the hashes that may hold it. */
   async #owners(queue: string | undefined): Promise<readonly string[]> {
     const { cluster, names } = this.#store;
     if (cluster === undefined) return [SHARED];
@@ -149,7 +154,7 @@ export class RedisBatchStore implements BatchStore {
   }
 }
 
-/** As `lua/parts/batches.lua` writes it. */
+/** Reads the form that `lua/parts/batches.lua` writes. */
 function stateOf(id: string, kept: string, name: string): BatchState | undefined {
   const numbers = kept.split(' ').map(Number);
   const [pending, completed, failed, skipped, begun, cancelled, finished, open, , , allows] = numbers;
@@ -169,7 +174,7 @@ function stateOf(id: string, kept: string, name: string): BatchState | undefined
   };
 }
 
-/** As `batch-callbacks.lua` tells them. */
+/** Reads the answer of `batch-callbacks.lua`. */
 function callbacksIn([told, every, ...callbacks]: readonly unknown[], keys: Keys): BatchCallbacks {
   return {
     every: Number(every) || undefined,
@@ -181,7 +186,7 @@ function callbacksIn([told, every, ...callbacks]: readonly unknown[], keys: Keys
   };
 }
 
-/** @param microseconds 0: never */
+/** @param microseconds 0 means never */
 function momentOf(microseconds: number): Milliseconds | undefined {
   return microseconds === 0 ? undefined : Math.floor(microseconds / 1000);
 }

@@ -57,7 +57,7 @@ import type { RedisStore } from './store';
 import { threadOptions } from './thread-source';
 import type { ThreadData } from './thread-store';
 
-/** Queues that are pushed to at the same time, as a rule. One that is met again begins a new record. */
+/** Most queues that are pushed to at one time. A queue that returns after this many others starts a new record. */
 const MOST_LANES = 1000;
 
 const DEFAULT_PREFIX = 'queues:';
@@ -102,7 +102,7 @@ export class RedisConnection extends StoreConnection implements Connection {
     super(context.name);
     this.address = source.address;
     this.isDivided = source.cluster;
-    // In a cluster the calls of a queue stand in one line.
+    // In a cluster the calls of a queue are sent one after another.
     this.callsAtOnce = source.cluster ? 1 : 2;
     this.#source = source;
     this.#prefix = prefix;
@@ -152,9 +152,9 @@ export class RedisConnection extends StoreConnection implements Connection {
     this.checkOpen('push');
     const { caller, keys, names } = this.#store;
     const lane = this.#pushes.ensure(queue, () => new PushLane(caller, queue, keys, () => this.#addNameAgain(queue)));
-    // Sent before the push, so that no job is in a queue that nobody lists. Where it fails, the next push sends it.
+    // Sent before the push, so that no job is in a queue that is not listed. If it fails, the next push sends it again.
     if (!names.has(queue)) names.add(queue).catch(() => undefined);
-    // Nobody pushes to the queues of what a batch sends.
+    // Nobody else pushes to the queues of a batch's callbacks.
     for (const { queue: own } of begins?.callbacks ?? []) if (!names.has(own)) names.add(own).catch(() => undefined);
     return lane.push(entries, begins);
   }
@@ -259,7 +259,9 @@ export class RedisConnection extends StoreConnection implements Connection {
     }
   }
 
-  /** As many as there are, up to `limit`, in calls of 100 jobs or 1 MiB. A place is how many come before what is behind it. */
+  /**
+   * Returns up to `limit` jobs, in calls of 100 jobs or 1 MiB. A job's place is the number of jobs up to and including it.
+   */
   async peek(queue: string, state: WaitingState, limit: number, after = '0'): Promise<readonly PeekedJob[]> {
     this.checkOpen('peek');
     const { caller, keys } = this.#store;
@@ -304,13 +306,13 @@ export class RedisConnection extends StoreConnection implements Connection {
     return this.#waiters.open(queues);
   }
 
-  /** A client for the master of a cluster that keeps the records. Undefined: that is not known. */
+  /** A client for the cluster master that has the records. Undefined if that is not known. */
   async #recordNode(): Promise<Redis | undefined> {
     const { caller, keys } = this.#store;
     const { values } = keys.records('');
     const found = this.#link.nodeClient(values);
     if (found !== undefined) return found;
-    // The client learns of it before the first command.
+    // The client learns the nodes before its first command.
     await caller.glance('exists', [values], 'the master of the records was not found').catch(() => undefined);
     return this.#link.nodeClient(values);
   }
@@ -328,7 +330,7 @@ export class RedisConnection extends StoreConnection implements Connection {
   }
 }
 
-/** Connects with the first call, not before. */
+/** Connects only with the first call. */
 export function connectRedis(config: RedisConfig, context: RedisContext): RedisConnection {
   return new RedisConnection(clientSource(config), config.prefix ?? DEFAULT_PREFIX, context);
 }

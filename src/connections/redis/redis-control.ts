@@ -1,4 +1,4 @@
-/** Orders to the workers of a Redis: kept in hashes and a sorted set, in a cluster in some of each queue's own. */
+/** Orders to the workers of a Redis, kept in hashes and a sorted set; in a cluster each queue has its own. */
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { groupsOf } from '../../base/groups';
 import { readId } from '../../payload/counters';
@@ -9,23 +9,26 @@ import { type Pause, pauseOf } from '../pause';
 import type { QueueKeys } from './keys';
 import type { RedisStore } from './store';
 
-/** How a queue is looked at: at its ends; so, and marking what is not found; or deeper among its ready jobs. */
+/**
+ * How a queue is looked at: `look` at its ends; `mark` the same, and leave a mark if the job is not found; `search` deeper
+ * among its ready jobs.
+ */
 type Way = 'look' | 'mark' | 'search';
 
-/** What a look has come to, and how many of the last ready jobs it has passed; -1: there are others that it has not. */
+/** The result of a look, and how many of the last ready jobs it has seen; -1: there are others that it has not seen. */
 interface Look {
   readonly result: CancelResult | 'unseen';
   readonly seen: number;
 }
 
-/** Calls that search one queue, of 100 jobs or 1 MiB of text each. */
+/** Most calls to search one queue, of 100 jobs or 1 MiB of text each. */
 export const MOST_SEARCHES = 100;
 
 export class RedisControl implements Control {
   readonly #store: RedisStore;
   readonly #time: () => Promise<Milliseconds>;
 
-  /** @param time asks the store for it */
+  /** @param time asks the store for its time */
   constructor(store: RedisStore, time: () => Promise<Milliseconds>) {
     this.#store = store;
     this.#time = time;
@@ -45,7 +48,7 @@ export class RedisControl implements Control {
       const { result, seen } = await this.#look(id, name, 'mark', reason);
       if (result === 'marked') marked.set(name, seen);
       if (result !== 'removed' && result !== 'signalled') continue;
-      // It came into sight meanwhile: what was marked on the way would end a later job of its id.
+      // The job came into sight meanwhile. The marks left on the way would end a later job with its id.
       const meant = result === 'signalled' ? this.#store.keys.queue(name).cancelled : undefined;
       await this.#takeBack(id, [...marked.keys()], meant);
       return result;
@@ -60,11 +63,11 @@ export class RedisControl implements Control {
       isSure &&= result === 'unknown';
     }
     if (marked.size > 0 && !isSure) return 'marked';
-    // A mark that is gone was met by a worker.
+    // A missing mark was met by a worker.
     return (await this.#takeBack(id, [...marked.keys()])) ? 'unknown' : 'marked';
   }
 
-  /** Page by page from the tail on: what is taken from the head meanwhile, or pushed, hides nothing. */
+  /** Page by page from the tail: jobs taken from the head or pushed meanwhile hide nothing. */
   async #search(id: string, queue: string, from: number): Promise<Look['result']> {
     let seen = from;
     for (let call = 0; call < MOST_SEARCHES; call += 1) {
@@ -75,7 +78,7 @@ export class RedisControl implements Control {
     return 'unseen';
   }
 
-  /** Whether all the marks were still there. @param kept the key of one that stays */
+  /** Removes marks. Whether all were still there. @param kept the key whose mark stays */
   async #takeBack(id: string, queues: readonly string[], kept?: string): Promise<boolean> {
     const keys = new Map(
       queues.map((queue) => [this.#store.keys.queue(queue).cancelled, this.#store.keys.queue(queue).reasons]),
@@ -101,7 +104,7 @@ export class RedisControl implements Control {
         if (cluster?.masters.has(key) === true) return;
         const ids = of.map((place) => readId(reservations[place]!.payload) ?? '');
         const told = await this.#reasonsOf(keysOf(of[0]!), ids).catch((error: unknown) => {
-          // One master that is silent keeps nobody from hearing of the others' jobs.
+          // One silent master must not keep us from hearing of the others' jobs.
           if (cluster === undefined) throw error;
           return [];
         });
@@ -147,7 +150,7 @@ export class RedisControl implements Control {
     this.#store.checkOpen('control.paused');
     const pauses: Pause[] = [];
     for (const key of await this.#controls()) {
-      // ioredis makes an object of this answer alone.
+      // ioredis returns an object for this command only.
       const orders = (await this.#command('hgetall', [key], 'the paused queues were not read')) as Record<
         string,
         Buffer
@@ -158,7 +161,7 @@ export class RedisControl implements Control {
         pauses.push(pauseOf(String(name), end === undefined ? Infinity : Number(end) * 1000));
       }
     }
-    // Without another call where, as nearly always, none has an end.
+    // Usually no pause has an end, and no further call is needed.
     const now = pauses.some(({ until }) => until !== undefined) ? await this.#time() : 0;
     const lasting = pauses.filter(({ until = Infinity }) => until > now);
     return lasting.toSorted((a, b) => (a.queue < b.queue ? -1 : 1));

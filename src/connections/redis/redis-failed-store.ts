@@ -1,4 +1,4 @@
-/** The failed jobs of a Redis: each queue keeps its own, beside its other keys. */
+/** The failed jobs of a Redis: each queue keeps its own, next to its other keys. */
 import type { Milliseconds, Seconds } from '../../base/clock';
 import type { FailedEntry, FailedStore, Forgotten } from '../failed-store';
 import { uuidv7 } from '../../payload/uuid';
@@ -10,19 +10,19 @@ import type { RedisStore } from './store';
 interface Listed {
   readonly queue: string;
   readonly id: string;
-  /** With a fraction: several fail in one millisecond, and have an order. */
+  /** With a fraction, because several may fail in one millisecond and have an order. */
   readonly failedAt: Milliseconds;
 }
 
-/** What one call of `prune` is asked to remove. */
+/** What one call of `prune` removes. */
 interface Pruning {
   readonly olderThan: Seconds | 'any';
   readonly keep: number;
 }
 
-/** How many entries are read at once: their texts may be long. */
+/** How many entries are read at once. Their texts may be long. */
 const PAGE = 100;
-/** Halves of the time in which jobs failed: then it is known to the microsecond. */
+/** Most halvings of the time span in which jobs failed: after these it is narrowed down to a microsecond. */
 const MOST_STEPS = 50;
 
 export class RedisFailedStore implements FailedStore {
@@ -135,7 +135,7 @@ export class RedisFailedStore implements FailedStore {
     return queue === undefined ? this.#store.names.all() : [queue];
   }
 
-  /** The newest `limit` of all the queues together, behind the first of each. */
+  /** The newest `limit` failed jobs of all queues together, skipping the first `starts` of each. */
   async #newest(queues: readonly string[], starts: readonly number[], limit: number): Promise<readonly Listed[]> {
     const lists = await Promise.all(queues.map((queue, at) => this.#newestOf(queue, limit, starts[at]!)));
     return lists
@@ -144,7 +144,10 @@ export class RedisFailedStore implements FailedStore {
       .slice(0, limit);
   }
 
-  /** So many of each queue need not be read, as they are newer than the rest; `left` are still to be skipped of those that are read. */
+  /**
+   * For each queue, the number of jobs that can be skipped unread because they are newer than the wanted ones; of the jobs
+   * after those, `left` more have to be skipped.
+   */
   async #skip(queues: readonly string[], offset: number): Promise<{ starts: readonly number[]; left: number }> {
     if (queues.length === 1) return { starts: [offset], left: 0 };
     let skipped = { starts: queues.map(() => 0), left: offset };
@@ -153,7 +156,7 @@ export class RedisFailedStore implements FailedStore {
     const moments = ends.flat();
     if (moments.length === 0) return skipped;
     let [oldest, newest] = [Math.min(...moments), Math.max(...moments)];
-    // By halves: what several queues have that is newer than a moment tells how far behind the first it is.
+    // Bisect the time: the number of jobs newer than a moment, in all queues, is how far that moment is from the newest.
     for (let step = 0; step < MOST_STEPS && skipped.left > PAGE; step += 1) {
       const middle = (oldest + newest) / 2;
       const keys = queues.map((queue) => this.#store.keys.queue(queue).failed);
@@ -166,7 +169,7 @@ export class RedisFailedStore implements FailedStore {
     return skipped;
   }
 
-  /** When the one at this place failed, in seconds. Empty: there is none. */
+  /** When the job at this place failed, in seconds. Empty if there is none. */
   async #scoreAt(queue: string, place: number): Promise<readonly number[]> {
     const { failed } = this.#store.keys.queue(queue);
     const found = (await this.#ask('zrevrange', [failed, place, place, 'WITHSCORES'])) as readonly Buffer[];
@@ -194,7 +197,7 @@ export class RedisFailedStore implements FailedStore {
     return entry;
   }
 
-  /** One that was retried or forgotten since is left out. */
+  /** Jobs retried or forgotten meanwhile are left out. */
   async #readAll(listed: readonly Listed[]): Promise<readonly FailedEntry[]> {
     const queues = [...new Set(listed.map(({ queue }) => queue))];
     const kept = new Map<Listed, Buffer | null>();
@@ -212,7 +215,7 @@ export class RedisFailedStore implements FailedStore {
     });
   }
 
-  /** Page by page, so that no call blocks the server. */
+  /** Removes page by page, so that no call blocks the server. */
   async #remove(queue: string, { olderThan, keep }: Pruning): Promise<number> {
     let removed = 0;
     for (;;) {

@@ -1,4 +1,7 @@
-/** The records and sums of a Redis: of each kind a hash of values and a sorted set of their ends, and a hash for sums. */
+/**
+ * The records and sums of a Redis: a hash of values and a sorted set of their ends for each kind of record, and a hash for
+ * sums.
+ */
 import type { Seconds } from '../../base/clock';
 import { groupsOf } from '../../base/groups';
 import { pageBytes, pagesOf } from '../../base/pages';
@@ -7,12 +10,12 @@ import type { RecordListeners } from '../kit/record-listeners';
 import { script, type ScriptName } from './scripts';
 import type { RedisStore } from './store';
 
-/** What must stand under the id of a record for it to be written. */
+/** The current value that a record must have to be written. */
 type Condition = readonly [rule: 'any' | 'none' | 'this', expected: string];
 
 const ANY: Condition = ['any', ''];
 
-/** Stands before what is counted: beside that a hash of sums has its end. */
+/** Prefix of the fields that hold amounts: a hash of sums also holds its end. */
 const COUNTED = '+';
 
 export class RedisRecordStore implements RecordStore {

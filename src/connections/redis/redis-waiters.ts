@@ -1,8 +1,9 @@
 /**
- * Waits for hints on all queues of a worker at once. All workers of a connection share one read; in a cluster each queue,
- * which has a slot of its own, has one.
+ * Waits for hints on all queues of a worker at once. All workers of a connection share one read; in a cluster each queue has
+ * its own slot, and so its own read.
  *
- * A worker that has its read to itself may have a reserve follow it: others may block the event loop while its job is there.
+ * A worker that has its read to itself may send a reserve behind it. Otherwise another worker might block the event loop
+ * when its job arrives.
  */
 import type { Seconds } from '../../base/clock';
 import { wordsOf } from '../../base/foreign-error';
@@ -17,11 +18,11 @@ import { RedisLink } from './link';
 import { isForbidden, remedyOf } from './refusals';
 import type { RedisStore } from './store';
 
-/** The net under lost hints: whoever took one may have died before it looked. */
+/** Safety net for lost hints: whoever took one may have died before it looked. */
 const LONGEST_WAIT: Seconds = 2;
-/** In a cluster each queue that a worker waits on takes a connection: so many at most. */
+/** In a cluster each queue that a worker waits on takes a connection: at most this many. */
 const MOST_READS = 8;
-/** Where it has queues beyond those: it looks at them so often. */
+/** How often a worker looks at its queues if it has more than those. */
 const POLL: Seconds = 1;
 
 interface SharedRead {
@@ -34,9 +35,9 @@ export class RedisWaiters {
   readonly #store: RedisStore;
   readonly #source: ClientSource;
   readonly #exchanger: Exchanger;
-  /** A list that is nobody else's, which makes the shared read begin anew. Undefined: in a cluster. */
+  /** A list of our own that makes the shared read start again. Undefined in a cluster. */
   readonly #interruption: string | undefined;
-  /** By the key that they are for; outside a cluster there is one. */
+  /** By the key of their queue; outside a cluster there is one read. */
   readonly #reads = new Map<string, SharedRead>();
   readonly #waiters: Waiters;
   #toldOfRefusal = false;
@@ -57,7 +58,7 @@ export class RedisWaiters {
     const slots = interruption === undefined ? keys.slice(0, MOST_READS).map((key) => [key]) : [keys];
     const longest = slots.flat().length < keys.length ? POLL : LONGEST_WAIT;
     const names = slots.map(([key]) => interruption ?? key!);
-    const reads = slots.map((slot, at) => ({ read: this.#enter(names[at]!, longest), keys: slot }));
+    const reads = slots.map((slot, at) => ({ read: this.#open(names[at]!, longest), keys: slot }));
     const waiter = this.#waiters.open({
       longest,
       listen: (wake, seconds) => {
@@ -104,7 +105,7 @@ export class RedisWaiters {
     let leave = (): void => undefined;
     const first: FirstAttempt = (command, args) =>
       new Promise((resolve, reject) => {
-        // It was in line behind a call before it, and the read may be closed by now.
+        // The call waited behind another one, and the read may be closed by now.
         if (signal.aborted) return resolve(undefined);
         const follow = (): Promise<void> => link.send(command, args).reply.then(resolve, reject);
         // Without a read, nobody here would notice that it is not answered.
@@ -120,7 +121,7 @@ export class RedisWaiters {
     }
   }
 
-  #enter(name: string, longest: Seconds): HintRead {
+  #open(name: string, longest: Seconds): HintRead {
     let shared = this.#reads.get(name);
     if (shared === undefined) {
       const link = new RedisLink(this.#source);
@@ -147,12 +148,12 @@ export class RedisWaiters {
     shared.read.close();
   }
 
-  // A hint that is lost all the same costs a worker its longest wait, no job.
+  // A lost hint costs a worker its longest wait, but no job.
   #command(name: string, args: readonly string[]): void {
     this.#store.caller.command(name, args, { consequence: 'a hint was not left' }).catch(() => undefined);
   }
 
-  // Nothing else would say so: workers look for themselves.
+  // Nothing else would report it: workers poll instead.
   #tellOfRefusal(error: Error, longest: Seconds): void {
     if (this.#toldOfRefusal || !isForbidden(error)) return;
     this.#toldOfRefusal = true;

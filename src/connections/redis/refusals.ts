@@ -1,15 +1,15 @@
-/** Tells apart why Redis, or the way to it, does not do what was asked. */
+/** Classifies why Redis, or the connection to it, did not do what was asked. */
 import { isUnknownHost, UNKNOWN_HOST_REMEDY } from '../kit/unknown-host';
 import { OldServer } from './server-version';
 
-/** Redis says by one of these words that it will not serve now, or not us; nothing was carried out. */
+/** With one of these words Redis says that it does not serve now, or does not serve us; nothing was carried out. */
 const UNAVAILABLE =
   /\b(LOADING|READONLY|OOM|MISCONF|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|NOREPLICAS|NOAUTH|WRONGPASS|NOPERM|max number of clients|invalid password)\b/;
 
-/** What a user may not do; the second and the third where a script came to it. */
+/** The user lacks a permission; the second and third form come from within a script. */
 const PERMISSION = /\bNOPERM\b|user executing the script can't|ACL failure in script/;
 
-/** It will serve again by itself, or another server behind the same address will: in a moment, as a rule. */
+/** The server, or another one behind the same address, will serve again by itself, usually in a moment. */
 const PASSING = /\b(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|NOREPLICAS|max number of clients)\b/;
 
 const CREDENTIALS = /\b(NOAUTH|WRONGPASS|invalid password)\b/;
@@ -29,12 +29,15 @@ const REMEDIES: readonly (readonly [words: RegExp, remedy: string])[] = [
   ],
 ];
 
-/** An error that the server answered, as opposed to one of the connection. Told by its name: ioredis may be there twice. */
+/**
+ * An error that the server answered, as opposed to one of the connection. Recognised by name, because ioredis may be loaded
+ * twice.
+ */
 export function isReply(error: unknown): error is Error {
   return (error as Partial<Error> | undefined)?.name === 'ReplyError';
 }
 
-/** What a server that reads its data says to everything but INFO. */
+/** What a server that is loading its data says to everything but INFO. */
 export function loadingError(): Error {
   return Object.assign(new Error('LOADING Redis is loading the dataset in memory'), { name: 'ReplyError' });
 }
@@ -47,12 +50,12 @@ export function isUnavailable(error: Error): boolean {
   return UNAVAILABLE.test(error.message) || PERMISSION.test(error.message);
 }
 
-/** The user may not do so: somebody has to mend it. */
+/** The user lacks a permission: somebody has to fix that. */
 export function isForbidden(error: Error): boolean {
   return PERMISSION.test(error.message);
 }
 
-/** It is a replica, perhaps since a moment ago. */
+/** The server is a replica, perhaps only since a moment ago. */
 export function isReadOnly(error: unknown): boolean {
   return isReply(error) && /\bREADONLY\b/.test(error.message);
 }
@@ -62,21 +65,21 @@ export function isPassing(error: Error): boolean {
   return PASSING.test(error.message);
 }
 
-/** The server does not give us the database that we are to use. */
+/** The server does not give us the database that we asked for. */
 export function isRefusedSelect(error: unknown): error is Error {
   return isReply(error) && (error as { readonly command?: { readonly name: string } }).command?.name === 'select';
 }
 
 /**
- * Asking again cannot help before somebody mends the configuration: wrong credentials, a host or a database that does
- * not exist, a server that is too old.
+ * Asking again cannot help until somebody fixes the configuration: wrong credentials, a host or a database that does not
+ * exist, a server that is too old.
  */
 export function isRefusedForGood(error: Error): boolean {
   if (isUnknownHost(error) || error instanceof OldServer) return true;
   return isReply(error) && (CREDENTIALS.test(error.message) || (isRefusedSelect(error) && !isUnavailable(error)));
 }
 
-/** What somebody can do about it, as a sentence; undefined: the server said nothing that tells. */
+/** The remedy, as a sentence. Undefined if the server said nothing that suggests one. */
 export function remedyOf(error: unknown): string | undefined {
   if (isUnknownHost(error)) return UNKNOWN_HOST_REMEDY;
   if (!isReply(error)) return undefined;

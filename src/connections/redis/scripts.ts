@@ -1,8 +1,8 @@
-/** Reads the Lua scripts, once for a process and script, each with its parts before it: `base`, and those that its header names. */
+/** Reads the Lua scripts, once per process, each with its parts before it: `base`, and those that its header names. */
 import { createHash } from 'node:crypto';
 import { scriptText } from './script-text';
 
-/** The first word of an answer, by script. Any other one, `stale` among them, is refused. */
+/** The possible first words of each script's answer. Any other word, such as `stale`, is an error. */
 const ANSWERS = {
   find: ['found', 'unseen', 'unknown'],
   peek: ['peeked'],
@@ -41,7 +41,7 @@ export type ScriptName = keyof typeof ANSWERS;
 export interface Script {
   readonly name: ScriptName;
   readonly source: string;
-  /** What Redis knows it by, once it was given the source. */
+  /** The hash by which Redis knows it, once it was given the source. */
   readonly sha: string;
   readonly answers: readonly string[];
 }
@@ -60,8 +60,9 @@ export function script(name: ScriptName): Script {
 }
 
 /**
- * The parts that the header names stand before the script: `parts` as they are, `rarely` in a function `rarely()` that makes
- * their functions when it is first called and gives them by name. To make a function costs every call of a script.
+ * The parts named in the header come before the script: those under `parts` as they are, those under `rarely` inside a
+ * function `rarely()` that creates their functions on its first call and returns them by name. Creating functions would cost
+ * every call of a script.
  */
 function sourceOf(name: ScriptName): string {
   const text = scriptText(name);

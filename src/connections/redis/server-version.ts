@@ -1,15 +1,15 @@
-/** Which server it is, by what it says of itself, and whether it is too old for the scripts. */
+/** Reads the server's name and version from INFO, and tells whether it is too old for the scripts. */
 import { isOlder } from '../kit/older-version';
 
 export const NEEDED_VERSION = '6.2';
 
 export interface ServerVersion {
-  /** For people: `Redis 7.0.15`. */
+  /** For display: `Redis 7.0.15`. */
   readonly found: string;
   readonly isOld: boolean;
 }
 
-/** @param field what INFO says under a name. One that says no version is taken for new enough. */
+/** @param field returns a field of INFO. A server without a version counts as new enough. */
 export function serverVersion(field: (name: string) => string | undefined): ServerVersion {
   const valkey = field('valkey_version');
   const version = field('redis_version') ?? '';
@@ -19,7 +19,7 @@ export function serverVersion(field: (name: string) => string | undefined): Serv
   };
 }
 
-/** What a connection to a server ends with that is too old, before anything is asked of it. */
+/** Ends a connection to a server that is too old, before anything is asked of it. */
 export class OldServer extends Error {
   readonly found: string;
 

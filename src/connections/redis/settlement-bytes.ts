@@ -1,4 +1,4 @@
-/** How long the texts are that travel with the end of a job: its own, and those of the jobs that follow it. */
+/** The size of the texts that travel with the end of a job: its own text, and those of the jobs that follow it. */
 import { pageBytes } from '../../base/pages';
 import type { Settlement } from '../contract';
 import { nextOf } from '../kit/settling';

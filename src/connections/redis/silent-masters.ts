@@ -1,8 +1,8 @@
-/** The masters of a cluster that do not answer at present: whoever asks one of them goes on without it, to the others. */
+/** The cluster masters that do not answer at present: calls to several masters go on without them. */
 import { Silence, within } from '../kit/silence';
 import type { RedisCaller } from './caller';
 
-/** Part of the deadline for which the first that is not answered waits, and the others with it. */
+/** Part of the deadline that the first unanswered call, and everybody behind it, waits. */
 const PATIENCE = 1 / 2;
 
 export class SilentMasters {
@@ -13,12 +13,15 @@ export class SilentMasters {
     this.#caller = caller;
   }
 
-  /** Whether the master that has this key is one of them. */
+  /** Whether this key's master is silent. */
   has(key: string): boolean {
     return this.#silent.size > 0 && this.#silent.has(this.#caller.placeOf(key));
   }
 
-  /** Undefined: it does not come in time; of a master that is known to be silent, at once. `asked` goes on. */
+  /**
+   * The result of `asked`, or undefined if it does not come in time; at once if the master is known to be silent. `asked`
+   * goes on.
+   */
   async inTime<T>(key: string, asked: Promise<T>): Promise<T | undefined> {
     const place = this.#caller.placeOf(key);
     const isOver = (): unknown => this.#silent.delete(place);

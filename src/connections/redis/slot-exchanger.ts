@@ -1,8 +1,8 @@
 /**
- * Settles and reserves in a cluster, where a call reaches the keys of one queue: each queue has a lane of its own.
+ * Settles and reserves in a cluster, where a call reaches the keys of only one queue: each queue has a lane of its own.
  *
- * A master that is silent holds up its own queues, not the others': a reserve goes on to the next queue without an answer
- * that does not come in time, and the jobs that this brings too late are given back.
+ * A silent master holds up its own queues, but no others: if an answer does not come in time, a reserve goes on to the next
+ * queue, and jobs that the late answer brings are given back.
  */
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { groupsOf } from '../../base/groups';
@@ -13,22 +13,22 @@ import { NOTHING, type Settled, type Settling } from '../kit/settling';
 import { ExchangeLane } from './exchange-lane';
 import type { RedisCluster, RedisStore } from './store';
 
-/** Until a queue whose master is away is asked again. */
+/** How soon a queue whose master is away is asked again. */
 const AWAY_LOOK: Seconds = 1;
 
-/** How long the delayed and the lost jobs of a queue may be left alone while higher queues are never empty. */
+/** How long delayed and lost jobs of a queue may be ignored while higher queues are never empty. */
 const REFRESHED: Milliseconds = 1000;
 
-/** Of those that are left alone, the ones that were asked first are forgotten. */
+/** Idle slots beyond this number are forgotten, oldest first. */
 const MOST_QUEUES = 1000;
 
-/** A queue, its lane, and what it has told last. */
+/** A queue, its lane, and its last answers. */
 interface Slot {
   readonly queue: string;
   readonly lane: ExchangeLane;
-  /** When its delayed and its lost jobs were last looked at; Infinity: they are being looked at. */
+  /** When its delayed and lost jobs were last looked at. Infinity while they are being looked at. */
   lookedAt: Milliseconds;
-  /** Undefined: it was not heard yet. */
+  /** Undefined if it has not answered yet. */
   said: Pick<ReserveReply, 'paused' | 'restart'> | undefined;
 }
 
@@ -40,11 +40,11 @@ export class SlotExchanger {
     MOST_QUEUES,
     ({ lane, said }) => lane.isIdle && said?.paused === undefined,
   );
-  /** What was told when nobody waited, for the next reply. */
+  /** News that arrived when nobody waited; the next reply passes it on. */
   #unsaid: SetAside[] = [];
   #forgotten = false;
   #isHeard = false;
-  /** What workers were told last, by any queue. */
+  /** The last order to restart, from any queue. */
   #restart: string | undefined;
 
   constructor(store: Pick<RedisStore, 'caller' | 'keys'>, cluster: RedisCluster, settling: Settling) {
@@ -53,7 +53,10 @@ export class SlotExchanger {
     this.#settling = settling;
   }
 
-  /** One of the two: they wait for masters of their own. Of one queue, both travel together when sent in the same turn. */
+  /**
+   * Settles or reserves, not both: the two wait for different masters. For one queue both travel together if they are sent
+   * in the same turn.
+   */
   async exchange(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<Settled> {
     if (request === undefined) return { ...NOTHING, results: await this.#settle(settlements) };
     return { results: [], reply: await this.#reserve(request) };
@@ -87,9 +90,9 @@ export class SlotExchanger {
     let failure: { readonly error: unknown } | undefined;
     for (const [at, queue] of queues.entries()) {
       if (reservations.length === limit) {
-        // What the others hold is not known: it may be looked for now.
+        // It is unknown what the other queues hold: they may be looked at right away.
         nextIn = 0;
-        this.#lookAfterOne(queues.slice(at), request);
+        this.#refreshOne(queues.slice(at), request);
         break;
       }
       try {
@@ -104,22 +107,22 @@ export class SlotExchanger {
         nextIn = Math.min(nextIn, AWAY_LOOK);
       }
     }
-    // What was answered must not be lost with it.
+    // The jobs that were reserved must not be lost because of a failure.
     if (failure !== undefined && !isAnswered) throw failure.error;
     return { reservations, nextIn, now, ...this.#news(queues) };
   }
 
-  /** Undefined: the queue does not answer in time. */
+  /** Undefined if the queue does not answer in time. */
   async #ask(queue: string, request: ReserveRequest): Promise<ReserveReply | undefined> {
     const isAlone = request.queues.length === 1;
     const { ordered, masters } = this.#cluster;
     const { ready } = this.#store.keys.queue(queue);
-    // It is being asked already.
+    // This master is being asked already.
     if (!isAlone && masters.has(ready)) return undefined;
-    // Sent before the call, so that no worker is left out of an order. Where it fails, the next call sends it.
+    // Sent before the call, so that no worker misses an order. If it fails, the next call sends it again.
     if (!ordered.has(queue)) ordered.add(queue).catch(() => undefined);
     const slot = this.#slot(queue);
-    // A worker of this queue alone has nothing else to go on with, and is told that it is away.
+    // A worker of only this queue has nothing else to do, and is told that the master is away.
     const asked = slot.lane.exchange([], { ...request, queues: [queue] }, !isAlone);
     const settled = await (isAlone ? asked : masters.inTime(ready, asked));
     if (settled === undefined) void this.#giveBack(slot, asked);
@@ -127,20 +130,20 @@ export class SlotExchanger {
     return settled?.reply;
   }
 
-  // What a reserve brings that nobody waits for any more.
+  // Gives back jobs of a reserve that nobody waits for any more.
   async #giveBack(slot: Slot, asked: Promise<Settled>): Promise<void> {
     try {
       const { reply } = await asked;
       this.#heed(slot, reply);
       if (reply.reservations.length > 0) await slot.lane.exchange(reply.reservations.map(givenBack), undefined, true);
     } catch {
-      // The next reserve is told why.
+      // The next reserve learns why.
       slot.lookedAt = this.#store.caller.settings.clock.monotonic();
     }
   }
 
-  /** Without waiting for it: nobody needs the answer. */
-  #lookAfterOne(queues: readonly string[], request: ReserveRequest): void {
+  /** Not awaited: nobody needs the answer. */
+  #refreshOne(queues: readonly string[], request: ReserveRequest): void {
     const now = this.#store.caller.settings.clock.monotonic();
     const [slot] = queues
       .filter((queue) => !this.#cluster.masters.has(this.#store.keys.queue(queue).ready))
@@ -156,14 +159,15 @@ export class SlotExchanger {
     slot.lookedAt = this.#store.caller.settings.clock.monotonic();
     this.#unsaid.push(...setAside);
     this.#forgotten ||= forgotten === true;
-    // A queue differs from others that has come since workers were told; only where it differs from itself they were.
+    // Queues that were created after an order differ from older ones. Only a queue that differs from its own last answer
+    // brings a new order.
     const isNew = slot.said !== undefined && restart !== undefined && restart !== slot.said.restart;
     if (isNew || !this.#isHeard) this.#restart = restart;
     this.#isHeard = true;
     slot.said = { paused, restart };
   }
 
-  /** Also of queues that were not asked this time. */
+  /** Includes queues that were not asked this time. */
   #news(queues: readonly string[]): Pick<ReserveReply, 'setAside' | 'forgotten' | 'paused' | 'restart'> {
     const paused = queues.filter((queue) => this.#slots.get(queue)?.said?.paused !== undefined);
     const [setAside, forgotten] = [this.#unsaid, this.#forgotten];

@@ -1,4 +1,4 @@
-/** What all parts of a connection work with. */
+/** What all parts of a connection share. */
 import type { RedisCaller } from './caller';
 import type { Keys } from './keys';
 import type { QueueNames } from './queue-names';
@@ -9,10 +9,10 @@ export interface RedisStore {
   readonly caller: RedisCaller;
   readonly keys: Keys;
   readonly recorded: RecordedCalls;
-  /** The queues that were ever used. */
+  /** The names of all queues ever used. */
   readonly names: QueueNames;
   readonly cluster: RedisCluster | undefined;
-  /** @throws ConnectionClosedError naming the operation */
+  /** @throws ConnectionClosedError with the name of the operation */
   readonly checkOpen: (operation: string) => void;
 }
 

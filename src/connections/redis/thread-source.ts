@@ -1,16 +1,16 @@
-/** What another thread is given to reach the same Redis: the options of a client, without what only this thread can use. */
+/** What another thread needs to reach the same Redis: the options of a client, without what works only in this thread. */
 import { lookup } from 'node:dns';
 import Redis, { Cluster, type ClusterNode, type ClusterOptions, type RedisOptions } from 'ioredis';
 import type { RedisNode } from './driver';
 import { type Client, type ClientSource, clientSource } from './client';
 
-/** The options of a client without functions; of a cluster with its nodes. */
+/** A client's options without functions; for a cluster also its nodes. */
 export interface ThreadOptions {
   readonly nodes?: readonly (string | number | RedisNode)[] | undefined;
   readonly options: Readonly<Record<string, unknown>>;
 }
 
-/** Functions that choose when to try again: another thread has its own. All others choose what is connected to, and how. */
+/** Functions that decide when to retry: the other thread has its own. Any other function decides where or how to connect. */
 const STRATEGIES = new Set([
   'retryStrategy',
   'reconnectOnError',
@@ -19,7 +19,7 @@ const STRATEGIES = new Set([
   'clusterRetryStrategy',
 ]);
 
-/** Undefined: a function stands among them, or a thing such as an agent. */
+/** Undefined if the options contain another function, or an object that cannot be cloned, such as an agent. */
 export function threadOptions(template: Client): ThreadOptions | undefined {
   const given: RedisOptions | ClusterOptions = template.options;
   const { startupNodes: nodes } = template as { readonly startupNodes?: ThreadOptions['nodes'] };
@@ -33,14 +33,14 @@ export function threadOptions(template: Client): ThreadOptions | undefined {
   }
 }
 
-/** The source that these options came from. */
+/** The client source that these options came from. */
 export function sourceOfThread({ nodes, options }: ThreadOptions): ClientSource {
   const lazy = { ...options, lazyConnect: true, replyMapping: 'legacy' } as const;
   const template = nodes === undefined ? new Redis(lazy) : new Cluster([...nodes] as ClusterNode[], lazy);
   return clientSource({ driver: 'redis', client: template });
 }
 
-/** The functions that ioredis itself puts into the options of a cluster. */
+/** Whether ioredis itself put this function into the options of a cluster. */
 function isDefault(name: string, value: unknown, given: object): boolean {
   if (name === 'dnsLookup') return value === lookup;
   return name === 'resolveSrv' && !('useSRVRecords' in given && given.useSRVRecords === true);

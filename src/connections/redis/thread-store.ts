@@ -1,4 +1,4 @@
-/** The module that another thread opens the same Redis with; see `ThreadAccess`. */
+/** The module by which another thread opens the same Redis; see `ThreadAccess`. */
 import { type Seconds, systemClock } from '../../base/clock';
 import { silentLogger } from '../../base/console-logger';
 import type { StoreThread } from '../contract';
@@ -14,7 +14,7 @@ export interface ThreadData {
   readonly origin: string | undefined;
 }
 
-/** What it has to say, it says by errors. */
+/** Has no logger: it reports problems as errors. */
 export function open({ options, prefix, ...data }: ThreadData, deadline: Seconds): StoreThread {
   const context = { ...data, deadline: Math.min(data.deadline, deadline), clock: systemClock, logger: silentLogger };
   return new RedisConnection(sourceOfThread(options), prefix, context);

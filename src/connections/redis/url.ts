@@ -1,4 +1,4 @@
-/** Checks the address of a Redis before a client does: its complaints would name the password. */
+/** Checks the address of a Redis before a client does, whose error would contain the password. */
 import { address, oneOrMore } from '../../application/configuration/configuration-values';
 import type { Check } from '../driver';
 
@@ -12,7 +12,7 @@ const DATABASE = /^\d{1,5}$/;
 
 export const url: Check = (given) => withScheme(given) ?? problemOf(given as string);
 
-/** Those of a cluster: addresses and hosts. */
+/** The nodes of a cluster: addresses and hosts. */
 export const nodes: Check = (given) => {
   const problem = oneOrMore(given);
   if (problem !== undefined) return problem;
@@ -20,10 +20,12 @@ export const nodes: Check = (given) => {
   return (urls as readonly string[]).map(problemOf).find((wrong) => wrong !== undefined);
 };
 
-/** What is wrong with it, without what may be a password; undefined: nothing. `given` has a scheme. */
+/**
+ * What is wrong with the address, without anything that may be a password. Undefined if nothing is. `given` has a scheme.
+ */
 function problemOf(given: string): string | undefined {
   const url = URL.canParse(given) ? new URL(given) : undefined;
-  // An @ behind the host, or a #, is one of a password that was cut off there: its rest would be a database or be lost.
+  // An @ or # after the host belongs to a password that was cut off there: the rest would be lost or taken for a database.
   if (url === undefined || url.hash !== '' || /@/.test(url.pathname + url.search)) {
     return `'${masked(given)}' cannot be read as an address; ${REMEDY}, and give the port as a number`;
   }
@@ -37,7 +39,9 @@ function problemOf(given: string): string | undefined {
     : `'${wrong}' in '${masked(given)}' is no database; give its number behind the host, from 0: redis://127.0.0.1:6379/0`;
 }
 
-/** Everything up to the last @ may be of the password, as may what stands where a host is missing, and a query. */
+/**
+ * Masks what may belong to the password: everything up to the last @, what stands in place of a missing host, and a query.
+ */
 function masked(given: string): string {
   return given
     .replace(/:\/\/.*@/s, '://***@')
