@@ -68,7 +68,7 @@ export const STOP_REASONS: Readonly<Record<StopReason | 'recycle', string>> = {
   'max-jobs': '--max-jobs is reached',
   'max-time': '--max-time is over',
   memory: 'the process uses more than --memory',
-  restart: 'all workers were told to start anew',
+  restart: 'all workers were told to restart',
   stuck: 'each of its slots was held by a job that had been given up',
   uncaught: 'it has met an error that nobody caught',
   recycle: 'it has worked for as long as --recycle says',

@@ -70,14 +70,14 @@ describe('work', () => {
     expect(await supervisor.ended).toEqual(CLEAN);
   });
 
-  it('replaces its processes when all workers are told to start anew', async () => {
+  it('replaces its processes when all workers are told to restart', async () => {
     await project.dispatch('Greet');
     const supervisor = work();
     const old = await project.pidOf('hello');
 
     expect(await project.onqueue(['restart']).ended).toEqual(CLEAN);
 
-    await supervisor.prints('all workers were told to start anew');
+    await supervisor.prints('all workers were told to restart');
     await project.dispatch('Greet');
     expect(await project.pidOf('hello', 2)).not.toBe(old);
   });

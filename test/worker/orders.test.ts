@@ -145,7 +145,7 @@ describe('a paused queue', () => {
   });
 });
 
-describe('workers that are told to start anew', () => {
+describe('workers that are told to restart', () => {
   it('finish what they run, take nothing more, and end with that reason', async () => {
     await application.bus.dispatch(new Gated());
     const { ended } = start();

@@ -100,7 +100,7 @@ function unwoken(prefix: string): Diagnosis {
   return {
     level: 'warning',
     subject: 'channels',
-    message: `this user may not use them: results are seen up to a second late where they are waited for. Allow it: ACL SETUSER <user> ${rules}`,
+    message: `this user may not use them, so results that are waited for are seen up to a second late. Allow it: ACL SETUSER <user> ${rules}`,
   };
 }
 
@@ -121,6 +121,6 @@ async function slots(caller: RedisCaller): Promise<Diagnosis> {
   return {
     level: 'warning',
     subject,
-    message: `${bare} of ${masters.size} masters have no replica: with such a one, its queues are away until it is back.`,
+    message: `${bare} of ${masters.size} masters have no replica: if one of them fails, its queues are away until it is back.`,
   };
 }

@@ -108,7 +108,7 @@ export class RecordChannels implements Ears {
     const remedy = remedyOf(error);
     logger.warn(
       { connection, address },
-      `Redis at ${address} wakes nobody who waits for results (${wordsOf(error)}); they are looked for every second instead.${remedy === undefined ? '' : ` ${remedy}`}`,
+      `Redis at ${address} does not let us wait for results (${wordsOf(error)}); results are polled every second instead.${remedy === undefined ? '' : ` ${remedy}`}`,
     );
   }
 

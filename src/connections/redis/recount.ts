@@ -13,7 +13,7 @@ const MOST_JOBS = 100_000;
 const MOST_BYTES = 128 * 1024 * 1024;
 
 const SCANNED = 1000;
-const CONSEQUENCE = 'nothing was counted anew';
+const CONSEQUENCE = 'nothing was recounted';
 
 export async function recount(store: RedisStore, { repair }: RecountOptions): Promise<readonly Finding[]> {
   const way = repair ? 'repair' : 'look';

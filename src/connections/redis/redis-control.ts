@@ -86,7 +86,7 @@ export class RedisControl implements Control {
     let wereThere = true;
     for (const [cancelled, reasons] of keys) {
       if (cancelled === kept) continue;
-      const consequence = `the mark of job ${id} was not taken back`;
+      const consequence = `the mark of job ${id} was not removed`;
       wereThere = (await this.#command('zrem', [cancelled, id], consequence)) === 1 && wereThere;
       await this.#command('hdel', [reasons, id], consequence);
     }
@@ -116,7 +116,7 @@ export class RedisControl implements Control {
 
   async #reasonsOf({ cancelled, reasons }: QueueKeys, ids: readonly string[]): Promise<readonly (boolean | string)[]> {
     const { caller } = this.#store;
-    const consequence = 'no cancelled job was told';
+    const consequence = 'no job learned that it was cancelled';
     const scores = (await caller.glance('zmscore', [cancelled, ...ids], consequence)) as readonly unknown[];
     if (scores.every((score) => score === null)) return [];
     const told = (await caller.glance('hmget', [reasons, ...ids], consequence)) as readonly (Buffer | null)[];
@@ -171,7 +171,7 @@ export class RedisControl implements Control {
     this.#store.checkOpen('control.restart');
     const token = uuidv7();
     for (const key of await this.#controls()) {
-      await this.#command('hset', [key, 'restart', token], 'not all workers were told to start anew');
+      await this.#command('hset', [key, 'restart', token], 'not all workers were told to restart');
     }
   }
 

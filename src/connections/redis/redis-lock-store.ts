@@ -32,7 +32,7 @@ export class RedisLockStore implements LockStore {
     ...keys: readonly string[]
   ): Promise<string> {
     this.#store.checkOpen(verb);
-    const consequence = `nothing is known of lock '${lock}'`;
+    const consequence = `the state of lock '${lock}' is not known`;
     const [word] = await this.#store.caller.script(script(verb), [this.#store.keys.lock(lock), ...keys], args, {
       consequence,
     });

@@ -62,7 +62,7 @@ export class RedisRecordStore implements RecordStore {
     const records: StoreRecord[] = [];
     for (let from = offset; from >= 0 && records.length < limit;) {
       const args = [from, limit - records.length];
-      const [, next, ...words] = await this.#askKind('record-list', kind, args, `what is kept of ${kind} was not read`);
+      const [, next, ...words] = await this.#askKind('record-list', kind, args, `the records of ${kind} were not read`);
       for (let at = 0; at < words.length; at += 2) {
         records.push({ kind, id: String(words[at]), value: String(words[at + 1]) });
       }
@@ -79,7 +79,7 @@ export class RedisRecordStore implements RecordStore {
       const fields = Object.keys(amounts).map((name) => COUNTED + name);
       return [Math.round(keep * 1000), fields.length, ...fields, ...Object.values(amounts)];
     });
-    await this.#ask('sum-add', [keys.added(source), ...names], [sequence, ...args], 'what was counted was not added');
+    await this.#ask('sum-add', [keys.added(source), ...names], [sequence, ...args], 'the sums were not updated');
   }
 
   async sums(names: readonly string[]): Promise<readonly Readonly<Record<string, number>>[]> {
@@ -88,7 +88,7 @@ export class RedisRecordStore implements RecordStore {
   }
 
   async #sum(name: string): Promise<Readonly<Record<string, number>>> {
-    const [, words] = await this.#ask('sum-read', [this.#store.keys.sum(name)], [], 'what was counted was not read');
+    const [, words] = await this.#ask('sum-read', [this.#store.keys.sum(name)], [], 'the sums were not read');
     const found = words as readonly Buffer[];
     const amounts: [string, number][] = [];
     for (let at = 0; at < found.length; at += 2) {

@@ -160,7 +160,7 @@ export class RedisWaiters {
     const { name: connection, address, logger } = this.#store.caller.settings;
     logger.warn(
       { connection, address },
-      `Redis at ${address} lets nobody wait for jobs (${wordsOf(error)}); workers look for them every ${longest} s instead. ${remedyOf(error)}`,
+      `Redis at ${address} does not let us wait for jobs (${wordsOf(error)}); workers poll every ${longest} s instead. ${remedyOf(error)}`,
     );
   }
 }

@@ -16,12 +16,12 @@ const CREDENTIALS = /\b(NOAUTH|WRONGPASS|invalid password)\b/;
 
 const REMEDIES: readonly (readonly [words: RegExp, remedy: string])[] = [
   [CREDENTIALS, 'Check the user and the password.'],
-  [PERMISSION, 'Allow this user what Onqueue needs, by ACL SETUSER: docs/connections.md has the rule.'],
+  [PERMISSION, 'Allow this user what Onqueue needs, with ACL SETUSER: docs/connections.md has the rule.'],
   [/\bOOM\b/, 'Raise maxmemory, or make room.'],
   [/\bREADONLY\b/, 'This is a replica; give the address of its master.'],
   [/\bLOADING\b/, 'It still reads its data after a start; try again in a moment.'],
   [/\bMISCONF\b/, 'It cannot save its data; see its log, and whether its disk is full.'],
-  [/\bBUSY\b/, 'A script of somebody holds it up; try again later, or end it by SCRIPT KILL.'],
+  [/\bBUSY\b/, "Somebody's script holds it up; try again later, or end it with SCRIPT KILL."],
   [/\bmax number of clients\b/, 'Raise maxclients, or have fewer connections.'],
   [
     /\b(MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS)\b/,

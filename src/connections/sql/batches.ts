@@ -89,7 +89,7 @@ export class Batches implements BatchStore {
    */
   async recount({ repair }: RecountOptions): Promise<readonly Finding[]> {
     const dialect = this.#dialect;
-    const looking = { consequence: 'nothing was counted anew', deadline: RECOUNT_DEADLINE };
+    const looking = { consequence: 'nothing was recounted', deadline: RECOUNT_DEADLINE };
     const rows = this.#rows;
     const suspects = await this.#access('recount', looking, function* () {
       return miscounted(yield* rows.list(UNFINISHED), yield* weightsOf(dialect));

@@ -41,7 +41,7 @@ export class SqlControl implements Control {
 
   async cancelled(reservations: readonly Reservation[]): Promise<readonly (boolean | string)[]> {
     const ids = reservations.map(({ token }) => (token as ReservationToken).id);
-    const purpose = { consequence: 'no cancelled job was told' };
+    const purpose = { consequence: 'no job learned that it was cancelled' };
     const cancelled = await this.#access('control.cancelled', purpose, () => cancelledOf(this.#dialect, ids));
     return ids.map((id) => cancelled.get(id) ?? false);
   }
@@ -81,7 +81,7 @@ export class SqlControl implements Control {
   async restart(): Promise<void> {
     const { tables, insertNew } = this.#dialect;
     const token = uuidv7();
-    const purpose: Purpose = { ...orderOf('no worker was told to start anew'), writes: 'repeatable' };
+    const purpose: Purpose = { ...orderOf('no worker was told to restart'), writes: 'repeatable' };
     await this.#access('control.restart', purpose, function* () {
       // Of several tokens the largest counts, which is the latest: so two that are given at once do not undo each other.
       yield* written(insertNew(tables.orders, { kind: 'restart', value: token }));

@@ -74,7 +74,7 @@ describe('a redis connection whose user may not do all', () => {
     await may('-rpush');
     await expect(connect().push('q', [{ payload: payload('b') }])).rejects.toMatchObject({
       code: 'E_QUEUE_UNAVAILABLE',
-      message: expect.stringContaining('by ACL SETUSER') as string,
+      message: expect.stringContaining('with ACL SETUSER') as string,
     });
   });
 
@@ -85,7 +85,7 @@ describe('a redis connection whose user may not do all', () => {
     const waiter = connection.waiter(['q']);
     await waiter.wait(0.05, new AbortController().signal);
     await waiter.wait(0.05, new AbortController().signal);
-    expect(said).toEqual([expect.stringMatching(/lets nobody wait.*blpop.*every 2 s/)]);
+    expect(said).toEqual([expect.stringMatching(/does not let us wait.*blpop.*every 2 s/)]);
   });
 
   it('is told by the check what to allow', async () => {

@@ -103,7 +103,7 @@ describe('the channels of records in a redis', () => {
       [[], false],
     ]);
     expect(log.messages('warn')).toEqual([
-      expect.stringMatching(/wakes nobody who waits for results.*channel.*ACL SETUSER/),
+      expect.stringMatching(/does not let us wait for results.*channel.*ACL SETUSER/),
     ]);
     expect(await connection.diagnose()).toContainEqual({
       level: 'warning',
