@@ -64,14 +64,18 @@ export function chainedJobOf({ payload, queue, connection }: ChainLink, from: st
 /** A payload that `encodePayload` gave, with what is to follow it. */
 export function withChain(payload: string, { links, caught }: Chain): string {
   if (links.length === 0 && caught === undefined) return payload;
-  const chained = links.length === 0 ? '' : `"chained":[${links.map(linkText).join(',')}],`;
+  const texts = links.map((link, place) => linkText(link, links[place - 1]));
+  const chained = links.length === 0 ? '' : `"chained":[${texts.join(',')}],`;
   const members = caught === undefined ? chained : `${chained}"chainCatch":${linkText(caught)},`;
   return withMembers(withFollowers(payload), members);
 }
 
-/** As it waits in the payload of another. */
-export function linkText(link: ChainLink): string {
-  return JSON.stringify({ ...link, payload: shortened(link.payload) });
+/** As it waits in the payload of another, perhaps behind a link. By itself it is never shorter. */
+export function linkText(link: ChainLink, before?: ChainLink): string {
+  let text = link.queue === before?.queue ? '{' : `{"queue":${JSON.stringify(link.queue)},`;
+  if (link.connection !== undefined) text += `"connection":${JSON.stringify(link.connection)},`;
+  for (const field of NUMBERS) if (link[field] !== undefined) text += `"${field}":${link[field]},`;
+  return `${text}${shortened(link.payload, before)}}`;
 }
 
 /** The first link, which carries the others, as it is sent from a connection. There is one. */
@@ -90,8 +94,11 @@ export function withCause(payload: string, cause: Cause): string {
 /** @throws InvalidPayloadError */
 export function readChain({ chained, chainCatch }: Readonly<Record<string, unknown>>): Chain {
   if (chained !== undefined && !Array.isArray(chained)) throw new InvalidPayloadError('expected a list', '/chained');
+  const links: ChainLink[] = [];
+  for (const [place, link] of (chained ?? []).entries())
+    links.push(linkOf(link, `/chained/${place}`, links[place - 1]));
   return {
-    links: (chained ?? []).map((link: unknown, place) => linkOf(link, `/chained/${place}`)),
+    links,
     caught: chainCatch === undefined ? undefined : linkOf(chainCatch, '/chainCatch'),
   };
 }
@@ -120,57 +127,96 @@ export function readCause(cause: unknown): Cause | undefined {
 
 const OPENING = '{"displayName":';
 const [MIDDLE, ENDING] = [`,"job":"${HANDLER}","data":{"commandName":`, `,"${READY_AT}":null,"id":"`];
-const [SHORT_MIDDLE, SHORT_ENDING] = [',"data":{', ',"id":"'];
+const [DATA, COMMAND] = ['{"data":{', '"command":'];
+
+/** A payload as it stands in a link: whole, or without what nearly every link has alike. */
+interface Waiting {
+  /** Absent: the payload is whole. */
+  readonly name?: unknown;
+  /** JSON. Absent: more is told than that, in the payload. */
+  readonly command?: unknown;
+  readonly payload?: unknown;
+  readonly id?: unknown;
+  /** In place of `id`, which begins as that of the link before it. */
+  readonly end?: unknown;
+}
 
 /**
- * Without what nearly every link has alike: those of a chain travel in each text of it, and what a store does with a text takes as
- * long as that is. It stays JSON, in which secrets are found to be masked. What has no such form stays as it is.
+ * Members of a link, as `Waiting` has them. The links of a chain travel in each text of it, and what a store does with a text takes as
+ * long as that is. What is left of one stays JSON, in which secrets are found to be masked. What has no such form stays as it is.
  */
-function shortened(payload: string): string {
-  // A quote in a name is escaped: what looks like the middle is it.
+function shortened(payload: string, before: ChainLink | undefined): string {
   const middle = payload.indexOf(MIDDLE);
   const ending = payload.lastIndexOf(ENDING);
   const name = payload.slice(OPENING.length, middle);
   const start = middle + MIDDLE.length + name.length + 1;
-  const isOurs = middle > 0 && ending >= start && payload.startsWith(OPENING);
+  const isOurs = middle > 0 && ending >= start && payload.startsWith(OPENING) && PLAIN_NAME.test(name);
   const id = isOurs && ID_END.exec(payload.slice(ending + ENDING.length))?.[1];
-  if (!id || !payload.startsWith(`${name},`, middle + MIDDLE.length)) return payload;
-  return `${OPENING}${name}${SHORT_MIDDLE}${payload.slice(start, ending)}${SHORT_ENDING}${id}"}`;
+  if (!id || !payload.startsWith(`${name},`, middle + MIDDLE.length)) return `"payload":${JSON.stringify(payload)}`;
+  const members = payload.slice(start, ending);
+  const command = members.slice(COMMAND.length, -1);
+  const isAlone = members.startsWith(COMMAND) && members.endsWith('}') && isObject(command);
+  const data = isAlone ? `"command":${JSON.stringify(command)}` : `"payload":${JSON.stringify(`${DATA}${members}}`)}`;
+  const isAlike = id.length === ID_LENGTH && before !== undefined && id.startsWith(headOf(before));
+  return `"name":${name},${data},${isAlike ? `"end":"${id.slice(HEAD)}"` : `"id":"${id}"`}`;
 }
 
+const PLAIN_NAME = /^"[^"\\]+"$/;
 const ID_END = /^([^"\\]{1,256})","attempts":0\}$/;
 
-/** Undefined: it is no such text. */
-function lengthened(short: string): string | undefined {
-  const middle = short.indexOf(SHORT_MIDDLE);
-  const ending = short.lastIndexOf(SHORT_ENDING);
-  if (middle < 0 || ending < middle || !short.startsWith(OPENING) || !short.endsWith('"}')) return undefined;
-  const name = short.slice(OPENING.length, middle);
-  const members = short.slice(middle + SHORT_MIDDLE.length, ending);
-  const id = short.slice(ending + SHORT_ENDING.length, -2);
-  return `${OPENING}${name}${MIDDLE}${name},${members}${ENDING}${id}","attempts":0}`;
+/** Ids that were made one after the other begin alike. */
+const [ID_LENGTH, HEAD] = [36, 24];
+const AFTER_ID = '","attempts":0}'.length;
+
+/** How its id begins, if that is a UUID: otherwise any text. */
+function headOf({ payload }: ChainLink): string {
+  return payload.slice(-AFTER_ID - ID_LENGTH, -AFTER_ID - ID_LENGTH + HEAD);
 }
 
-const TEXTS = ['queue', 'connection', 'payload'] as const;
+function isObject(text: string): boolean {
+  // As nearly always: the first brace that closes is the last.
+  if (text.startsWith('{') && text.indexOf('}') === text.length - 1) return true;
+  try {
+    return isRecord(JSON.parse(text));
+  } catch {
+    return false;
+  }
+}
+
+/** Undefined: it is no such text. */
+function lengthened({ name, command, payload, id, end }: Waiting, before: ChainLink | undefined): string | undefined {
+  if (name === undefined) return typeof payload === 'string' ? payload : undefined;
+  const members = typeof command === 'string' ? `${COMMAND}${command}}` : dataOf(payload);
+  const whole = before !== undefined && typeof end === 'string' ? headOf(before) + end : id;
+  if (typeof name !== 'string' || members === undefined || typeof whole !== 'string') return undefined;
+  const text = JSON.stringify(name);
+  return `${OPENING}${text}${MIDDLE}${text},${members}${ENDING}${whole}","attempts":0}`;
+}
+
+function dataOf(payload: unknown): string | undefined {
+  return typeof payload === 'string' && payload.startsWith(DATA) ? payload.slice(DATA.length, -1) : undefined;
+}
+
 const NUMBERS = ['delay', 'dueAt', 'retryWithin'] as const;
 
 /** What is behind it in the chain is put before the id. */
 const END = /[{,]"id":"[^"\\]+","attempts":0}$/;
-const WINDOW = 128;
+const WINDOW = 320;
 
-function linkOf(link: unknown, place: string): ChainLink {
+function linkOf(link: unknown, place: string, before?: ChainLink): ChainLink {
   if (!isRecord(link)) throw new InvalidPayloadError('expected an object', place);
-  for (const field of TEXTS) {
-    if (typeof link[field] === 'string' || (field === 'connection' && link[field] === undefined)) continue;
-    throw new InvalidPayloadError('expected a text', `${place}/${field}`);
-  }
+  const { queue = before?.queue, connection } = link;
+  if (typeof queue !== 'string') throw new InvalidPayloadError('expected a text', `${place}/queue`);
+  if (connection !== undefined && typeof connection !== 'string')
+    throw new InvalidPayloadError('expected a text', `${place}/connection`);
+  const rest: Record<string, unknown> = connection === undefined ? {} : { connection };
   for (const field of NUMBERS) {
-    if (link[field] === undefined || Number.isFinite(link[field])) continue;
-    throw new InvalidPayloadError('expected a number', `${place}/${field}`);
+    if (link[field] === undefined) continue;
+    if (!Number.isFinite(link[field])) throw new InvalidPayloadError('expected a number', `${place}/${field}`);
+    rest[field] = link[field];
   }
-  const text = link['payload'] as string;
-  const payload = END.test(text.slice(-WINDOW)) ? text : lengthened(text);
-  if (payload === undefined)
+  const payload = lengthened(link, before);
+  if (payload === undefined || !END.test(payload.slice(-WINDOW)))
     throw new InvalidPayloadError('expected a payload that ends in its "id" and "attempts":0', `${place}/payload`);
-  return { ...(link as unknown as ChainLink), payload };
+  return { ...rest, queue, payload };
 }

@@ -1,4 +1,4 @@
-import { type ChainLink, linkText, readChain } from '../../src/payload/chain';
+import { type ChainLink, linkText, readChain, withChain } from '../../src/payload/chain';
 import { encodePayload } from '../../src/payload/payload-text';
 import { classesOf, definitionOf } from './classes';
 
@@ -25,14 +25,42 @@ const readBack = (text: string): ChainLink => readChain({ chained: [JSON.parse(t
 
 describe('a link that waits in the payload of another', () => {
   it('leaves out what nearly every link has alike', () => {
-    const waiting = JSON.parse(linkText({ queue: 'images', payload: payloadOf(80) })) as ChainLink;
+    const text = linkText({ queue: 'images', payload: payloadOf(80) });
 
-    expect(waiting.queue).toBe('images');
-    expect(JSON.parse(waiting.payload)).toEqual({
-      displayName: 'Resize',
-      data: { command: { width: 80 } },
-      id: ID,
-    });
+    expect(JSON.parse(text)).toEqual({ queue: 'images', name: 'Resize', command: '{"width":80}', id: ID });
+  });
+
+  it('says nothing twice that stands in the link before it', () => {
+    const [first, second, third] = [
+      payloadOf(80),
+      payloadOf(90).replace('4c"', '4d"'),
+      payloadOf(100).replace(/019c/, '019d'),
+    ];
+    const links = [
+      { queue: 'images', payload: first },
+      { queue: 'images', payload: second },
+      { queue: 'mail', payload: third },
+    ];
+    const carrier = withChain(payloadOf(70), { links });
+    const { chained } = JSON.parse(carrier) as { chained: object[] };
+
+    expect(chained.map((link) => Object.keys(link))).toEqual([
+      ['queue', 'name', 'command', 'id'],
+      ['name', 'command', 'end'],
+      ['queue', 'name', 'command', 'id'],
+    ]);
+    expect(readChain({ chained }).links).toEqual(links);
+  });
+
+  it('keeps JSON, in which secrets are found, whatever else is told with its data', () => {
+    const more = payloadOf({ a: '}' }).replace('"readyAt"', '"maxTries":3,"readyAt"');
+    const nested = payloadOf({ password: { of: '}' } });
+    const texts = [more, nested].map(
+      (payload) => JSON.parse(linkText({ queue: 'images', payload })) as Record<string, string>,
+    );
+
+    expect(JSON.parse(texts[0]!['payload']!)).toEqual({ data: { command: { width: { a: '}' } } }, maxTries: 3 });
+    expect(JSON.parse(texts[1]!['command']!)).toEqual({ width: { password: { of: '}' } } });
   });
 
   it.each([
@@ -41,6 +69,9 @@ describe('a link that waits in the payload of another', () => {
     payloadOf(`,"job":"onqueue","data":{"commandName":`),
     payloadOf(`,"readyAt":null,"id":"x","attempts":0}`),
     payloadOf(80).replace('"id"', '"tags":["a"],"id"'),
+    payloadOf(80).replace('"readyAt"', '"maxTries":3,"readyAt"'),
+    payloadOf(new Date(0)),
+    payloadOf({ deep: [{}, '}'] }),
     payloadOf(80).replace('"onqueue"', '"onqueue+"'),
     payloadOf(80).replace('"commandName":"Resize"', '"commandName":"Other"'),
     payloadOf(80).replace('"commandName":"Resize",', ''),
@@ -55,12 +86,22 @@ describe('a link that waits in the payload of another', () => {
     expect(readBack(linkText(link))).toEqual(link);
   });
 
-  it.each(['{}', '{"displayName":"Resize"}', `{"displayName":"Resize","data":{"id":"${ID}"`])(
-    'is refused where its payload is neither whole nor short: %s',
-    (payload) => {
-      expect(() => readChain({ chained: [{ queue: 'images', payload }] })).toThrow('/chained/0/payload');
-    },
-  );
+  it.each([
+    { payload: '{}' },
+    { payload: '{"displayName":"Resize"}' },
+    { name: 'Resize', command: '{}' },
+    { name: 'Resize', command: '{}', id: 'a"b' },
+    { name: 'Resize', command: '{}', end: '5f0c1b2a394c' },
+    { name: 'Resize', payload: '{}', id: ID },
+    { name: 7, command: '{}', id: ID },
+    {},
+  ])('is refused where its payload is neither whole nor short: %j', (payload) => {
+    expect(() => readChain({ chained: [{ queue: 'images', ...payload }] })).toThrow('/chained/0/payload');
+  });
+
+  it('is refused where it says no queue, and no link is before it', () => {
+    expect(() => readChain({ chained: [{ payload: payloadOf(80) }] })).toThrow('/chained/0/queue');
+  });
 
   it('is read where it waits as a whole payload', () => {
     expect(readBack(JSON.stringify({ queue: 'images', payload: payloadOf(80) })).payload).toBe(payloadOf(80));

@@ -61,6 +61,7 @@ describe('the page on the data format', () => {
     const { links, caught } = chained!.chain;
     expect(names([...links, caught!])).toMatchObject([
       { name: 'Resize', queue: 'images', connection: 'main' },
+      { name: 'Store', queue: 'images', connection: 'main', id: '019c7d7a-2c00-7a6b-9d3e-5f0c1b2a394f' },
       { name: 'Alert', queue: 'default', connection: 'other' },
     ]);
     expect(names(readCarried(carrier!.fields['data']))).toMatchObject([
