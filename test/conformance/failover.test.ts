@@ -6,7 +6,7 @@ import { conformance } from '../../src/testing/conformance';
 import type { ConformanceHarness } from '../../src/testing/conformance';
 import { TestClock } from '../../src/testing/test-clock';
 
-/** The same store: memory is one process's own. */
+/** Has no second client: another manager would have memory stores of its own. */
 async function openFailover(): Promise<ConformanceHarness> {
   const clock = new TestClock();
   const manager = new QueueManager(
@@ -28,10 +28,10 @@ async function openFailover(): Promise<ConformanceHarness> {
   };
 }
 
-/** It is kept, and retried, under the name of the connection that it was on. */
-const NAMED_OTHERWISE = 'a failed job is kept with its error, its text and where it came from';
+/** Fails here: a failed job is kept and retried under the name of the member connection that it came from. */
+const NAMED_OTHERWISE = 'a failed job is kept with its error, its payload and its origin';
 
-describe('the failover driver, as far as its first connection goes', () => {
+describe('the failover driver while its first connection works', () => {
   it.each(conformance(openFailover).filter(({ name }) => name !== NAMED_OTHERWISE))('$name', async ({ run }) => {
     await expect(run()).resolves.toBeUndefined();
   });

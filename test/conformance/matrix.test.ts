@@ -1,6 +1,6 @@
 /**
- * The page shows what each driver can do, as its row in the list of drivers says; what a connection can do is proved by its own
- * run of the suite. `WRITE_DOCS=1 npx jest test/conformance/matrix` writes the table anew.
+ * The page shows what each driver can do according to the list of drivers. The run of the conformance suite for each driver
+ * proves these capabilities. `WRITE_DOCS=1 npx jest test/conformance/matrix` writes the table anew.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { builtInConnectors, drivers } from '../../src/connections/built-in';
 import { silentLogger } from '../../src/base/console-logger';
 import { root } from '../support/project';
 
-/** What has to be said of the stores of the table; without it, the driver alone is. */
+/** The configurations of stores that need more than the name of their driver. */
 const CONFIGS: Readonly<Record<string, ConnectionConfig>> = {
   SQLite: { driver: 'database', url: 'sqlite:./never-opened.sqlite' },
   PostgreSQL: { driver: 'database', url: 'postgres://127.0.0.1/never-opened' },
@@ -43,12 +43,12 @@ const MEANINGS: Readonly<Record<keyof Capabilities, string>> = {
 
 type Column = readonly [head: string, capabilities: Capabilities | undefined];
 
-/** Undefined: it can do what the first of its connections can. */
+/** Undefined if the driver can do what the first of its connections can. */
 const columns = drivers.flatMap(({ name, stores }): Column[] =>
   Object.keys(stores).length === 0 ? [[name, undefined]] : Object.entries<Capabilities>(stores),
 );
 
-/** Each store, as a connection of its name. */
+/** A connection for each store, under the name of the store. */
 const connections = Object.fromEntries(
   drivers.flatMap(({ name, stores }) =>
     Object.keys(stores).map((store) => [store, CONFIGS[store] ?? ({ driver: name } as ConnectionConfig)]),
@@ -91,14 +91,14 @@ it.each(drivers.map(({ name }) => name))('the page on connections has a section 
 });
 
 it.each(columns.filter(([, capabilities]) => capabilities !== undefined))(
-  'a connection says of itself what the list of drivers says of its store: %s',
+  'a connection declares the capabilities that the list of drivers gives its store: %s',
   (store, capabilities) => {
     expect(manager.driver(store).capabilities).toEqual(capabilities);
   },
 );
 
 it.each(drivers.filter(({ stores }) => Object.values<Capabilities>(stores).some(({ reserve }) => reserve)))(
-  'only a driver whose connections have `within` is said to push within transactions: $name',
+  'the list of drivers says that a driver pushes within transactions exactly if its connections have `within`: $name',
   ({ stores, transactions }) => {
     const able = Object.keys(stores).map((store) => manager.driver(store).within !== undefined);
 

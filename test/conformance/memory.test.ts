@@ -16,16 +16,16 @@ async function openMemory(): Promise<ConformanceHarness> {
   };
 }
 
-/** Real time moves by itself: here only what a case waits for by the clock of the machine. */
+/** Real time passes by itself, so this harness suits only cases that wait by the clock of the machine. */
 async function openMemoryInRealTime(): Promise<ConformanceHarness> {
   const connection = connectMemory({ driver: 'memory' }, { name: 'memory', clock: systemClock });
   return { connection, advance: () => undefined, dispose: () => connection.close() };
 }
 
 const REAL_TIME = new Set([
-  'a waiting worker wakes for a delayed job that another client pushed meanwhile, once it is due',
+  'a waiting worker wakes when a delayed job that another client pushed during the wait becomes due',
   'a wait ends when its time is over',
-  'a lock that was not renewed ends, and another may have it',
+  'a lock that is not renewed ends, and another client can acquire it',
 ]);
 
 describe('the memory driver', () => {
@@ -34,7 +34,7 @@ describe('the memory driver', () => {
   });
 });
 
-describe('the memory driver by the clock of the machine', () => {
+describe('the memory driver with the clock of the machine', () => {
   it.each(conformance(openMemoryInRealTime).filter((it) => REAL_TIME.has(it.name)))('$name', async ({ run }) => {
     await expect(run()).resolves.toBeUndefined();
   });

@@ -35,7 +35,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** Each case finds the tables empty, and moves the server's time by an offset that the statements add to it. */
+/** Each case finds the tables empty and moves the time by an offset that the statements add to the server's clock. */
 async function openMysql(): Promise<ConformanceHarness> {
   let offset = 0;
   const context = {

@@ -51,7 +51,7 @@ const contextAt = (offset: () => number): OpenContext => ({
   table: 'store',
 });
 
-/** Each case leaves its tables empty, and moves the server's time by an offset that the statements add to it. */
+/** Each case leaves the tables empty and moves the time by an offset that the statements add to the server's clock. */
 async function openPostgres(): Promise<ConformanceHarness> {
   let offset = 0;
   const connections: SqlConnection[] = [];

@@ -4,7 +4,7 @@ import { conformance } from '../../src/testing/conformance';
 import type { ConformanceHarness } from '../../src/testing/conformance';
 import { RedisWorld } from '../connections/redis/open-redis';
 
-/** The rule as the documentation has it. */
+/** The ACL rule from the documentation. */
 const [, RULE] = /^ACL SETUSER worker (.*)$/m.exec(readFileSync(join(__dirname, '../../docs/connections.md'), 'utf8'))!;
 
 let world: RedisWorld;
@@ -28,7 +28,7 @@ async function openLimited(): Promise<ConformanceHarness> {
   };
 }
 
-describe('the redis driver as a user who may do what it needs, and nothing else', () => {
+describe('the redis driver as a user with only the documented permissions', () => {
   it.each(conformance(openLimited))('$name', async ({ run }) => {
     await expect(run()).resolves.toBeUndefined();
   });

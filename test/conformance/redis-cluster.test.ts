@@ -10,7 +10,7 @@ beforeAll(async () => {
 
 afterAll(() => world.stop());
 
-/** As on a single server, but one call for each queue: its keys share a slot, and no two queues' do. */
+/** As on a single server, but with one call per queue: the keys of one queue share a slot, those of two queues do not. */
 async function openCluster(): Promise<ConformanceHarness> {
   world.fresh();
   const connect = () => world.connect({ url: undefined, cluster: [world.url] });
@@ -18,7 +18,7 @@ async function openCluster(): Promise<ConformanceHarness> {
     connection: connect(),
     second: connect,
     advance: (seconds) => void (world.offset += seconds),
-    // What stands between the first braces of a key says where it is kept, and a name of ours stands in braces.
+    // The text between the first braces of a key decides its slot, and our keys have the name of the queue in braces.
     neighbour: (queue) => `${queue}}more`,
     dispose: () => world.closeConnections(),
   };

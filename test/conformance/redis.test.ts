@@ -17,7 +17,7 @@ beforeAll(async () => {
 
 afterAll(() => server.stop());
 
-/** Each case has a key prefix of its own, and moves the server's time by an offset that the scripts add to it. */
+/** Each case has a key prefix of its own and moves the time by an offset that the scripts add to the server's clock. */
 async function openRedis(): Promise<ConformanceHarness> {
   const config = { driver: 'redis', url: server.url, prefix: `store-${++stores}:` } as const;
   let offset = 0;

@@ -1,6 +1,6 @@
 /**
- * Runs against a server of the tests. Where the environment gives SQS_REGION or SQS_ENDPOINT, and credentials that the AWS SDK
- * finds, it runs against that, on queues that it makes and removes; what else moves a clock then waits, an hour in all.
+ * Runs against a server of the tests. If the environment has SQS_REGION or SQS_ENDPOINT, and credentials that the AWS SDK
+ * finds, it runs against that service, on queues that it makes and removes. Moving the clock then means waiting, an hour in all.
  */
 import type { SqsConfig } from '../../src/connections/sqs/driver';
 import { conformance } from '../../src/testing/conformance';
@@ -9,37 +9,36 @@ import { SqsWorld } from '../connections/sqs/open-sqs';
 import { hasRealSqs, RealSqs } from '../connections/sqs/real-sqs';
 
 const NO_MOMENT = 'SQS does not say when a message becomes visible';
-const ENDS_AT_ONCE = 'a receipt is worth nothing once its visibility has ended';
-const TRIES = 'each delivery is a try';
+const ENDS_AT_ONCE = 'a receipt is invalid once its visibility timeout has ended';
+const TRIES = 'each delivery costs a try';
 
-/** Promises that SQS lets nobody keep. */
+/** Promises that no driver can keep on SQS. */
 const UNKEPT: Readonly<Record<string, string>> = {
-  'a delayed job is not handed out before its moment, and says when to look again': NO_MOMENT,
-  'the moment to look again is the earliest of all queues that were asked for': NO_MOMENT,
-  'a job is not handed to another worker before its lease has ended, and says when to look again': NO_MOMENT,
-  'a text that must be unique is refused while it waits as delayed, and nothing changes':
-    'two messages of one text are two jobs, of which none is lost',
-  'a lease that has ended is still its holder’s until the job is handed on: it can be renewed and settled':
-    ENDS_AT_ONCE,
-  'clearing removes what is ready, delayed and reserved, and says how many': 'a queue is cleared once in a minute',
-  'the queues that were pushed to are known, to every client': 'SQS lists the queues that there are, used or not',
+  'a delayed job is not handed out early, and the reply says when to look again': NO_MOMENT,
+  'the time to look again is the earliest of all requested queues': NO_MOMENT,
+  'a job is not handed to another worker before its lease ends, and the reply says when to look again': NO_MOMENT,
+  'a payload that must be distinct is refused while an equal one is delayed, and nothing changes':
+    'two messages with equal bodies are two jobs, and neither is lost',
+  'an expired lease can still be renewed and settled until the job is handed to somebody else': ENDS_AT_ONCE,
+  'clearing removes ready, delayed and reserved jobs and returns their number':
+    'SQS clears a queue at most once a minute',
+  'every client knows the queues that were pushed to': 'SQS lists every existing queue, used or not',
 };
 
-/** And of a FIFO queue, which is never sent anew what it holds. */
+/** On a FIFO queue, which does not accept a message again that it already holds. */
 const UNKEPT_BY_FIFO: Readonly<Record<string, string>> = {
-  'a job is not handed to another worker before its lease has ended, and says when to look again': NO_MOMENT,
-  'a lease that has ended is still its holder’s until the job is handed on: it can be renewed and settled':
-    ENDS_AT_ONCE,
-  'a released job keeps the tries, exceptions and timeouts that it is given back with': TRIES,
-  'a job whose lease has ended is handed out again: the crash is counted and costs no try': TRIES,
-  'a renewed lease starts anew: the job stays with its holder past the first end, and no further than the new': TRIES,
-  'a settle and the reserve after it see one another: what was released can be had again': TRIES,
-  'the same text without an id pushed twice is two jobs, also when both are handed out by one call':
-    'here without an id they are of one group, and run one after the other',
+  'a job is not handed to another worker before its lease ends, and the reply says when to look again': NO_MOMENT,
+  'an expired lease can still be renewed and settled until the job is handed to somebody else': ENDS_AT_ONCE,
+  'a released job keeps the attempts, exceptions and timeouts that it is given back with': TRIES,
+  'a job whose lease has ended is handed out again, and the crash is counted but costs no try': TRIES,
+  'a renewed lease lasts past its first end, and no longer than the new one': TRIES,
+  'a reserve combined with a settle can hand out the jobs that the settle released': TRIES,
+  'equal payloads without an id are separate jobs, even when one call hands them all out':
+    'without an id they share one group here and run one after the other',
 };
 
-/** Where a short poll finds nothing on AWS, it may have asked the wrong ones of the servers: what must come at once, may not. */
-const AT_ONCE = /strictly in the order|the first named|see one another/;
+/** Cases that need a job at once. A short poll on AWS may ask servers that do not have it yet. */
+const AT_ONCE = /strictly in the order|the first named|combined with a settle can/;
 
 if (hasRealSqs) jest.setTimeout(30 * 60_000);
 
@@ -94,7 +93,7 @@ describe('the sqs driver on standard queues', () => {
   });
 });
 
-describe('the sqs driver on FIFO queues, each job of a group of its own', () => {
+describe('the sqs driver on FIFO queues with a group for each job', () => {
   const group: SqsConfig['group'] = ({ id }) => (typeof id === 'string' ? id : undefined);
   const promised = conformance(opens('.fifo', { group }), LACKING).filter(
     ({ requires }) => !requires.includes('delay'),

@@ -1,4 +1,4 @@
-/** A suite that lets a broken driver pass is worth nothing: each driver here breaks one promise of a good one. */
+/** The suite must fail broken drivers: each driver here breaks one promise of a good one. */
 import { connectMemory } from '../../src/connections/memory/memory-connection';
 import type { MemoryConnection } from '../../src/connections/memory/memory-connection';
 import type { Connection, Entry, Reservation, ReserveReply } from '../../src/connections/contract';
@@ -8,7 +8,7 @@ import { TestClock } from '../../src/testing/test-clock';
 
 type Fault = (good: MemoryConnection, clock: TestClock) => Partial<Connection>;
 
-/** The good driver, but for the methods of the fault. */
+/** The good driver with the methods of the fault in place of its own. */
 function withFault(good: MemoryConnection, fault: Partial<Connection>): Connection {
   return new Proxy(good, {
     get(target, key) {
@@ -50,12 +50,12 @@ const replying = (change: (reply: ReserveReply) => Partial<ReserveReply>): Fault
   });
 };
 
-/** A driver that pushes something else than it was given. */
+/** A driver that pushes other entries than it was given. */
 const pushing = (change: (entries: readonly Entry[]) => readonly Entry[]): Fault => {
   return (good) => ({ push: (queue, entries) => good.push(queue, change(entries)) });
 };
 
-/** A driver whose orders do something else. */
+/** A driver with a faulty control. */
 const ordering = (fault: (good: Control) => Partial<Control>): Fault => {
   return ({ control }) => ({
     control: {
@@ -72,12 +72,12 @@ const ordering = (fault: (good: Control) => Partial<Control>): Fault => {
 const FAULTS: readonly (readonly [harm: string, promise: string, fault: Fault])[] = [
   [
     'hands jobs out in reverse',
-    'jobs come out in the order in which they went in',
+    'jobs are handed out in the order in which they were pushed',
     replying(({ reservations }) => ({ reservations: reservations.toReversed() })),
   ],
   [
     'ignores the limit',
-    'a reserve hands out no more than its limit, and says that jobs are left',
+    'a reserve hands out no more than its limit and reports that jobs are left',
     (good) => ({ reserve: (request) => good.reserve({ ...request, limit: 100 }) }),
   ],
   [
@@ -87,27 +87,27 @@ const FAULTS: readonly (readonly [harm: string, promise: string, fault: Fault])[
   ],
   [
     'forgets when to look again',
-    'a delayed job is not handed out before its moment, and says when to look again',
+    'a delayed job is not handed out early, and the reply says when to look again',
     replying(() => ({ nextIn: Infinity })),
   ],
   [
     'ignores delays',
-    'a delayed job is not handed out before its moment, and says when to look again',
+    'a delayed job is not handed out early, and the reply says when to look again',
     pushing((entries) => entries.map(({ payload }) => ({ payload }))),
   ],
   [
     'cuts fractions off delays',
-    'a fraction of a second is part of a delay',
+    'a delay can have fractions of a second',
     pushing((entries) => entries.map((entry) => ({ ...entry, delay: Math.floor(entry.delay ?? 0) }))),
   ],
   [
     'lets a delayed text be replaced',
-    'a text that must be unique is refused while it waits as delayed, and nothing changes',
+    'a payload that must be distinct is refused while an equal one is delayed, and nothing changes',
     pushing((entries) => entries.map((entry) => ({ ...entry, distinct: false }))),
   ],
   [
-    'says settled whatever happened',
-    'a reservation that was completed cannot end a second time, and trying changes nothing (by settle)',
+    'always reports `settled`',
+    'a reservation that was completed cannot end again, and trying changes nothing (by settle)',
     (good) => ({
       settle: async (settlements) => {
         await good.settle(settlements);
@@ -116,8 +116,8 @@ const FAULTS: readonly (readonly [harm: string, promise: string, fault: Fault])[
     }),
   ],
   [
-    'puts a job back that it does not hold',
-    'a holder that was too late cannot complete, release, fail or renew the job that another has now',
+    'pushes a job again when it cannot renew it',
+    'a holder whose lease ended cannot complete, release, fail or renew a job that another worker now holds',
     (good) => ({
       renew: async (reservations) => {
         await good.push(
@@ -129,13 +129,13 @@ const FAULTS: readonly (readonly [harm: string, promise: string, fault: Fault])[
     }),
   ],
   [
-    'answers in another order than it was asked',
-    'a call settles many reservations, and answers for each in its place (by settle)',
+    'returns results in another order than the request',
+    'one settle returns the results of many reservations in the order of the request (by settle)',
     (good) => ({ settle: async (settlements) => (await good.settle(settlements)).toSorted() }),
   ],
   [
     'reserves before it settles',
-    'a settle and the reserve after it see one another: what was released can be had again',
+    'a reserve combined with a settle can hand out the jobs that the settle released',
     (good) => ({
       settleAndReserve: async (settlements, request) => {
         const reply = await good.reserve(request);
@@ -145,31 +145,31 @@ const FAULTS: readonly (readonly [harm: string, promise: string, fault: Fault])[
   ],
   [
     'does not renew',
-    'a renewed lease starts anew: the job stays with its holder past the first end, and no further than the new',
+    'a renewed lease lasts past its first end, and no longer than the new one',
     () => ({ renew: async (reservations) => reservations.map(() => 'renewed') }),
   ],
   [
-    'encodes payloads anew',
+    'parses and writes payloads anew',
     'a payload keeps every byte through all states: numbers of 20 digits',
     pushing((entries) => entries.map((entry) => ({ ...entry, payload: JSON.stringify(JSON.parse(entry.payload)) }))),
   ],
   [
     'counts no attempts',
-    'a reservation carries its queue, and its text with this attempt counted',
+    'a reservation has its queue, and its payload counts this attempt',
     editing((reservation) => ({ ...reservation, counters: { ...reservation.counters, attempts: 0 } })),
   ],
   [
-    'makes one job of two alike',
-    'the same text pushed twice is two jobs, which end each by itself',
+    'merges two jobs with equal payloads',
+    'the same payload pushed twice makes two jobs, which end separately',
     pushing((entries) => [...new Set(entries.map((entry) => entry.payload))].map((payload) => ({ payload }))),
   ],
   [
-    'drops what it cannot read without a word',
-    'what is no JSON object is set aside with its bytes and a reason, and the jobs around it run',
+    'silently drops payloads that it cannot read',
+    'a payload that is not a JSON object is set aside with its bytes and a reason, and the jobs around it run',
     replying(() => ({ setAside: [] })),
   ],
   [
-    'counts what runs as ready',
+    'counts running jobs as ready',
     'the jobs of a queue are counted by state',
     (good) => ({
       counts: async (queue) => {
@@ -179,8 +179,8 @@ const FAULTS: readonly (readonly [harm: string, promise: string, fault: Fault])[
     }),
   ],
   [
-    'takes what it shows',
-    'looking changes nothing',
+    'reserves the jobs that it shows',
+    'peeking and counting change nothing',
     (good) => ({
       peek: async (queue, state, limit) => {
         const jobs = await good.peek(queue, state, limit);
@@ -191,7 +191,7 @@ const FAULTS: readonly (readonly [harm: string, promise: string, fault: Fault])[
   ],
   [
     'clears the failed jobs as well',
-    'clearing leaves the failed jobs',
+    'clearing a queue keeps its failed jobs',
     (good) => ({
       clear: async (queue) => {
         await good.failed.flush(queue);
@@ -200,30 +200,30 @@ const FAULTS: readonly (readonly [harm: string, promise: string, fault: Fault])[
     }),
   ],
   [
-    'works on when it is closed',
-    'a closed connection refuses whatever is asked of it',
+    'still works after it was closed',
+    'a closed connection refuses every call',
     () => ({ close: async () => undefined }),
   ],
   [
-    'declares what it cannot do',
-    'a driver has a failed store, a lock store, a batch store and a control exactly where it declares them',
+    'declares a capability that it lacks',
+    'a driver has a failed store, a lock store, a batch store and a control exactly if it declares them',
     () => ({ locks: undefined }),
   ],
   [
     'gives a lock to everybody',
-    'a lock has one owner at a time, also among clients that ask at once',
+    'a lock has one owner at a time, even if two clients ask at once',
     () => ({
       locks: { acquire: async () => true, renew: async () => true, release: async () => true },
     }),
   ],
   [
-    'says that it cancelled, and does nothing',
-    'a ready job that is cancelled never runs, and those around it do',
+    'reports a cancellation but does nothing',
+    'a ready job that is cancelled never runs, but its neighbours do',
     ordering(() => ({ cancel: async () => 'removed' })),
   ],
   [
-    'cancels whatever stands first',
-    'a ready job that is cancelled never runs, and those around it do',
+    'cancels the first job instead',
+    'a ready job that is cancelled never runs, but its neighbours do',
     (good, clock) =>
       ordering((control) => ({
         cancel: async () => {
@@ -233,13 +233,13 @@ const FAULTS: readonly (readonly [harm: string, promise: string, fault: Fault])[
       }))(good, clock),
   ],
   [
-    'looks for an id in the whole text',
-    'a job is known by its own id, wherever that stands, and not by what else its text holds',
+    'looks for an id anywhere in the payload',
+    'a job is found by its own id wherever that stands in its text, and by no other id in it',
     ordering((good) => ({ cancel: async (id) => good.cancel(id === 'inner' ? 'front' : id) })),
   ],
   [
     'forgets to tell the holder',
-    'another client cancels a running job: its holder learns it by the next renewal, the others’ do not',
+    'when another client cancels a running job, only that job is reported as cancelled by the next renewal',
     (good) => ({
       renew: async (reservations, lease) =>
         (await good.renew(reservations, lease)).map((result) => (result === 'cancelled' ? 'renewed' : result)),
@@ -247,22 +247,22 @@ const FAULTS: readonly (readonly [harm: string, promise: string, fault: Fault])[
   ],
   [
     'forgets a cancellation when the job is given back',
-    'a job that was cancelled while it ran, and is given back, is handed out as cancelled',
+    'a job that was cancelled while running and then given back is handed out as cancelled',
     editing((reservation) => ({ ...reservation, cancelled: undefined })),
   ],
   [
-    'pauses for itself alone',
-    'a pause is seen by every client of the store, in each of its reserves, and a resume as well',
+    'pauses only its own client',
+    'every client sees a pause and a resume in its next reserve',
     ordering(() => ({ pause: async () => true })),
   ],
   [
-    'takes a pause for a time for one without an end',
-    'a pause for a time is told with its end, and is over by itself, though nobody looked meanwhile',
+    'ignores the end of a timed pause',
+    'a timed pause reports its end and ends by itself, even if nobody looks in the meantime',
     ordering((good) => ({ pause: (queue) => good.pause(queue) })),
   ],
   [
-    'keeps the end of the pause before',
-    'the last word says how long a queue is paused',
+    'keeps the end of an earlier pause',
+    'the last call decides how long a queue is paused',
     ordering((good) => ({
       pause: async (queue, seconds) => {
         const isPaused = (await good.paused()).some((pause) => pause.queue === queue);
@@ -271,23 +271,23 @@ const FAULTS: readonly (readonly [harm: string, promise: string, fault: Fault])[
     })),
   ],
   [
-    'looks again and again at what is paused',
-    'what waits in a paused queue gives no moment to look again',
+    'looks at a paused queue again and again',
+    'jobs in a paused queue do not set a time to look again',
     replying(({ paused }) => (paused === undefined ? {} : { nextIn: 0 })),
   ],
   [
-    'sleeps through a resume',
+    'does not wake for a resume',
     'a waiting worker wakes when its queue is resumed by another client',
     (good) => ({ waiter: () => ({ wait: () => new Promise(() => undefined), close: () => good.waiter([]).close() }) }),
   ],
   [
-    'tells of a restart that nobody asked for',
-    'every reserve of every client says the same of a restart, until the next one; before it none says anything',
+    'reports a restart that nobody asked for',
+    'after a restart every reserve of every client reports the same restart, and before the first one none',
     replying(() => ({ restart: 'now' })),
   ],
   [
-    'tells of each restart once',
-    'every reserve of every client says the same of a restart, until the next one; before it none says anything',
+    'reports each restart only once',
+    'after a restart every reserve of every client reports the same restart, and before the first one none',
     (good, clock) => {
       let told: string | undefined;
       return replying(({ restart }) => (restart === told ? { restart: undefined } : { restart: (told = restart) }))(
@@ -299,36 +299,36 @@ const FAULTS: readonly (readonly [harm: string, promise: string, fault: Fault])[
 ];
 
 describe('the conformance suite', () => {
-  it.each(FAULTS)('finds out a driver that %s', async (_harm, promise, fault) => {
+  it.each(FAULTS)('fails a driver that %s', async (_harm, promise, fault) => {
     const found = casesOf(fault).find(({ name }) => name === promise);
     await expect(found?.run()).rejects.toMatchObject({ code: 'ERR_ASSERTION' });
   });
 
-  it('lets the error of a driver through as it is', async () => {
+  it('passes an error of the driver on unchanged', async () => {
     const once: Fault = (good) => ({ close: () => good.queues().then(() => good.close()) });
-    const name = 'a connection may be closed any number of times, also at once, also unused';
+    const name = 'a connection can be closed several times, concurrently, and without having been used';
     const found = casesOf(once).find((it) => it.name === name);
     await expect(found?.run()).rejects.toMatchObject({ code: 'E_CONNECTION_CLOSED' });
   });
 
-  it('has a name of its own for each case', () => {
+  it('gives each case a different name', () => {
     const names = casesOf(() => ({})).map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
   });
 
-  it('leaves out the promises that need what a driver lacks, and asks it to say so', () => {
+  it('leaves out cases that need a missing capability, and checks instead that the driver refuses such calls', () => {
     const open = jest.fn();
     const names = conformance(open, { clear: false }).map(({ name }) => name);
-    expect(names).not.toContain('clearing leaves the failed jobs');
-    expect(names).toContain("a driver without the capability 'clear' says so when it is asked for");
+    expect(names).not.toContain('clearing a queue keeps its failed jobs');
+    expect(names).toContain("a driver without the capability 'clear' refuses calls that need it");
     expect(open).not.toHaveBeenCalled();
   });
 
-  it('disposes of what it opened, also after a broken promise', async () => {
+  it('disposes of its harness even after a broken promise', async () => {
     const dispose = jest.fn(async () => undefined);
     const connection = connectMemory({ driver: 'memory' }, { name: '', clock: new TestClock() });
     const [unnamed] = conformance(async () => ({ connection, advance: () => undefined, dispose })).filter(
-      ({ name }) => name === 'a connection says its name, its driver and where its store is',
+      ({ name }) => name === 'a connection reports its name, its driver and the address of its store',
     );
     await expect(unnamed?.run()).rejects.toThrow('name, driver and address are texts');
     expect(dispose).toHaveBeenCalledTimes(1);

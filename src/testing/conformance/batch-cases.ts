@@ -1,4 +1,4 @@
-/** Batches: whatever ends one of their jobs counts in that step, and what is due by it is sent in that step, once. */
+/** Batches: the step that ends a job also counts it and sends the callbacks that are now due, each once. */
 import assert from 'node:assert/strict';
 import { callbackPayload } from '../../connections/batch-store';
 import type { Entry, FollowUp } from '../../connections/contract';
@@ -22,7 +22,7 @@ import { cancelled, completed, givenBack, idsOf, probe, rejectsWithCode } from '
 
 export const batchCases: readonly CaseDefinition[] = [
   ...cases(['reserve', 'batches'], {
-    async 'a batch tells how many of its jobs are left, and is over when none is'(world) {
+    async 'a batch reports how many of its jobs are left and finishes when none are'(world) {
       await begin(world, [member('a'), member('b')]);
       await counts(world, { pending: 2 });
       const [a, b] = await world.reserveAll();
@@ -37,10 +37,10 @@ export const batchCases: readonly CaseDefinition[] = [
         { id, name, allowsFailures, cancelledAt },
         { id: BATCH, name: 'images', allowsFailures: false, cancelledAt: undefined },
       );
-      assert(finishedAt !== undefined && finishedAt >= createdAt, 'it says when');
+      assert(finishedAt !== undefined && finishedAt >= createdAt, 'the batch has a time at which it finished');
       await sent(world, 'then', 'finally', 'next');
     },
-    async 'a batch tells what it sends, and which events have come'(world) {
+    async 'a batch reports its callbacks and which events have occurred'(world) {
       const store = storeOf(world);
       const callbacks = [...callbacksTo(world.neighbour), callback('progress', world.neighbour)];
       await begin(world, [member('a')], { callbacks, every: 5 });
@@ -55,7 +55,7 @@ export const batchCases: readonly CaseDefinition[] = [
       assert.deepEqual(await told(), { callbacks, sent: ['finally', 'next', 'then'], every: 5 });
       assert.equal(await store.callbacks('unknown', world.queue), undefined);
     },
-    async 'jobs of a batch that end in one call count one by one'(world) {
+    async 'batch jobs settled in one call are counted individually'(world) {
       await begin(
         world,
         ['a', 'b', 'c', 'd'].map((id) => member(id)),
@@ -66,13 +66,13 @@ export const batchCases: readonly CaseDefinition[] = [
       await counts(world, { completed: 2, failed: 1, skipped: 1 });
       await sent(world, 'catch', 'finally', 'next');
     },
-    async 'a batch without jobs is over at once'(world) {
+    async 'a batch without jobs finishes at once'(world) {
       await begin(world, []);
       await counts(world, {});
       assert.notEqual((await find(world)).finishedAt, undefined);
       await sent(world, 'then', 'finally', 'next');
     },
-    async 'callbacks go where they are to go, with what is said of them'(world) {
+    async 'callbacks are pushed to their own queues with the payload they were given'(world) {
       const callbacks = [callback('then', world.neighbour), callback('finally', world.queue)];
       await begin(world, [member('a')], { callbacks });
       await world.settles(completed(await world.reserveOne()));
@@ -81,7 +81,7 @@ export const batchCases: readonly CaseDefinition[] = [
       const { head, id } = callbacks[0]!;
       assert.equal(then.payload.toString().replace(/"attempts":1\}$/, '"attempts":0}'), callbackPayload({ head, id }));
     },
-    async 'an outcome that was lost does not count'(world) {
+    async 'a lost outcome does not count towards the batch'(world) {
       await begin(world, [member('a')]);
       const frozen = await world.reserveOne({ lease: 30 });
       await world.advance(31);
@@ -93,7 +93,7 @@ export const batchCases: readonly CaseDefinition[] = [
       await counts(world, { completed: 1 });
       await sent(world, 'then', 'finally', 'next');
     },
-    async 'a job that goes back to its queue still counts as pending'(world) {
+    async 'a job that returns to its queue still counts as pending'(world) {
       await begin(world, [member('a')]);
       await world.settles(givenBack(await world.reserveOne()));
       await counts(world, { pending: 1 });
@@ -102,7 +102,7 @@ export const batchCases: readonly CaseDefinition[] = [
       await world.settles(completed(await world.reserveOne()));
       await counts(world, { completed: 1 });
     },
-    async 'a link joins before the one in front of it leaves'(world) {
+    async 'the next link joins the batch before the previous one leaves'(world) {
       await begin(world, [member('a', 3)]);
       await counts(world, { pending: 3 });
       await world.settles(link(await world.reserveOne(), 'b', 2));
@@ -113,19 +113,19 @@ export const batchCases: readonly CaseDefinition[] = [
       await counts(world, { completed: 3 });
       await sent(world, 'then', 'finally', 'next');
     },
-    async 'a job may add others to its batch by its outcome'(world) {
+    async 'a job can add other jobs to its batch with its outcome'(world) {
       await begin(world, [member('a')]);
       const next = ['b', 'c'].map((id): FollowUp => ({ queue: world.queue, entry: member(id) }));
       await world.settles({ ...completed(await world.reserveOne()), next });
       await counts(world, { pending: 2, completed: 1 });
     },
-    async 'a link that fails has those behind it skipped'(world) {
+    async 'when a link fails, the links behind it count as skipped'(world) {
       await begin(world, [member('a', 3)], { allowsFailures: true });
       await world.settles(withCause(await world.reserveOne()));
       await counts(world, { failed: 1, skipped: 2 });
       await sent(world, 'catch', 'finally', 'next');
     },
-    async 'the first failure is told with its cause, once, and cancels the batch'(world) {
+    async 'the first failure cancels the batch and is reported once, with its cause'(world) {
       await begin(
         world,
         ['a', 'b', 'c'].map((id) => member(id)),
@@ -140,7 +140,7 @@ export const batchCases: readonly CaseDefinition[] = [
       await counts(world, { completed: 1, failed: 2 });
       await sent(world, 'finally');
     },
-    async 'where failures are allowed, the others go on, and so does what is behind it'(world) {
+    async 'a batch that allows failures runs its other jobs and what follows it'(world) {
       await begin(world, [member('a'), member('b')], { allowsFailures: true });
       await world.settles(withCause(await world.reserveOne()));
       await sent(world, 'catch');
@@ -149,7 +149,7 @@ export const batchCases: readonly CaseDefinition[] = [
       await counts(world, { completed: 1, failed: 1 });
       await sent(world, 'finally', 'next');
     },
-    async 'jobs of a batch that was cancelled are handed out as cancelled, and count as skipped with their links'(
+    async 'jobs of a cancelled batch are handed out as cancelled and count as skipped, together with their links'(
       world,
     ) {
       await begin(world, [member('a'), member('b', 3)]);
@@ -159,16 +159,16 @@ export const batchCases: readonly CaseDefinition[] = [
       await world.push('plain');
       await world.settles(completed(a));
       const b = await world.reserveOne();
-      assert(b.cancelled === true || typeof b.cancelled === 'string', 'it is to end');
+      assert(b.cancelled === true || typeof b.cancelled === 'string', 'the job is handed out as cancelled');
       await world.handsOutToRun();
       await world.settles(cancelled(b));
       await counts(world, { completed: 1, skipped: 3 });
       await sent(world, 'finally');
     },
-    async 'a batch that has ended, was cancelled or is unknown takes no more jobs, and nothing is written'(world) {
+    async 'a finished, cancelled or unknown batch refuses more jobs, and nothing is written'(world) {
       const refuses = async (end: string): Promise<void> => {
         const push = (): Promise<unknown> => world.connection.push(world.queue, [member('z'), member('y')]);
-        await rejectsWithCode(push, 'E_BATCH_ENDED', `one that is ${end}`);
+        await rejectsWithCode(push, 'E_BATCH_ENDED', `a batch that is ${end}`);
         await assert.rejects(push, (error: { facts?: unknown }) => {
           const { batch, end: told } = error.facts as Record<string, unknown>;
           assert.deepEqual({ batch, told }, { batch: BATCH, told: end });
@@ -188,7 +188,7 @@ export const batchCases: readonly CaseDefinition[] = [
       await storeOf(world).cancel(BATCH, world.queue);
       await refuses('cancelled');
     },
-    async 'a batch that is open does not end before it is sealed'(world) {
+    async 'an open batch does not finish before it is sealed'(world) {
       await begin(world, [member('a')], { openFor: 60 });
       await world.settles(completed(await world.reserveOne()));
       await sent(world);
@@ -201,14 +201,14 @@ export const batchCases: readonly CaseDefinition[] = [
       assert.equal((await find(world)).openUntil, undefined);
       await sent(world, 'then', 'finally', 'next');
     },
-    async 'a batch that is sealed while jobs are left ends with the last of them'(world) {
+    async 'a batch that is sealed while jobs are left finishes with the last of them'(world) {
       await begin(world, [member('a')], { openFor: 60 });
       assert.equal(await storeOf(world).seal(BATCH, world.queue), true);
       await sent(world);
       await world.settles(completed(await world.reserveOne()));
       await sent(world, 'then', 'finally', 'next');
     },
-    async 'one that is abandoned is cancelled and told so, but not before its time, which each call puts off'(world) {
+    async 'an abandoned batch is cancelled with a cause once its time is over, and each call extends that time'(world) {
       const cause = { id: BATCH, name: 'images', message: 'half of them' };
       await begin(world, [member('a')], { openFor: 60 });
       await world.advance(40);
@@ -227,14 +227,14 @@ export const batchCases: readonly CaseDefinition[] = [
       const left = await world.reserveAll();
       assert(
         left.every(({ cancelled: told }) => (told ?? false) !== false),
-        'its jobs are to end',
+        'its jobs are handed out as cancelled',
       );
       await world.settles(...left.map(cancelled));
       assert.equal(await storeOf(world).hold(BATCH, world.queue), false);
       await counts(world, { skipped: 2 });
       await sent(world, 'finally');
     },
-    async 'a batch whose jobs had all completed before it was cancelled or abandoned has no `then`'(world) {
+    async 'a batch that is cancelled or abandoned sends no `then`, even if all its jobs completed'(world) {
       const cause = { id: BATCH, name: 'images', message: 'half of them' };
       await begin(world, [member('a')], { openFor: 60 });
       await world.settles(completed(await world.reserveOne()));
@@ -247,7 +247,7 @@ export const batchCases: readonly CaseDefinition[] = [
       await world.settles(completed(b));
       await sent(world, 'finally');
     },
-    async 'progress is sent each time that so many more have ended, each under an id of its own'(world) {
+    async 'progress is sent after every so many ended jobs, each time with a new id'(world) {
       const ids = ['a', 'b', 'c', 'd', 'e'];
       await begin(
         world,
@@ -262,21 +262,21 @@ export const batchCases: readonly CaseDefinition[] = [
       await world.settles(completed(c!), completed(d!), completed(e!));
       await sent(world, 'progress-4');
     },
-    async 'callbacks of one event are all sent, in their order'(world) {
+    async 'all callbacks of an event are sent, in their order'(world) {
       const callbacks = ['first', 'second'].map((id) => callback('catch', world.neighbour, id));
       await begin(world, [member('a')], { callbacks });
       await world.settles(withCause(await world.reserveOne()));
       const told = await world.reserveAll({ queues: [world.neighbour] });
       assert.deepEqual(idsOf(told), ['first', 'second']);
     },
-    async 'the last jobs of a batch, which end at once by two clients, end it once'(world) {
+    async 'a batch finishes once when two clients settle its last two jobs at the same time'(world) {
       await begin(world, [member('a'), member('b')]);
       const [a, b] = await world.reserveAll();
       await Promise.all([world.connection.settle([completed(a!)]), world.other.settle([completed(b!)])]);
       await counts(world, { completed: 2 });
       await sent(world, 'then', 'finally', 'next');
     },
-    async 'batches are listed, the newest first, and forgotten when they are old'(world) {
+    async 'batches are listed newest first, and pruned once they are old'(world) {
       const store = storeOf(world);
       const listed = async (): Promise<readonly string[]> => (await store.list({ limit: 10 })).map(({ id }) => id);
       await begin(world, [member('a')]);
@@ -294,7 +294,7 @@ export const batchCases: readonly CaseDefinition[] = [
       assert.equal(await store.prune({ olderThan: 50, unfinished: true }), 1);
       assert.deepEqual(await listed(), ['batch-3']);
       await world.settles(completed(await world.reserveOne()));
-      assert.deepEqual(await listed(), ['batch-3'], 'a job of a forgotten one ends all the same');
+      assert.deepEqual(await listed(), ['batch-3'], 'a job of a pruned batch still ends');
     },
     async 'finished batches are kept for a day'(world) {
       await begin(world, []);
@@ -307,7 +307,7 @@ export const batchCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'batches', 'ties'], {
-    async 'a job whose unique key is held does not join'(world) {
+    async 'a job whose unique key is held does not join the batch'(world) {
       const ties = {
         unique: { key: uniqueKey('Probe', 'one'), until: 'end' as const },
         batch: { id: BATCH, weight: 2 },
@@ -322,7 +322,7 @@ export const batchCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'batches', 'delay', 'clear'], {
-    async 'clearing a queue counts what was in it as skipped'(world) {
+    async 'jobs removed by clearing a queue count as skipped'(world) {
       await begin(world, [member('a'), member('b', 2), member('c', 1, 60)]);
       await world.reserveOne();
       await world.push('plain');
@@ -332,7 +332,7 @@ export const batchCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'batches', 'delay', 'control'], {
-    async 'a job that is cancelled where it waits counts as skipped'(world) {
+    async 'a job that is cancelled while it waits counts as skipped'(world) {
       await begin(world, [member('a'), member('b', 2, 60)]);
       assert.equal(await world.control.cancel('a'), 'removed');
       await counts(world, { pending: 2, skipped: 1 });
@@ -342,7 +342,7 @@ export const batchCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'batches', 'failed'], {
-    async 'the retry of a failed job counts it as pending again, and takes the cancellation back'(world) {
+    async 'retrying a failed job makes it pending again and undoes the cancellation of its batch'(world) {
       await begin(world, [member('a', 2)]);
       await world.settles(withCause(await world.reserveOne()));
       await counts(world, { failed: 1, skipped: 1 });
@@ -356,9 +356,7 @@ export const batchCases: readonly CaseDefinition[] = [
       await counts(world, { completed: 2 });
       await sent(world, 'then', 'next');
     },
-    async 'what is behind a batch does not go on by the retry of the one that failed, where others were skipped for it'(
-      world,
-    ) {
+    async 'retrying the failed job does not continue what follows a batch if other jobs were skipped'(world) {
       await begin(world, [member('a'), member('b')]);
       await world.settles(withCause(await world.reserveOne()));
       await world.settles(cancelled(await world.reserveOne()));
@@ -368,7 +366,7 @@ export const batchCases: readonly CaseDefinition[] = [
       await counts(world, { completed: 1, skipped: 1 });
       await sent(world);
     },
-    async 'a job that fails again after its retry is not told again'(world) {
+    async 'a job that fails again after a retry is not reported a second time'(world) {
       await begin(world, [member('a')]);
       await world.settles(withCause(await world.reserveOne()));
       await retry(world, 'a');
@@ -376,7 +374,7 @@ export const batchCases: readonly CaseDefinition[] = [
       await counts(world, { failed: 1 });
       await sent(world, 'catch', 'finally');
     },
-    async 'forgetting a failed job changes nothing'(world) {
+    async 'forgetting a failed job leaves the counts of its batch unchanged'(world) {
       await begin(world, [member('a')]);
       await world.settles(withCause(await world.reserveOne()));
       await world.failedStore.forget(await world.failedEntry('a'));

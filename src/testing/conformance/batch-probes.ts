@@ -1,4 +1,4 @@
-/** Jobs and callbacks of a batch, and short words for what becomes of them. */
+/** Jobs and callbacks of a batch, and short assertions about them. */
 import assert from 'node:assert/strict';
 import type { BatchCallback, BatchState, BatchStore, NewBatch } from '../../connections/batch-store';
 import type { Entry, Reservation, Settlement } from '../../connections/contract';
@@ -8,7 +8,7 @@ import { completed, failed, idOf, idsOf, probe, type World } from './world';
 
 export const BATCH = 'batch-1';
 
-/** A job of the batch. */
+/** A job of the batch. `weight` is its own link and the links behind it. */
 export function member(id: string, weight = 1, delay?: number): Entry {
   const ties = { batch: { id: BATCH, weight } };
   return { payload: withTies(probe(id), ties), ties, delay };
@@ -25,7 +25,7 @@ export function callback(on: BatchCallback['on'], queue: string, id: string = on
   return { on, queue, head: payload.slice(0, payload.lastIndexOf('"id"')), id };
 }
 
-/** One for each event but the progress. */
+/** A callback for every event except `progress`. */
 export const callbacksTo = (queue: string): readonly BatchCallback[] =>
   (['then', 'catch', 'finally', 'next'] as const).map((on) => callback(on, queue));
 
@@ -37,7 +37,11 @@ export async function begin(world: World, entries: readonly Entry[], options: Pa
     callbacks: callbacksTo(world.neighbour),
     ...options,
   };
-  assert.deepEqual((await world.connection.push(world.queue, entries, batch)) ?? [], [], 'all are in');
+  assert.deepEqual(
+    (await world.connection.push(world.queue, entries, batch)) ?? [],
+    [],
+    'the batch takes all of its jobs',
+  );
 }
 
 export function storeOf({ connection }: Pick<World, 'connection'>): BatchStore {
@@ -59,11 +63,11 @@ export async function counts(world: World, counted: Counted): Promise<void> {
   assert.deepEqual({ pending, completed: done, failed: broken, skipped }, expected);
 }
 
-/** Asserts that these callbacks, and no others, were sent since the last look. */
+/** Asserts that exactly these callbacks were sent since the last call. */
 export async function sent(world: World, ...ids: readonly string[]): Promise<void> {
   const sending = await world.reserveAll({ queues: [world.neighbour] });
-  assert.deepEqual(new Set(idsOf(sending)), new Set(ids), 'what was sent');
-  assert.equal(sending.length, ids.length, 'once');
+  assert.deepEqual(new Set(idsOf(sending)), new Set(ids), 'the callbacks that were sent');
+  assert.equal(sending.length, ids.length, 'each was sent once');
   if (sending.length > 0) await world.settles(...sending.map(completed));
 }
 

@@ -1,18 +1,18 @@
-/** A job that is cancelled ends as cancelled, wherever it is, and no other job does. */
+/** A cancelled job ends as cancelled in whatever state it is, and no other job does. */
 import assert from 'node:assert/strict';
 import type { Reservation } from '../../connections/contract';
 import { cases, type CaseDefinition } from './cases';
 import { cancelled, completed, failed, idOf, idsOf, isToRun, released, releasedForFree } from './world';
 import type { World } from './world';
 
-/** Pushes and reserves a job that is then cancelled. */
+/** Pushes, reserves and then cancels a job. */
 async function holdCancelled(world: World, id: string): Promise<Reservation> {
   const reservation = await world.hold(id);
   assert.equal(await world.control.cancel(id), 'signalled');
   return reservation;
 }
 
-/** Cancels a waiting job. A store need not search for it: one that it only marked must come out as cancelled. */
+/** Cancels a waiting job. A store that only marks the job must later hand it out as cancelled. */
 async function endsCancelled(world: World, id: string): Promise<void> {
   const result = await world.control.cancel(id);
   if (result === 'marked') {
@@ -26,7 +26,7 @@ async function endsCancelled(world: World, id: string): Promise<void> {
   }
 }
 
-/** Asserts that these jobs can be had now, in this order, and which of them come out as cancelled. */
+/** Asserts that exactly the jobs `ids` can be reserved now, in this order, and that those in `expected` are cancelled. */
 async function handsOutCancelled(world: World, ids: readonly string[], expected: readonly string[]) {
   const reservations = await world.reserveAll();
   assert.deepEqual(idsOf(reservations), ids);
@@ -38,14 +38,16 @@ const ENDS = { cancelled, completed, failed };
 
 export const cancelCases: readonly CaseDefinition[] = [
   ...cases(['reserve', 'control'], {
-    async 'a ready job that is cancelled never runs, and those around it do'(world) {
+    async 'a ready job that is cancelled never runs, but its neighbours do'(world) {
       await world.push('a', 'b', 'c');
       await endsCancelled(world, 'b');
       const left = await world.reserveAll();
       assert.deepEqual(new Set(idsOf(left)), new Set(['a', 'c']));
-      assert(left.every(isToRun), 'no other one was cancelled');
+      assert(left.every(isToRun), 'no other job was cancelled');
     },
-    async 'an id that is not there is unknown: never pushed, done, or cancelled before'(world) {
+    async 'cancelling reports `unknown` for an id that was never pushed, has completed, or was already cancelled'(
+      world,
+    ) {
       assert.equal(await world.control.cancel('nobody'), 'unknown');
       await world.push('done', 'a');
       await world.settle([completed(await world.reserveOne())]);
@@ -53,13 +55,13 @@ export const cancelCases: readonly CaseDefinition[] = [
       await endsCancelled(world, 'a');
       assert.equal(await world.control.cancel('a'), 'unknown');
     },
-    async 'a job is known by its own id, wherever that stands, and not by what else its text holds'(world) {
+    async 'a job is found by its own id wherever that stands in its text, and by no other id in it'(world) {
       await world.pushText('{"id":"front","data":{"id":"inner","name":"\\"id\\":\\"quoted\\""},"attempts":0}');
       for (const id of ['inner', 'quoted', 'fron']) assert.equal(await world.control.cancel(id), 'unknown', id);
       await endsCancelled(world, 'front');
       await world.handsOut();
     },
-    async 'with a queue named, only that queue is looked at'(world) {
+    async 'cancelling with a queue looks only in that queue'(world) {
       await world.pushTo(world.secondQueue, 'a');
       await world.push('b');
       assert.equal(await world.control.cancel('a', world.queue), 'unknown');
@@ -67,20 +69,20 @@ export const cancelCases: readonly CaseDefinition[] = [
       assert(isToRun(await world.reserveOne({ queues: [world.secondQueue] })), 'it was not cancelled');
       assert.equal(await world.control.cancel('a', world.secondQueue), 'signalled');
     },
-    async 'who holds jobs can ask which of them were cancelled, without renewing them'(world) {
+    async 'a holder can ask which of its jobs were cancelled without renewing them'(world) {
       const first = await holdCancelled(world, 'a');
       const second = await world.hold('b');
       assert.deepEqual(await world.control.cancelled?.([second, first, second]), [false, true, false]);
       await world.settle([cancelled(first)]);
       assert.deepEqual(await world.control.cancelled?.([second]), [false]);
     },
-    async 'a job that was cancelled while it ran, and is given back, is handed out as cancelled'(world) {
+    async 'a job that was cancelled while running and then given back is handed out as cancelled'(world) {
       const reservation = await holdCancelled(world, 'a');
       await world.push('b');
       await world.settle([released(reservation)]);
       await handsOutCancelled(world, ['b', 'a'], ['a']);
     },
-    async 'a job that was cancelled while it ran, and again when it waited, leaves nothing for a later one of its id'(
+    async 'a job that was cancelled both while running and while waiting leaves nothing that cancels a later job with its id'(
       world,
     ) {
       await world.settle([released(await holdCancelled(world, 'a'))]);
@@ -99,13 +101,15 @@ export const cancelCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'renew', 'control'], {
-    async 'another client cancels a running job: its holder learns it by the next renewal, the others’ do not'(world) {
+    async 'when another client cancels a running job, only that job is reported as cancelled by the next renewal'(
+      world,
+    ) {
       const reservations = await world.holdAll(['a', 'b', 'c']);
       assert.equal(await world.otherControl.cancel('b'), 'signalled');
       assert.deepEqual(await world.renew(reservations, 600), ['renewed', 'cancelled', 'renewed']);
       assert.deepEqual(await world.renew(reservations, 600), ['renewed', 'cancelled', 'renewed']);
     },
-    async 'a renewal that tells of a cancellation renews all the same'(world) {
+    async 'a renewal that reports a cancellation still renews the lease'(world) {
       const reservation = await holdCancelled(world, 'a');
       await world.advance(500);
       assert.deepEqual(await world.renew([reservation], 600), ['cancelled']);
@@ -113,7 +117,7 @@ export const cancelCases: readonly CaseDefinition[] = [
       await world.handsOut();
       await world.settles(cancelled(reservation));
     },
-    async 'a job that was cancelled while it ran, and whose lease has ended, is handed out as cancelled'(world) {
+    async 'a job that was cancelled while running is handed out as cancelled after its lease expires'(world) {
       const stale = await holdCancelled(world, 'a');
       await world.push('b');
       await world.advance(601);
@@ -123,7 +127,9 @@ export const cancelCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['renew', 'control'], {
-    async 'the reason that was given reaches who holds the job, and who is handed it next; the last one counts'(world) {
+    async 'the reason for a cancellation reaches the holder of the job and its next holder, and the last reason wins'(
+      world,
+    ) {
       const held = await world.holdAll(['a', 'b']);
       await world.control.cancel('a', undefined, 'wrong address');
       await world.control.cancel('b', undefined, 'too late');
@@ -142,7 +148,7 @@ export const cancelCases: readonly CaseDefinition[] = [
   }),
   ...Object.entries(ENDS).flatMap(([name, end]) =>
     cases(name === 'failed' ? ['reserve', 'failed', 'control'] : ['reserve', 'control'], {
-      async [`a running job that was cancelled and is settled as ${name} has ended, and a later one of its id runs`](
+      async [`a running job that was cancelled ends when it is settled as ${name}, and a later job with its id runs`](
         world,
       ) {
         await world.settles(end(await holdCancelled(world, 'a')));
@@ -154,7 +160,7 @@ export const cancelCases: readonly CaseDefinition[] = [
     }),
   ),
   ...cases(['reserve', 'clear', 'control'], {
-    async 'clearing a queue clears what was cancelled in it: a later job of the same id runs'(world) {
+    async 'clearing a queue also forgets its cancellations: a later job with the same id runs'(world) {
       await holdCancelled(world, 'a');
       assert.equal(await world.connection.clear(world.queue), 1);
       await world.push('a');

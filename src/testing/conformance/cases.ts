@@ -1,16 +1,16 @@
-/** A case of the suite that is not bound to a store yet. */
+/** A case of the suite, not yet bound to a store. */
 import type { Capability } from './harness';
 import type { World } from './world';
 
 export interface CaseDefinition {
   readonly name: string;
   readonly requires: readonly Capability[];
-  /** The promise is only for drivers that cannot do these. */
+  /** The case concerns only drivers without these capabilities. */
   readonly lacks: readonly Capability[];
   readonly run: (world: World) => Promise<void>;
 }
 
-/** Cases by their names, each a sentence, for drivers that can do what is required and lack what is named as lacking. */
+/** Cases by name, for drivers that have all capabilities in `requires` and none of those in `lacks`. */
 export function cases(
   requires: readonly Capability[],
   table: Readonly<Record<string, (world: World) => Promise<void>>>,

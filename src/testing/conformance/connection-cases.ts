@@ -1,4 +1,4 @@
-/** What a connection says of itself, what it refuses, and how it closes. */
+/** What a connection reports about itself, what it refuses, and how it closes. */
 import assert from 'node:assert/strict';
 import type { Capabilities, Connection, Reservation } from '../../connections/contract';
 import { noCounters } from '../../payload/counters';
@@ -8,7 +8,7 @@ import { completed, probe, rejectsWithCode } from './world';
 
 type Call = (connection: Connection) => unknown;
 
-/** Of no job in the store: a driver that hands out no jobs refuses it before it looks. */
+/** A reservation of no job in the store: a driver that hands out no jobs refuses it before it looks. */
 const NO_RESERVATION: Reservation = {
   queue: 'probes',
   payload: Buffer.from(probe('a')),
@@ -16,13 +16,13 @@ const NO_RESERVATION: Reservation = {
   token: undefined,
 };
 
-/** What every driver can do. */
+/** Calls that every driver supports. */
 const PLAIN_CALLS: readonly Call[] = [
   (connection) => connection.push('probes', [{ payload: probe('b') }]),
   (connection) => connection.queues(),
 ];
 
-/** What asks for a capability. `wake` needs no call: without it a wait only sleeps. */
+/** Calls that need a capability. `wake` has none: without it a wait only sleeps. */
 const CALLS: readonly (readonly [capability: Capability, ...calls: readonly Call[]])[] = [
   ['delay', (connection) => connection.push('probes', [{ payload: probe('a'), delay: 60 }])],
   [
@@ -40,15 +40,15 @@ const CALLS: readonly (readonly [capability: Capability, ...calls: readonly Call
 const refusesClosed = (call: () => unknown): Promise<void> =>
   rejectsWithCode(call, 'E_CONNECTION_CLOSED', 'a closed connection');
 
-/** @param capabilities those that the suite was told of */
+/** @param capabilities those that the suite was given */
 export const connectionCases = (capabilities: Capabilities): readonly CaseDefinition[] => [
   ...cases([], {
-    async 'a connection says its name, its driver and where its store is'({ connection }) {
+    async 'a connection reports its name, its driver and the address of its store'({ connection }) {
       for (const text of [connection.name, connection.driver, connection.address]) {
         assert(text.length > 0, 'name, driver and address are texts');
       }
     },
-    async 'a driver declares the capabilities that the suite was told'({ connection }) {
+    async 'a driver declares the capabilities that the suite was given'({ connection }) {
       assert.deepEqual(
         {
           moments: false,
@@ -62,35 +62,33 @@ export const connectionCases = (capabilities: Capabilities): readonly CaseDefini
         { ...capabilities },
       );
     },
-    async 'a driver has a failed store, a lock store, a batch store and a control exactly where it declares them'({
+    async 'a driver has a failed store, a lock store, a batch store and a control exactly if it declares them'({
       connection,
     }) {
       for (const part of ['failed', 'locks', 'batches', 'control'] as const) {
         assert.equal(connection[part] !== undefined, capabilities[part] === true, part);
       }
     },
-    async 'a driver finds jobs, pushes them once and keeps records exactly where it declares operations'({
-      connection,
-    }) {
+    async 'a driver finds jobs, pushes them once and keeps records exactly if it declares operations'({ connection }) {
       for (const part of ['find', 'pushOnce', 'records'] as const) {
         assert.equal(connection[part] !== undefined, capabilities.operations === true, part);
       }
     },
-    async 'a driver wakes who waits for records exactly where it declares that'({ connection }) {
+    async 'a driver can wake listeners for records exactly if it declares `recordWake`'({ connection }) {
       assert.equal(connection.records?.wake !== undefined, capabilities.recordWake === true);
     },
-    async 'a diagnosis is some lines for people'({ connection }) {
+    async 'a diagnosis is a list of lines with a level, a subject and a message'({ connection }) {
       for (const { level, subject, message } of await connection.diagnose()) {
         assert(['ok', 'warning', 'error'].includes(level), `${level} is a level`);
         assert(subject.length > 0 && message.length > 0, 'a line has a subject and a message');
       }
     },
-    async 'a connection may be closed any number of times, also at once, also unused'(world) {
+    async 'a connection can be closed several times, concurrently, and without having been used'(world) {
       const { connection } = world;
       await world.soon(Promise.all([connection.close(), connection.close()]), 'the close of a connection');
       await world.soon(connection.close(), 'the close of a closed connection');
     },
-    async 'a closed connection refuses whatever is asked of it'({ connection }) {
+    async 'a closed connection refuses every call'({ connection }) {
       await connection.push('probes', [{ payload: probe('a') }]);
       await connection.close();
       const able = CALLS.flatMap(([capability, ...calls]) => (connection.capabilities[capability] ? calls : []));
@@ -98,7 +96,7 @@ export const connectionCases = (capabilities: Capabilities): readonly CaseDefini
     },
   }),
   ...CALLS.flatMap(([capability, ...calls]) => {
-    const name = `a driver without the capability '${capability}' says so when it is asked for`;
+    const name = `a driver without the capability '${capability}' refuses calls that need it`;
     const run: CaseDefinition['run'] = async ({ connection }) => {
       for (const call of calls) {
         await rejectsWithCode(() => call(connection), 'E_CAPABILITY', `a driver that cannot ${capability}`);
@@ -107,14 +105,14 @@ export const connectionCases = (capabilities: Capabilities): readonly CaseDefini
     return cases([], { [name]: run }, [capability]);
   }),
   ...cases(['failed', 'locks'], {
-    async 'a closed connection refuses to lock, and to show failed jobs'({ connection, failedStore, lockStore }) {
+    async 'a closed connection refuses to take locks and to count failed jobs'({ connection, failedStore, lockStore }) {
       await connection.close();
       await refusesClosed(() => failedStore.count());
       await refusesClosed(() => lockStore.acquire('l', 'mine', 60));
     },
   }),
   ...cases(['control'], {
-    async 'a closed connection refuses to give orders'({ connection, control }) {
+    async 'a closed connection refuses to cancel, pause, resume and restart'({ connection, control }) {
       await connection.close();
       await refusesClosed(() => control.cancel('a'));
       await refusesClosed(() => control.pause('probes'));
@@ -124,7 +122,7 @@ export const connectionCases = (capabilities: Capabilities): readonly CaseDefini
     },
   }),
   ...cases(['operations'], {
-    async 'a closed connection refuses to find a job, to push one once, and to read or write a record'(world) {
+    async 'a closed connection refuses to find a job, to push a job once, and to read or write a record'(world) {
       const { connection, records } = world;
       const followUp = { queue: world.queue, entry: { payload: probe('a') } };
       const until = (await world.now()) + 60_000;
@@ -141,12 +139,12 @@ export const connectionCases = (capabilities: Capabilities): readonly CaseDefini
     },
   }),
   ...cases(['reserve'], {
-    async 'closing a connection ends the waits on it'(world) {
+    async 'closing a connection ends its waits'(world) {
       const wait = world.connection.waiter([world.queue]).wait(30, new AbortController().signal);
       await world.soon(world.connection.close(), 'the close of a connection that is waited on');
       await world.soon(wait, 'the end of a wait on a closed connection');
     },
-    async 'closing one client leaves the others, and the jobs, as they are'(world) {
+    async 'closing one client affects neither the other clients nor the jobs'(world) {
       if (world.other === world.connection) return;
       await world.otherPushes('a');
       await world.other.close();

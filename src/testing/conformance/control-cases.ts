@@ -1,11 +1,11 @@
-/** Orders reach every worker through the store: to pause a queue, to start anew. */
+/** Orders to pause a queue or to restart reach every worker through the store. */
 import assert from 'node:assert/strict';
 import { cases, type CaseDefinition } from './cases';
 import { completed, idsOf, isToRun, released } from './world';
 
 export const controlCases: readonly CaseDefinition[] = [
   ...cases(['reserve', 'delay', 'control'], {
-    async 'a paused queue hands out nothing, and loses nothing: resumed, it hands out all'(world) {
+    async 'a paused queue hands out nothing, and after a resume hands out every job'(world) {
       await world.push('a');
       await world.pushLater('later', 60);
       assert.equal(await world.control.pause(world.queue), true);
@@ -20,7 +20,7 @@ export const controlCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'control'], {
-    async 'a pause is seen by every client of the store, in each of its reserves, and a resume as well'(world) {
+    async 'every client sees a pause and a resume in its next reserve'(world) {
       await world.push('a');
       await world.reserve({ queues: [world.secondQueue] }, world.other);
       await world.control.pause(world.queue);
@@ -32,13 +32,13 @@ export const controlCases: readonly CaseDefinition[] = [
       const after = await world.reserve({}, world.other);
       assert.deepEqual([idsOf(after.reservations), after.paused ?? []], [['a'], []]);
     },
-    async 'other queues of the same request are served while one is paused'(world) {
+    async 'a reserve still serves the other queues while one of them is paused'(world) {
       await world.push('a');
       await world.pushTo(world.secondQueue, 'b');
       await world.control.pause(world.queue);
       const { reservations, paused, nextIn } = await world.reserve({ queues: world.queues });
       assert.deepEqual([idsOf(reservations), paused], [['b'], [world.queue]]);
-      assert.equal(nextIn > 0, true, 'what is paused is nothing that could be had now');
+      assert.equal(nextIn > 0, true, 'a paused queue is no reason to look again now');
     },
     async 'a job in a paused queue can be cancelled'(world) {
       await world.push('a', 'b');
@@ -47,7 +47,7 @@ export const controlCases: readonly CaseDefinition[] = [
       await world.control.resume(world.queue);
       assert.deepEqual(idsOf((await world.reserveAll()).filter(isToRun)), ['b']);
     },
-    async 'a pause for a time is told with its end, and is over by itself, though nobody looked meanwhile'(world) {
+    async 'a timed pause reports its end and ends by itself, even if nobody looks in the meantime'(world) {
       await world.push('a');
       await world.pushTo(world.secondQueue, 'b');
       const began = await world.now();
@@ -55,41 +55,41 @@ export const controlCases: readonly CaseDefinition[] = [
       await world.control.pause(world.secondQueue);
       const [pause] = (await world.otherControl.paused()).filter(({ queue }) => queue === world.queue);
       const seconds = ((pause?.until ?? 0) - began) / 1000;
-      assert(seconds > 595 && seconds < 660, `it ends in 600 s, and not in ${seconds} s`);
+      assert(seconds > 595 && seconds < 660, `the pause ends in 600 s, not in ${seconds} s`);
       const { reservations, paused, nextIn } = await world.reserve({ queues: world.queues });
       assert.deepEqual([reservations, paused], [[], world.queues]);
-      assert(nextIn > 540 && nextIn <= 600, `a look is worth while in 600 s, and not in ${nextIn} s`);
+      assert(nextIn > 540 && nextIn <= 600, `the time to look again is in 600 s, not in ${nextIn} s`);
       await world.advance(601);
       assert.deepEqual(await world.otherControl.paused(), [{ queue: world.secondQueue }]);
-      assert.equal(await world.control.resume(world.queue), false, 'it goes on already');
+      assert.equal(await world.control.resume(world.queue), false, 'the queue is not paused any more');
       assert.equal(await world.control.pause(world.queue, 600), true);
       await world.advance(601);
       const after = await world.reserve({}, world.other);
       assert.deepEqual([idsOf(after.reservations), after.paused ?? []], [['a'], []]);
       assert.deepEqual(await world.control.paused(), [{ queue: world.secondQueue }]);
     },
-    async 'the last word says how long a queue is paused'(world) {
+    async 'the last call decides how long a queue is paused'(world) {
       const { control, queue } = world;
       await world.push('a');
       await control.pause(queue, 60);
       assert.equal(await control.pause(queue), false);
       await world.advance(61);
-      assert.deepEqual(await control.paused(), [{ queue }], 'until it is resumed');
+      assert.deepEqual(await control.paused(), [{ queue }], 'it stays paused until it is resumed');
       await world.handsOut();
       assert.equal(await control.pause(queue, 60), false);
       await world.advance(30);
       assert.equal(await control.pause(queue, 60), false);
       await world.advance(40);
-      assert.deepEqual((await world.reserve()).paused, [queue], 'put off');
+      assert.deepEqual((await world.reserve()).paused, [queue], 'the second pause extends the first');
       assert.equal(await control.resume(queue), true);
       await control.pause(queue);
       await world.advance(61);
-      assert.deepEqual((await world.reserve()).paused, [queue], 'nothing is left of an end from before a resume');
+      assert.deepEqual((await world.reserve()).paused, [queue], 'an end from before the resume is forgotten');
       await control.pause(queue, 60);
       await world.advance(61);
       await world.handsOut('a');
     },
-    async 'every reserve of every client says the same of a restart, until the next one; before it none says anything'(
+    async 'after a restart every reserve of every client reports the same restart, and before the first one none'(
       world,
     ) {
       await world.push('a');
@@ -105,15 +105,15 @@ export const controlCases: readonly CaseDefinition[] = [
       await world.control.restart();
       const [first, ...others] = await restarts();
       assert.equal(typeof first, 'string');
-      assert.deepEqual(others, [], 'all say the same');
+      assert.deepEqual(others, [], 'all report the same restart');
       await world.otherControl.restart();
       const [second, ...more] = await restarts();
-      assert.deepEqual(more, [], 'all say the same');
+      assert.deepEqual(more, [], 'all report the same restart');
       assert.notEqual(second, first);
     },
   }),
   ...cases(['reserve', 'delay', 'renew', 'control'], {
-    async 'what waits in a paused queue gives no moment to look again'(world) {
+    async 'jobs in a paused queue do not set a time to look again'(world) {
       await world.push('held', 'ready');
       await world.reserveOne({ lease: 30 });
       await world.pushLater('later', 60);
@@ -125,7 +125,7 @@ export const controlCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'renew', 'control'], {
-    async 'jobs that run go on while their queue is paused: they are renewed, given back and completed'(world) {
+    async 'running jobs can be renewed, given back and completed while their queue is paused'(world) {
       const [a, b] = await world.holdAll(['a', 'b']);
       await world.control.pause(world.queue);
       assert.deepEqual(await world.renew([a, b], 600), ['renewed', 'renewed']);
@@ -135,7 +135,7 @@ export const controlCases: readonly CaseDefinition[] = [
       await world.control.resume(world.queue);
       await world.handsOut('b');
     },
-    async 'a job whose lease ends in a paused queue is kept, and runs again after it'(world) {
+    async 'a job whose lease ends in a paused queue is kept, and runs again after the pause'(world) {
       await world.hold('a', 60);
       await world.control.pause(world.queue);
       await world.advance(61);
@@ -145,7 +145,7 @@ export const controlCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['control'], {
-    async 'pausing and resuming say whether they changed something, and what is paused is listed in order'(world) {
+    async 'pausing and resuming report whether they changed anything, and paused queues are listed in order'(world) {
       const { control } = world;
       assert.deepEqual(await control.paused(), []);
       assert.equal(await control.resume('b'), false);
@@ -156,7 +156,7 @@ export const controlCases: readonly CaseDefinition[] = [
       assert.equal(await control.resume('b'), false);
       assert.deepEqual(await control.paused(), [{ queue: 'a' }, { queue: 'c' }]);
     },
-    async 'a queue that was only paused is none that was pushed to'(world) {
+    async 'pausing a queue does not list it among the queues pushed to'(world) {
       await world.control.pause('never-pushed-to');
       assert.deepEqual(await world.connection.queues(), []);
     },

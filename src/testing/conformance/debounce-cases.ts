@@ -1,4 +1,4 @@
-/** Debounced jobs: of a key one waits, and the push of another takes its place in one step. */
+/** Debounced jobs: one job per key waits, and pushing another replaces it in one step. */
 import assert from 'node:assert/strict';
 import type { Seconds } from '../../base/clock';
 import type { Entry, Pushed } from '../../connections/contract';
@@ -12,7 +12,7 @@ interface Options extends Pick<Entry, 'delay' | 'dueAt'> {
   readonly longest?: Seconds;
 }
 
-/** A probe that waits for 30 seconds, and whose place another one of the key may take until then. */
+/** A probe that waits for 30 seconds by default, and that another one with its key can replace until then. */
 function debounced(id: string, { key = 'one', longest, delay, dueAt }: Options = {}): Entry {
   const ties = { debounce: { key: debounceKey('Probe', key, 'probes'), longest } };
   const moment = dueAt === undefined ? { delay: delay ?? 30 } : { dueAt };
@@ -26,7 +26,7 @@ async function pushes(world: World, entries: readonly Entry[], results: readonly
   assert.deepEqual((await world.connection.push(queue, entries)) ?? entries.map(() => free), results);
 }
 
-/** Asserts that these wait for their moments, in the order of these, and nothing else is there. */
+/** Asserts that the queue holds exactly these jobs, all delayed, in this order. */
 async function waits(world: World, ...ids: readonly string[]): Promise<void> {
   await world.holds({ delayed: ids.length });
   if (world.connection.capabilities.peek)
@@ -35,7 +35,7 @@ async function waits(world: World, ...ids: readonly string[]): Promise<void> {
 
 export const debounceCases: readonly CaseDefinition[] = [
   ...cases(['reserve', 'delay', 'ties'], {
-    async 'a debounced job takes the place of the one that waits under its key, and waits anew'(world) {
+    async 'a debounced job replaces the job waiting under its key, and its delay starts anew'(world) {
       await pushes(world, [debounced('a')], [free]);
       await world.advance(20);
       await pushes(world, [debounced('b')], [replaces('a')]);
@@ -47,14 +47,14 @@ export const debounceCases: readonly CaseDefinition[] = [
       await world.advance(31);
       await world.handsOut('c');
     },
-    async 'keys and queues have a waiting job each'(world) {
+    async 'each key in each queue has a waiting job of its own'(world) {
       await pushes(world, [debounced('a'), debounced('b', { key: 'two', delay: 31 })], [free, free]);
       await pushes(world, [debounced('c')], [free], world.secondQueue);
       await pushes(world, [debounced('d', { key: 'two', delay: 31 })], [replaces('b')]);
       await waits(world, 'a', 'd');
       await world.holds({ delayed: 1 }, world.secondQueue);
     },
-    async 'of one call the last of a key waits, and what has no key goes in beside'(world) {
+    async 'only the last job of each key in one call waits, and jobs without a key wait beside it'(world) {
       await pushes(world, [debounced('a')], [free]);
       const entries = [
         debounced('b'),
@@ -68,7 +68,7 @@ export const debounceCases: readonly CaseDefinition[] = [
       await world.advance(41);
       await world.handsOut('plain', 'c', 'e');
     },
-    async 'of many that push one key at once one waits, and the others were replaced, each by one'(world) {
+    async 'when many clients push one key at once, one job waits and every other was replaced exactly once'(world) {
       const clients = [world.connection, world.other];
       const ids = Array.from({ length: 20 }, (_, index) => `job-${index}`);
       const pushing = ids.map(async (id, index) => clients[index % 2]!.push(world.queue, [debounced(id)]));
@@ -76,12 +76,12 @@ export const debounceCases: readonly CaseDefinition[] = [
       const gone = results.flatMap((result) =>
         typeof result === 'object' && 'replaced' in result ? result.replaced : [],
       );
-      assert.equal(gone.length, 19, 'all but the first took the place of one');
-      assert.equal(new Set(gone).size, 19, 'and no two that of the same');
+      assert.equal(gone.length, 19, 'every push but the first replaced a job');
+      assert.equal(new Set(gone).size, 19, 'and no job was replaced twice');
       await world.advance(31);
       await world.handsOut(...ids.filter((id) => !gone.includes(id)));
     },
-    async 'however often another takes its place, a debounced job waits no longer than its longest after the first'(
+    async 'however often it is replaced, a debounced job waits no longer than its longest delay after the first push'(
       world,
     ) {
       const longest = 100;
@@ -101,7 +101,7 @@ export const debounceCases: readonly CaseDefinition[] = [
       await world.advance(21);
       await world.handsOut('last');
     },
-    async 'debounced jobs that one push delays alike come up in the order in which they were pushed'(world) {
+    async 'debounced jobs with equal delays in one push become ready in the order of the push'(world) {
       const ids = ['one', 'two', 'three', 'four', 'five'];
       await pushes(
         world,
@@ -111,7 +111,7 @@ export const debounceCases: readonly CaseDefinition[] = [
       await world.advance(31);
       await world.handsOut(...ids);
     },
-    async 'a debounced job that is sent again, for nobody heard of it, takes its own place and replaces none'(world) {
+    async 'a debounced job that is pushed again after a lost reply takes its own place and replaces no other'(world) {
       await pushes(world, [debounced('a')], [free]);
       await world.advance(20);
       await pushes(world, [debounced('a')], [free]);
@@ -122,13 +122,13 @@ export const debounceCases: readonly CaseDefinition[] = [
       await pushes(world, [debounced('b', { delay: 0 })], [free]);
       await world.handsOut('b');
     },
-    async 'of one call the longest holds as well'(world) {
+    async 'the longest delay also limits jobs that replace each other within one call'(world) {
       const entries = [debounced('a', { longest: 40 }), debounced('b', { longest: 40, delay: 600 })];
       await pushes(world, entries, [free, replaces('a')]);
       await world.advance(41);
       await world.handsOut('b');
     },
-    async 'a debounced job that is due is not removed: the next one waits behind it'(world) {
+    async 'a debounced job that is due is not replaced: the next one waits behind it'(world) {
       await pushes(world, [debounced('a')], [free]);
       await world.advance(31);
       await pushes(world, [debounced('b')], [free]);
@@ -137,7 +137,7 @@ export const debounceCases: readonly CaseDefinition[] = [
       await world.advance(31);
       await world.handsOut('c');
     },
-    async 'a debounced job that was reserved is never removed, also when it waits again'(world) {
+    async 'a debounced job that was reserved is never replaced, not even when it waits again'(world) {
       await pushes(world, [debounced('a')], [free]);
       await world.advance(31);
       await world.settles(released(await world.reserveOne(), 60));
@@ -151,7 +151,7 @@ export const debounceCases: readonly CaseDefinition[] = [
       await world.advance(31);
       await world.handsOut('a', 'd');
     },
-    async 'a debounced job whose worker died is not removed, and the next one waits beside it'(world) {
+    async 'a debounced job whose worker died is not replaced: the next one waits beside it'(world) {
       await pushes(world, [debounced('a')], [free]);
       await world.advance(31);
       await world.reserveOne({ lease: 10 });
@@ -161,7 +161,7 @@ export const debounceCases: readonly CaseDefinition[] = [
       await world.settles(completed(await world.reserveOne()));
       await waits(world, 'c');
     },
-    async 'a debounced job without a delay takes the place of the one that waits, and runs at once'(world) {
+    async 'a debounced job without a delay replaces the waiting one and runs at once'(world) {
       await pushes(world, [debounced('a')], [free]);
       await pushes(world, [debounced('b', { delay: 0 })], [replaces('a')]);
       await pushes(world, [debounced('c'), debounced('d', { delay: 0 }), debounced('e')], [free, replaces('c'), free]);
@@ -171,7 +171,7 @@ export const debounceCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'delay', 'moments', 'ties'], {
-    async 'a debounced job that waits for a moment gives its place to another one until then'(world) {
+    async 'a debounced job that waits until a given time can be replaced until then'(world) {
       const dueAt = (await world.now()) + 60_000;
       await pushes(world, [debounced('a', { dueAt }), debounced('other', { key: 'two', dueAt })], [free, free]);
       await pushes(world, [debounced('b', { dueAt, longest: 10 })], [replaces('a')]);
@@ -185,7 +185,7 @@ export const debounceCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'delay', 'ties', 'control'], {
-    async 'the next one of a job that was cancelled begins anew'(world) {
+    async 'after a cancellation the next debounced job of the key starts a new wait'(world) {
       await pushes(world, [debounced('a', { longest: 40 })], [free]);
       await world.advance(20);
       assert.equal(await world.control.cancel('a'), 'removed');
@@ -199,7 +199,7 @@ export const debounceCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'delay', 'ties', 'clear'], {
-    async 'the next one after its queue was cleared begins anew'(world) {
+    async 'after its queue was cleared the next debounced job of the key starts a new wait'(world) {
       await pushes(world, [debounced('a', { longest: 40 })], [free]);
       await world.advance(20);
       await world.connection.clear(world.queue);
@@ -210,7 +210,7 @@ export const debounceCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'delay', 'ties', 'failed'], {
-    async 'a debounced job that has failed is retried at once, whatever waits under its key'(world) {
+    async 'a failed debounced job can be retried at once, whatever waits under its key'(world) {
       await pushes(world, [debounced('a')], [free]);
       await world.advance(31);
       await world.settles(failed(await world.reserveOne()));

@@ -1,18 +1,18 @@
-/** Delayed jobs come up at their moments, never earlier, and in order. */
+/** Delayed jobs become ready at their times, never earlier, and in order. */
 import assert from 'node:assert/strict';
 import { cases, type CaseDefinition } from './cases';
 import type { Seconds } from '../../base/clock';
 import type { Entry } from '../../connections/contract';
 import { completed, idsOf, numbered, probe, rejectsWithCode, released } from './world';
 
-/** More than one call moves. */
+/** More jobs than one call can move. */
 const MANY = 230;
 
 const distinctIn = (delay: Seconds): readonly Entry[] => [{ payload: probe('a'), delay, distinct: true }];
 
 export const delayCases: readonly CaseDefinition[] = [
   ...cases(['reserve', 'delay'], {
-    async 'a delayed job is not handed out before its moment, and says when to look again'(world) {
+    async 'a delayed job is not handed out early, and the reply says when to look again'(world) {
       await world.pushLater('a', 600);
       await world.advance(500);
       const { reservations, nextIn } = await world.reserve();
@@ -21,32 +21,32 @@ export const delayCases: readonly CaseDefinition[] = [
       await world.advance(101);
       await world.handsOut('a');
     },
-    async 'a delay of 0 or less is none'(world) {
+    async 'a delay of 0 or less means no delay'(world) {
       await world.pushLater('a', 0);
       await world.pushLater('b', -5);
       world.handedOut(await world.reserveAll(), ['a', 'b']);
     },
-    async 'one push may hold jobs that are ready and jobs that wait'(world) {
+    async 'one push can contain both ready and delayed jobs'(world) {
       const entries = [{ payload: probe('a'), delay: 60 }, { payload: probe('b') }, { payload: probe('c') }];
       await world.pushEntries(entries);
       world.handedOut(await world.reserveAll(), ['b', 'c']);
       await world.advance(61);
       await world.handsOut('a');
     },
-    async 'of many jobs due at once each is handed out, once'(world) {
+    async 'when many jobs become due at once, each is handed out exactly once'(world) {
       await world.pushEntries(numbered(MANY).map((id) => ({ payload: probe(id), delay: 60 })));
       await world.advance(61);
       const ids = idsOf(await world.reserveAll());
       assert.equal(ids.length, MANY);
       assert.equal(new Set(ids).size, MANY);
     },
-    async 'a text that must be unique is refused while it waits as delayed, and nothing changes'(world) {
+    async 'a payload that must be distinct is refused while an equal one is delayed, and nothing changes'(world) {
       await world.pushEntries(distinctIn(60));
       const before = await world.state();
       await rejectsWithCode(
         () => world.pushEntries(distinctIn(900)),
         'E_DUPLICATE_PAYLOAD',
-        'a text that waits already',
+        'a payload that waits already',
       );
       assert.deepEqual(await world.state(), before);
       await world.advance(61);
@@ -55,7 +55,7 @@ export const delayCases: readonly CaseDefinition[] = [
       await world.advance(61);
       await world.handsOut('a');
     },
-    async 'a job released with a delay waits for it'(world) {
+    async 'a job released with a delay is not handed out before its end'(world) {
       await world.settle([released(await world.hold('a'), 600)]);
       await world.advance(500);
       await world.handsOut();
@@ -64,7 +64,7 @@ export const delayCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'delay', 'renew'], {
-    async 'the moment to look again is the earliest of all queues that were asked for'(world) {
+    async 'the time to look again is the earliest of all requested queues'(world) {
       const queues = ['first', 'second', 'third'];
       await world.pushLater('a', 600, 'first');
       await world.pushLater('b', 300, 'second');
@@ -79,7 +79,7 @@ export const delayCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'delay', 'peek'], {
-    async 'a fraction of a second is part of a delay'(world) {
+    async 'a delay can have fractions of a second'(world) {
       const entries = [100.25, 100.75].map((delay) => ({ payload: probe(`in-${delay}-s`), delay }));
       await world.pushEntries(entries);
       const [first, second] = await world.connection.peek(world.queue, 'delayed', 2);
@@ -88,9 +88,7 @@ export const delayCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'moments'], {
-    async 'a moment is judged by the clock of the store, not by that of who pushes: never before it, and from it on'(
-      world,
-    ) {
+    async 'a due time is judged by the clock of the store, not by the clock of the pusher'(world) {
       const now = await world.now();
       await world.pushEntries([{ payload: probe('a'), dueAt: now + 600_000 }]);
       await world.advance(500);
@@ -100,17 +98,17 @@ export const delayCases: readonly CaseDefinition[] = [
       await world.advance(101);
       await world.handsOut('a');
     },
-    async 'a job that is given back until a moment comes up at that moment, by the clock of the store'(world) {
+    async 'a job given back until a given time becomes ready at that time by the clock of the store'(world) {
       await world.push('a');
       const dueAt = (await world.now()) + 600_000;
-      // What a holder makes of it by a clock that is off.
+      // The delay that a holder with a wrong clock would compute.
       await world.settles({ ...released(await world.reserveOne(), 5), dueAt });
       await world.advance(599);
       await world.handsOut();
       await world.advance(1.5);
       await world.handsOut('a');
     },
-    async 'a reply says what time it is for the store'(world) {
+    async 'a reply tells the time of the store'(world) {
       await world.push('a');
       const before = await world.now();
       const told = (await world.reserve()).now!;
@@ -121,7 +119,7 @@ export const delayCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'moments', 'peek'], {
-    async 'a moment is kept to the millisecond, and one that has passed makes a job ready at once'(world) {
+    async 'a due time is kept to the millisecond, and a job whose due time has passed is ready at once'(world) {
       const now = Math.round(await world.now());
       const moments = [now + 600_250, now + 600_750];
       const entries = moments.map((dueAt) => ({ payload: probe(`at-${dueAt}`), dueAt }));
@@ -133,7 +131,7 @@ export const delayCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'delay', 'requeue'], {
-    async 'delayed jobs come up in the order of their moments'(world) {
+    async 'delayed jobs become ready in the order of their due times'(world) {
       await world.pushLater('third', 300);
       await world.pushLater('first', 100);
       await world.pushLater('second', 200);
@@ -142,7 +140,7 @@ export const delayCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'delay', 'order'], {
-    async 'jobs that one push delays alike come up in the order in which they were pushed'(world) {
+    async 'jobs with equal delays in one push become ready in the order of the push'(world) {
       const entries = ['c', 'a', 'b'].map((id) => ({ payload: probe(id), delay: 60 }));
       await world.pushEntries(entries);
       await world.advance(61);
@@ -150,7 +148,7 @@ export const delayCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'delay', 'exactCounts', 'order'], {
-    async 'a delayed job of a lower queue becomes ready although higher queues are never empty'(world) {
+    async 'a delayed job in a lower queue becomes ready even while higher queues are never empty'(world) {
       await world.pushLater('low', 60, world.secondQueue);
       await world.push(...numbered(5));
       await world.advance(61);

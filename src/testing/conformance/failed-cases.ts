@@ -1,4 +1,4 @@
-/** Failed jobs are kept until somebody retries or removes them, and a retry happens once. */
+/** Failed jobs are kept until they are retried or removed, and a retry happens once. */
 import assert from 'node:assert/strict';
 import type { FailedEntry } from '../../connections/failed-store';
 import { afterRetry, fenceOf, noCounters, withCounters } from '../../payload/counters';
@@ -6,7 +6,7 @@ import { cases, type CaseDefinition } from './cases';
 import { completed, counted, failed, idsOf, numbered, probe, probeWith } from './world';
 import type { World } from './world';
 
-/** Fails jobs with these ids a second apart, so that the store has them in this order; `queue/id` of another queue. */
+/** Fails jobs with these ids a second apart, so that the store has them in this order. `queue/id` names another queue. */
 async function failInOrder(world: World, ...ids: readonly string[]): Promise<void> {
   for (const each of ids) {
     const [id, queue] = each.split('/').toReversed();
@@ -31,7 +31,7 @@ const foreign = (id: string, more: Partial<FailedEntry> = {}): Omit<FailedEntry,
 
 export const failedCases: readonly CaseDefinition[] = [
   ...cases(['reserve', 'failed'], {
-    async 'a failed job is kept with its error, its text and where it came from'(world) {
+    async 'a failed job is kept with its error, its payload and its origin'(world) {
       const reservation = await world.hold('a');
       const failure = { id: 'a', name: 'Probe', exception: 'Error: Grüße 😀\n    at probe.js:1:1' };
       await world.settle([{ outcome: 'failed', reservation, counters: reservation.counters, failure }]);
@@ -43,9 +43,9 @@ export const failedCases: readonly CaseDefinition[] = [
         payload: reservation.payload,
         attempts: 1,
       });
-      assert(Number.isInteger(failedAt) && failedAt > 1e12, `${failedAt} is a moment in milliseconds`);
+      assert(Number.isInteger(failedAt) && failedAt > 1e12, `${failedAt} is a time in milliseconds`);
     },
-    async 'failed jobs are listed newest first, in pages, of one queue or of all'(world) {
+    async 'failed jobs are listed newest first, in pages, for one queue or for all'(world) {
       await failInOrder(world, 'a', 'b', 'more-probes/other', 'c');
       const store = world.failedStore;
       assert.deepEqual(idsOf(await store.list({ limit: 10 })), ['c', 'other', 'b', 'a']);
@@ -55,14 +55,14 @@ export const failedCases: readonly CaseDefinition[] = [
       assert.deepEqual(idsOf(await store.list({ queue: world.queue, limit: 2, offset: 1 })), ['b', 'a']);
       assert.deepEqual([await store.count(), await store.count(world.queue), await store.count('none')], [4, 3, 0]);
     },
-    async 'the moment of a failure is the store’s, in milliseconds'(world) {
+    async 'the time of a failure comes from the clock of the store, in milliseconds'(world) {
       const first = await world.failProbe('a');
       await world.advance(600);
       const second = await world.failProbe('b');
       const apart = second.failedAt - first.failedAt;
       assert(apart >= 600_000 && apart < 620_000, `600 s apart, not ${apart} ms`);
     },
-    async 'a retry starts the counters anew, and neither text nor fence of the job returns'(world) {
+    async 'a retry resets the counters, and neither a payload nor a fence of the job occurs twice'(world) {
       await world.push('a');
       const texts: string[] = [];
       const fences: number[] = [];
@@ -79,7 +79,7 @@ export const failedCases: readonly CaseDefinition[] = [
       assert.equal(new Set(texts).size, 3);
       assert.deepEqual(fences, [1, 2, 3]);
     },
-    async 'a failed job is retried once, however many try: it goes back to its queue, and out of the failed store'(
+    async 'a failed job is retried once, however many clients try: it returns to its queue and leaves the failed store'(
       world,
     ) {
       const entry = await world.failProbe('a');
@@ -91,7 +91,7 @@ export const failedCases: readonly CaseDefinition[] = [
       assert.deepEqual(await world.failedStore.find('a'), []);
       await world.handsOut('a');
     },
-    async 'an entry that has failed again since it was read is not retried as it was'(world) {
+    async 'an entry that was read before the job failed again is not retried'(world) {
       const stale = await world.failProbe('a');
       const counters = afterRetry({ ...noCounters, attempts: 1, exceptions: 1 });
       await world.failedStore.retry(stale, withCounters(stale.payload, counters));
@@ -100,7 +100,7 @@ export const failedCases: readonly CaseDefinition[] = [
       assert.equal(await world.failedStore.retry(stale, stale.payload), false);
       assert.deepEqual(await world.state(), before);
     },
-    async 'a flush removes the failed jobs of one queue, or all'(world) {
+    async 'a flush removes the failed jobs of one queue or of all queues'(world) {
       await failInOrder(world, 'a', 'b', 'more-probes/other');
       assert.equal(await world.failedStore.flush(world.queue), 2);
       await world.hasFailed('other');
@@ -108,14 +108,14 @@ export const failedCases: readonly CaseDefinition[] = [
       assert.equal(await world.failedStore.flush(), 0);
       assert.equal(await world.failedStore.count(), 0);
     },
-    async 'a flush removes also what takes several calls'(world) {
+    async 'a flush also removes more jobs than one call can'(world) {
       await world.push(...numbered(230));
       await world.settle((await world.reserveAll()).map(failed));
       assert.equal(await world.failedStore.count(), 230);
       assert.equal(await world.failedStore.flush(), 230);
       assert.equal(await world.failedStore.count(), 0);
     },
-    async 'pruning removes what is older, and all but the newest of whichever queue, and nothing where neither is said'(
+    async 'pruning removes entries above an age or beyond a number across all queues, and nothing without a limit'(
       world,
     ) {
       const { failedStore } = world;
@@ -131,7 +131,7 @@ export const failedCases: readonly CaseDefinition[] = [
       assert.equal(await failedStore.prune({ olderThan: 300, keep: 2 }), 4);
       await world.hasFailed('g', 'f');
     },
-    async 'pruning one queue leaves the others alone, and does not count them'(world) {
+    async 'pruning one queue neither touches nor counts the other queues'(world) {
       await failInOrder(world, 'a', 'b', 'more-probes/other', 'c');
       const { queue } = world;
       assert.equal(await world.failedStore.prune({ queue, keep: 2 }), 1);
@@ -140,15 +140,15 @@ export const failedCases: readonly CaseDefinition[] = [
       assert.equal(await world.failedStore.prune({ queue, olderThan: 300 }), 2);
       await world.hasFailed('other');
     },
-    async 'the failed job of another connection is kept as it is given, and can be retried here'(world) {
+    async 'a failed job of another connection is kept unchanged and can be retried here'(world) {
       await world.failedStore.put(foreign('a'));
       const { failedAt, ...kept } = await world.failedEntry('a');
       assert.deepEqual(kept, foreign('a'));
-      assert(failedAt > 1e12, 'the store gave it its moment');
+      assert(failedAt > 1e12, 'the store sets the time');
       assert.equal(await world.failedStore.retry({ ...kept, failedAt }, kept.payload), true);
       await world.handsOut('a');
     },
-    async 'jobs of one id that fail are kept beside each other, also where their texts are the same'(world) {
+    async 'failed jobs with the same id are all kept, even if their payloads are equal'(world) {
       const first = await world.failProbe('a');
       const texts = [probe('a'), ANOTHER];
       for (const text of texts) {
@@ -161,14 +161,14 @@ export const failedCases: readonly CaseDefinition[] = [
       for (const entry of kept) assert.equal(await world.failedStore.retry(entry, entry.payload), true);
       assert.equal((await world.reserveAll()).length, 3);
     },
-    async 'jobs of one id that fail on two queues are two, and each of them is forgotten or retried by itself'(world) {
+    async 'jobs with the same id that fail in two queues are forgotten and retried separately'(world) {
       for (const queue of world.queues) await world.failProbe('a', queue);
       const kept = await world.failedStore.list({ limit: 10 });
       assert.deepEqual(kept.map(({ queue }) => queue).toSorted(), world.queues.toSorted());
       const [first, second] = kept as [FailedEntry, FailedEntry];
       for (const entry of kept) {
         const found = await world.failedStore.find(entry.id);
-        assert.equal(found.filter(({ queue }) => queue === entry.queue).length, 1, 'it is found by its id');
+        assert.equal(found.filter(({ queue }) => queue === entry.queue).length, 1, 'each is found by its id');
       }
       assert.equal(await world.failedStore.forget(first), true);
       assert.equal(await world.failedStore.forget(first), false);
@@ -179,13 +179,13 @@ export const failedCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['failed'], {
-    async 'an id that did not fail is not there'(world) {
+    async 'an id that never failed is not found'(world) {
       assert.deepEqual(await world.failedStore.find('nobody'), []);
       assert.equal(await world.failedStore.forget({ id: 'nobody', queue: world.queue }), false);
       assert.deepEqual(await world.failedStore.list({ limit: 10 }), []);
       assert.equal(await world.failedStore.count(), 0);
     },
-    async 'the same job put again after another attempt is one entry, the later one'(world) {
+    async 'a job that is put again after another attempt replaces its earlier entry'(world) {
       const payload = Buffer.from(probeWith('"exceptions":1,"attempts":4'));
       await world.failedStore.put(foreign('a'));
       await world.failedStore.put(foreign('b'));
@@ -195,7 +195,7 @@ export const failedCases: readonly CaseDefinition[] = [
       const { failedAt: _failedAt, ...kept } = await world.failedEntry('a');
       assert.deepEqual(kept, foreign('a', { exception: 'Error: again', attempts: 4, payload }));
     },
-    async 'another job of the same id that is put, or the same of another queue or connection, is kept beside it'(
+    async 'another job with the same id, or the same job of another queue or connection, gets an entry of its own'(
       world,
     ) {
       const other = foreign('a', { payload: Buffer.from(ANOTHER) });
@@ -209,7 +209,7 @@ export const failedCases: readonly CaseDefinition[] = [
       assert.equal(kept.filter(({ queue }) => queue === world.secondQueue).length, 1);
       assert.deepEqual((await world.failedEntry('a')).payload, foreign('a').payload);
     },
-    async 'an earlier attempt that is put late does not take the place of a later one, and is not taken back in its stead'(
+    async 'an earlier attempt that is put late does not replace a later one, and forgetting it keeps the later one'(
       world,
     ) {
       const later = foreign('a', { payload: Buffer.from(probeWith('"attempts":4')) });

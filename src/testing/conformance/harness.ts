@@ -1,25 +1,25 @@
-/** What the author of a driver hands to the suite, and what it hands back: cases for any test runner. */
+/** What the author of a driver gives to the suite, and the cases for any test runner that it returns. */
 import type { Seconds } from '../../base/clock';
 import type { Capabilities, Connection } from '../../connections/contract';
 
-/** One open store. Each case opens a new one, and disposes of it. */
+/** One open store. Each case opens a new one and disposes of it. */
 export interface ConformanceHarness {
-  /** A connection to an empty store: to a fresh schema, key prefix, file, … */
+  /** A connection to an empty store: a fresh schema, key prefix, file, … */
   readonly connection: Connection;
   /**
-   * Moves the clock of the store on, so that delays, leases and locks of minutes are tested in no time. Where the store
-   * has a clock of its own, let the driver add an offset to it that is 0 but in tests. Real time may pass as well. The
-   * suite calls it only where the driver can delay, renew, lock or keep failed jobs.
+   * Moves the clock of the store forward, so that delays, leases and locks of minutes can be tested at once. If the store
+   * has a clock of its own, let the driver add an offset to it that is 0 outside tests. Real time may pass as well. The
+   * suite calls this only if the driver can delay, renew, lock or keep failed jobs.
    */
   advance(seconds: Seconds): void | Promise<void>;
-  /** Another client of the same store, as another process has. Left out: the same connection plays both parts. */
+  /** Another client of the same store, as another process would have. By default the same connection plays both parts. */
   second?(): Connection | Promise<Connection>;
   /**
-   * Another queue that the store reaches in one step with this one, where it is divided: a batch is to send jobs to it. Left out:
-   * it reaches all of them so.
+   * For a divided store: another queue that it reaches in one step together with this one, so that a batch can push jobs to
+   * it. By default the store reaches all queues in one step.
    */
   neighbour?(queue: string): string;
-  /** Closes the connections, and removes what the case left in the store. */
+  /** Closes the connections and removes what the case left in the store. */
   dispose(): Promise<void>;
 }
 
@@ -27,10 +27,10 @@ export type Capability = keyof Capabilities;
 
 /** A promise of the contract, and the proof that a driver keeps it. */
 export interface ConformanceCase {
-  /** A sentence, to be the name of a test. */
+  /** A sentence that can be the name of a test. */
   readonly name: string;
-  /** What a driver must be able to do for the promise to concern it. */
+  /** The capabilities without which the promise does not concern a driver. */
   readonly requires: readonly Capability[];
-  /** Rejects, with an `AssertionError` or the driver's own error, where the promise is broken. */
+  /** Rejects with an `AssertionError` or the driver's own error if the promise is broken. */
   run(): Promise<void>;
 }

@@ -1,11 +1,11 @@
-/** Looking at a queue is exact and changes nothing. Clearing it removes what waits and runs, but no failed job. */
+/** Looking at a queue is exact and changes nothing. Clearing it removes waiting and running jobs, but no failed ones. */
 import assert from 'node:assert/strict';
 import type { Reservation } from '../../connections/contract';
 import { cases, type CaseDefinition } from './cases';
 import { completed, idsOf, numbered, STATES } from './world';
 import type { World } from './world';
 
-/** Two ready, one delayed, one reserved for ten minutes. */
+/** Two ready jobs, one delayed, and one reserved for ten minutes. */
 async function fill(world: World): Promise<Reservation> {
   await world.push('running', 'a', 'b');
   await world.pushLater('later', 300);
@@ -22,14 +22,14 @@ export const inspectionCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['counts'], {
-    async 'a queue that nobody used is empty'(world) {
+    async 'an unused queue is empty'(world) {
       await world.holds({}, 'unused');
     },
   }),
   ...cases(
     ['counts'],
     {
-      async 'estimates of the jobs of a queue are numbers from 0 on'(world) {
+      async 'estimated counts are integers of 0 or more'(world) {
         await world.push('a');
         const counts = await world.connection.counts(world.queue);
         for (const state of STATES)
@@ -49,7 +49,7 @@ export const inspectionCases: readonly CaseDefinition[] = [
     ['reserve'],
   ),
   ...cases(['reserve', 'peek', 'delay', 'order'], {
-    async 'a peek shows the jobs of a state in the order in which they come up, and when'(world) {
+    async 'a peek shows the jobs of a state in the order in which they become ready, with their times'(world) {
       await fill(world);
       await world.pushLater('sooner', 100);
       const peeks = STATES.map((state) => world.connection.peek(world.queue, state, 10));
@@ -71,7 +71,7 @@ export const inspectionCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'peek', 'exactCounts', 'delay'], {
-    async 'looking changes nothing'(world) {
+    async 'peeking and counting change nothing'(world) {
       const reservation = await fill(world);
       const before = await world.state();
       assert.deepEqual(await world.state(), before);
@@ -80,12 +80,12 @@ export const inspectionCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['peek'], {
-    async 'a peek shows nothing of a queue that nobody used'(world) {
+    async 'a peek at an unused queue shows nothing'(world) {
       for (const state of STATES) assert.deepEqual(await world.connection.peek('unused', state, 10), []);
     },
   }),
   ...cases(['reserve', 'clear', 'delay'], {
-    async 'clearing removes what is ready, delayed and reserved, and says how many'(world) {
+    async 'clearing removes ready, delayed and reserved jobs and returns their number'(world) {
       const reservation = await fill(world);
       await world.pushTo(world.secondQueue, ...numbered(1));
       assert.equal(await world.connection.clear(world.queue), 4);
@@ -97,14 +97,14 @@ export const inspectionCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'clear', 'failed'], {
-    async 'clearing leaves the failed jobs'(world) {
+    async 'clearing a queue keeps its failed jobs'(world) {
       await world.failProbe('a');
       assert.equal(await world.connection.clear(world.queue), 0);
       assert.equal(await world.failedStore.count(world.queue), 1);
     },
   }),
   ...cases(['reserve', 'clear'], {
-    async 'clearing removes also what takes several calls, and the queue can be used again'(world) {
+    async 'clearing removes even more jobs than one call can, and the queue can be used again'(world) {
       await world.push(...numbered(230));
       assert.equal(await world.connection.clear(world.queue), 230);
       await world.push('b');
@@ -112,7 +112,7 @@ export const inspectionCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'delay'], {
-    async 'the queues that were pushed to are known, to every client'(world) {
+    async 'every client knows the queues that were pushed to'(world) {
       await world.push('a');
       await world.pushLater('b', 60, world.secondQueue);
       await world.reserve({ queues: ['only-looked-at'] });

@@ -1,18 +1,18 @@
-/** What happens to the jobs of a worker that goes silent, and what it can do when it comes back. */
+/** What happens to the jobs of a worker that goes silent, and what it can still do when it comes back. */
 import assert from 'node:assert/strict';
 import { cases, type CaseDefinition } from './cases';
 import { completed, counted, failed, idOf, idsOf, probeWith, released, releasedForFree } from './world';
 
 export const leaseCases: readonly CaseDefinition[] = [
   ...cases(['reserve', 'renew'], {
-    async 'a job is not handed to another worker before its lease has ended, and says when to look again'(world) {
+    async 'a job is not handed to another worker before its lease ends, and the reply says when to look again'(world) {
       await world.hold('a');
       await world.advance(500);
       const { reservations, nextIn } = await world.reserve({}, world.other);
       assert.deepEqual(reservations, []);
       assert(nextIn > 80 && nextIn <= 100, `its lease ends in 100 s, not in ${nextIn} s`);
     },
-    async 'a job whose lease has ended is handed out again: the crash is counted and costs no try'(world) {
+    async 'a job whose lease has ended is handed out again, and the crash is counted but costs no try'(world) {
       await world.hold('a', 60);
       await world.advance(61);
       const again = await world.reserveOne({ lease: 60 });
@@ -21,7 +21,7 @@ export const leaseCases: readonly CaseDefinition[] = [
       await world.advance(61);
       counted(await world.reserveOne(), { crashes: 2 });
     },
-    async 'a holder that was too late cannot touch the job while it waits to be handed out again'(world) {
+    async 'a holder whose lease ended cannot settle or renew the job while it waits to be handed out again'(world) {
       await world.push('a', 'b');
       const both = [await world.reserveOne({ lease: 60 }), await world.reserveOne({ lease: 60 })];
       await world.advance(61);
@@ -30,9 +30,7 @@ export const leaseCases: readonly CaseDefinition[] = [
       await world.loses(completed(stale));
       assert.deepEqual(await world.renew([stale], 600), ['lost']);
     },
-    async 'a lease that has ended is still its holder’s until the job is handed on: it can be renewed and settled'(
-      world,
-    ) {
+    async 'an expired lease can still be renewed and settled until the job is handed to somebody else'(world) {
       const [a, b, c] = await world.holdAll(['a', 'b', 'c'], 60);
       await world.advance(61);
       assert.deepEqual(await world.renew([a], 600), ['renewed']);
@@ -42,9 +40,7 @@ export const leaseCases: readonly CaseDefinition[] = [
       counted(again, { releases: 1 });
       await world.settles(completed(a));
     },
-    async 'a renewed lease starts anew: the job stays with its holder past the first end, and no further than the new'(
-      world,
-    ) {
+    async 'a renewed lease lasts past its first end, and no longer than the new one'(world) {
       const reservation = await world.hold('a');
       await world.advance(500);
       assert.deepEqual(await world.renew([reservation], 600), ['renewed']);
@@ -53,19 +49,19 @@ export const leaseCases: readonly CaseDefinition[] = [
       await world.advance(101);
       counted(await world.reserveOne(), { crashes: 1 });
     },
-    async 'a call renews many leases of several queues, and answers for each in its place'(world) {
+    async 'one call renews leases of several queues and returns the results in the order of the request'(world) {
       const [a, b, c] = await world.holdAll(['a', 'b', 'c']);
       await world.pushTo(world.secondQueue, 'd');
       const d = await world.reserveOne({ queues: [world.secondQueue] });
       await world.settle([completed(b)]);
       assert.deepEqual(await world.renew([a, b, d, c], 60), ['renewed', 'lost', 'renewed', 'renewed']);
     },
-    async 'nothing to renew is renewed at once'(world) {
+    async 'renewing nothing returns an empty list'(world) {
       assert.deepEqual(await world.renew([], 60), []);
     },
   }),
   ...cases(['reserve', 'renew', 'requeue'], {
-    async 'jobs whose leases have ended go to the head, in the order of the ends'(world) {
+    async 'jobs whose leases have ended go to the head of the queue, in the order in which the leases ended'(world) {
       await world.push('c', 'a', 'b', 'waiting');
       for (const id of ['c', 'a', 'b']) assert.equal(idOf(await world.reserveOne({ lease: 60 })), id);
       await world.advance(61);
@@ -73,7 +69,7 @@ export const leaseCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'renew', 'delay', 'requeue'], {
-    async 'jobs reserved together are all reclaimed, ahead of what waits and of what became due'(world) {
+    async 'jobs reserved together are all reclaimed, ahead of waiting jobs and of jobs that became due'(world) {
       await world.holdAll(['a', 'b'], 60);
       await world.push('waiting');
       await world.pushLater('due', 30);
@@ -84,7 +80,9 @@ export const leaseCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'renew', 'failed'], {
-    async 'a holder that was too late cannot complete, release, fail or renew the job that another has now'(world) {
+    async 'a holder whose lease ended cannot complete, release, fail or renew a job that another worker now holds'(
+      world,
+    ) {
       const stale = await world.hold('a', 60);
       await world.advance(61);
       const holder = await world.reserveOne();

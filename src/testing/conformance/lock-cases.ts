@@ -4,17 +4,17 @@ import { cases, type CaseDefinition } from './cases';
 
 export const lockCases: readonly CaseDefinition[] = [
   ...cases(['locks'], {
-    async 'a lock has one owner at a time, also among clients that ask at once'(world) {
+    async 'a lock has one owner at a time, even if two clients ask at once'(world) {
       const other = world.other.locks;
       assert(other !== undefined, 'the other client has a lock store');
       const results = await Promise.all([world.lockStore.acquire('l', 'mine', 60), other.acquire('l', 'theirs', 60)]);
       assert.deepEqual(results.toSorted(), [false, true]);
     },
-    async 'locks of different names do not meet'(world) {
+    async 'locks with different names are independent'(world) {
       assert.equal(await world.lockStore.acquire('a', 'mine', 60), true);
       assert.equal(await world.lockStore.acquire('b', 'theirs', 60), true);
     },
-    async 'an owner that asks again, or renews, holds the lock from then on'(world) {
+    async 'an owner that acquires or renews its lock again holds it for the new time'(world) {
       for (const again of ['acquire', 'renew'] as const) {
         await world.lockStore.acquire(again, 'mine', 60);
         await world.advance(50);
@@ -23,7 +23,7 @@ export const lockCases: readonly CaseDefinition[] = [
         assert.equal(await world.lockStore.acquire(again, 'theirs', 60), false);
       }
     },
-    async 'a lock that was not renewed ends, and another may have it'(world) {
+    async 'a lock that is not renewed ends, and another client can acquire it'(world) {
       await world.lockStore.acquire('l', 'mine', 0.2);
       await world.advance(0.2);
       await world.eventually(() => world.lockStore.acquire('l', 'theirs', 60), 'the end of the lock');
@@ -31,13 +31,13 @@ export const lockCases: readonly CaseDefinition[] = [
       assert.equal(await world.lockStore.release('l', 'mine'), false);
       assert.equal(await world.lockStore.acquire('l', 'mine', 60), false);
     },
-    async 'only its owner renews or releases a lock'(world) {
+    async 'only its owner can renew or release a lock'(world) {
       await world.lockStore.acquire('l', 'mine', 60);
       assert.equal(await world.lockStore.renew('l', 'theirs', 60), false);
       assert.equal(await world.lockStore.release('l', 'theirs'), false);
       assert.equal(await world.lockStore.acquire('l', 'theirs', 60), false);
     },
-    async 'a released lock is free, and cannot be renewed or released again'(world) {
+    async 'a released lock is free and cannot be renewed or released again'(world) {
       await world.lockStore.acquire('l', 'mine', 60);
       assert.equal(await world.lockStore.release('l', 'mine'), true);
       assert.equal(await world.lockStore.release('l', 'mine'), false);

@@ -1,4 +1,4 @@
-/** Jobs are shown page by page, found by their ids, and pushed once where that is asked for. */
+/** Jobs are shown in pages, found by their ids, and pushed once per key. */
 import assert from 'node:assert/strict';
 import type { FollowUp, Once, PeekedJob, PlacedJob, Pushed, WaitingState } from '../../connections/contract';
 import { uniqueKey, withTies } from '../../payload/ties';
@@ -6,7 +6,7 @@ import { cases, type CaseDefinition } from './cases';
 import { completed, failed, givenBack, idOf, idsOf, numbered, probe, released } from './world';
 import type { World } from './world';
 
-/** All of a state, in pages of two. */
+/** The ids of all jobs of a state, read in pages of two. */
 async function browsed(world: World, state: WaitingState): Promise<readonly unknown[]> {
   const jobs: PeekedJob[] = [];
   for (let pages = 0; pages < 20; pages += 1) {
@@ -20,7 +20,7 @@ async function browsed(world: World, state: WaitingState): Promise<readonly unkn
 
 async function find(world: World, id: string, queue?: string): Promise<PlacedJob | undefined> {
   const found = await world.other.find!(id, queue);
-  assert(found !== 'unseen', 'a store sees all of a handful of jobs');
+  assert(found !== 'unseen', 'a store can search a handful of jobs completely');
   return found;
 }
 
@@ -40,7 +40,7 @@ async function pushOnce(
 
 export const operationCases: readonly CaseDefinition[] = [
   ...cases(['operations', 'reserve', 'delay', 'order'], {
-    async 'all jobs of a state are shown page by page, in the order in which they come up'(world) {
+    async 'a peek in pages shows all jobs of a state, in the order in which they become ready'(world) {
       await world.push(...numbered(5, 'r'));
       for (const [place, id] of numbered(5, 'd').entries()) await world.pushLater(id, 300 - place);
       assert.deepEqual(await browsed(world, 'ready'), numbered(5, 'r'));
@@ -50,14 +50,14 @@ export const operationCases: readonly CaseDefinition[] = [
       assert.deepEqual(await browsed(world, 'ready'), ['r-4', 'r-5']);
       assert.deepEqual(new Set(await browsed(world, 'reserved')), new Set(numbered(3, 'r')));
     },
-    async 'jobs that become due at the same moment are all shown page by page'(world) {
+    async 'a peek in pages shows all jobs that become due at the same time'(world) {
       const dueAt = (await world.now()) + 60_000;
       await world.pushEntries(numbered(5).map((id) => ({ payload: probe(id), dueAt })));
       assert.deepEqual(new Set(await browsed(world, 'delayed')), new Set(numbered(5)));
     },
   }),
   ...cases(['operations', 'reserve', 'delay'], {
-    async 'a job is found by its id in each of its states, by another client too'(world) {
+    async 'any client finds a job by its id in each of its states'(world) {
       await world.push('a', 'b');
       await world.pushLater('c', 60);
       const reservation = await world.reserveOne();
@@ -73,10 +73,10 @@ export const operationCases: readonly CaseDefinition[] = [
         assert.equal(idOf(found), id);
       }
       const left = c!.at! - (await world.now());
-      assert(left > 40_000 && left <= 60_000, `it says when it becomes ready: in ${left} ms`);
-      assert(a!.at! > c!.at!, 'and when a lease ends');
+      assert(left > 40_000 && left <= 60_000, `a delayed job says when it becomes ready: in ${left} ms`);
+      assert(a!.at! > c!.at!, 'a reserved job says when its lease ends');
       assert.equal(b!.at, undefined);
-      assert.deepEqual(await world.state(), before, 'looking changes nothing');
+      assert.deepEqual(await world.state(), before, 'peeking and counting change nothing');
       await world.settles(completed(reservation));
     },
     async 'a job that was never pushed, has ended, or is in another queue is not found'(world) {
@@ -89,20 +89,20 @@ export const operationCases: readonly CaseDefinition[] = [
       assert.equal(await find(world, 'c', world.queue), undefined);
       assert.equal((await find(world, 'c'))?.queue, world.secondQueue);
     },
-    async 'a job that came back to its queue is found with the counters that it has'(world) {
+    async 'a job that returned to its queue is found with its current counters'(world) {
       await world.settles(released(await world.hold('a'), 60));
       const found = await find(world, 'a');
       assert.equal(found?.state, 'delayed');
       assert.equal((JSON.parse(found.payload.toString()) as { attempts: number }).attempts, 1);
     },
-    async 'a text without an id, or of no JSON, is in no way of a search'(world) {
+    async 'payloads without an id or without valid JSON do not disturb a search'(world) {
       await world.pushText('no json', '[]', '{"job":"a"}', probe('last'));
       assert.equal((await find(world, 'last'))?.state, 'ready');
       assert.equal(await find(world, 'no json'), undefined);
     },
   }),
   ...cases(['operations', 'reserve', 'moments'], {
-    async 'a job is pushed once by a key, whoever asks again'(world) {
+    async 'a job is pushed once per key, whichever client asks again'(world) {
       assert.equal(await pushOnce(world, inQueue(world, 'a')), 'queued');
       assert.equal(await pushOnce(world, inQueue(world, 'b')), 'before');
       const until = (await world.now()) + 60_000;
@@ -110,7 +110,7 @@ export const operationCases: readonly CaseDefinition[] = [
       assert.equal(await pushOnce(world, inQueue(world, 'd'), { key: 'nightly 2' }), 'queued');
       await world.handsOut('a', 'd');
     },
-    async 'of many that ask at once for a key, one pushes'(world) {
+    async 'when many clients push once with the same key at the same time, one job is pushed'(world) {
       const until = (await world.now()) + 60_000;
       const clients = [world.connection, world.other];
       const results = await Promise.all(
@@ -119,13 +119,13 @@ export const operationCases: readonly CaseDefinition[] = [
       assert.equal(results.filter((result) => result === 'queued').length, 1);
       assert.equal((await world.reserveAll()).length, 1);
     },
-    async 'its key outlives the job that it pushed'(world) {
+    async 'the key of a job pushed once outlives the job'(world) {
       await pushOnce(world, inQueue(world, 'a'));
       await world.settles(completed(await world.reserveOne()));
       assert.equal(await pushOnce(world, inQueue(world, 'b')), 'before');
       await world.holds({});
     },
-    async 'behind its moment nothing is pushed, whether it was pushed before or not'(world) {
+    async 'after its deadline `pushOnce` pushes nothing, whether the key was used or not'(world) {
       const now = await world.now();
       assert.equal(await pushOnce(world, inQueue(world, 'a'), { until: now + 10_000 }), 'queued');
       assert.equal(await pushOnce(world, inQueue(world, 'b'), { until: now - 1 }), 'late');
@@ -133,7 +133,7 @@ export const operationCases: readonly CaseDefinition[] = [
       assert.equal(await pushOnce(world, inQueue(world, 'c'), { until: now + 10_000 }), 'late');
       await world.handsOut('a');
     },
-    async 'it wakes who waits, and becomes ready at its moment'(world) {
+    async 'a job pushed once becomes ready at its due time and wakes a waiting worker'(world) {
       const dueAt = (await world.now()) + 30_000;
       assert.equal(await pushOnce(world, inQueue(world, 'a', { dueAt })), 'queued');
       await world.holds({ delayed: 1 });
@@ -145,7 +145,7 @@ export const operationCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['operations', 'ties', 'reserve'], {
-    async 'one whose unique key another job holds stays out, and counts as pushed by its key'(world) {
+    async '`pushOnce` refuses a job whose unique key is held, and its own key then counts as used'(world) {
       const ties = { unique: { key: uniqueKey('Probe', 'one'), until: 'end' as const } };
       const tied = (id: string): FollowUp => inQueue(world, id, { payload: withTies(probe(id), ties), ties });
       assert.equal(await pushOnce(world, tied('a')), 'queued');

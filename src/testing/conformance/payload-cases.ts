@@ -1,4 +1,4 @@
-/** Payloads of every kind keep all their bytes. What is no payload is set aside and kept. */
+/** Payloads of every kind keep all their bytes. Anything else is set aside and kept. */
 import assert from 'node:assert/strict';
 import type { WaitingState } from '../../connections/contract';
 import type { Counters } from '../../payload/counters';
@@ -8,7 +8,7 @@ import type { World } from './world';
 
 const body = (data: string, id = 'probe'): string => `{"job":"probe","data":${data},"id":"${id}"`;
 
-/** What naive drivers break, by decoding and encoding, by patterns, or by counting characters instead of bytes. */
+/** Data that naive drivers break by decoding and encoding it, by patterns, or by counting characters instead of bytes. */
 const DATA: readonly (readonly [what: string, data: string])[] = [
   ['empty lists and objects', '{"list":[],"object":{},"nested":[[],{}]}'],
   ['numbers of 20 digits', '{"id":12345678901234567890,"small":-0.0,"exact":0.30000000000000004,"huge":1e400}'],
@@ -18,45 +18,45 @@ const DATA: readonly (readonly [what: string, data: string])[] = [
     'texts that look like our counters',
     '{"text":",\\"attempts\\":7}","attempts":9,"crashes":8,"inner":{"attempts":5}}',
   ],
-  ['texts with patterns of other languages in them', '{"text":"%d %s $1 \\\\1 {} :name ?"}'],
+  ['placeholders of other languages in texts', '{"text":"%d %s $1 \\\\1 {} :name ?"}'],
   ['white space', '{ "a" : 1 ,\n "b" : [ 2 ] }'],
 ];
 
-/** Texts that others wrote, and their `attempts` before the reservation. */
+/** Payloads written by other software, and their `attempts` before the reservation. */
 const FOREIGN: readonly (readonly [what: string, text: string, attempts: number])[] = [
   ['an empty object', '{}', 0],
   ['an empty object with white space', ' { } ', 0],
   ['no id and no attempts', '{"job":"probe","data":{"n":12345678901234567890,"list":[]}}', 0],
   ['no attempts', '{"job":"probe","id":"foreign"}', 0],
-  ['attempts that are no number', '{"id":"foreign","attempts":null}', 0],
+  ['attempts that are not a number', '{"id":"foreign","attempts":null}', 0],
   [
     'attempts before other fields, as Laravel 12 writes them',
     '{"job":"A@b","data":[],"id":"foreign","attempts":2,"delay":null}',
     2,
   ],
-  ['an id that is no text', '{"attempts":1,"id":7}', 1],
+  ['an id that is not a string', '{"attempts":1,"id":7}', 1],
   ['attempts of an inner object at the end', '{"id":"foreign","data":{"attempts":7}}', 0],
 ];
 
-/** The most that one call moves, and by default the longest payload of a dispatch. */
+/** Bytes that one call can move, and by default the longest payload of a dispatch. */
 const LONGEST = 1024 * 1024;
 
-/** Characters of one to four bytes, and an escape: a text that is cut anywhere is broken. */
+/** Characters of one to four bytes and an escape, so that a cut at nearly any byte breaks the text. */
 const PIECE = 'xé漢😀\\u0000';
 
-/** A body that, with `,"attempts":0}` behind it, has exactly so many bytes. */
+/** A body that has exactly `bytes` bytes once `,"attempts":0}` follows it. */
 function bodyOfBytes(bytes: number): string {
   const room = bytes - Buffer.byteLength(`${body('""')},"attempts":0}`);
   const width = Buffer.byteLength(PIECE);
   return body(`"${PIECE.repeat(Math.floor(room / width))}${'x'.repeat(room % width)}"`);
 }
 
-/** Unlike `assert.equal`, shows no megabyte where it fails. */
+/** Unlike `assert.equal`, does not print a megabyte when it fails. */
 function assertText(payload: Buffer | undefined, text: string, where: string): void {
   assert(payload?.equals(Buffer.from(text)) === true, `the text is the same to the byte, ${where}`);
 }
 
-/** Asserts that the first job of a state has this text. */
+/** Asserts that the first job of a state has this payload. */
 async function shows(world: World, state: WaitingState, text: string, where: string = state): Promise<void> {
   const [job] = await world.connection.peek(world.queue, state, 1);
   assertText(job?.payload, text, where);
@@ -75,7 +75,7 @@ const NO_OBJECTS = [
   '{"a":1} x',
 ];
 
-/** A parser may take the character for the end of the text. */
+/** A parser may take NUL for the end of the text. */
 const WITH_NUL = ['{"job":"a"}\0', '{"job":"b"}\0{}', '\0{"job":"c"}', '{"job":"\0"}', '{"job":"e"\0}'];
 
 export const payloadCases: readonly CaseDefinition[] = [
@@ -100,7 +100,7 @@ export const payloadCases: readonly CaseDefinition[] = [
     }),
   ),
   ...cases(['reserve', 'delay', 'renew', 'peek', 'failed', 'exactCounts', 'clear'], {
-    async 'a payload as long as one call moves keeps every byte through all states, renewed and retried too'(world) {
+    async 'a payload as long as one call can move keeps every byte through all states, renewals and retries'(world) {
       const text = bodyOfBytes(LONGEST);
       await world.pushEntries([{ payload: `${text},"attempts":0}`, delay: 60 }]);
       await shows(world, 'delayed', `${text},"attempts":0}`);
@@ -129,7 +129,7 @@ export const payloadCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'failed'], {
-    async 'a payload longer than one call moves comes through with every byte, alone'(world) {
+    async 'a payload longer than one call can move arrives with every byte, in a call of its own'(world) {
       const long = 'é'.repeat(600_000);
       const bodies = ['a', 'b'].map((id) => body(`"${long}"`, id));
       await world.pushText(...bodies.map((text) => `${text},"attempts":0}`));
@@ -144,7 +144,7 @@ export const payloadCases: readonly CaseDefinition[] = [
   }),
   ...FOREIGN.flatMap(([what, text, attempts]) =>
     cases(['reserve'], {
-      async [`a text that others wrote is run and counted: ${what}`](world) {
+      async [`a payload written by other software runs and is counted: ${what}`](world) {
         await world.pushText(text);
         const first = await world.reserveOne();
         assert.equal(first.counters.attempts, attempts + 1);
@@ -164,7 +164,7 @@ export const payloadCases: readonly CaseDefinition[] = [
     }),
   ),
   ...cases(['reserve'], {
-    async 'a counter of more than 13 digits is none, and those around it count'(world) {
+    async 'a counter of more than 13 digits is ignored, and the counters after it count'(world) {
       const [most, tooMany] = [10 ** 12 - 1, 10 ** 15 - 1];
       const all = { crashes: most, exceptions: most, timeouts: most, releases: most, attempts: most };
       const tails: readonly (readonly [written: Partial<Counters>, read: Partial<Counters>])[] = [
@@ -189,7 +189,7 @@ export const payloadCases: readonly CaseDefinition[] = [
       for (const [index, [, read]] of tails.entries()) counted(taken[index], read);
       await world.settles(...taken.map((one) => released(one)));
     },
-    async 'the same text without an id pushed twice is two jobs, also when both are handed out by one call'(world) {
+    async 'equal payloads without an id are separate jobs, even when one call hands them all out'(world) {
       await world.pushText('{"job":"probe"}', '{"job":"probe"}', '{"job":"probe"}');
       const taken = await world.reserveAll();
       assert.equal(new Set(idsOf(taken)).size, 3);
@@ -197,14 +197,14 @@ export const payloadCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'exactCounts'], {
-    async 'the same text pushed twice is two jobs, which end each by itself'(world) {
+    async 'the same payload pushed twice makes two jobs, which end separately'(world) {
       const [first, second] = await world.holdAll(['twin', 'twin']);
-      assert(!first.payload.equals(second.payload), 'each reservation has a text of its own');
+      assert(!first.payload.equals(second.payload), 'each reservation has a payload of its own');
       await world.settles(completed(first));
       assert.deepEqual(await world.settle([completed(first), released(second)]), ['lost', 'settled']);
       await world.holds({ ready: 1 });
     },
-    async 'a text with a NUL in it is refused by the push, or kept with all its bytes, and the jobs around it run'(
+    async 'a payload with a NUL is either refused by the push or kept with all its bytes, and the jobs around it run'(
       world,
     ) {
       const good = numbered(WITH_NUL.length);
@@ -226,7 +226,7 @@ export const payloadCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'delay'], {
-    async 'twins that were run one after the other and are released with one delay both come back'(world) {
+    async 'two jobs with equal payloads that are released with equal delays both come back'(world) {
       await world.push('twin', 'twin');
       for (let run = 0; run < 2; run += 1) await world.settle([released(await world.reserveOne(), 600)]);
       await world.advance(601);
@@ -234,7 +234,9 @@ export const payloadCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'failed', 'exactCounts'], {
-    async 'what is no JSON object is set aside with its bytes and a reason, and the jobs around it run'(world) {
+    async 'a payload that is not a JSON object is set aside with its bytes and a reason, and the jobs around it run'(
+      world,
+    ) {
       const good = numbered(NO_OBJECTS.length);
       await world.pushText(...NO_OBJECTS.flatMap((text, index) => [text, probe(good[index]!)]));
       const { reservations, setAside } = await world.takeAll();

@@ -1,4 +1,4 @@
-/** A record is there until its end, and is changed only as it was read. Sums count each addition once. */
+/** A record lives until its end and is replaced only if it is as it was read. Sums count each addition once. */
 import assert from 'node:assert/strict';
 import type { RecordStore, StoreRecord } from '../../connections/record-store';
 import { cases, type CaseDefinition } from './cases';
@@ -18,7 +18,7 @@ const sum = (name: string, amounts: Readonly<Record<string, number>>, keep = 60)
 
 export const recordCases: readonly CaseDefinition[] = [
   ...cases(['operations'], {
-    async 'a record is read as it was written, to the byte, by every client'(world) {
+    async 'every client reads a record exactly as it was written'(world) {
       const value = '{"text":"a\\u0000 \u{1F600} \' \\" \\\\ é","n":1}';
       await world.records.put([record('a', value), record('b')], 60);
       assert.equal(await otherRecords(world).get('probe', 'a'), value);
@@ -26,7 +26,7 @@ export const recordCases: readonly CaseDefinition[] = [
       assert.equal(await world.records.get('probe', 'c'), undefined);
       assert.equal(await world.records.get('other', 'a'), undefined);
     },
-    async 'an id is told from one that differs in its case or ends in a space'(world) {
+    async 'ids of records that differ only in case, an accent or a trailing space are different'(world) {
       const alike = ['Nightly', 'nightly', 'nightly ', 'nightlý'];
       await world.records.put(
         alike.map((id) => record(id)),
@@ -39,14 +39,14 @@ export const recordCases: readonly CaseDefinition[] = [
       await world.records.put([record('a', value)], 60);
       assert.equal(await world.records.get('probe', 'a'), value);
     },
-    async 'a record that is written again takes the place of the other, and ends anew'(world) {
+    async 'a record that is written again replaces the earlier one, and its lifetime starts anew'(world) {
       await world.records.put([record('a')], 10);
       await world.records.put([record('a', 'new')], 60);
       await world.advance(11);
       assert.equal(await world.records.get('probe', 'a'), 'new');
       assert.deepEqual(await world.records.list('probe', { limit: 10 }), [record('a', 'new')]);
     },
-    async 'a record is gone at its end, and at once when it is kept for no time'(world) {
+    async 'a record is gone when its lifetime ends, and at once when that is 0'(world) {
       await world.records.put([record('a')], 10);
       await world.records.put([record('b')], 60);
       await world.records.put([record('b')], 0);
@@ -56,7 +56,7 @@ export const recordCases: readonly CaseDefinition[] = [
       assert.deepEqual(await world.records.list('probe', { limit: 10 }), []);
       assert.equal(await world.records.replace(record('a'), undefined, 60), true);
     },
-    async 'records are listed by kind, those that end last first, page by page'(world) {
+    async 'records are listed by kind, in pages, those that end last first'(world) {
       for (const [place, id] of numbered(5).entries()) await world.records.put([record(id)], 60 + place);
       await world.records.put([record('a', 'else', 'other')], 60);
       assert.deepEqual(ids(await world.records.list('probe', { limit: 10 })), numbered(5).toReversed());
@@ -64,20 +64,20 @@ export const recordCases: readonly CaseDefinition[] = [
       assert.deepEqual(await world.records.list('other', { limit: 10 }), [record('a', 'else', 'other')]);
       assert.deepEqual(await world.records.list('none', { limit: 10 }), []);
     },
-    async 'of a kind that is bounded, those stay that end last'(world) {
+    async 'a bounded kind keeps the records that end last'(world) {
       for (const [place, id] of numbered(300).entries()) await world.records.put([record(id)], 60 + place, 100);
       const left = ids(await world.records.list('probe', { limit: 1000 }));
       assert(left.length >= 100 && left.length <= 110, `${left.length} of a bound of 100 are left`);
       assert.deepEqual(left, numbered(300).toReversed().slice(0, left.length));
     },
-    async 'a hundred records go in with one call'(world) {
+    async 'one call can put a hundred records'(world) {
       await world.records.put(
         numbered(100).map((id) => record(id)),
         60,
       );
       assert.equal((await world.records.list('probe', { limit: 1000 })).length, 100);
     },
-    async 'a record is replaced only by who knows what stands there'(world) {
+    async 'a record is replaced only by a client that knows its current value'(world) {
       const { records } = world;
       assert.equal(await records.replace(record('a', '1'), 'something', 60), false);
       assert.equal(await records.replace(record('a', '1'), undefined, 60), true);
@@ -86,18 +86,18 @@ export const recordCases: readonly CaseDefinition[] = [
       assert.equal(await records.replace(record('a', '3'), '1', 60), false);
       assert.equal(await records.get('probe', 'a'), '2');
     },
-    async 'a replacement that is repeated, as its answer was lost, is told as done'(world) {
+    async 'a replacement that is repeated after a lost reply succeeds'(world) {
       await world.records.replace(record('a', '1'), undefined, 60);
       assert.equal(await world.records.replace(record('a', '1'), undefined, 60), true);
       await world.records.replace(record('a', '2'), '1', 60);
       assert.equal(await world.records.replace(record('a', '2'), '1', 60), true);
     },
-    async 'of many that replace a record at once, one does'(world) {
+    async 'when many clients replace a record at once, one succeeds'(world) {
       const stores = [world.records, otherRecords(world)];
       const tries = numbered(8).map((id, place) => stores[place % 2]!.replace(record('a', id), undefined, 60));
       assert.equal((await Promise.all(tries)).filter(Boolean).length, 1);
     },
-    async 'sums add up, also of additions at once, and are read by their names'(world) {
+    async 'concurrent additions all count, and sums are read by their names'(world) {
       const stores = [world.records, otherRecords(world)];
       const additions = numbered(6).map((source, place) =>
         stores[place % 2]!.add([sum('m1', { a: 1, 'b c': place }), sum('q1', { a: 2 })], source, 1),
@@ -106,14 +106,14 @@ export const recordCases: readonly CaseDefinition[] = [
       const found = await world.records.sums(['m1', 'none', 'q1']);
       assert.deepEqual(found, [{ a: 6, 'b c': 15 }, {}, { a: 12 }]);
     },
-    async 'an addition that is repeated adds nothing'(world) {
+    async 'a repeated addition adds nothing'(world) {
       await world.records.add([sum('m1', { a: 1 })], 'one', 1);
       await world.records.add([sum('m1', { a: 1 })], 'one', 1);
       await otherRecords(world).add([sum('m1', { a: 10 })], 'one', 2);
       await world.records.add([sum('m1', { a: 100 })], 'one', 1);
       assert.deepEqual(await world.records.sums(['m1']), [{ a: 11 }]);
     },
-    async 'sums are gone when nothing was added for as long as they are kept'(world) {
+    async 'a sum is gone when nothing was added to it for its lifetime'(world) {
       await world.records.add([sum('m1', { a: 1 }, 10), sum('q1', { a: 1 }, 60)], 'one', 1);
       await world.advance(9);
       await world.records.add([sum('m1', { a: 1 }, 10)], 'one', 2);

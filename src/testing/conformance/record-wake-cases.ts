@@ -1,4 +1,4 @@
-/** Who waits for a record is woken by whoever puts it, and misses none that is put while he begins to listen. */
+/** Putting a record wakes its listeners. None is missed, even if it is put while a listener starts. */
 import assert from 'node:assert/strict';
 import type { Listening, RecordStore, RecordWake, StoreRecord } from '../../connections/record-store';
 import { cases, type CaseDefinition } from './cases';
@@ -10,11 +10,11 @@ const KIND = 'probe';
 const record = (id: string): StoreRecord => ({ kind: KIND, id, value: `of ${id}` });
 
 function wakeOf(records: RecordStore | undefined): RecordWake {
-  assert(records?.wake !== undefined, 'a driver with the capability wakes who waits for records');
+  assert(records?.wake !== undefined, 'a driver with the capability wakes listeners for records');
   return records.wake;
 }
 
-/** Somebody who waits for a record as the framework does: he looks whenever he is woken. */
+/** Waits for a record as the framework does: it looks whenever it is woken. */
 class Listener {
   wakes = 0;
   readonly #listening: Listening;
@@ -31,7 +31,7 @@ class Listener {
     while (!this.#listening.isHeard) await this.next();
   }
 
-  /** The next time that he is woken. */
+  /** Resolves at the next wake-up. */
   next(): Promise<void> {
     return new Promise((resolve) => (this.#woken = resolve));
   }
@@ -43,7 +43,7 @@ class Listener {
 
 async function listener(world: World, id: string): Promise<Listener> {
   const own = new Listener(wakeOf(world.records), id);
-  await world.soon(own.heard(), 'the confirmation that a record would be heard of');
+  await world.soon(own.heard(), 'the confirmation that the listener listens');
   return own;
 }
 
@@ -51,7 +51,7 @@ const otherPuts = (world: World, id: string): Promise<void> => wakeOf(world.othe
 
 export const recordWakeCases: readonly CaseDefinition[] = [
   ...cases(['operations', 'recordWake'], {
-    async 'who listens for a record is woken when another client puts it, and finds it'(world) {
+    async 'a listener is woken when another client puts its record, and finds it'(world) {
       const own = await listener(world, 'a');
       const woken = own.next();
       await otherPuts(world, 'a');
@@ -59,7 +59,7 @@ export const recordWakeCases: readonly CaseDefinition[] = [
       assert.equal(await world.records.get(KIND, 'a'), 'of a');
       own.stop();
     },
-    async 'what is put while somebody begins to listen is found once that is confirmed, if it does not wake him'(
+    async 'a record that is put while a listener starts either wakes it or is found once listening is confirmed'(
       world,
     ) {
       const puts = otherPuts(world, 'a');
@@ -70,7 +70,7 @@ export const recordWakeCases: readonly CaseDefinition[] = [
       assert.equal(await world.records.get(KIND, 'a'), 'of a');
       own.stop();
     },
-    async 'each of many who listen is woken by what he listens for, also where two listen for the same'(world) {
+    async 'each of many listeners is woken by its own record, even if two listen for the same one'(world) {
       const ids = numbered(20);
       const own = await Promise.all([...ids, ...ids].map((id) => listener(world, id)));
       const woken = Promise.all(own.map((one) => one.next()));
@@ -78,7 +78,7 @@ export const recordWakeCases: readonly CaseDefinition[] = [
       await world.soon(woken, 'a wake-up of all');
       for (const one of own) one.stop();
     },
-    async 'an id of 255 characters of any text is heard of'(world) {
+    async 'a listener is woken for an id of 255 arbitrary characters'(world) {
       const id = `${'é'.repeat(125)} "'\\{%s}*?[:${'x'.repeat(118)}`;
       const own = await listener(world, id);
       const woken = own.next();
@@ -86,32 +86,32 @@ export const recordWakeCases: readonly CaseDefinition[] = [
       await world.soon(woken, 'a wake-up by a record of a long id');
       own.stop();
     },
-    async 'who has stopped is woken no more, and others are'(world) {
+    async 'a stopped listener is not woken any more, but the others are'(world) {
       const [stopped, other] = [await listener(world, 'a'), await listener(world, 'a')];
       stopped.stop();
       const { wakes } = stopped;
       const woken = other.next();
       await otherPuts(world, 'a');
-      await world.soon(woken, 'a wake-up of who still listens');
+      await world.soon(woken, 'a wake-up of the remaining listener');
       assert.equal(stopped.wakes, wakes);
       other.stop();
     },
-    async 'who listens after all have stopped is woken as well'(world) {
+    async 'a listener that starts after all others have stopped is woken too'(world) {
       (await listener(world, 'a')).stop();
       const own = await listener(world, 'a');
       const woken = own.next();
       await otherPuts(world, 'a');
-      await world.soon(woken, 'a wake-up of who began anew');
+      await world.soon(woken, 'a wake-up of the new listener');
       own.stop();
     },
-    async 'a record that wakes is kept as any other'(world) {
+    async 'a record that wakes listeners is kept like any other'(world) {
       await wakeOf(world.records).put(record('a'), 10);
       await wakeOf(world.records).put({ ...record('a'), value: 'new' }, 10);
       assert.deepEqual(await world.records.list(KIND, { limit: 10 }), [{ ...record('a'), value: 'new' }]);
       await world.advance(11);
       assert.equal(await world.records.get(KIND, 'a'), undefined);
     },
-    async 'closing a connection wakes those who listen on it, and it takes no record any more'(world) {
+    async 'closing a connection wakes its listeners, and it then refuses records'(world) {
       const own = await listener(world, 'a');
       const woken = own.next();
       await world.connection.close();

@@ -1,4 +1,4 @@
-/** Jobs are handed out in order, each to one worker alone. */
+/** Jobs are handed out in order, each to one worker. */
 import assert from 'node:assert/strict';
 import { fenceOf } from '../../payload/counters';
 import { cases, type CaseDefinition } from './cases';
@@ -6,7 +6,7 @@ import { completed, counted, failed, idsOf, numbered, probeWith, released, relea
 
 export const reserveCases: readonly CaseDefinition[] = [
   ...cases(['reserve', 'order'], {
-    async 'jobs come out in the order in which they went in'(world) {
+    async 'jobs are handed out in the order in which they were pushed'(world) {
       await world.push('a', 'b', 'c');
       await world.push('d');
       await world.push('e');
@@ -14,19 +14,19 @@ export const reserveCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve'], {
-    async 'a push of more jobs than one call moves puts in all of them'(world) {
+    async 'a push of more jobs than one call can move pushes all of them'(world) {
       await world.push(...numbered(250));
       world.handedOut(await world.reserveAll(), numbered(250));
     },
-    async 'a push of nothing puts in nothing'(world) {
+    async 'a push of no jobs pushes nothing'(world) {
       await world.push();
       await world.handsOut();
     },
-    async 'an empty queue gives no job, and no moment to look again'(world) {
+    async 'an empty queue hands out no job and sets no time to look again'(world) {
       const { now: _now, ...reply } = await world.reserve();
       assert.deepEqual(reply, { reservations: [], setAside: [], nextIn: Infinity });
     },
-    async 'a reserve hands out no more than its limit, and says that jobs are left'(world) {
+    async 'a reserve hands out no more than its limit and reports that jobs are left'(world) {
       await world.push(...numbered(5));
       const { reservations, nextIn } = await world.reserve({ limit: 3 });
       assert(reservations.length >= 1 && reservations.length <= 3, `${reservations.length} of at most 3`);
@@ -42,19 +42,19 @@ export const reserveCases: readonly CaseDefinition[] = [
       const from = taken.map(({ queue }) => queue);
       assert.deepEqual(from, [high, high, low, low, low]);
     },
-    async 'one reserve may take from several queues, the first named first'(world) {
+    async 'one reserve can take from several queues, the first named first'(world) {
       await world.pushTo(world.secondQueue, ...numbered(3, 'low'));
       await world.pushTo(world.queue, ...numbered(2, 'high'));
       const taken = await world.reserveAll({ queues: world.queues, limit: 4 });
       world.handedOut(taken, ['high-1', 'high-2', 'low-1', 'low-2', 'low-3']);
       assert.deepEqual(new Set(taken.slice(0, 2).map(({ queue }) => queue)), new Set([world.queue]));
     },
-    async 'a queue that was not asked for keeps its jobs'(world) {
+    async 'a queue that is not in the request keeps its jobs'(world) {
       await world.pushTo(world.secondQueue, ...numbered(1));
       await world.handsOut();
       assert.equal((await world.reserveAll({ queues: [world.secondQueue] })).length, 1);
     },
-    async 'workers that reserve at the same time share the jobs: each goes to one of them'(world) {
+    async 'workers that reserve at the same time never get the same job'(world) {
       await world.push(...numbered(60));
       const clients = Array.from({ length: 6 }, () => [world.connection, world.other]).flat();
       const replies = await Promise.all(clients.map((client) => world.reserve({ limit: 5 }, client)));
@@ -63,13 +63,13 @@ export const reserveCases: readonly CaseDefinition[] = [
       assert.equal(ids.length, 60);
       assert.equal(new Set(ids).size, 60);
     },
-    async 'a reservation carries its queue, and its text with this attempt counted'(world) {
+    async 'a reservation has its queue, and its payload counts this attempt'(world) {
       const reservation = await world.hold('a');
       assert.equal(reservation.queue, world.queue);
       counted(reservation, {});
       assert.equal(reservation.payload.toString(), probeWith('"attempts":1'));
     },
-    async 'a released job keeps the tries, exceptions and timeouts that it is given back with'(world) {
+    async 'a released job keeps the attempts, exceptions and timeouts that it is given back with'(world) {
       const first = await world.hold('a');
       const counters = { ...first.counters, exceptions: 2, timeouts: 1 };
       await world.settle([{ ...released(first), counters }]);
@@ -79,7 +79,7 @@ export const reserveCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'renew'], {
-    async 'the fence grows by exactly 1 with every reservation, however the one before ended'(world) {
+    async 'the fence grows by exactly 1 with every reservation, however the previous one ended'(world) {
       await world.push('a');
       const fences: number[] = [];
       const texts = new Set<string>();
@@ -92,7 +92,7 @@ export const reserveCases: readonly CaseDefinition[] = [
         else await world.advance(61);
       }
       assert.deepEqual(fences, [1, 2, 3, 4, 5, 6]);
-      assert.equal(texts.size, 6, 'no text of a reservation returns');
+      assert.equal(texts.size, 6, 'no payload of a reservation occurs twice');
     },
   }),
   ...cases(['reserve', 'failed'], {

@@ -1,4 +1,4 @@
-/** Reservations end once, by their holder, many in one call as well as one. */
+/** Reservations end once and by their holder, whether one or many are settled in a call. */
 import assert from 'node:assert/strict';
 import type { Entry, FollowUp, Reservation, Settlement } from '../../connections/contract';
 import { noCounters } from '../../payload/counters';
@@ -39,11 +39,11 @@ const ENDINGS: readonly Ending[] = [
   { name: 'failed', requires: ['failed'], of: failed },
 ];
 
-/** These promises hold whichever way a driver's settlements travel. */
+/** Promises that hold for both ways to settle. */
 const settledBy = (way: Way): readonly CaseDefinition[] => [
   ...ENDINGS.flatMap(({ name, requires, of }) =>
     cases(['reserve', ...requires], {
-      async [`a reservation that was ${name} cannot end a second time, and trying changes nothing (by ${way})`](world) {
+      async [`a reservation that was ${name} cannot end again, and trying changes nothing (by ${way})`](world) {
         const reservation = await world.hold('a');
         assert.deepEqual(await world.settle([of(reservation)], way), ['settled']);
         const before = await world.state();
@@ -56,7 +56,7 @@ const settledBy = (way: Way): readonly CaseDefinition[] => [
     }),
   ),
   ...cases(['reserve', 'exactCounts'], {
-    async [`more reservations than one call moves are settled by one (by ${way})`](world) {
+    async [`one settle ends more reservations than one call can move (by ${way})`](world) {
       await world.push(...numbered(150));
       const results = await world.settle((await world.reserveAll()).map(completed), way);
       assert.deepEqual(new Set(results), new Set(['settled']));
@@ -65,14 +65,14 @@ const settledBy = (way: Way): readonly CaseDefinition[] => [
     },
   }),
   ...cases(['reserve', 'requeue'], {
-    async [`a job released without a delay goes to the tail (by ${way})`](world) {
+    async [`a job released without a delay goes to the tail of its queue (by ${way})`](world) {
       await world.push('a', 'b');
       await world.settle([released(await world.reserveOne())], way);
       await world.handsOut('b', 'a');
     },
   }),
   ...cases(['reserve', 'order'], {
-    async [`what was not started goes back to the head, in its order (by ${way})`](world) {
+    async [`jobs that were not started go back to the head of their queue, in their order (by ${way})`](world) {
       await world.push(...numbered(6));
       const a = await world.reserveOne();
       const b = await world.reserveOne();
@@ -95,7 +95,7 @@ const settledBy = (way: Way): readonly CaseDefinition[] => [
     },
   }),
   ...cases(['reserve', 'delay', 'failed'], {
-    async [`a call settles many reservations, and answers for each in its place (by ${way})`](world) {
+    async [`one settle returns the results of many reservations in the order of the request (by ${way})`](world) {
       const [a, b, c, d, e, f] = await world.holdAll(['a', 'b', 'c', 'd', 'e', 'f']);
       await world.pushTo(world.secondQueue, 'other');
       const other = await world.reserveOne({ queues: [world.secondQueue] });
@@ -111,9 +111,9 @@ const settledBy = (way: Way): readonly CaseDefinition[] => [
     },
   }),
   ...cases(['reserve', 'follows', 'exactCounts'], {
-    async [`what follows a success is there exactly when that is written (by ${way})`](world) {
+    async [`jobs that follow a success are pushed exactly if the success is written (by ${way})`](world) {
       const reservation = await world.hold('a');
-      // Of a cluster another queue is another server.
+      // In a cluster another queue may be on another server.
       const other = world.connection.isDivided === true ? world.queue : world.secondQueue;
       const next = [followUp(world.queue, 'b'), followUp(other, 'd'), followUp(world.queue, 'c')];
       assert.deepEqual(await world.settle([{ ...completed(reservation), next }], way), ['settled']);
@@ -124,7 +124,7 @@ const settledBy = (way: Way): readonly CaseDefinition[] => [
     },
   }),
   ...cases(['reserve', 'follows', 'failed', 'exactCounts'], {
-    async [`what follows a failure is there exactly when that is written (by ${way})`](world) {
+    async [`jobs that follow a failure are pushed exactly if the failure is written (by ${way})`](world) {
       const reservation = await world.hold('a');
       const next = [followUp(world.queue, 'b')];
       assert.deepEqual(await world.settle([{ ...failed(reservation), next }], way), ['settled']);
@@ -135,7 +135,7 @@ const settledBy = (way: Way): readonly CaseDefinition[] => [
     },
   }),
   ...cases(['reserve', 'follows', 'delay'], {
-    async [`what follows with a delay waits for it (by ${way})`](world) {
+    async [`a delayed job that follows another waits for the end of its delay (by ${way})`](world) {
       const next = [followUp(world.queue, 'b', { delay: 60 })];
       await world.settle([{ ...completed(await world.hold('a')), next }], way);
       assert.deepEqual((await world.reserve()).reservations, []);
@@ -144,7 +144,7 @@ const settledBy = (way: Way): readonly CaseDefinition[] => [
     },
   }),
   ...cases(['reserve', 'follows', 'delay', 'exactCounts'], {
-    async [`two jobs that follow with one text and a delay both wait (by ${way})`](world) {
+    async [`two delayed jobs with equal payloads that follow others both wait (by ${way})`](world) {
       const next = [followUp(world.queue, 'c', { delay: 60 })];
       const ends = (await world.holdAll(['a', 'b'])).map((reservation) => ({ ...completed(reservation), next }));
       await world.settle(ends, way);
@@ -152,7 +152,7 @@ const settledBy = (way: Way): readonly CaseDefinition[] => [
     },
   }),
   ...cases(['reserve', 'follows', 'delay', 'moments'], {
-    async [`what follows at a moment waits for it (by ${way})`](world) {
+    async [`a job that follows another waits for its due time (by ${way})`](world) {
       const next = [followUp(world.queue, 'b', { dueAt: (await world.now()) + 60_000 })];
       await world.settle([{ ...completed(await world.hold('a')), next }], way);
       assert.deepEqual((await world.reserve()).reservations, []);
@@ -161,7 +161,7 @@ const settledBy = (way: Way): readonly CaseDefinition[] => [
     },
   }),
   ...cases(['reserve', 'follows', 'failed'], {
-    async [`in one call each outcome has its own followers (by ${way})`](world) {
+    async [`each outcome in one call pushes the jobs that follow it (by ${way})`](world) {
       const [a, b, c] = await world.holdAll(['a', 'b', 'c']);
       const settlements = [
         { ...completed(a), next: [followUp(world.queue, 'a2'), followUp(world.queue, 'a3')] },
@@ -174,7 +174,7 @@ const settledBy = (way: Way): readonly CaseDefinition[] => [
     },
   }),
   ...cases(['reserve'], {
-    async [`nothing to settle is settled at once (by ${way})`](world) {
+    async [`settling nothing returns an empty list (by ${way})`](world) {
       assert.deepEqual(await world.settle([], way), []);
     },
   }),
@@ -184,7 +184,7 @@ export const settleCases: readonly CaseDefinition[] = [
   ...settledBy('settle'),
   ...settledBy('settleAndReserve'),
   ...cases(['reserve'], {
-    async 'a settle and the reserve after it see one another: what was released can be had again'(world) {
+    async 'a reserve combined with a settle can hand out the jobs that the settle released'(world) {
       await world.push('a', 'b', 'c');
       const [a, b, c, ...more] = await world.reserveAll({ limit: 2 });
       assert(a && b && c && more.length === 0, 'three jobs are handed out');
@@ -201,14 +201,14 @@ export const settleCases: readonly CaseDefinition[] = [
         ]),
       );
     },
-    async 'a settle with a reserve hands out no more than the limit'(world) {
+    async 'a reserve combined with a settle hands out no more than its limit'(world) {
       await world.push(...numbered(4));
       const { results, reply } = await world.settleAndReserve([completed(await world.reserveOne())], 2);
       assert.deepEqual(results, ['settled']);
       assert.equal(reply.reservations.length, 2);
       assert.equal(reply.nextIn, 0);
     },
-    async 'the same reservation settled by two clients at once ends once'(world) {
+    async 'a reservation that two clients settle at once ends once'(world) {
       const end = [released(await world.hold('a'))];
       const results = await Promise.all([world.settle(end), world.other.settle(end)]);
       assert.deepEqual(results.flat().toSorted(), ['lost', 'settled']);

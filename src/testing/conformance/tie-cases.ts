@@ -1,4 +1,4 @@
-/** Unique keys: one holder at a time, which is in the store, and free in the step that ends it. */
+/** Unique keys: each has one holder at a time, a job in the store, and is freed in the step that ends this job. */
 import assert from 'node:assert/strict';
 import type { Entry, Pushed } from '../../connections/contract';
 import { afterFailedAttempt, afterRetry, withCounters } from '../../payload/counters';
@@ -6,7 +6,7 @@ import { type UniqueTie, uniqueKey, withTies } from '../../payload/ties';
 import { type CaseDefinition, cases } from './cases';
 import { cancelled, completed, failed, givenBack, idOf, probe, released, releasedForFree, type World } from './world';
 
-/** A probe that is tied to a key, by default to the same, until its end. */
+/** A probe with a unique key, by default always the same one, held until the job ends. */
 function tied(id: string, options: Partial<UniqueTie> & Pick<Entry, 'delay' | 'dueAt'> = {}): Entry {
   const { delay, dueAt, ...tie } = options;
   const ties = { unique: { key: uniqueKey('Probe', 'one'), until: 'end' as const, ...tie } };
@@ -29,7 +29,7 @@ const START = { until: 'start' } as const;
 
 export const tieCases: readonly CaseDefinition[] = [
   ...cases(['reserve', 'ties'], {
-    async 'a job whose key is held stays out, and is told who holds it, until that has completed'(world) {
+    async 'a job whose unique key is held is refused, naming the holder, until the holder has completed'(world) {
       await takes(world, tied('a'));
       await refuses(world, tied('b'), 'a');
       const reservation = await world.reserveOne();
@@ -38,7 +38,7 @@ export const tieCases: readonly CaseDefinition[] = [
       await takes(world, tied('d'));
       await world.handsOut('d');
     },
-    async 'of one call the first of a key goes in, and what has another key or none'(world) {
+    async 'one call pushes the first job of each unique key, and every job without one'(world) {
       const entries = [
         tied('a'),
         { payload: probe('b') },
@@ -50,7 +50,7 @@ export const tieCases: readonly CaseDefinition[] = [
       assert.deepEqual(await pushes(world, entries), [free, free, held('a'), free, held('d')]);
       await world.handsOut('a', 'b', 'd');
     },
-    async 'of many that push one key at once one is in'(world) {
+    async 'when many clients push one unique key at once, one job is pushed'(world) {
       const clients = [world.connection, world.other];
       const pushing = Array.from({ length: 20 }, async (_, index) => {
         const entry = tied(`job-${index}`);
@@ -58,17 +58,20 @@ export const tieCases: readonly CaseDefinition[] = [
       });
       const results = await Promise.all(pushing);
       const inside = results.filter(([, result]) => result === 'queued').map(([id]) => id);
-      assert.equal(inside.length, 1, 'one is in');
+      assert.equal(inside.length, 1, 'one job is pushed');
       for (const [, result] of results)
-        assert(result === 'queued' || ('duplicate' in result && result.duplicate === inside[0]), 'and is named');
+        assert(
+          result === 'queued' || ('duplicate' in result && result.duplicate === inside[0]),
+          'the refusals name it',
+        );
       await world.handsOut(...inside);
     },
-    async 'a job that was cancelled while it ran frees its key'(world) {
+    async 'a job that was cancelled while running frees its unique key'(world) {
       await takes(world, tied('a'));
       await world.settles(cancelled(await world.reserveOne()));
       await takes(world, tied('b'));
     },
-    async 'a job that goes back to its queue keeps its key, whatever that cost it'(world) {
+    async 'a job that returns to its queue keeps its unique key, whether or not that cost it a try'(world) {
       await takes(world, tied('a'));
       for (const back of [released, releasedForFree, givenBack]) {
         await world.settles(back(await world.reserveOne()));
@@ -78,7 +81,7 @@ export const tieCases: readonly CaseDefinition[] = [
       await world.settles({ ...released(reservation), counters: afterFailedAttempt(reservation.counters) });
       await refuses(world, tied('b'), 'a');
     },
-    async 'a job whose worker died keeps its key'(world) {
+    async 'a job whose worker died keeps its unique key'(world) {
       await takes(world, tied('a'));
       await world.reserveOne({ lease: 30 });
       await world.advance(31);
@@ -86,7 +89,7 @@ export const tieCases: readonly CaseDefinition[] = [
       await world.settles(completed(await world.reserveOne()));
       await takes(world, tied('c'));
     },
-    async 'an outcome that was lost frees no key'(world) {
+    async 'a lost outcome frees no unique key'(world) {
       await takes(world, tied('a'));
       const frozen = await world.reserveOne({ lease: 30 });
       await world.advance(31);
@@ -96,7 +99,7 @@ export const tieCases: readonly CaseDefinition[] = [
       await world.settles(completed(current));
       await takes(world, tied('b'));
     },
-    async 'until its start, a job holds its key only while it waits'(world) {
+    async 'a job that is unique until its start holds its key only while it waits'(world) {
       await takes(world, tied('a', START));
       await refuses(world, tied('b', START), 'a');
       const a = await world.reserveOne();
@@ -104,7 +107,9 @@ export const tieCases: readonly CaseDefinition[] = [
       await world.settles(completed(a));
       await refuses(world, tied('d', START), 'c');
     },
-    async 'until its start, a job takes its key again when it goes back at no cost, if nobody has it'(world) {
+    async 'a job that is unique until its start takes a free key again when it is given back without losing a try'(
+      world,
+    ) {
       await takes(world, tied('a', START));
       for (const back of [releasedForFree, givenBack]) {
         await world.settles(back(await world.reserveOne()));
@@ -117,7 +122,7 @@ export const tieCases: readonly CaseDefinition[] = [
       await world.settles(completed(await world.reserveOne()), completed(await world.reserveOne()));
       await takes(world, tied('e', START));
     },
-    async 'until its start, a job whose worker died takes its key again, for as long as it waits'(world) {
+    async 'a job that is unique until its start and whose worker died holds its key again while it waits'(world) {
       const keys = { a: uniqueKey('Probe', 'a'), b: uniqueKey('Probe', 'b') };
       for (const [id, key] of Object.entries(keys)) await takes(world, tied(id, { ...START, key }));
       await world.reserveAll({ lease: 30 });
@@ -126,13 +131,15 @@ export const tieCases: readonly CaseDefinition[] = [
       await takes(world, tied('c', { ...START, key: keys[running] }));
       await refuses(world, tied('d', { ...START, key: keys[waiting] }), waiting);
     },
-    async 'until its start, a failed attempt takes no key again'(world) {
+    async 'a job that is unique until its start does not take its key again after a failed attempt'(world) {
       await takes(world, tied('a', START));
       const a = await world.reserveOne();
       await world.settles({ ...released(a), counters: afterFailedAttempt(a.counters) });
       await takes(world, tied('b', START));
     },
-    async 'after its time, by the clock of the store, another takes the key, and the first frees it no more'(world) {
+    async 'after the time of a unique key, by the clock of the store, another job takes it and the first cannot free it'(
+      world,
+    ) {
       await takes(world, tied('a', { for: 60 }));
       await world.advance(59);
       await refuses(world, tied('b', { for: 60 }), 'a');
@@ -144,7 +151,7 @@ export const tieCases: readonly CaseDefinition[] = [
       await world.settles(completed(b!));
       await takes(world, tied('c'));
     },
-    async 'a job whose time is over does not hold its key again by going back to its queue'(world) {
+    async 'a job whose unique key has expired does not take it again when it returns to its queue'(world) {
       await takes(world, tied('a', { for: 60 }));
       await world.advance(61);
       await world.settles(releasedForFree(await world.reserveOne({ lease: 30 })));
@@ -155,7 +162,7 @@ export const tieCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'ties', 'delay'], {
-    async 'a delayed job holds its key'(world) {
+    async 'a delayed job holds its unique key'(world) {
       await takes(world, tied('a', { delay: 60 }));
       await refuses(world, tied('b'), 'a');
       await refuses(world, tied('c', { delay: 60 }), 'a');
@@ -165,7 +172,7 @@ export const tieCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'ties', 'clear', 'delay'], {
-    async 'clearing a queue frees the keys of all that was in it, and of nothing else'(world) {
+    async 'clearing a queue frees the unique keys of its own jobs and no others'(world) {
       const keys = ['ready', 'delayed', 'reserved', 'elsewhere'].map((key) => uniqueKey('Probe', key));
       const [ready, delayed, reserved, elsewhere] = keys as [string, string, string, string];
       await takes(world, tied('a', { key: reserved }));
@@ -179,7 +186,7 @@ export const tieCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'ties', 'control', 'delay'], {
-    async 'cancelling a job that waits frees its key'(world) {
+    async 'cancelling a waiting job frees its unique key'(world) {
       for (const [id, delay] of Object.entries({ a: 0, b: 60 })) {
         await takes(world, tied(id, { delay }));
         assert.equal(await world.control.cancel(id), 'removed');
@@ -188,14 +195,16 @@ export const tieCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'ties', 'failed'], {
-    async 'a job that has failed frees its key, and forgetting it frees no other'(world) {
+    async 'a job that fails frees its unique key, and forgetting it later does not free the key of the next holder'(
+      world,
+    ) {
       await takes(world, tied('a'));
       await world.settles(failed(await world.reserveOne()));
       await takes(world, tied('b'));
       await world.failedStore.forget(await world.failedEntry('a'));
       await refuses(world, tied('c'), 'b');
     },
-    async 'a failed job that is retried holds its key again'(world) {
+    async 'a failed job that is retried holds its unique key again'(world) {
       await takes(world, tied('a'));
       await world.settles(failed(await world.reserveOne()));
       const entry = await world.failedEntry('a');
@@ -204,7 +213,7 @@ export const tieCases: readonly CaseDefinition[] = [
       await world.settles(completed(await world.reserveOne()));
       await takes(world, tied('b'));
     },
-    async 'a failed job is not retried while another holds its key'(world) {
+    async 'a failed job is not retried while another job holds its unique key'(world) {
       for (const until of ['end', 'start'] as const) {
         const key = uniqueKey('Probe', until);
         await takes(world, tied(`${until}-1`, { key, until }));
@@ -213,7 +222,7 @@ export const tieCases: readonly CaseDefinition[] = [
         const entry = await world.failedEntry(`${until}-1`);
         const again = retried(entry.payload, entry.attempts);
         assert.deepEqual(await world.failedStore.retry(entry, again), { held: `${until}-2` });
-        assert.deepEqual((await world.failedEntry(`${until}-1`)).payload, entry.payload, 'it stays as it was');
+        assert.deepEqual((await world.failedEntry(`${until}-1`)).payload, entry.payload, 'the failed job is unchanged');
         await world.settles(completed(await world.reserveOne()));
         assert.equal(await world.failedStore.retry(entry, again), true);
         await world.settles(completed(await world.reserveOne()));

@@ -4,12 +4,12 @@ import { cases, type CaseDefinition } from './cases';
 import { idOf, idsOf, probe, released } from './world';
 import type { World } from './world';
 
-/** Longer than a case may take, so that a wait that nobody wakes fails it. */
+/** Seconds. Longer than a case may take, so that a wait that nobody ends fails it. */
 const LONG = 30;
 
 const never = (): AbortSignal => new AbortController().signal;
 
-/** What a worker does: reserve, and while there is nothing, wait as long as the store says. */
+/** Reserves like a worker: while there is no job, it waits as long as the store says. */
 async function firstJob(world: World, queues = [world.queue]) {
   const waiter = world.connection.waiter(queues);
   for (;;) {
@@ -26,7 +26,7 @@ export const waitCases: readonly CaseDefinition[] = [
       await world.other.push(world.secondQueue, [{ payload: probe('a') }]);
       assert.equal(idOf(await world.soon(job, 'a wake-up by a push to the second queue')), 'a');
     },
-    async 'a push between the last reserve and the wait is not missed'(world) {
+    async 'a push between the last reserve and the wait ends the wait'(world) {
       const waiter = world.connection.waiter([world.queue]);
       await world.handsOut();
       await world.otherPushes('a');
@@ -39,7 +39,7 @@ export const waitCases: readonly CaseDefinition[] = [
       const ids = idsOf(await world.soon(jobs, 'a wake-up of both'));
       assert.deepEqual(new Set(ids), new Set(['a', 'b']));
     },
-    async 'a waiting worker wakes for a job that another gives back'(world) {
+    async 'a waiting worker wakes when another worker gives a job back'(world) {
       const reservation = await world.hold('a');
       const waiter = world.connection.waiter([world.queue]);
       const wait = waiter.wait(LONG, never());
@@ -59,7 +59,7 @@ export const waitCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'wake', 'delay'], {
-    async 'a waiting worker wakes for a delayed job that another client pushed meanwhile, once it is due'(world) {
+    async 'a waiting worker wakes when a delayed job that another client pushed during the wait becomes due'(world) {
       const job = firstJob(world);
       await world.other.push(world.queue, [{ payload: probe('a'), delay: 0.1 }]);
       await world.advance(0.1);
@@ -67,7 +67,7 @@ export const waitCases: readonly CaseDefinition[] = [
     },
   }),
   ...cases(['reserve', 'wake', 'failed'], {
-    async 'a waiting worker wakes for a failed job that is retried'(world) {
+    async 'a waiting worker wakes when a failed job is retried'(world) {
       const entry = await world.failProbe('a');
       const job = firstJob(world);
       assert.equal(await world.failedStore.retry(entry, Buffer.from(probe('again'))), true);
@@ -80,7 +80,7 @@ export const waitCases: readonly CaseDefinition[] = [
       await world.advance(0.05);
       await world.soon(wait, 'the end of a wait of 50 ms');
     },
-    async 'a wait ends at once when it is aborted, and is not begun when it was aborted before'(world) {
+    async 'a wait ends at once when it is aborted, or was aborted before it began'(world) {
       const abort = new AbortController();
       const waiter = world.connection.waiter([world.queue]);
       const wait = waiter.wait(LONG, abort.signal);
@@ -88,7 +88,7 @@ export const waitCases: readonly CaseDefinition[] = [
       await world.soon(wait, 'the end of an aborted wait');
       await world.soon(waiter.wait(LONG, abort.signal), 'the end of a wait that was aborted before');
     },
-    async 'closing a waiter ends its wait, and may be repeated'(world) {
+    async 'closing a waiter ends its wait, and it can be closed again'(world) {
       const waiter = world.connection.waiter([world.queue]);
       const wait = waiter.wait(LONG, never());
       await world.soon(Promise.all([waiter.close(), waiter.close()]), 'the close of a waiter');

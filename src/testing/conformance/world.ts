@@ -1,4 +1,4 @@
-/** What the cases are written with: an open store, short words for common steps, and probes to send. */
+/** The tools of the cases: an open store, names for common steps, and probes to push. */
 import assert from 'node:assert/strict';
 import { systemClock } from '../../base/clock';
 import type { Milliseconds, Seconds } from '../../base/clock';
@@ -23,24 +23,24 @@ import type { RecordStore } from '../../connections/record-store';
 import { afterFailedAttempt, afterFreeRelease, type Counters, noCounters } from '../../payload/counters';
 import type { ConformanceHarness } from './harness';
 
-/** Long enough for a slow machine, and shorter than the limit of a test runner, so that a case can say what hangs. */
+/** Long enough for a slow machine, and shorter than the limit of a test runner, so that a case can report what hangs. */
 const LONGEST_WAIT_MS = 4_000;
 
-/** More calls than any case needs to empty a queue page by page. */
+/** More calls than any case needs to empty a queue. */
 const MOST_CALLS = 50;
 
 export const STATES: readonly WaitingState[] = ['ready', 'delayed', 'reserved'];
 
-/** How settlements travel: a driver that settles and reserves in one round trip has two ways to get them wrong. */
+/** The method that settles. A driver that can settle and reserve in one round trip has two of them to get wrong. */
 export type Way = 'settle' | 'settleAndReserve';
 
 type Job = Pick<Reservation, 'payload'>;
 
-/** A payload as Onqueue writes it. */
+/** A job payload as Onqueue writes it. */
 export const probe = (id: string): string =>
   `{"displayName":"Probe","job":"onqueue","data":{"commandName":"Probe","command":{}},"id":"${id}","attempts":0}`;
 
-/** The same with other counters, written as they stand in the text. */
+/** The same with these counters, as they stand in the text. */
 export const probeWith = (counters: string, id = 'a'): string => probe(id).replace('"attempts":0', counters);
 
 /** `count` ids: probe-1, probe-2, … */
@@ -58,15 +58,15 @@ export const cancelled = (reservation: Reservation): Settlement => ({ outcome: '
 const releasedWith = (reservation: Reservation, delay: Seconds, counters: Counters) =>
   ({ outcome: 'released', reservation, delay, counters }) as const;
 
-/** The try stays spent, as after `this.release()`. */
+/** Costs a try, as `this.release()` does. */
 export const released = (reservation: Reservation, delay: Seconds = 0) =>
   releasedWith(reservation, delay, reservation.counters);
 
-/** The try is given back, as by a worker that shuts down. */
+/** Costs no try, as when a worker shuts down. */
 export const releasedForFree = (reservation: Reservation) =>
   releasedWith(reservation, 0, afterFreeRelease(reservation.counters));
 
-/** A job that was not started goes back where it came from. */
+/** Gives back a job that was not started: it goes to the head of its queue. */
 export const givenBack = (reservation: Reservation): Settlement => ({ ...releasedForFree(reservation), front: true });
 
 export const failed = (reservation: Reservation) =>
@@ -79,15 +79,15 @@ export const failed = (reservation: Reservation) =>
 
 export const isToRun = (reservation: Reservation): boolean => (reservation.cancelled ?? false) === false;
 
-/** The counters of a job in its first attempt, but for these. */
+/** Asserts that a job has the counters of a first attempt, except for these. */
 export function counted(job: Reservation | undefined, counters: Partial<Counters>): void {
   assert.deepEqual(job?.counters, { ...noCounters, attempts: 1, ...counters });
 }
 
-/** Programs match on the stable code of an error. */
+/** Checks the code of an error, because programs match on it. */
 export async function rejectsWithCode(action: () => unknown, code: string, what: string): Promise<void> {
   const isRightCode = (error: unknown): boolean => {
-    assert.equal((error as { code?: unknown }).code, code, `${what} says so by its code`);
+    assert.equal((error as { code?: unknown }).code, code, `${what} is refused with its code`);
     return true;
   };
   await assert.rejects(async () => action(), isRightCode, `${what} is refused`);
@@ -100,7 +100,7 @@ export class World {
   readonly queue = 'probes';
   readonly secondQueue = 'more-probes';
   readonly queues = [this.queue, this.secondQueue];
-  /** What a batch of `queue` may send jobs to. */
+  /** A queue that a batch of `queue` can push jobs to. */
   readonly neighbour: string;
   readonly #harness: ConformanceHarness;
 
@@ -115,9 +115,9 @@ export class World {
     await this.#harness.advance(seconds);
   }
 
-  /** By the clock of the store. */
+  /** The time by the clock of the store. */
   async now(): Promise<Milliseconds> {
-    assert(this.connection.now !== undefined, 'a driver that judges moments tells the time of its store');
+    assert(this.connection.now !== undefined, 'a driver with due times tells the time of its store');
     return this.connection.now();
   }
 
@@ -148,7 +148,7 @@ export class World {
     await this.pushEntries([{ payload: probe(id), delay }], queue);
   }
 
-  /** By default one job of the first queue, for ten minutes. */
+  /** Reserves, by default one job of the first queue for ten minutes. */
   async reserve(request: Partial<ReserveRequest> = {}, connection = this.connection): Promise<ReserveReply> {
     return connection.reserve({ queues: [this.queue], limit: 1, lease: 600, ...request });
   }
@@ -159,7 +159,7 @@ export class World {
     return reservations[0]!;
   }
 
-  /** Reserves until nothing more can be had now: a call moves only so much. */
+  /** Reserves until nothing is left for now. One call may hand out less than its limit. */
   async takeAll(request: Partial<ReserveRequest> = {}) {
     const reservations: Reservation[] = [];
     const setAside: SetAside[] = [];
@@ -182,7 +182,7 @@ export class World {
     return this.reserveOne({ lease });
   }
 
-  /** Pushes probes with these ids, and reserves them together. */
+  /** Pushes probes with these ids and reserves them together. */
   async holdAll<const Ids extends readonly string[]>(ids: Ids, lease = 600) {
     await this.push(...ids);
     const reservations = await this.reserveAll({ lease });
@@ -190,29 +190,32 @@ export class World {
     return reservations as { [Index in keyof Ids]: Reservation };
   }
 
-  /** Asserts that these jobs, and no others, can be had now, in this order. */
+  /** Asserts that exactly these jobs can be reserved now, in this order. */
   async handsOut(...ids: readonly string[]): Promise<void> {
     assert.deepEqual(idsOf(await this.reserveAll()), ids);
   }
 
-  /** Asserts that these jobs were handed out, in this order where the driver keeps one. */
+  /** Asserts that these jobs were handed out, in this order if the driver keeps the order. */
   handedOut(jobs: readonly Job[], ids: readonly string[]): void {
     assert.equal(jobs.length, ids.length);
     if (this.connection.capabilities.order) assert.deepEqual(idsOf(jobs), ids);
     else assert.deepEqual(new Set(idsOf(jobs)), new Set(ids));
   }
 
-  /** Reserves one job, and asserts that it is to be run. */
+  /** Reserves one job and asserts that it was not cancelled. */
   async handsOutToRun(): Promise<Reservation> {
     const reservation = await this.reserveOne();
-    assert(isToRun(reservation), 'it was not cancelled');
+    assert(isToRun(reservation), 'the job was not cancelled');
     return reservation;
   }
 
-  /** Cancels a job that waits where the store need not find it at once. */
+  /** Cancels a waiting job, which the store may remove at once or only mark. */
   async cancelsWaiting(id: string): Promise<void> {
     const result = await this.control.cancel(id);
-    assert(result === 'removed' || result === 'marked', `it waits: '${result}' does not say what becomes of it`);
+    assert(
+      result === 'removed' || result === 'marked',
+      `cancelling a waiting job removes or marks it, but the result is '${result}'`,
+    );
   }
 
   async settle(settlements: readonly Settlement[], way: Way = 'settle'): Promise<readonly SettleResult[]> {
@@ -243,12 +246,12 @@ export class World {
     return this.connection.renew(reservations, lease);
   }
 
-  /** Asserts that so many jobs are in each state of a queue; 0 where nothing is said. */
+  /** Asserts the number of jobs in each state of a queue, 0 by default. */
   async holds(counts: Partial<Counts>, queue: string = this.queue, connection = this.connection): Promise<void> {
     assert.deepEqual(await connection.counts(queue), { ready: 0, delayed: 0, reserved: 0, ...counts });
   }
 
-  /** Fails a pushed probe; what the failed store then has of it. */
+  /** Pushes and fails a probe. Returns its entry in the failed store. */
   async failProbe(id: string, queue: string = this.queue): Promise<FailedEntry> {
     await this.pushTo(queue, id);
     await this.settles(failed(await this.reserveOne({ queues: [queue] })));
@@ -261,7 +264,7 @@ export class World {
     return entry;
   }
 
-  /** Asserts that the failed store has these jobs, the newest first. */
+  /** Asserts that the failed store has exactly these jobs, newest first. */
   async hasFailed(...ids: readonly string[]): Promise<void> {
     assert.deepEqual(idsOf(await this.failedStore.list({ limit: 10 })), ids);
   }
@@ -286,7 +289,7 @@ export class World {
     return present(this.other.control, 'control');
   }
 
-  /** All that the driver can show of the first queue, to be compared with later. */
+  /** Everything that the driver can show of the first queue, for comparing. */
   async state(): Promise<object> {
     const { capabilities } = this.connection;
     const counts = capabilities.exactCounts ? await this.connection.counts(this.queue) : undefined;
@@ -298,7 +301,7 @@ export class World {
     return { counts, jobs, entries };
   }
 
-  /** For what only real time may end. */
+  /** Polls for a condition that only real time may bring about. */
   async eventually(holds: () => Promise<boolean>, what: string): Promise<void> {
     const end = systemClock.monotonic() + LONGEST_WAIT_MS;
     while (!(await holds())) {
@@ -307,7 +310,7 @@ export class World {
     }
   }
 
-  /** A promise that hangs fails its case, and says what hangs. */
+  /** Fails the case if the promise hangs, and says what hangs. */
   async soon<T>(promise: Promise<T>, what: string): Promise<T> {
     let end: () => void = () => undefined;
     const late = new Promise<never>((_, reject) => {
