@@ -9,7 +9,7 @@ import { type BatchRows, changesOf } from './batch-rows';
 import type { Dialect, Removed } from './dialect';
 import { type Access, orderOf, type Purpose } from './engine';
 import { rowLimit } from './jobs';
-import { batchAtEnd, miscounted, repairsOf, weightsOf } from './recount';
+import { batchAtEnd, looseWeightsOf, miscounted, repairsOf, weightsOf } from './recount';
 import { followerOf } from './reservations';
 import { raw, sql, type Work, written } from './statement';
 
@@ -91,9 +91,9 @@ export class Batches implements BatchStore {
     const dialect = this.#dialect;
     const looking = { consequence: 'nothing was recounted', deadline: RECOUNT_DEADLINE };
     const rows = this.#rows;
-    const suspects = await this.#access('recount', looking, function* () {
-      return miscounted(yield* rows.list(UNFINISHED), yield* weightsOf(dialect));
-    });
+    const unfinished = await this.#access('recount', looking, () => rows.list(UNFINISHED));
+    const weights = await looseWeightsOf(dialect, (work) => this.#access('recount', looking, work));
+    const suspects = miscounted(unfinished, weights);
     const found: Finding[] = [];
     for (let at = 0; at < suspects.length; at += PAGE) {
       const ids = suspects.slice(at, at + PAGE).map(({ batch }) => batch);

@@ -4,6 +4,7 @@ import type { BatchState } from '../batch-store';
 import type { Finding } from '../finding';
 import type { BatchChange } from '../kit/batch-counts';
 import { type Dialect, tiedIn } from './dialect';
+import { AFTER_ALL } from './page';
 import { rowsOf, sql, type Work } from './statement';
 
 /** Jobs that are read at once. */
@@ -17,27 +18,62 @@ export function batchAtEnd(end: Buffer): BatchTie | undefined {
 }
 
 /** How much the jobs weigh that are there, by batch. */
-export function* weightsOf({ tables, tiedEnd }: Dialect): Work<ReadonlyMap<string, number>> {
+export type Weights = ReadonlyMap<string, number>;
+
+/** Those of one moment, where the batches are locked. */
+export function* weightsOf(dialect: Dialect): Work<Weights> {
   const weights = new Map<string, number>();
-  for (let last = 0; ;) {
-    const rows = yield* rowsOf(
-      sql`SELECT id, ${tiedEnd} FROM ${tables.jobs} WHERE id > ${last} ORDER BY id LIMIT ${PAGE}`,
-    );
-    for (const end of tiedIn(rows.map(([, text = null]) => text))) {
-      const tie = batchAtEnd(end);
-      if (tie !== undefined) weights.set(tie.id, (weights.get(tie.id) ?? 0) + tie.weight);
-    }
-    if (rows.length < PAGE) return weights;
-    last = Number(rows.at(-1)![0]);
+  for (let behind: number | undefined = 0; behind !== undefined;) {
+    const page: Page = yield* pageBehind(dialect, behind);
+    weigh(page, weights);
+    behind = page.last;
+  }
+  return weights;
+}
+
+/** In pieces, between which others have their turn. @param read carries out what only reads */
+export async function looseWeightsOf(
+  dialect: Dialect,
+  read: (work: () => Work<Page>) => Promise<Page>,
+): Promise<Weights> {
+  const weights = new Map<string, number>();
+  for (let behind: number | undefined = 0; behind !== undefined;) {
+    const from = behind;
+    const page = await read(() => pageBehind(dialect, from));
+    weigh(page, weights);
+    behind = page.last;
+  }
+  return weights;
+}
+
+interface Page {
+  /** The ends of the texts of those that have ties. */
+  readonly tied: readonly Buffer[];
+  /** Undefined: there are no jobs behind it. */
+  readonly last: number | undefined;
+}
+
+function* pageBehind({ tables, tiedEnd, rows }: Dialect, id: number): Work<Page> {
+  const behind = sql`FROM ${tables.jobs} WHERE id > ${id}`;
+  const [row] = yield* rowsOf(sql`SELECT id ${behind} ORDER BY id LIMIT 1 OFFSET ${rows(PAGE - 1)}`);
+  const last = row && Number(row[0]);
+  const tied = yield* rowsOf(
+    sql`SELECT ending FROM (SELECT ${tiedEnd} AS ending ${behind} AND id <= ${last ?? AFTER_ALL}) AS page
+      WHERE ending IS NOT NULL`,
+  );
+  return { tied: tiedIn(tied.map(([ending = null]) => ending)), last };
+}
+
+function weigh({ tied }: Page, weights: Map<string, number>): void {
+  for (const end of tied) {
+    const tie = batchAtEnd(end);
+    if (tie !== undefined) weights.set(tie.id, (weights.get(tie.id) ?? 0) + tie.weight);
   }
 }
 
 type Miscounted = Extract<Finding, { kind: 'miscounted' }>;
 
-export function miscounted(
-  batches: readonly BatchState[],
-  weights: ReadonlyMap<string, number>,
-): readonly Miscounted[] {
+export function miscounted(batches: readonly BatchState[], weights: Weights): readonly Miscounted[] {
   const findings = batches.map(({ id, pending }): Miscounted => {
     return { kind: 'miscounted', batch: id, pending, found: weights.get(id) ?? 0 };
   });

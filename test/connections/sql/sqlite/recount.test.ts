@@ -55,6 +55,22 @@ describe('a batch in a SQLite file', () => {
     expect(await counted(connection)).toEqual([4, 0, 0, 0]);
   });
 
+  it('is looked at in pieces, between which the event loop goes on', async () => {
+    await connection.push('default', [{ payload: '{"job":"plain","id":"p","attempts":0}' }]);
+    alter(
+      `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 60000)
+        INSERT INTO jobs (queue, payload, attempts, available_at, created_at) SELECT 'default', '{}', 0, 1, 1 FROM numbers`,
+    );
+    let turns = 0;
+    let next = setImmediate(function turn() {
+      turns += 1;
+      next = setImmediate(turn);
+    });
+    expect(await connection.recount!(repair)).toEqual([]);
+    clearImmediate(next);
+    expect(turns).toBeGreaterThan(0);
+  });
+
   it('with jobs that wait, are delayed and run is sound, though they are many and others have none', async () => {
     await connection.push('default', [], newBatch('batch', { openFor: 60 }));
     for (let page = 0; page < 25; page += 1) {
