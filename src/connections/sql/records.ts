@@ -76,12 +76,13 @@ export class SqlRecords implements RecordStore {
 
   async get(kind: string, id: string): Promise<string | undefined> {
     const { tables, read, now } = this.#dialect;
+    // That it has not ended is no condition: PostgreSQL might go along the ends of all of its kind.
+    const value = sql`CASE WHEN ends_at > ${now()} THEN ${read('value')} END`;
     const [row] = await this.#access('records.get', { consequence: `the record ${id} was not read` }, () =>
-      rowsOf(
-        sql`SELECT ${read('value')} FROM ${tables.records} WHERE ${this.#isThis(kind, id)} AND ends_at > ${now()}`,
-      ),
+      rowsOf(sql`SELECT ${value} FROM ${tables.records} WHERE ${this.#isThis(kind, id)}`),
     );
-    return row && String(row[0]);
+    const [found = null] = row ?? [];
+    return found === null ? undefined : String(found);
   }
 
   async list(kind: string, { limit, offset = 0 }: RecordPage): Promise<readonly StoreRecord[]> {

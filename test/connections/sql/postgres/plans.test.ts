@@ -42,22 +42,32 @@ class ExplainedWorld extends PostgresWorld {
 
   /** The most rows that one step of a plan has read, with its statement. */
   async mostRead(work: () => Promise<unknown>): Promise<readonly [rows: number, statement: string]> {
+    const read = (await this.plansOf(work)).map(({ Plan, 'Query Text': text }): [number, string] => [
+      readBy(Plan),
+      text,
+    ]);
+    return read.reduce((most, one) => (one[0] > most[0] ? one : most), [0, '']);
+  }
+
+  async plansOf(work: () => Promise<unknown>): Promise<readonly Explained[]> {
     const from = this.#log.length;
     await work();
     const mark = `the end of ${++this.#marks}`;
     await this.rows(`SELECT '${mark}'`);
     await eventually(() => this.#log.slice(from).includes(mark));
     const plans = this.#log.slice(from).matchAll(/plan:\n((?:\t.*\n)+)/g);
-    const read = [...plans].map(([, plan]): [number, string] => {
-      const { Plan, 'Query Text': text } = JSON.parse(plan!) as { Plan: Step; 'Query Text': string };
-      return [readBy(Plan), text];
-    });
-    return read.reduce((most, one) => (one[0] > most[0] ? one : most), [0, '']);
+    return [...plans].map(([, plan]) => JSON.parse(plan!) as Explained);
   }
+}
+
+interface Explained {
+  readonly Plan: Step;
+  readonly 'Query Text': string;
 }
 
 interface Step {
   readonly 'Relation Name'?: string;
+  readonly 'Index Name'?: string;
   readonly 'Actual Rows': number;
   readonly 'Actual Loops': number;
   readonly 'Rows Removed by Filter'?: number;
@@ -69,6 +79,10 @@ function readBy(step: Step): number {
   const removed = (step['Rows Removed by Filter'] ?? 0) + (step['Rows Removed by Index Recheck'] ?? 0);
   const own = step['Relation Name'] === undefined ? 0 : (step['Actual Rows'] + removed) * step['Actual Loops'];
   return Math.max(own, ...(step.Plans ?? []).map(readBy));
+}
+
+function indexesOf({ 'Index Name': name, Plans = [] }: Step): readonly string[] {
+  return [...(name === undefined ? [] : [name]), ...Plans.flatMap(indexesOf)];
 }
 
 const world = new ExplainedWorld().forTests();
@@ -145,6 +159,19 @@ describe('a statement on tables that nobody has analysed', () => {
       };
     }
     expect(await tooMuch(calls)).toEqual({});
+  });
+
+  it('finds a record by its key, and not along the ends of its kind', async () => {
+    const { records } = await world.open();
+    await world.rows(
+      `INSERT INTO ${world.table}_records (kind, id, value, ends_at)
+        SELECT 'end', lpad(n::text, 36, '0'), repeat('x', 400), 4e9 + n / 100 FROM generate_series(1, ${ROWS}) AS n`,
+    );
+    const id = '7'.padStart(36, '0');
+    // Whatever the connection asks at first.
+    await records.get('end', id);
+    const plans = await world.plansOf(() => records.get('end', id));
+    expect(plans.flatMap(({ Plan }) => indexesOf(Plan))).toEqual([`${world.table}_records_pkey`]);
   });
 });
 
