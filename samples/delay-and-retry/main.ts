@@ -1,12 +1,12 @@
 /**
- * Jobs that wait, jobs that are tried again, and a job that is out of tries until somebody has mended the cause.
+ * Delayed jobs, jobs that are retried, and a job that runs out of tries until its cause is fixed.
  *
- * The jobs live in this process: the sample leaves nothing behind.
+ * The jobs live in this process, so the sample leaves nothing behind.
  */
 import { Job, Queue, silentLogger, Worker } from 'onqueue';
 
 const QUEUE = 'reports';
-/** What the jobs depend on; it is down at first. */
+/** `PrintReport` fails until the printer has paper. */
 const printer = { hasPaper: false };
 
 @Job({ queue: QUEUE })
@@ -20,7 +20,7 @@ class Remind extends Job {
   }
 }
 
-// Waits 100 ms after the first failure and 200 ms after all others; jitter spreads each by up to a tenth.
+// Waits 100 ms after the first failure and 200 ms after every later one. Jitter varies each delay by up to a tenth.
 @Job({ queue: QUEUE, tries: 4, backoff: { delays: ['100ms', '200ms'], jitter: 0.1 } })
 class FetchFigures extends Job {
   async handle(): Promise<void> {
@@ -44,9 +44,9 @@ class PrintReport extends Job {
 @Job({ queue: QUEUE, tries: 0 })
 class WaitForFile extends Job {
   async handle(): Promise<void> {
-    // No failure: it is too early, and the job says itself when to look again.
+    // Not a failure, only too early: the job decides itself when to look again.
     if (this.attempts < 3) return this.release('100ms');
-    console.log(`file found at look ${this.attempts}`);
+    console.log(`file found in attempt ${this.attempts}`);
   }
 }
 
@@ -71,7 +71,7 @@ async function main(): Promise<void> {
     `failed for good: ${failed.map(({ name, attempts }) => `${name} after ${attempts} attempts`).join(', ')}`,
   );
   printer.hasPaper = true;
-  console.log(`there is paper again; sent back: ${await Queue.failed.retry('all')}`);
+  console.log(`the printer has paper again; jobs retried: ${await Queue.failed.retry('all')}`);
   await work();
 
   console.log(`left: ${await Queue.size(QUEUE)} jobs, ${(await Queue.failed.list()).length} failed ones`);

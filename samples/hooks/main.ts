@@ -1,9 +1,9 @@
-/** Hooks watch the runs of jobs; middleware wraps them; `createPayloadUsing` sends a field along with every job. */
+/** Hooks observe the runs of jobs, middleware wraps them, and `createPayloadUsing` adds a field to every job. */
 import { Job, type JobContext, Queue, silentLogger, Worker } from 'onqueue';
 
 const QUEUE = 'pictures';
 
-/** Onion-shaped: what comes before `next()` runs before the job, what comes after it afterwards. */
+/** Middleware is an onion: the code before `next()` runs before the job, the code after it runs afterwards. */
 async function announced(job: JobContext, next: () => Promise<unknown>): Promise<void> {
   console.log(`  { for ${String(job.payload['tenant'])}`);
   try {
@@ -39,7 +39,7 @@ async function main(): Promise<void> {
   Queue.exceptionOccurred(({ exception }) => console.log(`exception: ${exception.message}`));
   Queue.failing(({ job }) => console.log(`failing: ${job.name} after ${job.attempts} attempts`));
   Queue.stopping(({ reason }) => console.log(`stopping: ${reason}`));
-  // A hook that throws changes no outcome; what it throws comes here.
+  // A hook that throws does not change a job's outcome. Its error is reported here.
   Queue.onError((error) => console.log(`reported: ${(error as Error).message}`));
   const remove = Queue.after(() => {
     remove();

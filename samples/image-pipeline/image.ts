@@ -1,4 +1,4 @@
-/** Small pictures without a library: a portable pixmap is a line of text, and three bytes for each point. */
+/** Small pictures without an image library: a portable pixmap is a line of text, then three bytes for each pixel. */
 import { readFile, writeFile } from 'node:fs/promises';
 
 export interface Image {
@@ -7,7 +7,7 @@ export interface Image {
   readonly points: Buffer;
 }
 
-/** A picture of waves, each number another one. */
+/** Draws waves. Every number gives another picture. */
 export function draw(number: number, size: number): Image {
   const points = Buffer.alloc(size * size * 3);
   for (let at = 0; at < points.length; at += 1) {
@@ -32,11 +32,11 @@ export async function write(file: string, { width, height, points }: Image): Pro
   await writeFile(file, Buffer.concat([Buffer.from(`P6 ${width} ${height} 255\n`), points]));
 }
 
-/** @throws what is no pixmap of ours */
+/** @throws if the file is not a pixmap written by `write` */
 export async function read(file: string): Promise<Image> {
   const bytes = await readFile(file);
   const end = bytes.indexOf('\n') + 1;
   const [, width, height] = /^P6 (\d+) (\d+) 255\n$/.exec(bytes.toString('latin1', 0, end)) ?? [];
-  if (width === undefined || height === undefined) throw new Error(`${file} is no picture`);
+  if (width === undefined || height === undefined) throw new Error(`${file} is not a picture`);
   return { width: Number(width), height: Number(height), points: bytes.subarray(end) };
 }

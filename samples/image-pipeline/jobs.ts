@@ -1,11 +1,11 @@
-/** Each picture is drawn, then made smaller: a chain. All of them are a batch, which reports. */
+/** Each picture is drawn and then made smaller, in a chain. A batch holds all chains and reports on them. */
 import { join } from 'node:path';
 import { Inject, Job, Queue } from 'onqueue';
 import { draw, read, resize, write } from './image';
 
 export const QUEUE = 'image-pipeline';
 
-/** Where the pictures go; injected, as each machine has its own. */
+/** Where the pictures go. It is injected rather than sent with the jobs, because each machine has its own. */
 export class Gallery {
   readonly lines: string[] = [];
 
@@ -26,7 +26,7 @@ export class Draw extends Job {
   }
 
   async handle(@Inject(Gallery) gallery: Gallery): Promise<void> {
-    // A disk that is slow now and then: the attempt fails, and its chain goes on with the next.
+    // Simulates a disk that is sometimes busy: the attempt fails, the next one succeeds and the chain goes on.
     if (this.number % 25 === 0 && this.attempts === 1) throw new Error('the disk was busy');
     await write(gallery.fileOf(this.number, this.size), draw(this.number, this.size));
   }

@@ -1,8 +1,9 @@
 /**
- * Draws a hundred pictures and makes each smaller, twice: a batch of chains that reports its progress.
+ * Draws a hundred pictures and scales each down twice: a batch of chains that reports its progress.
  *
- * `npm run sample -- image-pipeline` keeps the jobs in a SQLite file, with `REDIS_URL=redis://127.0.0.1:6379` in Redis. The sample
- * leaves its queue empty, and no pictures. `npm run sample -- image-pipeline dashboard` shows it all in a browser, and stays until Ctrl+C.
+ * `npm run sample -- image-pipeline` keeps the jobs in a SQLite file; with `REDIS_URL=redis://127.0.0.1:6379` it keeps them
+ * in Redis. Afterwards the queue is empty and the pictures are removed. `npm run sample -- image-pipeline dashboard` also
+ * shows the work in a browser, and runs until Ctrl+C.
  */
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';

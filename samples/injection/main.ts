@@ -1,6 +1,6 @@
 /**
- * Dependencies come to `handle()`, data stay in the job: by class, by token, in a handler class, and where no parameter
- * can be decorated.
+ * Dependencies are injected into `handle()`, data travels in the job. Shows injection by class, by token, into a handler
+ * class, and where parameters cannot be decorated.
  */
 import {
   Handles,
@@ -16,7 +16,7 @@ import {
 import { container, injectable, Lifecycle, scoped, singleton } from 'tsyringe';
 
 const QUEUE = 'orders';
-/** A token for what is no class; its type travels with it through `@Inject`. */
+/** A token for something that is not a class. */
 const CURRENCY = Symbol('currency');
 
 @singleton()
@@ -31,7 +31,7 @@ class Prices {
   }
 }
 
-/** One for each run; what it holds open ends with the run. */
+/** A new one for each run. It is disposed of when the run ends. */
 @scoped(Lifecycle.ContainerScoped)
 class Basket {
   #total = 0;
@@ -45,7 +45,7 @@ class Basket {
   }
 
   dispose(): void {
-    console.log(`  basket with ${this.#total} put away`);
+    console.log(`  basket with ${this.#total} disposed of`);
   }
 }
 
@@ -65,7 +65,7 @@ class PlaceOrder extends Job {
   }
 }
 
-/** A job free of behaviour; `SendReceiptHandler` runs it. */
+/** A job that is only data; `SendReceiptHandler` runs it. */
 @Job({ queue: QUEUE })
 class SendReceipt {
   constructor(readonly customer: string) {}
@@ -74,7 +74,7 @@ class SendReceipt {
 @Handles(SendReceipt)
 @injectable()
 export class SendReceiptHandler {
-  // The type alone is enough where the compiler emits it; `@Inject(Prices)` works everywhere.
+  // Where the compiler emits types, the type alone is enough. `@Inject(Prices)` works everywhere.
   constructor(@Inject(Prices) private readonly prices: Prices) {}
 
   async handle(job: SendReceipt, @Inject(Context) context: JobContext): Promise<void> {
@@ -85,9 +85,9 @@ export class SendReceiptHandler {
 @Job({ queue: QUEUE })
 class CountStock extends Job {
   async handle(): Promise<void> {
-    // Where no parameter can be decorated, as under standard decorators: `make` in a job, `inject` anywhere in a run.
+    // Where parameters cannot be decorated, as with standard decorators: `make` inside a job, `inject` anywhere in a run.
     const prices = this.make(Prices);
-    console.log(`stock counted by one and the same price list: ${prices === inject(Prices)}`);
+    console.log(`stock counted with the same price list: ${prices === inject(Prices)}`);
   }
 }
 

@@ -1,13 +1,13 @@
-/** What is done each night, and each week: workers that load this file send these jobs by themselves. */
+/** The jobs of each night and each week. Workers that load this file dispatch them on schedule. */
 import { Job, Queue } from 'onqueue';
 
 const reports: string[] = [];
 
-/** Needs no data, so it says itself when it comes up. */
+/** Needs no data, so the schedule can stand in its decorator. */
 @Job({ schedule: { cron: '30 2 * * *', timezone: 'Europe/Amsterdam', missed: ['latest', '6h'] } })
 export class NightlyReport extends Job {
   async handle(): Promise<void> {
-    // The moment that it was due: a run that is late, or a second attempt, is still about the same night.
+    // The moment this run was scheduled for: a late run or a second attempt still reports on the same night.
     const at = this.job.occurrence?.at.toISOString() ?? 'by hand';
     reports.push(at);
     console.log(`report ${reports.length}: ${at}`);

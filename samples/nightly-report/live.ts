@@ -1,4 +1,4 @@
-/** A worker that keeps a schedule, and runs its jobs. Nothing else sends them. */
+/** A worker that keeps a schedule and runs its jobs. Nothing else dispatches them. */
 import { Job, Queue, silentLogger, Worker } from 'onqueue';
 
 @Job({ queue: 'ticks' })

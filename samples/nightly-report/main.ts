@@ -1,9 +1,9 @@
 /**
- * Schedules: a report of each night and a weekly one that tidies up, on a clock of its own; and a real worker that keeps one.
+ * Schedules: a nightly report and a weekly clean-up, on a test clock; and a real worker that keeps a schedule.
  *
- *     npm run sample -- nightly-report         four days in no time, on the clock of a fake
- *     npm run sample -- nightly-report live    a worker for three seconds, on SQLite or by REDIS_URL on Redis: start it in two
- *                                              terminals, and each occurrence runs in one of them
+ *     npm run sample -- nightly-report         four days in no time, on the clock of the queue's fake
+ *     npm run sample -- nightly-report live    a worker for three seconds, on SQLite, or on Redis if REDIS_URL is set. Start it
+ *                                              in two terminals: each occurrence runs in one of them.
  */
 async function main(): Promise<void> {
   const { run } = await (process.argv[2] === 'live' ? import('./live.js') : import('./travel.js'));

@@ -1,4 +1,4 @@
-/** The days around the night in which clocks are put forward: 02:30 is left out then, and comes up at 03:00. */
+/** The days around the change to summer time: there is no 02:30 in that night, so the report is due at 03:00. */
 import { Queue } from 'onqueue';
 import { TestClock } from 'onqueue/testing';
 import { NightlyReport } from './jobs';

@@ -1,8 +1,9 @@
 /**
- * A driver of one's own: jobs in arrays of this process.
+ * A custom driver that keeps jobs in arrays of this process.
  *
- * It keeps the contract of `Connection`, which the conformance suite checks (`onqueue/testing/conformance`), and
- * declares what it cannot do. A worker that dies takes its store with it here, so there are no leases to renew.
+ * It fulfils the contract of `Connection`, which the conformance suite checks (`onqueue/testing/conformance`), and declares
+ * what it cannot do. Its store dies with the process, so no jobs need to be taken back from dead workers, and there are no
+ * leases to renew.
  */
 import {
   CapabilityError,
@@ -29,7 +30,7 @@ import {
 import { randomUUID } from 'node:crypto';
 import { ArrayWaiter } from './array-waiter';
 
-/** What the configuration of this driver takes. */
+/** The options of this driver in the configuration. */
 export interface ArrayConfig {
   readonly driver: 'array';
   readonly queue?: string | undefined;
@@ -80,7 +81,7 @@ export class ArrayConnection implements Connection {
   async push(queue: string, entries: readonly Entry[]): Promise<void> {
     this.#checkOpen('push');
     const jobs = entries.map(({ payload, delay, dueAt, distinct = false }) => {
-      // Without a failed store there is no place to set aside what is no job: it must not come in.
+      // Without a failed store there is nowhere to put a payload that is not a job, so it is refused.
       if (readCountersOfAny(payload) === undefined) throw new InvalidPayloadError('it is no JSON object');
       const job = { payload: Buffer.from(payload), due: this.#dueIn(delay, dueAt) };
       if (distinct && this.#isDelayed(queue, job.payload)) throw new DuplicatePayloadError(this.name, queue, payload);
@@ -108,11 +109,11 @@ export class ArrayConnection implements Connection {
 
   async settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
     this.#checkOpen('settle');
-    // What was not started goes back to the head: last first, so that it stands there in its order.
+    // Jobs that were not started go back to the head of the queue, the last one first, to restore their order.
     const unstarted: { readonly queue: string; readonly job: Waiting }[] = [];
     const results = settlements.map((settlement): SettleResult => {
       const { queue, payload } = settlement.reservation;
-      // The reservation itself is the fencing token: who settles it second finds it gone.
+      // The reservation itself is the fencing token: whoever settles it second finds it gone.
       if (!this.#queue(queue).reserved.delete(settlement.reservation)) return 'lost';
       if (settlement.outcome === 'released') {
         const due = this.#dueIn(settlement.delay, settlement.dueAt);
@@ -120,7 +121,7 @@ export class ArrayConnection implements Connection {
         if (settlement.front === true) unstarted.push({ queue, job });
         else this.#add(queue, job);
       }
-      // A failed job has been written to the connection that `failed` of the configuration names.
+      // The worker has already written a failed job to the connection that `failed` of the configuration names.
       return 'settled';
     });
     for (const { queue, job } of unstarted.toReversed()) this.#addAtHead(queue, job);
@@ -151,7 +152,7 @@ export class ArrayConnection implements Connection {
     throw new CapabilityError(this.name, this.driver, 'peek');
   }
 
-  /** The clock that judges all moments: a store on another machine would tell that machine's. */
+  /** The clock by which jobs become ready. A store on another machine returns the time of that machine. */
   async now(): Promise<number> {
     this.#checkOpen('now');
     return this.#now();
@@ -182,7 +183,7 @@ export class ArrayConnection implements Connection {
     return this.#queues.get(name) ?? { waiting: [], reserved: new Set() };
   }
 
-  /** What is given a moment waits for that, and for no delay. */
+  /** A moment wins over a delay. */
   #dueIn(delay = 0, dueAt = this.#now() + Math.max(delay, 0) * 1000): number {
     return Math.max(dueAt, this.#now());
   }
@@ -198,12 +199,12 @@ export class ArrayConnection implements Connection {
   #addAtHead(name: string, { payload }: Waiting): void {
     const queue = this.#queue(name);
     this.#queues.set(name, queue);
-    // What waits stands in the order of its moments.
+    // The list is ordered by due time, so the new head must not be due later than the next job.
     queue.waiting.unshift({ payload, due: Math.min(this.#now(), queue.waiting[0]?.due ?? Infinity) });
     for (const waiter of this.#waiters) waiter.wake();
   }
 
-  /** Counts the attempt. What comes without an id, or is reserved by another with the very same text, gets a new one. */
+  /** Counts the attempt. A payload without an id, or with the same text as another reserved one, gets a new id. */
   #reservationOf(queue: string, payload: Buffer): Reservation {
     const before = (readCounters(payload)?.counters ?? readCountersOfAny(payload)) as Counters;
     const counters = { ...before, attempts: before.attempts + 1 };
@@ -227,7 +228,7 @@ export class ArrayConnection implements Connection {
   }
 }
 
-/** For `Queue.addConnector`. */
+/** The connector for `Queue.addConnector`. */
 export function connectArrays(_config: ArrayConfig, context: ConnectorContext): ArrayConnection {
   return new ArrayConnection(context.name, () => context.clock.now());
 }

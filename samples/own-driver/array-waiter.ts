@@ -1,4 +1,4 @@
-/** Waits until one of a worker's queues has a job that is ready. */
+/** Waits until one of a worker's queues has a ready job. */
 import type { Waiter } from 'onqueue';
 
 export class ArrayWaiter implements Waiter {
@@ -10,7 +10,7 @@ export class ArrayWaiter implements Waiter {
   }
 
   async wait(seconds: number, signal: AbortSignal): Promise<void> {
-    // Looked at here, and not only when something is pushed: a push since the last reserve must not be slept over.
+    // Check before waiting: a job may have been pushed since the last reserve.
     if (this.#isReady() || signal.aborted) return;
     await new Promise<void>((resolve) => {
       const end = (): void => {
@@ -19,7 +19,7 @@ export class ArrayWaiter implements Waiter {
         this.#waits.delete(end);
         resolve();
       };
-      // A timer longer than this would fire at once.
+      // Node.js fires a timer longer than this at once.
       const timer = setTimeout(end, Math.min(seconds * 1000, 2 ** 31 - 1));
       timer.unref();
       signal.addEventListener('abort', end);
@@ -27,7 +27,7 @@ export class ArrayWaiter implements Waiter {
     });
   }
 
-  /** A wake-up for nothing is allowed: the worker looks again and goes on waiting. */
+  /** Waking up for nothing is allowed: the worker looks again and goes on waiting. */
   wake(): void {
     for (const end of this.#waits) end();
   }

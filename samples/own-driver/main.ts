@@ -1,8 +1,8 @@
-/** A driver of one's own: made known by its name, typed in the configuration, and used as any other. */
+/** A custom driver: registered under a name, typed in the configuration, and used like any other. */
 import { Job, Queue, silentLogger, Worker } from 'onqueue';
 import { type ArrayConfig, connectArrays } from './array-connection';
 
-// With this, the compiler knows `driver: 'array'` and its options.
+// Teaches the compiler `driver: 'array'` and its options.
 declare module 'onqueue' {
   interface Drivers {
     array: ArrayConfig;
@@ -25,7 +25,7 @@ async function main(): Promise<void> {
   Queue.addConnector('array', connectArrays);
   Queue.configure({
     default: 'parcels',
-    // The driver keeps no failed jobs itself: they go where `failed` says.
+    // This driver does not keep failed jobs, so they go to the connection named by `failed`.
     connections: { parcels: { driver: 'array' }, failures: { driver: 'memory' } },
     failed: 'failures',
     logger: silentLogger,

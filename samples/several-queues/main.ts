@@ -1,4 +1,4 @@
-/** Several queues on one worker: strictly one before the other, or by weights so that none starves. */
+/** Several queues on one worker: in strict order, or by weight so that none starves. */
 import { Job, Queue, silentLogger, Worker } from 'onqueue';
 
 const seen: string[] = [];
@@ -19,14 +19,14 @@ const jobs = (label: string, count: number): Handled[] => Array.from({ length: c
 async function main(): Promise<void> {
   Queue.configure({ connections: { memory: { driver: 'memory' } }, logger: silentLogger });
 
-  // A job says its queue in `@Job({ queue })`, an instance in `onQueue`, and the dispatch has the last word.
+  // The queue comes from the dispatch, else from the job's `onQueue`, else from `@Job({ queue })`.
   await Handled.dispatch('low').onQueue('low');
   await Handled.dispatch('default');
   await Handled.dispatch('high').onQueue('high');
   await new Worker({ queue: 'high,default,low', drain: true }).run();
   console.log(`strictly in order: ${seen.splice(0).join(', ')}`);
 
-  // Of 80 jobs each, the first 80 runs come from both: about three from `high` for each one from `low`.
+  // Each queue holds 80 jobs, and the worker runs 80 in all: about three from `high` for each one from `low`.
   await Queue.bulk(jobs('high', 80), 'high');
   await Queue.bulk(jobs('low', 80), 'low');
   await new Worker({ queue: 'high:3,low:1', fair: true, maxJobs: 80 }).run();
@@ -34,7 +34,7 @@ async function main(): Promise<void> {
   const high = fair.filter((label) => label === 'high').length;
   console.log(`fair: ${fair.length} jobs ran, both queues got their turn: ${high > 0 && high < fair.length}`);
 
-  // Two workers in one process: one that serves only what is urgent, and one for all.
+  // Two workers in one process: one only for urgent jobs, one for all.
   const workers = [
     new Worker({ queue: 'high', concurrency: 2, drain: true }),
     new Worker({ queue: ['high', 'low'], concurrency: 5, drain: true }),

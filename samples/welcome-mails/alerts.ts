@@ -1,4 +1,4 @@
-/** Where the people who run the newsletter look when a mail cannot be delivered. */
+/** Alerts for the people who run the newsletter when a mail cannot be delivered. */
 export class Alerts {
   readonly written: string[] = [];
 

@@ -1,11 +1,11 @@
-/** The two jobs: a welcome mail, and some time after it a follow-up. */
+/** The two jobs: a welcome mail, and a follow-up some time later. */
 import { Inject, Job } from 'onqueue';
 import { Alerts } from './alerts';
 import { isRefusedForGood, Mailer } from './mailer';
 
 export const QUEUE = 'welcome-mails';
 
-/** A few days, if this were not a sample. */
+/** This would be a few days in production. */
 const FOLLOW_UP_AFTER = '2s';
 
 @Job({ queue: QUEUE, tries: 5, backoff: ['500ms', '1s', '2s'], timeout: '10s' })
@@ -25,7 +25,7 @@ export class SendWelcome extends Job {
         text: 'It is good to have you with us.',
       });
     } catch (error) {
-      // No use in trying again; any other error is thrown, and the job tried again after its backoff.
+      // Retrying is useless here. Any other error is thrown, so the job is retried after its backoff.
       if (isRefusedForGood(error)) return this.fail(error);
       throw error;
     }

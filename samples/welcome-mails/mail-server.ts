@@ -1,4 +1,4 @@
-/** A mail server on loopback, for the sample to talk to: real SMTP, and as moody as the real ones. */
+/** A local mail server for the sample: it speaks real SMTP, and refuses some mails as real servers do. */
 import { SMTPServer } from 'smtp-server';
 
 interface Refusal extends Error {
@@ -6,9 +6,9 @@ interface Refusal extends Error {
 }
 
 export class MailServer {
-  /** Each mail that was taken, by its recipient. */
+  /** The recipient of each accepted mail. */
   readonly taken: string[] = [];
-  /** How often a recipient was refused for the time being. */
+  /** How many times a recipient was refused temporarily. */
   temporaryRefusals = 0;
   readonly #timesAsked = new Map<string, number>();
   readonly #server: SMTPServer;
@@ -29,7 +29,7 @@ export class MailServer {
     });
   }
 
-  /** Resolves with the port, a free one. */
+  /** Listens on a free port and resolves with it. */
   start(): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
@@ -47,7 +47,7 @@ export class MailServer {
     });
   }
 
-  /** `gone.example` refuses for good. `busy.example` says "later" the first time, and to every third of its users twice. */
+  /** `gone.example` always refuses. `busy.example` says "later" once, and twice to some of its users. */
   #refusal(address: string): Refusal | null {
     const asked = (this.#timesAsked.get(address) ?? 0) + 1;
     this.#timesAsked.set(address, asked);

@@ -1,4 +1,4 @@
-/** Sends mail. Injected into the jobs: it holds connections, which no queue could carry. */
+/** Sends mail. It is injected into the jobs because it holds connections, which no queue can carry. */
 import { createTransport } from 'nodemailer';
 
 export interface Mail {
@@ -30,7 +30,7 @@ export class Mailer {
   }
 }
 
-/** SMTP's own distinction: a code from 500 means "never", one from 400 "not now". */
+/** In SMTP, a code from 500 means "never", one from 400 "not now". */
 export function isRefusedForGood(error: unknown): error is Error {
   return error instanceof Error && 'responseCode' in error && Number(error.responseCode) >= 500;
 }

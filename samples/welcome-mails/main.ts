@@ -1,9 +1,9 @@
 /**
- * Sends a welcome mail to each subscriber of a CSV file, and a follow-up to each who got it.
+ * Sends a welcome mail to each subscriber in a CSV file, and a follow-up to everyone who got it.
  *
  * `npm start` keeps the jobs in a SQLite file, `REDIS_URL=redis://127.0.0.1:6379 npm start` in Redis. Some addresses are
- * refused for the time being and tried again; one is refused for good and ends among the failed jobs, with an alert.
- * The sample leaves its queue empty, and no failed job.
+ * refused temporarily, so their jobs are retried. One is refused for good: its job fails, and an alert is written.
+ * The sample leaves no jobs behind, neither queued nor failed.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,10 +23,10 @@ interface Subscriber {
 
 interface Result {
   readonly reason: StopReason;
-  /** Jobs that threw at least once. */
+  /** The number of jobs that threw at least once. */
   readonly retried: number;
   readonly failed: number;
-  /** What is left in the queue. */
+  /** The number of jobs left in the queue. */
   readonly left: number;
 }
 
@@ -38,13 +38,13 @@ function readSubscribers(): Subscriber[] {
   });
 }
 
-/** Queues a job for each subscriber, and works until nothing is left to do. */
+/** Queues a job for each subscriber and works until the queue is empty. */
 async function welcome(subscribers: readonly Subscriber[]): Promise<Result> {
   const progress = new Progress(2 * subscribers.length);
   const retried = new Set<string>();
   Queue.after(() => progress.advance(1));
   Queue.exceptionOccurred(({ job }) => retried.add(job.id));
-  // Who got no welcome gets no follow-up either.
+  // A subscriber whose welcome mail failed gets no follow-up either.
   Queue.failing(() => progress.advance(2));
 
   await Queue.bulk(subscribers.map(({ name, email }) => new SendWelcome(name, email)));
@@ -62,11 +62,11 @@ async function welcome(subscribers: readonly Subscriber[]): Promise<Result> {
 
 async function main(): Promise<void> {
   const started = Date.now();
-  // No connections are given: SQLite, or Redis where REDIS_URL is set. The table takes the place of the log.
+  // No connections are configured: SQLite, or Redis if REDIS_URL is set. The table below replaces the log.
   Queue.configure({ logger: silentLogger });
   console.log(`Jobs are kept in ${Queue.connection().address}, in the queue "${QUEUE}".`);
   const cleared = await Queue.clear(QUEUE);
-  if (cleared > 0) console.log(`Removed ${cleared} jobs that an interrupted run had left there.`);
+  if (cleared > 0) console.log(`Removed ${cleared} jobs left by an interrupted run.`);
 
   const server = new MailServer();
   const mailer = new Mailer(await server.start());
@@ -88,7 +88,7 @@ async function main(): Promise<void> {
       ['seconds', ((Date.now() - started) / 1000).toFixed(1)],
     ]);
     for (const alert of alerts.written) console.log(`Alert: ${alert}`);
-    if (reason === 'stopped') console.log('Stopped before the end. The next run starts anew.');
+    if (reason === 'stopped') console.log('Stopped before the end. The next run starts over.');
   } finally {
     await Queue.close();
     mailer.close();

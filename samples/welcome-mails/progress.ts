@@ -1,6 +1,6 @@
-/** Shows how far the work is: a bar on a terminal, a line now and then elsewhere. */
+/** Shows the progress of the work: a bar on a terminal, else a line now and then. */
 const WIDTH = 30;
-/** Elsewhere, a line for each so many percent. */
+/** Without a terminal, print a line each time this many percent are done. */
 const STEP = 25;
 
 export class Progress {

@@ -4,7 +4,7 @@ it.each([
   [{ default: 'main', connections: { main: { driver: 'memory' } } }, 'The configuration is the second argument: new'],
   [undefined, 'expected an object of connectors by driver: new QueueManager({ connectors: builtInConnectors'],
   [{ connectors: null }, 'expected an object of connectors by driver'],
-])('a manager says what is missing where its first argument has no connectors: %p', (environment, said) => {
+])('a manager refuses a first argument without connectors and says what to pass: %p', (environment, said) => {
   expect(() => new QueueManager(environment as never)).toThrow(
     expect.objectContaining({ code: 'E_CONFIGURATION', message: expect.stringContaining(`connectors: missing`) }),
   );

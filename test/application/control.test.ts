@@ -32,7 +32,7 @@ afterEach(async () => {
 });
 
 describe('cancelling a job', () => {
-  it('removes one that waits, ready or delayed, and then knows it no more', async () => {
+  it('removes a waiting job, ready or delayed, and then no longer knows it', async () => {
     const { main } = given();
     const ready = await main.push(new Export());
     const delayed = await main.later('1h', new Export(), 'nights');
@@ -43,7 +43,7 @@ describe('cancelling a job', () => {
     expect(await main.size()).toBe(0);
   });
 
-  it('tells one that runs to stop when its lease is renewed; it ends as cancelled, and does not run again', async () => {
+  it('aborts a running job at its next lease renewal, so that it ends as cancelled and does not run again', async () => {
     const { manager, main, clock } = given();
     const started = new Gate();
     let reason: unknown;
@@ -71,7 +71,7 @@ describe('cancelling a job', () => {
     expect(await running).toBe('stopped');
   });
 
-  it('looks at the connection and the queue that are named, and at no other', async () => {
+  it('looks only at the named connection and queue', async () => {
     const { other } = given();
     const id = await other.push(new Export(), 'mails');
 
@@ -80,7 +80,7 @@ describe('cancelling a job', () => {
     expect(await other.cancel(id, { queue: 'mails' })).toBe('removed');
   });
 
-  it.each(['', undefined, 5, Promise.resolve('1')])('refuses %p, which is no id', async (id) => {
+  it.each(['', undefined, 5, Promise.resolve('1')])('refuses %p, which is not an id', async (id) => {
     given();
 
     await expect(Queue.cancel(id as string)).rejects.toMatchObject({ code: 'E_INVALID_JOB_ID', facts: { id } });
@@ -95,7 +95,7 @@ describe('cancelling a job', () => {
     });
   });
 
-  it('rejects for a queue that cannot be and a connection that there is not', async () => {
+  it('rejects an invalid queue and an unknown connection', async () => {
     given();
 
     await expect(Queue.cancel('1', { queue: 'a,b' })).rejects.toMatchObject({ code: 'E_INVALID_QUEUE_NAME' });
@@ -104,7 +104,7 @@ describe('cancelling a job', () => {
 });
 
 describe('pausing a queue', () => {
-  it('keeps its jobs from workers until it is resumed, and says whether it changed anything', async () => {
+  it('keeps its jobs from workers until it is resumed, and tells whether anything changed', async () => {
     const { manager, main } = given();
     await main.push(new Export());
 
@@ -114,7 +114,7 @@ describe('pausing a queue', () => {
     expect((await reserve(manager)).reservations).toHaveLength(1);
   });
 
-  it('is one connection’s affair; the paused ones can be listed', async () => {
+  it('concerns only one connection, whose paused queues can be listed', async () => {
     const { main, other } = given();
     await main.pause('b');
     await main.pause('a');
@@ -123,7 +123,7 @@ describe('pausing a queue', () => {
     expect(await other.pausedQueues()).toEqual([]);
   });
 
-  it('is over by itself after the time that it was given, also where nobody resumes it', async () => {
+  it('ends by itself after the given time', async () => {
     const { manager, main, clock } = given();
     await main.push(new Export());
     const until = new Date(clock.now() + 600_000);
@@ -138,7 +138,7 @@ describe('pausing a queue', () => {
     expect((await reserve(manager)).reservations).toHaveLength(1);
   });
 
-  it('lets a worker that waits go on when it is over', async () => {
+  it('lets a waiting worker continue when it ends', async () => {
     const { manager, main, clock } = given();
     const started = new Gate();
     run = async () => started.open();
@@ -157,7 +157,7 @@ describe('pausing a queue', () => {
     expect(await running).toBe('stopped');
   });
 
-  it('takes all queues of a connection that were used, and its own, and gives all back', async () => {
+  it('can pause and resume all used queues of a connection at once', async () => {
     const { main, other, clock } = given();
     await main.push(new Export(), 'mails');
     await main.pause('empty', { for: '1d' });
@@ -171,7 +171,7 @@ describe('pausing a queue', () => {
     expect(await Queue.pausedQueues()).toEqual(['mails', 'usual']);
   });
 
-  it.each([[0], ['soon'], [-1], [{}]])('refuses %j for a time, and pauses nothing', async (time) => {
+  it.each([[0], ['soon'], [-1], [{}]])('refuses the duration %j, and pauses nothing', async (time) => {
     given();
 
     await expect(Queue.pause('usual', { for: time as number })).rejects.toMatchObject({ code: 'E_INVALID_DURATION' });
@@ -190,7 +190,7 @@ describe('pausing a queue', () => {
 });
 
 describe('restarting', () => {
-  it('ends the workers of the connection once their jobs are done, and no other', async () => {
+  it('ends the workers of the connection once their jobs are done, and no others', async () => {
     const { manager, main, clock } = given();
     const gate = new Gate();
     const started = new Gate();
@@ -213,7 +213,7 @@ describe('restarting', () => {
   });
 });
 
-describe('a driver that workers cannot use', () => {
+describe('a driver without support for workers', () => {
   it.each([
     ['cancel', (manager: QueueManager) => manager.connection('sync').cancel('1')],
     ['pause', (manager: QueueManager) => manager.connection('sync').pause()],
@@ -223,7 +223,7 @@ describe('a driver that workers cannot use', () => {
     ['pauses', (manager: QueueManager) => manager.connection('sync').pauses()],
     ['pausedQueues', (manager: QueueManager) => manager.connection('sync').pausedQueues()],
     ['restart', (manager: QueueManager) => manager.connection('sync').restart()],
-  ])('refuses %s, and names those that can', async (_name, ask) => {
+  ])('refuses %s and names the drivers that support it', async (_name, ask) => {
     const { manager } = given();
 
     await expect(ask(manager)).rejects.toMatchObject({

@@ -22,7 +22,7 @@ beforeEach(() => {
 afterEach(() => closeDefaultManager());
 
 describe('the manager behind Queue', () => {
-  it('is one, and starts afresh after it was closed', async () => {
+  it('is a single one, and a new one after it was closed', async () => {
     Queue.configure(memory);
     const first = defaultManager();
     Queue.before(() => undefined);
@@ -36,7 +36,7 @@ describe('the manager behind Queue', () => {
     expect(Queue.connection().name).toBe('other');
   });
 
-  it('has what it was given last after it was closed: what is dispatched late goes where all others went', async () => {
+  it('keeps its last configuration after it was closed, so that late dispatches go to the same store', async () => {
     let ended = 0;
     Queue.configure({ connections: { main: { driver: 'memory', queue: 'usual' } }, close: () => (ended += 1) });
     await Queue.push('early');
@@ -50,7 +50,7 @@ describe('the manager behind Queue', () => {
     expect(ended).toBe(1);
   });
 
-  it('forgets what was given to another one, and what was refused', async () => {
+  it('keeps neither a refused configuration nor that of a manager that replaced it', async () => {
     Queue.configure(memory);
     expect(() => Queue.configure({ connections: { main: { driver: 'memory', queue: 'a b' } } })).toThrow('queue');
     replaceDefaultManager(
@@ -61,7 +61,7 @@ describe('the manager behind Queue', () => {
     expect(defaultManager().connectionNames()).toEqual(['main']);
   });
 
-  it('serves whoever uses it while it closes', async () => {
+  it('still works while it closes', async () => {
     Queue.configure(memory);
     const manager = defaultManager();
     const used: unknown[] = [];
@@ -72,7 +72,7 @@ describe('the manager behind Queue', () => {
     expect(used).toEqual([manager, 'main']);
   });
 
-  it('keeps the connectors that were made known, over its end', async () => {
+  it('keeps added connectors after it was closed', async () => {
     const asked: string[] = [];
     addDefaultConnector('null', (_config, { name }) => (asked.push(name), new WatchedConnection(name, clock)));
     Queue.configure({ connections: { first: { driver: 'null' } } });
@@ -93,7 +93,7 @@ describe('the manager behind Queue', () => {
     expect(defaultManager()).toBe(other);
   });
 
-  it('that replaced another while that was closing stays', async () => {
+  it('stays replaced if it was replaced while the old one closed', async () => {
     const other = new QueueManager({ connectors: {}, logger: new KeptLog() });
     defaultManager().track({ close: async () => void replaceDefaultManager(other) });
 
@@ -106,7 +106,7 @@ describe('the manager behind Queue', () => {
     await expect(Queue.close()).resolves.toBeUndefined();
   });
 
-  it('takes callbacks before it is configured', async () => {
+  it('accepts callbacks before it is configured', async () => {
     const heard: unknown[] = [];
     Queue.onError((error) => void heard.push(error));
     Queue.stopping(({ reason }) => void heard.push(reason));

@@ -8,7 +8,7 @@ import type { Connector, ConnectorContext, Connectors } from '../../src/connecti
 import { QueueManager } from '../../src/application/queue-manager';
 import { watchedApplication, KeptLog } from '../support/watched-application';
 
-/** Connectors of all drivers, which remember what they are asked for. */
+/** Connectors of all drivers, which record what they are asked for. */
 function recordingConnectors() {
   const asked: { config: object; context: ConnectorContext }[] = [];
   const connect: Connector<object> = (config, context) => {
@@ -20,7 +20,7 @@ function recordingConnectors() {
 }
 
 describe('a queue manager', () => {
-  it('makes a connection when it is first used, once, from its settings', () => {
+  it('opens a connection once, when it is first used, with its settings', () => {
     const { asked, connectors } = recordingConnectors();
     const config = { driver: 'memory', retryAfter: '2m', queue: 'mails' } as const;
     const manager = new QueueManager({ connectors, logger: new KeptLog() }, { connections: { main: config } });
@@ -41,7 +41,7 @@ describe('a queue manager', () => {
     expect(manager.settings()).toMatchObject({ name: 'main', driver: 'memory', queue: 'mails', retryAfter: 120 });
   });
 
-  it('takes another configuration until a connection was used, and again after it was closed', async () => {
+  it('can be reconfigured until a connection is used, but not after it was closed', async () => {
     const { manager } = watchedApplication();
     expect(manager.connection('main').defaultQueue).toBe('default');
     manager.configure({ connections: { main: { driver: 'memory', queue: 'mails' } } });
@@ -55,7 +55,7 @@ describe('a queue manager', () => {
     expect(() => manager.configure({})).toThrow(expect.objectContaining({ code: 'E_MANAGER_CLOSED' }));
   });
 
-  it('takes the same configuration again, as a module gives it that is loaded again', () => {
+  it('accepts the same configuration again, as a reloaded module gives it', () => {
     const { manager } = watchedApplication();
     const configuration = (container = { resolve: () => undefined as never }) => ({
       connections: { main: { driver: 'memory' as const, queue: 'mails' } },
@@ -72,7 +72,7 @@ describe('a queue manager', () => {
     expect(() => manager.configure({ ...configuration(), jobs: [] })).toThrow('came too late');
   });
 
-  it('names all mistakes of a configuration, and keeps the one it had', () => {
+  it('reports all mistakes of a configuration, and keeps its current one', () => {
     const { manager } = watchedApplication();
 
     expect(() =>
@@ -83,13 +83,13 @@ describe('a queue manager', () => {
     expect(manager.settings().queue).toBe('default');
   });
 
-  it('takes no missing argument for a call to look for a file', () => {
+  it('does not look for a configuration file if its argument is undefined', () => {
     const { manager } = watchedApplication();
 
     expect(() => manager.configure(undefined as never)).toThrow(/expected an object like .*, got undefined/);
   });
 
-  it('asks for the connection that may be meant when it knows none of that name', () => {
+  it('suggests the connection that was probably meant', () => {
     const { manager } = watchedApplication({ connections: { primary: { driver: 'memory' } } });
 
     expect(() => manager.connection('primray')).toThrow(
@@ -98,7 +98,7 @@ describe('a queue manager', () => {
     expect(() => manager.driver('elsewhere')).toThrow(expect.objectContaining({ code: 'E_UNKNOWN_CONNECTION' }));
   });
 
-  it('takes a driver of the user’s own, also one made known after the configuration', () => {
+  it('accepts a custom driver, even one added after the configuration', () => {
     const configuration = { connections: { mine: { driver: 'pigeons', wings: 2 } } } as object;
     const { manager, clock } = watchedApplication(configuration);
     const addConnector = manager.addConnector.bind(manager) as (driver: string, connector: Connector) => void;
@@ -112,21 +112,21 @@ describe('a queue manager', () => {
     expect(manager.driver().name).toBe('mine');
   });
 
-  it('refuses a connection that a connector gave another name', () => {
+  it('refuses a connection that its connector gave another name', () => {
     const { manager, clock } = watchedApplication();
     manager.addConnector('memory', () => new MemoryConnection('own', new MemoryStore('own', clock)));
 
     expect(() => manager.driver('main')).toThrow(expect.objectContaining({ code: 'E_MISNAMED_CONNECTION' }));
   });
 
-  it('has a sync connection without being told', () => {
+  it('has a sync connection by default', () => {
     const { manager } = watchedApplication();
 
     expect(manager.driver('sync')).toMatchObject({ name: 'sync', driver: 'sync' });
     expect(manager.connectionNames()).toEqual(['main']);
   });
 
-  it('hands out locks of its default connection, and says which drivers can where that one cannot', async () => {
+  it('provides locks of its default connection, and names the drivers that have locks if one has none', async () => {
     const { manager } = watchedApplication({
       default: 'main',
       connections: { main: { driver: 'memory' }, none: { driver: 'null' } },
@@ -150,7 +150,7 @@ describe('without a configuration', () => {
     return { ...recorded, log, manager };
   }
 
-  it('jobs go to the Redis that REDIS_URL names, and errors can say so', () => {
+  it('jobs go to the Redis server in REDIS_URL, and errors mention it', () => {
     const { asked, log, manager } = unconfigured({ REDIS_URL: 'redis://10.0.0.1:6379' });
 
     expect(manager.driver().name).toBe('redis');
@@ -159,7 +159,7 @@ describe('without a configuration', () => {
     expect(log.texts).toEqual([]);
   });
 
-  it('a REDIS_URL that is no address is a mistake, and no reason to take another store', () => {
+  it('an invalid REDIS_URL is an error, and no other store is used', () => {
     const { manager } = unconfigured({ REDIS_URL: 'ada:hunter2@localhost:6379' });
 
     expect(() => manager.driver()).toThrow(
@@ -167,7 +167,7 @@ describe('without a configuration', () => {
     );
   });
 
-  it('a REDIS_URL that is malformed does not print its password', () => {
+  it('a malformed REDIS_URL is refused without showing its password', () => {
     const { manager } = unconfigured({ REDIS_URL: 'redis://ada:hunter2#x@localhost:6379' });
 
     expect(() => manager.driver()).toThrow(
@@ -175,7 +175,7 @@ describe('without a configuration', () => {
     );
   });
 
-  it("jobs go to a SQLite file in the project's folder, which is said once, on first use", () => {
+  it("jobs go to a SQLite file in the project's folder, which is logged once, on first use", () => {
     const { asked, log, manager } = unconfigured({});
     expect(manager.settings().name).toBe('database');
     manager.driver('sync');
@@ -190,7 +190,7 @@ describe('without a configuration', () => {
     ]);
   });
 
-  it('that store is warned of in production', () => {
+  it('the implicit store is logged as a warning in production', () => {
     const { log, manager } = unconfigured({ NODE_ENV: 'production' });
 
     manager.driver();
@@ -198,7 +198,7 @@ describe('without a configuration', () => {
     expect(log.texts).toEqual([expect.stringMatching(/^warn: No connection is configured/)]);
   });
 
-  it('one without connections keeps what else it says, and gets the same store', () => {
+  it('a configuration without connections keeps its other settings and uses the implicit store', () => {
     const { asked, manager } = unconfigured({ REDIS_URL: 'redis://h' });
     const container = { resolve: () => undefined };
     manager.configure({ container });
@@ -221,14 +221,14 @@ describe('a configuration file', () => {
     return { ...recorded, manager: new QueueManager({ ...recorded, logger: new KeptLog(), folder, variables }) };
   }
 
-  it('beats the environment, and is named where something is wrong', () => {
+  it('takes precedence over the environment, and is named in errors', () => {
     const { manager } = configuredBy(`module.exports = { connections: { mine: { driver: 'memory' } } }`);
 
     expect(manager.driver().name).toBe('mine');
     expect(() => manager.driver('other')).toThrow(join(folder, 'onqueue.config.js'));
   });
 
-  it('that cannot be loaded is an error, and no reason to take another store', () => {
+  it('is an error if it cannot be loaded, and no other store is used', () => {
     jest.resetModules();
     const { asked, manager } = configuredBy(`throw new Error('broken');`);
 
@@ -236,7 +236,7 @@ describe('a configuration file', () => {
     expect(asked).toEqual([]);
   });
 
-  it('that gives it later is waited for; until then nothing is opened, and no other store taken', async () => {
+  it('is awaited if it gives a promise, and until then nothing is opened', async () => {
     jest.resetModules();
     const { asked, manager } = configuredBy(
       `module.exports = async () => ({ connections: { mine: { driver: 'memory' } } });`,
@@ -251,7 +251,7 @@ describe('a configuration file', () => {
     expect(manager.driver().name).toBe('mine');
   });
 
-  it('must not use what it configures', () => {
+  it('must not use the queue it configures', () => {
     jest.resetModules();
     const { asked, manager } = configuredBy(`globalThis.useQueue(); module.exports = {};`);
     Object.assign(globalThis, { useQueue: () => manager.driver() });
@@ -264,7 +264,7 @@ describe('a configuration file', () => {
 });
 
 describe('errors that nobody awaits', () => {
-  it('are logged, without passwords, as long as nobody hears them', () => {
+  it('are logged without passwords unless an onError callback is set', () => {
     const { manager, log } = watchedApplication();
     const heard: unknown[] = [];
 
@@ -281,7 +281,7 @@ describe('errors that nobody awaits', () => {
     expect(heard).toEqual([['a test', 'two']]);
   });
 
-  it('do not wait for the first of them to find that nobody can hear it', () => {
+  it('need a callback that is a function, which is checked when it is set', () => {
     const { manager } = watchedApplication();
 
     expect(() => manager.onError(5 as never)).toThrow('Queue.onError() was given a number instead of a function.');
@@ -289,7 +289,7 @@ describe('errors that nobody awaits', () => {
     expect(manager.hearsErrors).toBe(false);
   });
 
-  it('are logged too when the one who hears them fails', async () => {
+  it('are also logged if the onError callback fails', async () => {
     const { manager, log } = watchedApplication();
     manager.onError(() => Promise.reject(new Error('broken')));
 
@@ -299,7 +299,7 @@ describe('errors that nobody awaits', () => {
     expect(log.texts).toEqual(['error: a test: one', 'error: Queue.onError: broken']);
   });
 
-  it('include what a hook throws', async () => {
+  it('include errors of hooks', async () => {
     const { manager, log } = watchedApplication();
     manager.hooks.on('stopping', () => Promise.reject(new Error('broken')));
 
@@ -310,7 +310,7 @@ describe('errors that nobody awaits', () => {
 });
 
 describe('closing a manager', () => {
-  it('sends what is on its way, stops workers, sends what they left, and closes connections, in this order', async () => {
+  it('sends pending dispatches, stops workers, sends what they dispatched, and closes connections, in this order', async () => {
     const { manager, watched } = watchedApplication();
     const steps: string[] = [];
     const close = watched().close.bind(watched());
@@ -331,7 +331,7 @@ describe('closing a manager', () => {
     expect(() => manager.driver()).toThrow(expect.objectContaining({ code: 'E_MANAGER_CLOSED' }));
   });
 
-  it('closes at last what the configuration has opened, and reports when that fails', async () => {
+  it('closes what the configuration opened last, and reports if that fails', async () => {
     const { manager, log, watched } = watchedApplication();
     const steps: string[] = [];
     manager.configure({
@@ -349,7 +349,7 @@ describe('closing a manager', () => {
     expect(log.texts).toEqual(['error: close() of the configuration: no']);
   });
 
-  it('loads no configuration', async () => {
+  it('does not load a configuration', async () => {
     const { connectors } = recordingConnectors();
     const manager = new QueueManager({ connectors, logger: new KeptLog(), folder: '/nowhere' });
 
@@ -358,7 +358,7 @@ describe('closing a manager', () => {
     expect(manager.isConfigured).toBe(false);
   });
 
-  it('leaves behind what does not end in time, and says so', async () => {
+  it('goes on without a step that takes too long, and warns', async () => {
     const { manager, clock, log, watched } = watchedApplication();
     const forever = new Promise<never>(() => undefined);
     jest.spyOn(watched(), 'close').mockReturnValue(forever);
@@ -378,7 +378,7 @@ describe('closing a manager', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('goes on when a step fails, and reports it', async () => {
+  it('goes on if a step fails, and reports it', async () => {
     const { manager, log, watched } = watchedApplication();
     jest.spyOn(watched(), 'close').mockRejectedValue(new Error('no'));
     manager.track({ close: () => Promise.reject(new Error('never')) });
@@ -388,7 +388,7 @@ describe('closing a manager', () => {
     expect(log.texts).toEqual(['error: stopping a worker: never', "error: closing the connection 'main': no"]);
   });
 
-  it('lets go of what is no longer tracked', async () => {
+  it('skips what is no longer tracked', async () => {
     const { manager } = watchedApplication();
     const close = jest.fn();
     manager.track({ close })();

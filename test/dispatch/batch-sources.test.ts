@@ -28,7 +28,7 @@ function* notes(count: number): Generator<Note> {
   for (let number = 1; number <= count; number += 1) yield new Note(`note-${number}`);
 }
 
-/** Gives so many, and then what is no job. */
+/** Yields the given number of jobs, then something that is not a job. */
 function* spoiled(good: number): Generator<Note> {
   try {
     yield* notes(good);
@@ -38,13 +38,13 @@ function* spoiled(good: number): Generator<Note> {
   }
 }
 
-/** An iterator of somebody's own. */
+/** A custom iterator. */
 const sourceOf = (next: () => unknown): BatchSource => ({ [Symbol.asyncIterator]: () => ({ next }) }) as never;
 
 const dispatch = async (source: BatchSource) => application.bus.batch(source).dispatch();
 
 describe('the source of a batch', () => {
-  it('is a generator for one dispatch, and a list for any number', async () => {
+  it('can be dispatched once if it is a generator, and any number of times if it is a list', async () => {
     const once = application.bus.batch(notes(2));
     expect((await once.dispatch()).total).toBe(2);
     await expect(once.dispatch()).rejects.toMatchObject({ code: 'E_INVALID_BATCH' });
@@ -53,20 +53,20 @@ describe('the source of a batch', () => {
   });
 
   it.each([
-    ['its first job is none', 0, 'E_INVALID_BATCH'],
-    ['a later one is none', 1500, 'E_BATCH_INCOMPLETE'],
-  ])('is closed where %s', async (_what, good, code) => {
+    ['its first entry is not a job', 0, 'E_INVALID_BATCH'],
+    ['a later entry is not a job', 1500, 'E_BATCH_INCOMPLETE'],
+  ])('is closed if %s', async (_what, good, code) => {
     await expect(dispatch(spoiled(good))).rejects.toMatchObject({ code });
     expect(isClosed).toBe(true);
   });
 
-  it('is closed where the store does not take the first of its jobs', async () => {
+  it('is closed if the store refuses the first of its jobs', async () => {
     jest.spyOn(application.manager.driver(), 'push').mockRejectedValue(new Error('it is away'));
     await expect(dispatch(spoiled(1500))).rejects.toThrow('it is away');
     expect(isClosed).toBe(true);
   });
 
-  it('is closed where what it adds is no job, or is taken no more', async () => {
+  it('is closed if it adds something that is not a job, or adds to a batch that has ended', async () => {
     const batch = await dispatch([new Note('first')]);
     await expect(batch.add(spoiled(1))).rejects.toMatchObject({ code: 'E_INVALID_BATCH' });
     expect(isClosed).toBe(true);
@@ -76,13 +76,13 @@ describe('the source of a batch', () => {
     expect(isClosed).toBe(true);
   });
 
-  it('may give promises of a kind of its own', async () => {
+  it('may give promises that are not native ones', async () => {
     const results = [{ value: new Note('a') }, { value: new Note('b') }, { done: true }];
     const source = sourceOf(() => ({ then: (resolve: (result: unknown) => void) => resolve(results.shift()) }));
     expect(await dispatch(source)).toMatchObject({ total: 2 });
   });
 
-  it.each([undefined, null, 42])('is refused where it gives %p in place of a result', async (result) => {
+  it.each([undefined, null, 42])('is refused if it gives %p instead of an iterator result', async (result) => {
     let asked = 0;
     const source = sourceOf(() => {
       asked += 1;
@@ -92,7 +92,7 @@ describe('the source of a batch', () => {
     expect(asked).toBe(1);
   });
 
-  it('leaves turns to others while it gives nothing that is a job', async () => {
+  it('lets other work run while it gives no jobs', async () => {
     let isSent = false;
     const others = (async () => {
       let turns = 0;
@@ -104,7 +104,7 @@ describe('the source of a batch', () => {
     expect(await others).toBeGreaterThan(100);
   });
 
-  it('holds its batch open while it gives nothing that is a job', async () => {
+  it('keeps its batch open while it gives no jobs', async () => {
     const hold = jest.spyOn(application.manager.driver().batches!, 'hold');
     function* barren(): Generator<Note | false> {
       yield new Note('a');
@@ -117,7 +117,7 @@ describe('the source of a batch', () => {
     expect(hold).toHaveBeenCalled();
   });
 
-  it('says how many are in already where a batch that it adds to ends on the way', async () => {
+  it('reports how many jobs were added before its batch ended', async () => {
     const batch = await dispatch([new Note('first')]);
     async function* ending(): AsyncGenerator<Note> {
       yield* notes(1500);
@@ -131,7 +131,7 @@ describe('the source of a batch', () => {
   });
 });
 
-it('a batch that was given up before its last job came is no dispatch that went well', async () => {
+it('a dispatch fails if its batch was given up before the last job arrived', async () => {
   const driver = application.manager.driver();
   async function* late(): AsyncGenerator<Note> {
     yield* notes(1000);
@@ -144,7 +144,7 @@ it('a batch that was given up before its last job came is no dispatch that went 
   await expect(dispatch(late())).rejects.toMatchObject({ code: 'E_BATCH_INCOMPLETE', facts: { queued: 1000 } });
 });
 
-it('a batch within a transaction of the user waits for the first of its jobs', async () => {
+it('a batch in a transaction of the user waits for the first of its jobs', async () => {
   const driver = application.manager.driver();
   driver.within = () => ({ push: async (...pushed) => driver.push(...pushed) });
   async function* slow(): AsyncGenerator<Note> {
@@ -155,7 +155,7 @@ it('a batch within a transaction of the user waits for the first of its jobs', a
   expect(await batch.refresh()).toMatchObject({ pending: 3, isFinished: false });
 });
 
-describe('a batch whose sending fails behind a commit', () => {
+describe('a batch that cannot be sent after a commit', () => {
   const committed = (source: BatchSource): Promise<AfterCommitError> =>
     Transaction.run(async () => application.bus.batch(source).afterCommit().dispatch()).then(
       () => Promise.reject(new Error('it was sent')),
@@ -173,14 +173,14 @@ describe('a batch whose sending fails behind a commit', () => {
     });
   };
 
-  it('is sent again where none of its jobs is in', async () => {
+  it('can be sent again if none of its jobs was queued', async () => {
     failingAt(1);
     const error = await committed([...notes(250)]);
     await error.resend();
     expect(await application.manager.batches.list()).toMatchObject([{ total: 250, isOpen: false }]);
   });
 
-  it('keeps nothing else of the commit back while its source hangs', async () => {
+  it('does not hold back other jobs of the commit while its source hangs', async () => {
     const { manager, bus, clock } = application;
     const push = jest.spyOn(manager.driver(), 'push');
     let release!: () => void;
@@ -202,9 +202,9 @@ describe('a batch whose sending fails behind a commit', () => {
   });
 
   it.each([
-    ['some of its jobs are in', (): BatchSource => [...notes(250)], 2, [{ total: 99, isCancelled: true }]],
-    ['its generator has given some', (): BatchSource => notes(1500), 1, []],
-  ])('is not sent again where %s', async (_what, source, call, batches) => {
+    ['some of its jobs were queued', (): BatchSource => [...notes(250)], 2, [{ total: 99, isCancelled: true }]],
+    ['its generator has given some jobs', (): BatchSource => notes(1500), 1, []],
+  ])('cannot be sent again if %s', async (_what, source, call, batches) => {
     failingAt(call);
     const error = await committed(source());
     await expect(error.resend()).rejects.toThrow('it is away');

@@ -1,4 +1,4 @@
-/** `Bus.bulk` that breaks off in the middle: what is in must not be sent again. */
+/** A `Bus.bulk` that is interrupted: jobs already queued must not be sent again. */
 import { nextTurn } from '../../src/base/next-turn';
 import { JobBus } from '../../src/dispatch/bus';
 import { Job } from '../../src/job/job';
@@ -48,8 +48,8 @@ async function interruption(bulk: Promise<unknown>): Promise<BulkInterruptedErro
 
 beforeEach(() => (ran.length = 0));
 
-describe('a bulk that breaks off', () => {
-  it('says what is in when the queue() of a job throws, and by their places what is not', async () => {
+describe('an interrupted bulk', () => {
+  it("reports the queued ids and the places of the unsent jobs if a job's queue() throws", async () => {
     const { bus, watched } = given();
     const jobs = ['x', 'unnamed', 'nobody', 'y'].map((to) => new Parcel(to));
 
@@ -62,7 +62,7 @@ describe('a bulk that breaks off', () => {
     );
   });
 
-  it('runs no job on sync twice: it says that the one that failed has run', async () => {
+  it('counts a job that ran on sync and failed as sent, so that it does not run twice', async () => {
     const { bus, manager } = given();
     const jobs = ['a', 'b', 'nobody', 'd'].map((to) => new Letter(to));
 
@@ -79,7 +79,7 @@ describe('a bulk that breaks off', () => {
     }
   });
 
-  it('says that none is to be sent again when the last one on sync failed', async () => {
+  it('says to send none again if the last job on sync failed', async () => {
     const { manager } = given();
 
     const { message } = await interruption(manager.connection('sync').bulk([new Letter('a'), new Letter('nobody')]));
@@ -87,7 +87,7 @@ describe('a bulk that breaks off', () => {
     expect(message).toMatch(/^2 of 2 jobs went in; then Letter ran and failed: .* Send none of them again\.$/);
   });
 
-  it('has sent nothing when a job with a queue() of its own names a connection that is not there', async () => {
+  it('sends nothing if a job with its own queue() names an unknown connection', async () => {
     const { bus, watched } = given();
 
     await expect(bus.bulk([new Letter('a'), new Parcel('x').onConnection('nowhere')])).rejects.toMatchObject({
@@ -98,7 +98,7 @@ describe('a bulk that breaks off', () => {
 });
 
 describe('a bulk of several pages', () => {
-  it('has as many pages under way as the store takes in order, and no more', async () => {
+  it('sends as many pages at once as the store accepts in order, and no more', async () => {
     const { bus, watched } = given();
     let begun = 0;
     let release = (): void => undefined;
@@ -119,7 +119,7 @@ describe('a bulk of several pages', () => {
     expect(watched().pushes.map(({ entries }) => entries.length)).toEqual([100, 100, 100, 100, 50]);
   });
 
-  it('says of the pages behind one that is refused which are in all the same', async () => {
+  it('reports which pages after a refused one were queued', async () => {
     const { bus, watched } = given();
     let begun = 0;
     let refuse = (_error: Error): void => undefined;

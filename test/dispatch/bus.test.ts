@@ -71,7 +71,7 @@ class Watches extends Job {
   }
 }
 
-/** What is done while `Watches` runs. */
+/** What happens while `Watches` runs. */
 let meanwhile: (job: Watches) => Promise<unknown>;
 
 @Job()
@@ -103,7 +103,7 @@ function given() {
 }
 
 describe('Bus.dispatch', () => {
-  it('sends a job to its queue, whether its class extends Job or is plain', async () => {
+  it('sends a job to its queue, whether or not its class extends Job', async () => {
     const { bus, watched } = given();
 
     await bus.dispatch(new SendMail('ada'));
@@ -112,7 +112,7 @@ describe('Bus.dispatch', () => {
     expect(watched().pushes.map(({ queue }) => queue)).toEqual(['mails', 'x']);
   });
 
-  it('runs the mapped handler of an object that is no job, at once', async () => {
+  it('runs the mapped handler of a command that is not a job at once', async () => {
     const { bus, watched } = given();
     bus.map([[Greet, GreetHandler]]);
 
@@ -126,7 +126,7 @@ describe('Bus.dispatch', () => {
     expect(watched().pushes).toEqual([]);
   });
 
-  it('says what is missing where it knows no handler, and where a job has no decorator', async () => {
+  it('says what is missing if it knows no handler or the job has no decorator', async () => {
     const { bus } = given();
 
     await expect(bus.dispatch(new Greet('a'))).rejects.toMatchObject({ code: 'E_UNMAPPED_COMMAND' });
@@ -134,7 +134,7 @@ describe('Bus.dispatch', () => {
     await expect(bus.dispatchToQueue(new Greet('a'))).rejects.toMatchObject({ code: 'E_UNDECORATED_JOB' });
   });
 
-  it('calls a job’s own queue() in place of the push', async () => {
+  it('calls a job’s own queue() instead of pushing it', async () => {
     const { bus, watched } = given();
 
     const ids = [
@@ -151,7 +151,7 @@ describe('Bus.dispatch', () => {
 });
 
 describe('Bus.dispatchSync', () => {
-  it('runs the job through payload, middleware and hooks, and gives what comes out', async () => {
+  it('runs the job through its payload, middleware and hooks, and resolves with its result', async () => {
     const { bus, manager, watched } = given();
     const seen: string[] = [];
     manager.hooks.on('before', ({ connectionName, job }) => void seen.push(`${connectionName} ${job.name}`));
@@ -162,7 +162,7 @@ describe('Bus.dispatchSync', () => {
     expect(watched().pushes).toEqual([]);
   });
 
-  it('rejects with what the job throws', async () => {
+  it('rejects with the error of the job', async () => {
     const { bus } = given();
 
     await expect(bus.dispatchSync(new SendMail(''))).rejects.toThrow('nobody');
@@ -170,7 +170,7 @@ describe('Bus.dispatchSync', () => {
 });
 
 describe('Bus.dispatchNow', () => {
-  it('runs the very instance in place, with injection and without middleware', async () => {
+  it('runs the given instance in place, with injection and without middleware', async () => {
     const { bus, mailer } = given();
 
     expect(await bus.dispatchNow(new SendMail('ada'))).toBe('sent to ada, attempt 1');
@@ -178,13 +178,13 @@ describe('Bus.dispatchNow', () => {
     await expect(bus.dispatchNow(new SendMail(''))).rejects.toThrow('nobody');
   });
 
-  it('gives a handler the job, its own dependencies, and a context', async () => {
+  it('gives a handler the job, its dependencies and a context', async () => {
     const { bus } = given();
 
     expect(await bus.dispatchNow(new Plain(7))).toBe('sent to Plain 7 false');
   });
 
-  it('cannot release, rejects when the job fails itself, and completes when it deletes itself', async () => {
+  it('cannot release the job, rejects if it fails itself, and resolves if it deletes itself', async () => {
     const { bus } = given();
 
     await expect(bus.dispatchNow(new Plain(0))).rejects.toMatchObject({ code: 'E_NOT_QUEUED' });
@@ -192,7 +192,7 @@ describe('Bus.dispatchNow', () => {
     expect(await bus.dispatchNow(new Plain(2))).toBe('sent to Plain 2 false');
   });
 
-  it('runs an instance once at a time, so that no run sees the context of another', async () => {
+  it('runs an instance only once at a time, so that no run sees the context of another', async () => {
     const { bus } = given();
     meanwhile = endOfTurn;
     const job = new Watches();
@@ -204,21 +204,21 @@ describe('Bus.dispatchNow', () => {
     expect(await bus.dispatchNow(job)).toBe(true);
   });
 
-  it('does not take over an instance that a worker runs', async () => {
+  it('does not run an instance that a worker is running', async () => {
     const { bus } = given();
     meanwhile = (job) => bus.dispatchNow(job);
 
     await expect(bus.dispatchSync(new Watches())).rejects.toMatchObject({ code: 'E_ALREADY_RUNNING' });
   });
 
-  it('lets a command that is no job be handled as often as one likes', async () => {
+  it('allows a command that is not a job to be handled several times at once', async () => {
     const { bus } = given();
     bus.map([[Greet, GreetHandler]]);
     const hello = new Greet('a');
     expect(await Promise.all([bus.dispatchNow(hello), bus.dispatch(hello)])).toHaveLength(2);
   });
 
-  it('refuses a job that nothing can run', async () => {
+  it('refuses a job without a handler', async () => {
     const { bus } = given();
 
     await expect(bus.dispatchNow(new Idle())).rejects.toMatchObject({ code: 'E_NO_HANDLER' });
@@ -226,7 +226,7 @@ describe('Bus.dispatchNow', () => {
 });
 
 describe('Bus.bulk', () => {
-  it('sends jobs to the connection and queue of each, with one call for each of them', async () => {
+  it('sends jobs to their own connections and queues, with one call for each queue', async () => {
     const { bus, watched } = given();
     const jobs = [new SendMail('a'), new Plain(7), new SendMail('b').onConnection('other'), new SendMail('c')];
 
@@ -241,7 +241,7 @@ describe('Bus.bulk', () => {
     expect(new Set(ids).size).toBe(4);
   });
 
-  it('lets jobs with a push of their own do it, and keeps the order of the ids', async () => {
+  it('lets jobs with their own queue() push themselves, and keeps the order of the ids', async () => {
     const { bus, watched } = given();
 
     const ids = await bus.bulk([new PushesItself('mine'), new Plain(7), new PushesItself('too')]);
@@ -254,7 +254,7 @@ describe('Bus.bulk', () => {
     [new SendMail('a'), 'An object is not a list of jobs'],
     [SendMail, 'A function is not a list of jobs'],
     [undefined, 'undefined is not a list of jobs'],
-  ])('is refused what is no list: %p', async (jobs, message) => {
+  ])('refuses %p, which is not a list', async (jobs, message) => {
     const { bus } = given();
     await expect(bus.bulk(jobs as never)).rejects.toMatchObject({
       code: 'E_NOT_A_JOB',
@@ -262,7 +262,7 @@ describe('Bus.bulk', () => {
     });
   });
 
-  it('sends nothing when one of them is no job', async () => {
+  it('sends nothing if one of them is not a job', async () => {
     const { bus, watched } = given();
 
     await expect(bus.bulk([new Plain(7), new Greet('a')])).rejects.toMatchObject({ code: 'E_UNDECORATED_JOB' });
@@ -270,10 +270,10 @@ describe('Bus.bulk', () => {
   });
 });
 
-describe('a job in bulk that cannot be sent', () => {
+describe('a job in a bulk that cannot be sent', () => {
   const bad = Object.assign(new SendMail('b'), { to: Symbol('x') });
 
-  it('is not left to be searched for among the others: the error counts it, and names its file', async () => {
+  it('is identified by its place and its file', async () => {
     const { bus } = given();
     const sent = bus.bulk([new PushesItself('7'), new SendMail('a'), bad]);
     await expect(sent).rejects.toThrow(
@@ -282,7 +282,7 @@ describe('a job in bulk that cannot be sent', () => {
     await expect(sent).rejects.toMatchObject({ stack: expect.stringContaining('job 3 of 3: SendMail.to') as string });
   });
 
-  it('is counted where it comes from a generator as well, and where it is no job', async () => {
+  it('is identified in a generator as well, and if it is not a job', async () => {
     const { manager, bus } = given();
     const jobs = function* () {
       yield new SendMail('a');
@@ -293,7 +293,7 @@ describe('a job in bulk that cannot be sent', () => {
   });
 });
 
-describe('what is no job', () => {
+describe('a value that is not a job', () => {
   it.each([
     ['the class in place of an instance', SendMail, 'SendMail: this is the class'],
     [
@@ -307,7 +307,7 @@ describe('what is no job', () => {
     ],
     ['a plain object', {}, 'A plain object is not a job'],
     ['nothing', undefined, 'undefined is not a job'],
-  ])('does not end in a message about another mistake: %s', async (_what, value, message) => {
+  ])('is refused for the actual mistake: %s', async (_what, value, message) => {
     const { bus } = given();
     const job = value as object;
     await expect(bus.dispatch(job)).rejects.toThrow(message);
@@ -319,7 +319,7 @@ describe('what is no job', () => {
 });
 
 describe('Bus.map', () => {
-  it('gives a job its handler, as @Handles does', async () => {
+  it('gives a job its handler, like @Handles', async () => {
     const { bus } = given();
     class IdleHandler {
       handle(_idle: Idle): string {
@@ -332,7 +332,7 @@ describe('Bus.map', () => {
     expect(await bus.dispatchSync(new Idle())).toBe('done');
   });
 
-  it('refuses a handler whose dependencies nobody could fill', () => {
+  it('refuses a handler with a dependency that cannot be resolved', () => {
     const { bus } = given();
     class Wrong {
       handle(_greet: Greet, @Inject(Mailer) _mailer: Mailer, _extra: string): void {}
@@ -351,7 +351,7 @@ describe('Bus.map', () => {
       'InField',
     ],
     ['that is undefined', undefined, 'undefined'],
-  ])('does not take a handler that would only fail in the first run: one %s', (_what, handler, name) => {
+  ])('refuses a handler %s, which would fail only when a job runs', (_what, handler, name) => {
     const { bus } = given();
     expect(() => bus.map([[Greet, handler as never]])).toThrow(
       `Bus.map to ${name}: it is no class with a method handle().`,

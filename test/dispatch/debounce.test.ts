@@ -71,7 +71,7 @@ beforeEach(() => {
 afterEach(() => application.manager.close());
 
 describe('a debounced job', () => {
-  it('waits, and gives its place to the next one of its key, which says so', async () => {
+  it('waits, and is replaced by the next one with the same key, whose result says so', async () => {
     const first = await result(new Sync('a', ' 1'));
     expect(first).toEqual({ status: 'queued', id: expect.any(String) as string });
     await after('20s');
@@ -85,7 +85,7 @@ describe('a debounced job', () => {
     expect(ran).toEqual(['a 2', 'b']);
   });
 
-  it('is put off no longer than its longest', async () => {
+  it('is put off no longer than `longest`', async () => {
     for (let time = 0; time < 6; time += 1) {
       await result(new Sync('a', ` ${time}`));
       await after('11s');
@@ -93,7 +93,7 @@ describe('a debounced job', () => {
     expect(ran).toEqual(['a 5']);
   });
 
-  it('without by is one of its class that waits, also beside one that extends it', async () => {
+  it('has one key for its class if it has no `by`, and subclasses have their own', async () => {
     expect((await result(new Sweep())).status).toBe('queued');
     expect((await result(new Sweep())).status).toBe('replaced');
     expect((await result(new SweepAgain())).status).toBe('queued');
@@ -103,14 +103,14 @@ describe('a debounced job', () => {
     expect(await application.manager.driver('memory').counts('default')).toMatchObject({ ready: 1, delayed: 2 });
   });
 
-  it('has a key of its own on each queue', async () => {
+  it('has a separate key on each queue', async () => {
     await result(new Sync('a'));
     expect((await result(new Sync('a').onQueue('other'))).status).toBe('queued');
     expect((await result(new Sync('a').onQueue('other'))).status).toBe('replaced');
     expect((await result(new Sync('a'))).status).toBe('replaced');
   });
 
-  it('waits as long as the dispatch or the instance says, but not beyond its longest', async () => {
+  it('waits as long as the dispatch or the instance says, but not beyond `longest`', async () => {
     await application.bus.dispatch(new SweepLater());
     await application.bus.dispatch(new Sync('a')).delay('1h');
     await application.bus.dispatch(new Sync('b').delay('50s'));
@@ -123,7 +123,7 @@ describe('a debounced job', () => {
     expect(ran).toEqual(['sweep', 'c', 'b', 'a']);
   });
 
-  it('runs at once without a delay, in the place of the one that waits', async () => {
+  it('runs at once if dispatched without a delay, and replaces the waiting one', async () => {
     const { id } = await result(new Sync('a', ' 1'));
     expect(await application.bus.dispatch(new Sync('a', ' 2')).withoutDelay().result).toMatchObject({ replaced: id });
     await work();
@@ -131,7 +131,7 @@ describe('a debounced job', () => {
     expect(await size()).toBe(0);
   });
 
-  it('is debounced by every way of pushing it', async () => {
+  it('is debounced however it is pushed', async () => {
     const { manager, bus } = application;
     const connection = manager.connection();
     const first = await connection.push(new Sync(1));
@@ -142,7 +142,7 @@ describe('a debounced job', () => {
     expect(waiting.map(({ payload }) => (JSON.parse(payload.toString()) as { id: string }).id)).toEqual([a, d]);
   });
 
-  it('takes the place of another one when its transaction is committed', async () => {
+  it('replaces the waiting one when its transaction commits', async () => {
     await application.bus.dispatch(new Sync('a', ' 1'));
     await Transaction.run(async () => {
       const { status } = await application.bus.dispatch(new Sync('a', ' 2')).afterCommit().result;
@@ -156,7 +156,7 @@ describe('a debounced job', () => {
     expect(ran).toEqual(['a 2']);
   });
 
-  it('tells the hooks queued of each, and skipped of the one whose place was taken', async () => {
+  it('is reported by the hook queued, and the one it replaces by the hook skipped', async () => {
     const heard: unknown[] = [];
     application.manager.hooks.on('queued', ({ id }) => void heard.push(['queued', id]));
     application.manager.hooks.on('skipped', (event) => void heard.push(event));
@@ -175,7 +175,7 @@ describe('a debounced job', () => {
     ]);
   });
 
-  it('runs on sync at once, and goes to null', async () => {
+  it('runs at once on sync, and null accepts it', async () => {
     for (const name of ['sync', 'null']) {
       for (let time = 0; time < 2; time += 1) {
         const { status } = await application.bus.dispatch(new Sync('a')).onConnection(name).result;
@@ -186,7 +186,7 @@ describe('a debounced job', () => {
     expect(ran).toEqual(['a', 'a', 'a']);
   });
 
-  it('is refused where the store keeps no keys, with all that was to go with it', async () => {
+  it('is refused together with everything sent with it if the store keeps no keys', async () => {
     const message = expect.stringMatching(
       /^The connection 'mail' \(sqs\) keeps no unique or debounced jobs; put this one on a connection of a driver that does: /,
     ) as string;
@@ -199,9 +199,9 @@ describe('a debounced job', () => {
 
   it.each([
     ['the first link of a chain', () => application.bus.chain([new Sync('a'), new Plain()]).dispatch()],
-    ['a later one', () => application.bus.chain([new Plain(), new Sync('a')]).dispatch()],
+    ['a later link of a chain', () => application.bus.chain([new Plain(), new Sync('a')]).dispatch()],
     ['a job of a batch', () => application.bus.batch([new Plain(), new Sync('a')]).dispatch()],
-    ['what catches its failures', () => application.bus.chain([new Plain()]).catch(new Sync('a')).dispatch()],
+    ['the catch job of a chain', () => application.bus.chain([new Plain()]).catch(new Sync('a')).dispatch()],
   ])('is refused as %s, and nothing is sent', async (_, dispatch) => {
     await expect(dispatch()).rejects.toMatchObject({
       code: 'E_DEBOUNCED_IN_CHAIN',
@@ -220,7 +220,7 @@ describe('a debounced job', () => {
 });
 
 describe('the key of a debounced job', () => {
-  it('is refused where by makes none, and nothing is sent', async () => {
+  it('is refused if `by` gives none, and nothing is sent', async () => {
     key = () => undefined;
     await expect(application.bus.dispatch(new Keyed())).rejects.toMatchObject({
       code: 'E_INVALID_UNIQUE_KEY',
@@ -237,14 +237,14 @@ describe('the key of a debounced job', () => {
     ['null', null],
     ['without wait', { longest: '1m' }],
     ['with an unknown key', { wait: '30s', max: '5m' }],
-    ['with a by that is no function', { wait: '30s', by: 'id' }],
-    ['with a longest that is shorter than wait', { wait: '30s', longest: '29s' }],
-  ])('is refused at the declaration where debounce is %s', (_, value) => {
+    ['with a `by` that is not a function', { wait: '30s', by: 'id' }],
+    ['with a `longest` shorter than `wait`', { wait: '30s', longest: '29s' }],
+  ])('is refused in the declaration if debounce is %s', (_, value) => {
     const declare = (): unknown => Job({ debounce: value as DebounceOptions })(class Wrong extends Job {});
     expect(declare).toThrow(expect.objectContaining({ code: 'E_INVALID_JOB_OPTION' }));
   });
 
-  it.each([['0s'], [-1], ['soon'], [null]])('is refused at the declaration where it waits for %s', (value) => {
+  it.each([['0s'], [-1], ['soon'], [null]])('is refused in the declaration if it waits for %s', (value) => {
     const declare = (): unknown => Job({ debounce: { wait: value as '1s' } })(class Wrong extends Job {});
     expect(declare).toThrow(expect.objectContaining({ code: 'E_INVALID_DURATION' }));
   });
@@ -252,7 +252,7 @@ describe('the key of a debounced job', () => {
   it.each([
     ['unique', { unique: true }, /^debounce on Wrong.*It also has unique/],
     ['a delay', { delay: '10s' }, /^debounce on Wrong.*It also has a delay/],
-  ] as const)('is refused at the declaration beside %s, also of its parents', (_, option, message) => {
+  ] as const)('is refused in the declaration together with %s, even an inherited one', (_, option, message) => {
     const debounce = { wait: '30s' } as const;
     class Parent extends Job {}
     Job(option)(Parent);

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { Outbox } from '../../src/dispatch/outbox';
 
 describe('the outbox', () => {
-  it('has what it is given begin a microtask later, in order', async () => {
+  it('starts the functions it is given a microtask later, in order', async () => {
     const outbox = new Outbox();
     const begun: string[] = [];
     for (const name of ['a', 'b']) void outbox.send(async () => begun.push(name));
@@ -13,7 +13,7 @@ describe('the outbox', () => {
     expect(begun).toEqual(['a', 'b']);
   });
 
-  it('has each begin in the async context in which it was given', async () => {
+  it('starts each function in the async context in which it was given', async () => {
     const outbox = new Outbox();
     const tenant = new AsyncLocalStorage<string>();
     const begin = async (): Promise<string | undefined> => tenant.getStore();
@@ -23,7 +23,7 @@ describe('the outbox', () => {
     expect(await Promise.all(seen)).toEqual(['museum', 'bank']);
   });
 
-  it('is flushed when all that is on its way has arrived or failed, also what was added meanwhile', async () => {
+  it('is flushed once everything it sends has resolved or failed, including what was added meanwhile', async () => {
     const outbox = new Outbox();
     const ended: string[] = [];
     const failing = outbox.send(async () => {

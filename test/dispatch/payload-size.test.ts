@@ -24,7 +24,7 @@ const sent = async (): Promise<number> => application.manager.connection('memory
 
 afterEach(() => application.manager.close());
 
-/** A text that, as this job's data, makes a payload of so many bytes. */
+/** A string that, as this job's data, makes a payload of the given number of bytes. */
 async function filled(bytes: number, character = 'x'): Promise<string> {
   const { manager } = testApplication();
   await manager.connection().push(new Import(''));
@@ -45,7 +45,7 @@ describe('a payload', () => {
     expect(await sent()).toBe(1);
   });
 
-  it('may have 1 MB where nothing is configured', async () => {
+  it('may have 1 MB by default', async () => {
     const { bus } = open();
 
     await bus.dispatch(new Import(await filled(KILOBYTE ** 2)));
@@ -60,7 +60,7 @@ describe('a payload', () => {
     });
   });
 
-  it('may be larger on a connection that says so, and only there', async () => {
+  it('may be larger on a connection with a higher limit, and only there', async () => {
     const connections = { memory: { driver: 'memory' }, files: { driver: 'memory', maxPayload: '4kb' } } as const;
     const { bus, manager } = open({ maxPayload: '2kb', connections });
     const job = new Import('x'.repeat(3 * KILOBYTE));
@@ -71,7 +71,7 @@ describe('a payload', () => {
     expect(await manager.connection('files').size()).toBe(1);
   });
 
-  it('is held to the limit with the fields that createPayloadUsing adds', async () => {
+  it('is limited including the fields that createPayloadUsing adds', async () => {
     const { bus, manager } = open({ maxPayload: '2kb' });
     manager.createPayloadUsing(() => ({ trace: 'x'.repeat(2 * KILOBYTE) }));
 
@@ -79,7 +79,7 @@ describe('a payload', () => {
   });
 });
 
-describe('whoever sends it', () => {
+describe('a payload above the limit', () => {
   const large = 'x'.repeat(3 * KILOBYTE);
 
   it.each<[string, (application: TestApplication) => PromiseLike<unknown>]>([
@@ -93,14 +93,14 @@ describe('whoever sends it', () => {
     ['later', ({ manager }) => manager.connection().later('1m', new Import(large))],
     ['pushRaw', ({ manager }) => manager.connection().pushRaw(JSON.stringify({ job: 'Import', data: large }))],
     ['laterRaw', ({ manager }) => manager.connection().laterRaw('1m', JSON.stringify({ job: 'Import', data: large }))],
-  ])('is refused, and nothing is sent: %s', async (_, send) => {
+  ])('is refused by %s, and nothing is sent', async (_, send) => {
     open({ maxPayload: '2kb' });
 
     await expect(send(application)).rejects.toThrow(PayloadTooLargeError);
     expect(await sent()).toBe(0);
   });
 
-  it('learns which of many jobs is too large', async () => {
+  it('is identified among many jobs', async () => {
     open({ maxPayload: '2kb' });
 
     await expect(application.bus.bulk([new Import(''), new Import(large)])).rejects.toThrow(/^job 2 of 2: Import was/);
@@ -116,7 +116,7 @@ describe('a failed job', () => {
     return '7b1f';
   }
 
-  it('goes back although its counters made it longer than the limit', async () => {
+  it('can be retried even though its counters made it longer than the limit', async () => {
     const { bus, manager } = open({ maxPayload: '2kb' });
     const id = await bus.dispatch(new Import(await filled(2 * KILOBYTE)));
     await new Worker({ stopWhenEmpty: true }, manager).run();
@@ -124,7 +124,7 @@ describe('a failed job', () => {
     expect(await manager.failed.retry(id)).toBe(true);
   });
 
-  it('stays where it is when it is too large', async () => {
+  it('stays failed if it is too large', async () => {
     const id = await failedOf(4 * KILOBYTE, '2kb');
 
     await expect(application.manager.failed.retry(id)).rejects.toThrow(/^Import 7b1f was not queued/);
@@ -141,19 +141,19 @@ describe('a size', () => {
     ['1.5mb', 1_572_864],
     [2048, 2048],
     ['512mb', 536_870_912],
-  ])('%p is so many bytes: %i', (size, bytes) => {
+  ])('%p is %i bytes', (size, bytes) => {
     expect(bytesOfSize(size)).toBe(bytes);
   });
 
   it.each([0, 1023, '0.5kb', 536_870_913, Infinity, 1.5e3 + 0.5, NaN, '1gb', '4 mb', 'mb', '', null, true, {}])(
-    'is not %p',
+    'cannot be %p',
     (size) => {
       expect(bytesOfSize(size)).toBeUndefined();
       expect(() => testApplication({ maxPayload: size as Size })).toThrow(/maxPayload: expected a size from '1kb'/);
     },
   );
 
-  it('of a short text is told without counting its bytes', () => {
+  it('of a short string is checked without counting its bytes', () => {
     const count = jest.spyOn(Buffer, 'byteLength');
 
     checkSize('x'.repeat(1000), 'Import', { name: 'main', maxPayload: 3000 });

@@ -61,7 +61,7 @@ describe('a dispatch', () => {
     expect(watched().pushes).toEqual([]);
   });
 
-  it('gives the id when it is awaited, and is sent once however often that is', async () => {
+  it('resolves with the id, and is sent only once however often it is awaited', async () => {
     const { bus, watched } = given();
     const pending = bus.dispatch(new Report('a')).withoutDelay();
 
@@ -71,7 +71,7 @@ describe('a dispatch', () => {
     expect(await watched().payloads('default')).toMatchObject([{ id: ids[0] }]);
   });
 
-  it('is sent a microtask later when nobody awaits it', async () => {
+  it('is sent a microtask later if nobody awaits it', async () => {
     const { bus, watched } = given();
     void bus.dispatch(new Report('a')).onQueue('x').withoutDelay();
     expect(watched().pushes).toEqual([]);
@@ -81,7 +81,7 @@ describe('a dispatch', () => {
     expect(watched().pushes).toMatchObject([{ queue: 'x' }]);
   });
 
-  it('is sent also under fake timers', async () => {
+  it('is sent even under fake timers', async () => {
     const { bus, manager, watched } = given();
     jest.useFakeTimers();
 
@@ -93,7 +93,7 @@ describe('a dispatch', () => {
     expect(watched().pushes).toHaveLength(2);
   });
 
-  it('leaves in the order in which it was made, awaited or not', async () => {
+  it('is sent in the order it was made, awaited or not', async () => {
     const { bus, watched } = given();
 
     void bus.dispatch(new Report('a')).withoutDelay();
@@ -105,7 +105,7 @@ describe('a dispatch', () => {
     ]);
   });
 
-  it('is sent by close when nobody awaited it, and arrives before the connection goes', async () => {
+  it('is sent before close() closes the connection even if nobody awaited it', async () => {
     const { bus, manager, watched } = given();
     const driver = watched();
     const gate = { open: (): void => undefined };
@@ -120,7 +120,7 @@ describe('a dispatch', () => {
     expect(driver.pushes).toHaveLength(1);
   });
 
-  it('chooses connection, queue and delay, more strongly than the instance and @Job', async () => {
+  it('chooses connection, queue and delay with precedence over the instance and @Job', async () => {
     const { bus, watched } = given();
 
     await bus.dispatch(new Report('a').onQueue('own').delay('2m')).onConnection('other').onQueue('x').delay('3m');
@@ -134,7 +134,7 @@ describe('a dispatch', () => {
     ]);
   });
 
-  it('goes into a transaction of the user’s, whose commit it then shares', async () => {
+  it('can join a transaction of the user', async () => {
     const { bus, watched } = given();
     const pushed: string[] = [];
     const within = (transaction: unknown): object | undefined =>
@@ -166,7 +166,7 @@ describe('a dispatch', () => {
     expect(await watched().payloads('default')).toMatchObject([{ data: { command: { title: 'after' } } }]);
   });
 
-  it('is sent in the async context in which it was made, whoever dispatches in the same turn', async () => {
+  it('is sent in the async context in which it was made, whatever else is dispatched in the same turn', async () => {
     const { bus, manager, watched } = given();
     const tenant = new AsyncLocalStorage<string>();
     manager.createPayloadUsing(() => ({ tenant: tenant.getStore() }));
@@ -176,7 +176,7 @@ describe('a dispatch', () => {
     await Promise.all([
       dispatched('museum'),
       dispatched('bank'),
-      // Heard from outside, and at once.
+      // Its own catch(), called outside the context and at once.
       dispatched('school').catch(() => undefined),
     ]);
 
@@ -187,7 +187,7 @@ describe('a dispatch', () => {
     ]);
   });
 
-  it('takes middleware along, as data', async () => {
+  it('carries middleware as data', async () => {
     const { bus, watched } = given();
 
     await bus.dispatch(new Report('a')).withoutDelay().through(new Limit(3)).through(new Limit(4));
@@ -209,7 +209,7 @@ describe('a dispatch', () => {
     await expect(bus.dispatch(new Report('a')).through(middleware())).rejects.toThrow(message);
   });
 
-  it('refuses a builder call that comes too late', async () => {
+  it('refuses a builder call after it was sent', async () => {
     const { bus } = given();
     const forgotten = bus.dispatch(new Report('a'));
     await turn();
@@ -222,7 +222,7 @@ describe('a dispatch', () => {
     expect(() => awaited.delay('1s')).toThrow('This Report was already sent; call delay() before the first await.');
   });
 
-  it('says where it goes, and how far it is, when it is printed', async () => {
+  it('shows its queue and state when it is printed', async () => {
     const { bus } = given();
     const pending = bus.dispatch(new Report('a')).onQueue('mails');
     const failing = bus.dispatch(broken()).onConnection('other');
@@ -242,9 +242,9 @@ describe('a dispatch', () => {
   });
 });
 
-// A rejection that nobody handles fails a test of Jest by itself.
+// Jest fails a test with an unhandled rejection by itself.
 describe('a dispatch that fails', () => {
-  it('rejects where it is awaited, and nowhere else', async () => {
+  it('rejects where it is awaited and is reported nowhere else', async () => {
     const { bus, manager, log } = given();
     const heard = jest.fn();
     manager.onError(heard);
@@ -278,18 +278,18 @@ describe('a dispatch that fails', () => {
     });
   });
 
-  it('without an await does not leave one to search for the dispatch: the stack begins there', async () => {
+  it('without an await has a stack that begins at the dispatch', async () => {
     const { message, stack } = await forgotten('development');
     const [head, first] = (stack ?? '').split('\n');
     expect(head).toBe(`OnqueueError: ${message}`);
     expect(first).toMatch(/at forgetful \(.*forgotten-dispatch\.ts:\d+/);
   });
 
-  it('costs no stack in production', async () => {
+  it('does not capture a stack in production', async () => {
     expect((await forgotten('production'))['stack']).not.toContain('forgetful');
   });
 
-  it('that is awaited after all, in the same turn, is handled', async () => {
+  it('is handled if it is awaited later in the same turn', async () => {
     const { bus } = given();
     const pending = bus.dispatch(broken());
     for (let microtasks = 0; microtasks < 20; microtasks += 1) await Promise.resolve();
@@ -298,12 +298,12 @@ describe('a dispatch that fails', () => {
     await turn();
   });
 
-  it('is heard by Queue.onError once, and logged where a callback of that made it: it would be told of its own for ever', async () => {
+  it('is reported to Queue.onError once, but only logged if an onError callback made it, which could go on for ever', async () => {
     const { bus, manager, log } = given();
     const heard: unknown[] = [];
     const later = Promise.resolve();
     const off = manager.onError(async (error) => {
-      if (heard.push(error) === 100) off(); // lets the test end in any case
+      if (heard.push(error) === 100) off(); // ends the test even if the dispatches are reported
       void bus.dispatch(broken());
       await later;
       void bus.dispatch(broken());
@@ -321,7 +321,7 @@ describe('a dispatch that fails', () => {
     expect(heard).toHaveLength(2);
   });
 
-  it('without an await is heard by Queue.onError, with the job and where it was to go', async () => {
+  it('without an await is reported to Queue.onError with the job and its destination', async () => {
     const { bus, manager } = given();
     const heard = jest.fn();
     manager.onError(heard);
@@ -338,7 +338,7 @@ describe('a dispatch that fails', () => {
     });
   });
 
-  it('by a builder call of nonsense is refused when it is sent', async () => {
+  it('is refused when it is sent if a builder call was invalid', async () => {
     const { bus } = given();
 
     await expect(bus.dispatch(new Report('a')).delay('soon' as '1s')).rejects.toMatchObject({
@@ -352,7 +352,7 @@ describe('a dispatch that fails', () => {
 });
 
 describe('a dispatch whose condition did not hold', () => {
-  it('takes every builder call, and gives undefined', async () => {
+  it('accepts every builder call and resolves with undefined', async () => {
     const { bus, watched } = given();
     const none = bus.none().onConnection('x').onQueue('y').delay('1s').withoutDelay().through(new Limit(1));
 

@@ -27,7 +27,7 @@ function given() {
 }
 
 describe('pushing a job', () => {
-  it('gives the id that its payload bears', async () => {
+  it('resolves with the id in its payload', async () => {
     const { queue, driver } = given();
 
     const id = await queue.push(new Resize(1));
@@ -37,7 +37,7 @@ describe('pushing a job', () => {
     ]);
   });
 
-  it('goes to the named queue, else to that of the instance, of @Job, of the connection', async () => {
+  it('uses the named queue, else that of the instance, of @Job, of the connection', async () => {
     const { queue, driver } = given();
 
     await queue.push(new SendMail('a').onQueue('own'), 'named');
@@ -49,7 +49,7 @@ describe('pushing a job', () => {
     expect(driver.pushes.map(({ queue }) => queue)).toEqual(['named', 'first', 'own', 'mails', 'usual']);
   });
 
-  it('stays on this connection, whatever the job says', async () => {
+  it('stays on this connection whatever the job says', async () => {
     const { queue, driver } = given();
 
     await queue.push(new SendMail('a').onConnection('elsewhere'));
@@ -57,7 +57,7 @@ describe('pushing a job', () => {
     expect(driver.pushes).toHaveLength(1);
   });
 
-  it('may be for later: a duration from now, or a moment', async () => {
+  it('may be delayed by a duration or until a date', async () => {
     const { queue, driver, clock } = given();
 
     await queue.later('10m', new Resize(1));
@@ -73,7 +73,7 @@ describe('pushing a job', () => {
     ]);
   });
 
-  it('may be of a name and JSON data alone, as string jobs are', async () => {
+  it('accepts a name with JSON data, as string jobs have', async () => {
     const { queue, driver } = given();
 
     const ids = [
@@ -94,7 +94,7 @@ describe('pushing a job', () => {
     expect(await driver.payloads('a', 'delayed')).toMatchObject([{ data: { n: 1 } }, { data: { n: 2 } }]);
   });
 
-  it('refuses what is not a job, what cannot be encoded, and a queue that cannot be', async () => {
+  it('refuses a class without @Job, data that cannot be encoded and an invalid queue', async () => {
     const { queue, driver } = given();
 
     await expect(queue.push(new Undeclared('a'))).rejects.toMatchObject({ code: 'E_UNDECORATED_JOB' });
@@ -103,7 +103,7 @@ describe('pushing a job', () => {
     expect(driver.pushes).toEqual([]);
   });
 
-  it('names the job when the store is away', async () => {
+  it('names the job in the error if the store is away', async () => {
     const { queue, driver } = given();
     const facts = {
       connection: 'main',
@@ -124,7 +124,7 @@ describe('pushing a job', () => {
 });
 
 describe('pushing a raw payload', () => {
-  it('queues the text to the byte, and gives the id in it', async () => {
+  it('queues the exact text and resolves with its id', async () => {
     const { queue, driver } = given();
     const text = '{ "job":"x" , "n":12345678901234567890,"id":"abc" }\n';
 
@@ -137,7 +137,7 @@ describe('pushing a raw payload', () => {
     ]);
   });
 
-  it('for later refuses a text that waits already', async () => {
+  it('refuses a delayed text that is already waiting', async () => {
     const { queue } = given();
     await queue.laterRaw('1m', '{"id":"a"}');
 
@@ -145,15 +145,18 @@ describe('pushing a raw payload', () => {
     expect(await queue.counts()).toEqual({ ready: 0, delayed: 1, reserved: 0 });
   });
 
-  it.each(['{"a":"\ud800"}', undefined as never])('refuses %p, which would come out as another', async (payload) => {
-    const { queue } = given();
+  it.each(['{"a":"\ud800"}', undefined as never])(
+    'refuses %p, which could not be stored unchanged',
+    async (payload) => {
+      const { queue } = given();
 
-    await expect(queue.pushRaw(payload)).rejects.toMatchObject({ code: 'E_INVALID_PAYLOAD' });
-  });
+      await expect(queue.pushRaw(payload)).rejects.toMatchObject({ code: 'E_INVALID_PAYLOAD' });
+    },
+  );
 });
 
 describe('counting and clearing', () => {
-  it('take what is ready, delayed and reserved', async () => {
+  it('include ready, delayed and reserved jobs', async () => {
     const { queue, driver } = given();
     await queue.bulk([1, 2, 3].map((n) => new Resize(n)));
     await queue.later('1m', new Resize(4));
@@ -166,7 +169,7 @@ describe('counting and clearing', () => {
     expect(await queue.size()).toBe(0);
   });
 
-  it('say which drivers can, where this one cannot', async () => {
+  it('are refused by a driver without them, with the drivers that have them', async () => {
     const { manager } = given();
 
     await expect(manager.connection('sync').clear()).rejects.toMatchObject({ code: 'E_CAPABILITY' });
@@ -183,7 +186,7 @@ describe('pushing in bulk', () => {
     expect((await driver.payloads('usual')).map(({ id }) => id)).toEqual(ids);
   });
 
-  it('puts no more than a megabyte into a call, but always one job', async () => {
+  it('puts at most a megabyte into a call, but at least one job', async () => {
     const { queue, driver } = given();
     const sizes = [600_000, 600_000, 2_000_000, 10, 10];
 
@@ -192,7 +195,7 @@ describe('pushing in bulk', () => {
     expect(driver.pushes.map(({ entries }) => entries.length)).toEqual([1, 1, 1, 2]);
   });
 
-  it('sends each job to its own queue, with its own delay, unless one is named', async () => {
+  it('sends each job to its own queue with its own delay, unless a queue is named', async () => {
     const { queue, driver } = given();
     const jobs = () => [new Resize(1), new SendMail('a').delay('1m'), new Resize(2)];
 
@@ -207,7 +210,7 @@ describe('pushing in bulk', () => {
     expect((await driver.payloads('usual')).map(({ id }) => id)).toEqual([ids[0], ids[2]]);
   });
 
-  it('sends nothing when one of the jobs cannot be encoded', async () => {
+  it('sends nothing if one of the jobs cannot be encoded', async () => {
     const { queue, driver } = given();
     const jobs = Array.from({ length: 150 }, (_, n) => new Resize(n));
 
@@ -217,7 +220,7 @@ describe('pushing in bulk', () => {
     expect(driver.pushes).toEqual([]);
   });
 
-  it('says which jobs are in when the store fails on the way', async () => {
+  it('reports which jobs were queued if the store fails midway', async () => {
     const { queue, driver } = given();
     const pass = (): void => undefined;
     driver.beforePush = (count) => [pass, pass, () => Promise.reject(new Error('gone'))][count]?.();
@@ -237,14 +240,14 @@ describe('pushing in bulk', () => {
     expect((error as BulkInterruptedError).facts).toEqual({ ids, unsent, total: 250, queue: 'usual' });
   });
 
-  it('fails like a single push when nothing was sent', async () => {
+  it('fails like a single push if nothing was sent', async () => {
     const { queue, driver } = given();
     driver.beforePush = () => Promise.reject(new Error('gone'));
 
     await expect(queue.bulk([new Resize(1)])).rejects.toThrow('gone');
   });
 
-  it('lets the event loop have its turns', async () => {
+  it('lets the event loop turn', async () => {
     const { queue, driver } = given();
     const pushesAtTurns: number[] = [];
     const watch = (): void => {
@@ -261,7 +264,7 @@ describe('pushing in bulk', () => {
 });
 
 describe('createPayloadUsing', () => {
-  it('adds fields to every payload, until it is taken off', async () => {
+  it('adds fields to every payload until it is removed', async () => {
     const { manager, queue, driver } = given();
     const off = manager.createPayloadUsing((connection, queue, job) => ({ trace: [connection, queue, job] }));
     manager.createPayloadUsing(() => undefined);

@@ -1,4 +1,4 @@
-/** Where jobs go that say nothing themselves, and when. */
+/** Where jobs go that name no queue, and when they are sent. */
 import { Job } from '../../src/job/job';
 import { Transaction } from '../../src/dispatch/transaction/transaction';
 import { QueueManager } from '../../src/application/queue-manager';
@@ -52,7 +52,7 @@ const ready = async (connection: string, queue = 'default'): Promise<number> =>
   (await application.manager.connection(connection).counts(queue)).ready;
 
 describe('Queue.route()', () => {
-  it('sends jobs of a class, and of those that extend it, where they say nothing themselves', async () => {
+  it('routes jobs of a class and its subclasses unless they have a queue of their own', async () => {
     application.manager.routes.set(Slow, { connection: 'second', queue: 'slow' });
     application.manager.routes.set(Yearly, { queue: 'yearly' });
 
@@ -64,7 +64,7 @@ describe('Queue.route()', () => {
     expect(await ready('memory')).toBe(1);
   });
 
-  it('is weaker than the dispatch and the instance', async () => {
+  it('yields to the dispatch and the instance', async () => {
     application.manager.routes.set(Report, { connection: 'second', queue: 'slow' });
 
     await application.bus.dispatch(new Report()).onQueue('chosen').onConnection('memory');
@@ -78,14 +78,14 @@ describe('Queue.route()', () => {
 
   it.each<[string, unknown, object]>([
     ['a name', 'Report', { queue: 'slow' }],
-    ['a queue that cannot be', Report, { queue: 'a b' }],
-    ['a field that there is not', Report, { queues: 'slow' }],
+    ['an invalid queue', Report, { queue: 'a b' }],
+    ['an unknown field', Report, { queues: 'slow' }],
     ['a connection without a name', Report, { connection: '' }],
   ])('refuses %s', (_what, job, route) => {
     expect(() => application.manager.routes.set(job as typeof Report, route)).toThrow(/Queue\.route\(/);
   });
 
-  it('refuses a connection that there is not, also one that the configuration then lacks', () => {
+  it('refuses an unknown connection, even if the configuration comes later', () => {
     const { manager } = application;
     expect(() => manager.route(Report, { connection: 'secnod' })).toThrow(
       /No connection 'secnod' .*Did you mean 'second'\? Queue\.route\(\) sends Report there\.$/,
@@ -101,10 +101,10 @@ describe('Queue.route()', () => {
 
 describe('afterCommit', () => {
   it.each<[string, () => Patient | Hasty | Other, string, number]>([
-    ['of @Job() has its jobs wait', () => new Patient(), 'memory', 0],
-    ['of a connection has all that goes to it wait', () => new Other(), 'waits', 0],
-    ['of @Job() is stronger than that of the connection', () => new Hasty(), 'waits', 1],
-    ['is off where nobody says so', () => new Other(), 'memory', 1],
+    ['of @Job() holds its jobs back', () => new Patient(), 'memory', 0],
+    ['of a connection holds all its jobs back', () => new Other(), 'waits', 0],
+    ['of @Job() overrides that of the connection', () => new Hasty(), 'waits', 1],
+    ['is off by default', () => new Other(), 'memory', 1],
   ])('%s', async (_what, job, connection, meanwhile) => {
     let seen: number | undefined;
 
@@ -117,7 +117,7 @@ describe('afterCommit', () => {
     expect(await ready(connection)).toBe(1);
   });
 
-  it('sends nothing where the transaction fails, and at once outside of one', async () => {
+  it('sends nothing if the transaction fails, and sends at once outside a transaction', async () => {
     const failing = Transaction.run(() => {
       void application.bus.dispatch(new Patient());
       throw new Error('rolled back');
@@ -130,13 +130,13 @@ describe('afterCommit', () => {
     expect(await ready('memory')).toBe(1);
   });
 
-  it('sends what was not awaited', async () => {
+  it('sends dispatches that were not awaited', async () => {
     await Transaction.run(() => void application.bus.dispatch(new Patient()));
 
     expect(await ready('memory')).toBe(1);
   });
 
-  it('gives way to beforeCommit()', async () => {
+  it('yields to beforeCommit()', async () => {
     let seen: number | undefined;
 
     await Transaction.run(async () => {
@@ -147,7 +147,7 @@ describe('afterCommit', () => {
     expect(seen).toBe(1);
   });
 
-  it('is refused where it is no boolean', () => {
+  it('is refused if it is not a boolean', () => {
     expect(() =>
       testApplication({ connections: { memory: { driver: 'memory', afterCommit: 'yes' as never } } }),
     ).toThrow(/connections\.memory\.afterCommit: expected true or false/);
@@ -155,10 +155,10 @@ describe('afterCommit', () => {
   });
 
   it.each<[string, () => Patient | Hasty | Other, string, number]>([
-    ['of @Job() has it wait', () => new Patient(), 'memory', 0],
-    ['of a connection has it wait', () => new Other(), 'waits', 0],
-    ['of @Job() is stronger than that of the connection', () => new Hasty(), 'waits', 1],
-  ])('of a push: %s', async (_what, job, connection, meanwhile) => {
+    ['of @Job() holds it back', () => new Patient(), 'memory', 0],
+    ['of a connection holds it back', () => new Other(), 'waits', 0],
+    ['of @Job() overrides that of the connection', () => new Hasty(), 'waits', 1],
+  ])('for a push: %s', async (_what, job, connection, meanwhile) => {
     const queue = application.manager.connection(connection);
     let seen: number | undefined;
 

@@ -78,7 +78,7 @@ beforeEach(() => {
 afterEach(() => application.manager.close());
 
 describe('a unique job', () => {
-  it('is not sent while another holds its key, and gives the id of that', async () => {
+  it('is not sent while another one holds its key, and resolves with the id of that one', async () => {
     const id = await application.bus.dispatch(new Reindex('a'));
     expect(await result(new Reindex('a'))).toEqual({ status: 'duplicate', id });
     expect(await application.bus.dispatch(new Reindex('a', ' again'))).toBe(id);
@@ -90,7 +90,7 @@ describe('a unique job', () => {
     expect((await result(new Reindex('a'))).status).toBe('queued');
   });
 
-  it('without by is one of its class at a time, also beside one that extends it', async () => {
+  it('has one key for its class if it has no `by`, and subclasses have their own', async () => {
     await application.bus.dispatch(new Sweep());
     expect((await result(new Sweep())).status).toBe('duplicate');
     expect((await result(new SweepAgain())).status).toBe('queued');
@@ -98,7 +98,7 @@ describe('a unique job', () => {
     for (let time = 0; time < 2; time += 1) expect((await result(new SweepOften())).status).toBe('queued');
   });
 
-  it('is checked by every way of pushing it', async () => {
+  it('is checked however it is pushed', async () => {
     const { manager, bus } = application;
     const first = await manager.connection().push(new Reindex(1));
     const connection = manager.connection();
@@ -114,7 +114,7 @@ describe('a unique job', () => {
     expect(await size()).toBe(3);
   });
 
-  it('is checked when its transaction is committed', async () => {
+  it('is checked when its transaction commits', async () => {
     const skipped: SkippedEvent[] = [];
     application.manager.hooks.on('skipped', (event) => void skipped.push(event));
     const first = await application.bus.dispatch(new Reindex('a'));
@@ -130,7 +130,7 @@ describe('a unique job', () => {
     ]);
   });
 
-  it('tells the hook skipped who holds its key, and queued nothing', async () => {
+  it('is reported by the hook skipped with the holder of its key, and not by queued', async () => {
     const heard: unknown[] = [];
     application.manager.hooks.on('queued', ({ id }) => void heard.push(['queued', id]));
     application.manager.hooks.on('skipped', ({ of, name }) => void heard.push(['skipped', name, of]));
@@ -141,7 +141,7 @@ describe('a unique job', () => {
     expect(heard).toEqual([['queued', first], again, again, again]);
   });
 
-  it('as a later link of a chain is never refused, and holds no key', async () => {
+  it('is never refused and holds no key as a later link of a chain', async () => {
     const first = await application.bus.dispatch(new Reindex('a'));
     await application.bus.chain([new Plain(), new Reindex('a', ' link'), new Reindex('b')]).dispatch();
     expect(await result(new Reindex('a'))).toEqual({ status: 'duplicate', id: first });
@@ -151,7 +151,7 @@ describe('a unique job', () => {
     expect(ran).toEqual(['a', 'a link', 'b']);
   });
 
-  it('frees its key when it has failed, and stays failed while another holds it', async () => {
+  it('frees its key when it fails, and cannot be retried while another one holds the key', async () => {
     const first = await application.bus.dispatch(new Breaks(1));
     await work();
     const second = await result(new Breaks(1));
@@ -169,7 +169,7 @@ describe('a unique job', () => {
     expect(await result(new Breaks(1))).toEqual({ status: 'duplicate', id: first });
   });
 
-  it('holds its key at most for its time', async () => {
+  it('holds its key at most for `for`', async () => {
     await application.bus.dispatch(new Bounded());
     expect((await result(new Bounded())).status).toBe('duplicate');
     await application.clock.advance('61s');
@@ -187,7 +187,7 @@ describe('a unique job', () => {
     expect(ran).toEqual(['a', 'a', 'a']);
   });
 
-  it('is refused where the store keeps no keys, with all that was to go with it', async () => {
+  it('is refused together with everything sent with it if the store keeps no keys', async () => {
     const refusal = {
       code: 'E_CAPABILITY',
       message: /The connection 'mail' \(sqs\) keeps no unique or debounced jobs; put this one on/,
@@ -216,7 +216,7 @@ describe('the key of a unique job', () => {
     ['an empty text', '', "''"],
     ['half a character', '\ud800', "'\\ud800'"],
     ['10 kB', 'x'.repeat(10_240), 'a text of 10,240 characters'],
-  ])('is refused where it is %s, and nothing is sent', async (_, value, shown) => {
+  ])('is refused if it is %s, and nothing is sent', async (_, value, shown) => {
     key = () => value;
     await expect(application.bus.dispatch(new Keyed())).rejects.toMatchObject({
       code: 'E_INVALID_UNIQUE_KEY',
@@ -228,7 +228,7 @@ describe('the key of a unique job', () => {
     expect(await size()).toBe(0);
   });
 
-  it('is told as missing where by throws, with why', async () => {
+  it('is reported as missing with the cause if `by` throws', async () => {
     const cause = new Error('no product');
     key = () => {
       throw cause;
@@ -245,14 +245,14 @@ describe('the key of a unique job', () => {
     ['a list', ['id']],
     ['null', null],
     ['an unknown key', { key: 'id' }],
-    ['a by that is no function', { by: 'id' }],
+    ['a `by` that is not a function', { by: 'id' }],
     ['an unknown end', { until: 'processing' }],
-  ])('is refused at the declaration where unique is %s', (_, value) => {
+  ])('is refused in the declaration if unique is %s', (_, value) => {
     const declare = (): unknown => Job({ unique: value as UniqueOptions })(class Wrong extends Job {});
     expect(declare).toThrow(expect.objectContaining({ code: 'E_INVALID_JOB_OPTION' }));
   });
 
-  it.each([['0s'], [-1], ['soon'], [NaN]])('is refused at the declaration where it is held for %s', (value) => {
+  it.each([['0s'], [-1], ['soon'], [NaN]])('is refused in the declaration if it is held for %s', (value) => {
     const declare = (): unknown => Job({ unique: { for: value as '1s' } })(class Wrong extends Job {});
     expect(declare).toThrow(expect.objectContaining({ code: 'E_INVALID_DURATION' }));
   });

@@ -3,7 +3,7 @@ import type { JobContext } from '../../src/job/job-context';
 
 const context = (): JobContext => ({}) as JobContext;
 
-it('a job has the context of its last run, and another one none', () => {
+it('a job has the context of its last run, and no other job has one', () => {
   const job = {};
   attachContext(job, context());
   const last = context();
@@ -16,7 +16,7 @@ it('a job has the context of its last run, and another one none', () => {
 it.each([
   ['frozen', Object.freeze({ to: 'ada' })],
   ['without a prototype', Object.create(null) as object],
-])('a job that is %s has one, and shows nothing of it', (_, job) => {
+])('a job that is %s can have a context, which does not show in its properties', (_, job) => {
   const before = Reflect.ownKeys(job);
   const given = context();
 

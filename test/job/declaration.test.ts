@@ -12,8 +12,8 @@ const declareWith = (options: object): (() => unknown) => {
   return () => Job(options)(SendEmail);
 };
 
-describe('a class under @Job()', () => {
-  it('is known by its name, with its options and its file', () => {
+describe('a class decorated with @Job()', () => {
+  it('is registered under its name, with its options and its file', () => {
     @Job({ queue: 'podcasts', tries: 5, aliases: ['OldPodcast'], version: 2 })
     class ProcessPodcast extends Job {}
 
@@ -27,7 +27,7 @@ describe('a class under @Job()', () => {
     expect(registry().classOf('OldPodcast')).toBe(ProcessPodcast);
   });
 
-  it('may have another name, and need not extend Job', () => {
+  it('may have another name and need not extend Job', () => {
     @Job({ name: 'billing.invoice' })
     class Invoice {}
 
@@ -35,12 +35,12 @@ describe('a class under @Job()', () => {
     expect(registry().find('Invoice')).toBeUndefined();
   });
 
-  it('may be written as an expression, which gives the class', () => {
+  it('may be a class expression, which the decorator returns', () => {
     const Expression = Job()(class Expression extends Job {});
     expect(registry().find('Expression')?.target).toBe(Expression);
   });
 
-  it('inherits the options of its parents, but not name, aliases and version', () => {
+  it('inherits the options of its parents, but not their name, aliases and version', () => {
     @Job({ name: 'parent', aliases: ['grand'], version: 3, queue: 'mail', tries: 5, timeout: '1m' })
     class ParentJob extends Job {}
     class Between extends ParentJob {}
@@ -65,12 +65,12 @@ describe('a class under @Job()', () => {
   });
 });
 
-describe('a declaration is refused', () => {
+describe('a declaration', () => {
   it.each([
     [{ attempts: 3 }, 'unknown option `attempts`; did you mean `tries`?'],
     [{ queu: 'mail' }, 'unknown option `queu`; did you mean `queue`?'],
     [{ constructor: 1 }, 'unknown option `constructor`; it knows name, aliases'],
-  ])('with an option that there is not: %p', (options, message) => {
+  ])('is refused with an unknown option: %p', (options, message) => {
     expect(declareWith(options)).toThrow(expect.objectContaining({ code: 'E_UNKNOWN_JOB_OPTION' }));
     expect(declareWith(options)).toThrow(message);
   });
@@ -94,7 +94,7 @@ describe('a declaration is refused', () => {
     [{ backoff: { delays: '10s', jitter: 2 } }],
     [{ backoff: { delay: '10s' } }],
     [{ backoff: { delays: '10s', jiter: 0.1 } }],
-  ])('with a value that is not valid: %p', (options) => {
+  ])('is refused with an invalid value: %p', (options) => {
     expect(declareWith(options)).toThrow(expect.objectContaining({ code: 'E_INVALID_JOB_OPTION' }));
   });
 
@@ -105,15 +105,15 @@ describe('a declaration is refused', () => {
     [{ backoff: ['10s', 'soon'] }],
     [{ backoff: { delays: ['1e3s'] } }],
     [{ retryUntil: new Date('never') }],
-  ])('with what is not a duration: %p', (options) => {
+  ])('is refused with an invalid duration: %p', (options) => {
     expect(declareWith(options)).toThrow(expect.objectContaining({ code: 'E_INVALID_DURATION' }));
   });
 
-  it('with a list of queues in one text', () => {
+  it('is refused with several queues in one string', () => {
     expect(declareWith({ queue: 'high,default' })).toThrow(expect.objectContaining({ code: 'E_INVALID_QUEUE_NAME' }));
   });
 
-  it('with the class, the file, the value and the remedy in the message', () => {
+  it('is refused with the class, the file, the value and the remedy in the message', () => {
     expect(declareWith({ timeout: '2 minutes' })).toThrow(
       "timeout on SendEmail (test/job/declaration.test.ts): '2 minutes' is not a duration. Write '2m'",
     );
@@ -122,7 +122,7 @@ describe('a declaration is refused', () => {
     );
   });
 
-  it('where it is no object of options, or the brackets are missing', () => {
+  it('is refused if the options are not an object or the brackets are missing', () => {
     const bare: unknown = Job;
     expect(declareWith(null as never)).toThrow('@Job on SendEmail (test/job/declaration.test.ts): null is not valid');
     expect(() => (bare as (target: unknown) => void)(class Bare {})).toThrow(
@@ -131,17 +131,17 @@ describe('a declaration is refused', () => {
   });
 
   it.each(['removeOnComplete', 'repeat', 'limiter', 'priority'])(
-    'with an option of BullMQ, and says what there is in its place: %s',
+    'is refused with an option of BullMQ, and the message names its counterpart: %s',
     (option) => {
       expect(declareWith({ [option]: 1 })).toThrow(/unknown option `\w+`; (?!it knows|did you mean).{20,}\.$/);
     },
   );
 
-  it('with the repeat of BullMQ, which is a schedule here', () => {
+  it('is refused with the repeat option of BullMQ, and the message points to schedules', () => {
     expect(declareWith({ repeat: { every: 1000 } })).toThrow("`repeat`; here it is schedule: { cron: '0 3 * * *' }");
   });
 
-  it('in production where a minifier made its name, and none was given', () => {
+  it('is refused in production if a minifier made the name and no explicit one is given', () => {
     jest.replaceProperty(process, 'env', { ...process.env, NODE_ENV: 'production' });
     expect(() => Job()(class a$ extends Job {})).toThrow(
       "a$ (test/job/declaration.test.ts) has a name that a minifier seems to have made: the next build may give it to another class, and waiting jobs would run as that class. Name it: name: 'SendMail'",
@@ -156,20 +156,20 @@ describe('a declaration is refused', () => {
     expect(() => Job()(class d extends Job {})).not.toThrow();
   });
 
-  it('under a name of what is part of Onqueue', () => {
+  it('is refused under a name reserved for Onqueue', () => {
     const message =
       "Mine (test/job/declaration.test.ts) is called 'onqueue:carry', but names that begin with 'onqueue:' belong";
     expect(() => Job({ name: 'onqueue:carry' })(class Mine extends Job {})).toThrow(message);
     expect(() => Job({ aliases: ['old', 'onqueue:carry'] })(class Mine extends Job {})).toThrow(message);
   });
 
-  it('on what is no class, or a class without a name', () => {
+  it('is refused on a function that is not a class, and on a class without a name', () => {
     expect(() => Job()((() => {}) as never)).toThrow(expect.objectContaining({ code: 'E_INVALID_JOB_CLASS' }));
     expect(() => Job()(class extends Job {})).toThrow("has no name of its own. Give the job one: @Job({ name: '…' })");
     expect(() => Job({ name: 'named' })(class extends Job {})).not.toThrow();
   });
 
-  it('for a class with private #fields, its own or inherited', () => {
+  it('is refused on a class with private #fields, its own or inherited', () => {
     class Keeper {
       #secret = 1;
       reveal(): number {
@@ -183,7 +183,7 @@ describe('a declaration is refused', () => {
     expect(() => Job()(Secretive)).toThrow('inherits from Keeper private #fields (#secret)');
   });
 
-  it('for a second class of one name or alias, naming both and both files', () => {
+  it('is refused for a second class with the same name or alias, naming both classes and files', () => {
     Job({ name: 'twin' })(class Twin extends Job {});
     expect(() => Job({ name: 'twin' })(class Double extends Job {})).toThrow(
       expect.objectContaining({ code: 'E_DUPLICATE_JOB' }),
@@ -202,7 +202,7 @@ describe('a declaration is refused', () => {
   it.each([
     ['src/jobs.ts', 'dist/jobs.js'],
     ['dist/jobs.cjs', 'src/jobs.cts'],
-  ])('does not ask to rename a job that was loaded as source and as build: %s, %s', (first, second) => {
+  ])('is not told to rename a job that was loaded both as source and as build: %s, %s', (first, second) => {
     const { message } = duplicateJob('Send', claimOf('Send', first), claimOf('Send', second));
     expect(message).toContain('one class that was loaded twice, as source and as build. Load only one of them');
     expect(message).toContain('begins with Queue.configure(configuration)');
@@ -214,12 +214,15 @@ describe('a declaration is refused', () => {
     ['src/jobs.ts', 'dist/other.js', 'Send'],
     ['src/mail/jobs.ts', 'src/shop/jobs.ts', 'Send'],
     ['src/jobs.ts', 'dist/jobs.js', 'Deliver'],
-  ])('does not take two jobs for source and build: %s, %s with %s', (first, second, name) => {
-    const { message } = duplicateJob('Send', claimOf('Send', first), claimOf(name, second));
-    expect(message).toContain("Give one of them another: @Job({ name: '…' }).");
-  });
+  ])(
+    'is told to rename one of two jobs that are not source and build of the same class: %s, %s with %s',
+    (first, second, name) => {
+      const { message } = duplicateJob('Send', claimOf('Send', first), claimOf(name, second));
+      expect(message).toContain("Give one of them another: @Job({ name: '…' }).");
+    },
+  );
 
-  it('for a class that bears @Job() twice', () => {
+  it('is refused on a class that has @Job() twice', () => {
     class Double extends Job {}
     Job()(Double);
     expect(() => Job()(Double)).toThrow('Double (test/job/declaration.test.ts) has @Job() twice');
@@ -227,12 +230,12 @@ describe('a declaration is refused', () => {
 });
 
 describe('the registry', () => {
-  it('is one for modules that are loaded again', () => {
+  it('is shared by modules that are loaded again', () => {
     const slots = globalThis as unknown as Record<symbol, unknown>;
     expect(slots[Symbol.for('onqueue.registry')]).toMatchObject({ registry: registry() });
   });
 
-  it('knows classes of middleware by name, in one space of names with the jobs', () => {
+  it('knows middleware classes by name, and they share their names with jobs', () => {
     @Job()
     class Named extends Job {}
     class RateLimit {}

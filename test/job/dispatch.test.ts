@@ -15,8 +15,8 @@ class Greet extends Job {
 const pending = (id: string): PendingDispatch => Promise.resolve(id) as PendingDispatch;
 const nothing = Promise.resolve(undefined) as PendingDispatch<undefined>;
 
-describe('the statics of a job', () => {
-  describe('with somebody to send to', () => {
+describe('the static methods of a job', () => {
+  describe('with a dispatcher', () => {
     const sent: [string, object][] = [];
     const recorder: JobDispatcher = {
       dispatchToQueue: (job) => (sent.push(['dispatch', job]), pending('an id')),
@@ -30,7 +30,7 @@ describe('the statics of a job', () => {
       setJobDispatcher(recorder);
     });
 
-    it('make the job with the parameters of its constructor, and hand it over', async () => {
+    it('construct the job from the given arguments and hand it over', async () => {
       expect(await Greet.dispatch('Ada', 2)).toBe('an id');
       expect(await Greet.dispatchSync('Bob')).toBe('sync value');
       expect(await Greet.dispatchNow('Cid')).toBe('now value');
@@ -41,21 +41,21 @@ describe('the statics of a job', () => {
       ]);
     });
 
-    it('send under a condition, which may ask the job', async () => {
+    it('dispatch if the condition holds, which may depend on the job', async () => {
       expect(await Greet.dispatchIf(true, 'if')).toBe('an id');
       expect(await Greet.dispatchIf((job) => job.name === 'asked', 'asked')).toBe('an id');
       expect(await Greet.dispatchUnless(false, 'unless')).toBe('an id');
       expect(sent.map(([, job]) => (job as Greet).name)).toEqual(['if', 'asked', 'unless']);
     });
 
-    it('send nothing otherwise', async () => {
+    it('dispatch nothing otherwise', async () => {
       expect(await Greet.dispatchIf(false, 'no')).toBeUndefined();
       expect(await Greet.dispatchUnless(true, 'no')).toBeUndefined();
       expect(await Greet.dispatchUnless((job) => job.times === 1, 'no')).toBeUndefined();
       expect(sent).toEqual([]);
     });
 
-    it('take what JavaScript takes for true', async () => {
+    it('accept any truthy or falsy value as a condition', async () => {
       await Greet.dispatchIf('ada@example.org' as never, 'truthy');
       await Greet.dispatchIf('' as never, 'falsy');
       expect(sent.map(([, job]) => (job as Greet).name)).toEqual(['truthy']);

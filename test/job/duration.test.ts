@@ -14,7 +14,7 @@ import { resolveWorkerOptions } from '../../src/worker/worker-options';
 
 const seconds = (value: unknown): number => durationSeconds(value, 'timeout on SendEmail');
 
-it('tells no seconds of seventeen digits', () => {
+it('durations are not given with the rounding errors of floating point', () => {
   expect(['700ms', '1.1m', '0.1s', '29ms'].map((text) => durationSeconds(text, 'x'))).toEqual([0.7, 66, 0.1, 0.029]);
 });
 
@@ -65,7 +65,7 @@ describe('a duration', () => {
     expect(() => seconds(written)).toThrow(expect.objectContaining({ code: 'E_INVALID_DURATION' }));
   });
 
-  it('is refused with the value, what it is for, and what was meant', () => {
+  it('is refused with a message that says the value, its purpose and a correct spelling', () => {
     expect(() => seconds('2 minutes')).toThrow(
       "timeout on SendEmail: '2 minutes' is not a duration. Write '2m' (units: ms, s, m, h, d), or a number of seconds.",
     );
@@ -74,7 +74,7 @@ describe('a duration', () => {
     expect(() => seconds('3 months')).toThrow("Write '2m'");
   });
 
-  it('says of any text either how many seconds it is, or that it is none', () => {
+  it('accepts a string either as a number of seconds or not at all', () => {
     const amounts = fc.tuple(fc.nat(100_000), fc.constantFrom('ms', 's', 'm', 'h', 'd'));
     fc.assert(
       fc.property(amounts, ([amount, unit]) => {
@@ -90,18 +90,18 @@ describe('a duration', () => {
     );
   });
 
-  it('of a plain string is checked by duration()', () => {
+  it('can be checked with duration()', () => {
     expect(duration('10s')).toBe('10s');
     expect(() => duration('soon')).toThrow(expect.objectContaining({ code: 'E_INVALID_DURATION' }));
   });
 
-  it('is suspicious as a bare number from 1000 on, never with a unit', () => {
+  it('is suspicious if it is a bare number from 1000 on, but never with a unit', () => {
     expect([999, 1000, '5000s'].map(isSuspiciouslyManySeconds)).toEqual([false, true, false]);
   });
 });
 
 describe('a bare number that was probably meant as milliseconds', () => {
-  it('does not become hours without a word: it is warned of, with both spellings', () => {
+  it('is warned about, with both possible spellings', () => {
     const emit = jest.spyOn(process, 'emitWarning').mockImplementation();
     warnOfManySeconds(30_000, 'timeout on Slow');
     expect(emit.mock.calls).toEqual([
@@ -112,13 +112,13 @@ describe('a bare number that was probably meant as milliseconds', () => {
     ]);
   });
 
-  it('is not warned of again and again', () => {
+  it('is warned about only once for each option', () => {
     const emit = jest.spyOn(process, 'emitWarning').mockImplementation();
     for (const subject of ['first', 'first', 'second']) warnOfManySeconds(1000, subject);
     expect(emit.mock.calls.map(([message]) => String(message).split(':')[0])).toEqual(['first', 'second']);
   });
 
-  it('is told in a unit that people count in', () => {
+  it('is shown in a readable unit', () => {
     const emit = jest.spyOn(process, 'emitWarning').mockImplementation();
     for (const value of [1500, 172_800_000]) warnOfManySeconds(value, `of ${value}`);
     expect(emit.mock.calls.map(([message]) => / is ([\d.]+ \w+)/.exec(String(message))?.[1])).toEqual([
@@ -127,13 +127,13 @@ describe('a bare number that was probably meant as milliseconds', () => {
     ]);
   });
 
-  it.each([['30000s'], [999], [undefined], [new Date()]])('does not cry wolf for %p', (value) => {
+  it.each([['30000s'], [999], [undefined], [new Date()]])('is not suspected in %p', (value) => {
     const emit = jest.spyOn(process, 'emitWarning').mockImplementation();
     warnOfManySeconds(value, 'quiet');
     expect(emit).not.toHaveBeenCalled();
   });
 
-  it('is warned of wherever it is written, but for spans that are often long', () => {
+  it('is warned about in every option except those that are often long', () => {
     const emit = jest.spyOn(process, 'emitWarning').mockImplementation();
     const long = { timeout: 1001, delay: 1002, backoff: [10, 1003], retryUntil: 1004 };
     @Job(long)
@@ -154,13 +154,13 @@ describe('a bare number that was probably meant as milliseconds', () => {
 describe('a delay', () => {
   const now = Date.UTC(2026, 10, 21);
 
-  it('may be a duration or a moment', () => {
+  it('may be a duration or a date', () => {
     expect(() => checkDelay('10m', 'delay')).not.toThrow();
     expect(() => checkDelay(new Date(now), 'delay')).not.toThrow();
     expect(momentOf(new Date(now), 'delay')).toBe(now);
   });
 
-  it('to an invalid date is refused', () => {
+  it('is refused if it is an invalid date', () => {
     expect(() => checkDelay(new Date('soon'), 'delay of X')).toThrow('delay of X: Invalid Date is not a duration');
   });
 });

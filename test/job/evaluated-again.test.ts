@@ -14,7 +14,7 @@ function again<Module>(load: () => Module): Module {
   return load();
 }
 
-/** As in the output of a framework, of which no file is known. */
+/** Like a framework's output, where stack traces name no real file. */
 function declareFromNowhere(code: string): unknown {
   const call = runInThisContext(`(Job) => eval(${JSON.stringify(code)})`, { filename: 'virtual:chunk' });
   return (call as (decorator: typeof Job) => unknown)(Job);
@@ -25,7 +25,7 @@ describe('a job whose module is evaluated twice', () => {
   beforeEach(() => (fake = Queue.fake()));
   afterEach(() => fake.restore());
 
-  it('is the newest, and instances of both are dispatched and run as that', async () => {
+  it('uses the newest class, and runs instances of both as that class', async () => {
     const before = reports();
     const after = reports();
 
@@ -48,14 +48,14 @@ describe('a job whose module is evaluated twice', () => {
     ).toHaveLength(1);
   });
 
-  it('runs in the test kit, whichever evaluation it is an instance of', async () => {
+  it('can be run by runJob(), whichever evaluation the instance comes from', async () => {
     const before = reports();
     reports();
 
     expect((await runJob(new before.Report(1))).outcome).toBe('completed');
   });
 
-  it('keeps a handler that is not evaluated again, and takes one that is', async () => {
+  it('keeps its handler, and uses the new one if the handler is evaluated again', async () => {
     const first = handlers();
     const { Welcome } = welcomes();
     await dispatch(new Welcome('ada'));
@@ -67,7 +67,7 @@ describe('a job whose module is evaluated twice', () => {
     expect([first.greeted, second.greeted]).toEqual([['ada'], ['bob']]);
   });
 
-  it('may be listed in the configuration, as may its handler, in any evaluation', () => {
+  it('can be listed in the configuration, as can its handler, from any evaluation', () => {
     const { Welcome } = welcomes();
     const { WelcomeHandler } = handlers();
     handlers();
@@ -75,7 +75,7 @@ describe('a job whose module is evaluated twice', () => {
     expect(() => fake.manager.configure({ jobs: [Welcome, WelcomeHandler] })).not.toThrow();
   });
 
-  it('is still refused from another file, which is named beside the first', () => {
+  it('is still refused from another file, and the error names both files', () => {
     welcomes();
 
     expect(() =>
@@ -86,7 +86,7 @@ describe('a job whose module is evaluated twice', () => {
     );
   });
 
-  it('may bear the names of a minifier, another one in each chunk of a build', () => {
+  it('may have minified class names that differ between the chunks of a build', () => {
     const declared = [
       ['s', 'a'],
       ['Sent', 'Asked'],
@@ -99,7 +99,7 @@ describe('a job whose module is evaluated twice', () => {
     expect(declared[1]).toThrow("Two classes claim the name 'evaluated.minified.Sent': Sent and Asked.");
   });
 
-  it('loses the aliases that it has no more', () => {
+  it('loses aliases that its new declaration no longer has', () => {
     const declare = (aliases: string[]) => Job({ name: 'evaluated.named', aliases })(class Named extends Job {});
     declare(['evaluated.old']);
     const after = declare([]);
@@ -109,7 +109,7 @@ describe('a job whose module is evaluated twice', () => {
   });
 });
 
-describe('the file of a class that a bundler or a development server evaluates', () => {
+describe('the file of a class that a bundler or development server evaluates', () => {
   const probe = (): string | undefined => declaredIn(probe);
   const evaluated = (code: string): unknown =>
     (runInThisContext(`(probe) => eval(${JSON.stringify(code)})`) as (call: typeof probe) => unknown)(probe);
@@ -125,7 +125,7 @@ describe('the file of a class that a bundler or a development server evaluates',
     'webpack-internal:///(action-browser)/./test/job/evaluated-again.test.ts',
     'webpack-internal:///./test/job/evaluated-again.test.ts',
     'turbopack:///[project]/test/job/evaluated-again.test.ts',
-  ])('is the one that was written: %s', (name) => {
+  ])('is the source file: %s', (name) => {
     expect(evaluatedAs(name)).toBe(__filename);
   });
 
@@ -136,11 +136,11 @@ describe('the file of a class that a bundler or a development server evaluates',
     'webpack-internal:///(rsc)/./gone.ts',
     `file://${process.cwd()}/.next/server/app/api/a/route.js`,
     `file://${process.cwd()}/.output/server/chunks/jobs.mjs`,
-  ])('is unknown where no file says it: %s', (name) => {
+  ])('is unknown if the name leads to no file: %s', (name) => {
     expect(evaluatedAs(name)).toBeUndefined();
   });
 
-  it('is unknown for a module that is evaluated without a name', () => {
+  it('is unknown for a module evaluated without a name', () => {
     expect(evaluated('probe()')).toBeUndefined();
   });
 });

@@ -12,7 +12,7 @@ class HandlesQuiet {
 const declare = (job: unknown, handler: unknown) => () => Handles(job as never)(handler as never);
 
 describe('@Handles()', () => {
-  it('makes a class the handler of a job, not of its subclasses', () => {
+  it('makes a class the handler of a job, but not of its subclasses', () => {
     @Job()
     class Louder extends Quiet {}
     declare(Quiet, HandlesQuiet)();
@@ -20,7 +20,7 @@ describe('@Handles()', () => {
     expect(registry().handlerOf(Louder)).toBeUndefined();
   });
 
-  it('refuses a second handler of a job', () => {
+  it('refuses a second handler for the same job', () => {
     class Other extends HandlesQuiet {}
     declare(Quiet, HandlesQuiet)();
     expect(declare(Quiet, Other)).toThrow(expect.objectContaining({ code: 'E_INVALID_HANDLER' }));
@@ -33,7 +33,7 @@ describe('@Handles()', () => {
     expect(declare(undefined, HandlesQuiet)).toThrow('Two files import each other');
   });
 
-  it('refuses what is not a job, and a job that handles itself', () => {
+  it('refuses a class that is not a job, and a job that has a handle() of its own', () => {
     @Job()
     class HandlesItself extends Job {
       handle() {}
@@ -42,7 +42,7 @@ describe('@Handles()', () => {
     expect(declare(HandlesItself, HandlesQuiet)).toThrow('HandlesItself has a handle() of its own');
   });
 
-  it('refuses a class without a method handle()', () => {
+  it('refuses a class without a handle() method', () => {
     class InField {
       handle = () => {};
     }

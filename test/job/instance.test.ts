@@ -39,15 +39,15 @@ class Runs extends Job {
   }
 }
 
-describe('a single job', () => {
-  it('keeps what it chose beside itself, so that only data travels', () => {
+describe('a job instance', () => {
+  it('keeps the chosen options out of its properties, so that only data travels', () => {
     const job = new Runs().onQueue('urgent').onConnection('redis').delay('5m');
     expect(chosenOf(job)).toEqual({ queue: 'urgent', connection: 'redis', delay: '5m' });
     expect(Object.keys(job)).toEqual(['to']);
     expect(chosenOf(job.withoutDelay())).toMatchObject({ delay: 0, queue: 'urgent' });
   });
 
-  it('may choose in its constructor', () => {
+  it('may choose options in its constructor', () => {
     @Job()
     class Chooses extends Job {
       constructor() {
@@ -58,18 +58,18 @@ describe('a single job', () => {
     expect(chosenOf(new Chooses())).toEqual({ queue: 'from-constructor', delay: 5 });
   });
 
-  it('that chose nothing, or extends nothing, has no choice', () => {
+  it('has no chosen options if it chose none or does not extend Job', () => {
     expect(chosenOf(new Runs())).toEqual({});
     expect(chosenOf({})).toEqual({});
   });
 
-  it('refuses a choice where it is made', () => {
+  it('refuses an invalid choice where it is made', () => {
     expect(() => new Runs().onQueue('a,b')).toThrow(expect.objectContaining({ code: 'E_INVALID_QUEUE_NAME' }));
     expect(() => new Runs().onConnection('')).toThrow(expect.objectContaining({ code: 'E_INVALID_JOB_OPTION' }));
     expect(() => new Runs().delay('5 s')).toThrow(expect.objectContaining({ code: 'E_INVALID_DURATION' }));
   });
 
-  it('has its reservation and the shorts for it while it runs', () => {
+  it('has its context and the shorthand methods while it runs', () => {
     const calls: unknown[] = [];
     const job = new Runs();
     const context = contextOf(calls);
@@ -84,18 +84,18 @@ describe('a single job', () => {
   });
 
   it.each(['job', 'id', 'attempts', 'fence', 'signal'] as const)(
-    'says that this.%s is there only in a run',
+    'says that this.%s exists only during a run',
     (member) => {
       expect(() => new Runs()[member]).toThrow(expect.objectContaining({ code: 'E_NOT_RUNNING' }));
       expect(() => new Runs()[member]).toThrow(`Runs.${member} exists only while the job runs`);
     },
   );
 
-  it.each(['release', 'fail', 'delete'] as const)('says that this.%s() is there only in a run', (member) => {
+  it.each(['release', 'fail', 'delete'] as const)('says that this.%s() exists only during a run', (member) => {
     expect(() => new Runs()[member]()).toThrow(expect.objectContaining({ code: 'E_NOT_RUNNING' }));
   });
 
-  it('may have an own id, which wins and is data', () => {
+  it('may have an id of its own, which takes precedence and is data', () => {
     @Job()
     class OwnId extends Job {
       constructor(readonly id: number) {
@@ -118,13 +118,13 @@ describe('an own property', () => {
   };
 
   it.each(['connection', 'queue', 'delay', 'tries', 'backoff', 'timeout', 'failOnTimeout', 'maxCrashes', 'middleware'])(
-    'called %s like an option is refused',
+    'is refused if it is named like an option: %s',
     (name) => {
       expect(refused(name, 'x')).toThrow(expect.objectContaining({ code: 'E_RESERVED_PROPERTY' }));
     },
   );
 
-  it('called like an option is told both meanings', () => {
+  it('is refused with both possible meanings if it is named like an option', () => {
     expect(refused('queue', 'mail')).toThrow(
       "Runs has an own property `queue`. If it is the job's option, write @Job({ queue: … }) or onQueue() instead; " +
         'if it is data, give it another name.',
@@ -134,30 +134,30 @@ describe('an own property', () => {
   });
 
   it.each(['attempts', 'signal', 'fence', 'job', 'release', 'make', 'onQueue'])(
-    'called %s would hide what a job has, and is refused',
+    'is refused if it would hide a member of Job: %s',
     (name) => {
       expect(refused(name, 1)).toThrow(`On a job, this.${name} belongs to the running job`);
     },
   );
 
-  it.each(['attempts', 'signal', 'fence', 'job'])('called %s is refused already when it is set', (name) => {
+  it.each(['attempts', 'signal', 'fence', 'job'])('is refused as soon as it is set if it is named %s', (name) => {
     expect(() => Object.assign(new Runs(), { [name]: 1 })).toThrow(
       expect.objectContaining({ code: 'E_RESERVED_PROPERTY' }),
     );
   });
 
-  it('is not left to be searched for: the refusal names the file of the class', () => {
+  it('is refused with the file of its class', () => {
     expect(refused('queue', 'mail')).toThrow('give it another name. (test/job/instance.test.ts)');
     expect(refused('handle', () => {})).toThrow('cannot carry a function. (test/job/instance.test.ts)');
     expect(refused('make', 1)).toThrow('give your data another name. (test/job/instance.test.ts)');
     expect(() => Object.assign(new Runs(), { signal: 1 })).toThrow('another name. (test/job/instance.test.ts)');
   });
 
-  it.each(['id', 'name', 'version', 'aliases', 'to'])('called %s is data', (name) => {
+  it.each(['id', 'name', 'version', 'aliases', 'to'])('is data if it is named %s', (name) => {
     expect(refused(name, 1)).not.toThrow();
   });
 
-  it('called attempts is data on a class that does not extend Job', () => {
+  it('is data if it is named attempts, on a class that does not extend Job', () => {
     @Job()
     class PlainData {
       attempts = 1;
@@ -166,7 +166,7 @@ describe('an own property', () => {
     expect(() => check(new PlainData())).not.toThrow();
   });
 
-  it('called like an option is refused on a plain class too', () => {
+  it('is refused if it is named like an option on a class that does not extend Job', () => {
     @Job()
     class PlainOption {
       tries = 5;
@@ -174,31 +174,31 @@ describe('an own property', () => {
     expect(() => check(new PlainOption())).toThrow(expect.objectContaining({ code: 'E_RESERVED_PROPERTY' }));
   });
 
-  it.each(['handle', 'failed', 'middleware', 'backoff'])('that is an arrow function called %s is refused', (name) => {
+  it.each(['handle', 'failed', 'middleware', 'backoff'])('is refused if it is an arrow function named %s', (name) => {
     expect(refused(name, () => {})).toThrow(expect.objectContaining({ code: 'E_METHOD_IN_FIELD' }));
     expect(refused(name, () => {})).toThrow(`Runs.${name} is an arrow function in a field: write it as a method.`);
   });
 });
 
-describe('what has no @Job() of its own', () => {
+describe('a class without its own @Job()', () => {
   class NeverDecorated extends Job {}
   class Grown extends Runs {}
 
-  it('is refused, naming the parent that has one', () => {
+  it('is refused with the name of the decorated parent', () => {
     expect(() => definitionOfJob(new Grown())).toThrow(expect.objectContaining({ code: 'E_UNDECORATED_JOB' }));
     expect(() => definitionOfJob(new Grown())).toThrow(
       'Grown extends Job but has no @Job(); only its parent Runs (test/job/instance.test.ts) has. Add @Job() above class Grown.',
     );
   });
 
-  it('is refused where there is no such parent', () => {
+  it('is refused if no parent is decorated either', () => {
     expect(() => definitionOfJob(new NeverDecorated())).toThrow(
       'NeverDecorated extends Job but has no @Job(). Add @Job() above class NeverDecorated.',
     );
     expect(() => definitionOfJob(new (class Odd {})())).toThrow('Odd is not a job: it has no @Job()');
   });
 
-  it('is not told to decorate the class, where the class itself stands in place of an instance', () => {
+  it('is refused with the advice to create an instance if the class itself was passed', () => {
     expect(() => definitionOfJob(Runs)).toThrow(expect.objectContaining({ code: 'E_NOT_A_JOB' }));
     expect(() => definitionOfJob(Runs)).toThrow(
       'Runs: this is the class, but a job is an instance of it. Write new Runs(…).',
@@ -213,11 +213,11 @@ describe('what has no @Job() of its own', () => {
     ['A number', 7],
     ['undefined', undefined],
     ['null', null],
-  ])('is not told to decorate class Object, where it is %s', (what, value) => {
+  ])('is not asked to decorate class Object for %s', (what, value) => {
     expect(() => definitionOfJob(value as object)).toThrow(`${what} is not a job. Write a class with @Job() above it`);
   });
 
-  it('is refused where another decorator put a class of its own in between', () => {
+  it('is refused if another decorator replaced the class', () => {
     const Replaced = { Runs: class Runs2 extends Runs {} }.Runs;
     Object.defineProperty(Replaced, 'name', { value: 'Runs' });
     expect(() => definitionOfJob(new Replaced())).toThrow('Add @Job() above class Runs, above its other decorators.');

@@ -31,7 +31,7 @@ class Wrapped extends Job {
 }
 
 describe('middleware', () => {
-  it('wraps the run like an onion: that of the job outside, that of the dispatch inside', async () => {
+  it("wraps the run like an onion: the job's own middleware outside, that of the dispatch inside", async () => {
     const { manager } = watchedApplication();
 
     const value = await new JobBus(() => manager).dispatchSync(
@@ -50,7 +50,7 @@ describe('middleware', () => {
     ]);
   });
 
-  it('shares its names with jobs: no two classes have one', () => {
+  it('shares its names with jobs, so that none is used twice', () => {
     expect(() =>
       Middleware({ name: 'Wrapped' })(
         class implements Middleware {
@@ -60,7 +60,7 @@ describe('middleware', () => {
     ).toThrow(expect.objectContaining({ code: 'E_DUPLICATE_JOB' }));
   });
 
-  it('says of two classes of one name where each of them stands, and what names one', () => {
+  it('refuses a second class with the same name, naming both files and the remedy', () => {
     const declare = (target: typeof Note) => () => Middleware({ name: 'twice' })(target);
     declare(class Twice extends Note {})();
     const other = declare(class Other extends Note {});
@@ -83,19 +83,19 @@ describe('middleware', () => {
       'has an unknown option in @Middleware: version.',
     ],
     [
-      'with a name that is none',
+      'with a name that is not a string',
       () => Middleware({ name: 5 as never })(Bare),
       'has a name in @Middleware that is not a text.',
     ],
     ['above a class without handle()', () => Middleware()(class Bare {} as never), 'no method handle(job, next).'],
-  ])('is refused where it is declared %s', (_case, declare, problem) => {
+  ])('is refused if it is declared %s', (_case, declare, problem) => {
     expect(declare).toThrow(
       expect.objectContaining({ code: 'E_INVALID_JOB_CLASS', message: expect.stringContaining(problem) }),
     );
     expect(declare).toThrow('Bare (test/job/middleware.test.ts)');
   });
 
-  it('is given to through() one by one: a list is refused, and what to write is said', async () => {
+  it('refuses a list given to through(), and says what to write instead', async () => {
     const { manager } = watchedApplication();
     const list = [new Note('first')] as unknown as Note;
 

@@ -41,19 +41,19 @@ describe('a queue name', () => {
     expect(() => check(name)).toThrow(expect.objectContaining({ code: 'E_INVALID_QUEUE_NAME' }));
   });
 
-  it('with a comma does not send the reader after an array that no job takes', () => {
+  it('with a comma is refused by a job without suggesting an array', () => {
     expect(() => check('high,default')).toThrow(
       "queue on SendEmail: 'high,default' is not a valid queue name: a job goes to one queue; a list of queues is the worker's.",
     );
   });
 
-  it('with a comma in the list of a worker is told to be several entries', () => {
+  it("with a comma in a worker's list is refused with the advice to use separate entries", () => {
     expect(() => parseQueues(['high,default'], false)).toThrow(
       "the queue of a worker: 'high,default' is not a valid queue name: give its queues as separate entries.",
     );
   });
 
-  it('with a reserved ending is told which', () => {
+  it('with a reserved ending is refused with that ending', () => {
     expect(() => check('mail:failed')).toThrow("':failed' is used by Onqueue's own keys");
   });
 });

@@ -23,7 +23,7 @@ describe('the route of a dispatch', () => {
   const all = { connection: 'a', queue: 'a', delay: 1 };
   const definition = defined({ connection: 'c', queue: 'c', delay: '3s' });
 
-  it('follows the dispatch before the instance before @Job() before the connection', () => {
+  it('prefers the dispatch to the instance, then @Job(), then the connection', () => {
     const instance = { connection: 'b', queue: 'b', delay: 2 };
     const route = (sources: object) =>
       resolveRoute({ dispatch: {}, instance: {}, definition: undefined, ...sources }, destinations);
@@ -34,26 +34,26 @@ describe('the route of a dispatch', () => {
     expect(route({ dispatch: { connection: 'x' } })).toMatchObject({ connection: 'x', queue: 'default-of-x' });
   });
 
-  it('leaves a moment as it is, and takes no delay for an answer', () => {
+  it('keeps an absolute moment, and lets a delay of 0 override @Job()', () => {
     const dispatch = { delay: new Date(NOW + 90_000) };
     const route = resolveRoute({ dispatch, instance: {}, definition }, destinations);
     expect(route).toMatchObject({ delay: 0, dueAt: NOW + 90_000 });
     expect(resolveRoute({ dispatch: { delay: 0 }, instance: {}, definition }, destinations).delay).toBe(0);
   });
 
-  it('refuses a queue or a delay that cannot be', () => {
+  it('refuses an invalid queue or delay', () => {
     const of = (dispatch: object) => () => resolveRoute({ dispatch, instance: {}, definition }, destinations);
     expect(of({ queue: 'a,b' })).toThrow(expect.objectContaining({ code: 'E_INVALID_QUEUE_NAME' }));
     expect(of({ delay: '-5s' })).toThrow("the delay of SendEmail: '-5s' is not a duration");
   });
 });
 
-describe('what an instance chose for its runs', () => {
-  it('is nothing where it has no such methods', () => {
+describe('the options that an instance chooses with methods', () => {
+  it('are empty if it has no such methods', () => {
     expect(resolveChosen({}, defined({ tries: 5, timeout: '1m' }))).toEqual({});
   });
 
-  it('comes from its methods, called on it', () => {
+  it('come from its methods, called on the instance', () => {
     const job = {
       enough: 9,
       tries() {
@@ -65,16 +65,16 @@ describe('what an instance chose for its runs', () => {
     expect(resolveChosen(job, defined({}))).toEqual({ tries: 9, timeout: 120, retryUntil: NOW + 5 });
   });
 
-  it('holds a span of retryUntil, also one of @Job(), for the clock of the store to reckon with', () => {
+  it('keep a relative retryUntil as a span, to be counted by the clock of the store', () => {
     expect(resolveChosen({}, defined({ retryUntil: '1h' }))).toEqual({ retryWithin: 3600 });
     expect(resolveChosen({ retryUntil: () => '1s' }, defined({ retryUntil: '1h' }))).toEqual({ retryWithin: 1 });
   });
 
-  it('may be nothing after all', () => {
+  it('are ignored if the method returns undefined', () => {
     expect(resolveChosen({ tries: () => undefined }, defined({}))).toEqual({});
   });
 
-  it('is refused where it cannot be, naming the method', () => {
+  it('are refused if they are invalid, with the name of the method', () => {
     expect(() => resolveChosen({ tries: async () => 3 }, defined({}))).toThrow(
       expect.objectContaining({ code: 'E_INVALID_JOB_OPTION' }),
     );
@@ -88,7 +88,7 @@ describe('what an instance chose for its runs', () => {
 describe('the options of a run', () => {
   const worker = { tries: 7, timeout: 70, backoff: { delays: [7], jitter: 0 } };
 
-  it('have defaults where nobody says anything', () => {
+  it('have defaults', () => {
     expect(resolveRun({ payload: {}, definition: undefined, worker: {} })).toEqual({
       tries: 1,
       backoff: { delays: [0], jitter: 0 },
@@ -100,7 +100,7 @@ describe('the options of a run', () => {
     });
   });
 
-  it('follow the payload before @Job() before the worker', () => {
+  it('prefer the payload to @Job(), then the worker', () => {
     const definition = defined({ tries: 5, timeout: '50s', backoff: '5s', maxCrashes: 0, failOnTimeout: true });
     const payload = { tries: 3, timeout: 30, backoff: { delays: [3], jitter: 0 } };
     expect(resolveRun({ payload, definition, worker })).toMatchObject({
@@ -116,12 +116,12 @@ describe('the options of a run', () => {
     expect(resolveRun({ payload: {}, definition: defined({}), worker })).toMatchObject(worker);
   });
 
-  it('let 0 mean no limit and no timeout, rather than nothing', () => {
+  it('take 0 as no limit and no timeout, not as unset', () => {
     const run = resolveRun({ payload: { tries: 0 }, definition: defined({ timeout: 0 }), worker });
     expect(run).toMatchObject({ tries: 0, timeout: 0 });
   });
 
-  it('take a moment of retryUntil from @Job(), a span only from the payload', () => {
+  it('take an absolute retryUntil from @Job(), but a span only from the payload', () => {
     const until = new Date(NOW);
     const run = (retryUntil: Date | '1h') => resolveRun({ payload: {}, definition: defined({ retryUntil }), worker });
     expect(run(until).retryUntil).toBe(NOW);
@@ -134,7 +134,7 @@ describe('backoff', () => {
     throw new Error('no chance is needed here');
   };
 
-  it('is one delay for all, or a list whose last repeats', () => {
+  it('is one delay for all retries, or a list whose last entry repeats', () => {
     const delays = [1, 2, 3, 4].map((failures) =>
       backoffDelay(resolveBackoff(['10s', '1m', 300], 'b'), failures, never),
     );
@@ -142,7 +142,7 @@ describe('backoff', () => {
     expect(backoffDelay(resolveBackoff('5s', 'backoff'), 3, never)).toBe(5);
   });
 
-  it('spreads by its jitter to both sides', () => {
+  it('varies by its jitter in both directions', () => {
     const backoff = resolveBackoff({ delays: '10s', jitter: 0.2 }, 'backoff');
     const spread = [0, 0.5, 1].map((drawn) => backoffDelay(backoff, 1, () => drawn));
     expect(spread).toEqual([8, 10, 12]);
@@ -155,11 +155,11 @@ describe('backoff', () => {
     [{ exponential: '1s', max: '6s', jitter: true }, [1, 2, 4], 0.5],
     [{ exponential: '10h' }, [36_000, 72_000, 86_400], 0],
     [{ exponential: '2d' }, [172_800], 0],
-  ])('is doubled each time where it is exponential: %p', (backoff, delays, jitter) => {
+  ])('doubles each time if it is exponential: %p', (backoff, delays, jitter) => {
     expect(resolveBackoff(backoff, 'backoff')).toEqual({ delays, jitter });
   });
 
-  it('never waits longer than max, whatever the jitter', () => {
+  it('never exceeds max, whatever the jitter', () => {
     const backoff = resolveBackoff({ exponential: '1s', max: '10m', jitter: 0.3 }, 'backoff');
     const longest = Array.from({ length: 20 }, (_, failures) => backoffDelay(backoff, failures + 1, () => 1));
 
@@ -175,13 +175,13 @@ describe('backoff', () => {
     { delays: '1s', max: '1s' },
     { type: 'exponential', delay: 1000 },
     { exponential: '1s', jitter: 'full' },
-  ])('refuses one that cannot be, and says how it is written: %p', (backoff) => {
+  ])('is refused if it is invalid, with a correct spelling: %p', (backoff) => {
     expect(() => resolveBackoff(backoff, 'backoff on SendEmail')).toThrow(
       expect.objectContaining({ code: 'E_INVALID_JOB_OPTION' }),
     );
   });
 
-  it('refuses a list in a list', () => {
+  it('refuses a nested list', () => {
     expect(() => resolveBackoff([['10s']], 'backoff')).toThrow(expect.objectContaining({ code: 'E_INVALID_DURATION' }));
   });
 });

@@ -3,7 +3,7 @@ import * as handles from '../../src/job/handles';
 import * as job from '../../src/job/job';
 import { registry } from '../../src/job/registry';
 
-/** Compiles and runs a module as a project without `experimentalDecorators` does. */
+/** Compiles and runs a module like a project without `experimentalDecorators`. */
 function run<Name extends string>(source: string): Record<Name, new (...parameters: unknown[]) => object> {
   const { code } = transformSync(`import { Job, Handles } from 'onqueue';\n${source}`, {
     swcrc: false,
@@ -40,19 +40,19 @@ describe('under standard decorators', () => {
     expect(registry().handlerOf(StandardData)).toBe(StandardHandler);
   });
 
-  it('a field id is data', () => {
+  it('a field named id is data', () => {
     const { StandardId } = run<'StandardId'>(`@Job() export class StandardId extends Job { id = 5; }`);
     expect({ ...new StandardId() }).toEqual({ id: 5 });
   });
 
-  it('a wrong declaration is refused', () => {
+  it('an invalid declaration is refused', () => {
     expect(() => run(`@Job({ attempts: 3 }) class StandardWrong extends Job {}`)).toThrow('did you mean `tries`?');
     expect(() => run(`@Job() class StandardPrivate extends Job { #secret = 1; }`)).toThrow(
       'has private #fields (#secret)',
     );
   });
 
-  it('a parameter of handle(), which nothing can decorate, is refused', () => {
+  it('a parameter of handle() is refused, because it cannot be decorated', () => {
     expect(() => run(`@Job() class StandardParameter extends Job { handle(mailer) {} }`)).toThrow(
       'StandardParameter.handle, parameter 0 (mailer)',
     );

@@ -23,14 +23,14 @@ const payloadOf = (width: unknown, name = 'Resize') => {
 
 const readBack = (text: string): ChainLink => readChain({ chained: [JSON.parse(text)] }).links[0]!;
 
-describe('a link that waits in the payload of another', () => {
-  it('leaves out what nearly every link has alike', () => {
+describe('a link that waits in a chained payload', () => {
+  it('leaves out the fields that nearly every link has in common', () => {
     const text = linkText({ queue: 'images', payload: payloadOf(80) });
 
     expect(JSON.parse(text)).toEqual({ queue: 'images', name: 'Resize', command: '{"width":80}', id: ID });
   });
 
-  it('says nothing twice that stands in the link before it', () => {
+  it('repeats nothing from the link before it', () => {
     const [first, second, third] = [
       payloadOf(80),
       payloadOf(90).replace('4c"', '4d"'),
@@ -52,7 +52,7 @@ describe('a link that waits in the payload of another', () => {
     expect(readChain({ chained }).links).toEqual(links);
   });
 
-  it('keeps JSON, in which secrets are found, whatever else is told with its data', () => {
+  it('keeps its data as JSON, so that secrets in it can be found', () => {
     const more = payloadOf({ a: '}' }).replace('"readyAt"', '"maxTries":3,"readyAt"');
     const nested = payloadOf({ password: { of: '}' } });
     const texts = [more, nested].map(
@@ -80,7 +80,7 @@ describe('a link that waits in the payload of another', () => {
     `{"displayName":"Resize","job":"onqueue","data":{"commandName":"Resize"},${ENDING}`,
     `{"uuid":"${ID}","displayName":"Mail","job":"Mail@send","data":null,${ENDING}`,
     `{"id":"${ID}","attempts":0}`,
-  ])('is sent as it was made: %s', (payload) => {
+  ])('is read back as it was made: %s', (payload) => {
     const link = { queue: 'images', delay: 5, payload };
 
     expect(readBack(linkText(link))).toEqual(link);
@@ -103,7 +103,7 @@ describe('a link that waits in the payload of another', () => {
     expect(() => readChain({ chained: [{ payload: payloadOf(80) }] })).toThrow('/chained/0/queue');
   });
 
-  it('is read where it waits as a whole payload', () => {
+  it('is also read if it waits as a whole payload', () => {
     expect(readBack(JSON.stringify({ queue: 'images', payload: payloadOf(80) })).payload).toBe(payloadOf(80));
   });
 });

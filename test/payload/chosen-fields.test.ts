@@ -1,8 +1,8 @@
 import { readChosen } from '../../src/payload/chosen-fields';
 import { InvalidPayloadError } from '../../src/payload/errors';
 
-describe('what a payload says of how a job is to be run', () => {
-  it('is nothing where all is null, as Laravel writes it', () => {
+describe('the run options in a payload', () => {
+  it('are empty if all fields are null, as Laravel writes them', () => {
     const fields = { maxTries: null, maxExceptions: null, backoff: null, timeout: null, retryUntil: null, delay: 600 };
 
     expect(readChosen(fields, true)).toEqual({});
@@ -17,15 +17,15 @@ describe('what a payload says of how a job is to be run', () => {
       [1, 5],
     ],
     [0.5, [0.5]],
-  ])('takes the backoff %j for the delays %j', (backoff, delays) => {
+  ])('accept the backoff %j as the delays %j', (backoff, delays) => {
     expect(readChosen({ backoff }, true).backoff).toEqual({ delays, jitter: 0 });
   });
 
-  it.each(['', null, []])('takes the backoff %j for none', (backoff) => {
+  it.each(['', null, []])('accept the backoff %j as no backoff', (backoff) => {
     expect(readChosen({ backoff }, true).backoff).toBeUndefined();
   });
 
-  it('takes texts for numbers, and unix seconds for the last moment, under its older name too', () => {
+  it('accept numbers as strings, and the last moment in Unix seconds, under its older name too', () => {
     expect(readChosen({ maxTries: '3', timeout: '1.5', timeoutAt: 1763683200 }, true)).toMatchObject({
       tries: 3,
       timeout: 1.5,
@@ -34,7 +34,7 @@ describe('what a payload says of how a job is to be run', () => {
     expect(readChosen({ timeoutAt: 1, retryUntil: 2 }, true).retryUntil).toBe(2000);
   });
 
-  it('does not take for a choice what Laravel writes into every payload', () => {
+  it('ignore a failOnTimeout of false, which Laravel writes into every payload', () => {
     expect(readChosen({ failOnTimeout: false }, true).failOnTimeout).toBeUndefined();
     expect(readChosen({ failOnTimeout: true }, true).failOnTimeout).toBe(true);
     expect(readChosen({ failOnTimeout: false }, false).failOnTimeout).toBe(false);
@@ -58,14 +58,14 @@ describe('what a payload says of how a job is to be run', () => {
     ['backoff', [-1]],
     ['backoff', { delays: 1 }],
     ['failOnTimeout', 'yes'],
-  ])('is refused, with its pointer, when %s is %j', (field, value) => {
+  ])('are refused with a JSON Pointer if %s is %j', (field, value) => {
     const read = (): unknown => readChosen({ [field]: value }, true);
 
     expect(read).toThrow(InvalidPayloadError);
     expect(read).toThrow(`/${field}: expected`);
   });
 
-  it('is refused when the jitter is more than a whole', () => {
+  it('are refused if the jitter is more than 1', () => {
     expect(() => readChosen({ backoff: 1, jitter: 2 }, false)).toThrow('/jitter: expected a share from 0 to 1');
   });
 });

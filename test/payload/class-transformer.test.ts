@@ -8,7 +8,7 @@ const missing = (): never => {
   throw Object.assign(new Error("Cannot find module 'class-transformer'"), { code: 'MODULE_NOT_FOUND' });
 };
 
-/** Uses the mapping in a module registry of its own, in which packages may be replaced first. */
+/** Loads the mapping in a separate module registry, in which packages may be replaced first. */
 const withMapping = (replace: () => void, use: (mapping: typeof Mapping) => void): void => {
   jest.isolateModules(() => {
     replace();
@@ -25,7 +25,7 @@ describe("class-transformer's store of decorators", () => {
     for (const name of ['class-transformer', STORAGE, OTHER_STORAGE, OTHER_EXECUTOR]) jest.dontMock(name);
   });
 
-  it('is not needed where the package is not installed', () => {
+  it('is not needed if the package is not installed', () => {
     expect.assertions(2);
     withMapping(
       () => jest.doMock('class-transformer', missing),
@@ -36,7 +36,7 @@ describe("class-transformer's store of decorators", () => {
     );
   });
 
-  it('is looked for in the build that the decorators write to', () => {
+  it('is looked up in the build of the package that the decorators write to', () => {
     expect.assertions(2);
     withMapping(
       () => {
@@ -55,7 +55,7 @@ describe("class-transformer's store of decorators", () => {
     );
   });
 
-  it('must be found: to overlook a decorator would send what was excluded', () => {
+  it('must be found, because missing an @Exclude would send what was excluded', () => {
     expect.assertions(1);
     withMapping(
       () => {

@@ -1,8 +1,8 @@
-/** The classes that a test of payloads has registered. */
+/** The classes registered for a payload test. */
 import type { Class, JobDefinition } from '../../src/job/definition';
 import type { CodecClasses } from '../../src/payload/encoder';
 
-/** @param known by their names; may grow later */
+/** @param known the classes by name; may grow later */
 export const classesOf = (known: ReadonlyMap<string, Class> = new Map()): CodecClasses => ({
   nameOf: (target) => [...known].find(([, registered]) => registered === target)?.[0],
   classOf: (name) => known.get(name),

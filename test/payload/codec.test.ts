@@ -39,8 +39,8 @@ const errorOf = (act: () => unknown): unknown => {
   return undefined;
 };
 
-describe('what JSON cannot hold', () => {
-  it('comes back exactly, nested anywhere', () => {
+describe('values that JSON cannot hold', () => {
+  it('come back exactly, at any depth', () => {
     fc.assert(
       fc.property(anyValue, (value) => {
         expect(differences(roundTrip(value), value)).toEqual([]);
@@ -49,7 +49,7 @@ describe('what JSON cannot hold', () => {
     );
   });
 
-  it('is named in types by a JSON Pointer to its place', () => {
+  it('are named in types by a JSON Pointer to their place', () => {
     const value = { 'a/b': { 'c~d': [new Date(0)] }, map: new Map([[1n, new Set([NaN])]]) };
 
     expect(encode(value)).toEqual({
@@ -58,25 +58,25 @@ describe('what JSON cannot hold', () => {
     });
   });
 
-  it('is understood whatever the order in which types names it', () => {
+  it('are read in whatever order types names them', () => {
     const map = decode([['1', ['NaN']]], { '': 'Map', '/0/0': 'bigint', '/0/1': 'Set', '/0/1/0': 'number' });
 
     expect(map).toEqual(new Map([[1n, new Set([NaN])]]));
   });
 
-  it('may be the whole of a value', () => {
+  it('may be the top-level value', () => {
     expect(encode(undefined)).toEqual({ command: null, types: { '': 'undefined' } });
     expect(differences(roundTrip(new Date(NaN)), new Date(NaN))).toEqual([]);
   });
 
-  it('is always written as well-formed Unicode', () => {
+  it('are always written as well-formed Unicode', () => {
     const lone = '\ud800';
 
     expect(JSON.stringify(encode({ lone, list: [lone] }))).not.toContain('\\ud800');
     expect(roundTrip({ lone })).toEqual({ lone });
   });
 
-  it('becomes copies where a reference was shared', () => {
+  it('become copies if they are shared by reference', () => {
     const shared = { at: new Date(0) };
 
     const { a, b } = roundTrip({ a: shared, b: shared }) as Record<string, unknown>;
@@ -86,7 +86,7 @@ describe('what JSON cannot hold', () => {
     expect(b).not.toBe(a);
   });
 
-  it('keeps dates of a faked clock', () => {
+  it('include dates of a faked clock', () => {
     const real = new Date(5);
     jest.useFakeTimers();
     try {
@@ -96,7 +96,7 @@ describe('what JSON cannot hold', () => {
     }
   });
 
-  it('is not changed by being encoded', () => {
+  it('are not changed by encoding', () => {
     const inner = { when: new Date(0), list: [1n] };
     const value = { inner };
 
@@ -107,11 +107,11 @@ describe('what JSON cannot hold', () => {
   });
 });
 
-describe('what JSON can hold', () => {
-  it('is given back as it is, without types and without a copy', () => {
+describe('values that JSON can hold', () => {
+  it('are encoded as they are, without types and without a copy', () => {
     fc.assert(
       fc.property(
-        // But −0, which JSON.stringify does not write, and a key that is refused.
+        // Except −0, which JSON.stringify does not write, and a forbidden key.
         fc
           .jsonValue()
           .map((value) => JSON.stringify(value))
@@ -126,7 +126,7 @@ describe('what JSON can hold', () => {
     );
   });
 
-  it('is read from an object without a prototype, and from a getter, as plain data', () => {
+  it('include objects without a prototype and getters, which become plain data', () => {
     const bare = Object.assign(Object.create(null) as object, { a: 1 });
     const counting = Object.defineProperty({}, 'b', { get: () => 2, enumerable: true });
 
@@ -135,7 +135,7 @@ describe('what JSON can hold', () => {
 });
 
 describe('errors', () => {
-  it('keep name, message, stack, cause and the properties that programs put on them', () => {
+  it('keep name, message, stack, cause and custom properties', () => {
     const cause = new RangeError('inner');
     const error = Object.assign(new TypeError('outer', { cause }), { code: 'ECONNREFUSED', at: new Date(0) });
 
@@ -150,14 +150,14 @@ describe('errors', () => {
     ]);
   });
 
-  it('an error of ours keeps its code and its facts', () => {
+  it('of Onqueue keep their code and their facts', () => {
     const back = roundTrip(new InvalidPayloadError('it is empty'));
 
     expect(back).toMatchObject({ name: 'InvalidPayloadError', code: 'E_INVALID_PAYLOAD' });
     expect(back).toHaveProperty('facts', new InvalidPayloadError('it is empty').facts);
   });
 
-  it('of a subclass come back as the nearest built-in one, under their name', () => {
+  it('of a subclass come back as the nearest built-in error with the name of the subclass', () => {
     class PaymentRefused extends RangeError {}
 
     const back = roundTrip(new PaymentRefused('no')) as Error;
@@ -167,13 +167,13 @@ describe('errors', () => {
     expect(Object.keys(back)).toEqual([]);
   });
 
-  it('without a stack do not claim one of the place where they were read', () => {
+  it('without a stack do not get the stack of the place that reads them', () => {
     const back = decode({ name: 'Refused', message: 'no' }, { '': 'Error' }) as Error;
 
     expect(back.stack).toBe('Refused: no');
   });
 
-  it('of the platform keep what their getters say', () => {
+  it('of the platform keep the values of their getters', () => {
     const back = roundTrip(new DOMException('stopped', 'AbortError')) as Error;
 
     expect(back.name).toBe('AbortError');
@@ -182,14 +182,14 @@ describe('errors', () => {
 });
 
 describe('instances of registered classes', () => {
-  it('travel by name, and come back without running a constructor', () => {
+  it('travel by name and come back without running a constructor', () => {
     const value = [new RateLimited('mail', new Date(0))];
 
     expect(encode(value).types).toEqual({ '/0': 'class:RateLimited', '/0/until': 'Date' });
     expect(differences(roundTrip(value), value)).toEqual([]);
   });
 
-  it('are written by their properties, not by a toJSON of theirs', () => {
+  it('are written by their properties, not by their toJSON()', () => {
     class Odd {
       value = 1;
       toJSON(): string {
@@ -202,7 +202,7 @@ describe('instances of registered classes', () => {
     expect(roundTrip([new Odd()])).toEqual([new Odd()]);
   });
 
-  it('are written by their own properties, not by those that an older class shows on its prototype', () => {
+  it('are written by their own properties, not by enumerable ones on the prototype', () => {
     const Old = function Old(this: { a: number }): void {
       this.a = 1;
     } as unknown as new () => object;
@@ -212,7 +212,7 @@ describe('instances of registered classes', () => {
     expect(encode([new Old()]).command).toEqual([{ a: 1 }]);
   });
 
-  it('are refused when nobody registered the class here', () => {
+  it('are refused if the class is not registered here', () => {
     expect(errorOf(() => decode({}, { '': 'class:Gone' }))).toMatchObject({
       constructor: UnknownClassError,
       facts: { name: 'Gone' },
@@ -220,8 +220,8 @@ describe('instances of registered classes', () => {
   });
 });
 
-describe('what a queue cannot carry', () => {
-  it('is not sent to class-transformer, where that could not make it either', () => {
+describe('a value that a queue cannot carry', () => {
+  it('is refused without the advice to use class-transformer if that could not make it either', () => {
     expect(() => encode({ map: new WeakMap() })).toThrow(/inject it in handle\(\)\.$/);
   });
 
@@ -267,14 +267,14 @@ describe('what a queue cannot carry', () => {
       Object.assign(new RateLimited('', new Date(0)), { constructor: 1 }),
       'X.constructor is a property of that name',
     ],
-  ])('is %s, and the path says where', (_, value, message) => {
+  ])('is refused with its path: %s', (_, value, message) => {
     const error = errorOf(() => encode(value));
 
     expect(error).toBeInstanceOf(UnserializableValueError);
     expect((error as Error).message).toContain(message);
   });
 
-  it('is what stands 513 levels deep; 512 are fine', () => {
+  it('is nested more than 512 levels deep', () => {
     const deep = (levels: number): unknown => Array.from({ length: levels }).reduce((inner) => [inner], 1);
 
     expect(roundTrip(deep(512))).toEqual(deep(512));
@@ -285,36 +285,36 @@ describe('what a queue cannot carry', () => {
   });
 });
 
-describe('types that do not fit the data', () => {
+describe('types that do not match the data', () => {
   it.each<[string, unknown, Record<string, unknown>, string]>([
-    ['a place that is not there', { a: 1 }, { '/b': 'Date' }, '/b'],
-    ['a place within a text', { a: 'x' }, { '/a/length': 'Date' }, '/a/length'],
-    ['an index behind the end', [1], { '/1': 'Date' }, '/1'],
-    ['an index with a zero before it', [1], { '/00': 'Date' }, '/00'],
+    ['a place that does not exist', { a: 1 }, { '/b': 'Date' }, '/b'],
+    ['a place within a string', { a: 'x' }, { '/a/length': 'Date' }, '/a/length'],
+    ['an index beyond the end', [1], { '/1': 'Date' }, '/1'],
+    ['an index with a leading zero', [1], { '/00': 'Date' }, '/00'],
     ['a property of all arrays', [1], { '/length': 'Date' }, '/length'],
     ['a way into a prototype', {}, { '/constructor/prototype': 'Map' }, '/constructor/prototype'],
     ['the prototype itself', {}, { '/__proto__': 'Map' }, '/__proto__'],
     ['a pointer without a slash', { a: 1 }, { a: 'Date' }, 'a'],
     ['a pointer with a bare ~', { '~': 1 }, { '/~': 'Date' }, '/~'],
-    ['a type that is not there', { a: 1 }, { '/a': 'Function' }, '/a'],
+    ['a type that does not exist', { a: 1 }, { '/a': 'Function' }, '/a'],
     ['a type that all objects have', { a: 1 }, { '/a': 'toString' }, '/a'],
-    ['a type that is no text', { a: 1 }, { '/a': 1 }, '/a'],
-    ['a date that is none', ['tomorrow'], { '/0': 'Date' }, '/0'],
+    ['a type that is not a string', { a: 1 }, { '/a': 1 }, '/a'],
+    ['an invalid date', ['tomorrow'], { '/0': 'Date' }, '/0'],
     ['a date as a number', [0], { '/0': 'Date' }, '/0'],
     ['a map of single values', [[1]], { '': 'Map' }, ''],
     ['a set of an object', { a: 1 }, { '': 'Set' }, ''],
     ['a bigint with a point', ['1.5'], { '/0': 'bigint' }, '/0'],
     ['a number that JSON has', ['1'], { '/0': 'number' }, '/0'],
-    ['bytes that are no base64', ['!!!!'], { '/0': 'Buffer' }, '/0'],
+    ['bytes that are not base64', ['!!!!'], { '/0': 'Buffer' }, '/0'],
     ['too few bytes for the last element', ['AAAA'], { '/0': 'Float64Array' }, '/0'],
-    ['a value in the place of undefined', [1], { '/0': 'undefined' }, '/0'],
+    ['a value in place of undefined', [1], { '/0': 'undefined' }, '/0'],
     ['a URL without a scheme', ['example.org'], { '/0': 'URL' }, '/0'],
     ['an expression that does not compile', [{ source: '(', flags: '' }], { '/0': 'RegExp' }, '/0'],
-    ['flags that are not there', [{ source: 'a', flags: 'q' }], { '/0': 'RegExp' }, '/0'],
+    ['flags that do not exist', [{ source: 'a', flags: 'q' }], { '/0': 'RegExp' }, '/0'],
     ['an error with a message of another type', [{ message: 1 }], { '/0': 'Error' }, '/0'],
-    ['several errors that are none', [{ message: '' }], { '/0': 'AggregateError' }, '/0'],
-    ['an instance of no object', [[]], { '/0': 'class:RateLimited' }, '/0'],
-  ])('are refused with the pointer: %s', (_, command, types, pointer) => {
+    ['several errors that are not errors', [{ message: '' }], { '/0': 'AggregateError' }, '/0'],
+    ['an instance that is not an object', [[]], { '/0': 'class:RateLimited' }, '/0'],
+  ])('are refused with their pointer: %s', (_, command, types, pointer) => {
     const error = errorOf(() => decode(command, types));
 
     expect(error).toBeInstanceOf(InvalidPayloadError);
@@ -329,11 +329,11 @@ describe('types that do not fit the data', () => {
     [[null], '/-'],
     [[null], '/'],
     [null, '/a'],
-  ])('point to nothing in %j: %s', (command, pointer) => {
+  ])('are refused if they point to nothing in %j: %s', (command, pointer) => {
     expect(() => decode(command, { [pointer]: 'undefined' })).toThrow('nothing stands there');
   });
 
-  it('never change a prototype, whatever they say', () => {
+  it('never change a prototype', () => {
     const pointer = fc.array(fc.constantFrom('__proto__', 'constructor', 'prototype', 'a', '0'), { maxLength: 4 });
     const type = fc.constantFrom('Map', 'Error', 'class:RateLimited', 'Date', 'undefined');
     const command = JSON.parse('{"a":[{"__proto__":{"polluted":1},"constructor":{"prototype":{}}}]}') as unknown;
@@ -354,7 +354,7 @@ describe('types that do not fit the data', () => {
     );
   });
 
-  it('take {} for an empty list, as PHP and cjson write it', () => {
+  it('accept {} as an empty list, as PHP and cjson write it', () => {
     expect(decode({ map: {}, set: {} }, { '/map': 'Map', '/set': 'Set' })).toEqual({ map: new Map(), set: new Set() });
   });
 });

@@ -32,7 +32,7 @@ const anyCounters: fc.Arbitrary<Counters> = fc.record({
 });
 
 describe('the counters at the end of a payload', () => {
-  it('stand in one order, and those but attempts only when above 0', () => {
+  it('stand in a fixed order, and all but attempts only if above 0', () => {
     expect(countersTail(withAttempts(0))).toBe(',"attempts":0}');
     expect(countersTail({ attempts: 4, crashes: 1, exceptions: 2, timeouts: 5, releases: 3 })).toBe(
       ',"crashes":1,"exceptions":2,"timeouts":5,"releases":3,"attempts":4}',
@@ -48,27 +48,27 @@ describe('the counters at the end of a payload', () => {
     });
   });
 
-  it('are read where white space leads, so that they do not grow with each attempt', () => {
+  it('are found in a payload with leading white space, so that they do not pile up with each attempt', () => {
     const counted = ' \n{"a":1,"attempts":1}';
     expect(readCounters(Buffer.from(counted))).toMatchObject({ counters: { attempts: 1 }, bodyEnd: 8 });
     expect(written(counted, withAttempts(2))).toBe(' \n{"a":1,"attempts":2}');
   });
 
   it.each([
-    ['other order', '{"attempts":1,"crashes":1}'],
+    ['another order', '{"attempts":1,"crashes":1}'],
     ['white space', '{"a":1, "attempts":1}'],
-    ['a text that is no object', ' [{"a":1,"attempts":1}'],
-    ['white space behind it', '{"a":1,"attempts":1}\n'],
+    ['a text that is not an object', ' [{"a":1,"attempts":1}'],
+    ['white space after it', '{"a":1,"attempts":1}\n'],
     ['a fraction', '{"a":1,"attempts":1.5}'],
-    ['a text', '{"a":1,"attempts":"1"}'],
+    ['a string', '{"a":1,"attempts":"1"}'],
     ['a key that only ends in attempts', '{"a":1,"x,\\"attempts":1}'],
     ['more digits than a double holds', '{"a":1,"attempts":1234567890123456}'],
-    ['a field behind them', '{"id":"x","attempts":1,"delay":null}'],
-  ])('are no canonical tail with %s', (_, text) => {
+    ['a field after them', '{"id":"x","attempts":1,"delay":null}'],
+  ])('are not a canonical tail with %s', (_, text) => {
     expect(readCounters(Buffer.from(text))).toBeUndefined();
   });
 
-  it('fit the window even when all have thirteen digits, and have no more', () => {
+  it('fit the window even if all have thirteen digits, which is the maximum', () => {
     const most = {
       attempts: 9_999_999_999_999,
       crashes: 9_999_999_999_999,
@@ -81,7 +81,7 @@ describe('the counters at the end of a payload', () => {
     expect(readCounters(Buffer.from('{"a":1,"attempts":10000000000000}'))).toBeUndefined();
   });
 
-  it('are parsed where there is no canonical tail', () => {
+  it('are parsed from the whole payload if there is no canonical tail', () => {
     const text = '{"crashes":2,"attempts": 3,"exceptions":"1","releases":-1}';
 
     expect(readCountersOfAny(text)).toEqual({ attempts: 3, crashes: 2, exceptions: 0, timeouts: 0, releases: 0 });
@@ -89,9 +89,12 @@ describe('the counters at the end of a payload', () => {
     expect(readCountersOfAny('{"attempts": 1e13}')?.attempts).toBe(0);
   });
 
-  it.each(['[]', '"{}"', 'null', '3', '', 'nonsense', '{"a":1'])('are not there in %j, which is no object', (text) => {
-    expect(readCountersOfAny(text)).toBeUndefined();
-  });
+  it.each(['[]', '"{}"', 'null', '3', '', 'nonsense', '{"a":1'])(
+    'are not found in %j, which is not an object',
+    (text) => {
+      expect(readCountersOfAny(text)).toBeUndefined();
+    },
+  );
 });
 
 describe('giving a payload new counters', () => {
@@ -99,19 +102,19 @@ describe('giving a payload new counters', () => {
     expect(written('{"a":[],"crashes":1,"attempts":1}', withAttempts(2))).toBe('{"a":[],"attempts":2}');
   });
 
-  it('replaces the final brace where there is none, and keeps every byte before it', () => {
+  it('replaces the final brace if there is no tail, and keeps every byte before it', () => {
     expect(written('{"attempts": 1, "big":12345678901234567890 }', withAttempts(2))).toBe(
       '{"attempts": 1, "big":12345678901234567890 ,"attempts":2}',
     );
   });
 
-  it('writes no comma into an object without members', () => {
+  it('writes no comma into an empty object', () => {
     expect(written('{}', withAttempts(1))).toBe('{"attempts":1}');
     expect(written('{ }', withAttempts(1))).toBe('{ "attempts":1}');
     expect(written('{"attempts":1}', withAttempts(2))).toBe('{"attempts":2}');
   });
 
-  it('drops white space behind the object, which would hide the counters from then on', () => {
+  it('drops trailing white space, which would hide the counters from then on', () => {
     expect(written('{"a":1} \r\n\t', withAttempts(1))).toBe('{"a":1,"attempts":1}');
   });
 
@@ -125,7 +128,7 @@ describe('giving a payload new counters', () => {
     expect(changed.subarray(9).toString()).toBe(',"attempts":7}');
   });
 
-  it('refuses what does not end as an object', () => {
+  it('refuses a payload that does not end like an object', () => {
     expect(() => written('[1]', noCounters)).toThrow(InvalidPayloadError);
     expect(() => written('  ', noCounters)).toThrow(InvalidPayloadError);
   });
@@ -150,7 +153,7 @@ describe('giving a payload new counters', () => {
     );
   });
 
-  it('gives the last word to the tail, whatever counters the body has', () => {
+  it('lets the tail win over any counters in the body', () => {
     const body = fc.dictionary(fc.constantFrom('attempts', 'crashes', 'exceptions', 'releases', 'a'), fc.jsonValue());
     fc.assert(
       fc.property(body, anyCounters, anyCounters, (fields, first, second) => {
@@ -176,7 +179,7 @@ describe('the id before the counters', () => {
     expect(withId(Buffer.from('{"attempts":1}'), 'new').toString()).toBe('{"id":"new","attempts":1}');
   });
 
-  it('wins over one that stood before', () => {
+  it('wins over an earlier id', () => {
     const payload = withId(Buffer.from('{"id":"old","attempts":1}'), 'new');
 
     expect(JSON.parse(payload.toString())).toEqual({ id: 'new', attempts: 1 });
@@ -207,15 +210,15 @@ describe('the id before the counters', () => {
     ['{"a":1,"id":"gr\\u00f6\\u00dfe 😀","attempts":1}', 'größe 😀'],
     ['{"id":"größe","data":{"id":"inner"}}', 'größe'],
     ['{"id":"first","id":"last","attempts":1}', 'last'],
-  ])('is read as the text that it is: %s', (text, id) => {
+  ])('is decoded: %s', (text, id) => {
     expect(readId(Buffer.from(text))).toBe(id);
   });
 });
 
-describe('the steps of a job through its counters', () => {
+describe('the transitions of the counters', () => {
   const before: Counters = { attempts: 2, crashes: 1, exceptions: 1, timeouts: 1, releases: 3 };
 
-  it('count what happened, and take back a try that did not cost one', () => {
+  it('count what happened, and give back an attempt that does not count', () => {
     expect(afterReserve(before)).toEqual({ ...before, attempts: 3 });
     expect(afterFreeRelease(before)).toEqual({ ...before, attempts: 1, releases: 4 });
     expect(afterFailedAttempt(before)).toEqual({ ...before, exceptions: 2 });
@@ -224,7 +227,7 @@ describe('the steps of a job through its counters', () => {
     expect(afterRetry(before)).toEqual({ attempts: 0, crashes: 0, exceptions: 0, timeouts: 0, releases: 6 });
   });
 
-  it('let the fence grow by exactly one with every reservation', () => {
+  it('raise the fence by exactly one with every reservation', () => {
     const step = fc.constantFrom(
       afterFreeRelease,
       afterFailedAttempt,

@@ -29,8 +29,8 @@ const ours = (data: Record<string, unknown>, more: Record<string, unknown> = {})
 const decode = (text: Buffer, more: Partial<JobDefinition> = {}): object =>
   decodeJob(decodeEnvelope(text), definition(more), classes);
 
-describe('an envelope of a job class', () => {
-  it('says all that is known before the class is', () => {
+describe('the envelope of a class job', () => {
+  it('tells everything that does not need the class', () => {
     const envelope = decodeEnvelope(
       ours({ version: 3 }, { displayName: 'Mail', maxTries: 5, backoff: '10,60', jitter: 0.1, trace: 't1' }),
     );
@@ -50,7 +50,7 @@ describe('an envelope of a job class', () => {
     expect(envelope.data).toEqual({ commandName: 'SendEmail', command: {}, version: 3 });
   });
 
-  it('gives the job with its data, and does not run its constructor', () => {
+  it('gives the job with its data, without running its constructor', () => {
     const command = { to: 'ada', at: '2026-11-21T00:00:00.000Z' };
 
     const job = decode(ours({ command, types: { '/at': 'Date' } })) as SendEmail;
@@ -59,7 +59,7 @@ describe('an envelope of a job class', () => {
     expect(job).toMatchObject({ to: 'ada', at: new Date('2026-11-21') });
   });
 
-  it('gives another job at each call, which changing the first does not touch', () => {
+  it('gives an independent job at each call', () => {
     const text = ours({ command: { to: ['ada'], at: [null] }, types: { '/at/0': 'undefined' } });
     const envelope = decodeEnvelope(text);
 
@@ -71,19 +71,19 @@ describe('an envelope of a job class', () => {
     expect(envelope.fields).toEqual(JSON.parse(text.toString()));
   });
 
-  it('takes [] for an object without members, as PHP writes it', () => {
+  it('accepts [] as an empty object, as PHP writes it', () => {
     expect(decode(ours({ command: [], types: [] }))).toEqual(Object.create(SendEmail.prototype));
   });
 
-  it('refuses a type for the data as a whole', () => {
+  it('refuses a type for the command as a whole', () => {
     expect(() => decode(ours({ types: { '': 'Map' } }))).toThrow('/data/types: the data as a whole have a type');
   });
 
-  it('names the place of a type that does not fit, from the payload on', () => {
+  it('refuses a type that does not match, with the pointer from the root of the payload', () => {
     expect(() => decode(ours({ types: { '/at': 'Date' } }))).toThrow('/data/command/at: nothing stands there');
   });
 
-  it('refuses a constructor of its own among the data', () => {
+  it('refuses a key `constructor` in the data', () => {
     expect(() => decode(ours({ command: { constructor: 'x' } }))).toThrow(InvalidPayloadError);
   });
 });
@@ -95,7 +95,7 @@ describe('the version of the data', () => {
     from,
   });
 
-  it('is 0 where the payload has none, and older data are upgraded with their typed values in place', () => {
+  it('is 0 if the payload has none, and upgrade() gets older data with typed values restored', () => {
     const job = decode(ours({ command: { email: 'ada', at: null }, types: { '/at': 'Date' } }), {
       version: 2,
       upgrade,
@@ -105,24 +105,29 @@ describe('the version of the data', () => {
     expect(job).toBeInstanceOf(SendEmail);
   });
 
-  it('is left alone where it is that of the class', () => {
+  it('needs no upgrade if it is that of the class', () => {
     expect({ ...decode(ours({ command: { to: 'ada' }, version: 2 }), { version: 2, upgrade }) }).toEqual({ to: 'ada' });
   });
 
-  it('later than that of the class is an error that another worker may solve', () => {
+  it('is refused if it is later than that of the class, as another worker may know it', () => {
     expect(() => decode(ours({ version: 3 }), { version: 2, upgrade })).toThrow(PayloadVersionError);
     expect(() => decode(ours({ version: 1 }))).toThrow('have version 1, and the class here knows versions up to 0');
   });
 
-  it.each([undefined, [], new Map(), Promise.resolve({})])('must become data again: not %p', (result) => {
-    const bad = (() => result) as unknown as NonNullable<JobDefinition['upgrade']>;
+  it.each([undefined, [], new Map(), Promise.resolve({})])(
+    'is refused if upgrade() returns no plain object: %p',
+    (result) => {
+      const bad = (() => result) as unknown as NonNullable<JobDefinition['upgrade']>;
 
-    expect(() => decode(ours({}), { version: 1, upgrade: bad })).toThrow('upgrade() of SendEmail gave no plain object');
-  });
+      expect(() => decode(ours({}), { version: 1, upgrade: bad })).toThrow(
+        'upgrade() of SendEmail gave no plain object',
+      );
+    },
+  );
 });
 
 describe('middleware of the dispatch', () => {
-  it('comes back as instances of registered classes, anew at each call', () => {
+  it('comes back as instances of registered classes, new ones at each call', () => {
     const job = Object.create(SendEmail.prototype) as object;
     const text = encodePayload({
       definition: definition(),
@@ -144,7 +149,7 @@ describe('middleware of the dispatch', () => {
     expect(second).not.toBe(first);
   });
 
-  it('is an empty list where there is none', () => {
+  it('is an empty list if there is none', () => {
     expect(decodeMiddleware(decodeEnvelope(ours({})), classes)).toEqual([]);
   });
 
@@ -152,13 +157,13 @@ describe('middleware of the dispatch', () => {
     [{}, '/middleware/command'],
     ['x', '/middleware/command'],
     [{ command: [], types: 'x' }, '/middleware/types'],
-  ])('is refused when it is %j', (middleware, pointer) => {
+  ])('is refused if it is %j', (middleware, pointer) => {
     const envelope = decodeEnvelope(ours({}, { middleware }));
 
     expect(() => decodeMiddleware(envelope, classes)).toThrow(pointer);
   });
 
-  it('of a class that is not registered here is an error that another worker may solve', () => {
+  it('is refused if its class is not registered here, as another worker may know it', () => {
     const envelope = decodeEnvelope(ours({}, { middleware: { command: [{}], types: { '/0': 'class:Gone' } } }));
 
     expect(() => decodeMiddleware(envelope, classes)).toThrow(UnknownClassError);
@@ -166,7 +171,7 @@ describe('middleware of the dispatch', () => {
 });
 
 describe('a string job', () => {
-  it('is looked up by the name before @, and by the last part of a namespace', () => {
+  it('is looked up by the name before @, and by the last part of its namespace', () => {
     const envelope = decodeEnvelope(payload({ job: 'App\\Jobs\\SendEmail@deliver', data: { to: 'ada' }, id: 'i' }));
 
     expect(envelope).toMatchObject({
@@ -183,7 +188,7 @@ describe('a string job', () => {
     });
   });
 
-  it('has its data as properties, and those that are no object in `data`', () => {
+  it('has its data as properties, and data that are not an object as `data`', () => {
     const job = (data: unknown): object => ({ ...decode(payload({ job: 'SendEmail@handle', data })) });
 
     expect(job({ to: 'ada', nested: [] })).toEqual({ to: 'ada', nested: [] });
@@ -193,7 +198,7 @@ describe('a string job', () => {
     expect({ ...decode(payload({ job: 'SendEmail' })) }).toEqual({});
   });
 
-  it("is not upgraded: its data are in nobody else's version", () => {
+  it('is not upgraded, as its data have no version', () => {
     const upgrade = (): Record<string, unknown> => ({ upgraded: true });
 
     expect({ ...decode(payload({ job: 'SendEmail', data: { version: 9 } }), { version: 2, upgrade }) }).toEqual({
@@ -202,7 +207,7 @@ describe('a string job', () => {
   });
 });
 
-describe('what is no payload', () => {
+describe('an invalid payload', () => {
   it.each<[string, Buffer, string]>([
     ['bytes that are not UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]), 'it is not UTF-8'],
     ['a byte order mark', Buffer.from('\ufeff{}'), 'it is not JSON'],
@@ -214,17 +219,21 @@ describe('what is no payload', () => {
     ['a job that is a number', payload({ job: 1 }), '/job'],
     ['a job without a name', payload({ job: '@fire' }), '/job'],
     ['no data', payload({ job: 'onqueue' }), '/data'],
-    ['data without a name', ours({ commandName: undefined }), '/data/commandName'],
+    ['data without a command name', ours({ commandName: undefined }), '/data/commandName'],
     ['no command', ours({ command: undefined }), '/data/command'],
     ['a command that is a list', ours({ command: [1] }), '/data/command'],
     ['types that are a list', ours({ types: ['Date'] }), '/data/types'],
-    ['a version that is a text', ours({ version: '1' }), '/data/version'],
+    ['a version that is a string', ours({ version: '1' }), '/data/version'],
     ['a version below 0', ours({ version: -1 }), '/data/version'],
     ['a key __proto__', Buffer.from('{"job":"SendEmail","data":{"a":{"__proto__":{"b":1}}}}'), '__proto__'],
-    ['one written with an escape', Buffer.from('{"job":"SendEmail","data":{"\\u005f_proto__":{}}}'), '__proto__'],
-    ['515 lists in each other', Buffer.from(`{"job":"x","data":${'['.repeat(514)}${']'.repeat(514)}}`), '512 levels'],
     [
-      'a hundred thousand of them',
+      'a key __proto__ written with an escape',
+      Buffer.from('{"job":"SendEmail","data":{"\\u005f_proto__":{}}}'),
+      '__proto__',
+    ],
+    ['515 nested lists', Buffer.from(`{"job":"x","data":${'['.repeat(514)}${']'.repeat(514)}}`), '512 levels'],
+    [
+      'a hundred thousand nested lists',
       Buffer.from(`{"job":"x","data":${'['.repeat(1e5)}${']'.repeat(1e5)}}`),
       '512 levels',
     ],
@@ -237,7 +246,7 @@ describe('what is no payload', () => {
     expect(() => decodeEnvelope(Buffer.from('secret-token'))).toThrow(/^((?!secret).)*$/s);
   });
 
-  it('does not include data as deep as they may be dispatched', () => {
+  it('does not include data nested as deep as a dispatch allows', () => {
     const deep = Array.from({ length: 511 }).reduce<unknown>((inner) => [inner], new Date(0));
     const job = Object.assign(Object.create(SendEmail.prototype) as SendEmail, { deep });
     const text = encodePayload({ definition: definition(), job, chosen: {}, id: 'i', classes });
@@ -245,7 +254,7 @@ describe('what is no payload', () => {
     expect(decode(Buffer.from(text))).toMatchObject({ deep });
   });
 
-  it('does not include a text that speaks of __proto__', () => {
+  it('does not include a string that contains __proto__', () => {
     expect({ ...decode(ours({ command: { to: '__proto__' } })) }).toEqual({ to: '__proto__' });
   });
 });

@@ -1,7 +1,7 @@
-/** Says where two values differ, down to −0, prototypes, hidden properties of errors and the order of keys. */
+/** Finds where two values differ, including −0, prototypes, hidden properties of errors and the order of keys. */
 type Pair = readonly [unknown, unknown];
 
-/** The paths at which they differ; an empty list: they are the same, and share nothing. */
+/** The paths at which they differ. Empty if they are equal and share no object. */
 export function differences(actual: unknown, expected: unknown, path = '$'): string[] {
   if (!isObject(actual) || !isObject(expected)) return Object.is(actual, expected) ? [] : [path];
   if (actual === expected) return [`${path} (shared)`];
@@ -19,7 +19,7 @@ function membersOf(value: object): Pair[] {
   return [...contents(value), ...(ArrayBuffer.isView(value) ? [] : Object.entries(value))];
 }
 
-/** What an object holds beside its properties, as pairs. */
+/** What an object holds besides its properties, as pairs. */
 function contents(value: object): Pair[] {
   if (value instanceof Date) return [['time', value.getTime()]];
   if (value instanceof Map) return [...value];

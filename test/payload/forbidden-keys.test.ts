@@ -48,7 +48,7 @@ function send(job: object, more: { extra?: Readonly<Record<string, unknown>>; mi
 const KEYS = ['__proto__', 'constructor', 'prototype'];
 const key = fc.constantFrom(...KEYS);
 
-/** JSON may write any letter by its code, in either case. */
+/** JSON may write any character as an escape, in either case. */
 const spelled = (name: string): fc.Arbitrary<string> =>
   fc
     .array(fc.constantFrom('as it is', 'lower', 'upper'), { minLength: name.length, maxLength: name.length })
@@ -61,7 +61,7 @@ const spelled = (name: string): fc.Arbitrary<string> =>
         .join(''),
     );
 
-/** Where a text of JSON puts a member. */
+/** The places in a payload where a member may stand. */
 const PLACES: readonly ((member: string) => string)[] = [
   (member) => `{"job":"Plain",${member},"data":{}}`,
   (member) => `{"job":"Plain","trace":{${member}},"data":{}}`,
@@ -94,14 +94,14 @@ describe('a key that reaches a prototype', () => {
     );
   });
 
-  it.each(KEYS)('is refused in what upgrade() makes: %s', (name) => {
+  it.each(KEYS)('is refused in the result of upgrade(): %s', (name) => {
     const upgrade = () => ({ nested: [JSON.parse(`{"${name}":1}`)] });
     const definition = definitionOf(Plain, { version: 2, upgrade });
 
     expect(() => read(ours('{}'), definition)).toThrow(`it has a key ${name}`);
   });
 
-  it.each(KEYS)('is refused in what class-transformer makes: %s', (name) => {
+  it.each(KEYS)('is refused in the result of class-transformer: %s', (name) => {
     const definition = definitionOf(Mapped);
     const parsed = JSON.stringify({ parsed: JSON.stringify({ a: JSON.parse(`{"${name}":1}`) as unknown }) });
 
@@ -110,7 +110,7 @@ describe('a key that reaches a prototype', () => {
     expect(() => read(ours('{"alias":1}'), definitionOf(Renamed))).toThrow('it has a key prototype');
   });
 
-  it('is refused at dispatch, with the path', () => {
+  it('is refused at dispatch, with its path', () => {
     const holder = (name: string): object => JSON.parse(`{"${name}":1}`) as object;
     const values: readonly ((name: string) => unknown)[] = [
       holder,
@@ -141,7 +141,7 @@ describe('a key that reaches a prototype', () => {
     );
   });
 
-  it('may be any value, and a key of a Map', () => {
+  it('may be any string value, and a key of a Map', () => {
     const names = new Map(KEYS.map((name) => [name, name]));
     const job = Object.assign(new Plain(), { names, text: '\\u005f\\u005fproto__ __proto__' });
 

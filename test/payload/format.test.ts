@@ -30,14 +30,14 @@ const known = new Map<string, Class>([['RateLimited', RateLimited]]);
 const classes = classesOf(known);
 const definition = (name: string, version = 2) => definitionOf(AnyJob, { name, version });
 
-describe('the page on the data format', () => {
+describe('docs/format.md', () => {
   it('has examples of every kind', () => {
     expect(blocks).toHaveLength(10);
     expect(commands).toHaveLength(1);
     expect(rows.length).toBeGreaterThan(30);
   });
 
-  it.each([...blocks, ...commands])('shows a payload that can be read: %s', (text) => {
+  it.each([...blocks, ...commands])('shows payloads that can be read: %s', (text) => {
     const envelope = decodeEnvelope(Buffer.from(text));
 
     expect(decodeJob(envelope, definition(envelope.name), classes)).toBeInstanceOf(AnyJob);
@@ -45,7 +45,7 @@ describe('the page on the data format', () => {
     expect(readCounters(Buffer.from(text))).toBeDefined();
   });
 
-  it('shows first what is really written', () => {
+  it('shows first exactly what is written', () => {
     const job = Object.assign(new AnyJob(), { podcastId: 42, publishAt: new Date('2026-11-21') });
     const { version: _, ...unversioned } = definition('ProcessPodcast');
     const written = { ...unversioned, version: undefined };
@@ -54,7 +54,7 @@ describe('the page on the data format', () => {
     expect(encodePayload({ definition: written, job, chosen: {}, id, classes })).toBe(blocks[0]);
   });
 
-  it('shows a chain, and what sends a link on, as they are read', () => {
+  it('shows a chain and its carrier as they are read', () => {
     const [, , , , chained, carrier] = blocks.map((text) => decodeEnvelope(Buffer.from(text)));
     const names = (links: readonly ChainLink[]) => links.map((link) => chainedJobOf(link, 'main'));
 
@@ -91,7 +91,7 @@ describe('the page on the data format', () => {
     expect(readCounters(Buffer.from(commands[0]!))?.counters).toEqual(noCounters);
   });
 
-  it.each(rows)('gives the form of a %s as it is written and read: %s', (type, form) => {
+  it.each(rows)('shows a %s as it is written and read: %s', (type, form) => {
     const value = decodeValue(JSON.parse(form), { '': type }, classes);
 
     const { command, types } = encodeValue(value, classes, 'X');
@@ -100,7 +100,7 @@ describe('the page on the data format', () => {
     expect(types).toEqual({ '': type });
   });
 
-  it('leaves out no type', () => {
+  it('lists every type', () => {
     const listed = rows.map(([type]) => type);
 
     expect(listed.toSorted()).toEqual([...BUILT_INS.keys(), 'undefined', 'class:RateLimited'].toSorted());

@@ -22,7 +22,7 @@ const known = new Map<string, Class>([
 const classes = classesOf(known);
 const definition = definitionOf(SendEmail);
 
-/** What a worker does with the text before it runs the job. */
+/** What a worker does with a payload before it runs the job. */
 function read(text: string): object {
   const envelope = decodeEnvelope(Buffer.from(text));
   const job = decodeJob(envelope, definition, classes);
@@ -33,7 +33,7 @@ function read(text: string): object {
 const payload = (fields: object): string => JSON.stringify({ job: 'onqueue', id: 'i', ...fields });
 const ours = (command: unknown, types: object = {}, more: object = {}): string =>
   payload({ data: { commandName: 'SendEmail', command, types }, ...more });
-/** Data whose one value is of the type. */
+/** Data with one value of the given type. */
 const typed = (form: unknown, type: string): string => ours({ x: form }, { '/x': type });
 const MANY = 100_000;
 
@@ -46,32 +46,32 @@ function refusalOf(text: string): Error {
   throw new Error('It was read.');
 }
 
-describe('a payload that is built to hurt', () => {
+describe('a hostile payload', () => {
   it.each<[string, string, string]>([
-    ['lists in each other', `{"job":"SendEmail","data":${'['.repeat(MANY)}${']'.repeat(MANY)}}`, '512 levels'],
-    ['objects in each other', `${'{"job":'.repeat(MANY)}1${'}'.repeat(MANY)}`, '512 levels'],
+    ['nested lists', `{"job":"SendEmail","data":${'['.repeat(MANY)}${']'.repeat(MANY)}}`, '512 levels'],
+    ['nested objects', `${'{"job":'.repeat(MANY)}1${'}'.repeat(MANY)}`, '512 levels'],
     ['lists that never end', '['.repeat(MANY), 'it is not JSON'],
     ['a key __proto__', `{"job":"SendEmail","data":{"a":[{"__proto__":{"isAdmin":true}}]}}`, '__proto__'],
     [
-      'one in an entry of a map',
+      'a key __proto__ in an entry of a map',
       '{"job":"onqueue","data":{"commandName":"SendEmail","command":{"x":[[{"__proto__":1},1]]},"types":{"/x":"Map"}}}',
       '__proto__',
     ],
-    ['one beside the data', '{"job":"SendEmail","trace":{"__proto__":1}}', '__proto__'],
+    ['a key __proto__ beside the data', '{"job":"SendEmail","trace":{"__proto__":1}}', '__proto__'],
     ['a pointer to a prototype', ours({ x: {} }, { '/x/__proto__': 'Date' }), 'nothing stands there'],
     ['a pointer to an inherited member', ours({ x: {} }, { '/x/constructor': 'Date' }), 'nothing stands there'],
     ['a pointer to the length of a list', ours({ x: [1] }, { '/x/length': 'Date' }), 'nothing stands there'],
-    ['a pointer behind the end of a list', ours({ x: [1] }, { '/x/4294967294': 'Date' }), 'nothing stands there'],
-    ['a pointer into a text', ours({ x: 'abc' }, { '/x/0': 'Date' }), 'nothing stands there'],
+    ['a pointer beyond the end of a list', ours({ x: [1] }, { '/x/4294967294': 'Date' }), 'nothing stands there'],
+    ['a pointer into a string', ours({ x: 'abc' }, { '/x/0': 'Date' }), 'nothing stands there'],
     ['a pointer into null', ours({ x: null }, { '/x/0': 'Date' }), 'nothing stands there'],
-    ['a pointer that is none', ours({ x: 1 }, { x: 'Date' }), 'a JSON Pointer starts with /'],
+    ['a pointer without a slash', ours({ x: 1 }, { x: 'Date' }), 'a JSON Pointer starts with /'],
     [
       'very many pointers to nothing',
       ours({}, Object.fromEntries(Array.from({ length: MANY }, (_, i) => [`/${i}`, 'Date']))),
       'nothing stands there',
     ],
-    ['a type of the environment', typed({}, 'Function'), "there is no type 'Function'"],
-    ['a type that is no text', ours({ x: 1 }, { '/x': { length: 9 } }), 'the name of a type is a string'],
+    ['a global of the environment as a type', typed({}, 'Function'), "there is no type 'Function'"],
+    ['a type that is not a string', ours({ x: 1 }, { '/x': { length: 9 } }), 'the name of a type is a string'],
     ['an own constructor', ours({ constructor: {} }), 'it has a key constructor'],
     ['an own prototype', ours({ x: [{ prototype: {} }] }), 'it has a key prototype'],
     [
@@ -79,28 +79,32 @@ describe('a payload that is built to hurt', () => {
       typed({ constructor: 1 }, 'class:RateLimited'),
       'it has a key constructor',
     ],
-    ['an object that says it is a long list', typed({ length: 4_294_967_295, 0: 1 }, 'Set'), 'form of a Set'],
-    ['errors that say they are many', typed({ errors: { length: 1e9 } }, 'AggregateError'), 'form of a AggregateError'],
-    ['no base64', typed('!!!!', 'Buffer'), 'form of a Buffer'],
-    ['half of a number', typed('AAA=', 'Float64Array'), 'form of a Float64Array'],
-    ['no date', typed('('.repeat(MANY), 'Date'), 'form of a Date'],
-    ['no address', typed('http://', 'URL'), 'form of a URL'],
+    ['an object that claims to be a long list', typed({ length: 4_294_967_295, 0: 1 }, 'Set'), 'form of a Set'],
+    [
+      'an object that claims to hold many errors',
+      typed({ errors: { length: 1e9 } }, 'AggregateError'),
+      'form of a AggregateError',
+    ],
+    ['invalid base64', typed('!!!!', 'Buffer'), 'form of a Buffer'],
+    ['half a number', typed('AAA=', 'Float64Array'), 'form of a Float64Array'],
+    ['an invalid date', typed('('.repeat(MANY), 'Date'), 'form of a Date'],
+    ['an invalid URL', typed('http://', 'URL'), 'form of a URL'],
     ['a number with a point', typed('1.5', 'bigint'), 'form of a bigint'],
     ['a number that takes minutes to read', typed('9'.repeat(MANY), 'bigint'), 'form of a bigint'],
     [
-      'groups in each other',
+      'nested groups',
       typed({ source: `${'('.repeat(MANY)}${')'.repeat(MANY)}`, flags: '' }, 'RegExp'),
       'a RegExp of more than 1000 characters is not read',
     ],
-    ['flags that there are not', typed({ source: 'a', flags: 'g'.repeat(MANY) }, 'RegExp'), 'form of a RegExp'],
+    ['flags that do not exist', typed({ source: 'a', flags: 'g'.repeat(MANY) }, 'RegExp'), 'form of a RegExp'],
     ['data in place of a method', ours({ middleware: null }), '`middleware` would hide the method of SendEmail'],
     [
-      'the same in a string job',
+      'data in place of a method of a string job',
       '{"job":"SendEmail","data":{"handle":1}}',
       '`handle` would hide the method of SendEmail',
     ],
     [
-      'middleware that is none',
+      'middleware that is not middleware',
       payload({ job: 'SendEmail', middleware: { command: [{ handle: 1 }] } }),
       '/middleware/command/0: it is no middleware',
     ],
@@ -143,20 +147,20 @@ describe('a payload that is built to hurt', () => {
   });
 
   it.each(['Function', 'constructor', '__proto__', 'toString', 'Object', 'process', 'Gone'])(
-    'builds nothing of a class that is not registered: %s',
+    'cannot make a worker build a class that is not registered: %s',
     (name) => {
       expect(refusalOf(typed({}, `class:${name}`))).toBeInstanceOf(UnknownClassError);
     },
   );
 
-  it('changes nothing that other code sees', () => {
+  it('cannot change what other code sees', () => {
     read(ours({ x: [['__proto__', { isAdmin: true }]] }, { '/x': 'Map' }));
 
     expect(({} as { isAdmin?: boolean }).isAdmin).toBeUndefined();
     expect(Object.getPrototypeOf(SendEmail.prototype)).toBe(Object.prototype);
   });
 
-  it('is not quoted at length, nor with what a terminal would obey', () => {
+  it('is not quoted at length, nor with control characters for a terminal', () => {
     const long = 'x'.repeat(MANY);
     const errors = [
       refusalOf(ours({ x: 1 }, { [`/${long}`]: 'Date' })),
@@ -172,7 +176,7 @@ describe('a payload that is built to hurt', () => {
     }
   });
 
-  it('cannot ask for times that no store can count', () => {
+  it('cannot ask for durations that no store can count', () => {
     const { chosen } = decodeEnvelope(
       Buffer.from(ours({}, {}, { timeout: 1e300, retryUntil: '1e308', backoff: `5,${2 ** 63}`, maxTries: 2 ** 63 })),
     );
@@ -181,14 +185,14 @@ describe('a payload that is built to hurt', () => {
   });
 });
 
-describe('data that look hostile and are not', () => {
-  it('are given to the job as they are', () => {
+describe('data that only look hostile', () => {
+  it('are given to the job unchanged', () => {
     const command = { toString: 'x', length: 7, 0: 'zero', nested: { hasOwnProperty: 'c' }, text: '\\u005f __proto__' };
 
     expect({ ...read(ours(command)) }).toEqual(command);
   });
 
-  it('are sent with integers of ten thousand digits, and refused at dispatch with more', () => {
+  it('include integers of up to ten thousand digits, and longer ones are refused at dispatch', () => {
     const longest = BigInt('9'.repeat(10_000));
     const { command, types } = encodeValue({ longest }, classes, 'SendEmail');
 

@@ -14,7 +14,7 @@ const classes = classesOf();
 const STRING_JOB = String.raw`App\\Jobs\\SendEmail@handle`;
 const DATA = '{"to":"ada@example.org","tags":[],"big":12345678901234567890}';
 
-/** One string job as each version of Laravel writes it. */
+/** One string job, as each version of Laravel writes it. */
 const WRITTEN_BY: readonly (readonly [version: string, text: string])[] = [
   [
     '5.5',
@@ -84,7 +84,7 @@ describe('a class job of Laravel', () => {
     });
   });
 
-  it('cannot be built here', () => {
+  it('cannot be restored here', () => {
     expect(() => decoded(text)).toThrow(InvalidPayloadError);
   });
 });
@@ -95,7 +95,7 @@ function reversed(value: unknown): unknown {
   return Object.fromEntries(members.toReversed());
 }
 
-describe('a job of ours that a worker of Laravel took and gave back', () => {
+describe('a job of Onqueue that a Laravel worker reserved and released', () => {
   const job = Object.assign(Object.create(SendEmail.prototype) as object, {
     to: 'a/é',
     at: new Date(0),

@@ -23,13 +23,13 @@ function read(command: unknown, types: object): object {
   return decodeJob(decodeEnvelope(Buffer.from(text)), definition, classes);
 }
 
-/** Through a payload and back. */
+/** Sends a value through a payload and back. */
 function carried(value: unknown): unknown {
   const { command, types } = encodeValue({ value }, classes, 'Holder');
   return (read(command, types ?? {}) as { value: unknown }).value;
 }
 
-/** Undefined where it is refused. */
+/** The result, or undefined if the value is refused. */
 function attempted<Result>(act: () => Result): Result | undefined {
   try {
     return act();
@@ -42,28 +42,28 @@ function attempted<Result>(act: () => Result): Result | undefined {
 const longIntegers = (count: number): bigint[] =>
   Array.from({ length: count }, (_, at) => (BigInt(at + 1) << 64n) + 5n);
 
-describe('what would take long to read', () => {
+describe('a value that would take long to read', () => {
   it.each<[string, string, unknown, object]>([
-    ['a set of texts in a pattern', 'the flag v', { source: '\\p{RGI_Emoji}', flags: 'v' }, { '': 'RegExp' }],
+    ['a pattern with sets of strings', 'the flag v', { source: '\\p{RGI_Emoji}', flags: 'v' }, { '': 'RegExp' }],
     ['a long pattern', 'more than 1000 characters', { source: '(?:a|b)*'.repeat(200), flags: '' }, { '': 'RegExp' }],
     [
-      'very many properties of characters',
+      'very many character properties',
       'more \\p{…} than the 500',
       Array.from({ length: 8 }, () => ({ source: '\\P{L}\\p{L}'.repeat(40), flags: 'u' })),
       Object.fromEntries(Array.from({ length: 8 }, (_, at) => [`/${at}`, 'RegExp'])),
     ],
     ['a long host', 'host has more than 255', `http://${'xn--a.'.repeat(50)}/`, { '': 'URL' }],
-    ['a long label', 'more than 63', `http://xn--${'a9'.repeat(100)}.com/`, { '': 'URL' }],
-    ['one in characters of its own', 'more than 63', `https:/\\a@${'一丁七'.repeat(30)}/`, { '': 'URL' }],
+    ['a long internationalised label', 'more than 63', `http://xn--${'a9'.repeat(100)}.com/`, { '': 'URL' }],
+    ['a URL with line breaks', 'more than 63', `https:/\\a@${'一丁七'.repeat(30)}/`, { '': 'URL' }],
     ['one with line breaks', 'more than 63', `ht\ntps://\t${'一丁七'.repeat(30)}:80?`, { '': 'URL' }],
     [
-      'large integers as members',
+      'large bigints as members',
       'more than 1000 bigints',
       longIntegers(1001).map(String),
       { ...Object.fromEntries(longIntegers(1001).map((_, at) => [`/${at}`, 'bigint'])), '': 'Set' },
     ],
     [
-      'large integers as keys',
+      'large bigints as keys',
       'more than 1000 bigints',
       longIntegers(1001).map((integer) => [String(integer), 1]),
       { ...Object.fromEntries(longIntegers(1001).map((_, at) => [`/${at}/0`, 'bigint'])), '': 'Map' },
@@ -98,20 +98,20 @@ describe('what would take long to read', () => {
 
   it.each<[string, unknown]>([
     ['the longest pattern', new RegExp('a'.repeat(1000), 'iu')],
-    ['many properties of characters', Array.from({ length: 10 }, () => new RegExp('\\p{L}'.repeat(50), 'u'))],
+    ['many character properties', Array.from({ length: 10 }, () => new RegExp('\\p{L}'.repeat(50), 'u'))],
     ['a host of the longest labels', new URL(`https://user:pw@${'a'.repeat(63)}.${'b'.repeat(63)}.example:8080/a?b#c`)],
-    ['addresses in numbers', [new URL('http://[2001:db8::1]:80/'), new URL('ws://127.0.0.1/')]],
+    ['numeric addresses', [new URL('http://[2001:db8::1]:80/'), new URL('ws://127.0.0.1/')]],
     ['a long address without a host', new URL(`data:text/plain,${'x'.repeat(5000)}`)],
-    ['a host that is no domain name', new URL(`redis://${'a'.repeat(300)}/0`)],
+    ['a host that is not a domain name', new URL(`redis://${'a'.repeat(300)}/0`)],
     ['a long path', new URL(`http://a.example/${'b'.repeat(5000)}?${'c'.repeat(5000)}`)],
     ['many small bigints as keys', new Set(Array.from({ length: 2000 }, (_, at) => BigInt(at)))],
-    ['a thousand large ones', new Set(longIntegers(1000))],
-    ['a set of many texts', new Set(Array.from({ length: 20_000 }, (_, at) => `id-${at}`))],
-  ])('is not: %s', (_, value) => {
+    ['a thousand large bigints', new Set(longIntegers(1000))],
+    ['a large set of strings', new Set(Array.from({ length: 20_000 }, (_, at) => `id-${at}`))],
+  ])('is not %s', (_, value) => {
     expect(carried(value)).toEqual(value);
   });
 
-  it('is an object of very many properties that class-transformer compares with each other', () => {
+  it('is refused if it is an object with too many properties for class-transformer to compare with each other', () => {
     const many = Object.fromEntries(Array.from({ length: 10_001 }, (_, at) => [`key${at}`, at]));
     const mapped = { ...definition, name: 'Mapped', target: Mapped };
     const payload = JSON.stringify({ job: 'Mapped', data: many });
@@ -122,7 +122,7 @@ describe('what would take long to read', () => {
     );
   });
 
-  it('is the same on both sides: what is sent can be read', () => {
+  it('is never dispatched: whatever is sent can be read', () => {
     const host = fc.array(fc.string({ unit: fc.constantFrom('a', '-', 'ü', '一'), maxLength: 70 }), { maxLength: 6 });
     const urls = host.map((labels) => `http://x${labels.join('.x')}/`).filter((text) => URL.canParse(text));
     const patterns = fc
@@ -147,7 +147,7 @@ describe('what would take long to read', () => {
     );
   });
 
-  it('is not the record of a stack for each error', () => {
+  it('does not include an error, as reading one captures no stack', () => {
     const prepare = Error.prepareStackTrace;
     const recorded: number[] = [];
     Error.prepareStackTrace = (_error, frames) => recorded.push(frames.length);

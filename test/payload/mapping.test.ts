@@ -82,7 +82,7 @@ describe('an instance without decorators of class-transformer', () => {
     expect(constructed).toEqual([]);
   });
 
-  it('does not run setters, and reads no getters, of its class', () => {
+  it('is restored without running the setters of its class or reading its getters', () => {
     class Base {
       get id(): string {
         throw new Error('not running');
@@ -99,7 +99,7 @@ describe('an instance without decorators of class-transformer', () => {
 });
 
 describe('both ways of mapping', () => {
-  it('agree on all that both can carry', () => {
+  it('agree on everything that both can carry', () => {
     fc.assert(
       fc.property(anyValue, (value) => {
         const plain = Object.assign(Object.create(Plain.prototype) as Plain, { value, marker: 1 });
@@ -116,7 +116,7 @@ describe('both ways of mapping', () => {
 });
 
 describe('decorators of class-transformer', () => {
-  it('@Type restores nested classes: alone, in lists, in sets, and under the keys of a map as they were', () => {
+  it('@Type restores nested classes: alone, in lists, in sets, and under unchanged keys of a map', () => {
     const order = Object.assign(new Order(), {
       address: new Address('Ghent', new Date(0)),
       addresses: [new Address('Lyon')],
@@ -131,14 +131,14 @@ describe('decorators of class-transformer', () => {
     expect(back.address?.shout()).toBe('GHENT');
   });
 
-  it('@Type converts the date of a producer who knows nothing of types', () => {
+  it('@Type converts a date from a producer that does not write types', () => {
     const back = toInstance(Order, { at: '2026-11-21T00:00:00Z', byName: { home: { city: 'Ghent' } } }, '') as Order;
 
     expect(back.at).toEqual(new Date('2026-11-21T00:00:00Z'));
     expect(back.byName).toEqual(new Map([['home', new Address('Ghent')]]));
   });
 
-  it('@Type runs the constructor of a nested class, never that of the job', () => {
+  it('@Type runs the constructor of a nested class, but never that of the job', () => {
     class Nested {
       constructor() {
         constructed.push('Nested');
@@ -158,7 +158,7 @@ describe('decorators of class-transformer', () => {
     expect(constructed).toEqual(['Nested']);
   });
 
-  it('@Type tells subclasses apart by a discriminator', () => {
+  it('@Type distinguishes subclasses by a discriminator', () => {
     abstract class Shape {}
     class Circle extends Shape {
       radius = 2;
@@ -183,7 +183,7 @@ describe('decorators of class-transformer', () => {
     expect([...back.shapes, back.last].map((shape) => shape?.constructor)).toEqual([Circle, Square, Square]);
   });
 
-  it('@Exclude keeps a property out, whatever it is', () => {
+  it('@Exclude leaves a property out, whatever it is', () => {
     class Mail {
       @Exclude() client: unknown = { send: () => 1, self: this };
       to = 'ada';
@@ -192,7 +192,7 @@ describe('decorators of class-transformer', () => {
     expect(wire(new Mail())).toEqual({ to: 'ada' });
   });
 
-  it('@Expose renames a property, adds what a getter gives, and takes the getter for data on the way back', () => {
+  it('@Expose renames a property, adds the value of a getter, and ignores that value on the way back', () => {
     class Name {
       @Expose({ name: 'first_name' }) first = 'Ada';
       @Expose() get initial(): string {
@@ -207,7 +207,7 @@ describe('decorators of class-transformer', () => {
     expect(differences(roundTrip(new FullName()), new FullName())).toEqual([]);
   });
 
-  it('@Transform sees the real value on both ways', () => {
+  it('@Transform gets the original value in both directions', () => {
     class Upload {
       @Transform(({ value }) => (value as Buffer).toString('hex'), { toPlainOnly: true })
       @Transform(({ value }) => Buffer.from(value as string, 'hex'), { toClassOnly: true })
@@ -219,14 +219,14 @@ describe('decorators of class-transformer', () => {
     expect(differences(roundTrip(new Upload()), new Upload())).toEqual([]);
   });
 
-  it('of a parent count for a subclass', () => {
+  it('on a parent also apply to a subclass', () => {
     class SpecialOrder extends Order {}
     const order = Object.assign(new SpecialOrder(), { address: new Address('Ghent') });
 
     expect(roundTrip(order).address).toBeInstanceOf(Address);
   });
 
-  it('do not mind a getter of the base class that only works in a run', () => {
+  it('do not trip over a getter of the base class that works only during a run', () => {
     class Base {
       get id(): string {
         throw new Error('not running');
@@ -264,7 +264,7 @@ describe('decorators of class-transformer', () => {
   });
 });
 
-describe('what class-transformer would spoil', () => {
+describe('a value that class-transformer would spoil', () => {
   it.each<[string, () => object, string]>([
     [
       'a function in a property',
@@ -302,7 +302,7 @@ describe('what class-transformer would spoil', () => {
       () => Object.assign(new Decorated(), { [Symbol('s')]: 1 }),
       'X is an object with the property Symbol(s)',
     ],
-  ])('is refused with its path, before anything is called: %s', (_, make, message) => {
+  ])('is refused with its path before anything is called: %s', (_, make, message) => {
     const instance = make();
     constructed.length = 0;
 
@@ -314,7 +314,7 @@ describe('what class-transformer would spoil', () => {
   });
 
   it.each([new Error('e'), Buffer.from('b'), new URL('https://a.example'), /a/u, new Date(0), new ArrayBuffer(2), 5n])(
-    'travels as it is, also where @Type says otherwise: %p',
+    'travels unchanged even if @Type declares another class: %p',
     (value) => {
       const order = Object.assign(new Order(), { address: value });
 
@@ -322,7 +322,7 @@ describe('what class-transformer would spoil', () => {
     },
   );
 
-  it('is a chain of typed instances that is too long for the stack', () => {
+  it('is a chain of typed instances too long for the stack', () => {
     class Link {
       @Type(() => Link) next?: Link;
     }

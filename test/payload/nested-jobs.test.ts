@@ -53,8 +53,8 @@ function application(charge: Declared = {}) {
 
 const upgrade = (data: Record<string, unknown>, from: number): Record<string, unknown> => ({ ...data, from });
 
-describe('a job that another one carries', () => {
-  it('is upgraded, with its typed values in place', () => {
+describe('a job inside another job', () => {
+  it('is upgraded with its typed values in place', () => {
     const text = application({ version: 1 }).write(new Order([new Charge()]));
     const order = application({ version: 2, upgrade }).read(text);
 
@@ -62,28 +62,28 @@ describe('a job that another one carries', () => {
     expect((order.next as unknown[])[0]).toBeInstanceOf(Charge);
   });
 
-  it('has the version 0 where nobody says another', () => {
+  it('has version 0 if it declares none', () => {
     const text = application().write(new Order());
 
     expect(text).not.toContain('version');
     expect(application({ version: 2, upgrade }).read(text).next).toMatchObject({ from: 0 });
   });
 
-  it('is left alone where its version is that of the class', () => {
+  it('is left alone if its version is that of its class', () => {
     const { write, read } = application({ version: 2, upgrade });
     const order = new Order();
 
     expect(read(write(order))).toEqual(order);
   });
 
-  it('waits for a newer worker where its version is later', () => {
+  it('is refused if its version is later, so that a newer worker may run it', () => {
     const text = application({ version: 3 }).write(new Order());
 
     expect(() => application({ version: 2 }).read(text)).toThrow(PayloadVersionError);
     expect(() => application().read(text)).toThrow('The data of this Charge have version 3');
   });
 
-  it('is upgraded in the middleware of the dispatch as well', () => {
+  it('is also upgraded inside the middleware of a dispatch', () => {
     const text = application({ version: 1 }).write(new Order(null), [new Retry()]);
 
     expect(application({ version: 2, upgrade }).middlewareOf(text)).toMatchObject([{ job: { from: 1 } }]);
@@ -92,7 +92,7 @@ describe('a job that another one carries', () => {
   it.each([
     ['"versions":{"/next":"1"}', '/data/command/next: expected a whole number from 0'],
     ['"versions":[1]', '/data/versions: expected an object'],
-  ])('is refused with versions that are none: %s', (versions, reason) => {
+  ])('is refused with invalid versions: %s', (versions, reason) => {
     const { write, read } = application({ version: 1 });
     const text = write(new Order()).replace('"versions":{"/next":1}', versions);
 
@@ -100,10 +100,10 @@ describe('a job that another one carries', () => {
   });
 });
 
-describe('a job that another one carries, told where or when to go', () => {
+describe('options chosen on a job inside another job', () => {
   const { write } = application();
 
-  it('is refused, for only data travel', () => {
+  it('are refused, because only data travels', () => {
     const charge = new Charge().onQueue('urgent').delay('1h');
 
     expect(() => write(new Order([charge]))).toThrow(
@@ -116,18 +116,18 @@ describe('a job that another one carries, told where or when to go', () => {
     ['a connection', () => new Charge().onConnection('main')],
     ['no delay', () => new Charge().withoutDelay()],
     ['middleware', () => new Charge().through(new Retry())],
-  ])('is refused for %s as well', (_, make) => {
+  ])('are refused for %s as well', (_, make) => {
     expect(() => write(new Order(make()))).toThrow('Order.next is a Charge with what');
   });
 
-  it('is refused where class-transformer takes it apart', () => {
+  it('are refused if class-transformer maps the job', () => {
     const parcel = new Parcel();
     parcel.charge.onQueue('urgent');
 
     expect(() => write(parcel)).toThrow('Order.charge is a Charge with what onQueue() chose');
   });
 
-  it('is no matter of the job that carries it', () => {
+  it('do not concern the outer job', () => {
     class Outer extends RunnableJob {
       next = new Charge();
     }

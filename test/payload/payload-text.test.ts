@@ -20,7 +20,7 @@ const encode = (parts: Partial<PayloadParts> = {}): string =>
   encodePayload({ definition, job: new ProcessPodcast(), chosen: {}, id: '0193', classes, ...parts });
 
 describe('the payload of a job class', () => {
-  it('is, to the byte, what the format says', () => {
+  it('matches the documented format to the byte', () => {
     expect(encode()).toBe(
       '{"displayName":"ProcessPodcast","job":"onqueue",' +
         '"data":{"commandName":"ProcessPodcast","command":{"podcastId":42,"publishAt":"2026-11-21T00:00:00.000Z"},"types":{"/publishAt":"Date"}},' +
@@ -28,7 +28,7 @@ describe('the payload of a job class', () => {
     );
   });
 
-  it('has no types where JSON has all', () => {
+  it('has no types if JSON can hold all its values', () => {
     expect(encode({ job: Object.create(ProcessPodcast.prototype) as object })).toBe(
       '{"displayName":"ProcessPodcast","job":"onqueue","data":{"commandName":"ProcessPodcast","command":{}},"id":"0193","attempts":0}',
     );
@@ -40,7 +40,7 @@ describe('the payload of a job class', () => {
     );
   });
 
-  it('carries what was chosen under the names of Laravel, and nothing that was not', () => {
+  it('carries the chosen options under the names of Laravel, and no others', () => {
     const chosen: ChosenOptions = {
       tries: 0,
       maxExceptions: 2,
@@ -58,7 +58,7 @@ describe('the payload of a job class', () => {
     expect(decodeEnvelope(Buffer.from(encode({ chosen }))).chosen).toEqual(chosen);
   });
 
-  it('carries the fields of createPayloadUsing, but those that are undefined', () => {
+  it('carries the fields of createPayloadUsing except undefined ones', () => {
     expect(encode({ extra: { created: { trace: { id: 't1' }, tenant: undefined } } })).toContain(
       '},"trace":{"id":"t1"},"id":',
     );
@@ -85,7 +85,7 @@ describe('the payload of a job class', () => {
     );
   });
 
-  it('says who has set what nobody may set, or no payload can carry', () => {
+  it('names the source of a field that is reserved or cannot be carried', () => {
     const of = (created: object, observed: object) => () => encode({ extra: { created, observed } } as object);
 
     expect(of({ tenant: 1 }, { attempts: 2 })).toThrow("an observer's dispatching() gave the payload of ");
@@ -94,7 +94,7 @@ describe('the payload of a job class', () => {
     expect(encode({ extra: { created: { tenant: 1 }, observed: { tenant: 2 } } })).toContain('},"tenant":2,"id":');
   });
 
-  it('does not let createPayloadUsing set what would make it unreadable', () => {
+  it('does not let createPayloadUsing set fields that would make it unreadable', () => {
     const extra = JSON.parse('{"__proto__":1}') as Record<string, unknown>;
 
     expect(() => encode({ extra: { created: extra } })).toThrow(expect.objectContaining({ code: 'E_RESERVED_FIELD' }));
@@ -103,14 +103,14 @@ describe('the payload of a job class', () => {
     );
   });
 
-  it('names the job and the path of what cannot be carried', () => {
+  it('is refused with the job and the path of a value that cannot be carried', () => {
     const job = Object.assign(new ProcessPodcast(), { done: () => 1 });
 
     expect(() => encode({ job })).toThrow('ProcessPodcast.done is a function, which a queue cannot carry.');
     expect(() => encode({ middleware: [() => 1] })).toThrow('ProcessPodcast.through()[0] is a function');
   });
 
-  it('is well-formed Unicode, and gives back the same data, whatever they are', () => {
+  it('is well-formed Unicode and restores any data exactly', () => {
     fc.assert(
       fc.property(anyFields, fc.string(), (fields, name) => {
         const job = Object.assign(Object.create(ProcessPodcast.prototype) as object, fields);
@@ -127,7 +127,7 @@ describe('the payload of a job class', () => {
 });
 
 describe('the payload of a string job', () => {
-  it('is what a worker of Laravel understands', () => {
+  it('is what a Laravel worker understands', () => {
     const text = encodeStringJob({
       name: 'App\\Jobs\\SendEmail@handle',
       data: { to: ['ada'] },
@@ -150,11 +150,11 @@ describe('the payload of a string job', () => {
     expect(decodeJob(envelope, definition, classes)).toMatchObject({ podcastId: 7 });
   });
 
-  it('has null for data that are not there', () => {
+  it('has null for missing data', () => {
     expect(encodeStringJob({ name: 'Clean', data: undefined, id: 'i' })).toContain('"data":null,');
   });
 
-  it('refuses data that JSON has not, with the path', () => {
+  it('is refused with the path of a value that JSON does not have', () => {
     const encode = (data: unknown): string => encodeStringJob({ name: 'Clean@up', data, id: 'i' });
 
     expect(() => encode({ list: [0, { at: new Date(0) }] })).toThrow(UnserializableValueError);
@@ -162,7 +162,7 @@ describe('the payload of a string job', () => {
   });
 
   it.each<unknown>(['', '@handle', 'Clean@', 'a@b@c', 'onqueue', 'onqueue+', undefined])(
-    'refuses the name %j',
+    'is refused with the name %j',
     (name) => {
       expect(() => encodeStringJob({ name: name as string, data: {}, id: 'i' })).toThrow(
         expect.objectContaining({ code: 'E_INVALID_JOB_NAME' }),

@@ -12,7 +12,7 @@ const tied = withTies(PLAIN, { unique });
 const read = (text: string | Buffer): unknown => readTies(Buffer.from(text));
 
 describe('the ties of a payload', () => {
-  it('stand right before its id, and mark it for workers that know them', () => {
+  it('stand right before its id, and its job field tells workers that it has them', () => {
     expect(tied).toBe(PLAIN.replace('"onqueue"', '"onqueue+"').replace('"id"', `"ties":"ue${KEY}","id"`));
     expect(read(tied)).toEqual({ id: 'a', unique });
   });
@@ -25,7 +25,7 @@ describe('the ties of a payload', () => {
     expect(read(withTies(PLAIN, { unique: tie }))).toEqual({ id: 'a', unique: tie });
   });
 
-  it('are those of a debounced job as well', () => {
+  it('include that of a debounced job', () => {
     const key = debounceKey('Probe', '42', 'default');
     const [endless, bounded] = [{ key }, { key, longest: 0.25 }];
     expect(withTies(PLAIN, { debounce: bounded })).toContain(`,"ties":"d${key}:250","id":`);
@@ -40,12 +40,12 @@ describe('the ties of a payload', () => {
     expect(new Set([key, KEY, ...others]).size).toBe(5);
   });
 
-  it('are a hash of 22 characters, another for each job and key', () => {
+  it('have a hash of 22 characters that differs for each job and key', () => {
     expect(KEY).toMatch(/^[\w-]{22}$/);
     expect(new Set([KEY, uniqueKey('Probe', '43'), uniqueKey('Prob', 'e42'), uniqueKey('Probe2', '42')]).size).toBe(4);
   });
 
-  it('are found behind a chain, a last moment, counters and a retry', () => {
+  it('are found after a chain, a last moment, counters and a retry were added', () => {
     const chained = withChain(tied, { links: [{ queue: 'q', payload: PLAIN }] });
     const bounded = withRetryUntil(chained, 1000);
     const counted = withCounters(Buffer.from(bounded), { ...noCounters, attempts: 3, crashes: 1, releases: 2 });
@@ -77,8 +77,8 @@ describe('the ties of a payload', () => {
 
   it.each([
     ['a nested field', PLAIN.replace('"command":{}', `"command":{"ties":"ue${KEY}"}`)],
-    ['a field that stands before another', PLAIN.replace('"data"', `"ties":"ue${KEY}","data"`)],
-    ['a text that looks like it', PLAIN.replace('"id"', String.raw`"note":",\"ties\":\"ue${KEY}","id"`)],
+    ['a field before other fields', PLAIN.replace('"data"', `"ties":"ue${KEY}","data"`)],
+    ['a string that looks like ties', PLAIN.replace('"id"', String.raw`"note":",\"ties\":\"ue${KEY}","id"`)],
     ['a key of another length', tied.replace(KEY, KEY.slice(1))],
     ['a payload without an id at its end', tied.replace(',"id":"a"', '')],
     ['nothing at all', PLAIN],

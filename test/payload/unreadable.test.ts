@@ -12,7 +12,7 @@ it.each([
   ['{"job":"Ping","data":{"text":"no JSON,"id":"7b1f","crashes":2,"attempts":1}', 'Ping', '7b1f'],
   ['{"data":{},"job":"Ping","id":"7b1f"}', undefined, undefined],
   ['', undefined, undefined],
-])('of %s the name and the id at its ends are known without parsing', (text, name, id) => {
+])('the name and id of %s are read from its ends without parsing', (text, name, id) => {
   const parse = jest.spyOn(JSON, 'parse');
   const found = glimpse(text);
   const parsed = parse.mock.calls.length;

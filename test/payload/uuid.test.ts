@@ -4,7 +4,7 @@ import { uuidv7 } from '../../src/payload/uuid';
 describe('the ids of jobs', () => {
   afterEach(() => jest.restoreAllMocks());
 
-  it('are UUIDs of version 7, with the moment in front', () => {
+  it('are UUIDs of version 7, which begin with the time', () => {
     const before = systemClock.now();
 
     const id = uuidv7();
@@ -15,13 +15,13 @@ describe('the ids of jobs', () => {
     expect(milliseconds).toBeLessThanOrEqual(systemClock.now() + 1);
   });
 
-  it('grow strictly, also within a millisecond', () => {
+  it('strictly increase, even within a millisecond', () => {
     const ids = Array.from({ length: 50_000 }, uuidv7);
 
     expect(ids.findIndex((id, index) => index > 0 && id <= ids[index - 1]!)).toBe(-1);
   });
 
-  it('grow when the clock goes back', () => {
+  it('increase even if the clock goes back', () => {
     const last = uuidv7();
     const anHourAgo = systemClock.now() - 3_600_000;
     jest.spyOn(systemClock, 'now').mockReturnValue(anHourAgo);
@@ -32,7 +32,7 @@ describe('the ids of jobs', () => {
     expect(second > first).toBe(true);
   });
 
-  it('end at random, so that two processes do not meet', () => {
+  it('end in random bits, so that two processes do not collide', () => {
     const ends = Array.from({ length: 10_000 }, () => uuidv7().slice(-10));
 
     expect(new Set(ends).size).toBe(10_000);

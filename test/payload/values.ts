@@ -1,4 +1,4 @@
-/** Arbitrary values of all the kinds that a queue carries, nested anywhere. */
+/** Arbitrary values of every kind that a queue carries, nested at any depth. */
 import { isForbiddenKey } from '../../src/payload/limits';
 import * as fc from '../support/properties';
 
@@ -24,7 +24,7 @@ const utf16Text = fc
 
 const bytes = fc.uint8Array({ maxLength: 12 });
 
-/** With a short stack: to have Jest map a real one back to TypeScript takes a millisecond. */
+/** With a short stack: having Jest map a real one back to TypeScript takes a millisecond. */
 const short = <E extends Error>(error: E): E =>
   Object.defineProperty(error, 'stack', { value: `${error.name}: here`, writable: true, configurable: true });
 
@@ -68,7 +68,7 @@ export const { value: anyValue } = fc.letrec<{ value: unknown }>((tie) => ({
   ),
 }));
 
-/** Ordinary names of fields with any values. */
+/** Ordinary field names with any values. */
 export const anyFields: fc.Arbitrary<Record<string, unknown>> = fc.dictionary(key, anyValue, {
   maxKeys: 4,
   noNullPrototype: true,

@@ -80,11 +80,11 @@ describe('the samples', () => {
       'reminder: at a moment',
       'reminder: in 800 ms',
     ]);
-    expect(lines).toEqual(expect.arrayContaining(['figures fetched in attempt 3', 'file found at look 3']));
+    expect(lines).toEqual(expect.arrayContaining(['figures fetched in attempt 3', 'file found in attempt 3']));
     expect(lines.filter((line) => line === 'PrintReport failed: the printer has no paper')).toHaveLength(2);
     expect(lines.slice(-4)).toEqual([
       'failed for good: PrintReport after 2 attempts',
-      'there is paper again; sent back: 1',
+      'the printer has paper again; jobs retried: 1',
       'report printed in attempt 1',
       'left: 0 jobs, 0 failed ones',
     ]);
@@ -93,11 +93,11 @@ describe('the samples', () => {
   it.concurrent('injection gives each run its own, and singletons to all', async () => {
     expect(await run('injection')).toEqual([
       'order of tea and cake: 10 euro',
-      '  basket with 10 put away',
+      '  basket with 10 disposed of',
       'order of tea: 4 euro',
-      '  basket with 4 put away',
+      '  basket with 4 disposed of',
       'receipt for Ada: a tea is 4 (attempt 1)',
-      'stock counted by one and the same price list: true',
+      'stock counted with the same price list: true',
     ]);
   });
 

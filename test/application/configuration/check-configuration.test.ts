@@ -59,7 +59,7 @@ describe('a configuration', () => {
         memory: { driver: 'memory', queue: 'e', maxPayload: '512mb', retryAfter: undefined },
       },
       maxPayload: '1.5mb',
-      // All that a file with jobs may export: `Object.values(jobs)`.
+      // Everything that a file of jobs may export: `Object.values(jobs)`.
       jobs: [Declared, Timed],
       container: { resolve: () => undefined },
       logger: console,
@@ -68,7 +68,7 @@ describe('a configuration', () => {
     expect(check(configuration)).toMatchObject({ mistakes: [], warnings: [] });
   });
 
-  it('names every mistake at once, each with its path', () => {
+  it('is refused with all its mistakes at once, each with its path', () => {
     const mistakes = mistakesIn({
       default: 'rediss',
       failed: 'quux',
@@ -106,20 +106,23 @@ describe('a configuration', () => {
     ],
     [{ driver: 'database', url: undefined }, 'connections.main.url: undefined. Is an environment variable not set?'],
     [{ driver: 'beanstalkd', url: undefined }, 'connections.main.url: undefined. Is an environment variable not set?'],
-  ])('does not take the default for an address that is undefined: %p', (main, mistake) => {
+  ])('is refused if its address is undefined, instead of using the default: %p', (main, mistake) => {
     expect(mistakesIn({ connections: { main } })[0]).toContain(mistake);
   });
 
-  it('takes one of several addresses, and the default where there is none', () => {
+  it('may have undefined keys beside an address, and no address at all', () => {
     expect(inRedis({ url: undefined, host: '10.0.0.1' })).toEqual([]);
     expect(inRedis({ password: undefined, port: undefined })).toEqual([]);
   });
 
-  it.each(['bull', 'nul', 'mull'])('never takes the driver %p for the one that throws jobs away', (driver) => {
-    expect(mistakesIn({ connections: { main: { driver } } })).toEqual([]);
-  });
+  it.each(['bull', 'nul', 'mull'])(
+    'may have the custom driver %p, which is never mistaken for a misspelled null',
+    (driver) => {
+      expect(mistakesIn({ connections: { main: { driver } } })).toEqual([]);
+    },
+  );
 
-  it('refuses a lease of null, with the reason', () => {
+  it('is refused with a lease of null, and the reason', () => {
     expect(inRedis({ retryAfter: null })).toEqual([
       expect.stringMatching(
         /^connections\.main\.retryAfter: null is refused: the job of a worker that died would never/,
@@ -127,7 +130,7 @@ describe('a configuration', () => {
     ]);
   });
 
-  it.each([0, '0s', -1, NaN, true])('refuses a lease of %p', (retryAfter) => {
+  it.each([0, '0s', -1, NaN, true])('is refused with a lease of %p', (retryAfter) => {
     expect(inRedis({ retryAfter })).toEqual([expect.stringMatching(/^connections\.main\.retryAfter: /)]);
   });
 
@@ -139,33 +142,33 @@ describe('a configuration', () => {
     ['connection', 'url'],
     ['keyPrefix', 'prefix'],
     ['concurrency', 'worker'],
-  ])('tells whoever writes %s in a connection about %s', (key, meant) => {
+  ])('is refused with the key %s of other libraries, and a hint to %s', (key, meant) => {
     expect(inRedis({ [key]: 1 })).toEqual([
       expect.stringMatching(new RegExp(`^connections.main.${key}: unknown key; .*${meant}`)),
     ]);
   });
 
-  it('tells whoever writes a connection at the top where it stands', () => {
+  it('is refused with a connection at the top level, and a hint where it belongs', () => {
     expect(mistakesIn({ redis: { host: 'localhost' } })).toEqual([
       expect.stringMatching(/^redis: unknown key; a connection belongs in connections: \{ redis: /),
     ]);
   });
 
-  it('takes one address for Redis, not two, and wants the name of the master of sentinels', () => {
+  it('is refused with two addresses for Redis, and with sentinels but no master name', () => {
     expect(inRedis({ url: 'redis://h', host: 'h' })).toEqual(['connections.main: give only one of url, host']);
     expect(inRedis({ sentinels: [{ host: 'h' }] })).toEqual([
       expect.stringMatching(/^connections\.main\.name: missing/),
     ]);
   });
 
-  it('refuses both an address and a pool for a database', () => {
+  it('is refused with both an address and a pool for a database', () => {
     const pool = { connect: async () => ({}) };
     const main = { driver: 'database', url: 'postgres://db.example.org/app', pool };
     expect(mistakesIn({ connections: { main } })).toEqual(['connections.main: give only one of url, pool']);
     expect(mistakesIn({ connections: { main: { driver: 'database', pool, table: 'jobs' } } })).toEqual([]);
   });
 
-  it('never shows a password, also where it stands in the wrong place', () => {
+  it('is refused without showing a password, even one in the wrong place', () => {
     const mistakes = inRedis({ url: 'https://ada:hunter2@host', password: 2345, host: 'redis://ada:hunter2@host' });
 
     expect(mistakes.join()).not.toMatch(/hunter2|2345/);
@@ -173,14 +176,14 @@ describe('a configuration', () => {
   });
 
   it.each([
-    ['a port that is none', 'redis://user:topsecret@127.0.0.1:abc'],
+    ['an invalid port', 'redis://user:topsecret@127.0.0.1:abc'],
     ['# in the password', 'redis://:top#secret@h'],
-    ['# behind what looks like a port', 'redis://user:12#topsecret@h'],
+    ['# after something like a port', 'redis://user:12#topsecret@h'],
     ['/ in the password', 'redis://user:12/topsecret@h'],
     ['? in the password', 'redis://user:12?topsecret@h'],
     ['% in the password', 'redis://u:top%secret@h'],
     ['no host', 'redis://:topsecret'],
-  ])('does not print the password of a malformed address, and says how to mend it: %s', (_what, url) => {
+  ])('is refused without the password of a malformed address, and with a hint to encode it: %s', (_what, url) => {
     const [mistake, ...others] = [...inRedis({ url }), ...inRedis({ cluster: [url] })];
 
     expect(mistake).toMatch(/^connections\.main\.url: .*percent-encode # \/ \? % @ in the password/);
@@ -188,7 +191,7 @@ describe('a configuration', () => {
     expect(mistake).not.toMatch(/top|secret|:12/);
   });
 
-  it('takes an address with a password that is encoded, and one without a host', () => {
+  it('may have an address with an encoded password, and one without a host', () => {
     const urls = [
       'redis://u:top%23secret%40@h:1/2',
       'redis://u:p@ss@h',
@@ -208,31 +211,31 @@ describe('a configuration', () => {
     [{ db: -1 }, 'db: expected a whole number from 0'],
     [{ db: 'x' }, 'db: expected a whole number from 0'],
     [{ options: { db: 'x' } }, 'options: db: expected a whole number from 0'],
-  ])('does not take database 0 for one that cannot be: %j', (config, mistake) => {
+  ])('is refused with an invalid database instead of using database 0: %j', (config, mistake) => {
     expect(inRedis(config)).toEqual([expect.stringContaining(`connections.main.${mistake}`)]);
   });
 
-  it('shows the address of another store by its scheme, without the password', () => {
+  it('is refused with the address of another store, shown without its password', () => {
     expect(inRedis({ url: 'postgres://u:topsecret@h/x' })).toEqual([
       expect.stringMatching(/got 'postgres:\/\/\*\*\*@h\/x'$/),
     ]);
     expect(inRedis({ url: 'u:topsecret@h/x' })).toEqual([expect.stringMatching(/got '\*\*\*@h\/x'$/)]);
   });
 
-  it('wants a default where there are several connections', () => {
+  it('needs a default if it has several connections', () => {
     const connections = { a: { driver: 'memory' }, b: { driver: 'memory' } };
 
     expect(mistakesIn({ connections })).toEqual([expect.stringMatching(/^default: missing; .* a, b$/)]);
     expect(mistakesIn({ connections: { a: { driver: 'memory' } } })).toEqual([]);
   });
 
-  it('leaves a driver that resembles none of ours for a connector that comes later, with its own keys', () => {
+  it('may have a custom driver with keys of its own, whose connector is added later', () => {
     expect(mistakesIn({ connections: { mine: { driver: 'pigeons', wings: 2 } } })).toEqual([]);
     expect(mistakesIn({ connections: { mine: { driver: 'pigeons', retryAfter: null } } })).toHaveLength(1);
   });
 
   it.each(['constructor', 'toString', '__proto__'])(
-    'takes the driver %p for one of the user, whatever an object inherits',
+    'may have a custom driver named like a member of every object: %p',
     (driver) => {
       const both = { driver: 'failover', connections: ['main', 'spare'] };
       const configuration = {
@@ -253,35 +256,38 @@ describe('a configuration', () => {
     ['postgres', "its url says which: 'postgres://…'"],
     ['better-sqlite3', "Every database has the driver 'database'"],
     ['kafka', "Queue.addConnector('kafka', …)"],
-  ])('says what to write in place of the driver %p', (driver, remedy) => {
+  ])('is refused with the driver %p, and a hint what to write instead', (driver, remedy) => {
     const manager = new QueueManager({ connectors: builtInConnectors, logger: silentLogger }, {
       connections: { main: { driver } },
     } as object);
     expect(() => manager.driver('main')).toThrow(remedy);
   });
 
-  it.each(['constructor', '__proto__'])('misses a connection of the name %p, whatever an object inherits', (name) => {
-    const both = { driver: 'failover', connections: ['main', name] };
+  it.each(['constructor', '__proto__'])(
+    'is refused with an unknown connection named like a member of every object: %p',
+    (name) => {
+      const both = { driver: 'failover', connections: ['main', name] };
 
-    expect(mistakesIn({ default: 'both', connections: { both, main: { driver: 'redis' } } })).toEqual([
-      expect.stringContaining(`connections.both.connections[1]: there is no connection '${name}'`),
-    ]);
-  });
+      expect(mistakesIn({ default: 'both', connections: { both, main: { driver: 'redis' } } })).toEqual([
+        expect.stringContaining(`connections.both.connections[1]: there is no connection '${name}'`),
+      ]);
+    },
+  );
 
-  it("keeps the name 'sync' for its driver, because dispatchSync goes by it", () => {
+  it("is refused with another driver for the name 'sync', which dispatchSync uses", () => {
     expect(mistakesIn({ connections: { sync: { driver: 'memory' } } })).toEqual([
       expect.stringMatching(/^connections\.sync\.driver: the name 'sync' is reserved/),
     ]);
   });
 
-  it('warns of a number of seconds that is probably one of milliseconds', () => {
+  it('is accepted with a warning if a number of seconds was probably meant as milliseconds', () => {
     const { mistakes, warnings } = check({ connections: { main: { driver: 'redis', retryAfter: 30_000 } } });
 
     expect(mistakes).toEqual([]);
     expect(warnings).toEqual([expect.stringContaining('connections.main.retryAfter: 30000 means 30000 seconds')]);
   });
 
-  it.each([undefined, null, 'redis://host', []])('is an object, not %p', (value) => {
+  it.each([undefined, null, 'redis://host', []])('must be an object, not %p', (value) => {
     expect(mistakesIn(value)).toEqual([expect.stringMatching(/expected an object/)]);
   });
 });

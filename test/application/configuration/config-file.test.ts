@@ -13,7 +13,7 @@ import {
 const root = resolve(__dirname, '../../..');
 const run = promisify(execFile);
 
-/** The package as built, since Jest's own `require` hides what Node.js does; in a folder that has no compiler. */
+/** The built package, because Jest's own `require` hides what Node.js does. It is in a folder without a compiler. */
 const built = join(realpathSync(mkdtempSync(join(tmpdir(), 'onqueue-built-'))), 'dist');
 
 beforeAll(() => cpSync(join(root, 'dist'), built, { recursive: true }));
@@ -36,7 +36,7 @@ function write(files: Readonly<Record<string, string>>): void {
   }
 }
 
-/** What a Node.js process of its own says of the configuration file in the folder. */
+/** What a separate Node.js process loads from the configuration file in the folder. */
 async function loadedByNode(expression = 'loaded', ...options: string[]): Promise<unknown> {
   const program = `
     const { findConfigFile, loadConfiguration } = require(${JSON.stringify(join(built, 'application/configuration/config-file'))});
@@ -51,7 +51,7 @@ async function loadedByNode(expression = 'loaded', ...options: string[]): Promis
 const withCompiler = (): void => symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
 
 describe("the project's folder", () => {
-  it('is the nearest with a package.json, from the working one upward', () => {
+  it('is the nearest one with a package.json, from the working directory upward', () => {
     write({ 'package.json': '{}', 'packages/api/package.json': '{}', 'packages/api/src/deep/file': '' });
 
     expect(projectFolder(join(folder, 'packages/api/src/deep'))).toBe(join(folder, 'packages/api'));
@@ -64,25 +64,28 @@ describe("the project's folder", () => {
     expect(findConfigFile(folder)).toBe(join(folder, `onqueue.config.${ending}`));
   });
 
-  it.each(['mts', 'cts', 'json', 'yaml'])('does not take the default store in place of onqueue.config.%s', (ending) => {
-    write({ [`onqueue.config.${ending}`]: '' });
-    expect(() => findConfigFile(folder)).toThrow(
-      `onqueue.config.${ending} could not be loaded: files with this ending are not read. ` +
-        'Make it one of onqueue.config.ts, onqueue.config.js, onqueue.config.cjs, onqueue.config.mjs.',
-    );
-  });
+  it.each(['mts', 'cts', 'json', 'yaml'])(
+    'is refused with onqueue.config.%s, instead of using the default store',
+    (ending) => {
+      write({ [`onqueue.config.${ending}`]: '' });
+      expect(() => findConfigFile(folder)).toThrow(
+        `onqueue.config.${ending} could not be loaded: files with this ending are not read. ` +
+          'Make it one of onqueue.config.ts, onqueue.config.js, onqueue.config.cjs, onqueue.config.mjs.',
+      );
+    },
+  );
 
   it.each([
     ['ts', 'json'],
     ['js', 'mjs'],
-  ])('does not leave out one of two configuration files: .%s and .%s', (one, other) => {
+  ])('is refused with two configuration files: .%s and .%s', (one, other) => {
     write({ [`onqueue.config.${one}`]: '', [`onqueue.config.${other}`]: '' });
     expect(() => findConfigFile(folder)).toThrow(
       `onqueue.config.${one} could not be loaded: onqueue.config.${other} is beside it`,
     );
   });
 
-  it.each(['js', 'cjs', 'mjs'])('takes what was compiled from it before onqueue.config.ts: .%s', (ending) => {
+  it.each(['js', 'cjs', 'mjs'])('uses a compiled onqueue.config.%s instead of its TypeScript source', (ending) => {
     const [source, compiled] = ['onqueue.config.ts', `onqueue.config.${ending}`];
     write({ [source]: '', [compiled]: '' });
     utimesSync(join(folder, source), 1000, 1000);
@@ -93,7 +96,7 @@ describe("the project's folder", () => {
     expect(staleRemark(join(folder, compiled))).toMatch(/onqueue\.config\.ts beside it is newer: compile it again/);
   });
 
-  it('lets files stand beside its configuration that are none', () => {
+  it('may hold other files named like the configuration', () => {
     write({
       'onqueue.config.js': '',
       'onqueue.config.js.map': '',
@@ -119,7 +122,7 @@ describe('a configuration file', () => {
     expect(await loadedByNode()).toEqual(expected);
   });
 
-  it('may be TypeScript, with decorators that keep their types, in a project of ES modules', async () => {
+  it('may be TypeScript with emitted decorator types, in a project of ES modules', async () => {
     withCompiler();
     write({
       'package.json': '{"type":"module"}',
@@ -138,7 +141,7 @@ describe('a configuration file', () => {
     ]);
   });
 
-  it('may be TypeScript that imports by paths of a tsconfig.json, as the compiler finds them', async () => {
+  it('may be TypeScript that imports through the paths of a tsconfig.json, as the compiler does', async () => {
     withCompiler();
     write({
       'package.json': '{}',
@@ -164,7 +167,7 @@ describe('a configuration file', () => {
     expect(await loadedByNode('Object.keys(loaded.connections)')).toEqual(['mail a/b']);
   });
 
-  it('may be TypeScript that imports from the baseUrl, and packages as ever', async () => {
+  it('may be TypeScript that imports from the baseUrl, and packages as usual', async () => {
     withCompiler();
     write({
       'package.json': '{}',
@@ -176,7 +179,7 @@ describe('a configuration file', () => {
     expect(await loadedByNode('Object.keys(loaded.connections)')).toEqual(['function']);
   });
 
-  it('says which tsconfig.json cannot be read', async () => {
+  it('is refused with the name of a tsconfig.json that cannot be read', async () => {
     withCompiler();
     write({ 'package.json': '{}', 'tsconfig.json': '{ broken', 'onqueue.config.ts': `import 'absent';` });
 
@@ -186,7 +189,7 @@ describe('a configuration file', () => {
     });
   });
 
-  it('of TypeScript says what to install where nothing can compile it', async () => {
+  it('is refused with the package to install if it is TypeScript and nothing can compile it', async () => {
     write({ 'package.json': '{}', 'onqueue.config.ts': `export default ${object};` });
 
     expect(await loadedByNode()).toEqual({
@@ -197,7 +200,7 @@ describe('a configuration file', () => {
     });
   });
 
-  it('is compiled by whatever compiles TypeScript already', async () => {
+  it('is compiled by a TypeScript loader that is already registered', async () => {
     write({
       'package.json': '{}',
       'onqueue.config.ts': `this is for another compiler`,
@@ -207,7 +210,7 @@ describe('a configuration file', () => {
     expect(await loadedByNode('loaded', '--require', join(folder, 'register.cjs'))).toEqual(expected);
   });
 
-  it('that throws, or waits at its top level, is an error with the file and the reason', async () => {
+  it('is refused with the file and the reason if it throws or has a top-level await', async () => {
     write({ 'package.json': '{}', 'onqueue.config.js': `require('./not-there.js')` });
     expect(await loadedByNode()).toMatchObject({
       code: 'E_CONFIG_FILE',
@@ -234,18 +237,18 @@ describe('a configuration file', () => {
     ['nothing', 'module.exports = undefined;', 'its default export is of type undefined'],
     ['a list', 'module.exports = [];', 'its default export is an array'],
     [
-      'a function that gives nothing',
+      'a function that returns nothing',
       'module.exports = () => undefined;',
       'its function returned a value of type undefined',
     ],
     ['a function that throws', 'module.exports = () => { throw new Error("no vault"); };', 'no vault'],
-  ])('that exports %s is refused', (_what, text, message) => {
+  ])('is refused if it exports %s', (_what, text, message) => {
     write({ 'onqueue.config.js': text });
 
     expect(() => loadConfiguration(join(folder, 'onqueue.config.js'))).toThrow(message);
   });
 
-  it('may export a function that gives it, also later', async () => {
+  it('may export a function that returns the configuration or a promise of it', async () => {
     write({ 'onqueue.config.js': `module.exports = () => (${object});` });
     expect(loadConfiguration(join(folder, 'onqueue.config.js'))).toEqual(expected);
 
@@ -255,7 +258,11 @@ describe('a configuration file', () => {
 
   it.each([
     ['nothing', 'async () => undefined', 'its function returned a value of type undefined'],
-    ['an error', 'async () => { throw new Error("no vault"); }', 'no vault'],
+    [
+      'is refused with its path if the promise of its function gives %s',
+      'async () => { throw new Error("no vault"); }',
+      'no vault',
+    ],
   ])('whose function gives %s later is refused with its path', async (_what, text, message) => {
     const file = join(folder, 'onqueue.config.js');
     write({ 'onqueue.config.js': `module.exports = ${text};` });

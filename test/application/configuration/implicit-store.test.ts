@@ -2,7 +2,7 @@ import { builtInConnectors } from '../../../src/connections/built-in';
 import { QueueManager } from '../../../src/application/queue-manager';
 import { KeptLog } from '../../support/watched-application';
 
-describe('the store that nobody chose', () => {
+describe('the implicit store', () => {
   const told = (isNamed: boolean): string[] => {
     const log = new KeptLog();
     const manager = new QueueManager({
@@ -16,7 +16,7 @@ describe('the store that nobody chose', () => {
     return log.texts;
   };
 
-  it('is named once in a process, and not where another process has named it', () => {
+  it('is logged once in a process, but not if another process has already logged it', () => {
     expect(told(true)).toEqual([]);
     expect(told(false)).toHaveLength(1);
     expect(told(false)).toEqual([]);

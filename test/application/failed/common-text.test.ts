@@ -1,7 +1,7 @@
 import * as fc from '../../support/properties';
 import { commonText } from '../../../src/application/failed/common-text';
 
-describe('what errors have in common', () => {
+describe('the common text', () => {
   it.each([
     ['Error: customer gone-17 is unknown\n    at x.ts:1:1', 'Error: customer'],
     ['Error: connect ECONNREFUSED 127.0.0.1:6379', 'Error: connect ECONNREFUSED'],
@@ -17,7 +17,7 @@ describe('what errors have in common', () => {
     expect(commonText(exception)).toBe(common);
   });
 
-  it('stands in each of them, so that a filter by it finds them', () => {
+  it('is part of the error, so that a filter by it finds the error', () => {
     fc.assert(
       fc.property(
         fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: fc.constantFrom(...'aE: 7"\n\t') })),

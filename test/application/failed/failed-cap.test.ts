@@ -17,7 +17,7 @@ class Fails extends Job {
 const numbered = (count: number) => Array.from({ length: count }, (_, n) => new Fails(n));
 
 describe('the failed jobs of a worker', () => {
-  it('are the newest of each queue, as many as the configuration says, and what cannot be read counts', async () => {
+  it('are only the newest of each queue, as many as configured, including unreadable ones', async () => {
     const { manager, bus } = testApplication({ failed: { keep: 3 } });
     await bus.bulk(numbered(8));
     await manager.connection().pushRaw('no JSON');
@@ -32,7 +32,7 @@ describe('the failed jobs of a worker', () => {
     await manager.close();
   });
 
-  it('hold up no job while the oldest are removed', async () => {
+  it('do not hold up jobs while the oldest are removed', async () => {
     const { manager, bus } = testApplication({ failed: { keep: 1 } });
     const gate = new Gate();
     const prune = jest.spyOn(manager.driver().failed!, 'prune').mockImplementation(async () => {
@@ -51,7 +51,7 @@ describe('the failed jobs of a worker', () => {
     await manager.close();
   });
 
-  it('are kept by another connection with the cap that the configuration says', async () => {
+  it('can be kept by another connection with its own limit', async () => {
     const { manager } = testApplication({ failed: { connection: 'memory', keep: 1 } });
 
     expect([manager.failedConnection, manager.keptFailures]).toEqual(['memory', 1]);
@@ -62,19 +62,19 @@ describe('the failed jobs of a worker', () => {
     [{ keep: 0 }, 'failed: keep: expected a whole number from 1, or Infinity, got 0'],
     [{ kept: 3 }, "failed: expected { connection, keep }, got 'kept'"],
     [{ connection: 'nowhere' }, "failed.connection: there is no connection 'nowhere'"],
-  ])('are refused a cap that is a slip: %j', (failed, message) => {
+  ])('are refused an invalid limit: %j', (failed, message) => {
     expect(() => testApplication({ failed: failed as object })).toThrow(message);
   });
 });
 
-describe('a cap', () => {
+describe('the limit of failed jobs', () => {
   function given(keep: number) {
     const prune = jest.fn(async () => 0);
     const failed = jest.fn();
     return { prune, failed, cap: new FailedCap({ store: { prune }, keep, failed }) };
   }
 
-  it('is looked at with the first that fails on a queue, and then once for a hundredth of what is kept', async () => {
+  it('is enforced at the first failure on a queue, and then once for every hundredth of the limit', async () => {
     const { prune, cap } = given(1000);
 
     for (let n = 0; n < 21; n += 1) await cap.kept('mail');
@@ -84,7 +84,7 @@ describe('a cap', () => {
     expect(prune).toHaveBeenLastCalledWith({ queue: 'reports', keep: 1000 });
   });
 
-  it('is looked at again with the next where the store was away', async () => {
+  it('is enforced again at the next failure if the store was away', async () => {
     const { prune, failed, cap } = given(1000);
     prune.mockRejectedValueOnce(new Error('away'));
 
@@ -95,7 +95,7 @@ describe('a cap', () => {
     expect(prune).toHaveBeenCalledTimes(2);
   });
 
-  it('is looked at once for all that fail while it is looked at', async () => {
+  it('is enforced once for all failures that happen meanwhile', async () => {
     const { prune, cap } = given(1);
     let open: (pruned: number) => void = () => undefined;
     prune.mockReturnValueOnce(new Promise((resolve) => (open = resolve)));
@@ -109,7 +109,7 @@ describe('a cap', () => {
     expect(prune).toHaveBeenCalledTimes(3);
   });
 
-  it('is counted towards for the last thousand queues: one that had gone is looked at with its next failure', async () => {
+  it('is counted for the last thousand queues, and enforced at once for a queue that was forgotten', async () => {
     const { prune, cap } = given(10_000);
     for (let n = 0; n < 3000; n += 1) await cap.kept(`queue-${n}`);
 
@@ -118,7 +118,7 @@ describe('a cap', () => {
     expect(prune).toHaveBeenCalledTimes(3001);
   });
 
-  it('is none where all are to be kept', () => {
+  it('is not enforced if all are to be kept', () => {
     const { prune, cap } = given(Infinity);
 
     expect(cap.kept('mail')).toBeUndefined();

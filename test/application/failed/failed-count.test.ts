@@ -1,4 +1,4 @@
-/** How many failed jobs there are, over all connections. */
+/** The number of failed jobs over all connections. */
 import { watchedApplication } from '../../support/watched-application';
 
 function given() {
@@ -15,7 +15,7 @@ function given() {
 }
 
 describe('failed jobs are counted', () => {
-  it('over all connections and pages, each once where two connections lead to one store', async () => {
+  it('over all connections and pages, but once if two connections share a store', async () => {
     const { failed, put } = given();
     for (let each = 0; each < 250; each += 1) await put('main', String(each));
     await put('other', '0', 'main');
@@ -25,7 +25,7 @@ describe('failed jobs are counted', () => {
     expect(await failed.count({ connection: 'other' })).toBe(1);
   });
 
-  it('by a filter that chooses some', async () => {
+  it('by a filter', async () => {
     const { failed, put } = given();
     await put('main', 'a');
     await put('main', 'b', 'main', 'Error: broken');
@@ -34,7 +34,7 @@ describe('failed jobs are counted', () => {
     await expect(failed.count({ error: 5 } as never)).rejects.toMatchObject({ code: 'E_FAILED_FILTER' });
   });
 
-  it('on those that can be asked, and the error has their number', async () => {
+  it('on the connections that answer, and the error contains their number', async () => {
     const { failed, put, watched } = given();
     await put('other', 'a');
     jest.spyOn(watched('main').failed, 'list').mockRejectedValue(new Error('no answer'));

@@ -20,7 +20,7 @@ function entry(id: string, more: Partial<Put> = {}): Put {
   };
 }
 
-/** Three connections: two that keep failed jobs, one that does not. */
+/** Three connections: two keep failed jobs, one does not. */
 function given() {
   const app = watchedApplication({
     default: 'main',
@@ -33,7 +33,7 @@ function given() {
 }
 
 describe('failed jobs', () => {
-  it('are listed over all connections, newest first, as people read them', async () => {
+  it('are listed over all connections, newest first, in readable form', async () => {
     const { clock, failed, store } = given();
     await store('main').put(entry('a'));
     await clock.advance('1s');
@@ -57,7 +57,7 @@ describe('failed jobs', () => {
     expect(await failed.get('x')).toBeUndefined();
   });
 
-  it('of one id on two connections are two: each is shown, and nothing is done before one is chosen', async () => {
+  it('are ambiguous if two connections have the same id, and nothing happens until one connection is named', async () => {
     const { failed, store } = given();
     const twin = entry('a').payload;
     await store('main').put(entry('a'));
@@ -81,7 +81,7 @@ describe('failed jobs', () => {
     expect(await failed.retry('a')).toBe(true);
   });
 
-  it('go back to their queue once, with all their tries', async () => {
+  it('are retried once, with all their tries', async () => {
     const { failed, ids, store, watched } = given();
     await store('main').put(entry('a'));
 
@@ -94,7 +94,7 @@ describe('failed jobs', () => {
     ]);
   });
 
-  it('go back to the connection that they came from, when another keeps them', async () => {
+  it('are retried on the connection they came from if another one keeps them', async () => {
     const { failed, ids, store, watched } = given();
     await store('main').put(entry('a', { connection: 'other' }));
 
@@ -105,7 +105,7 @@ describe('failed jobs', () => {
     expect(await watched('main').payloads('mails')).toEqual([]);
   });
 
-  it('are still there when the connection that they came from cannot take them', async () => {
+  it('are kept if the connection they came from cannot take them', async () => {
     const { failed, ids, store, watched } = given();
     await store('main').put(entry('a', { connection: 'other' }));
     watched('other').beforePush = () => Promise.reject(new Error('away'));
@@ -115,7 +115,7 @@ describe('failed jobs', () => {
     expect(await ids()).toEqual(['a']);
   });
 
-  it('go to the connection that keeps them when theirs is configured no more, which is said', async () => {
+  it('are retried, with a warning, on the connection that keeps them if their own is no longer configured', async () => {
     const { failed, log, store, watched } = given();
     await store('main').put(entry('a', { connection: 'gone' }));
 
@@ -125,7 +125,7 @@ describe('failed jobs', () => {
     expect(log.texts).toEqual([expect.stringMatching(/^warn: Failed job a came from the connection 'gone'/)]);
   });
 
-  it('go back all together, in pages', async () => {
+  it('are all retried, page by page', async () => {
     const { failed, ids, store, watched } = given();
     for (let n = 0; n < 250; n += 1) await store('main').put(entry(`job ${n}`));
     await store('other').put(entry('other', { connection: 'other' }));
@@ -137,7 +137,7 @@ describe('failed jobs', () => {
     expect(await failed.retry('all')).toBe(0);
   });
 
-  it('go back once when two processes retry all of them', async () => {
+  it('are retried once if two processes retry all of them', async () => {
     const { failed, store, watched } = given();
     for (let n = 0; n < 150; n += 1) await store('main').put(entry(`job ${n}`));
     for (let n = 0; n < 150; n += 1) await store('main').put(entry(`foreign ${n}`, { connection: 'other' }));
@@ -150,7 +150,7 @@ describe('failed jobs', () => {
     expect(sent).toHaveLength(300);
   });
 
-  it('that fail again while all are retried are left for the next time', async () => {
+  it('are not retried twice if they fail again meanwhile', async () => {
     const { clock, failed, ids, store, watched } = given();
     for (let n = 0; n < 150; n += 1) await store('main').put(entry(`job ${n}`));
     const retry = store('main').retry.bind(store('main'));
@@ -167,7 +167,7 @@ describe('failed jobs', () => {
     expect(await watched('main').payloads('mails')).toHaveLength(150);
   });
 
-  it('that cannot go back are named, and hold no others up', async () => {
+  it('are reported if they cannot be retried, and do not hold up others', async () => {
     const { failed, ids, store, watched } = given();
     for (let n = 0; n < 120; n += 1) await store('main').put(entry(`stuck ${n}`, { connection: 'other' }));
     for (let n = 0; n < 120; n += 1) await store('main').put(entry(`free ${n}`));
@@ -182,7 +182,7 @@ describe('failed jobs', () => {
     expect((await ids()).every((id) => id.startsWith('stuck'))).toBe(true);
   });
 
-  it('are forgotten: one, those of a queue, all', async () => {
+  it('can be forgotten one by one, by queue, and all at once', async () => {
     const { failed, ids, store } = given();
     for (const id of ['a', 'b', 'c']) await store('main').put(entry(id));
     for (const id of ['d', 'e']) await store('other').put(entry(id, { queue: 'reports' }));
@@ -193,7 +193,7 @@ describe('failed jobs', () => {
     expect(await failed.flush()).toBe(2);
   });
 
-  it('are looked for by a text alone', async () => {
+  it('are found only by a string', async () => {
     const { failed } = given();
     const nothing = undefined as unknown as string;
 
@@ -224,10 +224,10 @@ describe('failed jobs', () => {
   });
 });
 
-describe('failed jobs, when one of the connections is away,', () => {
+describe('failed jobs, if one of the connections is away,', () => {
   const away = new Error('no answer');
 
-  /** `main` is asked first, and is away; `other` has two failed jobs. */
+  /** `main` is asked first and is away; `other` has two failed jobs. */
   async function givenAway() {
     const app = given();
     for (const id of ['a', 'b']) await app.store('other').put(entry(id, { connection: 'other' }));
@@ -237,7 +237,7 @@ describe('failed jobs, when one of the connections is away,', () => {
     return app;
   }
 
-  it('are listed as far as the others have them, and the log says whose are not', async () => {
+  it('are listed from the other connections, and the log names the missing one', async () => {
     const { failed, ids, log } = await givenAway();
 
     expect((await ids()).toSorted()).toEqual(['a', 'b']);
@@ -249,7 +249,7 @@ describe('failed jobs, when one of the connections is away,', () => {
     expect(log.texts).toHaveLength(1);
   });
 
-  it('are found on the others; where they are not, nobody says that there is none', async () => {
+  it('are found on the other connections, and one not found there is not reported as missing', async () => {
     const { failed } = await givenAway();
     const outOfReach = {
       code: 'E_FAILED_JOBS_OUT_OF_REACH',
@@ -266,7 +266,7 @@ describe('failed jobs, when one of the connections is away,', () => {
     await expect(failed.forget('x')).rejects.toMatchObject(outOfReach);
   });
 
-  it('are removed from the others, whose number the error has', async () => {
+  it('are removed from the other connections, and the error contains their number', async () => {
     const { failed, store } = await givenAway();
 
     await expect(failed.prune({ keep: 1 })).rejects.toMatchObject({ facts: { done: 1, connections: ['main'] } });
@@ -276,7 +276,7 @@ describe('failed jobs, when one of the connections is away,', () => {
     expect(await store('other').count()).toBe(0);
   });
 
-  it('go back from the others', async () => {
+  it('are retried from the other connections', async () => {
     const { failed, watched } = await givenAway();
 
     await expect(failed.retry('all')).rejects.toMatchObject({
@@ -287,7 +287,7 @@ describe('failed jobs, when one of the connections is away,', () => {
     expect(await watched('other').payloads('mails')).toHaveLength(2);
   });
 
-  it('are told apart from those of all that are away, and by numbers that fit', async () => {
+  it('are reported with the connections that are away, in the right grammatical number', async () => {
     const { failed, store } = await givenAway();
     await store('other').flush();
     await store('other').put(entry('z'));
@@ -299,7 +299,7 @@ describe('failed jobs, when one of the connections is away,', () => {
     );
   });
 
-  it('give its own error when it is the only one that keeps them', async () => {
+  it('give the original error if no other connection keeps them', async () => {
     const { manager, watched } = watchedApplication({ connections: { main: { driver: 'memory' } } });
     jest.spyOn(watched('main').failed, 'list').mockRejectedValue(away);
 
@@ -308,8 +308,8 @@ describe('failed jobs, when one of the connections is away,', () => {
   });
 });
 
-describe('failed jobs that are chosen', () => {
-  /** Two queues, two names, two errors; `old` failed a day before the others. */
+describe('failed jobs chosen by a filter', () => {
+  /** Two queues, two names, two errors. `old` failed a day before the others. */
   async function givenMany() {
     const app = given();
     const { clock, store } = app;
@@ -328,7 +328,7 @@ describe('failed jobs that are chosen', () => {
     [{ olderThan: '1h' }, ['old']],
     [{ queue: 'mails', name: 'Mail', error: 'ECONNREFUSED', olderThan: '23h' }, ['old']],
     [{ queue: 'mails', name: 'Report' }, []],
-  ])('by %j are listed, retried, or forgotten, and no others', async (filter, chosen) => {
+  ])('of %j are listed, counted, retried and forgotten, and no others', async (filter, chosen) => {
     const [first, second] = [await givenMany(), await givenMany()];
     const all = ['old', 'refused', 'report', 'broken'];
     const others = all.filter((id) => !chosen.includes(id));
@@ -341,13 +341,13 @@ describe('failed jobs that are chosen', () => {
     expect((await second.ids()).toSorted()).toEqual(others.toSorted());
   });
 
-  it('are listed in pages of those that fit', async () => {
+  it('are listed in pages', async () => {
     const { failed } = await givenMany();
 
     expect(await failed.list({ error: 'ECONNREFUSED', limit: 1, offset: 1 })).toMatchObject([{ id: 'old' }]);
   });
 
-  it('are pruned by age and number, while those that do not fit neither go nor count', async () => {
+  it('are pruned by age and number, ignoring all others', async () => {
     const { failed, ids } = await givenMany();
 
     expect(await failed.prune({ name: 'Mail', olderThan: '1h' })).toBe(1);
@@ -357,7 +357,7 @@ describe('failed jobs that are chosen', () => {
   });
 
   it.each([[{}], [{ queue: undefined }], [{ queu: 'mails' }], [{ name: '' }]])(
-    'by %j are refused, as that would be all of them',
+    'of %j are refused, because it would choose all of them',
     async (slip) => {
       const { failed, ids } = await givenMany();
 
@@ -369,7 +369,7 @@ describe('failed jobs that are chosen', () => {
 });
 
 describe('the failed store of a connection', () => {
-  it('is its own, else that of the connection that `failed` names, else that of the default one', () => {
+  it('is its own, else that of the connection named by `failed`, else that of the default connection', () => {
     const connections = { main: { driver: 'memory' }, other: { driver: 'memory' }, none: { driver: 'null' } } as const;
     const named = watchedApplication({ default: 'main', failed: 'other', connections });
     const usual = watchedApplication({ default: 'main', connections });
@@ -380,13 +380,13 @@ describe('the failed store of a connection', () => {
     expect(storeOf(usual, 'none')).toBe(usual.watched('main').failed);
   });
 
-  it('is none where nobody keeps failed jobs', () => {
+  it('does not exist if no connection keeps failed jobs', () => {
     const { manager } = watchedApplication({ connections: { none: { driver: 'null' } } });
 
     expect(manager.failed.storeFor(manager.driver())).toBeUndefined();
   });
 
-  it('is missed by a worker by the names of those that were to be it alone, for others may keep failed jobs', async () => {
+  it('is missed by a worker that has none, and the error names the connections it looked at', async () => {
     const connections = { main: { driver: 'memory' }, none: { driver: 'null' }, other: { driver: 'memory' } } as const;
     const usual = watchedApplication({ default: 'main', connections });
     const named = watchedApplication({ default: 'main', failed: 'none', connections });

@@ -1,6 +1,6 @@
 import { watchedApplication } from '../../support/watched-application';
 
-/** A connection that keeps failed jobs of these ids, the last one as the newest. */
+/** A connection that keeps failed jobs with these ids, the last one being the newest. */
 async function given(ids: readonly string[], more: { readonly queue?: string; readonly exception?: string } = {}) {
   const { manager, watched } = watchedApplication({ connections: { main: { driver: 'memory' } } });
   for (const id of ids) {
@@ -12,7 +12,7 @@ async function given(ids: readonly string[], more: { readonly queue?: string; re
 }
 
 describe('failed jobs', () => {
-  it('are shown without secrets that another program has kept, which nobody finds out by a filter', async () => {
+  it('are shown without secrets that another program stored, which a filter cannot reveal either', async () => {
     const failed = await given(['a'], { exception: 'Error: connect redis://app:hunter2@cache failed' });
 
     expect((await failed.get('a'))?.exception).toBe('Error: connect redis://app:***@cache failed');
@@ -20,7 +20,7 @@ describe('failed jobs', () => {
     expect(await failed.count({ error: 'cache failed' })).toBe(1);
   });
 
-  it('are listed from any place on', async () => {
+  it('can be listed from any offset', async () => {
     const failed = await given(['a', 'b', 'c', 'd', 'e']);
     const idsOf = async (offset: number, limit: number) => (await failed.list({ offset, limit })).map(({ id }) => id);
 

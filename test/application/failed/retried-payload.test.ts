@@ -8,14 +8,14 @@ function retried(text: string): string {
   return retriedPayload(Buffer.from(text), NOW).toString();
 }
 
-describe('the payload of a failed job that goes back', () => {
-  it('has all its tries again, and releases that keep its text and fence from returning', () => {
+describe('the payload of a retried failed job', () => {
+  it('gets all its tries again, and a number of releases that keeps its text and fence unique', () => {
     const text = '{"job":"Mail@send","data":[],"crashes":1,"exceptions":2,"releases":3,"attempts":4}';
 
     expect(retried(text)).toBe('{"job":"Mail@send","data":[],"fenceAtRetry":8,"releases":8,"attempts":0}');
   });
 
-  it('keeps what a foreign text says to the byte, and hides its counters behind new ones', () => {
+  it('keeps a foreign text to the byte, and appends new counters that override its own', () => {
     const text = '{ "attempts": 2, "job":"Mail@send", "n": 12345678901234567890, "empty": {} }';
 
     expect(retried(text)).toBe(
@@ -23,7 +23,7 @@ describe('the payload of a failed job that goes back', () => {
     );
   });
 
-  it('bears one mark, before its id, however often it goes back', () => {
+  it('has one mark, before its id, however often it is retried', () => {
     const again = retried('{"job":"Mail@send","data":[],"id":"x","attempts":1}').replace(
       '"attempts":0',
       '"attempts":3',
@@ -33,7 +33,7 @@ describe('the payload of a failed job that goes back', () => {
     expect(retried(again)).toBe('{"job":"Mail@send","data":[],"fenceAtRetry":4,"id":"x","releases":4,"attempts":0}');
   });
 
-  it('keeps a text that only looks like an id, and what is not ASCII', () => {
+  it('keeps a text that only looks like an id, and non-ASCII characters', () => {
     const text = String.raw`{"job":"Mail@send","data":{"a":"ü"},"note":",\"id\":\"x","attempts":1}`;
 
     expect(retried(text)).toBe(text.replace('"attempts":1', '"fenceAtRetry":1,"releases":1,"attempts":0'));
@@ -48,13 +48,13 @@ describe('the payload of a failed job that goes back', () => {
     expect(JSON.parse(retried(text))).toMatchObject({ retryUntil: null });
   });
 
-  it('loses the last moment of an old Laravel as well', () => {
+  it('loses the last moment of older Laravel versions as well', () => {
     expect(JSON.parse(retried(`{"job":"Mail@send","timeoutAt":${past},"attempts":1}`))).toMatchObject({
       timeoutAt: null,
     });
   });
 
-  it('keeps a last moment that is still to come', () => {
+  it('keeps a last moment in the future', () => {
     expect(JSON.parse(retried(`{"job":"Mail@send","retryUntil":${future},"attempts":1}`))).toMatchObject({
       retryUntil: future,
       attempts: 0,
@@ -62,13 +62,13 @@ describe('the payload of a failed job that goes back', () => {
   });
 
   it.each(['not JSON', '[1,2]', '"text"', '{"no":"job","attempts":1}', ''])(
-    'is left as it is when it is no payload: %s',
+    'is left alone if it is not a payload: %s',
     (text) => {
       expect(retried(text)).toBe(text);
     },
   );
 
-  it('is left as it is when it is not even text', () => {
+  it('is left alone if it is not text', () => {
     const bytes = Buffer.concat([Buffer.from('{"job":"'), Buffer.from([0xff, 0xfe]), Buffer.from('","attempts":1}')]);
 
     expect(retriedPayload(bytes, NOW)).toEqual(bytes);

@@ -6,7 +6,7 @@ const ties: Ties = { unique: { key: uniqueKey('Mail', 'ada'), until: 'end' } };
 const text = (id: string): string =>
   withTies(`{"displayName":"Mail","job":"onqueue","data":{},"id":"${id}","attempts":0}`, ties);
 
-it('a failed job that another connection keeps asks for its key where it came from', async () => {
+it('a failed unique job that another connection keeps asks for its key on the connection it came from', async () => {
   const { manager, watched } = watchedApplication({
     default: 'main',
     connections: { main: { driver: 'memory' }, other: { driver: 'memory' } },

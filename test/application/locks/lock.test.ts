@@ -10,7 +10,7 @@ function given() {
 }
 
 describe('a lock', () => {
-  it('is held by one at a time', async () => {
+  it('is held by one holder at a time', async () => {
     const { lock } = given();
     const first = lock();
 
@@ -21,7 +21,7 @@ describe('a lock', () => {
     expect(await lock().acquire()).toBe(true);
   });
 
-  it('is free by itself when its time has passed, and not its former holder to release', async () => {
+  it('expires after its time, and its former holder cannot release it', async () => {
     const { clock, lock } = given();
     const [first, second] = [lock(), lock()];
     await first.acquire();
@@ -46,7 +46,7 @@ describe('a lock', () => {
     expect(await lock().acquire()).toBe(false);
   });
 
-  it('runs a function while it is held, and is free when that throws', async () => {
+  it('runs a function while it is held, and is released if that throws', async () => {
     const { lock } = given();
 
     const value = await lock().get(async () => [await lock().get(() => 'inner'), 'outer']);
@@ -70,7 +70,7 @@ describe('a lock', () => {
     expect(await waiting).toBe('mine');
   });
 
-  it('is given up after the wait, naming the lock', async () => {
+  it('rejects after the wait with its name', async () => {
     const { clock, lock } = given();
     await lock().acquire();
 
@@ -88,7 +88,7 @@ describe('a lock', () => {
   it.each([
     ['', '10s'],
     ['report', 0],
-  ] as const)('needs a name and an end: %p, %p', (name, ttl) => {
+  ] as const)('needs a name and a duration: %p, %p', (name, ttl) => {
     expect(() => new Lock(name, ttl, () => never(), new TestClock())).toThrow(
       expect.objectContaining({ code: 'E_INVALID_LOCK' }),
     );

@@ -1,4 +1,4 @@
-/** Dispatches what cannot be encoded and awaits nothing; says what the process was told of it. */
+/** Dispatches a job that cannot be encoded, does not await it, and prints the unhandled rejection. */
 import { Job, Queue } from 'onqueue';
 
 @Job()

@@ -1,9 +1,9 @@
-/** A commit whose jobs cannot all be sent: nothing is lost silently. */
+/** A commit whose jobs cannot all be sent: none is lost silently. */
 import { Queue } from '../../../src/application/queue';
 import { away, given, handled, pushed, Pushes, Relays, rejection } from './mails';
 
 describe('a commit whose jobs cannot all be sent', () => {
-  it('says which are not, and which are, and keeps what the function gave', async () => {
+  it('reports which jobs were sent and which were not, and keeps the result of the function', async () => {
     const { send, watched } = given();
     const cause = away('other');
     watched('other').beforePush = () => Promise.reject(cause);
@@ -38,7 +38,7 @@ describe('a commit whose jobs cannot all be sent', () => {
     expect(pushed(watched())).toEqual([2]);
   });
 
-  it('asks a connection that is away once, and goes on where a page was refused', async () => {
+  it('asks an unreachable connection only once, but goes on after a refused page', async () => {
     const { send, watched } = given();
     let asked = 0;
     watched('other').beforePush = () => {
@@ -61,7 +61,7 @@ describe('a commit whose jobs cannot all be sent', () => {
     expect(pushed(watched())).toEqual(['e']);
   });
 
-  it('sends them again with the same ids when it is told to, once', async () => {
+  it('sends them again with the same ids on resend(), once', async () => {
     const { bus, send, watched } = given();
     watched().beforePush = () => Promise.reject(away('main'));
     const ids: string[] = [];
@@ -82,13 +82,13 @@ describe('a commit whose jobs cannot all be sent', () => {
     expect(await watched().payloads('default')).toMatchObject(ids.map((id) => ({ id })));
   });
 
-  it('tells of a job of the connection sync that failed', async () => {
+  it('reports a failed job of the connection sync', async () => {
     const { send } = given();
     const error = await rejection(Queue.transaction(() => send('nobody').onConnection('sync')));
     expect(error.cause).toMatchObject({ message: 'no such address' });
   });
 
-  it('tells a job of the connection sync that ran and failed from one that was not queued, and runs it no second time', async () => {
+  it('reports a job that ran on sync and failed separately, and does not run it again', async () => {
     const { send, watched } = given();
     watched().beforePush = () => Promise.reject(away('main'));
     const error = await rejection(
@@ -110,7 +110,7 @@ describe('a commit whose jobs cannot all be sent', () => {
     expect(pushed(watched())).toEqual(['later']);
   });
 
-  it('is not taken for a connection that is away when a job on sync fails because another one is', async () => {
+  it('does not mistake a failed sync job, which found another connection away, for a connection that is away', async () => {
     const { bus } = given();
     const error = await rejection(
       Queue.transaction(async () => {
@@ -121,7 +121,7 @@ describe('a commit whose jobs cannot all be sent', () => {
     expect(error.message).toContain('nothing was queued.');
   });
 
-  it('names no more than five', async () => {
+  it('names at most five jobs', async () => {
     const { manager, send } = given();
     const error = await rejection(
       Queue.transaction(async () => {

@@ -1,4 +1,4 @@
-/** Jobs that follow a transaction, and the connections that they go to. */
+/** Jobs dispatched after a commit, and the connections they go to. */
 import { AssertionError } from 'node:assert';
 import { JobBus } from '../../../src/dispatch/bus';
 import { Job } from '../../../src/job/job';
@@ -19,7 +19,7 @@ export class Mail extends Job {
   }
 }
 
-/** Runs where it is dispatched, and finds another connection away. */
+/** Runs where it is dispatched, and fails because another connection is away. */
 @Job()
 export class Relays extends Job {
   handle(): void {
@@ -39,7 +39,7 @@ export class Pushes extends Job {
   }
 }
 
-/** To whom the jobs went that have run. */
+/** The recipients of the jobs that have run. */
 export const handled: unknown[] = [];
 
 export interface Given extends WatchedApplication {
@@ -56,13 +56,13 @@ export function given(): Given {
   return { ...app, bus, send: (to) => bus.dispatchToQueue(new Mail(to)).afterCommit() };
 }
 
-/** To whom the jobs in a connection go, in the order of their pushes. */
+/** The recipients of the jobs pushed to a connection, in order. */
 export const pushed = ({ pushes }: WatchedConnection): unknown[] =>
   pushes.flatMap(({ entries }) => entries.map(({ payload }) => to(JSON.parse(payload))));
 
 const to = (payload: { data: { command: { to: unknown } } }): unknown => payload.data.command.to;
 
-/** What a promise rejects with. */
+/** The error with which a promise rejects. */
 export async function rejection(promise: Promise<unknown>): Promise<AfterCommitError> {
   const error = await promise.then(
     () => undefined,

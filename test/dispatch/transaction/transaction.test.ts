@@ -1,4 +1,4 @@
-/** Jobs that follow a transaction: they are sent when its function has resolved, and never if it rejects. */
+/** Jobs that follow a transaction: they are sent once its function resolves, and never if it rejects. */
 import { Queue } from '../../../src/application/queue';
 import { given, handled, Mail, pushed, Pushes } from './mails';
 
@@ -7,7 +7,7 @@ beforeEach(() => void handled.splice(0));
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
 describe('Queue.transaction()', () => {
-  it('gives what its function gives, and sends what was dispatched in it once that has resolved', async () => {
+  it('resolves with the result of its function, and then sends what was dispatched in it', async () => {
     const { send, watched } = given();
     let id: string | undefined;
 
@@ -22,7 +22,7 @@ describe('Queue.transaction()', () => {
     expect(await watched().payloads('default')).toMatchObject([{ id }]);
   });
 
-  it('sends nothing where its function rejects, or throws', async () => {
+  it('sends nothing if its function rejects or throws', async () => {
     const { send, watched } = given();
     const failed = new Error('rolled back');
 
@@ -41,7 +41,7 @@ describe('Queue.transaction()', () => {
     expect(pushed(watched())).toEqual([]);
   });
 
-  it('keeps what its function did not await', async () => {
+  it('sends dispatches that its function did not await', async () => {
     const { send, watched } = given();
 
     await Queue.transaction(() => {
@@ -51,7 +51,7 @@ describe('Queue.transaction()', () => {
     expect(watched().pushes).toMatchObject([{ queue: 'mail' }]);
   });
 
-  it('lets a dispatch without afterCommit() go at once', async () => {
+  it('sends a dispatch without afterCommit() at once', async () => {
     const { bus, watched } = given();
 
     await Queue.transaction(async () => {
@@ -60,7 +60,7 @@ describe('Queue.transaction()', () => {
     });
   });
 
-  it('sends the data as they were when they were dispatched', async () => {
+  it('sends the data as they were at the dispatch', async () => {
     const { bus, watched } = given();
     const mail = new Mail('ada');
 
@@ -73,14 +73,14 @@ describe('Queue.transaction()', () => {
     expect(await watched().payloads('default')).toMatchObject([{ data: { command: { to: 'ada' } } }]);
   });
 
-  it('rejects a dispatch that cannot be encoded, within the function', async () => {
+  it('rejects a dispatch that cannot be encoded inside the function', async () => {
     const { send } = given();
     await Queue.transaction(async () => {
       await expect(send(() => 'a function')).rejects.toMatchObject({ code: 'E_UNSERIALIZABLE_VALUE' });
     });
   });
 
-  it('sends by connection and queue with one call each, in the order of the dispatches', async () => {
+  it('sends with one call for each connection and queue, in the order of the dispatches', async () => {
     const { send, watched } = given();
 
     await Queue.transaction(async () => {
@@ -107,7 +107,7 @@ describe('Queue.transaction()', () => {
     expect(handled).toEqual(['ada']);
   });
 
-  it('counts a duration from the commit, and leaves a moment where it is', async () => {
+  it('counts a relative delay from the commit, but keeps an absolute moment', async () => {
     const { bus, clock, send, watched } = given();
 
     await Queue.transaction(async () => {
@@ -127,7 +127,7 @@ describe('Queue.transaction()', () => {
     expect(span?.delay).toBe(60);
   });
 
-  it('lets a job that pushes itself do so at the commit', async () => {
+  it('lets a job with its own queue() push itself at the commit', async () => {
     const { bus, watched } = given();
 
     await Queue.transaction(async () => {
@@ -138,7 +138,7 @@ describe('Queue.transaction()', () => {
     expect(watched().pushes).toMatchObject([{ queue: 'own' }]);
   });
 
-  it('keeps jobs of several managers', async () => {
+  it('holds jobs of several managers', async () => {
     const [one, other] = [given(), given()];
 
     await Queue.transaction(async () => {
@@ -149,7 +149,7 @@ describe('Queue.transaction()', () => {
     expect([pushed(one.watched()), pushed(other.watched())]).toEqual([['ada'], ['bob']]);
   });
 
-  it('is independent of another one beside it', async () => {
+  it('is independent of a concurrent transaction', async () => {
     const { send, watched } = given();
     const one = Queue.transaction(async () => {
       await turn();
@@ -166,11 +166,11 @@ describe('Queue.transaction()', () => {
     expect(pushed(watched())).toEqual(['bob']);
   });
 
-  it('refuses what is no function', async () => {
+  it('refuses an argument that is not a function', async () => {
     await expect(Queue.transaction(Promise.resolve() as never)).rejects.toMatchObject({ code: 'E_INVALID_HOOK' });
   });
 
-  it('is waited for by close() while it sends', async () => {
+  it('is awaited by close() while it sends', async () => {
     const { manager, send, watched } = given();
     const driver = watched();
     const gate = { open: (): void => undefined };
@@ -187,8 +187,8 @@ describe('Queue.transaction()', () => {
   });
 });
 
-describe('a transaction within a transaction', () => {
-  it('hands its jobs on, and they are sent with the others when the outermost is done', async () => {
+describe('a nested transaction', () => {
+  it('passes its jobs to the outer one, which sends them when it is done', async () => {
     const { send, watched } = given();
 
     await Queue.transaction(async () => {
@@ -205,7 +205,7 @@ describe('a transaction within a transaction', () => {
     expect(pushed(watched())).toEqual([1, 2, 3]);
   });
 
-  it('takes its own jobs with it when it is rolled back, and no others', async () => {
+  it('drops only its own jobs when it is rolled back', async () => {
     const { send, watched } = given();
 
     await Queue.transaction(async () => {
@@ -222,7 +222,7 @@ describe('a transaction within a transaction', () => {
     expect(pushed(watched())).toEqual([1, 4]);
   });
 
-  it('is rolled back with the one around it', async () => {
+  it('is rolled back with the outer one', async () => {
     const { send, watched } = given();
 
     const outer = Queue.transaction(async () => {
@@ -234,7 +234,7 @@ describe('a transaction within a transaction', () => {
     expect(pushed(watched())).toEqual([]);
   });
 
-  it('sends by itself where the one around it did not wait for it, and is done', async () => {
+  it('sends its jobs itself if the outer one committed without waiting for it', async () => {
     const { send, watched } = given();
     const inner = await Queue.transaction(() => [
       Queue.transaction(async () => {
@@ -249,7 +249,7 @@ describe('a transaction within a transaction', () => {
     expect(pushed(watched())).toEqual([1]);
   });
 
-  it('rejects where the one around it did not wait for it, and was rolled back', async () => {
+  it('rejects if the outer one was rolled back without waiting for it', async () => {
     const { send, watched } = given();
     const inner: Promise<unknown>[] = [];
     const outer = Queue.transaction(() => {
@@ -265,13 +265,13 @@ describe('a transaction within a transaction', () => {
 });
 
 describe('a dispatch with afterCommit()', () => {
-  it('is sent at once outside of any transaction', async () => {
+  it('is sent at once outside a transaction', async () => {
     const { send, watched } = given();
     await send('ada');
     expect(pushed(watched())).toEqual(['ada']);
   });
 
-  it('is sent at once where its transaction is done already', async () => {
+  it('is sent at once if its transaction has already committed', async () => {
     const { send, watched } = given();
     const [late] = await Queue.transaction(() => [turn().then(() => send('ada'))]);
 
@@ -280,7 +280,7 @@ describe('a dispatch with afterCommit()', () => {
     expect(pushed(watched())).toEqual(['ada']);
   });
 
-  it('is refused where its transaction was rolled back already', async () => {
+  it('is refused if its transaction has already been rolled back', async () => {
     const { send, watched } = given();
     const late = turn().then(() => send('ada'));
     let dispatch: Promise<string> = late;
@@ -295,14 +295,14 @@ describe('a dispatch with afterCommit()', () => {
     expect(pushed(watched())).toEqual(['ada']);
   });
 
-  it('refuses a call that comes after it was sent', async () => {
+  it('refuses a builder call after it was sent', async () => {
     const { bus } = given();
     const pending = bus.dispatchToQueue(new Mail('ada'));
     await pending;
     expect(() => pending.afterCommit()).toThrow(/call afterCommit\(\) before the first await/);
   });
 
-  it('may be on what is not dispatched at all', async () => {
+  it('may be on a dispatch whose condition does not hold', async () => {
     expect(await given().bus.none().afterCommit()).toBeUndefined();
   });
 });

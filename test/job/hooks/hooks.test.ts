@@ -6,7 +6,7 @@ import { Hooks } from '../../../src/job/hooks';
 const event = { connectionName: 'memory' } as AfterEvent;
 const looping = { connectionName: 'memory', queue: 'default' };
 
-it('each hook is a method of Queue, which gives the function that takes it off again', async () => {
+it('each hook is a method of Queue, which returns a function to remove it', async () => {
   const heard: string[] = [];
   const removals = HOOK_NAMES.map((name) => Queue[name](() => heard.push(name)));
   for (const name of HOOK_NAMES) await defaultManager().hooks.emit(name, event as never);
@@ -17,7 +17,7 @@ it('each hook is a method of Queue, which gives the function that takes it off a
   await Queue.close();
 });
 
-it('hooks are called one after another, in the order in which they were added', async () => {
+it('hooks are called one after another, in the order they were added', async () => {
   const hooks = new Hooks(() => undefined);
   const calls: string[] = [];
   hooks.on('after', async () => {
@@ -31,7 +31,7 @@ it('hooks are called one after another, in the order in which they were added', 
   expect(calls).toEqual(['first', 'second']);
 });
 
-it('adding a hook gives the function that takes off this one and no other', async () => {
+it('the function returned by adding a hook removes that hook and no other', async () => {
   const hooks = new Hooks(() => undefined);
   const hook = jest.fn();
   const takeOff = hooks.on('after', hook);
@@ -44,7 +44,7 @@ it('adding a hook gives the function that takes off this one and no other', asyn
   expect(hook).toHaveBeenCalledTimes(1);
 });
 
-it('a hook that takes itself off while it is called does not skip the next one', async () => {
+it('a hook that removes itself while it is called does not skip the next one', async () => {
   const hooks = new Hooks(() => undefined);
   const second = jest.fn();
   const takeOff: () => void = hooks.on('after', () => takeOff());
@@ -55,7 +55,7 @@ it('a hook that takes itself off while it is called does not skip the next one',
   expect(second).toHaveBeenCalledTimes(1);
 });
 
-it('a hook that throws is reported, and the others are called all the same', async () => {
+it('a hook that throws is reported, and the other hooks are still called', async () => {
   const reported: unknown[] = [];
   const hooks = new Hooks((error, { hook }) => reported.push(hook, error));
   const second = jest.fn();
@@ -71,7 +71,7 @@ it('a hook that throws is reported, and the others are called all the same', asy
   expect(second).toHaveBeenCalledTimes(1);
 });
 
-it('only false is a veto of looping', async () => {
+it('only false is a veto in a looping hook', async () => {
   const hooks = new Hooks(() => undefined);
   const answers: unknown[] = [undefined, 0, null, false];
   hooks.on('looping', () => answers.shift());
@@ -82,7 +82,7 @@ it('only false is a veto of looping', async () => {
   expect(allowed).toEqual([true, true, true, false]);
 });
 
-it('a looping hook that throws is no veto', async () => {
+it('a looping hook that throws does not veto', async () => {
   const hooks = new Hooks(() => undefined);
   hooks.on('looping', () => {
     throw new Error('broken');
@@ -91,7 +91,7 @@ it('a looping hook that throws is no veto', async () => {
   expect(await hooks.allowsReserve(looping)).toBe(true);
 });
 
-it('hooks adopt those of others, and report what they throw themselves', async () => {
+it('adopted hooks are called as well, and their errors are reported by the adopter', async () => {
   const reported: unknown[] = [];
   const broken = new Error('broken');
   const hooks = new Hooks((error) => reported.push(error));
@@ -117,7 +117,7 @@ it.each([
   [undefined, 'nothing'],
   [null, 'null'],
   [5, 'a number'],
-])('a hook that is no function, such as %p, is refused at once, not when the first job runs', (hook, given) => {
+])('a hook that is not a function, such as %p, is refused when it is added', (hook, given) => {
   const hooks = new Hooks(() => undefined);
 
   expect(() => hooks.on('before', hook as never)).toThrow(

@@ -1,4 +1,4 @@
-/** The hooks that tell of a job's way, and of its worker's, in the order in which they are called. */
+/** The hooks that follow a job and its worker, in the order in which they are called. */
 import type { HookName } from '../../../src/job/hooks';
 import { Job } from '../../../src/job/job';
 import type { JobContext } from '../../../src/job/job-context';
@@ -53,7 +53,7 @@ beforeEach(() => {
   told = [];
 });
 
-it('are called in their order for a job that is completed', async () => {
+it('the hooks of a job that completes are called in order', async () => {
   watch(...ALL);
 
   await application.bus.dispatch(new Note('a'));
@@ -63,7 +63,7 @@ it('are called in their order for a job that is completed', async () => {
   expect(told.slice(2)).toEqual(['starting', 'before', 'after', 'attempted', 'stopping']);
 });
 
-it('are called in their order for a job that is tried again, and idle once between', async () => {
+it('the hooks of a job that is retried are called in order, with one idle in between', async () => {
   await application.bus.dispatch(new Stumble());
   watch(...ALL);
 
@@ -75,7 +75,7 @@ it('are called in their order for a job that is tried again, and idle once betwe
   ]);
 });
 
-it('tell what an attempt has come to, once the store has it', async () => {
+it('attempted tells the outcome of an attempt once it is stored', async () => {
   const seen: unknown[] = [];
   const tell = (job: JobContext, exception: Error | undefined): void => {
     const { isReleased, isDeleted, hasFailed, name, maxTries } = job;
@@ -95,7 +95,7 @@ it('tell what an attempt has come to, once the store has it', async () => {
   ]);
 });
 
-it('released tells the delay and the error; of a job that said so itself there is none', async () => {
+it('released tells the delay and the error, which is undefined if the job was deferred', async () => {
   const seen: unknown[] = [];
   application.manager.hooks.on('released', ({ delay, exception, job: { attempts } }) => {
     seen.push([delay, exception?.message, attempts]);
@@ -117,7 +117,7 @@ it('released tells the delay and the error; of a job that said so itself there i
   ]);
 });
 
-it('queueing and queued tell of each way into a queue, also of many at once and of raw payloads', async () => {
+it('queueing and queued are called for every push, including bulk and raw ones', async () => {
   const seen: unknown[] = [];
   application.manager.hooks.on('queueing', ({ id, queue }) => void seen.push(['queueing', queue, id]));
   application.manager.hooks.on('queued', async (event) => {
@@ -153,7 +153,7 @@ it('queueing and queued tell of each way into a queue, also of many at once and 
   ]);
 });
 
-it('queued is not called for what the store refused, and a hook that throws keeps nothing from its queue', async () => {
+it('queued is not called if the store refuses the job, and a hook that throws does not keep a job out of its queue', async () => {
   watch('queued');
   application.manager.hooks.on('queueing', () => {
     throw new Error('a hook');
@@ -168,7 +168,7 @@ it('queued is not called for what the store refused, and a hook that throws keep
   expect(told).toEqual(['queued']);
 });
 
-it('starting is waited for, and may stop the worker it starts', async () => {
+it('the worker waits for starting hooks, which may stop it', async () => {
   const worker = new Worker({}, application.manager);
   application.manager.hooks.on('starting', async ({ queue, connectionName }) => {
     ran.push(`${connectionName}, ${queue}`);
@@ -190,7 +190,7 @@ it('starting is waited for, and may stop the worker it starts', async () => {
   expect(await second.run()).toBe('stopped');
 });
 
-it('a hook of a start that never comes back does not keep the worker from stopping', async () => {
+it('a starting hook that never resolves does not keep the worker from stopping', async () => {
   application.manager.hooks.on('starting', () => gate.opened);
   const worker = new Worker({}, application.manager);
   const ended = worker.run();
