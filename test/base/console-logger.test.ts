@@ -7,7 +7,7 @@ import { ConsoleLogger, defaultLogger, silentLogger } from '../../src/base/conso
 
 interface Stream {
   readonly isTTY: boolean;
-  /** What each write brought. */
+  /** The text of each write. */
   readonly writes: string[];
   write(text: string): void;
 }
@@ -21,7 +21,7 @@ function written({ writes }: Stream): string {
   return stripVTControlCharacters(writes.join(''));
 }
 
-it('a stream that throws ends no process', async () => {
+it('a stream that throws does not end the process', async () => {
   const logger = new ConsoleLogger({
     write: () => {
       throw new Error('the disk is full');
@@ -36,7 +36,7 @@ it('a stream that throws ends no process', async () => {
   expect(rejected).not.toHaveBeenCalled();
 });
 
-it('writes one JSON line for each message where nobody watches', () => {
+it('writes one JSON line for each message if the stream is not a terminal', () => {
   const out = stream(false);
 
   new ConsoleLogger(out).warn({ job: 'SendEmail', ms: 3 }, 'SendEmail released');
@@ -45,7 +45,7 @@ it('writes one JSON line for each message where nobody watches', () => {
   expect(written(out).endsWith('\n')).toBe(true);
 });
 
-it('writes a sentence with its facts on a terminal, and where it is asked for', () => {
+it('writes a sentence with its facts on a terminal or if asked to', () => {
   const [terminal, file] = [stream(true), stream(false)];
 
   new ConsoleLogger(terminal).warn({ id: '7', queue: 'mail', ms: 12 }, 'SendEmail released');
@@ -55,7 +55,7 @@ it('writes a sentence with its facts on a terminal, and where it is asked for', 
   expect(file.writes.join('')).toBe(written(terminal));
 });
 
-it('colours nothing where NO_COLOR says so', () => {
+it('uses no colours if NO_COLOR is set', () => {
   const out = stream(true);
   const before = process.env['NO_COLOR'];
   process.env['NO_COLOR'] = '1';
@@ -69,7 +69,7 @@ it('colours nothing where NO_COLOR says so', () => {
   expect(out.writes.join('')).toBe(written(out));
 });
 
-it('leaves out what is below its level', () => {
+it('leaves out messages below its level', () => {
   const out = stream(false);
   const logger = new ConsoleLogger(out, 'warn');
 
@@ -80,7 +80,7 @@ it('leaves out what is below its level', () => {
   expect(out.writes).toEqual([]);
 });
 
-it('writes what is said in one go together, and at once where something is of weight', async () => {
+it('writes the lines of one turn together, but an error at once', async () => {
   const out = stream(false);
   const logger = new ConsoleLogger(out);
 
@@ -97,7 +97,7 @@ it('writes what is said in one go together, and at once where something is of we
   expect(out.writes[1]).toMatch(/three.*\n.*four/);
 });
 
-it('loses no line of a process that ends in the midst of its work', () => {
+it('loses no lines when the process exits while it works', () => {
   const root = join(__dirname, '../..');
   const program = `
     const { ConsoleLogger } = require('./src/base/console-logger');
@@ -115,11 +115,11 @@ it('loses no line of a process that ends in the midst of its work', () => {
   expect(stderr.trimEnd().split('\n')).toHaveLength(1000);
 });
 
-it('is silent under Jest unless one is given', () => {
+it('is silent under Jest unless a logger is configured', () => {
   expect(defaultLogger()).toBe(silentLogger);
 });
 
-it('writes one line on a terminal whatever stands in it', () => {
+it('writes one line on a terminal, whatever the message contains', () => {
   const out = stream(true);
 
   new ConsoleLogger(out).warn({ id: 'a\nb\u001b[2J' }, 'no\n10:00:00 info  all is well');
@@ -127,7 +127,7 @@ it('writes one line on a terminal whatever stands in it', () => {
   expect(written(out)).toMatch(/no\\n10:00:00 info {2}all is well id=a\\nb\n$/);
 });
 
-it('shows an error below its line: class, stack and causes, and nothing that the line has said', () => {
+it('shows the class, stack and causes of an error below its line, without repeating the message', () => {
   const out = stream(true);
   const logger = new ConsoleLogger(out);
   const cause = Object.assign(new Error('refused'), { stack: 'Error: refused\n    at dial (/app/net.js:1:2)' });

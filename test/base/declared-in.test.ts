@@ -14,7 +14,7 @@ describe('the file of a declaration', () => {
     expect(file).toBe(__filename);
   });
 
-  it('is found where stacks are cut short, and leaves them as they were', () => {
+  it('is found if stack traces are limited, and leaves the limit unchanged', () => {
     const limit = Error.stackTraceLimit;
     Error.stackTraceLimit = 0;
     const file = decorate();
@@ -23,7 +23,7 @@ describe('the file of a declaration', () => {
     expect([file, kept]).toEqual([__filename, 0]);
   });
 
-  it('is shown from the working folder where it lies inside', () => {
+  it('is shown relative to the working directory if it lies inside', () => {
     expect(relativeFile(`${process.cwd()}/src/jobs.ts`)).toBe('src/jobs.ts');
     expect(relativeFile('/elsewhere/jobs.ts')).toBe('/elsewhere/jobs.ts');
   });

@@ -10,7 +10,7 @@ const arbitraryChange = fc.record({
   index: fc.integer({ min: 0, max: 7 }),
 });
 
-it('a set holds what a set would', () => {
+it('a dense set behaves like a Set', () => {
   fc.assert(
     fc.property(fc.array(arbitraryChange), (changes) => {
       const guests = Array.from({ length: 8 }, () => new Guest());
@@ -30,7 +30,7 @@ it('a set holds what a set would', () => {
   );
 });
 
-it('what leaves a set while it is gone through does not disturb that', () => {
+it('members that leave during an iteration do not disturb it', () => {
   const set = new DenseSet<Guest>();
   const three = [new Guest(), new Guest(), new Guest()];
   for (const one of three) set.add(one);

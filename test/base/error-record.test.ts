@@ -1,7 +1,7 @@
 import { errorRecord } from '../../src/base/error-record';
 import { openScope, runInScope } from '../../src/container/scope';
 
-it("has the shape of pino's err: type, message, code, stack and cause", () => {
+it("an error record has the fields of pino's err: type, message, code, stack and cause", () => {
   const cause = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
   const record = errorRecord(new TypeError('not sent', { cause }));
 
@@ -14,20 +14,20 @@ it("has the shape of pino's err: type, message, code, stack and cause", () => {
   expect(JSON.parse(JSON.stringify(record))).toEqual(record);
 });
 
-it('leaves out the frames of Onqueue and of Node.js', () => {
+it('an error record leaves out the frames of Onqueue and Node.js', () => {
   const { stack } = errorRecord(runInScope(openScope(), () => new Error('thrown')));
 
   expect(stack).toContain('error-record.test.ts');
   expect(stack).not.toMatch(/src.container|node:internal|node:async_hooks/);
 });
 
-it('masks secrets in messages, stacks and causes', () => {
+it('an error record masks secrets in messages, stacks and causes', () => {
   const error = new Error('redis://u:hunter2@h', { cause: new Error('password=hunter2') });
 
   expect(JSON.stringify(errorRecord(error))).not.toContain('hunter2');
 });
 
-it('has those that an error stands for, and ends with causes in a circle', () => {
+it('an error record includes aggregated errors, and stops at circular causes', () => {
   const first = new Error('first');
   first.cause = new Error('second', { cause: first });
   const record = errorRecord(new AggregateError([first, 'no error'], 'all failed'));
@@ -36,7 +36,7 @@ it('has those that an error stands for, and ends with causes in a circle', () =>
   expect(JSON.stringify(record).match(/"message":"first"/g)!.length).toBeLessThan(10);
 });
 
-it('takes whatever was thrown', () => {
+it('an error record can be made of anything that is thrown', () => {
   const hostile = new Proxy(new Error('x'), {
     get() {
       throw new Error('no');

@@ -12,7 +12,7 @@ const classes = Object.entries(jest.requireActual<object>('../../src/index')).fi
   ([, value]) => typeof value === 'function' && (value === OnqueueError || value.prototype instanceof OnqueueError),
 );
 
-// A definition registers itself when its file is loaded.
+// Each definition registers itself when its file is loaded.
 for (const file of readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })) {
   const path = join(root, 'src', file);
   if (file.endsWith('.ts') && /\b(?:defineError|errorClass)\(/.test(readFileSync(path, 'utf8')))
@@ -40,7 +40,7 @@ describe('the errors of Onqueue', () => {
     expect(typeof error.facts).toBe('object');
   });
 
-  it('leave their facts out where Node.js prints them, and show them to programs, JSON and loggers', () => {
+  it('are printed by Node.js without their facts, but show them to programs, JSON and loggers', () => {
     const error = new OnqueueError('E_EXAMPLE', { message: 'It is no queue.', facts: { queue: 'mail' } });
     expect(inspect(error)).not.toContain("'mail'");
     expect(error.facts).toEqual({ queue: 'mail' });
@@ -52,23 +52,23 @@ describe('the errors of Onqueue', () => {
     expect(seen.toSorted()).toEqual(['code', 'facts', 'name']);
   });
 
-  it.each(errors)('%s says in whole words what is wrong', (_key, make) => {
+  it.each(errors)('%s has a message in plain words', (_key, make) => {
     const { message } = make();
     expect(message).toMatch(/[^\s]+ [^\s]+/);
     expect(message).not.toMatch(/\bundefined\b(?!\.| constructor)|\[object |\bNaN\b/);
   });
 
-  it('stand in docs/errors.md, each once, and nothing else does', () => {
+  it('are each listed once in docs/errors.md, which lists no others', () => {
     const documented = [...page.matchAll(/^\| `(E_\w+)` \|/gm)].map(([, code]) => code);
     expect(documented.toSorted()).toEqual(errors.map(([, make]) => make().code).toSorted());
   });
 
-  it('have no example left over from one that is gone', () => {
+  it('have no leftover examples', () => {
     expect(Object.keys(examples).toSorted()).toEqual(errors.map(([key]) => key).toSorted());
   });
 
   it.each(errors.filter(([, make]) => 'consequence' in make().facts))(
-    '%s can tell another consequence',
+    '%s can be given another consequence',
     (_code, make) => {
       const told = withConsequence(make(), 'SendEmail was not kept') as OnqueueError;
       expect(told).toMatchObject({ code: make().code, facts: { consequence: 'SendEmail was not kept' } });
@@ -76,7 +76,7 @@ describe('the errors of Onqueue', () => {
     },
   );
 
-  it('have classes only where docs/errors.md names them, and the package exports these', () => {
+  it('have exported classes exactly where docs/errors.md names them', () => {
     const named = [...page.slice(0, page.indexOf('## ')).matchAll(/`(\w+Error)`/g)].map(([, name]) => name);
     expect(classes.map(([name]) => name).toSorted()).toEqual([...new Set(named)].toSorted());
   });

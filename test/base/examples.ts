@@ -1,4 +1,4 @@
-/** Arguments to make one of each error with, by code: what a test of all of them needs and no code can guess. */
+/** Arguments to create an example of each error, by code. They cannot be generated. */
 const place = { class: 'SendEmail', method: 'handle', position: 0, parameter: 'mailer', file: undefined };
 const cause = { cause: new Error('the cause') };
 

@@ -9,7 +9,7 @@ import { RecordingLogger } from '../support/application';
 
 const CANARY = 'c4nary';
 
-/** As drivers hang on their errors what they were doing. */
+/** Adds the data that drivers attach to their errors. */
 const laden = <E extends Error>(error: E): E =>
   Object.assign(error, {
     code: 'E1',
@@ -22,7 +22,7 @@ const laden = <E extends Error>(error: E): E =>
   });
 
 describe('the error of another library', () => {
-  it('is held as what it says: its class, name, message, codes, and its parts and causes as such', () => {
+  it('is kept with its class, name, message, codes, parts and causes, and nothing else', () => {
     class DriverError extends TypeError {}
     const parts = [laden(new Error('first'))];
     const error = laden(new DriverError('it said no', { cause: laden(new Error('below')) }));
@@ -37,14 +37,14 @@ describe('the error of another library', () => {
     expect(cause).toMatchObject({ message: 'it said no', code: 'E1', errno: 7 });
     expect(cause).toHaveProperty('cause.message', 'below');
     expect(cause).toHaveProperty('errors.0.message', 'first');
-    // Behind the test itself stand frames of Node.js or none, as its runner was called.
+    // Below the test itself there may be frames of Node.js, depending on how its runner was called.
     expect((cause as Error).stack).toBe(error.stack!.replaceAll(/\n +at [^\n]*node:[^\n]*/g, ''));
     expect(inspect(cause, { depth: Infinity, showHidden: true })).not.toContain(CANARY);
     expect(bare(cause)).toBe(cause);
     expect(bare(error)).toBe(cause);
   });
 
-  it('prints as what it says: neither codes, which stay readable, nor frames of Node.js', () => {
+  it('is printed without its codes, which stay readable, and without frames of Node.js', () => {
     const error = laden(new Error('connect refused'));
     error.stack = 'Error: connect refused\n    at afterConnect [as oncomplete] (node:net:1:1)\n    at node:net:2:1';
 
@@ -52,7 +52,7 @@ describe('the error of another library', () => {
     expect(bare(error)).toHaveProperty('code', 'E1');
   });
 
-  it('may hold itself, or be no error at all', () => {
+  it('may be circular, or not an error at all', () => {
     const error = new Error('round');
     error.cause = error;
 
@@ -71,7 +71,7 @@ describe('the error of another library', () => {
     [`Value ${CANARY} for parameter MessageBody is invalid`, 'Value … for parameter MessageBody is invalid'],
     [`no: {"job":"x","data":{"a":"${CANARY}"}}, says the trigger`, 'no: {…}, says the trigger'],
     [`cut: {\\"job\\":\\"${CANARY}`, 'cut: {…}'],
-  ])('quotes no data: %s', (text, told) => {
+  ])('is quoted without data: %s', (text, told) => {
     expect(foreignText(text)).toBe(told);
     expect(wordsOf(new Error(text))).toBe(told);
   });
@@ -81,14 +81,14 @@ class Client {
   constructor(readonly options: object) {}
 }
 
-describe('an error that answers to none but itself', () => {
+describe('an error that cannot be copied', () => {
   const unavailable = (cause: unknown): QueueUnavailableError =>
     new QueueUnavailableError(
       { connection: 'main', store: 'Redis', address: 'h', consequence: 'nothing was done' },
       { cause },
     );
 
-  it('such as that of a fetch that was given up, is held as what it says, and can be read', () => {
+  it('is kept readable with its name and message, such as that of an aborted fetch', () => {
     const { cause } = unavailable(new DOMException('took too long', 'TimeoutError'));
 
     expect(cause).toBeInstanceOf(DOMException);
@@ -96,7 +96,7 @@ describe('an error that answers to none but itself', () => {
     expect(inspect(cause)).toContain('took too long');
   });
 
-  it('or to nobody, hides no other', () => {
+  it('is replaced if it cannot be read, and does not hide another error', () => {
     const unreadable = new Proxy(new Error('x'), {
       get: () => {
         throw new Error('not to be read');
@@ -107,10 +107,10 @@ describe('an error that answers to none but itself', () => {
   });
 });
 
-describe('what a configuration gives as a secret', () => {
+describe('a secret in the configuration', () => {
   const password = 'Tr0ub4dor&3/@x';
 
-  it('is masked by its value, however it is written', () => {
+  it('is masked by its value in any encoding', () => {
     learnSecrets({ connections: { main: { driver: 'redis', url: `redis://u:${encodeURIComponent(password)}@h` } } });
 
     for (const form of [password, encodeURIComponent(password), JSON.stringify({ a: password })]) {
@@ -134,15 +134,15 @@ describe('what a configuration gives as a secret', () => {
     expect(redact(`it said ${secret}`)).toBe('it said ***');
   });
 
-  it('is not a word that stands in other texts', () => {
+  it('is not masked if it is a common word', () => {
     learnSecrets({ password: 'postgres', token: 'abc', url: 'postgres://postgres:onqueue@h' });
 
     expect(redact('onqueue on postgres says abc')).toBe('onqueue on postgres says abc');
   });
 });
 
-describe('facts and log lines of trouble', () => {
-  it('hold none', () => {
+describe('the facts and log lines of errors', () => {
+  it('contain no secrets', () => {
     const logger = new RecordingLogger();
     const url = `redis://u:${CANARY}@h`;
     const facts = { url, list: [{ password: CANARY, at: 1 }], err: laden(new Error(`no ${url}`)), none: undefined };
@@ -154,7 +154,7 @@ describe('facts and log lines of trouble', () => {
     expect(redacted(facts)).toMatchObject({ url: 'redis://u:***@h', list: [{ password: '***', at: 1 }] });
   });
 
-  it('hold no private key', () => {
+  it('contain no private keys', () => {
     const key = `-----BEGIN EC PRIVATE KEY-----\n${CANARY}\n-----END EC PRIVATE KEY-----`;
 
     expect(redact(`key: ${key} and ${JSON.stringify(key)}`)).not.toContain(CANARY);

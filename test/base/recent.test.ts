@@ -1,13 +1,13 @@
 import { Recent } from '../../src/base/recent';
 
-it('what is kept for each queue is kept for the last of them, however many there are', () => {
+it('only the most recent entries are kept, however many there are', () => {
   const recent = new Recent<string, number>(3);
   for (let at = 0; at < 100_000; at += 1) recent.set(`queue-${at}`, at);
 
   expect([recent.size, recent.get('queue-99999'), recent.has('queue-0')]).toEqual([3, 99_999, false]);
 });
 
-it('what is needed stays, and what was not needed longest goes in its place', () => {
+it('an entry that is needed stays, and the oldest one that is not needed goes instead', () => {
   const recent = new Recent<string, boolean>(2, (mayGo) => mayGo);
   for (const [key, mayGo] of [
     ['busy', false],
@@ -20,7 +20,7 @@ it('what is needed stays, and what was not needed longest goes in its place', ()
   expect(['busy', 'idle', 'new', 'newer'].map((key) => recent.has(key))).toEqual([true, false, true, true]);
 });
 
-it('those that were needed go once they are not, and are not gone through for each that comes', () => {
+it('needed entries go once they are no longer needed, without scanning all of them for each new one', () => {
   let isNeeded = true;
   let looks = 0;
   const recent = new Recent<number, number>(10, () => {

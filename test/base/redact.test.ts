@@ -1,17 +1,17 @@
 import * as fc from '../support/properties';
 import { redact } from '../../src/base/redact';
 
-/** Nothing that ends a value in one of the places where a secret may stand. */
+/** Contains no character that ends a value in any of the places where a secret may stand. */
 const secret = fc.stringMatching(/^[A-Za-z0-9_!%*^~.-]{6,24}$/).map((text) => `s3cret${text}`);
 
 describe('redact', () => {
-  it('masks the password of an address, and keeps the rest readable', () => {
+  it('masks the password of an address and keeps the rest readable', () => {
     expect(redact('connect ECONNREFUSED redis://ada:hunter2@10.0.0.1:6379/0')).toBe(
       'connect ECONNREFUSED redis://ada:***@10.0.0.1:6379/0',
     );
   });
 
-  it('masks a password without a user, and one that holds an @', () => {
+  it('masks a password without a user, and one with an @', () => {
     expect(redact('redis://:p@ss@host and postgres://u:a/b?c@host/db')).toBe(
       'redis://:***@host and postgres://u:***@host/db',
     );
@@ -56,7 +56,7 @@ describe('redact', () => {
     );
   });
 
-  it('changes nothing more when it is used again', () => {
+  it('changes nothing more when it is applied again', () => {
     fc.assert(
       fc.property(
         fc.string({
@@ -70,7 +70,7 @@ describe('redact', () => {
     );
   });
 
-  it('takes time in proportion to the text, also for texts made to slow it down', () => {
+  it('takes linear time, even for texts made to slow it down', () => {
     const evil = ['a.'.repeat(200_000), 'a://'.repeat(100_000), 'password'.repeat(50_000), 'x://u:'.repeat(80_000)];
 
     expect(evil.map((text) => redact(text).length > 0)).toEqual(evil.map(() => true));

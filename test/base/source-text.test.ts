@@ -17,13 +17,13 @@ describe('the private members of a class', () => {
     expect(privateMembers(Secret.toString())).toEqual(['#key']);
   });
 
-  it('are not the static ones, which no instance carries', () => {
+  it('exclude static ones, which no instance has', () => {
     const source =
       'class A { static #a = 1; static async #b() {} static get #c() { return A.#a; } static { A.#a++; } }';
     expect(privateMembers(source)).toEqual([]);
   });
 
-  it('are not those of a class inside a method', () => {
+  it('exclude those of a class inside a method', () => {
     expect(privateMembers('class A { handle() { return new (class { #inner = 1; })(); } }')).toEqual([]);
   });
 
@@ -38,11 +38,11 @@ describe('the private members of a class', () => {
     ['class A { x = `${dark ? `#fff` : `#000`}`; }'],
     ['class A { static #a; static isOne = (other) => #a in other; }'],
     ['class A { static accessor #a = 1; }'],
-  ])('are not what only looks like them: %p', (source) => {
+  ])('exclude whatever only looks like one: %p', (source) => {
     expect(privateMembers(source)).toEqual([]);
   });
 
-  it('are found behind texts with brackets and quotes', () => {
+  it('are found after strings with brackets and quotes', () => {
     expect(privateMembers("class A { x = '{'; y = /[{]'/; z = `}`; #a; }")).toEqual(['#a']);
     expect(privateMembers('class A { x = `x${1 ? `{` : ``}`; #größe = 1; }')).toEqual(['#größe']);
   });
@@ -54,12 +54,12 @@ describe('the names of parameters', () => {
     expect(parameterNames(owner.handle.toString())).toEqual(['_mailer', '_clock', '_rest']);
   });
 
-  it('are those of the constructor of a class, not of a call to one', () => {
+  it('are those of the constructor of a class, not of a call to a constructor', () => {
     const source = 'class A extends B { x = this.constructor(1); constructor(mailer, clock = f(a, b)) { super(); } }';
     expect(parameterNames(source)).toEqual(['mailer', 'clock']);
   });
 
-  it('end where a parameter is taken apart, and are none for a class without constructor', () => {
+  it('end at a destructured parameter, and are none for a class without a constructor', () => {
     expect(parameterNames('handle(a, { b }, c) {}')).toEqual(['a']);
     expect(parameterNames('class A {}')).toEqual([]);
   });
@@ -69,7 +69,7 @@ const NASTY = fc
   .array(fc.constantFrom('#x', '{', '}', '(', ')', '[', ']', ';', 'a', ' ', '//', '/*', 'static', '$'))
   .map((pieces) => pieces.join(''));
 
-/** An expression of an initialiser, and of whatever stands within it. */
+/** The expression of an initialiser, with whatever may stand inside it. */
 const { expression } = fc.letrec<{ expression: string; part: string }>((tie) => ({
   part: fc.oneof(
     { maxDepth: 3 },
@@ -87,7 +87,7 @@ const { expression } = fc.letrec<{ expression: string; part: string }>((tie) => 
   ),
   expression: fc
     .array(fc.tuple(fc.constantFrom(' + ', ' / ', '\n/ ', ' ? 1 : ', ' , '), tie('part')), { maxLength: 3 })
-    // What begins with a brace is an object only behind an operator.
+    // A leading brace would start a block; after an operator it starts an object.
     .chain((rest) =>
       tie('part').map((first) => `(0, ${first}${rest.map(([operator, part]) => operator + part).join('')})`),
     ),
@@ -108,7 +108,7 @@ const member = (name: string): fc.Arbitrary<Member> =>
     expression.map((code): Member => [`static { ${code}; }`]),
   );
 
-it('private members are told from whatever stands around them', () => {
+it('private members are found amid any other code', () => {
   const members = fc.tuple(...['größe', 'a', 'b', 'c'].map(member));
   fc.assert(
     fc.property(members, (list) => {

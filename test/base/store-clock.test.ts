@@ -4,7 +4,7 @@ import { TestClock } from '../../src/testing/test-clock';
 const HOUR = 3_600_000;
 
 describe('the clock of a store', () => {
-  it('is our own until it was told, and then what was told and the time that has passed here since', async () => {
+  it('is that of this process until the store has answered, and then advances from its answer', async () => {
     const clock = new TestClock();
     const store = new StoreClock(clock);
     expect(store.now()).toBe(clock.now());
@@ -16,7 +16,7 @@ describe('the clock of a store', () => {
     expect(store.now()).toBe(told + 30_000);
   });
 
-  it('is asked for once a minute, and once for all that want to know meanwhile', async () => {
+  it('is asked once a minute, and concurrent callers share one question', async () => {
     const clock = new TestClock();
     const store = new StoreClock(clock);
     const ask = jest.fn(async () => clock.now() + HOUR);
@@ -31,7 +31,7 @@ describe('the clock of a store', () => {
     expect(ask).toHaveBeenCalledTimes(2);
   });
 
-  it('is asked for again where it could not be told', async () => {
+  it('is asked again after a failure', async () => {
     const clock = new TestClock();
     const store = new StoreClock(clock);
 

@@ -21,7 +21,7 @@ describe('the injected parameters of a method', () => {
     ]);
   });
 
-  it('come after those that the run gives', () => {
+  it('come after those given by the run', () => {
     class Fails {
       failed(_error: Error, @Inject() _mailer: Mailer) {}
     }
@@ -36,7 +36,7 @@ describe('the injected parameters of a method', () => {
     expect(injectionsOf(Child, 'handle', 0)).toEqual([{ position: 0, token: Mailer }]);
   });
 
-  it('may stand around one with a default of its own', () => {
+  it('may surround a parameter with a default', () => {
     class Defaults {
       handle(@Inject() _first: Mailer, _verbose = false, @Inject() _second?: Mailer) {}
     }
@@ -46,13 +46,13 @@ describe('the injected parameters of a method', () => {
     ]);
   });
 
-  it('are none where there is no such method', () => {
+  it('are none if there is no such method', () => {
     expect(injectionsOf(Mailer, 'handle', 0)).toEqual([]);
   });
 });
 
-describe('a declaration is refused', () => {
-  it('for a parameter of handle() without @Inject()', () => {
+describe('a declaration', () => {
+  it('is refused for a parameter of handle() without @Inject()', () => {
     class Bare {
       handle(_mailer: Mailer) {}
     }
@@ -63,14 +63,14 @@ describe('a declaration is refused', () => {
     );
   });
 
-  it('for one without @Inject() among others that have it', () => {
+  it('is refused for one parameter without @Inject() among others with it', () => {
     class Mixed {
       handle(@Inject() _mailer: Mailer, _other: Mailer) {}
     }
     expect(() => Job()(Mixed)).toThrow('Mixed.handle, parameter 1 (_other)');
   });
 
-  it('for an overridden handle() that lost its decorators', () => {
+  it('is refused for an overridden handle() that lost its decorators', () => {
     class Parent {
       handle(@Inject() _mailer: Mailer) {}
     }
@@ -80,7 +80,7 @@ describe('a declaration is refused', () => {
     expect(() => Job()(Overrides)).toThrow(expect.objectContaining({ code: 'E_UNINJECTED_PARAMETER' }));
   });
 
-  it('for a parameter that TypeScript emitted no class for', () => {
+  it('is refused for a parameter for which TypeScript emitted no class', () => {
     class ByInterface {
       handle(@Inject() _mailer: Mailer, @Inject() _clock: Clock) {}
     }
@@ -91,7 +91,7 @@ describe('a declaration is refused', () => {
     );
   });
 
-  it('for a parameter under a compiler that emits no types', () => {
+  it('is refused for a parameter under a compiler that emits no types', () => {
     class NoMetadata {
       handle(_mailer: Mailer) {}
     }
@@ -99,7 +99,7 @@ describe('a declaration is refused', () => {
     expect(() => Job()(NoMetadata)).toThrow(expect.objectContaining({ code: 'E_MISSING_TYPE' }));
   });
 
-  it('for a parameter whose type no container makes', () => {
+  it('is refused for a parameter whose type no container can make', () => {
     class ByString {
       handle(@Inject() _name: string) {}
     }
@@ -108,13 +108,13 @@ describe('a declaration is refused', () => {
     );
   });
 
-  it('for a token that is undefined', () => {
+  it('is refused for an undefined token', () => {
     const declare = () => Inject(undefined as never)(Mailer.prototype as never, 'handle', 0);
     expect(declare).toThrow(expect.objectContaining({ code: 'E_UNDEFINED_TOKEN' }));
     expect(declare).toThrow('Mailer.handle, parameter 0: the token is undefined. Two files import each other');
   });
 
-  it("for tsyringe's inject on a method", () => {
+  it("is refused for tsyringe's inject on a method", () => {
     class Theirs {
       handle(@tsyringeInject(Mailer) _mailer: Mailer) {}
     }
@@ -124,8 +124,8 @@ describe('a declaration is refused', () => {
     );
   });
 
-  it("for Nest's Inject on a method or a handler's constructor", () => {
-    // What @nestjs/common's Inject records, for a method on its prototype and for a constructor on the class.
+  it("is refused for Nest's Inject on a method or a handler's constructor", () => {
+    // This is what @nestjs/common's Inject records: on the prototype for a method, on the class for a constructor.
     const nestInject = (target: object, _key: unknown, index: number) =>
       Reflect.defineMetadata('self:paramtypes', [{ index, param: Mailer }], target);
     class OnMethod {
@@ -145,7 +145,7 @@ describe('a declaration is refused', () => {
     );
   });
 
-  it('for an @Inject() where the run gives the value', () => {
+  it('is refused for an @Inject() on a parameter that the run gives', () => {
     class JobComesFirst {
       handle(@Inject() _mailer: Mailer, _job: unknown) {}
     }
@@ -158,7 +158,7 @@ describe('a declaration is refused', () => {
     expect(() => Job()(TakesError)).toThrow('TakesError.failed, parameter 0 (_mailer)');
   });
 
-  it('for an @Inject() in the constructor of a job', () => {
+  it('is refused for an @Inject() in the constructor of a job', () => {
     class TakesMailer {
       constructor(@Inject() readonly mailer: Mailer) {}
     }
@@ -167,7 +167,7 @@ describe('a declaration is refused', () => {
     );
   });
 
-  it("for a handler's constructor parameter that TypeScript emitted no class for", () => {
+  it("is refused for a handler's constructor parameter for which TypeScript emitted no class", () => {
     @Job()
     class ConstructorData {}
     class TakesClock {

@@ -27,7 +27,7 @@ class SendMail extends Job {
 const context = { id: 'id-1' } as unknown as JobContext;
 
 describe('the arguments of a call', () => {
-  it('are those given, then the injected ones, of this run', () => {
+  it('are the given ones, followed by those injected for this run', () => {
     class Fails {
       failed(_error: Error, @Inject() _mailer: Mailer) {}
     }
@@ -36,13 +36,13 @@ describe('the arguments of a call', () => {
     expect(methodArguments(Fails, 'failed', scope, [error])).toEqual([error, new Mailer()]);
   });
 
-  it('may be the running job', () => {
+  it('may include the running job', () => {
     const scope = openScope(undefined);
     scope.register(JobContext, context);
     expect(methodArguments(SendMail, 'handle', scope, [])).toEqual([new Mailer(), context]);
   });
 
-  it('need no container where nothing is injected', () => {
+  it('need no container if nothing is injected', () => {
     class Simple {
       handle() {}
     }
@@ -53,7 +53,7 @@ describe('the arguments of a call', () => {
     expect(createChildContainer).not.toHaveBeenCalled();
   });
 
-  it('that cannot be made are named with class, parameter, position and remedy', () => {
+  it('are reported with class, parameter, position and remedy if they cannot be resolved', () => {
     class NeedsTypes {
       constructor(readonly mailer: Mailer) {}
     }
@@ -74,7 +74,7 @@ describe('the arguments of a call', () => {
 });
 
 describe("a run's scope on tsyringe", () => {
-  it('gives what is scoped to it once, and another run another', () => {
+  it('gives one instance of a scoped class to each run', () => {
     @scoped(Lifecycle.ContainerScoped)
     class Transaction {}
     const [first, second] = [openScope(undefined), openScope(undefined)];
@@ -82,7 +82,7 @@ describe("a run's scope on tsyringe", () => {
     expect(first.resolve(Transaction)).not.toBe(second.resolve(Transaction));
   });
 
-  it('keeps scoped apart also what was declared above a container that existed already', () => {
+  it('separates runs even for a scoped class declared after its container was made', () => {
     const application = root.createChildContainer();
     @scoped(Lifecycle.ContainerScoped)
     class LateTransaction {}
@@ -98,7 +98,7 @@ describe("a run's scope on tsyringe", () => {
     expect(openScope(application).resolve(Mailer)).toBe(mailer);
   });
 
-  it('disposes what it made for the run, also asynchronously, the last first', async () => {
+  it('disposes of what it made for the run, the last first, and awaits it', async () => {
     const order: string[] = [];
     class Pool {
       dispose() {
@@ -119,7 +119,7 @@ describe("a run's scope on tsyringe", () => {
     expect(order).toEqual(['client', 'pool']);
   });
 
-  it('disposes what is scoped to it once', async () => {
+  it('disposes of a scoped instance once', async () => {
     @scoped(Lifecycle.ContainerScoped)
     class ScopedResource extends Resource {}
     const scope = openScope(undefined);
@@ -129,7 +129,7 @@ describe("a run's scope on tsyringe", () => {
     expect(resource.disposed).toBe(1);
   });
 
-  it('never disposes a singleton, its dependencies, or an instance of a parent, although a run needed them first', async () => {
+  it('never disposes of a singleton, its dependencies or an instance of a parent, even if a run used them first', async () => {
     class Inner extends Resource {}
     @singleton()
     class Outer extends Resource {
@@ -148,7 +148,7 @@ describe("a run's scope on tsyringe", () => {
     expect(openScope(application).resolve(Outer)).toBe(outer);
   });
 
-  it('lets one that throws in dispose() stop no other, and names it', async () => {
+  it('disposes of the others if one dispose() throws, and names that one', async () => {
     class Throws {
       dispose() {
         throw new Error('stuck');
@@ -163,7 +163,7 @@ describe("a run's scope on tsyringe", () => {
     expect(resource.disposed).toBe(1);
   });
 
-  it('makes no child of the container for its services, for values, or for what has nothing to be resolved', () => {
+  it('makes no child container for services, values or classes without dependencies', () => {
     @singleton()
     class Service {}
     const application = root.createChildContainer();
@@ -181,7 +181,7 @@ describe("a run's scope on tsyringe", () => {
     expect(child).not.toHaveBeenCalled();
   });
 
-  it('resolves what a class without a constructor inherits from one that has parameters', () => {
+  it('resolves the inherited constructor of a class without one', () => {
     @injectable()
     class Base {
       constructor(readonly mailer: Mailer) {}
@@ -192,7 +192,7 @@ describe("a run's scope on tsyringe", () => {
     expect((openScope(undefined).resolve(Derived) as Derived).mailer).toBeInstanceOf(Mailer);
   });
 
-  it('gives what was registered for a class since it was last made', () => {
+  it('uses a registration made after the class was first resolved', () => {
     const application = root.createChildContainer();
     const mailer = new Mailer();
     openScope(application).resolve(Mailer);
@@ -202,7 +202,7 @@ describe("a run's scope on tsyringe", () => {
     expect(openScope(application).resolve(Mailer)).toBe(mailer);
   });
 
-  it('makes nothing any more once the run is over', async () => {
+  it('refuses to resolve once the run is over', async () => {
     const scope = openScope(undefined);
     await scope.dispose();
 
@@ -219,8 +219,8 @@ describe("a run's scope on tsyringe", () => {
   });
 });
 
-describe('a scope on a container of the user', () => {
-  it('asks it for everything but what the run registered, and hands it the scope', () => {
+describe('a scope on a custom container', () => {
+  it('asks the container for everything the run did not register, and passes it the scope', () => {
     const resolve = jest.fn(() => 'given');
     const scope = openScope({ resolve });
     scope.register(JobContext, context);
@@ -228,27 +228,27 @@ describe('a scope on a container of the user', () => {
     expect(resolve.mock.calls).toEqual([['token', scope]]);
   });
 
-  it('refuses undefined for an answer', () => {
+  it('refuses undefined', () => {
     const scope = openScope({ resolve: () => undefined });
     expect(() => methodArguments(SendMail, 'handle', scope, [])).toThrow(
       'SendMail.handle, parameter 0 (mailer): Mailer could not be resolved. The container of the configuration gave undefined',
     );
   });
 
-  it('refuses a promise for an answer, by which a service would have no method', () => {
+  it('refuses a promise, because a service that is a promise would have no methods', () => {
     const scope = openScope({ resolve: async () => Promise.reject(new Error('too late')) });
     expect(() => methodArguments(SendMail, 'handle', scope, [])).toThrow(
       'Mailer could not be resolved. The container of the configuration gave a promise for it, but must answer at once',
     );
   });
 
-  it('takes a service that can be awaited', () => {
-    // oxlint-disable-next-line unicorn/no-thenable -- as query builders have
+  it('accepts a service that can be awaited', () => {
+    // oxlint-disable-next-line unicorn/no-thenable -- query builders have a then()
     const query = { then: () => undefined };
     expect(openScope({ resolve: () => query }).resolve('query')).toBe(query);
   });
 
-  it('disposes all handlers that the run made, also when one of them throws', async () => {
+  it('disposes of all handlers that the run made, even if one of them throws', async () => {
     class Throws {
       dispose() {
         throw new Error('stuck');
@@ -262,7 +262,7 @@ describe('a scope on a container of the user', () => {
     expect(resource.disposed).toBe(1);
   });
 
-  it('must have resolve()', () => {
+  it('needs a resolve() method', () => {
     expect(() => openScope({})).toThrow(expect.objectContaining({ code: 'E_INVALID_CONTAINER' }));
   });
 });
@@ -299,8 +299,8 @@ describe('a handler', () => {
 
   it.each([
     ['on tsyringe, without @injectable()', onTsyringe],
-    ['on a container of the user', onGiven],
-  ])('gets its constructor and its field initialisers injected, and is disposed with the run, %s', async (_, open) => {
+    ['on a custom container', onGiven],
+  ])('gets its constructor and field initialisers injected, and is disposed of with the run, %s', async (_, open) => {
     const scope = open();
     const handler = resolveHandler(OrderHandler, scope) as OrderHandler;
     expect(handler).toBeInstanceOf(OrderHandler);
@@ -309,13 +309,13 @@ describe('a handler', () => {
     expect(handler.disposed).toBe(true);
   });
 
-  it('registered with tsyringe is the one registered', () => {
+  it('is the registered instance if it is registered with tsyringe', () => {
     const handler = new OrderHandler2();
     const scope = openOn(root.createChildContainer().registerInstance(OrderHandler2, handler));
     expect(resolveHandler(OrderHandler2, scope)).toBe(handler);
   });
 
-  it('that cannot be made is named with the parameter and the remedy', () => {
+  it('that cannot be resolved is reported with the parameter and the remedy', () => {
     const onRoot = () => resolveHandler(OrderHandler, openOn(root.createChildContainer()));
     expect(onRoot).toThrow(expect.objectContaining({ code: 'E_RESOLUTION' }));
     expect(onRoot).toThrow('The handler OrderHandler: OrderHandler could not be resolved.');
@@ -335,7 +335,7 @@ class OrderHandler2 {
 }
 
 describe('inject()', () => {
-  it('resolves within the run, also after a pause in it', async () => {
+  it('resolves during the run, even after an await', async () => {
     const scope = openScope(undefined);
     scope.register(JobContext, context);
     const injected = await runInScope(scope, async () => {
@@ -345,7 +345,7 @@ describe('inject()', () => {
     expect(injected).toBe(context);
   });
 
-  it('keeps runs apart that go on at the same time', async () => {
+  it('separates concurrent runs', async () => {
     const run = async (id: string) => {
       const scope = openScope(undefined);
       scope.register('id', id);
@@ -357,7 +357,7 @@ describe('inject()', () => {
     expect(await Promise.all([run('a'), run('b')])).toEqual(['a', 'b']);
   });
 
-  it('says where it may be called, when it is called elsewhere', () => {
+  it('says where it may be called if it is called elsewhere', () => {
     expect(() => inject(Mailer)).toThrow(expect.objectContaining({ code: 'E_OUTSIDE_RUN' }));
     expect(() => inject(Mailer)).toThrow('inject(Mailer) was called outside of a run.');
   });
@@ -368,7 +368,7 @@ describe('inject()', () => {
     );
   });
 
-  it('is this.make() in a running job', () => {
+  it('is available as this.make() in a running job', () => {
     const job = new SendMail();
     const scope = openScope(undefined);
     expect(() => job.make(Mailer)).toThrow(expect.objectContaining({ code: 'E_NOT_RUNNING' }));

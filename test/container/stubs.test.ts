@@ -13,18 +13,18 @@ class Phone {
 
 const stub = { kind: 'stub' };
 
-/** What a run gets from a container. */
+/** What a run resolves from a container. */
 const resolved = (container: ReturnType<typeof withStubs>, token: unknown) => openScope(container).resolve(token);
 
 describe('stubs', () => {
-  it('leave the container as it is where there are none', () => {
+  it('leave the container unchanged if there are none', () => {
     const container = { resolve: () => 'given' };
 
     expect(withStubs(container, [])).toBe(container);
     expect(withStubs(undefined, [])).toBeUndefined();
   });
 
-  it('stand in for what a run resolves, by class, name or symbol', () => {
+  it('replace what a run resolves by class, name or symbol', () => {
     const token = Symbol('wire');
     const container = withStubs(undefined, [
       [Wire, stub],
@@ -36,7 +36,7 @@ describe('stubs', () => {
     expect(root.resolve(Wire).kind).toBe('real');
   });
 
-  it('take the last of two for one token', () => {
+  it('use the last one given for a token', () => {
     const stubs = [
       [Wire, 'first'],
       [Wire, 'second'],
@@ -46,7 +46,7 @@ describe('stubs', () => {
     expect(resolved(withStubs({ resolve: () => 'given' }, stubs), Wire)).toBe('second');
   });
 
-  it('reach what is injected into dependencies, under the configured tsyringe container', () => {
+  it('reach the dependencies of others, below the configured tsyringe container', () => {
     const child = root.createChildContainer();
     child.register('number', { useValue: 42 });
     const container = withStubs(child, [[Wire, stub]]);
@@ -55,7 +55,7 @@ describe('stubs', () => {
     expect(resolved(container, 'number')).toBe(42);
   });
 
-  it('reach a singleton that is first needed then, one for all runs, which ends with them', () => {
+  it('reach a singleton that is first used then, which is shared by all runs and ends with them', () => {
     @singleton()
     class Exchange {
       constructor(readonly wire: Wire) {}
@@ -69,7 +69,7 @@ describe('stubs', () => {
     expect(root.resolve(Exchange).wire).toBeInstanceOf(Wire);
   });
 
-  it('do not replace a singleton that is there already', () => {
+  it('do not replace an existing singleton', () => {
     @singleton()
     class Counter {}
     const counter = root.resolve(Counter);
@@ -77,7 +77,7 @@ describe('stubs', () => {
     expect(resolved(withStubs(undefined, [[Wire, stub]]), Counter)).toBe(counter);
   });
 
-  it('stand before a container of another kind, which hears of the run', () => {
+  it("take precedence over a custom container, which still gets the run's scope", () => {
     const asked: unknown[] = [];
     const given = { resolve: (token: unknown, scope: unknown) => (asked.push(token, scope), 'given') };
     const scope = openScope(withStubs(given, [[Wire, stub]]));

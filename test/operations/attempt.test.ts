@@ -9,9 +9,12 @@ const history: JobHistory = {
   attempts: [],
 };
 
-it.each([2 ** 31, 1e15])('a job whose counters somebody has written is told of in bounds: %d crashes', (crashes) => {
-  const counters = { ...noCounters, attempts: 1, crashes, timeouts: crashes };
-  const { attempts } = withRun(history, { fence: 2 * crashes, counters, at: 0, attempt: undefined });
-  expect(attempts).toHaveLength(200);
-  expect(attempts.at(-1)).toMatchObject({ outcome: 'crashed', fence: 2 * crashes - 1 });
-});
+it.each([2 ** 31, 1e15])(
+  'the history of a job stays bounded even if its counters were forged to %d crashes',
+  (crashes) => {
+    const counters = { ...noCounters, attempts: 1, crashes, timeouts: crashes };
+    const { attempts } = withRun(history, { fence: 2 * crashes, counters, at: 0, attempt: undefined });
+    expect(attempts).toHaveLength(200);
+    expect(attempts.at(-1)).toMatchObject({ outcome: 'crashed', fence: 2 * crashes - 1 });
+  },
+);

@@ -39,7 +39,7 @@ function fill(one: Backlog<string>, count: number): void {
   for (let at = 0; at < count; at += 1) one.set(String(at), `item ${at}`);
 }
 
-it('writes the latest of each key, a second later, in pages of a hundred', async () => {
+it('writes the latest value of each key a second later, in pages of a hundred', async () => {
   const one = backlog();
   fill(one, 150);
   one.set('0', 'newer');
@@ -52,7 +52,7 @@ it('writes the latest of each key, a second later, in pages of a hundred', async
   expect(written[0]?.[0]).toBe('newer');
 });
 
-it('writes no more a second than it may', async () => {
+it('writes no more per second than allowed', async () => {
   const one = backlog(100);
   fill(one, 250);
 
@@ -62,7 +62,7 @@ it('writes no more a second than it may', async () => {
   expect(written.flat()).toHaveLength(200);
 });
 
-it('keeps what a store that is away has not taken, asks less and less often, and tells it once', async () => {
+it('keeps what a store that is away has not taken, retries less and less often, and warns once', async () => {
   const one = backlog();
   let asked = 0;
   fault = () => {
@@ -81,7 +81,7 @@ it('keeps what a store that is away has not taken, asks less and less often, and
   expect(written).toEqual([['item 0', 'newer', 'item 2']]);
 });
 
-it('gives up what is refused, and goes on', async () => {
+it('drops values that are refused, and goes on', async () => {
   const one = backlog();
   fault = async () => {
     throw new Error('too long');
@@ -96,7 +96,7 @@ it('gives up what is refused, and goes on', async () => {
   expect(written).toEqual([['next']]);
 });
 
-it('holds ten thousand, and says once that it leaves out the rest', async () => {
+it('holds ten thousand values, and warns once that it drops the rest', async () => {
   const one = backlog();
   fill(one, 10_002);
   one.set('0', 'newer');
@@ -108,7 +108,7 @@ it('holds ten thousand, and says once that it leaves out the rest', async () => 
   await one.close();
 });
 
-it('writes at its end what waits, and waits for a silent store no longer than two seconds', async () => {
+it('writes the remaining values when closed, but waits at most two seconds for a silent store', async () => {
   const one = backlog();
   fill(one, 150);
   await one.close();
@@ -128,7 +128,7 @@ it('writes at its end what waits, and waits for a silent store no longer than tw
   await closed;
 });
 
-it('keeps what comes while a page of it is written', async () => {
+it('keeps a value that arrives while its page is being written', async () => {
   const one = backlog();
   const gate = new Gate();
   fault = () => gate.opened;

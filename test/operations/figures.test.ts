@@ -30,7 +30,7 @@ async function work(): Promise<void> {
 const figures = () => application.manager.connection().figures();
 
 describe('the figures of jobs', () => {
-  it('tell how the runs of each job have ended', async () => {
+  it('count how the runs of each job ended', async () => {
     const { bus } = application;
     await bus.bulk(['fine', 'fine', 'fails', 'released'].map((how) => new CountedMail(how as 'fine')));
 
@@ -43,7 +43,7 @@ describe('the figures of jobs', () => {
     expect(jobs[0]!.run).toMatchObject({ count: 5 });
   });
 
-  it('are there while the worker runs, ten seconds late', async () => {
+  it('appear while the worker runs, ten seconds late', async () => {
     const worker = new Worker({ queue: 'mail' }, application.manager);
     const running = worker.run();
     await application.bus.dispatch(new CountedMail('fine'));
@@ -57,7 +57,7 @@ describe('the figures of jobs', () => {
     await running;
   });
 
-  it('count a job that nobody has declared as one of many', () => {
+  it('count all jobs with undeclared names together', () => {
     const counters = new JobCounters(application.manager.registry);
     for (const name of ['CountedMail', 'Robert"); DROP', '__proto__', 'constructor'])
       counters.dispatching({ id: '1', name, connectionName: 'memory', queue: 'mail' })!.end!();
@@ -67,7 +67,7 @@ describe('the figures of jobs', () => {
     ]);
   });
 
-  it('count what comes behind a hundred classes together', () => {
+  it('count everything beyond a hundred classes together', () => {
     const counters = new JobCounters(application.manager.registry);
     for (let queue = 0; queue < 150; queue += 1)
       counters.dispatching({ id: '1', name: 'CountedMail', connectionName: 'memory', queue: `q${queue}` })!.end!();
@@ -75,7 +75,7 @@ describe('the figures of jobs', () => {
     expect(counters.all.at(-1)).toMatchObject({ queue: '(other)', job: '(other)', counts: { d: 50 } });
   });
 
-  it('add up what several workers have brought', async () => {
+  it('add up the counts of several workers', async () => {
     await application.bus.dispatch(new CountedMail('fine'));
     await work();
     await application.bus.dispatch(new CountedMail('fine'));
@@ -83,7 +83,7 @@ describe('the figures of jobs', () => {
     expect((await figures()).jobs).toMatchObject([{ completed: 2 }]);
   });
 
-  it('tell of each minute by itself where that is asked for, of a day by the quarter of an hour, of more by three hours', async () => {
+  it('are split on request: by minute, for a day by quarter of an hour, beyond that by three hours', async () => {
     await application.bus.dispatch(new CountedMail('fine'));
     await work();
     await application.clock.advance('4m');
@@ -110,7 +110,7 @@ describe('the figures of jobs', () => {
     expect((await figures()).queues[0]!.spans).toBeUndefined();
   });
 
-  it('are brought in calls that add to 300 sums at most', async () => {
+  it('are stored in calls that change at most 300 sums', async () => {
     const records = application.manager.driver().records!;
     const add = jest.spyOn(records, 'add');
     const queues = Array.from({ length: 25 }, (_, number) => `queue-${number}`);
@@ -131,7 +131,7 @@ describe('the figures of jobs', () => {
     expect(counted.map(({ completed, failed }) => [completed, failed])).toEqual(queues.map(() => [2, 1]));
   });
 
-  it('are brought once, though the answer to the first call was lost', async () => {
+  it('are stored once even if the answer to the first call was lost', async () => {
     const records = application.manager.driver().records!;
     const add = records.add.bind(records);
     const lost = new Error('the answer was lost');
@@ -151,7 +151,7 @@ describe('the figures of jobs', () => {
     await running;
   });
 
-  it('are not kept where the configuration wants none', async () => {
+  it('are not kept if the configuration turns them off', async () => {
     await application.manager.close();
     application = testApplication({ metrics: false });
     await application.bus.dispatch(new CountedMail('fine'));
@@ -166,7 +166,7 @@ describe('the figures of jobs', () => {
     });
   });
 
-  it('are those of one queue where one is named', async () => {
+  it('can be limited to one queue', async () => {
     await application.bus.dispatch(new CountedMail('fine'));
     await work();
     const { jobs } = await application.manager.connection().figures({ queue: 'other' });

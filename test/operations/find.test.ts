@@ -42,8 +42,8 @@ afterEach(async () => {
   await Queue.close();
 });
 
-describe('looking for a job by its id', () => {
-  it('says where one waits, of which class it is, what it was given, and since when', async () => {
+describe('looking up a job by its id', () => {
+  it('shows where a waiting job is, its class, its data and since when it waits', async () => {
     const { main } = given();
     const before = Date.now();
     const id = await main.push(new Render('Alien'), 'films');
@@ -63,14 +63,14 @@ describe('looking for a job by its id', () => {
     expect(found.at).toBeUndefined();
   });
 
-  it('says when one that waits for a moment becomes ready', async () => {
+  it('shows when a delayed job becomes ready', async () => {
     const { main, clock } = given();
     const id = await main.later('1h', new Render('Alien'));
 
     expect(await main.find(id)).toMatchObject({ state: 'delayed', at: new Date(clock.now() + 3_600_000) });
   });
 
-  it('says of one that runs which attempt it is, and when its lease ends', async () => {
+  it('shows the attempt of a running job and the end of its lease', async () => {
     const { main, manager, clock } = given();
     const [started, gate] = [new Gate(), new Gate()];
     run = () => (started.open(), gate.opened);
@@ -92,7 +92,7 @@ describe('looking for a job by its id', () => {
     expect(await main.find(id)).toEqual({ id, connection: 'main', state: 'unknown', isSure: true, history: [] });
   });
 
-  it('says when one has failed, after how many attempts, and with what', async () => {
+  it('shows when a job failed, after how many attempts and with which error', async () => {
     const { main, manager, clock } = given();
     run = async () => {
       throw new Error('no film');
@@ -115,7 +115,7 @@ describe('looking for a job by its id', () => {
     expect(await main.find(id, { queue: 'elsewhere' })).toMatchObject({ state: 'unknown' });
   });
 
-  it('looks on the connection that is named, and in the queue', async () => {
+  it('searches the named connection and queue', async () => {
     const { manager } = given();
     const id = await manager.connection('other').push(new Render('Alien'), 'films');
 
@@ -125,14 +125,14 @@ describe('looking for a job by its id', () => {
     await expect(Queue.find(id, { connection: 'none' })).rejects.toMatchObject({ code: 'E_UNKNOWN_CONNECTION' });
   });
 
-  it('is not sure of one that was not seen in a look at a part of the jobs', async () => {
+  it('is not sure that a job is unknown if only some of the jobs were searched', async () => {
     const { main, watched } = given();
     jest.spyOn(watched('main'), 'find').mockResolvedValue('unseen' as never);
 
     expect(await main.find('1')).toEqual({ id: '1', connection: 'main', state: 'unknown', isSure: false, history: [] });
   });
 
-  it('refuses a driver that cannot look, unless the job has failed', async () => {
+  it('refuses a driver that cannot search, unless the job has failed', async () => {
     const { manager, main } = given();
     const nowhere = manager.connection('nowhere');
     const payload = Buffer.from('{"job":"Mail","data":null,"id":"1","attempts":2}');
@@ -148,24 +148,24 @@ describe('looking for a job by its id', () => {
     expect(await main.find('1')).toMatchObject({ state: 'failed', connection: 'nowhere' });
   });
 
-  it.each([[undefined], [''], [7], [Promise.resolve('1')]])('refuses %p for an id', async (id) => {
+  it.each([[undefined], [''], [7], [Promise.resolve('1')]])('refuses %p as an id', async (id) => {
     given();
 
     await expect(Queue.find(id as string)).rejects.toMatchObject({ code: 'E_INVALID_JOB_ID' });
   });
 
-  it('refuses what is no name of one queue', async () => {
+  it('refuses an invalid queue name', async () => {
     given();
 
     await expect(Queue.find('1', { queue: 'a,b' })).rejects.toMatchObject({ code: 'E_INVALID_QUEUE_NAME' });
   });
 });
 
-describe('what is shown of a payload', () => {
+describe('the shown payload', () => {
   const { registry } = watchedApplication().manager;
   const shown = (text: string) => shownJob(Buffer.from(text), registry);
 
-  it('masks what looks like a secret, however deep it lies', async () => {
+  it('has everything masked that looks like a secret, however deep it lies', async () => {
     const { main } = given();
     const login = { a: [{ b: { c: { d: { e: { apiKey: 'k-1', token: 7, url: 'redis://:geheim@db/0' } } } } }] };
     const id = await main.push(new Render('Alien', login));
@@ -176,7 +176,7 @@ describe('what is shown of a payload', () => {
     expect(text).not.toMatch(/k-1|geheim/);
   });
 
-  it('is of a class that is not known here what its text says', () => {
+  it('of a class that is not known here is read from its text', () => {
     expect(shown('{"displayName":"Gone","job":"Gone","maxTries":5,"data":[1],"id":"7","attempts":2}')).toMatchObject({
       id: '7',
       name: 'Gone',
@@ -187,7 +187,7 @@ describe('what is shown of a payload', () => {
     });
   });
 
-  it('is of a text that no worker can read its beginning, without secrets', () => {
+  it('that no worker can read is cut to its beginning, without secrets', () => {
     const text = `{"displayName":"Mail","job":"Mail","password":"geheim","x":${'['.repeat(2000)}`;
 
     const { name, payload } = shown(text);
@@ -199,11 +199,11 @@ describe('what is shown of a payload', () => {
     expect(JSON.stringify(shown(cut))).not.toContain('hunt');
   });
 
-  it('is there whatever the text is', () => {
+  it('is shown whatever the text is', () => {
     for (const text of hostileTexts(14, 500)) expect(typeof shownJob(text, registry).name).toBe('string');
   });
 
-  it('tells when an id was made, if it is of our kind', () => {
+  it('has the creation time of its id if the id was made by Onqueue', () => {
     const at = (id: string) => shown(`{"job":"Mail","data":null,"id":"${id}","attempts":0}`).createdAt?.getTime();
 
     expect(at(uuidv7())).toBeGreaterThan(Date.now() - 60_000);

@@ -54,7 +54,7 @@ const work = (manager = application.manager): Promise<string> => new Worker({ st
 
 const find = (id: string): Promise<FoundJob> => application.manager.connection().find(id);
 
-it('tells of each attempt that has failed: when, how long, where, with the lines of source around the place', async () => {
+it('a history shows each failed attempt: when, how long, where, and the lines of source around the place', async () => {
   const id = await application.bus.dispatch(new Deliver());
 
   await work();
@@ -73,7 +73,7 @@ it('tells of each attempt that has failed: when, how long, where, with the lines
   expect(first?.source?.lines).toHaveLength(7);
 });
 
-it('tells of a worker that died under the job, once, by the worker that takes it over', async () => {
+it('a history contains a crash once, recorded by the worker that takes over the job', async () => {
   const { manager, clock } = application;
   const driver = manager.driver();
   await driver.push('default', [{ payload: payloadOf(new Deliver()).toString() }]);
@@ -92,7 +92,7 @@ it('tells of a worker that died under the job, once, by the worker that takes it
   expect(history[0]).toMatchObject({ attempt: 1, error: expect.stringContaining('worker died') });
 });
 
-it('tells of the crash while the job runs again', async () => {
+it('a history contains a crash while the job runs again', async () => {
   const { manager, clock } = application;
   const driver = manager.driver();
   await driver.push('default', [{ payload: payloadOf(new Waits()).toString() }]);
@@ -109,7 +109,7 @@ it('tells of the crash while the job runs again', async () => {
   await running;
 });
 
-it('tells of timeouts, and of attempts whose outcome came too late', async () => {
+it('a history contains timeouts and attempts whose outcome came too late', async () => {
   const { manager, clock, bus } = application;
   const timedOut = await bus.dispatch(new Waits());
   const lost = await bus.dispatch(new Waits()).onQueue('cleared');
@@ -128,7 +128,7 @@ it('tells of timeouts, and of attempts whose outcome came too late', async () =>
   expect((await find(lost)).history).toMatchObject([{ outcome: 'lost' }]);
 });
 
-it('remembers jobs that completed for as long as it is told, and no others', async () => {
+it('completed jobs are remembered for as long as configured', async () => {
   application = testApplication({ history: { completed: '1h' } });
   const { bus, clock } = application;
   const id = await bus.dispatch(new Quick());
@@ -148,7 +148,7 @@ it('remembers jobs that completed for as long as it is told, and no others', asy
   expect(await find(id)).toMatchObject({ state: 'unknown', history: [] });
 });
 
-it('keeps nothing of jobs that simply completed, nor where it is told so', async () => {
+it('a job that completes at once leaves no history, and none is kept if turned off', async () => {
   const id = await application.bus.dispatch(new Quick());
   await work();
   expect(await find(id)).toMatchObject({ state: 'unknown', history: [] });
@@ -159,7 +159,7 @@ it('keeps nothing of jobs that simply completed, nor where it is told so', async
   expect(await find(failing)).toMatchObject({ state: 'failed', history: [] });
 });
 
-it('reads no source where it is told so', async () => {
+it('a history has no source lines if they are turned off', async () => {
   application = testApplication({ history: { sourceLines: false } });
   const id = await application.bus.dispatch(new Deliver());
 
@@ -175,7 +175,7 @@ const hostile: Readonly<Record<string, () => unknown>> = {
     error.cause = error;
     return error;
   },
-  'no error at all': () => ({ password: 'hunter2' }),
+  'something that is not an error': () => ({ password: 'hunter2' }),
   nothing: () => undefined,
   'an error whose stack throws': () =>
     Object.defineProperty(new Error('x'), 'stack', {
@@ -186,7 +186,7 @@ const hostile: Readonly<Record<string, () => unknown>> = {
   'a message that looks like a frame': () => new Error('x\n    at read (/etc/hosts:1:1)\n    at /etc/hosts.js:1:1'),
 };
 
-it.each(Object.keys(hostile))('keeps %s in a few kilobytes', async (what) => {
+it.each(Object.keys(hostile))('a history keeps %s in a few kilobytes', async (what) => {
   thrown = hostile[what]!;
   const id = await application.bus.dispatch(new Deliver());
 
@@ -200,7 +200,7 @@ it.each(Object.keys(hostile))('keeps %s in a few kilobytes', async (what) => {
   expect(history[0]?.source?.file ?? __filename).toBe(__filename);
 });
 
-it('keeps the newest attempts of a job that has very many, the oldest of them without stacks', async () => {
+it('a history keeps the newest attempts of a job that has very many, the older ones without stacks', async () => {
   thrown = () => new Error('a long story '.repeat(200));
   const id = await application.bus.dispatch(new Deliver());
 
@@ -218,7 +218,7 @@ it('keeps the newest attempts of a job that has very many, the oldest of them wi
   expect(history.length).toBeLessThan(93);
 });
 
-it('shows how far a running job is, what it said last, a second later', async () => {
+it('a lookup shows the latest progress of a running job within a second', async () => {
   const { manager, clock, bus } = application;
   const id = await bus.dispatch(new Reports());
   const worker = new Worker({}, manager);
@@ -234,14 +234,14 @@ it('shows how far a running job is, what it said last, a second later', async ()
 });
 
 it.each([
-  ['a text', '40', undefined],
-  ['more than all of it', 1.1, undefined],
-  ['less than nothing', -0.1, undefined],
-  ['no number', Number.NaN, undefined],
+  ['a string', '40', undefined],
+  ['more than 1', 1.1, undefined],
+  ['less than 0', -0.1, undefined],
+  ['NaN', Number.NaN, undefined],
   ['a text that is too long', 0.5, 'x'.repeat(256)],
   ['a text of two lines', 0.5, 'two\nlines'],
-  ['a number for a text', 0.5, 7],
-])('takes no progress of %s', async (_, value, text) => {
+  ['a number as text', 0.5, 7],
+])('progress(%s) is refused', async (_, value, text) => {
   thrown = () => {
     Queue.progress(value as number, text as string);
     return 'it was taken';
@@ -253,11 +253,11 @@ it.each([
   expect((await find(id)).history[0]?.error).toMatch(/^OnqueueError: The progress of Deliver: .* is not valid\./);
 });
 
-it('takes no progress outside of a job', () => {
+it('progress() is refused outside a job', () => {
   expect(() => Queue.progress(0.5)).toThrow(expect.objectContaining({ code: 'E_NO_JOB_RUNS' }));
 });
 
-it('is in the way of no job while its store is away, and is written when that is back', async () => {
+it('a history delays no job while its store is away, and is written when the store is back', async () => {
   const { manager, clock, bus, log } = application;
   const unavailable = new QueueUnavailableError({
     store: 'Redis',
@@ -274,7 +274,7 @@ it('is in the way of no job while its store is away, and is written when that is
   expect(await manager.failed.get(id)).toMatchObject({ attempts: 3 });
   expect(log.messages('warn').filter((message) => message.includes('histories of jobs'))).toHaveLength(1);
   for (const spy of spies) spy.mockRestore();
-  // The lines of its source are read from the disk, which no clock of a test moves.
+  // The source lines are read from the disk, which a test clock does not move.
   await eventually(async () => {
     await elapse(clock, 5);
     return (await find(id)).history.length === 3;
@@ -283,7 +283,7 @@ it('is in the way of no job while its store is away, and is written when that is
   await running;
 });
 
-it('tells of an attempt once, however many workers a process has', async () => {
+it('a history contains each attempt once, however many workers a process has', async () => {
   const { manager, clock, bus } = application;
   const workers = [new Worker({}, manager), new Worker({}, manager)];
   const running = workers.map((worker) => worker.run());

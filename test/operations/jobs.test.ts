@@ -28,7 +28,7 @@ function given() {
 const films = ({ jobs }: JobPage): unknown[] =>
   jobs.map(({ payload }) => (payload as { data: { command: Render } }).data.command.film);
 
-/** All pages, as they come. */
+/** All pages, in order. */
 async function pages(queue: string, options: ListOptions): Promise<JobPage[]> {
   const found: JobPage[] = [];
   do {
@@ -42,7 +42,7 @@ afterEach(async () => {
 });
 
 describe('listing the jobs of a queue', () => {
-  it('shows those that are ready in the order in which they come up, of the own queue unless another is named', async () => {
+  it("shows ready jobs in the order they will run, by default from the connection's own queue", async () => {
     const { main } = given();
     const ids = await main.bulk([new Render(1), new Render(2)]);
     await main.push(new Render(3), 'elsewhere');
@@ -66,7 +66,7 @@ describe('listing the jobs of a queue', () => {
     expect(found.map(films)).toEqual([[0, 1, 2], [3, 4, 5], [6], []]);
   });
 
-  it('shows what is delayed with its moment, and what runs with the end of its lease', async () => {
+  it('shows when delayed jobs become ready and when the leases of running jobs end', async () => {
     const { main, manager, clock } = given();
     await main.push(new Render(1));
     await main.later('1h', new Render(2));
@@ -79,7 +79,7 @@ describe('listing the jobs of a queue', () => {
     expect(delayed).toMatchObject({ state: 'delayed', attempts: 0, at: new Date(clock.now() + 3_600_000) });
   });
 
-  it('shows those that have failed, newest first, page by page; those of others where it keeps them', async () => {
+  it('shows failed jobs, newest first, page by page, including those it keeps for other connections', async () => {
     const { main, manager, clock } = given();
     const { failed } = manager.driver('main');
     for (const id of ['1', '2', '3']) {
@@ -100,7 +100,7 @@ describe('listing the jobs of a queue', () => {
     expect((await main.jobs('other', { state: 'failed' })).jobs).toEqual([]);
   });
 
-  it('shows texts that no worker could read, and is kept by none of them from the others', async () => {
+  it('shows payloads that no worker could read, without hiding the others', async () => {
     const { manager } = given();
     const texts = hostileTexts(14, 50).map((text) => ({ payload: text.toString() }));
     await manager.driver('main').push('usual', [...texts, { payload: '{"job":"Mail","data":null,"id":"7"}' }]);
@@ -130,7 +130,7 @@ describe('listing the jobs of a queue', () => {
     });
   });
 
-  it('refuses a place of another queue or state, and one that was changed', async () => {
+  it('refuses the position of another queue or state, and a changed one', async () => {
     const { main } = given();
     await main.bulk([new Render(1), new Render(2)]);
     const { next } = await Queue.jobs('usual', { limit: 1 });
@@ -144,7 +144,7 @@ describe('listing the jobs of a queue', () => {
       await expect(Queue.jobs(queue, options)).rejects.toMatchObject({ code: 'E_INVALID_LISTING' });
   });
 
-  it('refuses what is no name of one queue, and a driver that shows nothing', async () => {
+  it('refuses an invalid queue name and a driver that cannot list jobs', async () => {
     const { manager } = given();
 
     await expect(Queue.jobs('a,b')).rejects.toMatchObject({ code: 'E_INVALID_QUEUE_NAME' });

@@ -23,8 +23,8 @@ async function completed(): Promise<number> {
   return jobs.find(({ job }) => job === 'Greet')?.completed ?? 0;
 }
 
-describe('the figures of workers that are killed', () => {
-  it('lack at most what these had not yet brought, and count nothing twice', async () => {
+describe('the figures of a killed worker', () => {
+  it('miss at most the counts it had not stored yet, and count nothing twice', async () => {
     const first = project.onqueue(['work', '--no-supervisor', '--stop-when-empty']);
     await project.dispatch('Greet', 'Greet', 'Greet');
     await first.ended;

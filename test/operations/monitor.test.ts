@@ -23,7 +23,7 @@ beforeEach(() => {
 
 afterEach(() => application.manager.close());
 
-/** A worker of another queue: it samples all. */
+/** Runs two workers of another queue; they sample all queues. */
 async function watched(run: () => Promise<void>): Promise<void> {
   const workers = [1, 2].map(() => new Worker({ queue: 'other' }, application.manager));
   const running = workers.map((worker) => worker.run());
@@ -33,7 +33,7 @@ async function watched(run: () => Promise<void>): Promise<void> {
 }
 
 describe('Queue.monitor', () => {
-  it('tells of a queue that is too long once, and again each hour', async () => {
+  it('reports a queue that is too long once, and again each hour', async () => {
     application.manager.monitors.add({ mail: { size: 2 } });
     await application.bus.bulk([new Monitored(), new Monitored(), new Monitored()]);
 
@@ -50,7 +50,7 @@ describe('Queue.monitor', () => {
     });
   });
 
-  it('tells of a queue that is too slow', async () => {
+  it('reports a queue that is too slow', async () => {
     application.manager.monitors.add({ mail: { wait: '5m' } }, 'memory');
     await application.bus.dispatch(new Monitored());
 
@@ -63,7 +63,7 @@ describe('Queue.monitor', () => {
     });
   });
 
-  it('tells it by the next look where a process ends before it has told', async () => {
+  it('reports at the next check if a process ends before it has reported', async () => {
     application.manager.monitors.add({ mail: { size: 1 } });
     await application.bus.bulk([new Monitored(), new Monitored()]);
     const { records } = application.manager.driver() as MemoryConnection;
@@ -85,7 +85,7 @@ describe('Queue.monitor', () => {
     expect(told).toHaveLength(1);
   });
 
-  it('tells anew of a queue that was fine in between', async () => {
+  it('reports again after a queue was fine in between', async () => {
     application.manager.monitors.add({ mail: { size: 1 } });
     const fill = () => application.bus.bulk([new Monitored(), new Monitored()]);
     await watched(async () => {
@@ -99,7 +99,7 @@ describe('Queue.monitor', () => {
     expect(told).toHaveLength(2);
   });
 
-  it('tells the program that has the limits, also where another one on its store is the first to look', async () => {
+  it('reports to the program that set the limits, even if another program on the store checks first', async () => {
     const { clock } = application;
     const { memory, ...others } = { ...builtInConnectors, memory: () => store.duplicate() };
     const store = application.manager.driver() as MemoryConnection;
@@ -124,7 +124,7 @@ describe('Queue.monitor', () => {
     await second.close();
   });
 
-  it('takes no job for late that is delayed', async () => {
+  it('does not count delayed jobs', async () => {
     application.manager.monitors.add({ mail: { size: 1 } });
     await application.bus.dispatch(new Monitored()).delay('1d');
     await application.bus.dispatch(new Monitored()).delay('1d');
@@ -132,7 +132,7 @@ describe('Queue.monitor', () => {
     expect(told).toEqual([]);
   });
 
-  it('looks once a minute, however many workers there are', async () => {
+  it('checks once a minute, however many workers there are', async () => {
     await application.bus.dispatch(new Monitored());
     const counts = jest.spyOn(application.manager.driver(), 'counts');
     await watched(() => elapse(application.clock, 185));
@@ -143,7 +143,7 @@ describe('Queue.monitor', () => {
     );
   });
 
-  it('looks at the other queues where one of them cannot be counted, and says so', async () => {
+  it('checks the other queues if one cannot be counted, and warns', async () => {
     const driver = application.manager.driver();
     const { counts } = driver;
     jest.spyOn(driver, 'counts').mockImplementation(async (queue) => {
@@ -161,7 +161,7 @@ describe('Queue.monitor', () => {
     expect(application.log.messages('warn').join('\n')).toContain('it is a string');
   });
 
-  it('says at the start of a worker that nobody looks', async () => {
+  it('warns when a worker starts that nothing is monitored without metrics', async () => {
     await application.manager.close();
     application = testApplication({ metrics: false });
     application.manager.monitors.add({ mail: { size: 1 } });
@@ -170,12 +170,12 @@ describe('Queue.monitor', () => {
   });
 
   it.each([
-    ['no object', 5, /takes an object of limits/],
+    ['something that is not an object', 5, /takes an object of limits/],
     ['a queue without limits', { mail: {} }, /mail has neither size nor wait/],
-    ['a limit that is none', { mail: { size: 1, length: 2 } }, /mail.length is no limit/],
-    ['a size that is no number', { mail: { size: '10' } }, /mail.size is to be a whole number/],
-    ['a wait of nothing', { mail: { wait: 0 } }, /mail.wait is to be more than 0/],
-    ['a wait that is no time', { mail: { wait: 'long' } }, /wait of Queue.monitor/],
+    ['an unknown limit', { mail: { size: 1, length: 2 } }, /mail.length is no limit/],
+    ['a size that is not a number', { mail: { size: '10' } }, /mail.size is to be a whole number/],
+    ['a wait of zero', { mail: { wait: 0 } }, /mail.wait is to be more than 0/],
+    ['an invalid wait', { mail: { wait: 'long' } }, /wait of Queue.monitor/],
     ['a list of queues', { 'mail,other': { size: 1 } }, /one queue/],
   ])('refuses %s', (_, limits, message) => {
     expect(() => application.manager.monitors.add(limits as never)).toThrow(message);

@@ -51,7 +51,7 @@ describe('the metrics of jobs', () => {
     expect(valuesOf('onqueue_job_wait_seconds')).toMatchObject({ 'onqueue_job_wait_seconds_count{queue="mail"}': 3 });
   });
 
-  it('name no job that only a payload names', async () => {
+  it('contain no job name that only a payload gives', async () => {
     const name = 'App\\"} 1 onqueue_jobs_total{queue=\\"evil';
     await application.manager.connection().pushRaw(`{"job":"${name}","data":{},"attempts":0}`, 'mail');
     await new Worker({ queue: 'mail', once: true }, application.manager).run();
@@ -61,7 +61,7 @@ describe('the metrics of jobs', () => {
     });
   });
 
-  it('are one where two connections have a queue of one name', () => {
+  it('are combined if two connections have a queue with the same name', () => {
     const counted = ['redis', 'memory'].map((connection) => ({
       connection,
       queue: 'mail',
@@ -74,7 +74,7 @@ describe('the metrics of jobs', () => {
   });
 
   it.each(['a"b', 'a\\', '\\"', 'a\nb', '"} 1\nonqueue_workers 99', 'é漢\u2028', '', '\\n', '__proto__'])(
-    'can be read with a queue called %j',
+    'are escaped correctly for a queue named %j',
     (queue) => {
       const snapshot = {
         ready: 1,
@@ -95,7 +95,7 @@ describe('the metrics of jobs', () => {
   );
 });
 
-describe('the queues of a snapshot', () => {
+describe('the queues in a snapshot', () => {
   it('have the rate and the failures of the last minutes', async () => {
     await application.bus.bulk([new Scraped(), new Scraped(true)]);
     await new Worker({ queue: 'mail', stopWhenEmpty: true }, application.manager).run();

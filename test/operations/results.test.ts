@@ -55,7 +55,7 @@ const work = (): Promise<string> => new Worker({ stopWhenEmpty: true }, applicat
 
 const connection = (): QueueConnection => application.manager.connection();
 
-/** Ended, at once. */
+/** Runs the job to its end at once. */
 async function ended(what: Gives['what']): Promise<string> {
   gate.open();
   const id = await application.bus.dispatch(new Gives(what));
@@ -63,7 +63,7 @@ async function ended(what: Gives['what']): Promise<string> {
   return id;
 }
 
-it('gives what handle() gave, exactly as data travel', async () => {
+it('a result is the return value of handle(), restored like job data', async () => {
   const id = await ended('everything');
 
   const result = await connection().result<{ invoice: Invoice; sizes: Map<string, number[]> }>(id);
@@ -75,7 +75,7 @@ it('gives what handle() gave, exactly as data travel', async () => {
   });
 });
 
-it('tells find() that its job has completed, for as long as it is kept', async () => {
+it('find() shows a job as completed for as long as its result is kept', async () => {
   const id = await ended('nothing');
 
   expect(await connection().find(id)).toMatchObject({
@@ -91,7 +91,7 @@ it('tells find() that its job has completed, for as long as it is kept', async (
   expect(await connection().find(id)).toMatchObject({ state: 'unknown' });
 });
 
-it('tells find() nothing of the connections that only keep their records in the same place', async () => {
+it('find() shows a kept result only on the connection of the job', async () => {
   await application.manager.close();
   application = testApplication({
     default: 'main',
@@ -104,7 +104,7 @@ it('tells find() nothing of the connections that only keep their records in the 
   expect(await application.manager.connection('other').find(id)).toMatchObject({ state: 'unknown' });
 });
 
-it('gives it for as long as the class says', async () => {
+it('a result is kept for as long as its class says', async () => {
   const id = await ended('everything');
 
   await application.clock.advance('61m');
@@ -112,14 +112,14 @@ it('gives it for as long as the class says', async () => {
   expect(await connection().result(id)).toBeUndefined();
 });
 
-it('waits for the end, and is woken by it in the process that runs the job', async () => {
+it('result() waits for the end of a job, and is woken by it in the same process', async () => {
   const id = await application.bus.dispatch(new Gives('everything'));
   const worker = new Worker({}, application.manager);
   const running = worker.run();
   await until(application.clock, () => worker.running.length === 1);
   const result = connection().result(id, { within: '1h' });
 
-  // Longer and longer pauses: no look would come soon.
+  // The pauses between looks grow, so the next look would not come soon.
   await elapse(application.clock, 30);
   gate.open();
   let isThere = false;
@@ -131,7 +131,7 @@ it('waits for the end, and is woken by it in the process that runs the job', asy
   await running;
 });
 
-it('waits for the end alone of a job that keeps no result', async () => {
+it('result() waits for the end of a job even if it keeps no result', async () => {
   const id = await application.bus.dispatch(new Plain());
   const result = connection().result(id);
   await work();
@@ -141,7 +141,7 @@ it('waits for the end alone of a job that keeps no result', async () => {
   expect(await result).toBeUndefined();
 });
 
-it('gives nothing before the job counts as completed, although it is written by then', async () => {
+it('a result is not given before the job is settled, although it is stored by then', async () => {
   application = faultyApplication();
   const { faults } = application as ReturnType<typeof faultyApplication>;
   const settled = new Gate();
@@ -162,7 +162,7 @@ it('gives nothing before the job counts as completed, although it is written by 
   expect(await connection().result(id, { within: 0 })).toHaveProperty('invoice');
 });
 
-it('throws what the job has failed with, by name and message', async () => {
+it("result() throws the name and message of a job's error", async () => {
   const id = await ended('an error');
 
   const failure = connection().result(id);
@@ -181,7 +181,7 @@ class Fails extends Job {
   }
 }
 
-it('throws the failure also of a job that keeps no result', async () => {
+it('result() also throws for a failed job that keeps no result', async () => {
   const id = await application.bus.dispatch(new Fails());
   await work();
 
@@ -191,7 +191,7 @@ it('throws the failure also of a job that keeps no result', async () => {
   });
 });
 
-it('gives the result of a job that failed, was retried and completed', async () => {
+it('result() gives the result of a job that failed, was retried and completed', async () => {
   const id = await ended('an error');
   Gives.prototype.handle = Object.assign(async () => 'better', { original: Gives.prototype.handle });
   await application.manager.failed.retry(id);
@@ -203,7 +203,7 @@ it('gives the result of a job that failed, was retried and completed', async () 
   Gives.prototype.handle = (Gives.prototype.handle as unknown as { original: typeof Gives.prototype.handle }).original;
 });
 
-it('says that a job was cancelled while it ran, and why', async () => {
+it('result() throws that a job was cancelled while it ran, and why', async () => {
   const id = await application.bus.dispatch(new Gives('everything'));
   const worker = new Worker({ grace: 0 }, application.manager);
   const running = worker.run();
@@ -220,7 +220,7 @@ it('says that a job was cancelled while it ran, and why', async () => {
   await running;
 });
 
-it('reports what cannot be kept, tells it to who asks, and lets the job complete', async () => {
+it('a result that cannot be kept is reported, result() throws it, and the job still completes', async () => {
   const reported: unknown[] = [];
   application.manager.onError((error) => void reported.push(error));
   const id = await ended('a function');
@@ -233,7 +233,7 @@ it('reports what cannot be kept, tells it to who asks, and lets the job complete
   expect(await application.manager.failed.list()).toEqual([]);
 });
 
-it('keeps no more than a payload may have', async () => {
+it('a result may not be larger than a payload', async () => {
   application = testApplication({
     connections: { memory: { driver: 'memory', maxPayload: 1500 } },
     logger: new RecordingLogger(),
@@ -246,32 +246,35 @@ it('keeps no more than a payload may have', async () => {
   });
 });
 
-it.each(['ready', 'delayed'] as const)('says of one that has not ended in time that it is %s', async (state) => {
-  const dispatch = application.bus.dispatch(new Gives('everything'));
-  const id = await (state === 'delayed' ? dispatch.delay('1h') : dispatch);
-  const told = connection()
-    .result(id, { within: '2s' })
-    .catch((error: unknown) => error);
+it.each(['ready', 'delayed'] as const)(
+  'result() rejects with the state %s if the job has not ended in time',
+  async (state) => {
+    const dispatch = application.bus.dispatch(new Gives('everything'));
+    const id = await (state === 'delayed' ? dispatch.delay('1h') : dispatch);
+    const told = connection()
+      .result(id, { within: '2s' })
+      .catch((error: unknown) => error);
 
-  await elapse(application.clock, 3);
+    await elapse(application.clock, 3);
 
-  expect(await told).toMatchObject({ code: 'E_RESULT_PENDING', facts: { state, within: 2 } });
-});
+    expect(await told).toMatchObject({ code: 'E_RESULT_PENDING', facts: { state, within: 2 } });
+  },
+);
 
-it('gives nothing for an id that nobody knows, at once', async () => {
+it('result() gives undefined at once for an unknown id', async () => {
   expect(await connection().result('nobody')).toBeUndefined();
 });
 
 it.each([
-  ['an id that is none', ['', {}], 'E_INVALID_JOB_ID'],
-  ['a promise of one', [Promise.resolve('1'), {}], 'E_INVALID_JOB_ID'],
+  ['an empty id', ['', {}], 'E_INVALID_JOB_ID'],
+  ['a promise of an id', [Promise.resolve('1'), {}], 'E_INVALID_JOB_ID'],
   ['a time without a unit', ['1', { within: '30' }], 'E_INVALID_DURATION'],
   ['two queues', ['1', { queue: 'a,b' }], 'E_INVALID_QUEUE_NAME'],
-] as const)('refuses %s', async (_, [id, options], code) => {
+] as const)('result() refuses %s', async (_, [id, options], code) => {
   await expect(connection().result(id as string, options as object)).rejects.toMatchObject({ code });
 });
 
-it('refuses the dispatch of a job whose result nobody can keep', async () => {
+it('the dispatch of a job is refused if its result cannot be kept', async () => {
   application = testApplication({
     connections: { elsewhere: { driver: 'beanstalkd' }, nowhere: { driver: 'null' } },
     default: 'elsewhere',
@@ -282,15 +285,15 @@ it('refuses the dispatch of a job whose result nobody can keep', async () => {
   await expect(connection().result('1')).rejects.toMatchObject({ code: 'E_NO_RECORDS' });
 });
 
-describe('on sync', () => {
-  it('is kept where a connection keeps it', async () => {
+describe('the result of a job on sync', () => {
+  it('is kept if a connection keeps records', async () => {
     gate.open();
     const id = await application.bus.dispatch(new Gives('everything')).onConnection('sync');
 
     expect(await application.manager.connection('sync').result(id)).toHaveProperty('invoice');
   });
 
-  it('is kept nowhere else, and who asks is told so', async () => {
+  it('is not kept otherwise, and result() throws', async () => {
     application = testApplication({ connections: { now: { driver: 'sync' } }, default: 'now' });
     gate.open();
     const id = await application.bus.dispatch(new Gives('everything'));
@@ -299,13 +302,13 @@ describe('on sync', () => {
   });
 });
 
-it.each([0, -1, '0s', true, 'for ever'])('refuses to keep results for %p', (keepResult) => {
+it.each([0, -1, '0s', true, 'for ever'])('a job cannot keep results for %p', (keepResult) => {
   expect(() => Job({ keepResult: keepResult as never })(class Odd {})).toThrow(
     expect.objectContaining({ code: expect.stringMatching(/^E_INVALID_(JOB_OPTION|DURATION)$/) }),
   );
 });
 
-it('says when what is kept cannot be read here', async () => {
+it('result() throws if the kept result cannot be read here', async () => {
   const id = await ended('everything');
   const text = JSON.stringify({ kind: 'completed', command: 'x', types: { '/nowhere': 'Date' } });
   await application.manager.driver().records!.put([{ kind: 'results', id, value: text }], 60);
@@ -313,7 +316,7 @@ it('says when what is kept cannot be read here', async () => {
   await expect(connection().result(id)).rejects.toThrow(InvalidPayloadError);
 });
 
-it('holds up the end of its own job alone while the store of the records is away', async () => {
+it('only the job with a result is delayed while the store of the records is away', async () => {
   const { manager, clock, bus } = application;
   const { records } = manager.driver();
   const unavailable = new QueueUnavailableError({
@@ -339,7 +342,7 @@ it('holds up the end of its own job alone while the store of the records is away
   await running;
 });
 
-it('goes on waiting while the store is away, and says so in the end', async () => {
+it('result() goes on waiting while the store is away, and throws its error in the end', async () => {
   const { manager, clock } = application;
   const id = await ended('everything');
   const unavailable = new QueueUnavailableError({

@@ -27,7 +27,7 @@ afterEach(async () => {
 });
 
 describe('a snapshot', () => {
-  it('counts the jobs of each queue by their states, of its own as well where nothing was ever on it', async () => {
+  it("counts the jobs of each queue by state, including the connection's own queue if it was never used", async () => {
     const { main, manager, driver, clock } = given();
     await main.bulk([new Render(), new Render(), new Render()], 'films');
     await main.later('1h', new Render(), 'films');
@@ -54,7 +54,7 @@ describe('a snapshot', () => {
     ]);
   });
 
-  it('says how long the first of those that are ready has waited, by the clock of the store', async () => {
+  it('tells how long the oldest ready job has waited, by the clock of the store', async () => {
     const { main, clock } = given();
     await main.push(new Render());
     await clock.advance('90s');
@@ -65,7 +65,7 @@ describe('a snapshot', () => {
     expect((await main.snapshot({ queues: ['empty'] })).queues).toMatchObject([{ oldestWait: undefined }]);
   });
 
-  it('says who works, and what they run', async () => {
+  it('lists the workers and what they run', async () => {
     const { manager, clock } = given();
     const worker = new Worker({}, manager);
     const working = worker.run();
@@ -77,7 +77,7 @@ describe('a snapshot', () => {
     await working;
   });
 
-  it('shows a queue that was paused before anything was on it, and asks an empty one for nothing more', async () => {
+  it('shows a queue that was paused before its first job, and makes no further calls for an empty one', async () => {
     const { main, driver } = given();
     await main.pause('ahead');
     const peek = jest.spyOn(driver, 'peek');
@@ -86,7 +86,7 @@ describe('a snapshot', () => {
     expect(peek).not.toHaveBeenCalled();
   });
 
-  it('says how many jobs have ended a minute, and how many have failed, of late', async () => {
+  it('tells the recent rate of ended jobs and the recent failures', async () => {
     const { main, manager, clock } = given();
     await main.bulk([new Render(), new Render()], 'films');
     await new Worker({ queue: 'films', stopWhenEmpty: true }, manager).run();
@@ -100,7 +100,7 @@ describe('a snapshot', () => {
     expect((await Queue.snapshot()).queues).toMatchObject([{ rate: 0, failures: 0 }, {}]);
   });
 
-  it('has no rates where none are wanted, and does not say that there are no workers', async () => {
+  it('has no rates without metrics, and does not claim that there are no workers', async () => {
     given({ metrics: false });
 
     const { queues, workers } = await Queue.snapshot();
@@ -109,7 +109,7 @@ describe('a snapshot', () => {
     expect(workers).toBeUndefined();
   });
 
-  it('is of the queues that are named, each once', async () => {
+  it('can be limited to named queues, each listed once', async () => {
     const { main } = given();
     await main.push(new Render(), 'films');
 
@@ -119,7 +119,7 @@ describe('a snapshot', () => {
     ]);
   });
 
-  it('takes a bounded number of calls, and says how many queues it has left out', async () => {
+  it('makes a bounded number of calls, and tells how many queues it left out', async () => {
     const { driver } = given();
     const names = Array.from({ length: 130 }, (_, place) => `q${String(place).padStart(3, '0')}`);
     for (const name of names) await driver.push(name, [{ payload: '{"job":"Mail","data":null,"attempts":0}' }]);
@@ -133,7 +133,7 @@ describe('a snapshot', () => {
     expect([...spies, failed].map((spy) => spy.mock.calls.length)).toEqual([100, 100, 1, 0, 100]);
   });
 
-  it('has no workers where nothing keeps records', async () => {
+  it('has no workers if no connection keeps records', async () => {
     const { main } = given({ operations: 'nowhere' });
 
     const { workers, queues } = await main.snapshot();
@@ -141,7 +141,7 @@ describe('a snapshot', () => {
     expect([workers, queues[0]!.rate]).toEqual([undefined, undefined]);
   });
 
-  it('refuses a driver that does not count, what is no list of queues, and what is no name of one', async () => {
+  it('refuses a driver that does not count, an invalid list of queues and an invalid queue name', async () => {
     const { driver } = given();
     for (const queues of ['mail', 7, null] as unknown as SnapshotOptions['queues'][])
       await expect(Queue.snapshot({ queues })).rejects.toMatchObject({ code: 'E_INVALID_LISTING' });

@@ -1,4 +1,4 @@
-/** What is seen of jobs, on real stores: the same on each. */
+/** Lookups, lists and snapshots on real stores: the same on each. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -73,7 +73,7 @@ describe.each(STORES)('on %s', (_, start) => {
     await store?.stop();
   });
 
-  it('a job is found from its dispatch to its end, and in lists, with the worker that runs it', async () => {
+  it('a job can be found from its dispatch to its end, and is listed with the worker that runs it', async () => {
     gate = new Gate();
     const queue = manager.connection();
     const broken = await queue.push(new Film('broken'), 'films');

@@ -1,4 +1,4 @@
-/** Anybody may write to a store: what only looks at it does not fail of that. */
+/** Anyone may write to a store, so reading strange records must not fail. */
 import { Job } from '../../src/job/job';
 import { testApplication, type TestApplication } from '../support/application';
 
@@ -16,7 +16,7 @@ beforeEach(() => {
 afterEach(() => application.manager.close());
 
 describe.each(['', 'null', '[]', '5', '{}', '{"kind":"failed"}', '{"attempts":5}', '{"running":[null]}'])(
-  'a record %j',
+  'a strange record %j',
   (value) => {
     it('hides no job, result, worker or queue', async () => {
       const { manager, bus } = application;
@@ -32,7 +32,7 @@ describe.each(['', 'null', '[]', '5', '{}', '{"kind":"failed"}', '{"attempts":5}
       expect(await connection.result(id, { within: 0 })).toBeUndefined();
     });
 
-    it('is the name of no class whose figures are shown', async () => {
+    it('is not shown as the name of a class with figures', async () => {
       const { manager, clock } = application;
       const day = Math.floor(clock.now() / 86_400_000);
       const sums = [{ name: `figures/classes/${day}`, amounts: { [value]: 1 }, keep: 60 }];

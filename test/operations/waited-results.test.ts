@@ -1,4 +1,4 @@
-/** A job that another process runs is waited for: its end is told by the store, or found by looking. */
+/** Waiting for a job that another process runs: the store announces its end, or a look finds it. */
 import type { Connection, Reservation } from '../../src/connections/contract';
 import { connectMemory, MemoryConnection } from '../../src/connections/memory/memory-connection';
 import { Job } from '../../src/job/job';
@@ -27,7 +27,7 @@ beforeEach(() => {
 
 afterEach(() => application.manager.close());
 
-/** The job runs there, and is waited for here. */
+/** The job runs in another process, and this one waits for it. */
 async function wait(job: Gives | Plain): Promise<void> {
   const shared = connectMemory({ driver: 'memory' }, { name: 'memory', clock: application.clock });
   other = shared.duplicate();
@@ -48,7 +48,7 @@ const keep = () => {
   return other.records!.wake!.put({ kind: 'results', id, value }, 60);
 };
 
-it('who waits is told of the result by the store, and looks at once', async () => {
+it('a waiting result() is woken by the store and looks at once', async () => {
   await wait(new Gives());
   await elapse(application.clock, 30);
   await end();
@@ -62,7 +62,7 @@ it('who waits is told of the result by the store, and looks at once', async () =
   expect(clock.now()).toBe(before);
 });
 
-it('who waits looks again and again for the end once what it gave is written, which is just before that', async () => {
+it('a waiting result() polls closely once the result is written, which is just before the end', async () => {
   await wait(new Gives());
   await elapse(application.clock, 30);
   await keep();
@@ -75,7 +75,7 @@ it('who waits looks again and again for the end once what it gave is written, wh
   expect(isThere).toBe(true);
 });
 
-it('who waits looks all the same where he would not be told', async () => {
+it('a waiting result() also looks if it is not woken', async () => {
   await wait(new Gives());
   await elapse(application.clock, 30);
   await keep();
@@ -88,9 +88,9 @@ it('who waits looks all the same where he would not be told', async () => {
 });
 
 it.each([
-  ['two seconds late at most', '30s', '2s'],
-  ['half a second late at most, in the first second', '1s', '500ms'],
-] as const)('the end of a job that keeps no result is seen %s', async (_, waited, late) => {
+  ['at most two seconds late', '30s', '2s'],
+  ['at most half a second late in the first second', '1s', '500ms'],
+] as const)('the end of a job without a result is noticed %s', async (_, waited, late) => {
   await wait(new Plain());
   await application.clock.advance(waited);
   await end();
@@ -101,9 +101,9 @@ it.each([
 });
 
 it.each([
-  ['seldom, where its class says that its store will tell of it', Gives, 4],
-  ['often at first, where nobody will tell of it', Plain, 13],
-])('the job itself is looked for %s', async (_, Waited, times) => {
+  ['rarely if its class promises a result, which the store announces', Gives, 4],
+  ['often at first if nothing will be announced', Plain, 13],
+])('a waiting result() looks for the job %s', async (_, Waited, times) => {
   const find = jest.spyOn(MemoryConnection.prototype, 'find');
   await wait(new Waited());
 
@@ -113,7 +113,7 @@ it.each([
   find.mockRestore();
 });
 
-it('who waits is told when his own connection is closed', async () => {
+it('a waiting result() rejects when its own connection is closed', async () => {
   await wait(new Gives());
   const refusal = result.catch((error: unknown) => error);
   await elapse(application.clock, 30);

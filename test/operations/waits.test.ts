@@ -24,8 +24,8 @@ async function waitOf(): Promise<{ count: number; mean: number } | undefined> {
   return jobs[0]?.wait;
 }
 
-describe('the wait of a job', () => {
-  it('is that from its dispatch to its start', async () => {
+describe('the waiting time of a job', () => {
+  it('is the time from its dispatch to its start', async () => {
     await application.bus.dispatch(new Waited());
     await application.clock.advance('90s');
     const wait = await waitOf();
@@ -34,7 +34,7 @@ describe('the wait of a job', () => {
     expect(wait!.mean).toBeLessThan(92);
   });
 
-  it('leaves out the delay that its dispatch wanted', async () => {
+  it('leaves out the delay of its dispatch', async () => {
     await application.bus.dispatch(new Waited()).delay('1h');
     await application.clock.advance('3605s');
     const wait = await waitOf();
@@ -42,19 +42,19 @@ describe('the wait of a job', () => {
     expect(wait!.mean).toBeLessThan(10);
   });
 
-  it('is counted for its first attempt alone', async () => {
+  it('is counted only for its first attempt', async () => {
     application.manager.createPayloadUsing(() => ({ again: true }));
     await application.bus.dispatch(new Waited());
     expect(await waitOf()).toMatchObject({ count: 1 });
   });
 
-  it('is not known of a job that follows another', async () => {
+  it('is unknown for a job that follows another', async () => {
     await application.bus.chain([new Waited(), new Waited()]).dispatch();
     await application.clock.advance('5s');
     expect(await waitOf()).toMatchObject({ count: 1 });
   });
 
-  it('is never negative, whatever the clock of the dispatcher says', async () => {
+  it('is never negative, whatever the clock of the dispatcher', async () => {
     await application.bus.dispatch(new Waited());
     const now = systemClock.now() - 3_600_000;
     jest.spyOn(application.clock, 'now').mockImplementation(() => now);

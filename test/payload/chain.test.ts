@@ -95,11 +95,11 @@ describe('a link that waits in a chained payload', () => {
     { name: 'Resize', payload: '{}', id: ID },
     { name: 7, command: '{}', id: ID },
     {},
-  ])('is refused where its payload is neither whole nor short: %j', (payload) => {
+  ])('is refused if its payload is neither whole nor short: %j', (payload) => {
     expect(() => readChain({ chained: [{ queue: 'images', ...payload }] })).toThrow('/chained/0/payload');
   });
 
-  it('is refused where it says no queue, and no link is before it', () => {
+  it('is refused if it has no queue and no link before it', () => {
     expect(() => readChain({ chained: [{ payload: payloadOf(80) }] })).toThrow('/chained/0/queue');
   });
 

@@ -1,4 +1,4 @@
-/** What befalls schedules from outside: odd names, clocks that were wrong, long absences. */
+/** Trouble for schedules: odd names, wrong clocks, long absences. */
 import '../../src/composition';
 import type { QueueManager } from '../../src/application/queue-manager';
 import { Job } from '../../src/job/job';
@@ -36,7 +36,7 @@ function keep(manager: QueueManager): () => Promise<void> {
 }
 
 test.each(['constructor', '__proto__', '💩'.repeat(100), String.raw`o'r "x" %s \ {a}:b*`, '../..'])(
-  'a schedule may be called %j, whatever other processes keep',
+  'a schedule named %j works whatever other processes keep',
   async (name) => {
     keep(fleet.process(named(name, (one) => one.cron('*/5 * * * *'))));
     await elapse(fleet.clock, 20);
@@ -49,7 +49,7 @@ test.each(['constructor', '__proto__', '💩'.repeat(100), String.raw`o'r "x" %s
 );
 
 test.each(['', 'null', '[]', '{"since":1}', '{"since":1,"schedules":null}', '{"since":"1","schedules":{"sweep":"x"}}'])(
-  'a record %j in the place of one of a process keeps no schedule from being sent',
+  'an invalid process record %j does not keep schedules from being sent',
   async (value) => {
     fleet.store.records.set({ kind: 'schedulekeeper', id: 'somebody', value }, 3600);
     keep(fleet.process(named('sweep', (one) => one.cron('*/5 * * * *'))));
@@ -59,7 +59,7 @@ test.each(['', 'null', '[]', '{"since":1}', '{"since":1,"schedules":null}', '{"s
 );
 
 test.each(['skip', 'allow'] as const)(
-  'a store whose clock was a day ahead holds up nothing when it is right again: overlap %s',
+  'a store whose clock was a day ahead delays nothing once it is right again, with overlap %s',
   async (overlap) => {
     const manager = fleet.process(named('sweep', (one) => one.cron('*/5 * * * *').overlap(overlap)));
     const now = fleet.clock.now.bind(fleet.clock);
@@ -77,7 +77,7 @@ test.each(['skip', 'allow'] as const)(
   },
 );
 
-test('what came up while no worker ran is made up for as far back as is said: a week', async () => {
+test('occurrences missed while no worker ran are made up for over the given span of a week', async () => {
   const daily = named('sweep', (one) => one.daily().missed('all', '7d'));
   const end = keep(fleet.process(daily));
   await elapse(fleet.clock, 20);
@@ -101,7 +101,7 @@ test('a schedule stays paused while no worker runs for a month', async () => {
   expect(await fleet.sent()).toEqual([]);
 });
 
-test('a call about one schedule that is never answered makes no other one late', async () => {
+test('a call that is never answered for one schedule does not delay the others', async () => {
   const late: number[] = [];
   const hanging: (() => void)[] = [];
   fleet.fault = (call, carryOut, given) => {
@@ -124,7 +124,7 @@ test('a call about one schedule that is never answered makes no other one late',
   for (const end of hanging) end();
 });
 
-test('a slow call makes what comes up next no later', async () => {
+test('a slow call does not delay the next occurrences', async () => {
   const late: number[] = [];
   fleet.fault = async (call, carryOut, given) => {
     if (call !== 'pushOnce') return carryOut();
@@ -138,7 +138,7 @@ test('a slow call makes what comes up next no later', async () => {
   expect(late.length).toBeGreaterThanOrEqual(29);
 });
 
-test('what is left out is counted also where another process writes at the same time', async () => {
+test('a skipped occurrence is counted even if another process writes at the same time', async () => {
   const manager = fleet.process(named('sweep', (one) => one.everyMinute()));
   keep(manager);
   await elapse(fleet.clock, 90);

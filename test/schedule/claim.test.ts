@@ -1,4 +1,4 @@
-/** Schedules of stores that cannot push once by a key: what keeps the records lends a lock and a mark. */
+/** Schedules on stores that cannot push once by key: the connection that keeps the records provides a lock and a mark. */
 import '../../src/composition';
 import { QueueManager } from '../../src/application/queue-manager';
 import { builtInConnectors } from '../../src/connections/built-in';
@@ -15,7 +15,7 @@ class Prune extends Job {
   handle(): void {}
 }
 
-/** As those of SQS and beanstalkd are. */
+/** The capabilities that SQS and beanstalkd lack. */
 const LACKS = { moments: false, ties: false, locks: false, batches: false, follows: false, operations: false };
 
 let clock: TestClock;
@@ -67,7 +67,7 @@ function process(declare: (schedule: PendingSchedule) => PendingSchedule, operat
 const waiting = (): Promise<number> =>
   new MemoryConnection('plain', plain).counts('default').then(({ ready, delayed }) => ready + delayed);
 
-test('of several that keep it, one sends each occurrence, at its moment', async () => {
+test('one of several processes sends each occurrence at its moment', async () => {
   for (let count = 0; count < 5; count += 1) process((one) => one.everyMinute(), 'records');
   await elapse(clock, 59);
   expect(await waiting()).toBe(0);
@@ -77,7 +77,7 @@ test('of several that keep it, one sends each occurrence, at its moment', async 
   expect(await waiting()).toBe(2);
 });
 
-test('one whose answer was lost is sent again under the same id', async () => {
+test('an occurrence whose answer was lost is sent again with the same id', async () => {
   process((one) => one.everyMinute(), 'records');
   await elapse(clock, 50);
   loseAnswer = true;
@@ -90,7 +90,7 @@ test('one whose answer was lost is sent again under the same id', async () => {
   expect(new Set(ids).size).toBe(1);
 });
 
-test('one whose sender died before it was sent is sent by another when its lock is over', async () => {
+test('an occurrence whose sender died is sent by another process when the lock expires', async () => {
   const at = Date.UTC(2027, 0, 1, 12, 1);
   process((one) => one.everyMinute().missed('all'), 'records');
   await elapse(clock, 59);
@@ -101,7 +101,7 @@ test('one whose sender died before it was sent is sent by another when its lock 
   expect(await waiting()).toBe(1);
 });
 
-test('leaving overlaps out by name is refused where the store keeps no keys', async () => {
+test("the overlap policy 'skip' is refused if the store keeps no keys", async () => {
   const manager = process((one) => one.everyMinute().overlap('skip'), 'records');
   await elapse(clock, 61);
   expect(await waiting()).toBe(0);
@@ -109,7 +109,7 @@ test('leaving overlaps out by name is refused where the store keeps no keys', as
   expect((await manager.schedules.list())[0]).toMatchObject({ problem: { code: 'E_CAPABILITY' } });
 });
 
-test('where nothing keeps records, it is told once, and by the list', async () => {
+test('without a store for records, the log says so once and the list shows it', async () => {
   const manager = process((one) => one.everyMinute());
   await elapse(clock, 120);
   expect(await waiting()).toBe(0);

@@ -1,4 +1,4 @@
-/** What becomes of times of day where clocks are put forward or back: five zones, both changes of a year, by `Intl` alone. */
+/** Times of day around clock changes, in five zones and for both changes of a year, computed with `Intl` alone. */
 import '../../src/composition';
 import { Job } from '../../src/job/job';
 import { CronCadence } from '../../src/schedule/cadence';
@@ -14,7 +14,7 @@ interface Shown {
   readonly wall: string;
 }
 
-/** What the clocks of a zone show in each minute from noon to noon, around each change of 2027. */
+/** What the clocks of a zone show in each minute, from noon to noon, around each change of 2027. */
 function changesOf(timeZone: string): readonly (readonly Shown[])[] {
   const format = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'short' });
   const hourOf = (moment: number): number => Number(format.format(moment).slice(11, 13));
@@ -28,7 +28,7 @@ function changesOf(timeZone: string): readonly (readonly Shown[])[] {
   return changes;
 }
 
-/** The walls of whole days, whether clocks show them or not. */
+/** All local times of the days, whether clocks show them or not. */
 function wallsOf(shown: readonly Shown[]): readonly string[] {
   const days = [...new Set(shown.map(({ wall }) => wall.slice(0, 10)))];
   const times = Array.from({ length: 1440 }, (_, minute) => new Date(minute * MINUTE).toISOString().slice(11, 16));
@@ -44,7 +44,7 @@ const timeOf = (wall: string): readonly [hour: number, minute: number] => [
 
 type Means = (hour: number, minute: number) => boolean;
 
-/** Times that are said as such: once, the first time that clocks show them, or right when they show what comes after. */
+/** Fixed times occur once: the first time that clocks show them, or else as soon as clocks show a later time. */
 function oncePerTime(shown: readonly Shown[], means: Means): readonly number[] {
   const meant = wallsOf(shown).filter((wall) => means(...timeOf(wall)));
   const moments = meant.map((wall) => {
@@ -56,7 +56,7 @@ function oncePerTime(shown: readonly Shown[], means: Means): readonly number[] {
   return [...new Set(moments)].toSorted((a, b) => a - b);
 }
 
-/** Times of hours that are not said one by one: as often as clocks show them. */
+/** Times within repeated hours occur as often as clocks show them. */
 function eachTime(shown: readonly Shown[], means: Means): readonly number[] {
   return shown.filter(({ wall }) => means(...timeOf(wall))).map(({ moment }) => moment);
 }
@@ -76,12 +76,12 @@ const TIMES: readonly (readonly [cron: string, expected: typeof eachTime, means:
 
 const table = ZONES.flatMap((zone) => TIMES.map(([cron, expected, means]) => [cron, zone, expected, means] as const));
 
-test.each(table)('%s in %s comes up as it should where clocks change', (cron, zone, expected, means) => {
+test.each(table)('%s in %s is due at the right moments around clock changes', (cron, zone, expected, means) => {
   const changes = changesOf(zone);
   const cadence = new CronCadence(cron, new Zone(zone));
   expect(changes).toHaveLength(2);
   for (const shown of changes) {
-    // Away from the ends, where what is missing may lie outside.
+    // Not at the ends, where expected moments may lie outside.
     const [from, to] = [shown[60]!.moment, shown.at(-60)!.moment];
     const within = (moment: number): boolean => moment > from && moment <= to;
     const found: number[] = [];
@@ -94,7 +94,7 @@ test.each(table)('%s in %s comes up as it should where clocks change', (cron, zo
   }
 });
 
-test.each(ZONES)('from each minute around a change in %s, the next is the first of those that come', (zone) => {
+test.each(ZONES)('from any minute around a change in %s, the next occurrence is the first one to come', (zone) => {
   for (const [cron, expected, means] of TIMES) {
     const cadence = new CronCadence(cron, new Zone(zone));
     for (const shown of changesOf(zone)) {
@@ -107,14 +107,14 @@ test.each(ZONES)('from each minute around a change in %s, the next is the first 
   }
 });
 
-test('a day that a zone leaves out altogether is made up for right after it', () => {
+test('a day that a zone skips altogether is made up for right after it', () => {
   const cadence = new CronCadence('0 12 * * *', new Zone('Pacific/Apia'));
   const noon = Date.UTC(2011, 11, 29, 22);
   expect(cadence.next(noon)).toBe(Date.UTC(2011, 11, 30, 10));
   expect(cadence.next(Date.UTC(2011, 11, 30, 10))).toBe(Date.UTC(2011, 11, 30, 22));
 });
 
-test('a day that comes up each four years is found, whatever changes of clocks lie between', () => {
+test('a day that occurs every four years is found across many clock changes', () => {
   const cadence = new CronCadence('0 3 29 2 *', new Zone('America/New_York'));
   expect(cadence.next(Date.UTC(2096, 2, 1))).toBe(Date.UTC(2104, 1, 29, 8));
 });
@@ -129,9 +129,9 @@ test.each([
   ['America/Havana', 'back at one', '2026-10-29', ['11-01']],
   ['Asia/Beirut', 'back right at midnight', '2026-10-22', ['10-24']],
   ['Australia/Lord_Howe', 'by half an hour', '2026-10-01', ['10-04']],
-  // The noon that was left out comes up right behind it, on the next day.
+  // The skipped noon is made up for right afterwards, on the next day.
   ['Pacific/Apia', 'by a whole day', '2011-12-27', ['12-31', '12-31']],
-])('in %s, %s: the day on which clocks change is marked, and not the one before', async (timezone, _, from, days) => {
+])('in %s, %s: the day of the clock change is marked, and not the day before', async (timezone, _, from, days) => {
   const { manager } = testApplication();
   manager
     .schedule(() => new Noon())

@@ -30,7 +30,7 @@ class Own extends Job {
 const schedule = (make: () => object = () => new Prune()): PendingSchedule => application.manager.schedule(make);
 const all = (): readonly { readonly name: string; readonly spec: string }[] => application.manager.schedules.all;
 
-/** The first occurrence behind the beginning of 2027, which is a Friday. */
+/** The first occurrence after the beginning of 2027, which is a Friday. */
 const first = (declare: (schedule: PendingSchedule) => unknown): string => {
   application = testApplication();
   declare(schedule());
@@ -38,8 +38,8 @@ const first = (declare: (schedule: PendingSchedule) => unknown): string => {
   return new Date(declared!.parts.cadence.next(Date.UTC(2027, 0, 1))!).toISOString().slice(0, 16);
 };
 
-describe('a schedule that is declared by calls', () => {
-  test('comes up when they say', () => {
+describe('a schedule declared with calls', () => {
+  test('is due when they say', () => {
     expect(first((one) => one.cron('17 4 * * 0'))).toBe('2027-01-03T04:17');
     expect(first((one) => one.cron('@monthly'))).toBe('2027-02-01T00:00');
     expect(first((one) => one.every('15m'))).toBe('2027-01-01T00:15');
@@ -55,7 +55,7 @@ describe('a schedule that is declared by calls', () => {
     expect(first((one) => one.timezone('America/New_York').daily().at('03:00'))).toBe('2027-01-01T08:00');
   });
 
-  test('has the name of its job, or one of its own', () => {
+  test('has the name of its job unless it is given another', () => {
     schedule().daily();
     schedule(() => new Prune('1d'))
       .everyMinute()
@@ -63,7 +63,7 @@ describe('a schedule that is declared by calls', () => {
     expect(all().map(({ name }) => name)).toEqual(['Prune', 'prune often']);
   });
 
-  test('is another one where anything is said in another way', () => {
+  test('is a different schedule if any part of it differs', () => {
     const ways: ((one: PendingSchedule) => PendingSchedule)[] = [
       (one) => one.daily(),
       (one) => one.daily().at('03:00'),
@@ -80,44 +80,44 @@ describe('a schedule that is declared by calls', () => {
 
   const mistakes: readonly (readonly [string, (one: PendingSchedule) => unknown, RegExp])[] = [
     ['a day that no calendar has', (one) => one.cron('0 0 31 2 *'), /'0 0 31 2 \*'.*never comes up/],
-    ['a text that is no cron', (one) => one.cron('each day'), /'each day'.*five fields/],
-    ['a moment, which is no cron', (one) => one.cron('2027-01-01T03:00:00'), /five fields/],
-    ['seconds in a cron', (one) => one.cron('0 0 3 * * *'), /five fields/],
-    ['a minute that there is not', (one) => one.cron('61 * * * *'), /61/],
+    ['a string that is not a cron expression', (one) => one.cron('each day'), /'each day'.*five fields/],
+    ['a date instead of a cron expression', (one) => one.cron('2027-01-01T03:00:00'), /five fields/],
+    ['seconds in a cron expression', (one) => one.cron('0 0 3 * * *'), /five fields/],
+    ['a minute that does not exist', (one) => one.cron('61 * * * *'), /61/],
     ['seconds', (one) => one.cron('*/10 * * * * *'), /no seconds.*every\('10s'\)/],
-    ['what is no text', (one) => one.cron(5 as never), /5 is not valid/],
-    ['a zone that there is not', (one) => one.timezone('Europe/Amstrdam'), /'Europe\/Amstrdam'.*'Europe\/Amsterdam'/],
-    ['a span below a second', (one) => one.every('500ms'), /'500ms'.*one second/],
+    ['a value that is not a string', (one) => one.cron(5 as never), /5 is not valid/],
+    ['an unknown time zone', (one) => one.timezone('Europe/Amstrdam'), /'Europe\/Amstrdam'.*'Europe\/Amsterdam'/],
+    ['an interval below a second', (one) => one.every('500ms'), /'500ms'.*one second/],
     ['at() without a day', (one) => one.at('03:00'), /'03:00'.*daily\(\)/],
-    ['at() behind a cron', (one) => one.cron('0 0 * * *').at('03:00'), /no day/],
-    ['a time that there is not', (one) => one.daily().at('24:00'), /'24:00'.*time of day/],
+    ['at() after a cron expression', (one) => one.cron('0 0 * * *').at('03:00'), /no day/],
+    ['a time of day that does not exist', (one) => one.daily().at('24:00'), /'24:00'.*time of day/],
     ['two times', (one) => one.daily().everyMinute(), /already when/],
-    ['a zone of a span', (one) => one.every('1h').timezone('Europe/Amsterdam'), /UTC/],
-    ['a span in a zone', (one) => one.timezone('Europe/Amsterdam').every('1h'), /UTC/],
+    ['a time zone for an interval', (one) => one.every('1h').timezone('Europe/Amsterdam'), /UTC/],
+    ['an interval in a time zone', (one) => one.timezone('Europe/Amsterdam').every('1h'), /UTC/],
     ['a minute beyond the hour', (one) => one.hourlyAt(60), /60.*0 to 59/],
     ['a day beyond the month', (one) => one.monthly(32), /32.*1 to 31/],
     ['a day that no week has', (one) => one.weekly('someday' as never), /'someday'.*sun, mon/],
-    ['a name that is none', (one) => one.name('a\nb'), /1 to 200 characters/],
+    ['an invalid name', (one) => one.name('a\nb'), /1 to 200 characters/],
     ['a name that is too long for a key', (one) => one.name('a'.repeat(201)), /1 to 200 characters/],
-    ['a policy that there is not', (one) => one.missed('never' as never), /'latest', 'skip' or 'all'/],
-    ['a look back of nothing', (one) => one.missed('latest', 0), /a second or more/],
-    ['a look back of months', (one) => one.missed('all', '60d'), /seven days at most/],
-    ['an overlap that there is not', (one) => one.overlap('queue' as never), /'skip' or 'allow'/],
-    ['no connection', (one) => one.onConnection(''), /Name a connection/],
+    ['an unknown policy', (one) => one.missed('never' as never), /'latest', 'skip' or 'all'/],
+    ['a look-back of zero', (one) => one.missed('latest', 0), /a second or more/],
+    ['a look-back of months', (one) => one.missed('all', '60d'), /seven days at most/],
+    ['an unknown overlap policy', (one) => one.overlap('queue' as never), /'skip' or 'allow'/],
+    ['an empty connection name', (one) => one.onConnection(''), /Name a connection/],
   ];
 
-  test.each(mistakes)('refuses %s, in the call that was given it', (_what, call, message) => {
+  test.each(mistakes)('refuses %s in the call that was given it', (_what, call, message) => {
     expect(() => call(schedule())).toThrow(
       expect.objectContaining({ code: 'E_INVALID_SCHEDULE', message: expect.stringMatching(message) as string }),
     );
   });
 
-  test('refuses a span that is none, and a queue that could not be', () => {
+  test('refuses an invalid interval and an invalid queue', () => {
     expect(() => schedule().every('soon' as never)).toThrow(expect.objectContaining({ code: 'E_INVALID_DURATION' }));
     expect(() => schedule().onQueue('a,b')).toThrow(expect.objectContaining({ code: 'E_INVALID_QUEUE_NAME' }));
   });
 
-  test('refuses what makes no job', () => {
+  test('refuses a factory that makes no job', () => {
     const refuse = (make: unknown, message: RegExp): void =>
       expect(() => schedule(make as () => object)).toThrow(
         expect.objectContaining({ message: expect.stringMatching(message) as string }),
@@ -128,39 +128,41 @@ describe('a schedule that is declared by calls', () => {
 
   const wholes: readonly (readonly [string, () => unknown, string, RegExp])[] = [
     ['says no time', () => schedule().name('never'), 'E_INVALID_SCHEDULE', /'never'.*daily\(\)/],
-    ['makes no job', () => schedule(() => 'prune' as never).daily(), 'E_INVALID_SCHEDULE', /each time anew/],
-    ['makes a promise', () => schedule(() => Promise.resolve(new Prune())).daily(), 'E_INVALID_SCHEDULE', /itself/],
     [
-      'makes a chain',
+      'gives something that is not a job',
+      () => schedule(() => 'prune' as never).daily(),
+      'E_INVALID_SCHEDULE',
+      /each time anew/,
+    ],
+    ['gives a promise', () => schedule(() => Promise.resolve(new Prune())).daily(), 'E_INVALID_SCHEDULE', /itself/],
+    [
+      'gives a chain',
       () => schedule(() => application.bus.chain([new Prune()])).daily(),
       'E_INVALID_SCHEDULE',
       /can send the chain/,
     ],
-    ['makes what is not declared as a job', () => schedule(() => new Date(0)).daily(), 'E_UNDECORATED_JOB', /Date/],
-    ['makes a debounced job', () => schedule(() => new Sync()).daily(), 'E_INVALID_SCHEDULE', /debounce/],
-    ['makes a job that pushes itself', () => schedule(() => new Own()).daily(), 'E_INVALID_SCHEDULE', /queue\(\)/],
+    ['gives an object without @Job()', () => schedule(() => new Date(0)).daily(), 'E_UNDECORATED_JOB', /Date/],
+    ['gives a debounced job', () => schedule(() => new Sync()).daily(), 'E_INVALID_SCHEDULE', /debounce/],
+    ['gives a job that pushes itself', () => schedule(() => new Own()).daily(), 'E_INVALID_SCHEDULE', /queue\(\)/],
     [
-      'leaves out overlaps, and makes up for all',
+      'skips overlaps and makes up for all missed occurrences',
       () => schedule().daily().missed('all').overlap('skip'),
       'E_INVALID_SCHEDULE',
       /'allow'/,
     ],
   ];
 
-  test.each(wholes)(
-    'is refused as a whole where it %s, with the place of its declaration',
-    (_what, declare, code, message) => {
-      declare();
-      expect(() => all()).toThrow(
-        expect.objectContaining({
-          code,
-          message: expect.stringMatching(message) as string,
-          stack: expect.stringContaining('declaration.test.ts') as string,
-        }),
-      );
-      expect(all()).toEqual([]);
-    },
-  );
+  test.each(wholes)('is refused if it %s, with the place of its declaration', (_what, declare, code, message) => {
+    declare();
+    expect(() => all()).toThrow(
+      expect.objectContaining({
+        code,
+        message: expect.stringMatching(message) as string,
+        stack: expect.stringContaining('declaration.test.ts') as string,
+      }),
+    );
+    expect(all()).toEqual([]);
+  });
 
   test('cannot have the name of another one', () => {
     schedule().daily();
@@ -175,12 +177,12 @@ describe('a schedule that is declared by calls', () => {
     );
   });
 
-  test('cannot be declared several times by a loop that gives all one name', () => {
+  test('cannot be declared repeatedly in a loop under one name', () => {
     for (const age of ['1d', '30d']) schedule(() => new Prune(age)).daily();
     expect(() => all()).toThrow(expect.objectContaining({ code: 'E_DUPLICATE_SCHEDULE' }));
   });
 
-  test('takes the place of itself where its module is evaluated again', () => {
+  test('is replaced when its module is evaluated again', () => {
     const evaluate = (age: string): void => void schedule(() => new Prune(age)).daily();
     evaluate('1d');
     expect(all()).toHaveLength(1);
@@ -188,19 +190,19 @@ describe('a schedule that is declared by calls', () => {
     expect(application.manager.schedules.all.map(({ parts }) => parts.make())).toEqual([new Prune('30d')]);
   });
 
-  test('takes the place of itself also where lines have moved since', () => {
+  test('is replaced even if its lines have moved since', () => {
     schedule().daily();
     expect(all()).toHaveLength(1);
     schedule().everyMinute();
     expect(application.manager.schedules.all.map(({ parts }) => parts.cadence.text)).toEqual(['* * * * * (UTC)']);
   });
 
-  test('shares what is known of its zone with others', () => {
+  test('shares its zone data with other schedules', () => {
     for (const name of ['first', 'second']) schedule().daily().timezone('Asia/Tehran').name(name);
     expect(new Set(application.manager.schedules.all.map(({ parts }) => parts.cadence.zone)).size).toBe(1);
   });
 
-  test('is complete with its statement: what is said of it later is refused', async () => {
+  test('is complete at the end of its statement and refuses later calls', async () => {
     const pending = schedule().daily().name('prune');
     await Promise.resolve();
     expect(() => pending.at('03:00')).toThrow(
@@ -209,7 +211,7 @@ describe('a schedule that is declared by calls', () => {
     expect(() => pending.onQueue('low')).toThrow(expect.objectContaining({ code: 'E_SCHEDULE_DECLARED' }));
   });
 
-  test('says of each of several that lack the same where it stands', () => {
+  test('is identified by its place if several have the same mistake', () => {
     const { manager } = application;
     const told = (declare: () => unknown): string => {
       declare();
@@ -227,7 +229,7 @@ describe('a schedule that is declared by calls', () => {
     expect(refused[0]).not.toBe(refused[1]);
   });
 
-  test('leaves the others as they are where it has a mistake', () => {
+  test('does not affect the others if it has a mistake', () => {
     schedule();
     schedule().daily();
     schedule().daily().name('prune');
@@ -249,24 +251,28 @@ describe('a schedule in @Job()', () => {
   const mistakes: readonly (readonly [string, unknown, RegExp])[] = [
     ['no time', {}, /cron or every/],
     ['two times', { cron: '* * * * *', every: '5m' }, /one of the two/],
-    ['a key that there is not', { cron: '* * * * *', at: '03:00' }, /timezone, name, missed, overlap/],
-    ['a text in place of an object', '* * * * *', /an object/],
+    ['an unknown key', { cron: '* * * * *', at: '03:00' }, /timezone, name, missed, overlap/],
+    ['a string instead of an object', '* * * * *', /an object/],
     ['a day that no calendar has', { cron: '0 0 30 2 *' }, /never comes up/],
-    ['a zone that there is not', { cron: '* * * * *', timezone: 'Mars/Olympus' }, /Mars\/Olympus/],
-    ['a zone of a span', { every: '5m', timezone: 'UTC' }, /UTC/],
-    ['a span below a second', { every: '1ms' }, /one second/],
-    ['a policy that there is not', { every: '5m', missed: 'some' }, /'latest'/],
-    ['a policy with too much', { every: '5m', missed: ['latest', '1h', '2h'] }, /'latest'/],
-    ['overlaps that are left out, and all that was missed', { every: '5m', missed: 'all', overlap: 'skip' }, /'allow'/],
+    ['an unknown time zone', { cron: '* * * * *', timezone: 'Mars/Olympus' }, /Mars\/Olympus/],
+    ['a time zone for an interval', { every: '5m', timezone: 'UTC' }, /UTC/],
+    ['an interval below a second', { every: '1ms' }, /one second/],
+    ['an unknown policy', { every: '5m', missed: 'some' }, /'latest'/],
+    ['a policy with too many values', { every: '5m', missed: ['latest', '1h', '2h'] }, /'latest'/],
+    [
+      'skipped overlaps together with all missed occurrences',
+      { every: '5m', missed: 'all', overlap: 'skip' },
+      /'allow'/,
+    ],
   ];
 
-  test.each(mistakes)('refuses %s at its declaration', (_what, options, message) => {
+  test.each(mistakes)('refuses %s in its declaration', (_what, options, message) => {
     expect(() => declare(options as never)).toThrow(
       expect.objectContaining({ code: 'E_INVALID_JOB_OPTION', message: expect.stringMatching(message) as string }),
     );
   });
 
-  test('refuses a job that is made of data, that is debounced, or that pushes itself', () => {
+  test('refuses a job that takes data, is debounced or pushes itself', () => {
     const refused = expect.objectContaining({ code: 'E_INVALID_JOB_OPTION' }) as Error;
     const every = { every: '5m' } as const;
     expect(() => {
@@ -304,7 +310,7 @@ describe('a schedule in @Job()', () => {
     }).toThrow(refused);
   });
 
-  test('refuses a second one of its name', () => {
+  test('refuses a second one with its name', () => {
     declare({ every: '5m', name: 'twice' });
     expect(() => declare({ every: '10m', name: 'twice' })).toThrow(
       expect.objectContaining({ code: 'E_DUPLICATE_SCHEDULE' }),
@@ -321,7 +327,7 @@ describe('a schedule in @Job()', () => {
     expect(all().filter(({ name }) => name === 'parent')).toHaveLength(1);
   });
 
-  test('cannot have the name of one that was declared by calls', () => {
+  test('cannot have the name of one declared with calls', () => {
     declare({ every: '5m', name: 'both ways' });
     schedule().daily().name('both ways');
     expect(() => all()).toThrow(expect.objectContaining({ code: 'E_DUPLICATE_SCHEDULE' }));

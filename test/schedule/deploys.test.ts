@@ -1,4 +1,4 @@
-/** While a version of the program takes the place of another, workers of both keep schedules. */
+/** During a deploy, workers of both versions keep schedules. */
 import '../../src/composition';
 import type { QueueManager } from '../../src/application/queue-manager';
 import { elapse } from '../support/application';
@@ -18,7 +18,7 @@ describe('a deploy that changes a schedule', () => {
   const former = prune((one) => one.cron('*/5 * * * *'), 'former');
   const later = prune((one) => one.cron('*/5 * * * *').onQueue('low'), 'later');
 
-  test('has the process that began last decide, and fires one of the two', async () => {
+  test('lets the process that started last decide, and fires only one version', async () => {
     keep(fleet.process(former));
     await elapse(fleet.clock, 290);
     keep(fleet.process(later));
@@ -26,12 +26,12 @@ describe('a deploy that changes a schedule', () => {
     expect([await fleet.sent(), await fleet.sent('low')]).toEqual([[], ['12:05:00']]);
     await elapse(fleet.clock, 600);
     expect((await fleet.sent()).length).toBe(0);
-    // Now and then, by the one that stands down.
+    // The process that stands down logs it now and then.
     expect(fleet.log.messages('info')).toHaveLength(3);
     expect(fleet.log.messages('info')[0]).toContain("declares the schedule 'prune' in another way");
   });
 
-  test('loses nothing that comes up at the moment of the change', async () => {
+  test('loses no occurrence that is due at the moment of the change', async () => {
     keep(fleet.process(former));
     await fleet.clock.advance('299990ms');
     keep(fleet.process(later));
@@ -39,8 +39,8 @@ describe('a deploy that changes a schedule', () => {
     expect([...(await fleet.sent()), ...(await fleet.sent('low'))]).toEqual(['12:05:00']);
   });
 
-  test('is not taken back by an older process that has not heard of it yet', async () => {
-    // It looks at each fourth second, and beside that at a full minute.
+  test('is not undone by an older process that has not noticed it yet', async () => {
+    // It looks every four seconds, and also at each full minute.
     await fleet.clock.advance('4s');
     keep(fleet.process(prune((one) => one.cron('* * * * *'), 'former')));
     await elapse(fleet.clock, 53);
@@ -49,7 +49,7 @@ describe('a deploy that changes a schedule', () => {
     expect([await fleet.sent(), await fleet.sent('low')]).toEqual([[], ['12:01:00']]);
   });
 
-  test('fires nothing of a time that is over, though it was another one before', async () => {
+  test('fires nothing for a time that has passed, even if it was not due at that time before', async () => {
     keep(fleet.process(prune((one) => one.daily().at('12:30'))));
     await elapse(fleet.clock, 1200);
     keep(fleet.process(prune((one) => one.daily().at('12:10'))));
@@ -57,13 +57,13 @@ describe('a deploy that changes a schedule', () => {
     expect(await fleet.sent()).toEqual([]);
   });
 
-  test('is taken back by a process that is left when the newer ones have died', async () => {
+  test('is undone by a remaining older process when the newer ones have died', async () => {
     keep(fleet.process(former));
     await elapse(fleet.clock, 1);
     const newer = fleet.process(later);
     const end = newer.schedules.keep();
     await elapse(fleet.clock, 30);
-    // Killed: it says nothing more.
+    // The process was killed: it reports nothing more.
     fleet.fault = (call, carryOut) => (call === 'put' ? Promise.resolve() : carryOut());
     await end();
     fleet.fault = (_call, carryOut) => carryOut();

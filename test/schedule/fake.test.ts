@@ -34,7 +34,7 @@ beforeEach(() => {
 afterEach(() => queue.restore());
 
 describe('a fake', () => {
-  test('sends the jobs of schedules as its clock passes them', async () => {
+  test('sends the jobs of schedules as its clock passes their times', async () => {
     await queue.travelTo(new Date('2027-01-11T12:00:00Z'));
 
     queue.assertPushedTimes(MorningReport, 2);
@@ -47,7 +47,7 @@ describe('a fake', () => {
     expect(queue.clock.now()).toBe(Date.UTC(2027, 0, 11, 12));
   });
 
-  test('runs them when it is drained, and tells them the moment that they were due', async () => {
+  test('runs them when it is drained, and gives them the moment at which they were due', async () => {
     await queue.advance('31m');
     const { completed } = await queue.drain();
 
@@ -55,7 +55,7 @@ describe('a fake', () => {
     expect(ran).toEqual(['2027-01-08T08:00:00.000Z']);
   });
 
-  test('sends nothing of one that is paused, and makes up for nothing when it goes on', async () => {
+  test('sends no jobs of a paused schedule, and makes up for none when it is resumed', async () => {
     expect(await Queue.schedules.pause('prune')).toBe(true);
     await queue.advance('1d');
     queue.assertNotPushed(Prune);
@@ -65,7 +65,7 @@ describe('a fake', () => {
     queue.assertPushedTimes(Prune, 1);
   });
 
-  test('passes schedules by where a drain moves the clock for what is delayed', async () => {
+  test('also passes schedules when a drain moves the clock for delayed jobs', async () => {
     await Prune.dispatch('1d').delay('2d');
     const { completed } = await queue.drain({ delayed: true });
 
@@ -73,7 +73,7 @@ describe('a fake', () => {
     expect(completed).toHaveLength(1);
   });
 
-  test('gives each occurrence an id of its own, the same in each run', async () => {
+  test('gives each occurrence its own id, which is the same in each test run', async () => {
     const idsOf = (fake: FakeQueue): string[] => fake.pushed(MorningReport).map(({ id }) => id);
     await queue.travelTo(new Date('2027-01-12T12:00:00Z'));
     const first = idsOf(queue);
@@ -95,7 +95,7 @@ describe('a fake', () => {
 });
 
 describe('Queue.schedules', () => {
-  test('lists what is declared, with what comes next and came last', async () => {
+  test('lists the declared schedules with their next and last occurrences', async () => {
     await Queue.schedules.pause('prune');
     const [report, prune] = await Queue.schedules.list();
 
@@ -111,7 +111,7 @@ describe('Queue.schedules', () => {
     expect(prune!.declared!.origin).toMatch(/^Queue\.schedule\(\) in test\/schedule\/fake\.test\.ts:\d+:\d+$/);
   });
 
-  test('runs one by hand, also a paused one', async () => {
+  test('runs a schedule by hand, even a paused one', async () => {
     await Queue.schedules.pause('prune');
     const id = await Queue.schedules.run('prune');
 
@@ -120,7 +120,7 @@ describe('Queue.schedules', () => {
     expect(pushed!.payload['occurrence']).toEqual({ schedule: 'prune', at: queue.clock.now() / 1000 });
   });
 
-  test('says when one comes up, and on which days clocks change', async () => {
+  test('lists coming occurrences and marks days of clock changes', async () => {
     const from = new Date('2027-03-26T12:00:00Z');
     expect(await Queue.schedules.occurrences('MorningReport', { from, count: 2 })).toEqual([
       { at: new Date('2027-03-29T07:00:00Z'), wall: '2027-03-29 09:00', isClockChange: false },
@@ -129,7 +129,7 @@ describe('Queue.schedules', () => {
     expect(await Queue.schedules.occurrences('prune')).toHaveLength(5);
   });
 
-  test('names those that there are where one is asked for that there is not', async () => {
+  test('names the known schedules if an unknown one is asked for', async () => {
     const problem = {
       code: 'E_UNKNOWN_SCHEDULE',
       facts: { name: 'purne' },

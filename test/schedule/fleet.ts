@@ -1,4 +1,4 @@
-/** Several processes of one store, on a clock that the test moves: what they send, and what they ask the store for. */
+/** Several processes on one store and a test clock; records what they send and how they call the store. */
 import { QueueManager } from '../../src/application/queue-manager';
 import { builtInConnectors } from '../../src/connections/built-in';
 import type { Connection } from '../../src/connections/contract';
@@ -9,7 +9,7 @@ import type { PendingSchedule } from '../../src/schedule/pending-schedule';
 import { TestClock } from '../../src/testing/test-clock';
 import { RecordingLogger } from '../support/application';
 
-/** What their jobs have done: their data, their schedule, and the moment that they were sent for. */
+/** What the jobs have recorded: their data, their schedule and their due time. */
 export const ran: (readonly [string, string, number])[] = [];
 
 @Job()
@@ -28,14 +28,14 @@ export const prune =
   (manager: QueueManager): PendingSchedule =>
     declare(manager.schedule(() => new Prune(age)).name('prune'));
 
-/** Its clock begins at a full hour. */
+/** Its clock starts on the hour. */
 export class Fleet {
   readonly clock = new TestClock(Date.UTC(2027, 0, 1, 12));
   readonly store = new MemoryStore('main', this.clock);
   readonly log = new RecordingLogger();
   readonly calls: string[] = [];
   readonly #ends: (() => Promise<void>)[] = [];
-  /** Stands in the way of calls. */
+  /** Can delay, fail or drop calls to the store. */
   fault: (call: string, carryOut: () => Promise<unknown>, given: readonly unknown[]) => Promise<unknown> = (
     _call,
     carryOut,
@@ -51,7 +51,7 @@ export class Fleet {
     return manager;
   }
 
-  /** Of all that wait, ready or not, the moments that they were sent for. */
+  /** The due times of all waiting jobs, ready or not. */
   async sent(queue = 'default'): Promise<readonly string[]> {
     const connection = new MemoryConnection('main', this.store);
     const pages = await Promise.all(
@@ -61,7 +61,7 @@ export class Fleet {
     return all.map(({ occurrence }) => new Date(occurrence.at * 1000).toISOString().slice(11, 19)).toSorted();
   }
 
-  /** Gives what ends it, as `end` does. */
+  /** Returns a function that stops it, as `end` does for all. */
   keep(manager: QueueManager): () => Promise<void> {
     const end = manager.schedules.keep();
     this.#ends.push(end);

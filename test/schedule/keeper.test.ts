@@ -1,4 +1,4 @@
-/** Whoever keeps schedules sends what is due: once, in time, and whatever becomes of others that do so. */
+/** Processes that keep schedules send what is due: once, on time, whatever happens to the others. */
 import '../../src/composition';
 import type { QueueManager } from '../../src/application/queue-manager';
 import { MemoryConnection } from '../../src/connections/memory/memory-connection';
@@ -35,7 +35,7 @@ const keep = (manager: QueueManager): (() => Promise<void>) => fleet.keep(manage
 const each5Minutes = prune((one) => one.cron('*/5 * * * *'));
 
 describe('a worker', () => {
-  test('sends the job of a schedule at its moments, and runs it', async () => {
+  test('sends the job of a schedule at its times and runs it', async () => {
     const { manager, clock } = testApplication();
     manager
       .schedule(() => new Prune('30d'))
@@ -56,7 +56,7 @@ describe('a worker', () => {
     await manager.close();
   });
 
-  test('leaves schedules to others where it is told to', async () => {
+  test('does not keep schedules if told so', async () => {
     const { manager, clock } = testApplication();
     manager.schedule(() => new Prune('30d')).every('5s');
     const worker = new Worker({ schedule: false }, manager);
@@ -68,7 +68,7 @@ describe('a worker', () => {
     await manager.close();
   });
 
-  test('keeps them together with the others of its process, until the last of them stops', async () => {
+  test('keeps schedules together with the other workers of its process, until the last one stops', async () => {
     const manager = fleet.process(each5Minutes);
     const [first, second] = [keep(manager), keep(manager)];
     await first();
@@ -81,8 +81,8 @@ describe('a worker', () => {
   });
 });
 
-describe('those who keep a schedule', () => {
-  test('send each occurrence once, however many they are, and none before its moment', async () => {
+describe('processes that keep a schedule', () => {
+  test('send each occurrence once, however many they are, and none early', async () => {
     for (let process = 0; process < 5; process += 1)
       keep(
         fleet.process(each5Minutes, (manager) =>
@@ -102,7 +102,7 @@ describe('those who keep a schedule', () => {
     expect([await fleet.sent(), await fleet.sent('ahead')]).toEqual([['12:05:00'], ['12:05:00']]);
   });
 
-  test('take what was sent before a lost answer for sent', async () => {
+  test('do not send an occurrence again if only the answer was lost', async () => {
     keep(fleet.process(prune((one) => one.cron('* * * * *').overlap('allow'))));
     let lost = 0;
     fleet.fault = async (call, carryOut) => {
@@ -116,14 +116,14 @@ describe('those who keep a schedule', () => {
     expect(lost).toBe(3);
   });
 
-  test('fire nothing of what was due before the schedule was first seen', async () => {
+  test('fire nothing that was due before the schedule was first seen', async () => {
     await fleet.clock.advance('20m');
     keep(fleet.process(prune((one) => one.hourlyAt(0))));
     await elapse(fleet.clock, 20);
     expect(await fleet.sent()).toEqual([]);
   });
 
-  test('make up for the newest of those that nobody sent, within the hour', async () => {
+  test('make up for the newest missed occurrence within the last hour', async () => {
     const end = keep(fleet.process(each5Minutes));
     await elapse(fleet.clock, 1);
     await end();
@@ -134,11 +134,11 @@ describe('those who keep a schedule', () => {
   });
 
   test.each([
-    ['the newest, where it is no minute ago', 'skip', '20m', ['12:20:00']],
-    ['none that is more than a minute ago', 'skip', '22m', []],
-    ['all', 'all', '22m', ['12:05:00', '12:10:00', '12:15:00', '12:20:00']],
-    ['none that is more than an hour ago', 'latest', '64m', ['13:00:00']],
-  ] as const)('make up for %s, where missed is %s', async (_what, policy, away, sent) => {
+    ['the newest missed occurrence, if it is less than a minute ago', 'skip', '20m', ['12:20:00']],
+    ['none if it is more than a minute ago', 'skip', '22m', []],
+    ['all missed occurrences', 'all', '22m', ['12:05:00', '12:10:00', '12:15:00', '12:20:00']],
+    ['none if it is more than an hour ago', 'latest', '64m', ['13:00:00']],
+  ] as const)('make up for %s if missed is %s', async (_what, policy, away, sent) => {
     const declare = prune((one) => one.cron('*/5 * * * *').missed(policy));
     const end = keep(fleet.process(declare));
     await elapse(fleet.clock, 1);
@@ -149,7 +149,7 @@ describe('those who keep a schedule', () => {
     expect(await fleet.sent()).toEqual(sent);
   });
 
-  test('make up for nothing that is longer ago than they look back', async () => {
+  test('make up for nothing beyond their look-back', async () => {
     const declare = prune((one) => one.daily().at('12:10').missed('latest', '10m'));
     const end = keep(fleet.process(declare));
     await elapse(fleet.clock, 1);
@@ -160,7 +160,7 @@ describe('those who keep a schedule', () => {
     expect(await fleet.sent()).toEqual([]);
   });
 
-  test('make up for a hundred at most', async () => {
+  test('make up for a hundred occurrences at most', async () => {
     const declare = prune((one) => one.every('30s').missed('all'));
     const end = keep(fleet.process(declare));
     await elapse(fleet.clock, 1);
@@ -173,7 +173,7 @@ describe('those who keep a schedule', () => {
     expect(sent.at(-1)).toBe('14:00:00');
   });
 
-  test('send nothing while it is paused, and make up for nothing when it goes on', async () => {
+  test('send nothing while it is paused, and make up for nothing when it is resumed', async () => {
     const manager = fleet.process(each5Minutes);
     keep(manager);
     await elapse(fleet.clock, 1);
@@ -189,7 +189,7 @@ describe('those who keep a schedule', () => {
 });
 
 describe('an occurrence', () => {
-  test('is left out while the job of the one before waits, runs or is to be tried again, and counted', async () => {
+  test('is skipped and counted while the previous job waits, runs or is to be retried', async () => {
     const manager = fleet.process((of) =>
       of
         .schedule(() => new Fails())
@@ -200,7 +200,7 @@ describe('an occurrence', () => {
     const run = worker.run();
     await elapse(fleet.clock, 61);
     await until(fleet.clock, () => ran.length === 1);
-    // It is tried again half a minute past 12:03, and has failed for good then.
+    // The retry runs half a minute after 12:03 and fails for good.
     await elapse(fleet.clock, 155);
     await until(fleet.clock, () => ran.length === 2);
     await elapse(fleet.clock, 30);
@@ -212,13 +212,13 @@ describe('an occurrence', () => {
     await run;
   });
 
-  test('is sent beside the one before where overlaps are allowed', async () => {
+  test('is sent even if the previous job is unfinished, if overlaps are allowed', async () => {
     keep(fleet.process(prune((one) => one.everyMinute().overlap('allow'))));
     await elapse(fleet.clock, 125);
     expect(await fleet.sent()).toEqual(['12:01:00', '12:02:00']);
   });
 
-  test('keeps the key that its job has anyway', async () => {
+  test('keeps the unique key that its job has anyway', async () => {
     keep(
       fleet.process((of) =>
         of
@@ -233,7 +233,7 @@ describe('an occurrence', () => {
 });
 
 describe('a store', () => {
-  test('that is away is told of now and then, and what was missed is made up for', async () => {
+  test('that is away is logged now and then, and missed occurrences are made up for', async () => {
     keep(fleet.process(each5Minutes));
     await elapse(fleet.clock, 1);
     fleet.fault = () => Promise.reject(new Error('the store is away'));
@@ -246,7 +246,7 @@ describe('a store', () => {
     expect(await fleet.sent()).toEqual(['12:05:00']);
   });
 
-  test('that does not answer holds up nothing for good', async () => {
+  test('that does not answer delays nothing for good', async () => {
     keep(fleet.process(each5Minutes));
     await elapse(fleet.clock, 1);
     fleet.fault = () => new Promise(() => undefined);
@@ -256,7 +256,7 @@ describe('a store', () => {
     expect(await fleet.sent()).toEqual(['12:05:00']);
   });
 
-  test('is asked well below once a second for ten schedules', async () => {
+  test('is called well below once a second for ten schedules', async () => {
     const manager = fleet.process();
     for (let place = 0; place < 10; place += 1)
       manager
@@ -267,18 +267,18 @@ describe('a store', () => {
     await elapse(fleet.clock, 20);
     const before = fleet.calls.length;
     await elapse(fleet.clock, 600);
-    // The clock of a store that is asked for it answers from what it has said before.
+    // `now` mostly answers from memory.
     const asked = fleet.calls.slice(before).filter((call) => call !== 'now');
     expect(asked.length).toBeLessThan(600 * 0.4);
   });
 
-  test('is not asked at all where there are no schedules', async () => {
+  test('is not called at all without schedules', async () => {
     keep(fleet.process());
     await elapse(fleet.clock, 60);
     expect(fleet.calls).toEqual([]);
   });
 
-  test('that runs no jobs is none for a schedule: it is told, and the others are kept', async () => {
+  test('that runs no jobs is refused for one schedule with a log line, and the others are kept', async () => {
     const manager = fleet.process(
       (of) =>
         of
@@ -300,7 +300,7 @@ describe('a store', () => {
   });
 });
 
-test('a state that nobody can read is written anew', async () => {
+test('an unreadable state is replaced', async () => {
   const { records } = new MemoryConnection('main', fleet.store);
   await records.put([{ kind: 'schedule', id: 'prune', value: 'no state' }], 3600);
   keep(fleet.process(prune((one) => one.everyMinute())));
@@ -308,7 +308,7 @@ test('a state that nobody can read is written anew', async () => {
   expect(await fleet.sent()).toEqual(['12:01:00']);
 });
 
-test('a schedule that nobody declares any more is an orphan, which can be seen for a week', async () => {
+test('a schedule that is no longer declared is listed as an orphan for a week', async () => {
   const end = keep(fleet.process(each5Minutes));
   await elapse(fleet.clock, 1);
   await end();
@@ -320,7 +320,7 @@ test('a schedule that nobody declares any more is an orphan, which can be seen f
   expect(await orphans()).toEqual([]);
 });
 
-test('the job of an occurrence has the moment as its time, and is the same job for all who send it', async () => {
+test('the id of a scheduled job contains its due time, and is the same for every process', async () => {
   keep(fleet.process(prune((one) => one.everyMinute())));
   await elapse(fleet.clock, 61);
   const [job] = await new MemoryConnection('main', fleet.store).peek('default', 'ready', 1);

@@ -1,4 +1,4 @@
-/** Schedules in processes of their own: what a mistake does to one, and that a program which only declares some ends by itself. */
+/** Schedules in separate processes. */
 import { Project, requireBuild } from '../support/project';
 
 let project: Project;
@@ -20,7 +20,7 @@ ${declare}
 console.log('declared');
 `;
 
-test('what is wrong with the whole of a declaration ends the program, with the place where it stands', async () => {
+test('an incomplete declaration ends the program with an error that names its place', async () => {
   project.write('app.js', program('Queue.schedule(() => new Prune()).name("prune");'));
   const { code, stdout, stderr } = await project.run(['app.js']);
 
@@ -30,7 +30,7 @@ test('what is wrong with the whole of a declaration ends the program, with the p
   expect(stderr).toMatch(/at .*app\.js:5:7/);
 });
 
-test('a program that declares schedules and keeps none of them ends by itself', async () => {
+test('a program that declares schedules and keeps none ends by itself', async () => {
   project.write('app.js', program('Queue.schedule(() => new Prune()).daily();'));
 
   expect(await project.run(['app.js'])).toMatchObject({ code: 0, stdout: 'declared\n' });

@@ -53,7 +53,7 @@ afterEach(async () => {
 });
 
 describe('assertBatched', () => {
-  it('holds for a batch of just these jobs, by their classes or their data, chains as lists, in their order', async () => {
+  it('passes for a batch of exactly these jobs, given as classes or with data, with chains as lists, in order', async () => {
     await Queue.batch([new Resize(1), new SendReport('x'), [new Resize(2), new Tell('b')]]).dispatch();
 
     queue.assertBatched([Resize, SendReport, [Resize, Tell]]);
@@ -71,7 +71,7 @@ describe('assertBatched', () => {
     }
   });
 
-  it('holds for one that the predicate accepts, which sees its name, its jobs, what it sends and its options', async () => {
+  it('passes for a batch that the predicate accepts, which gets its name, jobs, callbacks and options', async () => {
     const { id } = await Queue.batch([[new Resize(1), new Tell('b')], new MakeReport('x')])
       .name('import')
       .allowFailures()
@@ -116,16 +116,16 @@ describe('assertBatched', () => {
   });
 
   it.each([
-    ['a class in place of a list', Resize, 'E_NOT_A_JOB'],
-    ['a text', ['Resize'], 'E_NOT_A_JOB'],
-    ['a class that is no job', [class Stray {}], 'E_UNDECORATED_JOB'],
+    ['a class instead of a list', Resize, 'E_NOT_A_JOB'],
+    ['a string', ['Resize'], 'E_NOT_A_JOB'],
+    ['a class that is not a job', [class Stray {}], 'E_UNDECORATED_JOB'],
   ])('refuses %s, which would never be found', (_what, jobs, code) => {
     expect(() => queue.assertBatched(jobs as [])).toThrow(expect.objectContaining({ code }));
   });
 });
 
 describe('assertNothingBatched', () => {
-  it('holds until a batch was dispatched, whatever else is pushed', async () => {
+  it('passes until a batch is dispatched, whatever else is pushed', async () => {
     await Queue.chain([new Resize(1), new Tell('b')]).dispatch();
     queue.assertNothingBatched();
 
@@ -136,7 +136,7 @@ describe('assertNothingBatched', () => {
 });
 
 describe('a batch under a fake', () => {
-  it('gives a batch that can be asked, added to and cancelled, and counts as its jobs', async () => {
+  it('can be looked up, added to and cancelled, and counts as its jobs', async () => {
     const batch = await Queue.batch([new Resize(1), [new Resize(2), new Tell('b')]]).dispatch();
 
     expect(await batch.add([new Tell('later')])).toBe(1);
@@ -149,7 +149,7 @@ describe('a batch under a fake', () => {
     expect(await Queue.batches.get(batch.id)).toMatchObject({ skipped: 4, isFinished: true });
   });
 
-  it('is drained whole: links, what its jobs add, what it sends, also on another connection', async () => {
+  it('is drained completely: links, added jobs and callbacks, even on another connection', async () => {
     const batch = await Queue.batch([new Resize(10), new Resize(20), [new Resize(1), new Tell('b')]])
       .then(new SendReport('all').onConnection('other'))
       .finally(new Tell('end'))
@@ -174,7 +174,7 @@ describe('a batch under a fake', () => {
     queue.assertPushed(Tell, (tell) => tell.what === 'end');
   });
 
-  it('sends what catch() was given when one fails, and skips the others', async () => {
+  it('dispatches its catch job when one job fails, and skips the others', async () => {
     const batch = await Queue.batch([new Resize(2000), new Resize(1)])
       .catch(new Tell('broken'))
       .dispatch();
@@ -187,7 +187,7 @@ describe('a batch under a fake', () => {
     expect(await batch.retryFailed()).toBe(1);
   });
 
-  it('of more jobs than one call takes is whole, in the order in which they were given', async () => {
+  it('is complete and in order even if it takes several calls', async () => {
     const widths = Array.from({ length: 250 }, (_, place) => place + 100);
     const batch = await Queue.batch(
       widths.map((width) => (width % 2 ? new Resize(width) : new SendReport(`${width}`))),
@@ -200,7 +200,7 @@ describe('a batch under a fake', () => {
     expect(await batch.refresh()).toMatchObject({ completed: 250, isFinished: true, isOpen: false });
   });
 
-  it('is a list among the links of a chain, whose data may be told, the first link too', async () => {
+  it('is matched by a list inside a chain, with classes or data, even as the first link', async () => {
     const batch = () => Queue.batch([new Resize(1), [new Resize(2), new Tell('b')]]);
     await Queue.chain([new Tell('first'), batch(), new Tell('last')]).dispatch();
     await Queue.chain([batch(), new SendReport('x')]).dispatch();
@@ -227,7 +227,7 @@ describe('a batch under a fake', () => {
     );
   });
 
-  it('is dispatched once its turn has come where it is a link of a chain, and then says what goes on behind it', async () => {
+  it('is dispatched when its turn in a chain comes, and then shows what follows it', async () => {
     await Queue.chain([new Tell('first'), Queue.batch([new Resize(1)]).name('inner'), new Tell('last')]).dispatch();
     queue.assertNothingBatched();
 
@@ -238,7 +238,7 @@ describe('a batch under a fake', () => {
     expect(completed.map(({ name }) => name)).toEqual(['Tell', 'Resize', 'Tell']);
   });
 
-  it('has no job whose unique key is held', async () => {
+  it('leaves out a job whose unique key is held', async () => {
     await MakeInvoice.dispatch(1);
 
     const batch = await Queue.batch([new MakeInvoice(1), new MakeInvoice(2)]).dispatch();
@@ -249,7 +249,7 @@ describe('a batch under a fake', () => {
     queue.assertPushed(MakeInvoice, 2);
   });
 
-  it('is dispatched with the commit of a transaction, and not at all if that fails', async () => {
+  it('is dispatched when its transaction commits, and not at all if that fails', async () => {
     const send = () =>
       Queue.batch([new Resize(1)])
         .afterCommit()
@@ -269,8 +269,8 @@ describe('a batch under a fake', () => {
   });
 });
 
-describe('a batch under a fake of some jobs', () => {
-  it('is kept whole, with all that it sends, for it could not be counted in parts', async () => {
+describe('a batch under a partial fake', () => {
+  it('is faked completely with its callbacks if one of its jobs is, because it cannot be counted in parts', async () => {
     queue.restore();
     const real = await Queue.batch([new SendReport('real')]).dispatch();
     queue = Queue.fake({ only: [Resize] });
@@ -293,7 +293,7 @@ describe('a batch under a fake of some jobs', () => {
 describe('runJob with a batch', () => {
   beforeEach(() => queue.restore());
 
-  it('tells what the job has added, with its chains, and sends nothing', async () => {
+  it('returns what the job added, with its chains, and sends nothing', async () => {
     const { outcome, added, batch } = await runJob(new Resize(10), { batch: true });
 
     expect(outcome).toBe('completed');
@@ -305,7 +305,7 @@ describe('runJob with a batch', () => {
     expect(await Queue.size()).toBe(0);
   });
 
-  it('tells what it has added at once, whatever has become of it', async () => {
+  it('returns what the job added at once, whatever the outcome', async () => {
     const { added, batch } = await runJob(new Resize(20), { batch: true });
 
     expect(seen).toEqual(['resize 20', 'added 1']);
@@ -314,22 +314,22 @@ describe('runJob with a batch', () => {
     expect(await Queue.size()).toBe(0);
   });
 
-  it('tells nothing of what a job that failed would have added', async () => {
+  it('returns nothing that a failed job would have added', async () => {
     expect(await runJob(new Resize(3000), { batch: true })).toMatchObject({ outcome: 'failed', added: [] });
   });
 
-  it('tells of a batch that the job has cancelled', async () => {
+  it('shows that the job cancelled its batch', async () => {
     expect((await runJob(new Resize(30), { batch: true })).batch).toMatchObject({ isCancelled: true });
   });
 
-  it('counts the chain behind the job', async () => {
+  it('counts the chain after the job', async () => {
     const { batch, next } = await runJob(new Resize(1), { batch: true, chain: [new Tell('b')] });
 
     expect(batch).toMatchObject({ pending: 2 });
     expect(next).toMatchObject([{ job: { what: 'b' } }]);
   });
 
-  it('is no job of a batch without it', async () => {
+  it('gives the job no batch without the option', async () => {
     expect(await runJob(new Resize(10))).toMatchObject({ outcome: 'completed', added: [], batch: undefined });
   });
 });

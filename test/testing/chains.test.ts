@@ -55,7 +55,7 @@ afterEach(async () => {
 });
 
 describe('assertChained', () => {
-  it('holds for a chain of just these jobs, by their classes or their data, in this order', async () => {
+  it('passes for a chain of exactly these jobs, given as classes or with data, in order', async () => {
     using queue = Queue.fake();
     await Queue.chain([new Fetch('a'), new Resize(80, new Date(5)), new SendReport('x')]).dispatch();
 
@@ -74,7 +74,7 @@ describe('assertChained', () => {
     }
   });
 
-  it('says which chain was not pushed, and shows what was, with all that hangs on it', async () => {
+  it('says which chain was not pushed, and shows what was, with all its links', async () => {
     using queue = Queue.fake();
     await Queue.chain([new Fetch('a'), new SendReport('x').onConnection('other')])
       .catch(new Alert())
@@ -88,7 +88,7 @@ describe('assertChained', () => {
     );
   });
 
-  it('holds for a job without followers, named alone', async () => {
+  it('passes for a single job without followers', async () => {
     using queue = Queue.fake();
     await Fetch.dispatch('a');
     queue.assertChained([Fetch]);
@@ -96,11 +96,11 @@ describe('assertChained', () => {
   });
 
   it.each([
-    ['no list', Fetch, 'E_NOT_A_JOB'],
+    ['something that is not a list', Fetch, 'E_NOT_A_JOB'],
     ['an empty list', [], 'E_INVALID_CHAIN'],
-    ['a text', ['Fetch'], 'E_NOT_A_JOB'],
+    ['a string', ['Fetch'], 'E_NOT_A_JOB'],
     ['a function', [() => true], 'E_NOT_A_JOB'],
-    ['a class that is no job', [class Stray {}], 'E_UNDECORATED_JOB'],
+    ['a class that is not a job', [class Stray {}], 'E_UNDECORATED_JOB'],
   ])('refuses %s, which would never be found', (_what, jobs, code) => {
     using queue = Queue.fake();
     expect(() => queue.assertChained(jobs as [])).toThrow(expect.objectContaining({ code }));
@@ -108,7 +108,7 @@ describe('assertChained', () => {
 });
 
 describe('a chain under a fake', () => {
-  it('counts as its first link, and each further one once its turn has come', async () => {
+  it('counts as its first link, and as each further one when its turn comes', async () => {
     using queue = Queue.fake();
     await Queue.chain([new Fetch('a'), new Resize(800)]).dispatch();
 
@@ -118,7 +118,7 @@ describe('a chain under a fake', () => {
     expect(queue.pushed(Resize)).toMatchObject([{ job: { width: 800 } }]);
   });
 
-  it('is drained whole, across connections too, and reports the runs of its links alone', async () => {
+  it('is drained completely, even across connections, and reports only the runs of its links', async () => {
     using queue = Queue.fake();
     await Queue.chain([new Fetch('a'), new SendReport('b').onConnection('other'), new Resize(800)]).dispatch();
 
@@ -134,7 +134,7 @@ describe('a chain under a fake', () => {
     expect(queue.pushes.map(({ name }) => name)).toEqual(['Fetch', 'SendReport', 'Resize']);
   });
 
-  it('sends what catch() was given when a link fails', async () => {
+  it('dispatches its catch job when a link fails', async () => {
     using queue = Queue.fake();
     await Queue.chain([new Fetch('a'), new Resize(2000), new SendReport('never')])
       .catch(new Alert())
@@ -146,7 +146,7 @@ describe('a chain under a fake', () => {
     expect(failed).toMatchObject([{ name: 'Resize', next: [{ name: 'Alert', job: new Alert() }] }]);
   });
 
-  it('is followed by a worker of the test as well', async () => {
+  it('can also be run by a worker in the test', async () => {
     using queue = Queue.fake();
     await Queue.chain([new Fetch('a'), new Resize(800)]).dispatch();
     await new Worker({ stopWhenEmpty: true }).run();
@@ -167,7 +167,7 @@ describe('a chain under a fake', () => {
 });
 
 describe('runJob', () => {
-  it('says what would follow, with what the job added', async () => {
+  it('returns what would follow, including what the job added', async () => {
     const { outcome, next } = await runJob(new Resize(80), { chain: [new Alert(), new Fetch('b').onQueue('slow')] });
 
     expect(outcome).toBe('completed');
@@ -179,7 +179,7 @@ describe('runJob', () => {
     expect(next[2]!.job).toBeInstanceOf(SendReport);
   });
 
-  it('says of an attempt that failed that nothing follows', async () => {
+  it('returns no followers for a failed attempt', async () => {
     RunScript.script = (job) => {
       job.appendToChain(new Alert());
       throw new Error('broken');
@@ -188,14 +188,14 @@ describe('runJob', () => {
     expect(await runJob(new RunScript())).toMatchObject({ outcome: 'failed', next: [] });
   });
 
-  it('tells no hook that it was queued', async () => {
+  it('does not call the hook queued', async () => {
     const queued = jest.fn();
     Queue.queued(queued);
     await runJob(new Alert(), { chain: [new Fetch('b')] });
     expect(queued).not.toHaveBeenCalled();
   });
 
-  it('refuses a chain with what is no job', async () => {
+  it('refuses a chain with something that is not a job', async () => {
     await expect(runJob(new SendWelcome('a'), { chain: [Fetch as never] })).rejects.toMatchObject({
       code: 'E_INVALID_CHAIN',
     });

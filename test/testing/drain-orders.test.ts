@@ -16,8 +16,8 @@ afterEach(async () => {
   await Queue.close();
 });
 
-describe('orders under a fake', () => {
-  it('cancel a job that waits, which was pushed all the same', async () => {
+describe('control calls under a fake', () => {
+  it('cancel a waiting job, which still counts as pushed', async () => {
     const id = await MakeReport.dispatch().delay('1h');
 
     expect(await Queue.cancel(id)).toBe('removed');
@@ -27,7 +27,7 @@ describe('orders under a fake', () => {
     queue.assertPushed(MakeReport, 1);
   });
 
-  it('cancel a job that runs: its signal aborts at the next renewal, and the report has it', async () => {
+  it('cancel a running job: its signal aborts at the next renewal, and the report lists it', async () => {
     const told: unknown[] = [];
     Queue.cancelled(({ job }) => void told.push(job.id));
     RunScript.script = async ({ id, signal }) => {
@@ -46,7 +46,7 @@ describe('orders under a fake', () => {
     expect(await Queue.size()).toBe(0);
   });
 
-  it('leave the jobs of a paused queue where they are until it is resumed', async () => {
+  it('keep the jobs of a paused queue until it is resumed', async () => {
     await SendReport.dispatch('later');
     await Queue.pause('reports');
 
@@ -56,7 +56,7 @@ describe('orders under a fake', () => {
     expect((await queue.drain()).completed).toHaveLength(1);
   });
 
-  it('tell of a job that was lost, as a worker does', async () => {
+  it('call the hook lost for a lost job, as a worker does', async () => {
     const lost: unknown[] = [];
     Queue.lost(({ job, outcome }) => void lost.push(job.id, outcome));
     RunScript.script = () => Queue.clear();

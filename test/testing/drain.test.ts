@@ -29,7 +29,7 @@ const fail =
   };
 
 describe('a drain', () => {
-  it('runs what is ready, with what is injected and stubs in its place', async () => {
+  it('runs ready jobs with injection and stubs', async () => {
     await SendWelcome.dispatch('ada@example.org', new Date(1000));
 
     const { completed, released, failed, lost, reported } = await queue.drain();
@@ -54,7 +54,7 @@ describe('a drain', () => {
     expect(await Queue.size('mail')).toBe(0);
   });
 
-  it('runs what jobs dispatch on the way, and what was not awaited', async () => {
+  it('runs what jobs dispatch meanwhile, and dispatches that were not awaited', async () => {
     void MakeReport.dispatch('sales');
 
     await queue.drain();
@@ -79,7 +79,7 @@ describe('a drain', () => {
     expect(seen).toEqual(['before', 'sent sales', 'after']);
   });
 
-  it('leaves what is delayed, until the clock has come there', async () => {
+  it('leaves delayed jobs until the clock has reached their time', async () => {
     await SendReport.dispatch('sales').delay('10m');
 
     expect((await queue.drain()).completed).toEqual([]);
@@ -89,7 +89,7 @@ describe('a drain', () => {
     expect((await queue.drain()).completed).toHaveLength(1);
   });
 
-  it('moves the clock to what is delayed when it is asked to', async () => {
+  it('moves the clock to delayed jobs if asked to', async () => {
     const start = queue.clock.now();
     const moments: number[] = [];
     RunScript.script = () => void moments.push(queue.clock.now() - start);
@@ -102,7 +102,7 @@ describe('a drain', () => {
     expect(moments).toEqual([90_000, 7_200_000]);
   });
 
-  it('reports a failed attempt as released, with its error and the backoff', async () => {
+  it('reports a failed attempt as released, with its error and backoff', async () => {
     queue.restore();
     queue = Queue.fake({ stubs: [[Mailer, { send: fail('no route') }]] });
     await SendWelcome.dispatch('ada@example.org');
@@ -119,7 +119,7 @@ describe('a drain', () => {
     expect(seen).toEqual(['welcome ada@example.org', 'welcome ada@example.org', 'failed: no route']);
   });
 
-  it('goes on after a job that failed, which Queue.failed keeps', async () => {
+  it('goes on after a failed job, which Queue.failed keeps', async () => {
     RunScript.script = fail();
     await RunScript.dispatch();
     await SendReport.dispatch('sales');
@@ -131,7 +131,7 @@ describe('a drain', () => {
     expect(await Queue.failed.list()).toMatchObject([{ id: failed[0]?.id, name: 'RunScript' }]);
   });
 
-  it('rejects with the error of a failed job when it is asked to, and leaves the rest', async () => {
+  it('rejects with the error of a failed job if asked to, and leaves the rest', async () => {
     RunScript.script = fail();
     await RunScript.dispatch();
     await RunScript.dispatch();
@@ -142,7 +142,7 @@ describe('a drain', () => {
     expect(await Queue.failed.list()).toHaveLength(1);
   });
 
-  it('does not take an attempt that will be repeated for a failure', async () => {
+  it('does not reject for an attempt that will be retried', async () => {
     RunScript.script = fail();
     await RunScript.dispatch();
 
@@ -151,7 +151,7 @@ describe('a drain', () => {
     expect(released).toMatchObject([{ delay: 60 }]);
   });
 
-  it('runs jobs with the flags of a worker', async () => {
+  it('accepts the options of a worker', async () => {
     RunScript.script = fail();
     await RunScript.dispatch();
 
@@ -164,11 +164,11 @@ describe('a drain', () => {
     expect(failed.map(({ attempts }) => attempts)).toEqual([3]);
   });
 
-  it('refuses flags that a worker would refuse', async () => {
+  it('refuses options that a worker would refuse', async () => {
     await expect(queue.drain({ tries: -1 })).rejects.toMatchObject({ code: 'E_INVALID_WORKER_OPTION' });
   });
 
-  it('ends a job at its timeout, when the clock has come there and the grace is over', async () => {
+  it('ends a job at its timeout once the clock has reached it and the grace period is over', async () => {
     RunScript.script = () => new Promise(() => undefined);
     await RunScript.dispatch();
 
@@ -178,7 +178,7 @@ describe('a drain', () => {
     expect((await draining).failed).toMatchObject([{ error: { code: 'E_JOB_TIMED_OUT', facts: { timeout: 5 } } }]);
   });
 
-  it('keeps to one connection, or to some queues in their order', async () => {
+  it('can be limited to one connection, or to some queues in order', async () => {
     await SendReport.dispatch('main');
     await SendReport.dispatch('other').onConnection('other');
     await SendReport.dispatch('low').onQueue('low');
@@ -192,11 +192,11 @@ describe('a drain', () => {
     expect(seen.slice(3)).toEqual(['sent main']);
   });
 
-  it('refuses a connection that there is not', async () => {
+  it('refuses an unknown connection', async () => {
     await expect(queue.drain({ connection: 'third' })).rejects.toMatchObject({ code: 'E_UNKNOWN_CONNECTION' });
   });
 
-  it('moves the clock no further than to the queues that it was asked for', async () => {
+  it('moves the clock no further than the given queues need', async () => {
     const start = queue.clock.now();
     await SendReport.dispatch('late').onQueue('late').delay('1h');
 
@@ -205,7 +205,7 @@ describe('a drain', () => {
     expect(queue.clock.now()).toBe(start);
   });
 
-  it('reports what a job did with itself', async () => {
+  it('reports jobs that released, failed or deleted themselves', async () => {
     const scripts = [
       ({ release }: { release: (delay: string) => void }) => release('30s'),
       ({ fail }: { fail: (reason: string) => void }) => fail('enough'),
@@ -224,7 +224,7 @@ describe('a drain', () => {
     expect(completed).toHaveLength(1);
   });
 
-  it('reports a job whose queue was cleared under it as lost', async () => {
+  it('reports a job as lost if its queue was cleared while it ran', async () => {
     RunScript.script = () => Queue.clear();
     await RunScript.dispatch();
 
@@ -256,7 +256,7 @@ describe('a drain', () => {
     expect((await queue.drain()).reported).toEqual([]);
   });
 
-  it('ends with an error where jobs go on for ever', async () => {
+  it('ends with an error if jobs go on for ever', async () => {
     RunScript.script = (job) => job.release();
     await SendReport.dispatch('sales');
     await RunScript.dispatch();
@@ -268,24 +268,24 @@ describe('a drain', () => {
     });
   });
 
-  it('takes a drain for endless after a thousand runs by itself', async () => {
+  it('stops after a thousand runs by default', async () => {
     RunScript.script = (job) => job.release('1s');
     await RunScript.dispatch();
 
     await expect(queue.drain({ delayed: true, tries: 0 })).rejects.toMatchObject({ facts: { limit: 1000 } });
   });
 
-  it('may run exactly as many jobs as its limit says', async () => {
+  it('may run exactly as many jobs as its limit', async () => {
     await Queue.bulk([new SendReport('a'), new SendReport('b')]);
 
     expect((await queue.drain({ limit: 2 })).completed).toHaveLength(2);
   });
 
-  it.each([0, 1.5, Number.NaN])('refuses %p as a limit', async (limit) => {
+  it.each([0, 1.5, Number.NaN])('refuses the limit %p', async (limit) => {
     await expect(queue.drain({ limit })).rejects.toMatchObject({ code: 'E_INVALID_JOB_OPTION' });
   });
 
-  it('keeps the lease of a job that runs longer than it', async () => {
+  it('keeps the lease of a job that runs longer than its lease', async () => {
     const gate = new Gate();
     RunScript.script = () => gate.opened;
     await RunScript.dispatch();
@@ -299,11 +299,11 @@ describe('a drain', () => {
     expect((await draining).completed).toMatchObject([{ attempts: 1 }]);
   });
 
-  it('runs a job again whose worker was lost, once its lease is over', async () => {
+  it('runs a job again once the lease of its lost worker is over', async () => {
     const fences: number[] = [];
     RunScript.script = ({ fence, attempts }) => void fences.push(fence, attempts);
     await RunScript.dispatch();
-    // As a worker does that dies over it.
+    // Like a worker that dies during the job.
     await queue.manager.driver().reserve({ queues: ['default'], limit: 1, lease: 30 });
 
     expect((await queue.drain()).completed).toEqual([]);
@@ -312,7 +312,7 @@ describe('a drain', () => {
     expect(fences).toEqual([2, 1]);
   });
 
-  it('leaves nothing to a worker', async () => {
+  it('leaves nothing for a worker', async () => {
     await MakeReport.dispatch();
     await queue.drain();
 
@@ -320,7 +320,7 @@ describe('a drain', () => {
     expect(seen).toEqual(['report sales', 'sent sales']);
   });
 
-  it('arms no timer that outlasts it', async () => {
+  it('leaves no timers behind', async () => {
     await MakeReport.dispatch();
     await queue.drain();
 

@@ -5,7 +5,7 @@ import { defaultManager } from '../../src/application/default-manager';
 import { KeptLog } from '../support/watched-application';
 import { Mailer, MakeReport, RunScript, seen, SendWelcome } from './jobs';
 
-/** No store of these could be reached: what touches one fails. */
+/** None of these stores can be reached, so whatever touches one fails. */
 const connections = {
   main: { driver: 'redis', url: 'redis://127.0.0.1:1', deadline: '1s', queue: 'standard', retryAfter: '1m' },
   archive: { driver: 'database', url: 'sqlite:/nowhere/at/all.sqlite' },
@@ -24,7 +24,7 @@ afterEach(async () => {
 });
 
 describe('a fake of a configured program', () => {
-  it('has all of its connections, with their queues, and touches no store', async () => {
+  it('has all its connections with their queues, and touches no store', async () => {
     Queue.configure({ default: 'main', connections });
     queue = Queue.fake();
 
@@ -48,7 +48,7 @@ describe('a fake of a configured program', () => {
     await expect(MakeReport.dispatch().onConnection('other')).rejects.toMatchObject({ code: 'E_UNKNOWN_CONNECTION' });
   });
 
-  it('keeps drivers of its own from being asked, whenever they are made known', async () => {
+  it('never calls custom connectors, whenever they are added', async () => {
     const connector = jest.fn() as unknown as Connector<never>;
     Queue.addConnector('redis2' as never, connector);
     Queue.configure({ default: 'first', connections: { first: { driver: 'redis2' } } } as never);
@@ -62,7 +62,7 @@ describe('a fake of a configured program', () => {
     expect(connector).not.toHaveBeenCalled();
   });
 
-  it('still runs dispatchSync and dispatchNow, which are no pushes', async () => {
+  it('still runs dispatchSync and dispatchNow, which push nothing', async () => {
     const mailer = { send: async (to: string) => `sent to ${to}` };
     queue = Queue.fake({ stubs: [[Mailer, mailer]] });
 
@@ -71,7 +71,7 @@ describe('a fake of a configured program', () => {
     queue.assertNothingPushed();
   });
 
-  it('keeps hooks, payload fields, callbacks for errors and mapped commands of the program', async () => {
+  it("keeps the program's hooks, payload fields, error callbacks and mapped commands", async () => {
     const heard: unknown[] = [];
     Queue.configure({ connections: { main: { driver: 'memory' } } });
     Queue.createPayloadUsing(() => ({ tenant: 7 }));
@@ -97,7 +97,7 @@ describe('a fake of a configured program', () => {
     expect(heard).toEqual([['before', 7], 'unheard']);
   });
 
-  it('forgets the hooks that were added while it was in place', () => {
+  it('drops hooks that were added during the fake', () => {
     Queue.configure({ connections: { main: { driver: 'memory' } } });
     queue = Queue.fake();
     Queue.before(() => undefined);
@@ -107,7 +107,7 @@ describe('a fake of a configured program', () => {
     expect(defaultManager().hooks.has('before')).toBe(false);
   });
 
-  it('logs where the program does', async () => {
+  it("logs to the program's logger", async () => {
     const logger = new KeptLog();
     Queue.configure({ connections: { main: { driver: 'memory' } }, logger });
     queue = Queue.fake();
@@ -118,7 +118,7 @@ describe('a fake of a configured program', () => {
     expect(logger.messages('info')).toContain('MakeReport completed');
   });
 
-  it('serves the container of the program', async () => {
+  it("uses the program's container", async () => {
     const container = { resolve: () => ({ send: async () => 'by the container' }) };
     Queue.configure({ connections: { main: { driver: 'redis' } }, container });
     queue = Queue.fake();
@@ -131,7 +131,7 @@ describe('a fake of a configured program', () => {
 });
 
 describe('a program under a fake', () => {
-  it('may configure itself anew, with another container', async () => {
+  it('may be reconfigured with another container', async () => {
     const containerOf = (text: string) => ({ resolve: () => ({ send: async () => text }) });
     queue = Queue.fake({ stubs: [['unused', {}]] });
     Queue.configure({ default: 'main', connections, container: containerOf('first') });
@@ -142,7 +142,7 @@ describe('a program under a fake', () => {
     expect(await SendWelcome.dispatchSync('ada@example.org')).toBe('second');
   });
 
-  it('may configure itself, and is faked all the same', async () => {
+  it('may configure itself and is still faked', async () => {
     queue = Queue.fake();
     Queue.configure({ default: 'main', connections });
 
@@ -151,7 +151,7 @@ describe('a program under a fake', () => {
     expect(queue.pushes.map(({ connection }) => connection)).toEqual(['main']);
   });
 
-  it('may close itself: what it left is still there to assert and to run', async () => {
+  it('may close itself, and its jobs can still be asserted and run', async () => {
     const container = { resolve: () => ({ send: async () => 'sent' }) };
     queue = Queue.fake();
     Queue.configure({ default: 'main', connections, container });
@@ -170,7 +170,7 @@ describe('a program under a fake', () => {
     queue.assertPushed(MakeReport, 2);
   });
 
-  it('has its workers run on the clock of the test', async () => {
+  it('runs its workers on the clock of the test', async () => {
     queue = Queue.fake();
     await MakeReport.dispatch('late').delay('10m');
     const worker = new Worker();
@@ -185,7 +185,7 @@ describe('a program under a fake', () => {
     expect(await running).toBe('stopped');
   });
 
-  it('finds its failed jobs where it always does, and retries them', async () => {
+  it('finds and retries its failed jobs as usual', async () => {
     queue = Queue.fake();
     RunScript.script = () => {
       throw new Error('broken');
@@ -203,7 +203,7 @@ describe('a program under a fake', () => {
 });
 
 describe('restoring a fake', () => {
-  it('brings back the manager that was there', () => {
+  it('brings back the previous manager', () => {
     const manager = defaultManager();
     queue = Queue.fake();
     expect(defaultManager()).toBe(queue.manager);
@@ -215,7 +215,7 @@ describe('restoring a fake', () => {
     expect(defaultManager()).toBe(manager);
   });
 
-  it('starts afresh where there was none', async () => {
+  it('starts with a new manager if there was none before', async () => {
     await Queue.close();
     queue = Queue.fake();
     const faked = defaultManager();
@@ -226,7 +226,7 @@ describe('restoring a fake', () => {
     expect(defaultManager().clock).not.toBe(queue.clock);
   });
 
-  it('comes by itself at the end of a block with using', async () => {
+  it('happens at the end of a block with using', async () => {
     const manager = defaultManager();
     {
       using faked = Queue.fake();
@@ -235,7 +235,7 @@ describe('restoring a fake', () => {
     expect(defaultManager()).toBe(manager);
   });
 
-  it('leaves what was pushed to be asserted, and run: what that dispatches reaches no store of the program', async () => {
+  it('leaves the pushed jobs to be asserted and run, without reaching a real store', async () => {
     queue = Queue.fake();
     await MakeReport.dispatch();
     queue.restore();
@@ -244,7 +244,7 @@ describe('restoring a fake', () => {
     expect((await queue.drain()).completed).toMatchObject([{ name: 'MakeReport' }, { name: 'SendReport' }]);
   });
 
-  it('is asked for when another fake is made, which shows where the first one was', () => {
+  it('is required before another fake, and the error shows where the first one was made', () => {
     queue = Queue.fake();
 
     expect(() => Queue.fake()).toThrow(
@@ -256,7 +256,7 @@ describe('restoring a fake', () => {
     queue.assertNothingPushed();
   });
 
-  it('lets another fake begin empty', async () => {
+  it('lets the next fake start empty', async () => {
     queue = Queue.fake();
     await MakeReport.dispatch();
     queue.restore();
@@ -268,8 +268,8 @@ describe('restoring a fake', () => {
   });
 });
 
-describe('a dispatch under a fake that nobody awaits', () => {
-  it('is asserted as it was made: once, in its own async context', async () => {
+describe('a dispatch under a fake that is not awaited', () => {
+  it('is asserted once, in its own async context', async () => {
     queue = Queue.fake();
     const tenant = new AsyncLocalStorage<string>();
     Queue.createPayloadUsing(() => ({ tenant: tenant.getStore() }));
@@ -288,8 +288,8 @@ describe('a dispatch under a fake that nobody awaits', () => {
   });
 });
 
-describe('a dispatch under a fake that nobody awaits and that fails', () => {
-  it('is heard of as in production', async () => {
+describe('a failing dispatch under a fake that is not awaited', () => {
+  it('is reported as in production', async () => {
     const heard: unknown[] = [];
     queue = Queue.fake();
     Queue.onError((error) => void heard.push(error));

@@ -11,7 +11,7 @@ beforeEach(() => {
 
 afterEach(() => queue.restore());
 
-/** What a failed assertion throws. */
+/** The error that a failed assertion throws. */
 function failure(assert: () => void): Error {
   try {
     assert();
@@ -24,14 +24,14 @@ function failure(assert: () => void): Error {
 const complaint = (assert: () => void): string => failure(assert).message;
 
 describe('a fake', () => {
-  it('says which jobs were pushed', async () => {
+  it('asserts which jobs were pushed', async () => {
     await SendWelcome.dispatch('ada@example.org');
 
     queue.assertPushed(SendWelcome);
     expect(complaint(() => queue.assertPushed(MakeReport))).toMatch(/^MakeReport was not pushed\. /);
   });
 
-  it('finds what was dispatched and not awaited', () => {
+  it('finds dispatches that were not awaited', () => {
     void SendWelcome.dispatch('ada@example.org');
     queue.assertPushed(SendWelcome);
 
@@ -42,7 +42,7 @@ describe('a fake', () => {
     expect(queue.pushed(SendReport)).toHaveLength(1);
   });
 
-  it('does not find a unique job that was refused, until the one before it has run', async () => {
+  it('does not find a unique job that was refused because an earlier one has not run', async () => {
     void MakeInvoice.dispatch(1);
     void MakeInvoice.dispatch(1);
     void MakeInvoice.dispatch(2);
@@ -53,7 +53,7 @@ describe('a fake', () => {
     queue.assertPushed(MakeInvoice, 3);
   });
 
-  it('finds each debounced job that was pushed, and runs the one that took the place of the others', async () => {
+  it('finds each debounced job that was pushed, and runs only the last one', async () => {
     seen.length = 0;
     for (const note of ['first', 'last']) void SyncNotes.dispatch(note);
     queue.assertPushed(SyncNotes, 2);
@@ -63,7 +63,7 @@ describe('a fake', () => {
     expect(seen).toEqual(['synced last']);
   });
 
-  it('does not find what a transaction would have sent twice', async () => {
+  it('does not find a duplicate that a transaction would have sent', async () => {
     const { id } = await MakeInvoice.dispatch(1).result;
     await Queue.transaction(async () => void (await MakeInvoice.dispatch(1).afterCommit()));
 
@@ -71,7 +71,7 @@ describe('a fake', () => {
     expect(await MakeInvoice.dispatch(1).result).toEqual({ status: 'duplicate', id });
   });
 
-  it('finds what follows a transaction once that is committed', async () => {
+  it('finds what follows a transaction once it commits', async () => {
     await Queue.transaction(async () => {
       await SendWelcome.dispatch('ada@example.org').onQueue('mail').afterCommit();
       queue.assertNothingPushed();
@@ -80,7 +80,7 @@ describe('a fake', () => {
     expect(queue.pushed(SendWelcome)).toMatchObject([{ queue: 'mail', delay: 0 }]);
   });
 
-  it('never finds what was to follow a transaction that was rolled back', async () => {
+  it('never finds what should have followed a transaction that was rolled back', async () => {
     const transaction = Queue.transaction(async () => {
       await SendWelcome.dispatch('ada@example.org').afterCommit();
       void MakeReport.dispatch().afterCommit();
@@ -91,7 +91,7 @@ describe('a fake', () => {
     expect(queue.pushes).toEqual([]);
   });
 
-  it('asks a predicate about the job as a worker would get it', async () => {
+  it('passes a predicate the job as a worker would get it', async () => {
     await SendWelcome.dispatch('ada@example.org', new Date(1000));
 
     queue.assertPushed(SendWelcome, (job) => job.email === 'ada@example.org' && job.since.getTime() === 1000);
@@ -100,7 +100,7 @@ describe('a fake', () => {
     );
   });
 
-  it('asks a predicate about the route as well', async () => {
+  it('passes a predicate the route as well', async () => {
     await SendWelcome.dispatch('ada@example.org').onQueue('urgent').delay('10m');
 
     const asked = jest.fn(() => true);
@@ -111,7 +111,7 @@ describe('a fake', () => {
     );
   });
 
-  it('counts the jobs of a class', async () => {
+  it('asserts how often jobs of a class were pushed', async () => {
     await SendWelcome.dispatch('ada@example.org');
     await SendWelcome.dispatch('bob@example.org');
 
@@ -124,7 +124,7 @@ describe('a fake', () => {
     );
   });
 
-  it('knows the queue of each job', async () => {
+  it('asserts the queue of each job', async () => {
     await SendWelcome.dispatch('ada@example.org').onQueue('urgent');
 
     queue.assertPushedOn('urgent', SendWelcome);
@@ -135,7 +135,7 @@ describe('a fake', () => {
     expect(complaint(() => queue.assertPushedOn('urgent', SendWelcome, () => false))).toMatch(/was not pushed on/);
   });
 
-  it('says which jobs were not pushed', async () => {
+  it('asserts which jobs were not pushed', async () => {
     queue.assertNotPushed(SendWelcome);
     await SendWelcome.dispatch('ada@example.org');
 
@@ -144,7 +144,7 @@ describe('a fake', () => {
     expect(complaint(() => queue.assertNotPushed(SendWelcome, () => true))).toMatch(/^SendWelcome was pushed once/);
   });
 
-  it('says whether anything was pushed, and how much', async () => {
+  it('asserts whether anything was pushed, and how much', async () => {
     queue.assertNothingPushed();
     queue.assertCount(0);
     await Queue.push('Reports@daily', { day: 1 });
@@ -154,7 +154,7 @@ describe('a fake', () => {
     expect(complaint(() => queue.assertCount(2))).toMatch(/^The number of jobs that were pushed is 1, not 2\. /);
   });
 
-  it('tells a class from its parent', async () => {
+  it('distinguishes a class from its parent', async () => {
     @Job()
     class Weekly extends MakeReport {}
     await Weekly.dispatch();
@@ -163,7 +163,7 @@ describe('a fake', () => {
     expect(queue.pushed(MakeReport)).toEqual([]);
   });
 
-  it('refuses to look for a class that is no job, which it would never find', () => {
+  it('refuses a class that is not a job, which it would never find', () => {
     class Forgotten extends Job {}
 
     expect(() => queue.assertNotPushed(Forgotten)).toThrow(
@@ -171,11 +171,11 @@ describe('a fake', () => {
     );
   });
 
-  it('asks for the class where it is given a job', () => {
+  it('asks for the class if it is given an instance', () => {
     expect(() => queue.assertPushed(new SendWelcome('ada@example.org') as never)).toThrow(/Give the class/);
   });
 
-  it('gives the jobs with their routes', async () => {
+  it('returns the jobs with their routes', async () => {
     const id = await SendWelcome.dispatch('ada@example.org').delay('1m');
 
     const [pushed, ...others] = queue.pushed(SendWelcome);
@@ -188,7 +188,7 @@ describe('a fake', () => {
     expect(queue.pushed(SendWelcome, (job) => job.email === '')).toEqual([]);
   });
 
-  it('gives all that was pushed, in order, whatever it is', async () => {
+  it('returns everything that was pushed, in order, whatever it is', async () => {
     await Queue.bulk([new MakeReport('a'), new MakeReport('b')]);
     await Queue.laterOn('foreign', '5m', 'Reports@daily', { day: 1 });
     await Queue.pushRaw('no payload', 'raw');
@@ -220,7 +220,7 @@ describe('a fake', () => {
     queue.assertCount(1);
   });
 
-  it('lists what was pushed when an assertion fails', async () => {
+  it('lists what was pushed if an assertion fails', async () => {
     await SendWelcome.dispatch('ada@example.org').delay('10m');
     await Queue.push('Reports@daily', { day: 1 });
     await Queue.pushRaw('no payload', 'raw');
@@ -234,7 +234,7 @@ describe('a fake', () => {
     ]);
   });
 
-  it('says so when nothing was pushed', () => {
+  it('says if nothing was pushed', () => {
     expect(complaint(() => queue.assertPushed(MakeReport))).toBe('MakeReport was not pushed. Nothing was pushed.');
   });
 
@@ -247,13 +247,13 @@ describe('a fake', () => {
     expect(lines.at(-1)).toBe('  … and 280 more');
   });
 
-  it('shows a failed assertion at the line of the test', () => {
+  it('reports a failed assertion at the line of the test', () => {
     const { stack = '' } = failure(() => queue.assertPushed(MakeReport));
 
     expect(stack.split('\n').find((line) => line.includes(' at '))).toContain(__filename);
   });
 
-  it('fails where a worker could not make the job', async () => {
+  it('fails if a worker could not restore the job', async () => {
     await Queue.pushRaw(
       '{"job":"onqueue","data":{"commandName":"SendReport","command":{"a":1},"types":{"/a":"Nope"}}}',
     );
@@ -269,7 +269,7 @@ describe('a fake', () => {
     queue.assertNothingPushed();
   });
 
-  it('goes by the clock it was given', async () => {
+  it('uses the clock it was given', async () => {
     queue.restore();
     const clock = new TestClock(new Date('2026-01-01T00:00:00Z'));
     queue = Queue.fake({ clock });

@@ -7,7 +7,7 @@ export class Mailer {
   }
 }
 
-/** What the jobs were seen to do, in order. */
+/** What the jobs have done, in order. */
 export const seen: string[] = [];
 
 @Job({ queue: 'mail', tries: 2, backoff: '10s', timeout: '30s' })
@@ -74,7 +74,7 @@ export class SyncNotes extends Job {
   }
 }
 
-/** Runs what a test hands it: the data of a job cannot be a function. */
+/** Runs a function set by the test, because the data of a job cannot be a function. */
 @Job()
 export class RunScript extends Job {
   static script: (job: JobContext) => unknown = () => undefined;

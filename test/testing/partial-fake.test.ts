@@ -8,7 +8,7 @@ class SendLetter extends SendWelcome {}
 
 let queue: FakeQueue | undefined;
 
-/** What the program's own store holds. */
+/** What the program's real store holds. */
 const real = () => Promise.all(['default', 'mail', 'reports'].map((name) => Queue.size(name)));
 
 beforeEach(() => Queue.configure({ connections: { main: { driver: 'memory' } } }));
@@ -19,8 +19,8 @@ afterEach(async () => {
   await Queue.close();
 });
 
-describe('a fake of some jobs', () => {
-  it('keeps those alone that it is told, and what extends them; all others go where they always do', async () => {
+describe('a partial fake', () => {
+  it('fakes only the given classes and their subclasses, and sends all others to their real connections', async () => {
     queue = Queue.fake({ only: [SendWelcome, MakeReport] });
 
     await SendWelcome.dispatch('ada@example.com');
@@ -36,7 +36,7 @@ describe('a fake of some jobs', () => {
     expect(await real()).toEqual([1, 0, 2]);
   });
 
-  it('lets go of what it is told, and keeps all else', async () => {
+  it('sends the excepted classes to their real connections, and fakes all others', async () => {
     queue = Queue.fake({ except: [SendWelcome] });
 
     await SendLetter.dispatch('grace@example.com');
@@ -50,7 +50,7 @@ describe('a fake of some jobs', () => {
     expect(await real()).toEqual([0, 1, 0]);
   });
 
-  it('sends what the jobs that it runs dispatch to where it belongs', async () => {
+  it('sends what its jobs dispatch to where it belongs', async () => {
     queue = Queue.fake({ only: [MakeReport] });
     await MakeReport.dispatch('costs');
 
@@ -60,7 +60,7 @@ describe('a fake of some jobs', () => {
     expect(await real()).toEqual([0, 0, 1]);
   });
 
-  it('has the program take what it is given under the fake', async () => {
+  it('passes a configuration given during the fake to the program', async () => {
     await Queue.close();
     queue = Queue.fake({ except: [SendReport] });
     Queue.configure({ connections: { late: { driver: 'memory' } } });
@@ -72,7 +72,7 @@ describe('a fake of some jobs', () => {
     expect(await Queue.size('reports')).toBe(1);
   });
 
-  it('refuses a class that is no job, which it would never meet', () => {
+  it('refuses a class that is not a job, which it would never meet', () => {
     class NoJob {}
 
     expect(() => Queue.fake({ only: [NoJob] })).toThrow('NoJob');

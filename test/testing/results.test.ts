@@ -34,7 +34,7 @@ class GivesAFunction extends Job {
   }
 }
 
-it('gives the results of what a drain has run', async () => {
+it('Queue.result() gives the results of jobs that a drain has run', async () => {
   const id = await Add.dispatch(1, 2);
   const broken = await Add.dispatch(1, 0);
 
@@ -44,7 +44,7 @@ it('gives the results of what a drain has run', async () => {
   await expect(Queue.result(broken)).rejects.toMatchObject({ code: 'E_JOB_FAILED', facts: { name: 'RangeError' } });
 });
 
-it('wakes code that waits for a result when a drain ends the job', async () => {
+it('a waiting Queue.result() is woken when a drain ends the job', async () => {
   const id = await Add.dispatch(1, 2);
   const result = Queue.result(id, { within: '30s' });
 
@@ -53,7 +53,7 @@ it('wakes code that waits for a result when a drain ends the job', async () => {
   expect(await result).toMatchObject({ sum: 3 });
 });
 
-it('reports of a job that was run by itself that its result could not be kept', async () => {
+it('runJob() reports a result that could not be kept', async () => {
   const { outcome, value, reported } = await runJob(new GivesAFunction());
 
   expect([outcome, typeof value]).toEqual(['completed', 'function']);

@@ -27,7 +27,7 @@ afterEach(async () => {
 });
 
 describe('running one job', () => {
-  it('gives what became of it, with stubs for what is injected', async () => {
+  it('returns its outcome, with stubs for injected dependencies', async () => {
     const given = new SendWelcome('ada@example.org', new Date(1000));
 
     const result = await runJob(given, { stubs: [[Mailer, mailer]] });
@@ -50,7 +50,7 @@ describe('running one job', () => {
     expect(result.job).not.toBe(given);
   });
 
-  it('shows the instance as handle left it', async () => {
+  it('returns the instance as handle() left it', async () => {
     const given = new Fragile('broken');
 
     const { job } = await runJob(given);
@@ -59,7 +59,7 @@ describe('running one job', () => {
     expect([job.runs, given.runs]).toEqual([1, 0]);
   });
 
-  it('releases it after a failed attempt, by the backoff of that attempt', async () => {
+  it('releases it after a failed attempt with the backoff of that attempt', async () => {
     expect(await runJob(new Fragile('broken'))).toMatchObject({
       outcome: 'released',
       attempts: 1,
@@ -69,7 +69,7 @@ describe('running one job', () => {
     expect(await runJob(new Fragile('broken'), { attempts: 3 })).toMatchObject({ attempts: 3, delay: 3 });
   });
 
-  it('fails it in its last attempt, and calls failed()', async () => {
+  it('fails it in its last attempt and calls failed()', async () => {
     const stubs = [[Mailer, {}]] as const;
 
     const { outcome, error, value } = await runJob(new SendWelcome('ada@example.org'), { attempts: 2, stubs });
@@ -79,7 +79,7 @@ describe('running one job', () => {
     expect(seen).toEqual(['welcome ada@example.org', expect.stringMatching(/^failed: .*send is not a function/)]);
   });
 
-  it('refuses a run beyond its tries, without running it', async () => {
+  it('refuses an attempt beyond its tries without running it', async () => {
     const given = new Fragile('broken');
 
     const { outcome, error, job } = await runJob(given, { attempts: 6 });
@@ -88,11 +88,11 @@ describe('running one job', () => {
     expect(job).toBe(given);
   });
 
-  it.each([0, 1.5, -1])('refuses %p as attempts', async (attempts) => {
+  it.each([0, 1.5, -1])('refuses %p as the attempt', async (attempts) => {
     await expect(runJob(new MakeReport(), { attempts })).rejects.toMatchObject({ code: 'E_INVALID_JOB_OPTION' });
   });
 
-  it('goes by the flags of a worker where the job says nothing itself', async () => {
+  it('uses worker options for what the job does not set itself', async () => {
     RunScript.script = () => {
       throw new Error('broken');
     };
@@ -102,7 +102,7 @@ describe('running one job', () => {
     await expect(runJob(new RunScript(), { tries: -1 })).rejects.toMatchObject({ code: 'E_INVALID_WORKER_OPTION' });
   });
 
-  it('ends it at its timeout by the clock that it was given', async () => {
+  it('ends it at its timeout, by the given clock', async () => {
     const clock = new TestClock(0);
     const aborted: unknown[] = [];
     RunScript.script = ({ signal }) => {
@@ -118,7 +118,7 @@ describe('running one job', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('tells what the job did with itself', async () => {
+  it('reports a job that released or failed itself', async () => {
     RunScript.script = (job) => job.release('30s');
     expect(await runJob(new RunScript())).toMatchObject({ outcome: 'released', delay: 30, error: undefined });
 
@@ -126,7 +126,7 @@ describe('running one job', () => {
     expect(await runJob(new RunScript())).toMatchObject({ outcome: 'failed', error: { message: 'enough' } });
   });
 
-  it('runs the handler of a plain job, and what that injects', async () => {
+  it('runs the handler of a plain job with its dependencies', async () => {
     @Job({ name: 'run-job.plain' })
     class Plain {
       constructor(readonly to: string) {}
@@ -152,7 +152,7 @@ describe('running one job', () => {
     await expect(runJob(job)).rejects.toMatchObject({ code: 'E_UNSERIALIZABLE_VALUE' });
   });
 
-  it('reports errors that changed nothing', async () => {
+  it('reports errors that changed no outcome', async () => {
     Queue.after(() => {
       throw new Error('in a hook');
     });
@@ -169,7 +169,7 @@ describe('running one job', () => {
     expect((await runJob(new RunScript())).value).toBe(7);
   });
 
-  it('leaves the stubs of one run out of the next', async () => {
+  it('uses stubs only for this run', async () => {
     const container = { resolve: () => ({ send: async () => 'by the container' }) };
     Queue.configure({ connections: { main: { driver: 'memory' } }, container });
     const job = new SendWelcome('ada@example.org');
@@ -181,7 +181,7 @@ describe('running one job', () => {
 });
 
 describe('running one job under a fake', () => {
-  it('takes the stubs and the clock of the fake, and its own stubs before them', async () => {
+  it('uses the stubs and the clock of the fake, but prefers its own stubs', async () => {
     const clock = new TestClock(0);
     using queue = Queue.fake({ clock, stubs: [[Mailer, mailer]] });
     const own = { send: async () => 'by its own' };
@@ -196,7 +196,7 @@ describe('running one job under a fake', () => {
     queue.assertNothingPushed();
   });
 
-  it('has what the job dispatches pushed to the fake', async () => {
+  it('pushes what the job dispatches to the fake', async () => {
     using queue = Queue.fake();
 
     await runJob(new MakeReport('sales'));

@@ -60,7 +60,7 @@ describe('the test kit', () => {
     expect(stdout).toContain("code: 'ERR_ASSERTION'");
   });
 
-  it('leaves nothing open: a process that used all of it ends by itself', async () => {
+  it('leaves nothing open, so that a process that used all of it ends by itself', async () => {
     project.write(
       'all.ts',
       `

@@ -18,7 +18,7 @@ describe('the test clock', () => {
     expect(started).toBeLessThanOrEqual(systemClock.now());
   });
 
-  it('calls timers back in the order of their moments, each at its moment', async () => {
+  it('fires timers in the order of their times, each at its time', async () => {
     const clock = new TestClock(0);
     const calls: [string, number][] = [];
     const call = (name: string) => () => void calls.push([name, clock.now()]);
@@ -37,7 +37,7 @@ describe('the test clock', () => {
     expect(clock.pending).toBe(1);
   });
 
-  it('meets timers that are armed on the way, also by what a timer woke', async () => {
+  it('also fires timers that are set meanwhile, even by code that a timer woke', async () => {
     const clock = new TestClock(0);
     const moments: number[] = [];
     const wait = (milliseconds: number) => new Promise<void>((resolve) => void clock.after(milliseconds, resolve));
@@ -52,7 +52,7 @@ describe('the test clock', () => {
     expect(moments).toEqual([100, 300, 600]);
   });
 
-  it('does not call back what was cancelled', async () => {
+  it('does not fire cancelled timers', async () => {
     const clock = new TestClock();
     const callback = jest.fn();
     clock.after(100, callback).cancel();
@@ -78,7 +78,7 @@ describe('the test clock', () => {
     }
   });
 
-  it('refuses what is not a duration', async () => {
+  it('refuses an invalid duration', async () => {
     await expect(new TestClock().advance('soon' as never)).rejects.toMatchObject({ code: 'E_INVALID_DURATION' });
   });
 });
