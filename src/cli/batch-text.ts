@@ -1,4 +1,4 @@
-/** What the commands for batches share: how they are reached, and how one is shown. */
+/** What the commands for batches share: how they open the project, and how they show a batch. */
 import { oneLine } from '../base/plain-text';
 import type { QueueManager } from '../application/queue-manager';
 import type { Batch } from '../dispatch/batch/batch';
@@ -11,7 +11,7 @@ import { counted } from './table';
 
 export const BATCH_FLAGS = { connection: CONNECTION };
 
-export const BATCH_WORD = ['<id>', 'the id of the batch, as onqueue batches lists it'] as const;
+export const BATCH_WORD = ['<id>', 'the id of the batch, as listed by onqueue batches'] as const;
 
 export type BatchFlags = Given<typeof BATCH_FLAGS> & ProjectFlags;
 

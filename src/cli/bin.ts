@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The command `onqueue`: hands the process to the program, and ends it with the program's code. */
+/** The command `onqueue`: passes the process to the program, and exits with the program's code. */
 import { fork } from 'node:child_process';
 import { createInterface } from 'node:readline/promises';
 import { systemClock } from '../base/clock';
@@ -9,10 +9,10 @@ import { watchForDesertion, watchForOrphaning } from './parent-watch';
 import { run } from './program';
 import type { Surroundings } from './session';
 
-/** What Ctrl-D gives: a terminal that is gone presses it. */
+/** Ctrl-D; we also report it when the terminal is gone. */
 const END_OF_INPUT = '\u0004';
 
-/** The process ends after this time even if a file of the project opened something and never closes it. */
+/** The process exits after this time even if a file of the project opened something and never closes it. */
 const FAREWELL_MS = 500;
 
 const surroundings: Surroundings = {
@@ -33,8 +33,8 @@ const surroundings: Surroundings = {
     for (const signal of STOP_SIGNALS) process.on(signal, listener);
     return () => {
       for (const signal of STOP_SIGNALS) {
-        // Signals often come several at a time. Without a listener, the next would end a process that is about to end
-        // with a code of its own.
+        // Signals often come several at a time. Without a listener, the next one would end a process that is about to exit with a
+        // code of its own.
         if (heard) process.on(signal, ignore);
         process.off(signal, listener);
       }
@@ -46,7 +46,7 @@ const surroundings: Surroundings = {
     fork(process.argv[1] ?? '', line, {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       serialization: 'advanced',
-      // A group of its own; on Windows it would be a window of its own.
+      // A process group of its own; on Windows this would open a window instead.
       detached: process.platform !== 'win32',
     }),
   channel: process.send === undefined ? undefined : { tell, hear },
@@ -71,7 +71,7 @@ const surroundings: Surroundings = {
   exit: (code) => process.exit(code),
 };
 
-// The other end may have gone: then there is nobody to tell.
+// The other end may have gone; then there is nobody to tell.
 function tell(message: object): void {
   if (process.connected) process.send?.(message, undefined, undefined, () => undefined);
 }
@@ -99,15 +99,15 @@ async function ask(question: string): Promise<string> {
 
 function ignore(): void {}
 
-// The reader of a pipe may leave early (`onqueue failed | head`): there is nobody to tell.
+// The reader of a pipe may leave early (`onqueue failed | head`). That is not an error.
 function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error;
 }
 process.stdout.on('error', ignoreBrokenPipe);
 process.stderr.on('error', ignoreBrokenPipe);
 
-// When nothing is left to do. A process that just runs out takes its listeners off first, and a signal that comes then
-// ends it in place of its code.
+// Exits explicitly when nothing is left to do: a process that just runs out removes its signal handlers first, and a signal at
+// that moment would replace its exit code.
 process.once('beforeExit', () => process.exit());
 
 void run(process.argv.slice(2), surroundings).then((code) => {

@@ -1,4 +1,4 @@
-/** How a command is declared, and how its command line is read: its name and help, its flags, and what it does. */
+/** How a command is declared and its command line is read: its name and help, its flags, and what it does. */
 import { Command, type ErrorOptions, Help, Option } from 'commander';
 import type { QueueManager } from '../application/queue-manager';
 import { nearest } from '../base/nearest';
@@ -13,29 +13,29 @@ export interface CommandText {
   readonly name: string;
   readonly alias?: string;
   readonly summary: string;
-  /** Further sentences, above the options. */
+  /** More sentences, shown above the options. */
   readonly description?: string;
-  /** Whole command lines, each with what it does. */
+  /** Complete command lines, each with what it does. */
   readonly examples: readonly (readonly [line: string, meaning: string])[];
-  /** The words without a flag, such as `[ids...]`, and what they mean. */
+  /** Its positional arguments, such as `[ids...]`, and what they mean. */
   readonly words?: readonly [usage: string, meaning: string];
 }
 
 export interface CommandDeclaration<Table> extends CommandText {
-  /** Added to `PROJECT_FLAGS`; one of the same name takes its place. */
+  /** Added to `PROJECT_FLAGS`; a flag of the same name replaces the one there. */
   readonly flags?: Table;
   run(call: Call<Given<Table> & ProjectFlags>): Promise<void> | void;
 }
 
-/** Makes a command that prints to a session. */
+/** Creates a command that prints to a session. */
 export type CommandOf = (session: Session) => Command;
 
-/** One command line that was understood. */
+/** One parsed command line. */
 export class Call<GivenFlags = object> {
   readonly session: Session;
   readonly output: Output;
   readonly flags: GivenFlags;
-  /** What stands on the line without a flag. */
+  /** The positional arguments. */
   readonly words: readonly string[];
   readonly #command: Command;
 
@@ -51,7 +51,7 @@ export class Call<GivenFlags = object> {
     return this.#command.name();
   }
 
-  /** All commands together. */
+  /** All commands. */
   get program(): Command {
     return this.#command.parent ?? this.#command;
   }
@@ -61,12 +61,12 @@ export class Call<GivenFlags = object> {
     return this.session.open(this.flags);
   }
 
-  /** Refuses a command line that commander itself lets pass. */
+  /** Refuses a command line that commander itself accepts. */
   refuse(sentence: string): never {
     return this.#command.error(`error: ${sentence}`, { exitCode: ExitCode.usage, code: 'onqueue.usage' });
   }
 
-  /** Tells of something that did not work; the rest goes on, and the exit code says so. */
+  /** Reports a problem and sets the exit code, without ending the command. */
   fail(note: string): void {
     this.output.note(note);
     this.session.exitCode = ExitCode.error;
@@ -89,12 +89,12 @@ export function defineCommand<const Table extends Flags>(declaration: CommandDec
   };
 }
 
-/** Widths that examples and exit codes are padded to, so that their meanings stand below each other. */
+/** The widths to which examples and exit codes are padded, so that their meanings line up. */
 const [EXAMPLE_WIDTH, CODE_WIDTH] = [52, 3];
 
 export function newCommand({ name, alias, summary, description, examples, words }: CommandText): Command {
   const command = new HelpfulCommand(name)
-    // Nothing of commander's may end the process: what was printed must reach its reader first.
+    // Commander must not exit the process: what was printed must reach its reader first.
     .exitOverride()
     .allowExcessArguments(false)
     .showSuggestionAfterError(false)
@@ -116,7 +116,7 @@ export function newCommand({ name, alias, summary, description, examples, words 
 function optionsOf(name: string, flag: Flag<unknown>): Option[] {
   const { value, help, letter, isHidden, isNegative, conflicts, preset } = flag;
   const written = flagName(name);
-  // Without the positive form, commander takes the flag as always given.
+  // Without the positive form, commander would treat the flag as always given.
   if (isNegative === true) return [new Option(written).hideHelp(), new Option(flagName(`no-${name}`), help)];
   const usage = [
     ...(letter === undefined ? [] : [`-${letter}`]),
@@ -129,13 +129,13 @@ function optionsOf(name: string, flag: Flag<unknown>): Option[] {
   return [option];
 }
 
-/** Says of old names and of numbers that look like milliseconds what they mean, and gives them as they are meant. */
+/** Replaces old names, and numbers that look like milliseconds, by what they mean, and prints a note about each. */
 function withNewNames(table: Flags, given: Readonly<Record<string, unknown>>, output: Output): object {
   const flags: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(given)) {
     const { newName, isShort = false } = table[name] ?? { help: '' };
     if (newName !== undefined) {
-      output.note(`${flagName(name)} is the old name of ${flagName(newName)}; please write ${flagName(newName)}.`);
+      output.note(`${flagName(name)} is the old name of ${flagName(newName)}; please use the new one.`);
       if (newName in given) continue;
     }
     flags[newName ?? name] = isShort ? withUnits(name, value, output) : value;
@@ -147,12 +147,12 @@ function withUnits(name: string, value: unknown, output: Output): unknown {
   if (Array.isArray(value)) return value.map((each) => withUnits(name, each, output));
   if (!isSuspiciouslyManySeconds(value)) return value;
   output.note(
-    `${flagName(name)}: ${value} means ${value} seconds. If milliseconds were meant, write ${value}ms; if not, ${value}s says so.`,
+    `${flagName(name)}: ${value} means ${value} seconds. If you meant milliseconds, write ${value}ms; otherwise write ${value}s.`,
   );
   return `${value}s` satisfies Duration;
 }
 
-/** On a narrow terminal, puts what a term means below it. */
+/** Puts the meaning of a term below it on a narrow terminal. */
 class FittingHelp extends Help {
   override minWidthToWrap = 24;
 
@@ -165,11 +165,11 @@ class FittingHelp extends Help {
   }
 }
 
-/** Before a term, and behind it. */
+/** The spaces before and after a term. */
 const GAPS = 4;
 const BELOW = ' '.repeat(6);
 
-/** Says of a command line that was not understood what was probably meant, and where to read on. */
+/** Answers a command line that was not understood with what was probably meant, and where to read on. */
 class HelpfulCommand extends Command {
   override createHelp(): Help {
     return new FittingHelp();
@@ -180,7 +180,7 @@ class HelpfulCommand extends Command {
     return super.error(lines.filter((line) => line !== undefined).join('\n'), options);
   }
 
-  // Commander's own suggestions miss `--quue=mail`: it looks for a flag like the whole of it.
+  // Commander's own suggestions miss `--quue=mail`, because it compares the whole word with the flags.
   #remedy(message: string, code: string | undefined): string | undefined {
     const [, word = ''] = /'(.*?)'/s.exec(message) ?? [];
     if (code === 'commander.unknownCommand') {
@@ -195,19 +195,19 @@ class HelpfulCommand extends Command {
       const [first, ...others] = this.args;
       const [all, behind] = [this.args, others].map((words) => `--queue=${words.join(',')}`);
       const command = `onqueue ${this.name()}`;
-      return `Queues come by --queue: ${command} ${all}; or, where ${first} is a connection: ${command} ${first} ${behind}`;
+      return `Name queues with --queue: ${command} ${all}; or, if ${first} is a connection: ${command} ${first} ${behind}`;
     }
     const [, flag] = /^--([^=]+)/.exec(word) ?? [];
     if (code !== 'commander.unknownOption' || flag === undefined) return undefined;
     const value = word.slice(`--${flag}=`.length);
     if (this.registeredArguments.some((argument) => argument.name() === flag)) {
-      return `Here it stands without the flag: onqueue ${this.name()} ${value || `<${flag}>`}`;
+      return `Write it without the flag: onqueue ${this.name()} ${value || `<${flag}>`}`;
     }
     return didYouMean(flag, namesOf(this.createHelp().visibleOptions(this)), '--');
   }
 }
 
-/** @param name of a command; empty: the program */
+/** @param name the name of a command; empty for the program */
 export function helpHint(name = ''): string {
   return `See ${['onqueue help', name].join(' ').trimEnd()}.`;
 }

@@ -1,4 +1,4 @@
-/** What the last word of a command line may become: read off the commands themselves, so that a new one is completed like all others. */
+/** Completes the last word of a command line: derived from the commands themselves, so that new ones need nothing here. */
 import { readdirSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
@@ -8,7 +8,7 @@ export interface Candidate {
   readonly about: string;
 }
 
-/** A flag, with the words that its value is one of; empty: it is none of a few. */
+/** A flag with the words that its value may be; empty if it is not one of a few. */
 export class WordOption extends Option {
   readonly words: readonly string[];
 
@@ -18,17 +18,17 @@ export class WordOption extends Option {
   }
 }
 
-/** What a value is called on a command line: `connection` of `--connection` or of `[connection]`, `job` of `--name <job>`. */
+/** What a value is called on a command line: `connection` for `--connection` or `[connection]`, `job` for `--name <job>`. */
 export type ValueName = string;
 
-/** Gives the values of that name; none where nobody knows them. */
+/** Returns the values of that name; empty if nobody knows them. */
 export type Values = (name: ValueName) => Promise<readonly string[]>;
 
-/** What no shell reads as anything but itself. Other names are not offered: on the line they would be more than a name. */
+/** Characters that no shell interprets. Other names are not offered, because the shell would read them differently. */
 const HARMLESS = /^[\p{L}\p{N}_.,:/@%+][\p{L}\p{N}_.,:/@%+-]*$/u;
 
 /**
- * @param line up to the cursor, from the name of the program on
+ * @param line the line up to the cursor, beginning with the name of the program
  * @param folder where files are looked for
  */
 export async function candidatesFor(
@@ -65,7 +65,7 @@ export async function candidatesFor(
     return named([option.name(), placeholder], given, prefix);
   }
 
-  /** @param given what stands there already: of several names with commas between them, the last is completed */
+  /** @param given what is typed so far: of several names separated by commas, the last one is completed */
   async function named(names: readonly ValueName[], given: string, prefix: string): Promise<readonly Candidate[]> {
     const kept = prefix + given.slice(0, given.lastIndexOf(',') + 1);
     const found: string[] = [];
@@ -75,7 +75,7 @@ export async function candidatesFor(
   }
 }
 
-/** The values of a flag that stands on the line. */
+/** The values given for a flag on the line. */
 export function givenOn(line: string, flag: string): string[] {
   const words = wordsIn(line);
   return words.flatMap((word, place) => {
@@ -84,7 +84,7 @@ export function givenOn(line: string, flag: string): string[] {
   });
 }
 
-// Quotes count for nothing: at worst too few names are offered behind a value with a space in it.
+// Quotes are ignored: at worst, too few names are offered after a value with a space.
 function wordsIn(line: string): string[] {
   return line.trimStart().split(/\s+/);
 }
@@ -107,7 +107,7 @@ function optionOf(command: Command, flag: string | undefined): Option | undefine
   return command.options.find(({ long, short }) => long === flag || short === flag);
 }
 
-/** The name of the argument that stands behind these words. */
+/** The name of the argument that comes after these words. */
 function argumentOf(command: Command, before: readonly string[]): ValueName | undefined {
   const words = before.filter((word, place) => {
     const isValue = optionOf(command, before[place - 1])?.required === true;

@@ -1,4 +1,4 @@
-/** What `check` finds: each of these looks at one thing, and gives lines; none of them throws. */
+/** The examinations of `check`: each looks at one thing and returns lines. None throws. */
 import 'reflect-metadata';
 import { basename } from 'node:path';
 import { checkInjection, constructorOwner } from '../container/parameters';
@@ -20,7 +20,7 @@ const OLDEST_NODE = [20, 19] as const;
 
 const PEERS = ['reflect-metadata', 'tsyringe', 'class-transformer'] as const;
 
-/** @param folder the project's */
+/** @param folder the project's folder */
 export function diagnoseVersions(folder: string): Diagnosis[] {
   const own = ownPackage();
   return [
@@ -31,12 +31,12 @@ export function diagnoseVersions(folder: string): Diagnosis[] {
   ];
 }
 
-/** Whether production can load the configuration: `npm ci --omit=dev` leaves out what compiles TypeScript. */
+/** Whether production can load the configuration: `npm ci --omit=dev` omits the TypeScript compiler. */
 export function diagnoseSource(file: string | undefined, folder: string): Diagnosis[] {
   if (file?.endsWith('.ts') !== true || dependenciesOf(folder).includes('@swc/core')) return [];
   const message =
-    'is TypeScript, and @swc/core is no dependency but, at most, one for development: where those are left out it cannot be ' +
-    'loaded. Compile it with the rest: onqueue work --config dist/onqueue.config.js.';
+    'is TypeScript, and @swc/core is not a dependency, or only one for development: without it the file cannot be loaded. ' +
+    'Compile it with your other files: onqueue work --config dist/onqueue.config.js.';
   return [warning(basename(file), message)];
 }
 
@@ -53,7 +53,7 @@ function diagnosePeer(name: string, ownFolder: string, folder: string): Diagnosi
   if (found === undefined) {
     return [error(name, `not installed. Run: npm install ${name}`)];
   }
-  const remedy = 'What one of them registers, the other does not know. Install it once: npm dedupe.';
+  const remedy = 'Each copy ignores what the other registers. Install only one: npm dedupe.';
   return [ok(name, found.version), ...secondCopy(name, found.folder, folder, remedy)];
 }
 
@@ -69,7 +69,7 @@ export function diagnoseJobs(manager: QueueManager): Diagnosis[] {
   const found = jobs.flatMap((job) => [...diagnoseRoute(job, manager), ...diagnoseHandler(job, manager)]);
   const remark = shortNamesRemark(manager);
   if (remark !== undefined) found.push(warning('jobs', remark));
-  // A container of the project decides itself how it makes things.
+  // A container of the project's own decides how it creates things.
   const untyped = manager.container === undefined ? diagnoseInjection(manager) : [];
   return [ok('jobs', `${jobs.length} registered`), ...found, ...untyped];
 }
@@ -79,7 +79,7 @@ function diagnoseRoute(definition: JobDefinition, manager: QueueManager): Diagno
   const { connection } = declaredRoute(definition);
   const known = [...manager.connectionNames(), 'sync'];
   if (connection === undefined || known.includes(connection)) return [];
-  const message = `${placed(name, file)} goes to the connection '${connection}', which is not configured; there is ${known.join(', ')}.`;
+  const message = `${placed(name, file)} goes to the connection '${connection}', which is not configured; configured are ${known.join(', ')}.`;
   return [error('jobs', message)];
 }
 
@@ -89,7 +89,7 @@ function diagnoseHandler({ name, file, target }: JobDefinition, { registry }: Qu
   return [error('jobs', message)];
 }
 
-// A declaration refuses what lacks a token; what the token's own constructor lacks shows in the first run only, or here.
+// Declarations check their own injected tokens. Missing types in a token's own constructor would only show in the first run.
 function diagnoseInjection({ registry }: QueueManager): Diagnosis[] {
   const tokens = new Set<unknown>();
   for (const { target } of registry.all()) {
@@ -120,8 +120,8 @@ async function diagnoseFailed(manager: QueueManager, driver: Connection, subject
   const count = driver.standsFor === undefined ? ((await driver.failed?.count()) ?? 0) : 0;
   if (count < MANY_FAILED) return [];
   const { keptFailures } = manager;
-  const end = keptFailures === Infinity ? '' : `; of each queue the newest ${keptFailures} are kept`;
-  const message = `${count} failed jobs are kept: onqueue failed shows why, onqueue retry and onqueue prune make them fewer${end}.`;
+  const end = keptFailures === Infinity ? '' : `; only the newest ${keptFailures} of each queue are kept`;
+  const message = `${count} failed jobs are kept: onqueue failed lists them; onqueue retry and onqueue prune reduce them${end}.`;
   return [warning(`${subject}, failed jobs`, message)];
 }
 
@@ -131,7 +131,7 @@ async function diagnoseConnection(manager: QueueManager, name: string): Promise<
     const driver = manager.driver(name);
     const lines = await driver.diagnose();
     const many = await diagnoseFailed(manager, driver, subject);
-    // A driver calls itself by its name, and a setting of its store by the setting's.
+    // A driver's own lines bear its name; lines about a setting of its store bear the setting's.
     const isItself = (line: Diagnosis): boolean => [name, driver.driver].includes(line.subject);
     const own = lines.map((line) => ({ ...line, subject: isItself(line) ? subject : `${subject}, ${line.subject}` }));
     return [ok(subject, `${driver.driver} at ${driver.address}`), ...many, ...own];

@@ -1,14 +1,14 @@
-/** How an error is shown: what a user can mend by its message and code, what nobody foresaw with its stack. */
+/** How an error is shown: errors that a user can fix by message and code, unexpected ones with their stack. */
 import { dirname, join, sep } from 'node:path';
 import { OnqueueError } from '../base/onqueue-error';
 import { redact } from '../base/redact';
 import { configFileFailed } from '../application/errors';
 import { requiredFileFailed } from './errors';
 
-/** The folder that this package's compiled files, or its sources, lie in. */
+/** The folder of this package's compiled files, or of its sources. */
 const OURS = `${dirname(__dirname)}${sep}`;
 
-/** Frames of what calls the user's file tell them nothing. */
+/** Frames that tell users nothing, because they only lead to their file. */
 const NOT_THEIRS = [OURS, join('node_modules', 'commander'), 'node:internal'];
 
 export function errorText(error: unknown): string {
@@ -18,13 +18,13 @@ export function errorText(error: unknown): string {
     return redact(error instanceof Error ? (error.stack ?? error.message) : String(error));
   }
   const told = `${error.message} (${error.code})`;
-  // The mistake is in a file of the user's: its stack leads there.
+  // The mistake is in one of the user's files, and the stack leads there.
   const isTheirs = configFileFailed.is(error) || requiredFileFailed.is(error);
   const frames = isTheirs && error.cause instanceof Error ? framesOf(error.cause) : [];
   return [told, ...frames].join('\n');
 }
 
-/** A package that every program with Onqueue needs: loading our own files fails without it. */
+/** A peer dependency that is missing: even our own files cannot be loaded without it. */
 function missingPeer(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('requireStack' in error) || !Array.isArray(error.requireStack)) return undefined;
   const [, name] = /^Cannot find module '([^'./][^']*)'/.exec(error.message) ?? [];
@@ -33,7 +33,7 @@ function missingPeer(error: unknown): string | undefined {
 }
 
 function framesOf({ stack = '', message }: Error): string[] {
-  // A syntax error begins with the line it stands in, before the message.
+  // The stack of a syntax error begins with the source line, before the message.
   const [excerpt = '', rest = ''] = stack.split(message, 2);
   const before = excerpt.includes('\n') ? excerpt.split('\n').slice(0, -1) : [];
   const frames = rest.split('\n').filter((line) => /^\s+at /.test(line));

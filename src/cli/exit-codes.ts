@@ -1,18 +1,18 @@
-/** What the command's exit codes mean; `docs/cli.md` and `--help` say the same. */
+/** The meanings of the exit codes; `docs/cli.md` and `--help` say the same. */
 import { type ErrorCode, OnqueueError } from '../base/onqueue-error';
 import type { StopReason } from '../worker/stopping';
 import { BLOCKED } from '../worker/supervisor/supervision';
 
 export const ExitCode = {
-  /** Done; for a worker: stopped by a signal or by one of its stop conditions. */
+  /** Done. For a worker: stopped by a signal or by one of its stop conditions. */
   done: 0,
   /** Something went wrong; standard error says what. */
   error: 1,
-  /** The command was not understood; nothing was done. */
+  /** The command line was not understood; nothing was done. */
   usage: 2,
-  /** The worker stopped because its process used more than `--memory` (Laravel's code). A supervisor replaces it. */
+  /** The worker stopped because its process used more memory than `--memory` (Laravel's code). A supervisor replaces it. */
   memory: 12,
-  /** A process was ended because a handler blocked its event loop, or because handlers that never came back held all its slots. */
+  /** The worker was ended because a handler blocked its event loop, or because hung handlers occupied all its slots. */
   blocked: BLOCKED,
 } as const;
 
@@ -22,12 +22,12 @@ export type StopSignal = keyof typeof SIGNAL_NUMBERS;
 
 export const STOP_SIGNALS = Object.keys(SIGNAL_NUMBERS) as StopSignal[];
 
-/** The code of a process that a signal ended at once, as shells count it: 130, 131, 143. */
+/** The exit code of a process that a signal ended at once, as shells report it: 130, 131, 143. */
 export function exitCodeOfSignal(signal: StopSignal): number {
   return 128 + SIGNAL_NUMBERS[signal];
 }
 
-/** Errors in what was written on the command line. */
+/** Errors in the command line itself. */
 const USAGE_ERRORS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'E_INVALID_OPTION',
   'E_NOTHING_MATCHED',
@@ -47,29 +47,29 @@ export function exitCodeOf(error: unknown): number {
   return error instanceof OnqueueError && USAGE_ERRORS.has(error.code) ? ExitCode.usage : ExitCode.error;
 }
 
-/** Below every `--help`. */
+/** Shown below every `--help`. */
 export const EXIT_CODES_HELP: readonly (readonly [codes: string, meaning: string])[] = [
-  ['0', 'done; for a worker: stopped by a signal, or by one of its stop conditions'],
+  ['0', 'done; for a worker: stopped by a signal or by one of its stop conditions'],
   ['1', 'something went wrong'],
-  ['2', 'the command was not understood; nothing was done'],
-  ['12', 'a worker without a supervisor stopped because it used more than --memory'],
+  ['2', 'the command line was not understood; nothing was done'],
+  ['12', 'a worker without a supervisor stopped because it used more memory than --memory allows'],
   [
     '70',
-    'a worker was ended because a handler blocked its event loop, or because handlers that never came back held all its slots',
+    'a worker was ended because a handler blocked its event loop, or because hung handlers occupied all its slots',
   ],
-  ['130', 'ended at once by a second SIGINT; 131: by SIGQUIT, 143: by SIGTERM'],
+  ['130', 'ended at once by a second SIGINT (131: SIGQUIT, 143: SIGTERM)'],
 ];
 
-/** What the reasons for a worker's end are called in the log. */
+/** How the log names the reasons for a worker's end. */
 export const STOP_REASONS: Readonly<Record<StopReason | 'recycle', string>> = {
   stopped: 'it was told to',
   empty: 'its queues are empty',
-  once: 'its one job is done',
-  'max-jobs': '--max-jobs is reached',
-  'max-time': '--max-time is over',
-  memory: 'the process uses more than --memory',
+  once: 'it ran its one job',
+  'max-jobs': 'it reached --max-jobs',
+  'max-time': 'it reached --max-time',
+  memory: 'the process uses more memory than --memory allows',
   restart: 'all workers were told to restart',
-  stuck: 'each of its slots was held by a job that had been given up',
-  uncaught: 'it has met an error that nobody caught',
-  recycle: 'it has worked for as long as --recycle says',
+  stuck: 'all its slots were occupied by jobs that had been given up',
+  uncaught: 'an error was not caught',
+  recycle: 'it reached the age of --recycle',
 };

@@ -1,4 +1,4 @@
-/** What the commands for failed jobs share: how jobs are chosen, and how each of them is reached. */
+/** What the commands for failed jobs share: how jobs are chosen, and how each one is found. */
 import { ambiguousFailedJob, failedJobsOutOfReach } from '../application/failed/errors';
 import type { FailedJob } from '../application/failed/failed-job';
 import type { FailedFilter } from '../application/failed/failed-filter';
@@ -12,53 +12,55 @@ import { fromLeft, showingProgress } from './progress';
 import { counted } from './table';
 
 export const FILTER_FLAGS = {
-  queue: text('<name>', 'only those of this queue'),
-  connection: text('<name>', 'only of those that came from this connection'),
+  queue: text('<name>', 'only jobs of this queue'),
+  connection: text('<name>', 'only jobs that came from this connection'),
   name: text('<job>', 'only jobs of this name'),
-  batch: text('<id>', 'only those of this batch'),
-  error: text('<text>', 'only those with this text in their error'),
-  olderThan: time('only those that failed longer ago than this'),
+  batch: text('<id>', 'only jobs of this batch'),
+  error: text('<text>', 'only jobs with this text in their error'),
+  olderThan: time('only jobs that failed longer ago than this'),
 };
 
 export type FailedFlags = Given<typeof FILTER_FLAGS> & ProjectFlags;
 
-export const DRY_RUN = on('only say how many these are, and which');
+export const DRY_RUN = on('only list the jobs and their number; change nothing');
 
-/** From one place of the list to another, both among them. */
+/** A section of the list. */
 export interface Places {
   readonly offset: number;
   readonly limit: number;
 }
 
-/** Undefined: all are meant. */
+/** Undefined if no flag chooses, which means all. */
 export function filterOf({ queue, connection, name, batch, error, olderThan }: FailedFlags): FailedFilter | undefined {
   const filter = { queue, connection, name, batch, error, olderThan };
   return Object.values(filter).some((value) => value !== undefined) ? filter : undefined;
 }
 
-/** Refuses a line that chooses nothing, and one that gives ids and further flags to choose by. */
+/** Refuses a line that chooses nothing, and one that gives both ids and flags that choose. */
 export function checkChoice(call: Call<FailedFlags>, ids: readonly string[]): void {
   if (ids.length > 0) checkPlace(call);
   else if (filterOf(call.flags) === undefined) {
-    call.refuse('say which: ids, as onqueue failed lists them, or --queue=mail, --error=ECONNREFUSED and the like.');
+    call.refuse(
+      'choose jobs: by id, as listed by onqueue failed, or by flags such as --queue=mail or --error=ECONNREFUSED.',
+    );
   }
 }
 
-/** Of an id, flags may say where it failed, and nothing else. */
+/** With an id, flags may only say where the job failed. */
 export function checkPlace(call: Call<FailedFlags>): void {
   const { name, batch, error, olderThan } = call.flags;
   const isChosen = [name, batch, error, olderThan].some((value) => value !== undefined);
-  if (isChosen) call.refuse('give ids, or flags that choose among all: not both.');
+  if (isChosen) call.refuse('give either ids or flags that choose jobs, not both.');
 }
 
-/** Opens the project for failed jobs, which are those of all connections. */
+/** Opens the project for failed jobs of all connections. */
 export async function openForFailed(call: Call<FailedFlags>): Promise<QueueManager> {
   const manager = await call.open();
   noteMemory(call, manager, keepingConnections(manager));
   return manager;
 }
 
-/** Those that fit, newest first; a connection that is away is named. */
+/** The matching jobs, newest first. Names connections that cannot be reached. */
 export function chosenJobs(
   call: Call,
   { failed }: QueueManager,
@@ -66,27 +68,26 @@ export function chosenJobs(
   places: Places,
 ): Promise<readonly FailedJob[]> {
   const unreachable = (name: string, { message }: Error): void =>
-    call.fail(`The failed jobs of ${name} are not among these: ${message}`);
+    call.fail(`The failed jobs of ${name} are missing here: ${message}`);
   return failed.list({ ...filter, ...places, unreachable });
 }
 
 /** What a command does with failed jobs. */
 export interface FailedAction {
-  /** `retried`: as the JSON document calls it. */
+  /** The key in the JSON document, such as `retried`. */
   readonly done: string;
-  /** Says to people of how many it was done. */
+  /** The line for people, with the number of jobs. */
   line(count: number): string;
-  /** With all that its flags choose. */
+  /** Acts on all jobs that the flags choose. */
   all(): Promise<number>;
-  /** With one. Gives false where there is no such job. */
+  /** Acts on one job. False if there is no such job. */
   one(id: string): Promise<boolean>;
-  /** What to say of an id that is not there. */
+  /** The message for an unknown id. */
   unknown(id: string): string;
 }
 
 /**
- * Carries it out for the ids that were given, or else for all, and says of how many. An id that is not there keeps no other from
- * its turn.
+ * Acts on the given ids, or on all chosen jobs if there are none, and prints the number. An unknown id does not stop the others.
  */
 export async function actOnFailed(call: Call, ids: readonly string[], action: FailedAction): Promise<void> {
   const unknown: string[] = [];
@@ -95,7 +96,7 @@ export async function actOnFailed(call: Call, ids: readonly string[], action: Fa
   call.output.result({ [action.done]: count, unknown }, action.line(count));
 }
 
-/** Says what `actOnFailed` would do, and does nothing. */
+/** Prints what `actOnFailed` would do, and changes nothing. */
 export async function tellFailed(
   call: Call<FailedFlags>,
   ids: readonly string[],
@@ -114,7 +115,7 @@ export async function tellFailed(
   tellJobs(call, { jobs, unknown, count: jobs.length });
 }
 
-/** Says with which it would be done: those that fit, or those at these places of them. */
+/** Lists the jobs that would be affected: all that match, or a section of them. */
 export async function tellChosen(
   call: Call,
   manager: QueueManager,
@@ -129,22 +130,22 @@ export async function tellChosen(
 
 interface Told {
   readonly jobs: readonly FailedJob[];
-  /** Ids of which there is no job. */
+  /** Ids without a job. */
   readonly unknown: readonly string[];
-  /** The jobs, and those that are not listed. */
+  /** All affected jobs, including those not listed. */
   readonly count: number;
-  /** All are of this one. */
+  /** Set if all jobs belong to this batch. */
   readonly batch?: string | undefined;
 }
 
 function tellJobs({ output }: Call, { jobs, unknown, count, batch }: Told): void {
   output.result({ dryRun: true, count, unknown, jobs });
   if (jobs.length > 0) listFailed(output, jobs, batch !== undefined);
-  if (count > jobs.length && !output.isJson) output.note(`There are more than these ${jobs.length}.`);
-  output.line(`Without --dry-run it would be ${counted(count, 'failed job')}.`);
+  if (count > jobs.length && !output.isJson) output.note(`Only the first ${jobs.length} are listed.`);
+  output.line(`Without --dry-run, ${counted(count, 'failed job')} would be affected.`);
 }
 
-/** Gives false, and says so, where there is none. */
+/** If there is no such job, says so and returns false. */
 async function reach<Found>(
   call: Call,
   id: string,
@@ -156,17 +157,17 @@ async function reach<Found>(
     if (found !== undefined && found !== false) return found;
     call.fail(unknown(id));
   } catch (error) {
-    // The next one may be on a connection that can be asked, and there once.
+    // The next id may be on a connection that can be reached, and unique there.
     if (!(failedJobsOutOfReach.is(error) || ambiguousFailedJob.is(error))) throw error;
     call.fail(errorText(error));
   }
   return false;
 }
 
-/** Where there are more, nobody waits until it is known how many of them fit. */
+/** With more failed jobs than this, counting the matching ones would take too long. */
 const MOST_COUNTED = 20_000;
 
-/** Carries `work` out with those that the flags choose, and shows how far it is. */
+/** Runs `work` on the jobs that the flags choose, and shows its progress. */
 export function sweeping(
   call: Call<FailedFlags>,
   manager: QueueManager,
@@ -178,7 +179,7 @@ export function sweeping(
   if (Object.values(others).every((value) => value === undefined)) return showingProgress(call, doing, work, left);
   let total: Promise<number> | undefined;
   return showingProgress(call, doing, work, async () => {
-    // What is gone from the store was ours: it is not asked each time which of them fit.
+    // Jobs that left the store were processed by us, so the matching ones are counted only once.
     const { done, total: all = 0 } = await left();
     if (all > MOST_COUNTED) return { done };
     total ??= manager.failed.count({ queue, ...others });

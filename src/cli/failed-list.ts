@@ -1,15 +1,15 @@
-/** The list of failed jobs, as `failed` shows it, and `--dry-run` of the commands that change something. */
+/** The list of failed jobs, for `failed` and for `--dry-run`. */
 import type { FailedJob } from '../application/failed/failed-job';
 import { momentText } from './moments';
 import type { Output } from './output';
 import { type Cell, counted } from './table';
 
-/** So many are listed where nothing else is said. */
+/** How many are listed by default. */
 export const LISTED = 100;
 
-/** @param isOfOneBatch the list need not say of which */
+/** @param isOfOneBatch whether all jobs are in one batch, so that the list need not name it */
 export function listFailed(output: Output, jobs: readonly FailedJob[], isOfOneBatch: boolean): void {
-  // Leave a column out where all its cells are the same.
+  // Omits columns whose cells are all equal.
   const from = columnIf(new Set(jobs.map((job) => job.connection)).size > 1);
   const within = columnIf(!isOfOneBatch && jobs.some((job) => job.batch !== undefined));
   const behind = columnIf(jobs.some(({ chain }) => chain.length > 0));

@@ -1,4 +1,4 @@
-/** The flags of commands: how each is written, what it means, and how its value is read from the command line. */
+/** The flags of commands: how each is written, what it means, and how its value is read. */
 import { type Backoff, resolveBackoff } from '../job/backoff';
 import type { Duration } from '../job/duration';
 import { backoff, count as countKind, type Kind, type Place, seconds } from '../job/option-kinds';
@@ -6,31 +6,31 @@ import type { WorkerFlag } from '../worker/worker-options';
 import { invalidOption } from './errors';
 
 export interface Flag<Value> {
-  /** What its value is called, such as `<count>`; absent: it takes none. */
+  /** The placeholder of its value, such as `<count>`. Absent if it takes none. */
   readonly value?: string | undefined;
   readonly help: string;
-  /** A letter that stands for it. */
+  /** Its short form. */
   readonly letter?: string;
   readonly isHidden?: true;
-  /** It is written `--no-…`. */
+  /** Written as `--no-…`. */
   readonly isNegative?: true | undefined;
   readonly conflicts?: string;
-  /** Its value is one of these. */
+  /** The values that it accepts. */
   readonly words?: readonly string[];
-  /** Its value where none is given. */
+  /** The value of the flag alone. */
   readonly preset?: string;
-  /** The flag that took its place. */
+  /** The flag that replaced it. */
   readonly newName?: string;
-  /** A bare number of 1000 and more is probably meant as milliseconds. */
+  /** A bare number of 1000 or more was probably meant as milliseconds. */
   readonly isShort?: boolean | undefined;
-  /** @param before what the same flag gave before, on the same line */
+  /** @param before the value of an earlier occurrence on the same line */
   read?(text: string, flag: string, before: Value | undefined): Value;
 }
 
 /** By their names in code: `maxJobs` is `--max-jobs`. */
 export type Flags = Readonly<Record<string, Flag<unknown>>>;
 
-/** What a command line gives for a table of flags. */
+/** The values that a command line gives for a table of flags. */
 export type Given<Table> = {
   readonly [Name in keyof Table]?: (Table[Name] extends Flag<infer Value> ? Value : never) | undefined;
 };
@@ -46,7 +46,7 @@ export function text(value: string, help: string, more: More = {}): Flag<string>
   return { ...more, value, help, read: (given) => given };
 }
 
-/** One of these words. */
+/** A flag whose value is one of these words. */
 export function word<Word extends string>(
   value: string,
   words: readonly Word[],
@@ -61,7 +61,7 @@ export function word<Word extends string>(
   return { ...more, value, help, words, read };
 }
 
-/** Several in one value with commas between them, or the flag repeated. */
+/** Several names in one value, separated by commas, or the flag repeated. */
 export function names(help: string): Flag<string> {
   return {
     value: '<names>',
@@ -86,12 +86,12 @@ export function time(help: string, more: More = {}): Flag<Duration> {
 export function port(help: string): Flag<number> {
   const kind: Kind<number> = (value, place) => {
     if (Number.isInteger(value) && (value as number) <= 65_535) return value as number;
-    throw place.refuse(value, 'give a port: 1 to 65535, or 0 for any that is free');
+    throw place.refuse(value, 'give a port: 1 to 65535, or 0 for any free one');
   };
   return ofKind<number>(kind, { value: '<port>', help });
 }
 
-/** Checks the value like an option of a program, and passes it on as it was written. */
+/** Checks the value like an option of a program, and returns it as it was written. */
 export function ofKind<Value>(kind: Kind<unknown>, { value, help }: WorkerFlag): Flag<Value> {
   if (value === undefined) return { help };
   const read = (given: string, flag: string): Value => {
@@ -107,12 +107,12 @@ export function ofKind<Value>(kind: Kind<unknown>, { value, help }: WorkerFlag):
   return { value, help, read };
 }
 
-// A bare number is seconds, as in Laravel.
+// A bare number means seconds, as in Laravel.
 function bare(given: string): string | number {
   return /^\d+(\.\d+)?$/.test(given) ? Number(given) : given;
 }
 
-/** Durations with commas between them, or `1s..10m`: doubled from the one up to the other. */
+/** Durations separated by commas, or `1s..10m`: doubling from the first to the second. */
 function backoffOf(given: string, flag: string): Backoff {
   const [first = '', max, ...more] = given.split('..').map((part) => bare(part.trim()));
   if (max === undefined || more.length > 0) {
@@ -128,7 +128,7 @@ export function flagName(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-/** The command line that gives these flags again. */
+/** The command line that gives the same flags again. */
 export function commandLineOf(given: object): string[] {
   return Object.entries(given).flatMap(([name, value]: [string, unknown]) => {
     if (value === undefined) return [];
@@ -139,21 +139,21 @@ export function commandLineOf(given: object): string[] {
   });
 }
 
-/** As a shell reads it: patterns are to reach the command, and not the shell. */
+/** Quotes a word for a shell: patterns must reach the command unexpanded. */
 export function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** For commands that go to the default connection, or to all, where none is named. */
-export const CONNECTION = text('<name>', 'connection to use in place of the default one');
+/** For commands that use the default connection, or all connections, if none is named. */
+export const CONNECTION = text('<name>', 'the connection to use instead of the default one');
 
-/** For commands that ask in production; see `Session.confirm`. */
-export const FORCE = on('do not ask, also in production');
+/** For commands that ask for confirmation in production; see `Session.confirm`. */
+export const FORCE = on('do not ask for confirmation in production');
 
-/** Every command that opens a project takes these: they say where its configuration and jobs are. */
+/** Every command that opens a project takes these: where its configuration and jobs are. */
 export const PROJECT_FLAGS = {
-  config: text('<file>', 'configuration to use in place of the onqueue.config.* of the project'),
-  require: list('<files>', 'load this file too, or all that match a pattern (*, **, ?); may be repeated'),
+  config: text('<file>', "configuration file to use instead of the project's onqueue.config.*"),
+  require: list('<files>', 'also load this file, or all files that match a pattern (*, **, ?); may be repeated'),
   json: on('print one JSON document'),
 };
 

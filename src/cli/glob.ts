@@ -7,8 +7,8 @@ const LOADABLE = /(?<!\.d)\.[cm]?[jt]s$/;
 /**
  * The files that `pattern` names, sorted; a pattern without wildcards names itself.
  *
- * Wildcards find scripts alone (a folder of compiled files holds maps and declarations beside them), never look into
- * `node_modules`, and reach into folders that begin with a dot only where the pattern says so.
+ * Wildcards match only scripts (a folder of compiled files also contains maps and declarations), never enter `node_modules`, and
+ * enter folders that begin with a dot only if the pattern says so.
  */
 export function filesMatching(pattern: string, folder: string): string[] {
   const path = resolve(folder, pattern);
@@ -41,7 +41,7 @@ function matcherOf(part: string): RegExp {
     .replace(/[.+^${}()|[\]\\]/g, String.raw`\$&`)
     .replaceAll('*', '.*')
     .replaceAll('?', '.');
-  // A leading wildcard does not stand for the dot of a hidden file.
+  // A leading wildcard does not match the dot of a hidden file.
   return new RegExp(`^${/^[*?]/.test(part) ? String.raw`(?!\.)` : ''}${source}$`, 'su');
 }
 

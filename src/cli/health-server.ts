@@ -1,4 +1,4 @@
-/** Answers the probes of an orchestrator, whether the workers are stuck and whether they are at work, and Prometheus. */
+/** Answers an orchestrator's probes (are the workers alive, are they ready) and Prometheus. */
 import { groupsOf } from '../base/groups';
 import type { JobCounts } from '../operations/figures/job-counts';
 import { jobMetrics } from '../operations/figures/job-metrics';
@@ -9,7 +9,7 @@ import type { HealthFlags } from './work-flags';
 
 export interface Served {
   readonly health: SupervisorHealth;
-  /** Of all processes that worked here, those that ended included. */
+  /** Counts of all processes that worked here, including those that have ended. */
   readonly counts: readonly JobCounts[];
 }
 
@@ -44,9 +44,9 @@ function answerTo(path: string, served: Served, name: string | undefined): Answe
 function lagOf({ processes }: SupervisorHealth): Metric {
   return {
     name: 'onqueue_event_loop_lag_seconds',
-    help: 'How late the event loop of a process was in the last second or so.',
+    help: 'How late the event loop of a process was, within about the last second.',
     type: 'gauge',
-    // One that leaves has the number of the one that relieves it.
+    // A leaving process has the same number as its replacement.
     samples: [...groupsOf(processes, ({ process }) => String(process))].map(([process, all]) => ({
       labels: { process },
       value: Math.max(...all.map(({ worker }) => worker?.lag ?? 0)) / 1000,

@@ -1,13 +1,13 @@
-/** A small HTTP server for those who watch: it answers a few paths, and nobody is let in who need not be. */
+/** A small HTTP server for monitoring: answers a few paths, only to this machine by default. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { healthPortTaken } from './errors';
 
 export interface Answer {
   readonly status: number;
-  /** A text as it is, or what is to be JSON. */
+  /** A text, or an object to send as JSON. */
   readonly body: string | object;
-  /** Of a text. */
+  /** The type of a text. */
   readonly type?: string | undefined;
 }
 
@@ -19,16 +19,16 @@ export interface HttpServer {
 }
 
 export interface ServerPlace {
-  /** The flag that named the port, and that of the host, for errors. */
+  /** The flags for port and host, for errors. */
   readonly flag: string;
   readonly hostFlag: string;
   readonly port: number | undefined;
-  /** Default: this machine alone may ask. The user decides who else reads the names of queues. */
+  /** Default: only this machine may ask. The user decides who else may read the names of queues. */
   readonly host?: string | undefined;
 }
 
 /**
- * @param answer to a GET of a path; must not reject
+ * @param answer answers a GET of a path; must not reject
  * @throws E_HEALTH_PORT
  */
 export function serve(place: ServerPlace, answer: (path: string) => Answer | Promise<Answer>): Promise<HttpServer> {

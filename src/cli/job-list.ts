@@ -1,4 +1,4 @@
-/** The registered jobs, as `work` opens with them and `jobs` lists them. */
+/** The registered jobs, as `work` prints them at its start and `jobs` lists them. */
 import type { Seconds } from '../base/clock';
 import { isMinified } from '../job/job-name';
 import { relativeFile } from '../base/declared-in';
@@ -17,12 +17,12 @@ export interface RegisteredJob {
   readonly tries: number;
   /** 0: none. */
   readonly timeout: Seconds;
-  /** The class decorated with `@Handles`, where the job does not handle itself. */
+  /** The class decorated with `@Handles`, if the job does not handle itself. */
   readonly handler: string | undefined;
   readonly file: string | undefined;
 }
 
-/** @param worker what a worker's flags say for jobs that say nothing themselves */
+/** @param worker a worker's flags, for jobs that say nothing themselves */
 export function listedJobs(manager: QueueManager, worker: WorkerDefaults = {}): RegisteredJob[] {
   return manager.registry
     .all()
@@ -50,15 +50,15 @@ export function jobRow({ name, queue, tries, timeout, file }: RegisteredJob): Ce
   return [name, queue, tries === 0 ? 'no limit' : String(tries), timeout === 0 ? 'none' : secondsText(timeout), file];
 }
 
-export const NO_JOBS = `No job is registered here. ${HOW_TO_REGISTER}`;
+export const NO_JOBS = `No job is registered. ${HOW_TO_REGISTER}`;
 
-/** Undefined: no job bears a name that a minifier seems to have made. */
+/** Undefined if no job name looks as if a minifier made it. */
 export function shortNamesRemark({ registry }: QueueManager): string | undefined {
   const jobs = registry.all().filter(({ name, target }) => name === target.name && isMinified(name));
   if (jobs.length === 0) return undefined;
   return (
-    `Job names that a minifier may have made: ${jobs.map(({ name }) => name).join(', ')}. Another build may give them to other ` +
-    "classes, and jobs that wait then run as those. Give each job its name: @Job({ name: 'SendMail' })."
+    `Job names that a minifier may have made: ${jobs.map(({ name }) => name).join(', ')}. The next build may give them to other ` +
+    "classes, and waiting jobs would then run as those. Name each job: @Job({ name: 'SendMail' })."
   );
 }
 

@@ -1,4 +1,4 @@
-/** The queues on a terminal, drawn anew every two seconds, with keys to pause them. */
+/** The queues on a terminal, redrawn every two seconds, with keys to pause them. */
 import type { Milliseconds, Timer } from '../base/clock';
 import type { QueueConnection } from '../dispatch/queue-connection';
 import type { Snapshot } from '../operations/snapshot';
@@ -10,7 +10,7 @@ import { counted } from './table';
 
 const INTERVAL: Milliseconds = 2000;
 
-/** Escape sequences, as of the arrows, and single characters. */
+/** Escape sequences, such as those of the arrow keys, and single characters. */
 // oxlint-disable-next-line no-control-regex
 const KEYS = /\u001B(?:\[[\d;]*[A-Za-z~]|O[A-Z])|[^]/gu;
 const UP = ['\u001B[A', '\u001BOA', 'k'];
@@ -19,9 +19,9 @@ const DOWN = ['\u001B[B', '\u001BOB', 'j'];
 const QUIT = ['q', 'Q', '\u0003', '\u0004'];
 
 export interface LiveMonitorOptions {
-  /** Default: all that were ever used. */
+  /** Default: all queues that were ever used. */
   readonly queues?: readonly string[] | undefined;
-  /** Default: no queue is too long. */
+  /** Default: no limit. */
   readonly max?: number | undefined;
 }
 
@@ -32,11 +32,11 @@ export class LiveMonitor {
   readonly #screen: Screen;
   #snapshot: Snapshot | undefined;
   #selected: string | undefined;
-  /** What was done last, or could not be. */
+  /** The last action, or why it failed. */
   #remark = '';
-  /** Why the last look has failed. */
+  /** Why the last refresh failed. */
   #trouble: string | undefined;
-  /** All queues are paused by the next `p` alone. */
+  /** Pausing all queues needs a second `p`. */
   #isAsked = false;
   #isOver = false;
   #wake: () => void = () => undefined;
@@ -50,13 +50,13 @@ export class LiveMonitor {
     this.#screen = new Screen(surroundings.stdout);
   }
 
-  /** Gives what it showed last. */
+  /** Returns the last snapshot shown. */
   async run(onKeys: (hear: (keys: string) => void) => () => void): Promise<Snapshot | undefined> {
     const { onStopSignal, onExit } = this.#surroundings;
     const undo = [
       onKeys((keys) => (keys.match(KEYS) ?? []).forEach((key) => this.#press(key))),
       onStopSignal(() => this.#quit()),
-      // Whatever ends the process must leave a terminal that can be used.
+      // However the process ends, it must leave a usable terminal.
       onExit(() => this.#screen.close()),
     ];
     try {
@@ -82,12 +82,12 @@ export class LiveMonitor {
     if (!this.#isOver) this.#draw();
   }
 
-  /** A store that is away keeps nobody from leaving. */
+  /** An unreachable store must not keep anybody from leaving. */
   #orQuit(step: Promise<void>): Promise<void> {
     return Promise.race([step, this.#over]);
   }
 
-  /** Until it is time to look again, or a key has changed something. */
+  /** Waits until the next refresh is due, or a key has changed something. */
   async #pause(): Promise<void> {
     if (this.#isOver) return;
     let timer: Timer | undefined;
@@ -115,7 +115,7 @@ export class LiveMonitor {
     this.#draw();
   }
 
-  /** Behind the last queue, and before the first, is the choice of none. */
+  /** One step before the first queue, or after the last one, selects none. */
   #select(step: number): void {
     const names = [undefined, ...(this.#snapshot?.queues ?? []).map(({ queue }) => queue)];
     const place = names.indexOf(this.#selected);
@@ -130,7 +130,7 @@ export class LiveMonitor {
     const what = this.#selected ?? counted(meant.length, 'queue');
     if (this.#selected === undefined && !isConfirmed) {
       this.#isAsked = true;
-      this.#remark = `p again ${isPause ? 'pauses' : 'resumes'} ${what}.`;
+      this.#remark = `Press p again to ${isPause ? 'pause' : 'resume'} ${what}.`;
       return;
     }
     void this.#carryOut(
@@ -163,7 +163,7 @@ export class LiveMonitor {
     const { max = Infinity } = this.#options;
     const { summary, queues, running } = snapshotTexts(snapshot, { max, selected: this.#selected });
     const [headings = '', ...rows] = queues;
-    // What runs has a third of the room, if there are more queues than fit.
+    // Running jobs get a third of the room if there are more queues than fit.
     const forRunning = Math.min(running.length, Math.max(Math.floor(room / 3), room - rows.length - 4));
     const shown = window(
       rows,
@@ -174,7 +174,7 @@ export class LiveMonitor {
   }
 }
 
-/** As many rows as there is room for, the chosen one among them. */
+/** As many rows as fit, including the selected one. */
 function window(rows: readonly string[], chosen: number, room: number): readonly string[] {
   const most = Math.max(room, 1);
   if (rows.length <= most) return rows;

@@ -15,13 +15,13 @@ export function momentText(moment: Date): string {
     .replace(/\.\d+Z$/, ' UTC');
 }
 
-/** `3m`, in the largest unit that fits, rounded down. */
+/** `3m`: the span in the largest unit that fits, rounded down. */
 export function spanText(span: Milliseconds): string {
   const [unit, length] = UNITS.find(([, each]) => span >= each) ?? ['s', 1000];
   return `${Math.floor(span / length)}${unit}`;
 }
 
-/** `3m ago`. A store's clock may be ahead of ours: then it was just now. */
+/** `3m ago`. A store's clock may be ahead of ours; then it was just now. */
 export function agoText(moment: Date, now: Milliseconds): string {
   return `${spanText(Math.max(now - moment.getTime(), 0))} ago`;
 }

@@ -1,26 +1,26 @@
-/** A snapshot as text: the queues, and what runs. */
+/** A snapshot as text: the queues, and the running jobs. */
 import type { Milliseconds } from '../base/clock';
 import { oneLine } from '../base/plain-text';
 import type { QueueSnapshot, Snapshot } from '../operations/snapshot';
 import { momentText, spanText } from './moments';
 import { type Cell, counted, formatTable } from './table';
 
-/** On a terminal of 60 columns the name of the queue still has some room. */
+/** Chosen so that a terminal of 60 columns has room for the name of the queue. */
 const HEADINGS = ['ready', 'delayed', 'running', 'failed', 'wait', '/min', 'queue'];
 
 export interface MonitorView {
-  /** Queues with more jobs that are ready are marked. */
+  /** Queues with more ready jobs are marked. */
   readonly max: number;
-  /** The queue that a key is for. */
+  /** The queue that keys act on. */
   readonly selected?: string | undefined;
 }
 
 export interface SnapshotTexts {
-  /** Which connection, when, and how many workers. */
+  /** The connection, the time, and the number of workers. */
   readonly summary: string;
-  /** With the headings first. */
+  /** Beginning with the headings. */
   readonly queues: readonly string[];
-  /** With the headings first; empty: nothing runs. */
+  /** Beginning with the headings; empty if nothing runs. */
   readonly running: readonly string[];
 }
 
@@ -28,7 +28,7 @@ export function snapshotTexts(snapshot: Snapshot, view: MonitorView): SnapshotTe
   const { connection, at, isExact, queues } = snapshot;
   const long = crowded(snapshot, view.max);
   const marks = queues.map((queue) => (queue.queue === view.selected ? '>' : ' ') + (long.includes(queue) ? '!' : ' '));
-  const estimate = isExact ? [] : ['by estimate'];
+  const estimate = isExact ? [] : ['estimated'];
   return {
     summary: [connection, momentText(at), workersText(snapshot), ...estimate].join('   '),
     queues: formatTable(HEADINGS, queues.map(rowOf), {})
@@ -38,7 +38,7 @@ export function snapshotTexts(snapshot: Snapshot, view: MonitorView): SnapshotTe
   };
 }
 
-/** Those in which more jobs are ready than there should be. */
+/** The queues with more than `max` ready jobs. */
 export function crowded({ queues }: Snapshot, max: number): readonly QueueSnapshot[] {
   return queues.filter(({ ready }) => ready > max);
 }
@@ -51,7 +51,7 @@ function rowOf(queue: QueueSnapshot): Cell[] {
   return [ready, delayed, running, failedText(queue), wait, perMinute, name];
 }
 
-/** `12, 3 in 5 min`: of the last five minutes also those that were retried since. */
+/** `12, 3 in 5 min`: the failures of the last five minutes include jobs that were retried since. */
 function failedText({ failed, failures = 0 }: QueueSnapshot): Cell {
   if (failures === 0) return failed ?? '';
   return `${failed === undefined ? '' : `${failed}, `}${failures} in 5 min`;
@@ -64,7 +64,7 @@ function workersText({ workers }: Snapshot): string {
   return workers.length === 0 ? 'no workers' : `${counted(workers.length, 'worker')}, ${busy} of ${slots} slots busy`;
 }
 
-/** What runs longest comes first. */
+/** Longest-running first. */
 function runningLines({ workers = [], at }: Snapshot): readonly string[] {
   const running = workers
     .flatMap(({ host, pid, running }) => running.map((job) => ({ ...job, worker: `${host}:${pid}` })))

@@ -1,4 +1,4 @@
-/** The connections and the queues that a command line names, in Laravel's manner: `clear redis --queue=high,default`. */
+/** The connections and queues that a command line names, as in Laravel: `clear redis --queue=high,default`. */
 import { checkQueueName } from '../job/queue-name';
 import { unknownConnection } from '../application/errors';
 import type { Connection } from '../connections/contract';
@@ -8,8 +8,8 @@ import type { QueueManager } from '../application/queue-manager';
 import type { Call } from './command';
 import type { ProjectFlags } from './flags';
 
-/** The optional word of commands that look at one connection. */
-export const CONNECTION_WORD = ['[connection]', 'connection of the configuration (default: its default)'] as const;
+/** The optional argument of commands that look at one connection. */
+export const CONNECTION_WORD = ['[connection]', 'a connection of the configuration (default: its default)'] as const;
 
 export interface QueueFlags extends ProjectFlags {
   readonly queue?: string | undefined;
@@ -21,14 +21,14 @@ export interface Named {
   readonly manager: QueueManager;
   readonly connection: QueueConnection;
   readonly driver: Connection;
-  /** The queues of `--queue`, each once; empty without the flag. */
+  /** The queues of `--queue`, without duplicates; empty without the flag. */
   readonly queues: readonly string[];
-  /** The same; without the flag the connection's own queue. */
+  /** The same; without the flag, the connection's default queue. */
   readonly queuesOrOwn: readonly string[];
 }
 
 /**
- * Opens the project. Laravel's `redis:high` is the queue `high` of the connection `redis`.
+ * Opens the project. As in Laravel, `redis:high` means the queue `high` of the connection `redis`.
  *
  * @throws E_INVALID_QUEUE_NAME, E_UNKNOWN_CONNECTION
  */
@@ -40,7 +40,7 @@ export async function openNamed(call: Call<QueueFlags>): Promise<Named> {
   const name = isPair ? before : word;
   const queues = [...new Set([...(isPair ? [behind.join(':')] : []), call.flags.queue ?? ''].flatMap(namesIn))];
   checkConnection(manager, call.command, name, queues);
-  // Check all names before anything happens to the first queue.
+  // Checks all names before anything happens to the first queue.
   for (const queue of queues) checkQueueName(queue, 'queue');
   if (call.flags.all === true && queues.length > 0) call.refuse('give either --all or queues, not both');
   noteMemory(call, manager, [name]);
@@ -55,7 +55,7 @@ function namesIn(text: string): string[] {
   return names.filter((name) => name !== '');
 }
 
-/** Refuses a queue in the place of a connection, and says where it belongs. @throws E_UNKNOWN_CONNECTION */
+/** Refuses a queue in the place of a connection, and says how to name it. @throws E_UNKNOWN_CONNECTION */
 export function checkConnection(
   manager: QueueManager,
   command: string,
@@ -64,7 +64,7 @@ export function checkConnection(
 ): void {
   if (name === undefined || isConnection(manager, name)) return;
   const line = `onqueue ${command} --queue=${[name, ...queues].join(',')}`;
-  const remedy = `If a queue is meant: ${line}`;
+  const remedy = `If you meant a queue: ${line}`;
   throw unknownConnection(name, manager.connectionNames(), manager.configurationSource, remedy);
 }
 
@@ -77,19 +77,19 @@ export function keepingConnections(manager: QueueManager): string[] {
   return manager.connectionNames().filter((name) => keepsJobs(manager.settings(name).driver));
 }
 
-/** Says so where all of these connections keep their jobs in this process alone. */
+/** Prints a note if all these connections keep their jobs only in this process. */
 export function noteMemory(call: Call, manager: QueueManager, connections: readonly (string | undefined)[]): void {
   const remarks = connections.map((name) => memoryRemark(manager, name));
   const [first] = remarks;
   if (first !== undefined && !remarks.includes(undefined)) call.output.note(first);
 }
 
-/** Gives undefined where other processes reach the jobs of the connection. */
+/** Undefined if other processes can reach the connection's jobs. */
 export function memoryRemark(manager: QueueManager, connection?: string): string | undefined {
   const { driver, name } = manager.settings(connection);
   if (driver !== 'memory') return undefined;
   return (
-    `The driver memory lives in one process: this one starts with an empty store (connection ${name}), ` +
-    'and sees no job of any other. Use redis or database where processes share jobs.'
+    `The memory driver lives in one process: this one starts with an empty store (connection ${name}) ` +
+    'and sees no jobs of others. Use redis or database to share jobs between processes.'
   );
 }

@@ -1,4 +1,4 @@
-/** What `work` opens with: the store, the queues, the jobs that it knows, and what there is to say of them. */
+/** What `work` prints at its start: the store, the queues, the registered jobs, and warnings about them. */
 import type { QueueManager } from '../application/queue-manager';
 import { resolveWorkerOptions } from '../worker/worker-options';
 import { noJobs } from './errors';
@@ -11,15 +11,15 @@ import { WORK_FLAGS, type WorkFlags, workerOptions } from './work-flags';
 
 /** What a worker was told to do. */
 interface Work {
-  /** The connection, as it was named, or not. */
+  /** The connection as the command line named it, if it did. */
   readonly given: string | undefined;
   readonly flags: WorkFlags;
-  /** The one that it works on. */
+  /** The connection that it works on. */
   readonly connection: string;
   readonly queues: readonly string[];
 }
 
-/** Refuses to work without a job: the worker would give back whatever comes. @throws E_NO_JOBS */
+/** Refuses to work without jobs: the worker would give back everything. @throws E_NO_JOBS */
 export function checkJobs({ registry, configurationSource }: QueueManager): void {
   if (registry.all().length === 0) throw noJobs(configurationSource);
 }
@@ -49,11 +49,11 @@ export function printOpening(
   warn(memoryRemark(manager, connection));
   warn(shortNamesRemark(manager));
   warn(strangeQueuesRemark(jobs, work));
-  // A store that is away must not hold up the worker, which tells of it itself.
+  // An unreachable store must not hold up the worker, which reports it itself.
   void waitingElsewhereRemark(manager, jobs, work).then(warn, () => undefined);
 }
 
-/** Undefined: some job that is registered here goes to one of the worker's queues. */
+/** Undefined if some registered job goes to one of the worker's queues. */
 export function strangeQueuesRemark(jobs: readonly RegisteredJob[], work: Work): string | undefined {
   const here = jobs.filter(({ connection }) => connection === work.connection);
   const [first] = here.length > 0 ? here : jobs;
@@ -63,15 +63,15 @@ export function strangeQueuesRemark(jobs: readonly RegisteredJob[], work: Work):
   const isElsewhere = connection !== work.connection;
   const [ofThis, ofOther] = isElsewhere ? [` of the connection '${work.connection}'`, ` of '${connection}'`] : ['', ''];
   return (
-    `No job that is registered here goes to ${work.queues.join(', ')}${ofThis} by itself; they go to ${queues.join(', ')}${ofOther}. ` +
-    `To work those: ${commandWith(work, queues, connection)}`
+    `No registered job goes to ${work.queues.join(', ')}${ofThis} on its own; they go to ${queues.join(', ')}${ofOther}. ` +
+    `To work on those: ${commandWith(work, queues, connection)}`
   );
 }
 
-/** A worker that starts looks at no more queues than this. */
+/** A worker looks at no more queues than this when it starts. */
 const MOST_QUEUES = 50;
 
-/** Undefined: nothing waits elsewhere, or the store does not say. */
+/** Undefined if nothing waits elsewhere, or the store does not say. */
 async function waitingElsewhereRemark(
   manager: QueueManager,
   jobs: readonly RegisteredJob[],
@@ -91,15 +91,15 @@ async function waitingElsewhereRemark(
   if (waiting.length === 0) return undefined;
   const told = waiting.map(({ queue, ready }) => `${queue} (${counted(ready, 'job')})`).join(', ');
   const queues = [...work.queues, ...waiting.map(({ queue }) => queue)];
-  return `Jobs wait on ${told}, which this worker was not told to work. If no other does: ${commandWith(work, queues)}`;
+  return `Jobs are waiting on ${told}, which this worker does not work on. If no other worker does: ${commandWith(work, queues)}`;
 }
 
-/** The command line that was given, with these queues. */
+/** The given command line, with these queues. */
 function commandWith({ given, flags, connection: own }: Work, queues: readonly string[], connection = own): string {
   const table: Readonly<Record<string, Flag<unknown>>> = WORK_FLAGS;
   const shown = Object.entries(flags).filter(([name]) => table[name]?.isHidden !== true);
   const where = connection === own ? given : connection;
-  // A supervisor gives its processes what is left of --max-time.
+  // A supervisor gives its processes the remainder of --max-time.
   const processes = flags.processes === 1 ? undefined : flags.processes;
   const line = commandLineOf({ ...Object.fromEntries(shown), processes, maxTime: undefined, queue: queues });
   return ['onqueue', 'work', ...(where === undefined ? [] : [where]), ...line.map(quoted)].join(' ');

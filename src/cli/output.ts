@@ -1,8 +1,8 @@
-/** Everything that a command prints: results to standard output, the rest to standard error, progress to a terminal alone. */
+/** Everything that a command prints: results to standard output, the rest to standard error, progress only to a terminal. */
 import { oneLine } from '../base/plain-text';
 import { type Cell, formatTable, roomForLast, visibleWidth } from './table';
 
-/** What is needed of `process.stdout` and `process.stderr`. */
+/** The parts of `process.stdout` and `process.stderr` that we need. */
 export interface OutputStream {
   readonly isTTY?: boolean | undefined;
   readonly columns?: number | undefined;
@@ -10,10 +10,10 @@ export interface OutputStream {
   write(text: string): unknown;
 }
 
-/** Fewer characters of a message than this say nothing. */
+/** A message cut to fewer characters says nothing. */
 const READABLE = 60;
 
-/** Of a terminal that does not say how wide it is. */
+/** The width of a terminal that does not report it. */
 const USUAL_WIDTH = 80;
 
 const CLEAR_LINE = '\r\u001B[K';
@@ -21,9 +21,9 @@ const CLEAR_LINE = '\r\u001B[K';
 export class Output {
   readonly #stdout: OutputStream;
   readonly #stderr: OutputStream;
-  /** A line stands on the terminal that is to be written anew. */
+  /** The terminal shows a line that will be rewritten. */
   #hasOpenLine = false;
-  /** The command was asked for one JSON document: `result` prints, and `line`, `table` and `list` do not. */
+  /** The command was asked for one JSON document: only `result` prints; `line`, `table` and `list` do not. */
   isJson = false;
 
   constructor(stdout: OutputStream, stderr: OutputStream) {
@@ -42,14 +42,14 @@ export class Output {
   }
 
   /**
-   * The whole of what a command has found or done: these lines for people; with `--json` the value, which is laid out on a
-   * terminal and stands on one line elsewhere.
+   * The complete result of a command: the lines for people, or the value with `--json`, which is indented on a terminal and one
+   * line elsewhere.
    */
   result(value: unknown, ...lines: readonly string[]): void {
     for (const line of lines) this.line(line);
     if (!this.isJson) return;
     const text = JSON.stringify(value, undefined, this.#stdout.isTTY === true ? 2 : undefined);
-    // JSON lets these pass, and some terminals take them for the beginning of a command.
+    // JSON allows these characters, but some terminals take them for the beginning of a command.
     const escaped = text.replace(/[\u007f-\u009f]/g, (character) => `\\u00${character.charCodeAt(0).toString(16)}`);
     this.#stdout.write(`${escaped}\n`);
   }
@@ -59,9 +59,9 @@ export class Output {
   }
 
   /**
-   * Rows that are read for their last cell: a table where it has room, otherwise several lines for each row.
+   * Rows whose last cell matters most: a table if there is room, otherwise several lines for each row.
    *
-   * @param readable columns that the last cell needs, where it is as long; Infinity: nothing of it is to be cut
+   * @param readable columns that the last cell needs if it is as long; Infinity: it must not be cut
    */
   list(headings: readonly string[], rows: readonly (readonly Cell[])[], readable = READABLE): void {
     const longest = Math.max(...rows.map((row) => visibleWidth(oneLine(String(row.at(-1) ?? '')))));
@@ -78,12 +78,12 @@ export class Output {
     }
   }
 
-  /** Writes what is not a result: a warning, an error, what was not found. */
+  /** Writes anything that is not a result: a warning, an error, an unknown id. */
   note(text: string): void {
     this.log.write(`${text}\n`);
   }
 
-  /** Standard error, where it takes lines away first that are to be written anew. */
+  /** Standard error; removes a line that will be rewritten before it writes. */
   get log(): OutputStream {
     const { isTTY, columns } = this.#stderr;
     const write = (text: string): unknown => {
@@ -93,12 +93,12 @@ export class Output {
     return { isTTY, columns, write };
   }
 
-  /** Columns of a line that is written anew, by `renew`; undefined: there is no terminal. */
+  /** The columns of a line written by `renew`. Undefined if there is no terminal. */
   get room(): number | undefined {
     return this.#stderr.isTTY === true ? (this.#stderr.columns ?? USUAL_WIDTH) : undefined;
   }
 
-  /** Writes the same line of a terminal again, and elsewhere nothing: it would fill a log. Empty: it is taken away. */
+  /** Rewrites one line of a terminal. Does nothing elsewhere, where it would fill a log. An empty text removes the line. */
   renew(text: string): void {
     if (this.#stderr.isTTY !== true || (text === '' && !this.#hasOpenLine)) return;
     this.#stderr.write(`${CLEAR_LINE}${text}`);

@@ -1,4 +1,4 @@
-/** Which versions of this package and of its peers a project has, and whether it has them once. */
+/** Which versions of this package and of its peer dependencies a project has, and whether it has several copies. */
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -15,7 +15,7 @@ export function ownPackage(): InstalledPackage {
   return found;
 }
 
-/** The packages that are installed in production, too. */
+/** The packages that are also installed in production. */
 export function dependenciesOf(folder: string): readonly string[] {
   const file = join(folder, 'package.json');
   const found = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as { readonly dependencies?: object }) : {};
@@ -25,7 +25,7 @@ export function dependenciesOf(folder: string): readonly string[] {
 /** The package that a file in `folder` would import. */
 export function installedPackage(name: string, folder: string): InstalledPackage | undefined {
   try {
-    // Its package.json cannot be asked for by name: `exports` may hide it.
+    // We cannot resolve its package.json by name: `exports` may hide it.
     return packageAbove(dirname(createRequire(join(folder, 'package.json')).resolve(name)), name);
   } catch {
     return undefined;
@@ -37,7 +37,7 @@ function packageAbove(start: string, name: string | undefined): InstalledPackage
     const file = join(folder, 'package.json');
     if (!existsSync(file)) continue;
     const found = JSON.parse(readFileSync(file, 'utf8')) as { readonly name?: string; readonly version?: string };
-    // Packages put further package.json files, without a version, into their folders of ES modules.
+    // Packages put further package.json files without a version into their folders of ES modules.
     if (found.version !== undefined && (name === undefined || found.name === name)) {
       return { version: found.version, folder: realpathSync(folder) };
     }

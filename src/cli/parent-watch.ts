@@ -1,4 +1,4 @@
-/** Notices that the process which started this one has gone. */
+/** Notices when the process that started this one has gone. */
 import { Worker } from 'node:worker_threads';
 import { type Clock, type Milliseconds, systemClock, type Timer } from '../base/clock';
 
@@ -7,17 +7,17 @@ const LOOK_EVERY: Milliseconds = 1000;
 export interface DesertedWatchSettings {
   readonly environment: Readonly<NodeJS.ProcessEnv>;
   readonly clock?: Clock | undefined;
-  /** The present parent of this process, which changes once the one that started it has gone. */
+  /** The current parent of this process; it changes when the starter has gone. */
   readonly parent?: (() => number) | undefined;
 }
 
-/** Read at the start: npm may end while the project is being loaded. */
+/** Read at the start, because npm may end while the project is loading. */
 const STARTER = process.ppid;
 
 /**
- * Calls `hear` once when npm has left this process alone: npx and `npm run` end at a SIGTERM and do not pass it on, so the
- * sender believes that the worker has stopped. It watches only where npm has started the command: elsewhere a process may
- * outlive its parent, and under nohup it should. Returns the function that stops watching.
+ * Calls `hear` once when npm has left this process alone: npx and `npm run` end on SIGTERM without passing it on, so the sender
+ * believes that the worker has stopped. Watches only if npm started the command: elsewhere a process may outlive its parent, and
+ * under nohup it should. Returns the function that stops watching.
  */
 export function watchForDesertion(
   hear: () => void,
@@ -35,7 +35,7 @@ export function watchForDesertion(
   return () => timer.cancel();
 }
 
-/** In a thread, because a process whose event loop is blocked notices nothing. */
+/** In a thread, because a process whose event loop is blocked would notice nothing. */
 const WATCH = `
 const { workerData: { parent, patience } } = require('node:worker_threads');
 let orphanedAt;
@@ -47,16 +47,16 @@ setInterval(() => {
 `;
 
 /**
- * For a process that must not outlive the one that started it, even if that one was killed by SIGKILL. Calls `hear` when
- * the other end of the channel has gone, so that this process can stop cleanly; kills it when it has not stopped after
- * `patience`. Returns the function that stops watching.
+ * For a process that must not outlive its starter, even if that was killed by SIGKILL. Calls `hear` when the other end of the
+ * channel has gone, so that this process can stop cleanly, and kills it if it has not stopped after `patience`. Returns the
+ * function that stops watching.
  */
 export function watchForOrphaning(hear: () => void, patience: Milliseconds): () => void {
-  // What the process itself was told to load (`node --require`) is not for this thread.
+  // The process's own `node --require` is not meant for this thread.
   const watch = new Worker(WATCH, { eval: true, execArgv: [], workerData: { parent: process.ppid, patience } });
   watch.unref();
   process.on('disconnect', hear);
-  // It may have gone while this process was starting; the channel tells of that once only.
+  // The starter may have gone while this process was starting; the channel reports that only once.
   if (!process.connected) hear();
   return () => {
     process.off('disconnect', hear);

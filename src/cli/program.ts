@@ -1,4 +1,4 @@
-/** The command line as a whole: the tree of commands, and one run of it from arguments to exit code. */
+/** The command line as a whole: the tree of commands, and one run from arguments to exit code. */
 import { type Command, CommanderError } from 'commander';
 import { helpHint, newCommand } from './command';
 import { batch } from './commands/batch';
@@ -39,7 +39,7 @@ import { ExitCode, exitCodeOf } from './exit-codes';
 import { ownPackage } from './package-versions';
 import { Session, type Surroundings } from './session';
 
-/** In the order in which they are listed. */
+/** In the order of the help. */
 const COMMANDS = [
   ...[work, listen, restart, pause, resume],
   ...[monitor, dashboard, size, metrics, jobs, inspect, workers, classes, cancel],
@@ -50,9 +50,9 @@ const COMMANDS = [
 ];
 
 /**
- * Carries one command line out, and gives its exit code; whatever went wrong has been told by then.
+ * Runs one command line and returns its exit code. All errors have been printed by then.
  *
- * @param line the arguments behind the command's own name
+ * @param line the arguments after the name of the command
  */
 export async function run(line: readonly string[], surroundings: Surroundings): Promise<number> {
   const session = new Session(surroundings);
@@ -60,7 +60,7 @@ export async function run(line: readonly string[], surroundings: Surroundings): 
     await commandTree(session).parseAsync(line, { from: 'user' });
     return session.exitCode;
   } catch (error) {
-    // Commander has told its own errors already; help and version are no errors.
+    // Commander has already printed its own errors. Help and version are not errors.
     if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.done : ExitCode.usage;
     const code = exitCodeOf(error);
     session.output.note(errorText(error));
@@ -75,16 +75,16 @@ function commandTree(session: Session): Command {
   const { stdout, stderr } = session.surroundings;
   const program = newCommand({
     name: 'onqueue',
-    summary: 'run and look after the jobs of a project',
+    summary: "run and manage a project's jobs",
     description:
-      'The configuration is read from the onqueue.config.ts (or .js, .cjs, .mjs) beside the nearest package.json. Without one, ' +
-      'REDIS_URL names a Redis; without that, jobs are kept in a SQLite file in that folder. Numbers that stand for a time are ' +
-      'seconds; 500ms, 30s, 10m, 2h and 1d say their unit.',
+      'The configuration is read from onqueue.config.ts (or .js, .cjs, .mjs) beside the nearest package.json. Without such a file, ' +
+      'REDIS_URL names a Redis server; without that, jobs are kept in a SQLite file in that folder. A time without a unit is in ' +
+      'seconds; units are ms, s, m, h and d, as in 500ms or 10m.',
     examples: [
       ['onqueue work', 'run jobs'],
-      ['onqueue size', 'how many wait'],
-      ['onqueue failed', 'which failed, and why'],
-      ['onqueue help work', 'all options of a command'],
+      ['onqueue size', 'count waiting jobs'],
+      ['onqueue failed', 'list failed jobs and their errors'],
+      ['onqueue help work', 'show all options of a command'],
     ],
   })
     .helpCommand(false)
@@ -100,13 +100,13 @@ function commandTree(session: Session): Command {
   return program;
 }
 
-/** Commander's own shows everything for a mistyped name, as if nothing were wrong. */
+/** Commander's own help command shows everything for a mistyped name, as if nothing were wrong. */
 function helpCommand(program: Command): Command {
   const command = newCommand({
     name: 'help',
     summary: 'show the options of a command',
-    examples: [['onqueue help work', 'all that work takes']],
-    words: ['[command]', 'name of the command (default: all are listed)'],
+    examples: [['onqueue help work', 'all options of work']],
+    words: ['[command]', 'name of a command (default: lists all)'],
   });
   return command.action((name?: string) => {
     const found = name === undefined ? program : program.commands.find((one) => one.name() === name);

@@ -1,27 +1,27 @@
-/** How far a long command is: a line on a terminal with a bar, the rate and the time left, which is taken away at the end. */
+/** The progress of a long command: a line on a terminal with a bar, the rate and the time left, removed at the end. */
 import type { Clock, Milliseconds, Timer } from '../base/clock';
 import type { Call } from './command';
 import { spanText } from './moments';
 
 export interface Progress {
   readonly done: number;
-  /** Undefined: nobody knows. */
+  /** Undefined if unknown. */
   readonly total?: number | undefined;
 }
 
-/** How often the line is written anew; each time may cost the store a question. */
+/** How often the line is redrawn; each time may cost a call to the store. */
 const INTERVAL: Milliseconds = 250;
 
-/** The rate is that of the last seconds: what came before says little about the time left. */
+/** The rate is computed over this time: what came before says little about the time left. */
 const REMEMBERED: Milliseconds = 15_000;
 
 const BAR_LENGTHS = [20, 10];
 
 /**
- * Carries `work` out; on a terminal, a line shows how far it is as long as it takes. Elsewhere, and with `--json`, nothing is
- * written: it would fill a log.
+ * Runs `work`, and shows its progress in a line on the terminal. Writes nothing elsewhere, where it would fill a log, or with
+ * `--json`.
  *
- * @param measure asked before it begins, and then 4 times a second at most; absent: nobody knows, and the time is shown alone
+ * @param measure called before the start, and then up to 4 times a second; absent: only the elapsed time is shown
  */
 export async function showingProgress<T>(
   { output, session }: Call,
@@ -35,7 +35,7 @@ export async function showingProgress<T>(
   const pace = new Pace(clock);
   let timer: Timer | undefined;
   let isOver = false;
-  // Nothing is said of a question that fails: the work itself meets the same trouble and tells it.
+  // Ignores errors: the work itself meets the same trouble and reports it.
   const ask = async (): Promise<Progress | undefined> => measure?.().catch(() => undefined);
   const show = async (): Promise<void> => {
     const progress = await ask();
@@ -58,7 +58,7 @@ export async function showingProgress<T>(
   }
 }
 
-/** Measures by what is left, of which all is to go. */
+/** Measures progress by what is left, if everything is to go. */
 export function fromLeft(left: () => Promise<number>): () => Promise<Progress> {
   let total: number | undefined;
   return async () => {
@@ -68,12 +68,12 @@ export function fromLeft(left: () => Promise<number>): () => Promise<Progress> {
   };
 }
 
-/** Some of it is to go; nobody knows how much. */
+/** Only part of it is to go, and nobody knows how much. */
 export function withoutTotal(measure: () => Promise<Progress>): () => Promise<Progress> {
   return async () => ({ done: (await measure()).done });
 }
 
-/** How fast something goes on, by how far it was in the last seconds. */
+/** The rate of progress over the last seconds. */
 export class Pace {
   readonly #clock: Clock;
   #marks: readonly { readonly at: Milliseconds; readonly done: number }[] = [];
@@ -82,7 +82,7 @@ export class Pace {
     this.#clock = clock;
   }
 
-  /** Takes notice of how far it is; gives its rate and the time left, such as `['400/s', '5s left']`, as far as they are known. */
+  /** Records the progress; returns its rate and the time left, such as `['400/s', '5s left']`, as far as they are known. */
   facts({ done, total }: Progress): string[] {
     const at = this.#clock.monotonic();
     this.#marks = [...this.#marks.filter((mark) => at - mark.at <= REMEMBERED), { at, done }];
@@ -101,17 +101,17 @@ function rateText(perMillisecond: number): string {
   return `${count.toLocaleString('en-US', { maximumFractionDigits: count < 10 ? 1 : 0 })}/${isSlow ? 'min' : 's'}`;
 }
 
-/** `40% of 3,000`; rounded down: 100% is the end. */
+/** `40% of 3,000`, rounded down, because 100% means the end. */
 export function doneText({ done, total }: Progress): string {
   if (total === undefined) return `${done.toLocaleString('en-US')} done`;
   return `${Math.floor(shareOf(done, total) * 100)}% of ${total.toLocaleString('en-US')}`;
 }
 
 /**
- * `Retrying [####----] 40% of 3,000, 400/s, 5s left`, in fewer columns than `room`: in the last one a terminal would begin a new
- * line. Where there is no room, the bar goes first, and then one fact after the other from the end.
+ * `Retrying [####----] 40% of 3,000, 400/s, 5s left`, in fewer columns than `room`, because a terminal begins a new line at the
+ * last column. If there is no room, drops the bar first, then one fact after the other from the end.
  *
- * @param doing what is done, and to what; empty: that is known
+ * @param doing what is done, and to what; empty if that is obvious
  */
 export function progressLine(
   doing: string,
@@ -136,7 +136,7 @@ function barText(share: number, length: number): string {
   return `[${'#'.repeat(full)}${'-'.repeat(length - full)}]`;
 }
 
-// More may come than was there at first.
+// More may arrive than was there at first.
 function shareOf(done: number, total: number): number {
   return total === 0 ? 1 : Math.min(done / total, 1);
 }

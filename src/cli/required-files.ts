@@ -1,4 +1,4 @@
-/** What `--require` names: files of jobs, patterns of them, or packages to load before. */
+/** What `--require` names: files of jobs, patterns of files, or packages to load first. */
 import { statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
@@ -7,7 +7,7 @@ import { nothingMatched, requiredFileFailed } from './errors';
 import { filesMatching } from './glob';
 
 /**
- * Loads all that the patterns name, in order.
+ * Loads all files that the patterns name, in order.
  *
  * @throws E_NOTHING_MATCHED, E_REQUIRED_FILE, E_TYPESCRIPT_LOADER
  */
@@ -26,12 +26,12 @@ function filesOf(pattern: string, folder: string): readonly string[] {
     pattern,
     folder,
     isFolder
-      ? `It is a folder; name the files in it: "${join(pattern, '**', '*.js')}" (in quotes).`
-      : 'Name a file, or a pattern such as "dist/jobs/**/*.js" (in quotes; it knows *, ** and ?). A worker without its jobs could run none of them.',
+      ? `It is a folder; name its files: "${join(pattern, '**', '*.js')}" (in quotes).`
+      : 'Name a file, or a pattern such as "dist/jobs/**/*.js" (in quotes; wildcards are *, ** and ?). Without these files the worker would not know its jobs.',
   );
 }
 
-// `--require dotenv/config`, as Node.js itself takes it.
+// `--require dotenv/config`, as for Node.js itself.
 function packageFile(name: string, folder: string): string | undefined {
   if (/^[./]|[*?]/.test(name)) return undefined;
   try {

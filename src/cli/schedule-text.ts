@@ -1,4 +1,4 @@
-/** What the commands for schedules share: how they are reached, and how one is shown. */
+/** What the commands for schedules share: how they open the project, and how they show a schedule. */
 import type { QueueManager } from '../application/queue-manager';
 import type { Milliseconds } from '../base/clock';
 import { oneLine } from '../base/plain-text';
@@ -9,7 +9,7 @@ import { agoText, spanText } from './moments';
 import { keepingConnections, noteMemory } from './named-queues';
 import { type Cell, counted } from './table';
 
-export const SCHEDULE_WORD = ['<schedule>', 'the name of the schedule, as onqueue schedule:list lists it'] as const;
+export const SCHEDULE_WORD = ['<schedule>', 'the name of the schedule, as listed by onqueue schedule:list'] as const;
 
 /** Opens the project for its schedules. */
 export async function openForSchedules(call: Call<ProjectFlags>): Promise<QueueManager> {
@@ -31,12 +31,12 @@ export function scheduleRow(listing: ScheduleListing, now: Milliseconds): Cell[]
   ];
 }
 
-/** For programs. */
+/** The JSON of a schedule. */
 export function scheduleDocument({ declared, isKept, isOrphan, problem, ...listing }: ScheduleListing): object {
   return { ...listing, ...declared, kept: isKept, orphan: isOrphan, problem: problem?.message };
 }
 
-/** A worker is to keep it, and none does. */
+/** A worker should keep it, but none does. */
 export function isNeglected({ declared, isKept, problem }: ScheduleListing): boolean {
   return declared !== undefined && !isKept && problem === undefined;
 }
@@ -45,8 +45,8 @@ function stateText({ pausedAt, isKept, isOrphan, skipped, problem }: ScheduleLis
   const words = [
     problem === undefined ? '' : oneLine(problem.message),
     pausedAt === undefined ? '' : `paused ${agoText(pausedAt, now)}`,
-    isOrphan ? 'orphan: nobody declares it' : isKept || problem !== undefined ? '' : 'no worker keeps it',
-    skipped === 0 ? '' : `${counted(skipped, 'occurrence')} left out`,
+    isOrphan ? 'orphan: no longer declared' : isKept || problem !== undefined ? '' : 'no worker keeps it',
+    skipped === 0 ? '' : `${counted(skipped, 'occurrence')} skipped`,
   ].filter((word) => word !== '');
   return words.length === 0 ? 'kept' : words.join(', ');
 }

@@ -1,4 +1,4 @@
-/** The whole of a terminal, drawn anew in place: what stood there before comes back at the end. */
+/** The whole screen of a terminal, redrawn in place. Its previous content comes back at the end. */
 import type { OutputStream } from './output';
 import { cut } from './table';
 
@@ -8,7 +8,7 @@ const HOME = '\u001B[H';
 const REST_OF_LINE = '\u001B[K';
 const REST_OF_SCREEN = '\u001B[J';
 
-/** Of a terminal that does not say how large it is. */
+/** The size of a terminal that does not report it. */
 const USUAL = { columns: 80, rows: 24 };
 
 export class Screen {
@@ -27,9 +27,9 @@ export class Screen {
     return this.#stream.rows ?? USUAL.rows;
   }
 
-  /** Lines that are too long are cut, and those that are too many left out. */
+  /** Cuts lines that are too long, and omits lines that do not fit. */
   draw(lines: readonly string[]): void {
-    // In the last column a terminal would begin a new line.
+    // A terminal would begin a new line at the last column.
     const shown = lines.slice(0, this.rows).map((line) => cut(line, this.columns - 1) + REST_OF_LINE);
     this.#stream.write(HOME + shown.join('\r\n') + REST_OF_SCREEN);
   }

@@ -1,4 +1,4 @@
-/** One run of a command: what it prints to, the project it loads, and the code it ends with. */
+/** One run of a command: where it prints, the project it loads, and its exit code. */
 import type { ChildProcess } from 'node:child_process';
 import { dirname, resolve } from 'node:path';
 import type { Clock, Milliseconds } from '../base/clock';
@@ -15,7 +15,7 @@ import { Output, type OutputStream } from './output';
 import { requireAll } from './required-files';
 import type { LogFlags } from './work-flags';
 
-/** The process around a command; a test gives one of its own. */
+/** The process around a command; tests provide their own. */
 export interface Surroundings {
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
@@ -23,31 +23,31 @@ export interface Surroundings {
   readonly folder: string;
   readonly environment: Readonly<NodeJS.ProcessEnv>;
   readonly connectors: Connectors;
-  /** Asks on the terminal; undefined where there is none. */
+  /** Asks on the terminal. Undefined if there is none. */
   readonly ask: ((question: string) => Promise<string>) | undefined;
   /**
-   * Hears the keys of the terminal as they are pressed, Ctrl-C among them; undefined: there is none. Returns the function that stops
-   * listening.
+   * Calls back with the keys pressed on the terminal, including Ctrl-C. Undefined if there is none. Returns the function that
+   * stops listening.
    */
   readonly onKeys: ((hear: (keys: string) => void) => () => void) | undefined;
-  /** Hears SIGTERM, SIGINT and SIGQUIT. Returns the function that stops listening. */
+  /** Calls back on SIGTERM, SIGINT and SIGQUIT. Returns the function that stops listening. */
   readonly onStopSignal: (hear: (signal: StopSignal) => void) => () => void;
-  /** Calls back once when npm has started this process, and has gone. Returns the function that stops watching. */
+  /** Calls back once if npm started this process and has gone. Returns the function that stops watching. */
   readonly onDeserted: (hear: () => void) => () => void;
   /**
-   * Calls back when the process that started this one has gone, and ends this one if it is still there after
-   * `patience`. Returns the function that stops watching.
+   * Calls back when the process that started this one has gone, and kills this one if it still runs after `patience`. Returns the
+   * function that stops watching.
    */
   readonly onOrphaned: (hear: () => void, patience: Milliseconds) => () => void;
-  /** Starts this command anew, as a process with a channel to this one. Signals of the terminal do not reach it. */
+  /** Starts this command again in a process with a channel to this one. Signals of the terminal do not reach it. */
   readonly fork: (line: readonly string[]) => ChildProcess;
-  /** The channel to the process that has started this one; undefined: there is none. */
+  /** The channel to the process that started this one. Undefined if there is none. */
   readonly channel: Channel | undefined;
-  /** Hears errors that nobody has caught, as long as a worker has the process to itself. */
+  /** Calls back with uncaught errors, as long as the worker has the process to itself. */
   readonly onStray: WatchUncaught;
-  /** Calls back when the process ends by itself; the callback can await nothing. Returns the function that stops it. */
+  /** Calls back when the process exits; the callback cannot await anything. Returns the function that undoes this. */
   readonly onExit: (hear: () => void) => () => void;
-  /** Names the process, for `ps` and `top`. */
+  /** Sets the name of the process, for `ps` and `top`. */
   readonly setTitle: (title: string) => void;
   /** Ends the process at once. */
   readonly exit: (code: number) => void;
@@ -55,7 +55,7 @@ export interface Surroundings {
 
 export interface Channel {
   tell(message: object): void;
-  /** Returns the function that stops hearing. */
+  /** Returns the function that stops listening. */
   hear(callback: (message: unknown) => void): () => void;
 }
 
@@ -72,7 +72,7 @@ export class Session {
     this.output = new Output(surroundings.stdout, surroundings.stderr);
   }
 
-  /** Writes to standard error, and leaves standard output to what jobs print themselves. */
+  /** Logs to standard error, and leaves standard output to the jobs. */
   logger(flags: LogFlags = {}): Logger {
     const { log } = this.output;
     const level = flags.verbose === true ? 'debug' : flags.quiet === true ? 'warn' : 'info';
@@ -82,10 +82,10 @@ export class Session {
   }
 
   /**
-   * Loads the project: its configuration, then the files of `--require`. Its manager is the one behind `Queue` as well,
-   * because jobs that run here dispatch others.
+   * Loads the project: its configuration, then the files of `--require`. Its manager also becomes the one behind `Queue`, because
+   * jobs that run here dispatch others.
    *
-   * @param logs where log lines go that the configuration has no logger for; default: to standard error, from `info` on
+   * @param logs where log lines go if the configuration has no logger; default: standard error, from level `info`
    * @throws E_NOTHING_MATCHED, E_REQUIRED_FILE, ConfigurationError, E_CONFIG_FILE, E_TYPESCRIPT_LOADER
    */
   async open({ config, require: required = [] }: ProjectFlags, logs: Logger = this.logger()): Promise<QueueManager> {
@@ -100,14 +100,14 @@ export class Session {
     });
     this.#manager = manager;
     this.#previous = framework().replaceDefaultManager(manager);
-    // Check the configuration now, not on first use: a mistake in it should be told first.
+    // Checks the configuration now, not on first use, so that its mistakes are reported first.
     await manager.ready();
     requireAll(required, folder);
     return manager;
   }
 
   /**
-   * Asks, in production, before jobs are removed.
+   * In production, asks before jobs are removed.
    *
    * @throws E_UNCONFIRMED
    */
@@ -115,7 +115,7 @@ export class Session {
     const { environment, ask } = this.surroundings;
     if (force === true || environment['NODE_ENV'] !== 'production') return;
     if (ask === undefined) {
-      throw unconfirmed(action, 'NODE_ENV is production, and there is no terminal to ask on.');
+      throw unconfirmed(action, 'NODE_ENV is production, and there is no terminal for asking.');
     }
     const answer = await ask(`${action}? NODE_ENV is production. [y/N] `);
     if (!/^y(es)?$/i.test(answer.trim())) throw unconfirmed(action, 'it was not confirmed.');
@@ -140,7 +140,7 @@ function existing(config: string, folder: string): string {
   throw nothingMatched('--config', config, folder, 'Name the file that exports the configuration.');
 }
 
-/** Loaded with the first project: a supervisor, which opens none, stays small. */
+/** Loaded with the first project, so that a supervisor, which opens none, stays small. */
 function framework(): typeof import('../application/queue-manager') & typeof import('../application/default-manager') {
   require('../composition');
   const manager = require('../application/queue-manager') as typeof import('../application/queue-manager');

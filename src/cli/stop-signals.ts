@@ -1,24 +1,24 @@
-/** Hears signals to stop, and tells the first from the second, which is in a hurry. */
+/** Listens for stop signals, and tells the first from the second, which means hurry. */
 import type { Milliseconds } from '../base/clock';
 import type { Logger } from '../base/logger';
 import { exitCodeOfSignal, type StopSignal } from './exit-codes';
 import type { Surroundings } from './session';
 
 /**
- * One signal may come twice: npm passes on what the terminal has sent to all its processes already. A second signal so soon
- * after the first is such an echo.
+ * One signal may arrive twice: npm passes on what the terminal has already sent to all its processes. A second signal within this
+ * time counts as such an echo.
  */
 const ECHO: Milliseconds = 200;
 
 export interface StopCallbacks {
-  /** `said`: what the log is to say of it. */
+  /** `said`: the text for the log. */
   readonly first: (signal: StopSignal, said: string) => void;
-  /** `code`: what the process is to end with. */
+  /** `code`: the exit code of the process. */
   readonly again: (signal: StopSignal, code: number) => void;
 }
 
 /**
- * Calls each once. When npm has started this process and has gone, that counts as the first signal, a SIGTERM, and never as
+ * Calls each callback once. If npm started this process and has gone, that counts as the first signal, a SIGTERM, but never as
  * the second. Returns the function that stops listening.
  */
 export function hearStopSignals(
@@ -31,7 +31,7 @@ export function hearStopSignals(
     const now = clock.monotonic();
     if (firstAt === undefined) {
       firstAt = now;
-      first(signal, `${signal}: running jobs may finish; a second signal ends them.`);
+      first(signal, `${signal}: running jobs may finish; a second signal ends them at once.`);
     } else if (now - firstAt > ECHO && !isHurried) {
       isHurried = true;
       again(signal, exitCodeOfSignal(signal));
@@ -40,7 +40,7 @@ export function hearStopSignals(
   const stopWatching = onDeserted(() => {
     if (firstAt !== undefined) return;
     firstAt = clock.monotonic();
-    first('SIGTERM', 'npm, which started this process, has gone: running jobs may finish; a signal ends them.');
+    first('SIGTERM', 'npm, which started this process, has gone: running jobs may finish; a signal ends them at once.');
   });
   return () => {
     stopListening();
@@ -48,7 +48,7 @@ export function hearStopSignals(
   };
 }
 
-/** The same for workers, whose log tells of each signal. */
+/** The same for workers, with log lines. */
 export function stopAtSignals(
   surroundings: Surroundings,
   logger: Logger,
@@ -67,7 +67,7 @@ export function stopAtSignals(
   });
 }
 
-/** For commands that have nothing to finish: resolves with the first signal to stop, or when npm, which has started this process, has gone. */
+/** For commands with nothing to finish: resolves on the first stop signal, or when npm, having started this process, has gone. */
 export function stopped({ onStopSignal, onDeserted }: Surroundings): Promise<void> {
   return new Promise((resolve) => {
     const over = (): void => {

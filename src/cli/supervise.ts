@@ -1,4 +1,4 @@
-/** `work` as a supervisor: it keeps processes at work that run the jobs, and loads neither jobs nor a driver itself. */
+/** `work` as a supervisor: keeps processes running that run the jobs, and loads neither jobs nor drivers itself. */
 import { durationSeconds } from '../job/duration';
 import { PROCESS_MARGIN } from '../worker/stopping';
 import { Supervisor } from '../worker/supervisor/supervisor';
@@ -30,9 +30,9 @@ export async function supervise(session: Session, connection: string | undefined
       return fork(['work', ...(connection === undefined ? [] : [connection]), ...line]);
     },
   });
-  // Open the port before any process starts, so that a taken one is told at once.
+  // Opens the port before any process starts, so that a port in use is reported at once.
   const server = healthPort === undefined ? undefined : await serveHealth(flags, supervisor);
-  if (server !== undefined) logger.info({}, `Health is told at ${server.address}/health.`);
+  if (server !== undefined) logger.info({}, `Health is served at ${server.address}/health.`);
   const stop = (signal: StopSignal): void => supervisor.stop(signal);
   const stopListening = stopAtSignals(session.surroundings, logger, stop, (code) => {
     session.exitCode = code;

@@ -1,4 +1,4 @@
-/** Connects a process with the supervisor that started it: reports how the worker is, and ends the process on its order. */
+/** The link to the supervisor that started this process: reports the worker's health, and exits when told to. */
 import type { JobCounters } from '../operations/figures/job-counters';
 import { endOfTurn, type Milliseconds, type Timer } from '../base/clock';
 import { type HealthReport, type HeldJob, isEndOrder } from '../worker/supervisor/supervision';
@@ -7,10 +7,10 @@ import type { Surroundings } from './session';
 
 const INTERVAL: Milliseconds = 1000;
 
-/** Jobs may start by the thousand in a second. */
+/** The shortest time between two reports: thousands of jobs may start within a second. */
 const LEAST_INTERVAL: Milliseconds = 100;
 
-/** Jobs that are named. */
+/** How many running jobs a report names. */
 const NAMED = 10;
 
 export class SupervisorLink {
@@ -21,7 +21,7 @@ export class SupervisorLink {
   #timer: Timer | undefined;
   #nextAt: Milliseconds = Infinity;
   #toldAt: Milliseconds = -Infinity;
-  /** The last report named jobs. */
+  /** Whether the last report named jobs. */
   #hasNamed = false;
   #isOver = false;
 
@@ -34,20 +34,24 @@ export class SupervisorLink {
     const stopHearing = channel.hear((message) => {
       if (isEndOrder(message)) exit(message.code);
     });
-    // If a handler ends the process, the last report names it.
+    // If a handler ends the process, this last report names the job.
     this.#undo.push(
       stopHearing,
       onExit(() => this.#tell()),
     );
   }
 
-  /** The first report says that the worker has started. It waits for the end of this turn, in which a failed start throws. */
+  /**
+   * The first report says that the worker has started. It waits for the end of this turn, because a failed start throws within
+   * it.
+   */
   begin(): void {
     void endOfTurn().then(() => this.#report());
   }
 
   /**
-   * Reports soon, and at once if the last report named no job: a job that starts may kill the process before it can say so.
+   * Reports soon, or at once if the last report named no job: a job that starts may kill the process before anything else is
+   * sent.
    */
   changed(): void {
     const { clock } = this.#surroundings;
@@ -56,7 +60,7 @@ export class SupervisorLink {
     else if (at < this.#nextAt) this.#reportAt(at);
   }
 
-  /** Tells why the worker has ended. Not called for one that could not start. */
+  /** Reports why the worker has ended. Not called if it could not start. */
   end(): void {
     this.#tell();
   }

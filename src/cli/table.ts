@@ -1,4 +1,4 @@
-/** Lays out a table for a terminal: columns aligned by visible width, numbers to the right. */
+/** Formats tables for a terminal: columns aligned by visible width, numbers to the right. */
 
 /** `1 job`, `2 jobs`. */
 export function counted(count: number, noun: string, plural = `${noun}s`): string {
@@ -8,7 +8,7 @@ export function counted(count: number, noun: string, plural = `${noun}s`): strin
 export type Cell = string | number | undefined;
 
 export interface TableOptions {
-  /** The terminal's width: the last column is cut to fit. Default: nothing is cut. */
+  /** The terminal's width: the last column is cut to fit. Default: not cut. */
   readonly width?: number | undefined;
 }
 
@@ -17,7 +17,7 @@ const GAP = '  ';
 /** A last column narrower than this says nothing; the terminal may as well wrap it. */
 const NARROWEST = 12;
 
-/** How wide the last column may be; Infinity: as wide as it likes. */
+/** How wide the last column may be. Infinity: no limit. */
 export function roomForLast(
   headings: readonly string[],
   rows: readonly (readonly Cell[])[],
@@ -29,7 +29,7 @@ export function roomForLast(
   return width - widths.reduce((sum, width) => sum + width + GAP.length, 0);
 }
 
-/** One line for the headings and one for each row, without a line break at the end. */
+/** One line for the headings and one for each row, without a final line break. */
 export function formatTable(
   headings: readonly string[],
   rows: readonly (readonly Cell[])[],
@@ -55,7 +55,7 @@ export function formatTable(
     .join('\n');
 }
 
-// Names and messages come out of payloads: a control character in them must neither break the table nor reach the terminal.
+// Names and messages come from payloads: their control characters must not break the table or reach the terminal.
 function cellText(cell: Cell): string {
   return cell === undefined
     ? ''
@@ -66,18 +66,18 @@ function cellText(cell: Cell): string {
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 
-/** Scripts and signs that take two places on a terminal. */
+/** Characters that take two columns on a terminal. */
 const WIDE =
   /^(?:\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6]|[\u{20000}-\u{3fffd}])/u;
 
-/** How many places the text takes on a terminal. */
+/** How many columns the text takes on a terminal. */
 export function visibleWidth(text: string): number {
   let width = 0;
   for (const { segment } of graphemes.segment(text)) width += WIDE.test(segment) ? 2 : 1;
   return width;
 }
 
-/** As much of a text as takes `room` places. */
+/** The part of a text that fits into `room` columns. */
 export function cut(text: string, room: number): string {
   if (visibleWidth(text) <= room) return text;
   let kept = '';

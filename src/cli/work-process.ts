@@ -1,4 +1,4 @@
-/** A worker in this very process, from the loading of the project to its end. */
+/** A worker in this very process, from loading the project to the end. */
 import type { Seconds } from '../base/clock';
 import { type Logger, tagged } from '../base/logger';
 import type { QueueManager } from '../application/queue-manager';
@@ -18,10 +18,10 @@ import { stopAtSignals } from './stop-signals';
 import { SupervisorLink } from './supervisor-link';
 import { type WorkFlags, workerOptions } from './work-flags';
 
-/** After the grace, a process whose supervisor has gone has this long to end. Then it counts as blocked, and is killed. */
+/** Seconds that a process without its supervisor has left after the grace period. Then it counts as blocked, and is killed. */
 const ORPHAN_MARGIN: Seconds = 2;
 
-/** After `sleep`, a store has this long to answer a worker with `--once`. */
+/** Seconds that a store has left, after `sleep`, to answer a worker with `--once`. */
 const ANSWER_MARGIN: Seconds = 5;
 
 export class WorkProcess {
@@ -29,7 +29,7 @@ export class WorkProcess {
   readonly #connection: string | undefined;
   readonly #flags: WorkFlags;
   readonly #options: ResolvedWorkerOptions;
-  /** What is to be undone at the end. */
+  /** Called at the end. */
   readonly #undo: (() => void)[] = [];
   #manager: QueueManager | undefined;
   #worker: Worker | undefined;
@@ -41,7 +41,7 @@ export class WorkProcess {
     this.#session = session;
     this.#connection = connection;
     this.#flags = flags;
-    // Check the options before the project is loaded, so that a mistyped one is told at once.
+    // Checks the options before loading the project, so that mistakes are reported at once.
     this.#options = resolveWorkerOptions(workerOptions(connection, flags));
   }
 
@@ -68,10 +68,10 @@ export class WorkProcess {
     const worker = processWorker(options, manager, { endsProcess: true, afterCrash, changed, uncaught });
     this.#worker = worker;
     if (this.#orphaned) void worker.stop();
-    // Listen before the log says that it works: whoever reads that may stop it.
+    // Listens before the log says that the worker runs: whoever reads that may send a signal.
     this.#stopAtSignals(logger);
     if (fresh !== 'again' && !opened) printOpening(this.#session, manager, this.#connection, this.#flags);
-    if (address !== undefined) logger.info({}, `Health is told at ${address}/health.`);
+    if (address !== undefined) logger.info({}, `Health is served at ${address}/health.`);
     if (processNumber !== undefined) return this.#runSupervised(manager, worker);
     if (fresh !== undefined) this.#stopWhenStale(manager, worker);
     else if (this.#options.once) this.#stopUnanswered(logger, worker);
@@ -114,7 +114,7 @@ export class WorkProcess {
     void this.#worker?.stop();
   }
 
-  // Called before the project is loaded: loading may take long, or hang.
+  // Called before the project is loaded, which may take long, or hang.
   #endWithParent(): void {
     const hear = (): void => {
       this.#orphaned = true;
@@ -142,7 +142,7 @@ export class WorkProcess {
     this.#undo.push(stopListening);
   }
 
-  /** For a process of `listen`: stops before it would run old code. */
+  /** For a process of `listen`: stops it before it would run outdated code. */
   #stopWhenStale({ hooks }: QueueManager, worker: Worker): void {
     const files = new LoadedFiles(this.#session.surroundings.clock.now());
     const stopAsking = hooks.on('looping', () => {
@@ -153,13 +153,16 @@ export class WorkProcess {
     this.#undo.push(stopAsking);
   }
 
-  // A crontab that starts `--once` again and again must not leave a crowd of waiting processes after an outage.
+  // A crontab that starts `--once` again and again must not pile up waiting processes during an outage.
   #stopUnanswered(logger: Logger, worker: Worker): void {
     const { clock } = this.#session.surroundings;
     const patience = this.#options.sleep + ANSWER_MARGIN;
     const timer = clock.after(patience * 1000, () => {
       if (worker.health().lastPoll !== undefined) return;
-      logger.error({}, `The store has not answered for ${patience} s: the worker ends without having seen its queues.`);
+      logger.error(
+        {},
+        `The store has not answered for ${patience} s: the worker stops without having looked at its queues.`,
+      );
       this.#session.exitCode = ExitCode.error;
       void worker.stop();
     });

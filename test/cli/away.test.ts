@@ -49,7 +49,7 @@ describe('failed jobs of several connections, one of which is away,', () => {
     const { stdout, stderr, code } = await kit.run('failed', '--json');
 
     expect(JSON.parse(stdout)).toHaveLength(3);
-    expect(stderr).toBe('The failed jobs of gone are not among these: no answer\n');
+    expect(stderr).toBe('The failed jobs of gone are missing here: no answer\n');
     expect(code).toBe(1);
   });
 

@@ -256,9 +256,9 @@ describe('batch:cancel', () => {
     const other = await batchOf(new Passes());
 
     expect((await kit.run('batch:cancel', id)).stdout).toBe(
-      'Cancelled the batch sheets (2 jobs): its jobs that wait are skipped.\n',
+      'Cancelled the batch sheets (2 jobs): its waiting jobs are skipped.\n',
     );
-    expect((await kit.run('batch:cancel', id)).stdout).toContain('(2 jobs) was cancelled before.\n');
+    expect((await kit.run('batch:cancel', id)).stdout).toContain('(2 jobs) was already cancelled.\n');
     await work(3);
     const { stdout, code } = await kit.run('batch:cancel', other.id);
     expect([stdout, code]).toEqual(['Nothing to cancel: the batch sheets (1 job) has finished.\n', 0]);
@@ -285,7 +285,9 @@ describe('batch:retry', () => {
     await manager.batches.cancel(id);
     await work(1);
 
-    expect((await kit.run('batch:retry', id)).stdout).toMatch('Its 1 skipped job is not run, so then() is not sent.');
+    expect((await kit.run('batch:retry', id)).stdout).toMatch(
+      'Its 1 skipped job will not run, so then() will not be sent.',
+    );
   });
 });
 
@@ -323,8 +325,8 @@ describe('prune --batches', () => {
   });
 
   it.each([
-    [['--batches', '--queue=mail'], 'choose failed jobs: give --older-than or --keep'],
-    [['--keep=1', '--unfinished'], '--unfinished says which batches: give --batches=7d'],
+    [['--batches', '--queue=mail'], 'choose failed jobs: also give --older-than or --keep'],
+    [['--keep=1', '--unfinished'], '--unfinished only works with --batches, such as --batches=7d'],
     [['--batches=soon'], "'soon'"],
   ])('refuses %j, and removes nothing', async (flags, told) => {
     await kit.fail('1');

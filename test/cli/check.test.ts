@@ -109,7 +109,7 @@ describe('check', () => {
     const messages = of('jobs').map(({ message }) => message);
     expect(messages).toContainEqual('3 registered');
     expect(messages).toContainEqual(
-      expect.stringMatching(/^Lost .*'nowhere', which is not configured; there is memory/),
+      expect.stringMatching(/^Lost .*'nowhere', which is not configured; configured are memory/),
     );
     expect(messages).toContainEqual(expect.stringMatching(/^Forgotten .*@Handles\(Forgotten\)/));
     expect(of('metadata')).toEqual([

@@ -58,7 +58,7 @@ describe('size', () => {
     const capabilities = { ...kit.store.capabilities, exactCounts: false };
     kit.connectors = { memory: () => Object.assign(kit.store.duplicate(), { capabilities }) };
 
-    expect((await kit.run('size')).stderr).toContain('is an estimate of memory, some minutes old');
+    expect((await kit.run('size')).stderr).toContain('jobs are estimates by memory, some minutes old');
     expect(JSON.parse((await kit.run('size', '--json')).stdout)).toMatchObject([{ ready: 0, approximate: true }]);
   });
 
@@ -160,7 +160,7 @@ describe('any command', () => {
   ])('does not let %s pass an empty store of its own for the one that others use', async (...line) => {
     const { stderr } = await kit.run(...line);
 
-    expect(stderr.match(/The driver memory lives in one process/g)).toHaveLength(1);
+    expect(stderr.match(/The memory driver lives in one process/g)).toHaveLength(1);
   });
 
   it('does not warn of a memory that is one of several connections, where that is not asked about', async () => {
@@ -173,7 +173,7 @@ describe('any command', () => {
 
     expect((await kit.run('size')).stderr).toBe('');
     expect((await kit.run('failed')).stderr).toBe('');
-    expect((await kit.run('size', 'memory')).stderr).toContain('The driver memory');
+    expect((await kit.run('size', 'memory')).stderr).toContain('The memory driver');
   });
 
   it('does not count one job in the plural', async () => {
@@ -262,7 +262,7 @@ describe('a queue where the connection belongs', () => {
     const { stderr, stdout, code } = await kit.run(command, 'mail');
 
     expect(stderr).toContain("No connection 'mail' in the configuration");
-    expect(stderr).toContain(`it has memory. If a queue is meant: onqueue ${command} --queue=mail`);
+    expect(stderr).toContain(`it has memory. If you meant a queue: onqueue ${command} --queue=mail`);
     expect({ stdout, code }).toEqual({ stdout: '', code: 2 });
     expect(await kit.store.control.paused()).toEqual([]);
     expect(await kit.store.counts('mail')).toMatchObject({ ready: 1 });
@@ -275,14 +275,14 @@ describe('a queue where the connection belongs', () => {
   ])('is refused among others: %s %s %s', async (command, ...queues) => {
     const { stderr, code } = await kit.run(command, ...queues);
 
-    expect(stderr).toContain(`Queues come by --queue: onqueue ${command} --queue=high,low; or, where high is a `);
+    expect(stderr).toContain(`Name queues with --queue: onqueue ${command} --queue=high,low; or, if high is a `);
     expect(stderr).toContain(`onqueue ${command} high --queue=low\n`);
     expect(code).toBe(2);
   });
 
   it('is refused by work, before anything is started', async () => {
     expect(await kit.work('mail')).toMatchObject({
-      stderr: expect.stringContaining('If a queue is meant: onqueue work --queue=mail') as string,
+      stderr: expect.stringContaining('If you meant a queue: onqueue work --queue=mail') as string,
       code: 2,
     });
   });

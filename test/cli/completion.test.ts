@@ -102,7 +102,7 @@ describe('what the last word of a line may become', () => {
 
   it('is said to programs as well, with what each means', async () => {
     const { stdout } = await kit.run('completion', 'zsh', '--line=onqueue pru', '--json');
-    expect(JSON.parse(stdout)).toEqual([{ word: 'prune', about: 'remove old failed jobs, and old batches, for good' }]);
+    expect(JSON.parse(stdout)).toEqual([{ word: 'prune', about: 'remove old failed jobs and old batches for good' }]);
   });
 });
 
@@ -118,7 +118,7 @@ describe('completion', () => {
 
   it('names the shells that there are where another one is meant', async () => {
     const { stderr, code } = await kit.run('completion', 'tcsh');
-    expect(stderr).toContain("there are scripts for bash, zsh, fish, and none for 'tcsh'.");
+    expect(stderr).toContain("there are scripts for bash, zsh, fish, but none for 'tcsh'.");
     expect(code).toBe(2);
   });
 

@@ -103,7 +103,7 @@ describe('onqueue dashboard', () => {
     const elsewhere = await kit.run('dashboard', '--port=0', '--host=192.0.2.1');
 
     expect(taken.stderr).toContain(
-      `--port: this process cannot listen on 127.0.0.1:${port}: another process listens there`,
+      `--port: this process cannot listen on 127.0.0.1:${port}: another process already listens there`,
     );
     expect(elsewhere.stderr).toContain('--host');
     expect([taken.code, elsewhere.code]).toEqual([1, 1]);

@@ -48,7 +48,7 @@ describe('failed', () => {
 
     const listed = JSON.parse((await kit.run('failed', ...line, '--json')).stdout) as { id: string }[];
     expect(listed.map(({ id }) => id)).toEqual(ids);
-    expect((await kit.run('failed', ...line)).stdout.startsWith('No failed job fits.')).toBe(ids.length === 0);
+    expect((await kit.run('failed', ...line)).stdout.startsWith('No failed job matches.')).toBe(ids.length === 0);
   });
 
   it('refuses an id together with flags that choose among all', async () => {
@@ -169,7 +169,7 @@ describe('retry', () => {
   });
 
   it.each([
-    [[], 'say which: ids, as onqueue failed lists them, or --queue=mail'],
+    [[], 'choose jobs: by id, as listed by onqueue failed, or by flags such as --queue=mail'],
     [['1', '--name=SendMail'], 'not both'],
     [['1', '--range=1-5'], 'not both'],
     [['--range=5-1'], "--range: '5-1' is not valid."],

@@ -45,7 +45,7 @@ describe('--dry-run', () => {
   ])('of %j says which these are, and does nothing', async (line, ids) => {
     const { stdout, code } = await kit.run(...line, '--dry-run');
 
-    expect(stdout).toMatch(new RegExp(`(^|\\n)Without --dry-run it would be ${ids.length} failed jobs?\\.\\n$`));
+    expect(stdout).toMatch(new RegExp(`(^|\\n)Without --dry-run, ${ids.length} failed jobs? would be affected\\.\\n$`));
     const found = JSON.parse((await kit.run(...line, '--dry-run', '--json')).stdout) as { jobs: { id: string }[] };
     expect(found).toMatchObject({ dryRun: true, count: ids.length, unknown: line.includes('x') ? ['x'] : [] });
     expect(found.jobs.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
@@ -82,8 +82,8 @@ describe('--dry-run', () => {
 
     const { stdout, stderr } = await kit.run('retry', '--name=Other', '--dry-run');
 
-    expect(stdout).toContain('Without --dry-run it would be 228 failed jobs.\n');
+    expect(stdout).toContain('Without --dry-run, 228 failed jobs would be affected.\n');
     expect(stdout.match(/Other/g)).toHaveLength(100);
-    expect(stderr).toContain('There are more than these 100.');
+    expect(stderr).toContain('Only the first 100 are listed.');
   });
 });

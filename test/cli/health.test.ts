@@ -98,7 +98,9 @@ describe('the health of work', () => {
     const refused = work(`--health-port=${port}`, ...line);
 
     expect(await refused.ended).toEqual({ code: 1, signal: null });
-    expect(refused.stderr).toContain(`this process cannot listen on 127.0.0.1:${port}: another process listens there`);
+    expect(refused.stderr).toContain(
+      `this process cannot listen on 127.0.0.1:${port}: another process already listens there`,
+    );
     expect(refused.stdout).toBe('');
     other.close();
   });

@@ -32,6 +32,6 @@ it('a worker on a connection that no job goes to is not told that they go to its
     queues: ['mail'],
   });
 
-  expect(remark).toContain("goes to mail of the connection 'other' by itself; they go to mail, slow of 'main'.");
+  expect(remark).toContain("goes to mail of the connection 'other' on its own; they go to mail, slow of 'main'.");
   expect(remark).toContain('onqueue work main --queue=mail,slow');
 });

@@ -73,8 +73,8 @@ describe('metrics', () => {
   });
 
   it.each([
-    [['--host=0.0.0.0'], '--host is for --port'],
-    [['--port=0', '--json'], '--json is for printing once'],
+    [['--host=0.0.0.0'], '--host only works with --port'],
+    [['--port=0', '--json'], '--json prints once'],
     [['--port=70000'], 'Give a port'],
   ])('refuses %j', async (line, sentence) => {
     const { stderr, code } = await kit.run('metrics', ...line);

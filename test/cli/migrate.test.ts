@@ -20,7 +20,7 @@ describe('onqueue migrate', () => {
   it('makes the tables of all connections that have some, and says so', async () => {
     expect(await kit.run('migrate')).toEqual({
       code: 0,
-      stdout: 'stored: The tables were made (version 6).\n',
+      stdout: 'stored: The tables were created (version 6).\n',
       stderr: '',
     });
   });
@@ -34,7 +34,7 @@ describe('onqueue migrate', () => {
   it('prints the statements, and runs none, with --print', async () => {
     const { stdout } = await kit.run('migrate', '--print');
     expect(stdout).toMatch(/^-- stored\nCREATE TABLE jobs \(\n {2}id INTEGER/);
-    expect((await kit.run('migrate')).stdout).toContain('were made');
+    expect((await kit.run('migrate')).stdout).toContain('were created');
   });
 
   it('makes the tables of the others where one is away, names that, and ends with 1', async () => {
@@ -44,7 +44,7 @@ describe('onqueue migrate', () => {
 
     const { code, stdout, stderr } = await other.run('migrate');
 
-    expect(stdout).toBe('stored: The tables were made (version 6).\n');
+    expect(stdout).toBe('stored: The tables were created (version 6).\n');
     expect(stderr).toMatch(/^gone: .*E_DATABASE_FILE/);
     expect(code).toBe(1);
     expect((await other.run('migrate', '--connection=gone')).stderr).toContain('E_DATABASE_FILE');
@@ -55,10 +55,10 @@ describe('onqueue migrate', () => {
     expect(await kit.run('migrate', '--connection=memory')).toMatchObject({
       code: 0,
       stdout: '',
-      stderr: 'memory (memory) keeps its jobs in no tables.\n',
+      stderr: 'memory (memory) has no tables.\n',
     });
     const other = new CommandKit();
-    expect((await other.run('migrate')).stderr).toBe('No connection keeps its jobs in tables.\n');
+    expect((await other.run('migrate')).stderr).toBe('No connection has tables.\n');
     await other.close();
   });
 });

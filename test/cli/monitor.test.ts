@@ -158,7 +158,7 @@ describe('workers', () => {
   });
 
   it('says that there are none', async () => {
-    expect((await kit.run('workers')).stdout).toBe('No worker was heard of within the last minute.\n');
+    expect((await kit.run('workers')).stdout).toBe('No worker has reported within the last minute.\n');
   });
 
   it('says why there are none where the configuration has them tell nothing', async () => {
@@ -167,7 +167,7 @@ describe('workers', () => {
     });
 
     expect((await kit.run('workers')).stdout).toBe(
-      'No worker was heard of within the last minute: with `metrics: false` none tells of itself.\n',
+      'No worker has reported within the last minute: with `metrics: false` none does.\n',
     );
     expect((await kit.run('monitor')).stdout).toContain('workers unknown');
     expect((await kit.run('metrics')).stdout).not.toContain('onqueue_workers{');
@@ -298,7 +298,7 @@ describe('monitor', () => {
       await soon('mail');
 
       kit.press!('p');
-      await soon('p again pauses 2 queues.');
+      await soon('Press p again to pause 2 queues.');
       kit.press!('x');
       kit.press!('p');
       expect(await manager.connection().pausedQueues()).toEqual([]);

@@ -28,8 +28,8 @@ describe('on a terminal of 60 columns', () => {
   it('the help is of the usual width where there is no terminal', async () => {
     kit.columns = undefined;
     const { stdout } = await kit.run('retry', '--help');
-    expect(stdout).toMatch(/^ {2}onqueue retry all {37}all that have failed until now$/m);
-    expect(stdout).toMatch(/^ {2}2 {4}the command was not understood; nothing was done$/m);
+    expect(stdout).toMatch(/^ {2}onqueue retry all {37}all failed jobs$/m);
+    expect(stdout).toMatch(/^ {2}2 {4}the command line was not understood; nothing was done$/m);
   });
 
   it('check cuts nothing off what it has found', async () => {

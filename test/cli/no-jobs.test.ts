@@ -14,7 +14,7 @@ it('a worker that knows no job does not start, and says where jobs come from', a
 
   const { stdout, stderr, code } = await kit.work('--stop-when-empty');
 
-  expect(stderr).toContain('The worker knows no job, so it does not start (the configuration is ');
+  expect(stderr).toContain('The worker knows no jobs, so it does not start (configuration: ');
   expect(stderr).toContain("Import the files of your jobs in onqueue.config.*, or pass --require 'dist/jobs/**/*.js'.");
   expect(stderr).toContain('onqueue.config.js');
   expect(stderr).toContain('(E_NO_JOBS)');
@@ -24,5 +24,5 @@ it('a worker that knows no job does not start, and says where jobs come from', a
 
 it('other commands need no jobs', async () => {
   expect((await kit.run('size')).code).toBe(0);
-  expect((await kit.run('classes')).stderr).toContain('No job is registered here.');
+  expect((await kit.run('classes')).stderr).toContain('No job is registered.');
 });

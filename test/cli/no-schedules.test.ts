@@ -16,7 +16,7 @@ afterEach(() => kit.close());
 it('schedule:list says so where there are none', async () => {
   const { stdout, stderr, code } = await kit.run('schedule:list');
   expect([stdout, code]).toEqual(['', 0]);
-  expect(stderr).toContain('No schedule is declared here. Import the files of your jobs');
+  expect(stderr).toContain('No schedule is declared. Import the files of your jobs');
   expect((await kit.run('schedule:list', '--json')).stdout).toBe('[]\n');
 });
 

@@ -65,7 +65,7 @@ describe('the options of a worker', () => {
   it('take --delay as the old name of --backoff, and say so', () => {
     expect(parsed('--delay=5s')).toEqual({
       flags: { backoff: ['5s'] },
-      notes: '--delay is the old name of --backoff; please write --backoff.\n',
+      notes: '--delay is the old name of --backoff; please use the new one.\n',
     });
     expect(parse('--delay=5s', '--backoff=1s')).toEqual({ backoff: ['1s'] });
   });

@@ -29,7 +29,9 @@ describe('cancel', () => {
 
     const { stdout, code } = await kit.run('cancel', 'A', 'B');
 
-    expect(stdout).toBe('A  removed: it waited, and is gone\nB  removed: it waited, and is gone\n');
+    expect(stdout).toBe(
+      'A  removed: it was waiting, and has been removed\nB  removed: it was waiting, and has been removed\n',
+    );
     expect(code).toBe(0);
     expect(await kit.store.counts('mail')).toMatchObject({ ready: 0 });
   });
@@ -59,7 +61,7 @@ describe('cancel', () => {
       { id: 'x', result: 'unknown' },
       { id: 'A', result: 'removed' },
     ]);
-    expect(stderr).toContain("There is no job 'x' on memory: it has ended, or was never there.");
+    expect(stderr).toContain("There is no job 'x' on memory: it has ended, or never existed.");
     expect(code).toBe(1);
   });
 
@@ -91,7 +93,7 @@ describe('pause and resume', () => {
 
   it("take the connection's own queue, and say when nothing changed", async () => {
     expect((await kit.run('pause')).stdout).toBe('Paused default.\n');
-    expect((await kit.run('pause')).stdout).toBe('default was paused already.\n');
+    expect((await kit.run('pause')).stdout).toBe('default was already paused.\n');
     expect(await kit.store.control.paused()).toEqual([{ queue: 'default' }]);
     expect((await kit.run('resume')).stdout).toBe('Resumed default.\n');
     const { stdout, code } = await kit.run('continue');
@@ -130,7 +132,7 @@ describe('pause and resume', () => {
   it('take a time, and say until when, as does size', async () => {
     expect((await kit.run('pause', '--queue=low', '--for=1h')).stdout).toMatch(/^Paused low until /);
     const { stdout } = await kit.run('pause', '--queue=low', '--for=10m');
-    const [, until] = /^low was paused already; now it is until (.*)\.\n$/.exec(stdout)!;
+    const [, until] = /^low was already paused; it now is until (.*)\.\n$/.exec(stdout)!;
     expect((await kit.run('size', '--queue=low')).stdout).toMatch(new RegExp(`low .* until ${until}\n$`));
     expect(JSON.parse((await kit.run('size', '--queue=low', '--json')).stdout)).toMatchObject([
       { paused: true, until },
@@ -158,8 +160,8 @@ describe('pause and resume', () => {
   it('remark on a queue that nobody has used, because a slip would pause nothing', async () => {
     const { stderr, code } = await kit.run('pause', '--queue=hihg,high');
 
-    expect(stderr).toMatch(/No job is known .* a queue hihg of memory yet.*Did you mean high\?/);
-    expect(stderr.match(/No job is known/g)).toHaveLength(1);
+    expect(stderr).toMatch(/The queue hihg of memory has never had a job.*Did you mean high\?/);
+    expect(stderr.match(/has never had a job/g)).toHaveLength(1);
     expect(code).toBe(0);
   });
 
@@ -196,7 +198,7 @@ describe('restart', () => {
     const { stdout, code } = await kit.run('restart');
 
     expect(await order()).not.toBe(before);
-    expect(stdout).toMatch(/^Told the workers of memory \(memory of process \d+\) to finish what they run/);
+    expect(stdout).toMatch(/^Told the workers of memory \(memory of process \d+\) to finish their jobs/);
     expect(code).toBe(0);
   });
 
@@ -228,7 +230,7 @@ describe('restart', () => {
 
     expect(JSON.parse(stdout)).toMatchObject([{ connection: 'stored' }]);
     expect(stderr).toMatch(
-      /^The workers of kept were not told: its driver .* takes no orders\. Stop those that run by/,
+      /^The workers of kept were not told: its driver .* takes no orders\. Stop them with SIGTERM/,
     );
     expect(code).toBe(1);
   });

@@ -25,7 +25,7 @@ beforeEach(() => {
 });
 afterEach(() => kit.close());
 
-const MISCOUNTED = 'files: the batch batch counts 2 jobs as pending, and 1 is there\n';
+const MISCOUNTED = 'files: the batch batch counts 2 jobs as pending, but 1 exists\n';
 
 /** A batch of two jobs, of which the row of one is gone. */
 async function loseRow(): Promise<void> {
@@ -77,7 +77,7 @@ describe('recount', () => {
   });
 
   it('says which driver cannot', async () => {
-    const stderr = 'memory: the driver memory cannot count anew.\n';
+    const stderr = 'memory: the driver memory cannot recount.\n';
     expect(await kit.run('recount', '--connection=memory')).toEqual({ code: 1, stdout: '', stderr });
   });
 

@@ -51,7 +51,7 @@ describe('schedule:list', () => {
     expect(stdout).toMatch(
       /^schedule +when +next +last +state\nprune +30 2 \* \* \* \(Europe\/Amsterdam\) +in \d+[hms] +never yet +no worker keeps it\n$/,
     );
-    expect(stderr).toContain('No live worker keeps prune: nothing of that is sent until one runs');
+    expect(stderr).toContain('No live worker keeps prune: it sends nothing until a worker runs');
     expect(code).toBe(0);
   });
 
@@ -70,7 +70,7 @@ describe('schedule:list', () => {
       /^report +0 0 \* \* \* \(UTC\): Prune.* +– +never yet +kept$/m,
     );
     await stop();
-    expect((await kit.run('schedule:list')).stdout).toMatch(/^report .* orphan: nobody declares it$/m);
+    expect((await kit.run('schedule:list')).stdout).toMatch(/^report .* orphan: no longer declared$/m);
   });
 
   it('has lines of its own for each on a terminal of 60 columns, and nothing that is cut', async () => {
@@ -115,13 +115,13 @@ describe('schedule:run', () => {
 describe('schedule:pause and schedule:resume', () => {
   it('hold one and let it go on, for all who keep it', async () => {
     expect((await kit.run('schedule:pause', 'prune')).stdout).toBe('Paused prune.\n');
-    expect((await kit.run('schedule:pause', 'prune')).stdout).toBe('prune was paused already.\n');
+    expect((await kit.run('schedule:pause', 'prune')).stdout).toBe('prune was already paused.\n');
     expect((await kit.run('schedule:list')).stdout).toMatch(/ – +never yet +paused 0s ago, no worker keeps it$/m);
 
     expect(await parsed('schedule:resume', 'prune')).toEqual({ schedule: 'prune', paused: false, changed: true });
     expect((await kit.run('schedule:resume', 'prune')).stdout).toBe('prune was not paused.\n');
     expect(await parsed('schedule:pause', 'prune')).toEqual({ schedule: 'prune', paused: true, changed: true });
-    expect((await kit.run('schedule:resume', 'prune')).stdout).toBe('prune goes on.\n');
+    expect((await kit.run('schedule:resume', 'prune')).stdout).toBe('Resumed prune.\n');
   });
 });
 

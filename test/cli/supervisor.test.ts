@@ -34,7 +34,7 @@ describe('work', () => {
     await project.dispatch('Wait');
     const supervisor = work('--recycle=1500ms');
     const old = await project.pidOf('waiting');
-    await supervisor.prints('it has worked for as long as --recycle says; the next starts now');
+    await supervisor.prints('it reached the age of --recycle; the next starts now');
 
     await project.dispatch('Greet');
 
@@ -63,7 +63,9 @@ describe('work', () => {
   it('replaces a process that has grown too large', async () => {
     const supervisor = work('--memory=1');
 
-    await supervisor.prints(/uses more than --memory; the next starts in 0\.[345] s\. It has worked for less than/);
+    await supervisor.prints(
+      /uses more memory than --memory allows; the next starts in 0\.[345] s\. It has worked for less than/,
+    );
     await supervisor.prints(/the next starts in (0\.[5-9]|1) s/);
 
     supervisor.kill('SIGTERM');

@@ -49,9 +49,7 @@ describe('the command line', () => {
   it('says of work --connection where the name stands', async () => {
     const { stderr, code } = await kit.run('work', '--connection=redis');
 
-    expect(stderr).toContain(
-      "unknown option '--connection=redis'\nHere it stands without the flag: onqueue work redis\n",
-    );
+    expect(stderr).toContain("unknown option '--connection=redis'\nWrite it without the flag: onqueue work redis\n");
     expect((await kit.run('listen', '--connection', 'redis')).stderr).toContain('onqueue listen <connection>\n');
     expect(code).toBe(2);
   });
@@ -96,7 +94,7 @@ describe('the command line', () => {
     [['work', 'memroy', '--no-supervisor'], "Did you mean 'memory'?"],
     [['size', '--require=jobs/*.js'], "--require: nothing matches 'jobs/*.js'"],
     [['size', '--require=./'], "--require: nothing matches './' in"],
-    [['size', '--require=./'], 'It is a folder; name the files in it'],
+    [['size', '--require=./'], 'It is a folder; name its files'],
     [['work', '--backoff=10m..1s', '--no-supervisor'], "max in --backoff: '1s' is not valid"],
     [['queue:work'], 'Did you mean work?'],
     [['help', 'wrok'], 'Did you mean work?'],

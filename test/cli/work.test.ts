@@ -59,7 +59,7 @@ describe('work', () => {
       .map((line) => JSON.parse(line) as { msg: string });
     expect(lines.map(({ msg }) => msg)).toEqual([
       expect.stringMatching(/^The worker starts\. Store: memory of process \d+ .*\. Queues: mail\.$/),
-      expect.stringMatching(/^The driver memory lives in one process/),
+      expect.stringMatching(/^The memory driver lives in one process/),
       'SendMail completed',
       'SendMail completed',
       'The worker stopped: its queues are empty.',
@@ -95,7 +95,7 @@ describe('work', () => {
 
     const lines = stderr.trimEnd().split('\n');
     expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
-      { level: 'warn', msg: expect.stringContaining('driver memory') as string, worker: 'mails' },
+      { level: 'warn', msg: expect.stringContaining('memory driver') as string, worker: 'mails' },
     ]);
     expect((await kit.work('--queue=mail', '--once', '--log=text', '-q')).stderr).not.toContain('Queues');
     expect((await kit.work('-q', '-v')).code).toBe(2);
@@ -120,7 +120,7 @@ describe('work', () => {
           queues: ['mail'],
           jobs: [{ name: 'SendMail', queue: 'mail', tries: 5 }],
         },
-        { level: 'warn', msg: expect.stringContaining('driver memory') as string },
+        { level: 'warn', msg: expect.stringContaining('memory driver') as string },
         { level: 'info', job: 'SendMail', outcome: 'completed' },
         { level: 'info', reason: 'once' },
       ]);
@@ -194,7 +194,7 @@ describe('work', () => {
   it.each([
     [['--once', '--processes=2'], '--once runs one job in this process'],
     [['--no-supervisor', '--processes=2'], '--no-supervisor means this one process'],
-    [['--no-supervisor', '--recycle=1h'], 'take --max-time'],
+    [['--no-supervisor', '--recycle=1h'], 'use --max-time'],
     [['--health-host=0.0.0.0'], 'give that as well'],
     [['--health-port=70000'], 'Give a port'],
     [['--processes=0'], 'Give a whole number from 1'],
@@ -286,7 +286,7 @@ describe('work', () => {
   it('warns when no job that is registered goes to its queues, with the command that works them', async () => {
     const { stderr, code } = await kit.work('--queue=default', '--concurrency=3', '--stop-when-empty');
 
-    expect(stderr).toContain('No job that is registered here goes to default by itself; they go to mail');
+    expect(stderr).toContain('No registered job goes to default on its own; they go to mail');
     expect(stderr).toContain('onqueue work --no-supervisor --queue=mail --concurrency=3 --stop-when-empty');
     expect(code).toBe(0);
   });
@@ -297,9 +297,9 @@ describe('work', () => {
 
     const { stderr } = await kit.work('memory', '--queue=default', '--stop-when-empty');
 
-    expect(stderr).toContain('Jobs wait on mail (2 jobs), which this worker was not told to work.');
+    expect(stderr).toContain('Jobs are waiting on mail (2 jobs), which this worker does not work on.');
     expect(stderr).toContain(
-      'If no other does: onqueue work memory --no-supervisor --queue=default,mail --stop-when-empty',
+      'If no other worker does: onqueue work memory --no-supervisor --queue=default,mail --stop-when-empty',
     );
     expect(stderr).not.toContain('of-somebody-else');
   });

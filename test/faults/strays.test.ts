@@ -53,7 +53,7 @@ describe('what a handler leaves behind', () => {
     const last = await project.pidOf('went');
 
     expect(next).not.toBe(last);
-    expect(worker.stderr).toContain('ends: it has met an error that nobody caught; the next starts now.');
+    expect(worker.stderr).toContain('ends: an error was not caught; the next starts now.');
   });
 
   it('ends the process where it is no job, once the others have ended', async () => {

@@ -175,7 +175,7 @@ describe('work', () => {
       const stuck = await project.pidOf('hanging', 2);
 
       await supervisor.prints(
-        `(pid ${stuck}) ends: each of its slots was held by a job that had been given up; the next`,
+        `(pid ${stuck}) ends: all its slots were occupied by jobs that had been given up; the next`,
       );
       await project.dispatch('Greet');
 

@@ -5,10 +5,10 @@ import { defineCommand } from '../command';
 
 export const batchCancel = defineCommand({
   name: 'batch:cancel',
-  summary: 'cancel a batch: its jobs that wait are skipped',
-  description: 'Those that run go on. What it sends when none is left (`finally`) is sent.',
+  summary: 'cancel a batch: its waiting jobs are skipped',
+  description: 'Running jobs go on. Its finally() job is sent when none is left.',
   examples: [
-    ['onqueue batch:cancel 0193a6c1-…', 'this one, of the default connection'],
+    ['onqueue batch:cancel 0193a6c1-…', 'a batch of the default connection'],
     ['onqueue batch:cancel --connection=redis --json 0193a6c1-…', 'for a program'],
   ],
   words: BATCH_WORD,
@@ -22,8 +22,8 @@ export const batchCancel = defineCommand({
     if (found === undefined) return failUnknownBatch(call, manager, id);
     const title = titleOf(found);
     const line = cancelled
-      ? `Cancelled ${title}: its jobs that wait are skipped.`
-      : `Nothing to cancel: ${title} ${found.isCancelled ? 'was cancelled before' : 'has finished'}.`;
+      ? `Cancelled ${title}: its waiting jobs are skipped.`
+      : `Nothing to cancel: ${title} ${found.isCancelled ? 'was already cancelled' : 'has finished'}.`;
     output.result({ id, cancelled, state: stateOf(found) }, line);
   },
 });

@@ -8,9 +8,9 @@ export const batchRetry = defineCommand({
   name: 'batch:retry',
   summary: 'send the failed jobs of a batch back, with all their tries',
   description:
-    'The batch is cancelled no more, and what follows it is sent once all have completed. Of a batch that is known no more, onqueue retry --batch=<id> sends them back.',
+    'The batch is no longer cancelled, and its then() job is sent once all jobs have completed. If the batch itself is no longer kept, use onqueue retry --batch=<id>.',
   examples: [
-    ['onqueue batch:retry 0193a6c1-…', 'this one, of the default connection'],
+    ['onqueue batch:retry 0193a6c1-…', 'a batch of the default connection'],
     ['onqueue batch:retry --connection=redis --json 0193a6c1-…', 'for a program'],
   ],
   words: BATCH_WORD,
@@ -26,9 +26,7 @@ export const batchRetry = defineCommand({
     const retried = await showingProgress(call, 'Retrying', retryThem, fromLeft(failed));
     const skipped = (await manager.batches.get(id, flags))?.skipped ?? 0;
     const left =
-      skipped === 0
-        ? ''
-        : ` Its ${counted(skipped, 'skipped job')} ${skipped === 1 ? 'is' : 'are'} not run, so then() is not sent.`;
+      skipped === 0 ? '' : ` Its ${counted(skipped, 'skipped job')} will not run, so then() will not be sent.`;
     output.result({ id, retried, skipped }, `Sent ${counted(retried, 'failed job')} of ${titleOf(found)} back.${left}`);
   },
 });

@@ -19,21 +19,21 @@ import { on } from '../flags';
 import { agoText, momentText } from '../moments';
 import { Pace } from '../progress';
 
-/** Each time costs the store a question. */
+/** Each redraw costs a call to the store. */
 const WATCH_INTERVAL: Milliseconds = 500;
 
 export const batch = defineCommand({
   name: 'batch',
   summary: 'show one batch, with --watch until it has ended',
   description:
-    'With --watch a bar shows how far it is, until none of its jobs is left; without a terminal a line is printed for each change. Failed jobs are no error: the exit code is 0. onqueue failed --batch=<id> shows them.',
+    'With --watch, a bar shows its progress until all its jobs have ended; without a terminal, each change prints a line. The exit code is 0 even if jobs have failed; onqueue failed --batch=<id> lists those.',
   examples: [
-    ['onqueue batch 0193a6c1-…', 'as it is now'],
-    ['onqueue batch 0193a6c1-… --watch', 'and as it goes on'],
-    ['onqueue batch 0193a6c1-… --watch --json', 'how it has ended, for a program'],
+    ['onqueue batch 0193a6c1-…', 'its present state'],
+    ['onqueue batch 0193a6c1-… --watch', 'watch its progress'],
+    ['onqueue batch 0193a6c1-… --watch --json', 'wait for its end, for a program'],
   ],
   words: BATCH_WORD,
-  flags: { ...BATCH_FLAGS, watch: on('show how it goes on, until it has ended') },
+  flags: { ...BATCH_FLAGS, watch: on('show its progress until it has ended') },
   async run(call) {
     const [id = ''] = call.words;
     const manager = await openForBatches(call);
@@ -44,7 +44,7 @@ export const batch = defineCommand({
   },
 });
 
-/** As it has ended; undefined: it was forgotten meanwhile. */
+/** The batch after its end. Undefined if it was forgotten meanwhile. */
 async function watched({ output, session }: Call<BatchFlags>, first: Batch): Promise<Batch | undefined> {
   const { clock } = session.surroundings;
   const pace = new Pace(clock);

@@ -1,31 +1,31 @@
-/** `cancel`: keeps jobs from running, or tells those that run to stop. */
+/** `cancel`: keeps jobs from running, or tells running ones to stop. */
 import type { CancelResult } from '../../connections/control';
 import { defineCommand } from '../command';
 import { CONNECTION, text } from '../flags';
 import { noteMemory } from '../named-queues';
 
 const MEANING: Readonly<Record<Exclude<CancelResult, 'unknown'>, string>> = {
-  removed: 'it waited, and is gone',
-  signalled: 'it is running, and is told to stop',
-  marked: 'it was not found at once, and ends as cancelled when a worker meets it',
+  removed: 'it was waiting, and has been removed',
+  signalled: 'it is running, and was told to stop',
+  marked: 'it was not found, and will end as cancelled when a worker takes it',
 };
 
 export const cancel = defineCommand({
   name: 'cancel',
-  summary: 'keep jobs from running, or tell those that run to stop',
+  summary: 'keep jobs from running, or tell running ones to stop',
   description:
-    'A job that waits is removed. One that runs is told to stop within a second: its signal aborts. Failed jobs ' +
-    'stay (see forget). The exit code is 1 when one of the ids is not known; the others are cancelled all the same.',
+    'A waiting job is removed. A running one is told to stop within a second: its signal aborts. Failed jobs ' +
+    'stay (see forget). The exit code is 1 if an id is unknown; the others are cancelled all the same.',
   examples: [
-    ['onqueue cancel 0193a6c1-…', 'this one, of the default connection'],
-    ['onqueue cancel --queue=mail 0193a6c1-…', 'faster where many queues are in use'],
-    ["onqueue cancel --reason='wrong address' 0193a6c1-…", 'the job, the cancelled hook and the log line say why'],
+    ['onqueue cancel 0193a6c1-…', 'a job of the default connection'],
+    ['onqueue cancel --queue=mail 0193a6c1-…', 'faster if many queues are in use'],
+    ["onqueue cancel --reason='wrong address' 0193a6c1-…", 'tell the job, the cancelled hook and the log why'],
     ['onqueue cancel --connection=redis --json 0193a6c1-…', 'for a program'],
   ],
-  words: ['<ids...>', 'ids, as dispatch gives them and log lines show them'],
+  words: ['<ids...>', 'ids, as returned by dispatch and shown in log lines'],
   flags: {
-    queue: text('<name>', 'where they are (default: all queues of the connection are looked at)'),
-    reason: text('<text>', 'why, in one line, for those who hear of it'),
+    queue: text('<name>', 'their queue (default: searches all queues of the connection)'),
+    reason: text('<text>', 'the reason, in one line'),
     connection: CONNECTION,
   },
   async run(call) {
@@ -39,7 +39,7 @@ export const cancel = defineCommand({
       results.push({ id, result });
       if (result === 'unknown') {
         const where = [`on ${connection.name}`, ...(flags.queue === undefined ? [] : [`queue ${flags.queue}`])];
-        call.fail(`There is no job '${id}' ${where.join(', ')}: it has ended, or was never there.`);
+        call.fail(`There is no job '${id}' ${where.join(', ')}: it has ended, or never existed.`);
       } else output.line(`${id}  ${result}: ${MEANING[result]}`);
     }
     output.result(results);

@@ -1,4 +1,4 @@
-/** `check`: whether all is in place that a worker needs. */
+/** `check`: whether everything is in place that a worker needs. */
 import { findConfigFile, projectFolder } from '../../application/configuration/config-file';
 import type { Diagnosis } from '../../connections/contract';
 import type { QueueManager } from '../../application/queue-manager';
@@ -12,9 +12,9 @@ const LEVEL_WIDTH = 'warning'.length;
 export const check = defineCommand({
   name: 'check',
   summary: 'check configuration, connections, versions and jobs',
-  description: 'The exit code is 1 when there is an error, and 0 when there are warnings only.',
+  description: 'The exit code is 1 if there is an error, and 0 if there are only warnings.',
   examples: [
-    ['onqueue check', 'before a deploy, with its environment'],
+    ['onqueue check', 'before a deployment, in its environment'],
     ['onqueue check --json | jq \'.[] | select(.level != "ok")\'', 'for a program'],
   ],
   async run(call) {

@@ -1,13 +1,13 @@
-/** `classes`: the job classes that are registered. */
+/** `classes`: the registered job classes. */
 import { defineCommand } from '../command';
 import { JOB_HEADINGS, jobRow, listedJobs, NO_JOBS } from '../job-list';
 
 export const classes = defineCommand({
   name: 'classes',
-  summary: 'show the job classes that are registered, as a worker finds them',
+  summary: 'list the registered job classes, as a worker finds them',
   examples: [
-    ['onqueue classes', 'those that onqueue.config.* imports'],
-    ["onqueue classes --require 'dist/jobs/**/*.js'", 'and those of these files'],
+    ['onqueue classes', 'classes imported by onqueue.config.*'],
+    ["onqueue classes --require 'dist/jobs/**/*.js'", 'and classes in these files'],
   ],
   async run(call) {
     const listed = listedJobs(await call.open());

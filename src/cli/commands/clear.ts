@@ -8,18 +8,18 @@ import { counted } from '../table';
 
 export const clear = defineCommand({
   name: 'clear',
-  summary: 'remove all jobs of queues: ready, delayed and reserved ones',
+  summary: 'remove all ready, delayed and reserved jobs of queues',
   description:
-    'Failed jobs stay (see flush). A job that runs meanwhile ends as lost. Under NODE_ENV=production it asks first, and where ' +
-    'there is no terminal it refuses without --force.',
+    'Failed jobs stay (see flush). A job that is running ends as lost. With NODE_ENV=production it asks first, and without ' +
+    'a terminal it refuses unless --force is given.',
   examples: [
-    ['onqueue clear', "the default connection's own queue"],
-    ['onqueue clear redis --queue=high,default', 'these two of another connection'],
-    ['onqueue clear --force', 'in a script, also in production'],
+    ['onqueue clear', "the default connection's default queue"],
+    ['onqueue clear redis --queue=high,default', 'two queues of another connection'],
+    ['onqueue clear --force', 'in a script, even in production'],
   ],
   words: CONNECTION_WORD,
   flags: {
-    queue: names("queues to clear: high,default (default: the connection's own)"),
+    queue: names("queues to clear, such as high,default (default: the connection's default queue)"),
     force: FORCE,
   },
   async run(call) {

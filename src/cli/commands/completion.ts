@@ -1,4 +1,4 @@
-/** `completion`: the script by which a shell completes command lines, and the answers that it gets. */
+/** `completion`: the script that lets a shell complete command lines, and the answers for it. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { QueueManager } from '../../application/queue-manager';
@@ -10,7 +10,7 @@ import { ownPackage } from '../package-versions';
 
 const SHELLS = ['bash', 'zsh', 'fish'];
 
-/** The values that a project knows, by what they are called on a command line. */
+/** The values that a project knows, by their names on a command line. */
 const KNOWN: Readonly<Record<ValueName, (manager: QueueManager) => readonly string[]>> = {
   connection: (manager) => manager.connectionNames(),
   job: ({ registry }) => registry.all().map(({ name }) => name),
@@ -23,20 +23,20 @@ const KNOWN: Readonly<Record<ValueName, (manager: QueueManager) => readonly stri
 
 export const completion = defineCommand({
   name: 'completion',
-  summary: 'print what makes bash, zsh or fish complete command lines',
+  summary: 'print a script that lets bash, zsh or fish complete command lines',
   description:
-    'Commands, flags, files, and the names of connections, queues, jobs and schedules. It loads the configuration where it is asked for names, and asks no store.',
+    'Completes commands, flags, files, and the names of connections, queues, jobs and schedules. For names it loads the configuration, but calls no store.',
   examples: [
     ['onqueue completion fish | source', 'in ~/.config/fish/config.fish'],
     ['eval "$(onqueue completion bash)"', 'in ~/.bashrc'],
-    ['eval "$(onqueue completion zsh)"', 'in ~/.zshrc, behind compinit'],
+    ['eval "$(onqueue completion zsh)"', 'in ~/.zshrc, after compinit'],
   ],
   words: ['<shell>', 'bash, zsh or fish'],
-  flags: { line: text('<text>', 'a line up to the cursor: what its last word may become', { isHidden: true }) },
+  flags: { line: text('<text>', 'a line up to the cursor, whose last word to complete', { isHidden: true }) },
   async run(call) {
     const [shell = ''] = call.words;
     const { line } = call.flags;
-    if (!SHELLS.includes(shell)) call.refuse(`there are scripts for ${SHELLS.join(', ')}, and none for '${shell}'.`);
+    if (!SHELLS.includes(shell)) call.refuse(`there are scripts for ${SHELLS.join(', ')}, but none for '${shell}'.`);
     if (line === undefined) {
       const script = readFileSync(join(ownPackage().folder, 'completions', `onqueue.${shell}`), 'utf8');
       return call.output.result({ shell, script }, script.trimEnd());
@@ -46,7 +46,7 @@ export const completion = defineCommand({
   },
 });
 
-/** By the marker it is told from what a configuration prints while it is loaded. */
+/** The marker tells answers from what a configuration prints while it is loaded. */
 const answerOf = ({ word, about }: Candidate): string => `+${word}${about === '' ? '' : `\t${about}`}`;
 
 function valuesOf({ program, session }: Call, line: string): (name: ValueName) => Promise<readonly string[]> {
@@ -58,7 +58,7 @@ function valuesOf({ program, session }: Call, line: string): (name: ValueName) =
     if (known === undefined) return [];
     const config = givenOn(line, '--config').at(-1);
     opened ??= session.open({ config, require: givenOn(line, '--require') });
-    // Whoever presses a key is not to be told what is wrong with the configuration.
+    // A user who presses Tab should not see errors of the configuration.
     return opened.then(known).catch(() => []);
   };
 }

@@ -1,4 +1,4 @@
-/** `dashboard`: pages that show the queues, their jobs and what failed, to whoever has the link that it prints, or a token. */
+/** `dashboard`: serves pages with the queues, their jobs and failures, to whoever has the printed link or a token. */
 import { defineCommand } from '../command';
 import { on, port, text } from '../flags';
 import { listen } from '../http-server';
@@ -9,25 +9,25 @@ const [PORT, HOST] = [4321, '127.0.0.1'];
 
 export const dashboard = defineCommand({
   name: 'dashboard',
-  summary: 'show the queues, their jobs and what failed in a browser',
+  summary: 'show the queues, their jobs and failures in a browser',
   description:
-    'The link that it prints lets one browser in, within 15 minutes. With ONQUEUE_DASHBOARD_TOKEN, of 32 characters or more, that token lets ' +
-    'people in instead, also from other machines by --host; ONQUEUE_DASHBOARD_VIEWER_TOKEN lets in who may look, and not act. ' +
-    'It serves until it is stopped.',
+    'The printed link lets one browser in, within 15 minutes. If ONQUEUE_DASHBOARD_TOKEN is set (32 characters or more), people ' +
+    'sign in with that token instead, also from other machines with --host; ONQUEUE_DASHBOARD_VIEWER_TOKEN lets people look but ' +
+    'not act. It serves until it is stopped.',
   examples: [
     ['onqueue dashboard', 'on this machine'],
-    ['onqueue dashboard --read-only', 'to look, and not to retry, cancel or pause'],
-    ['onqueue dashboard --host=0.0.0.0 --port=8080', 'also for others, who have the token'],
+    ['onqueue dashboard --read-only', 'only look: no retry, cancel or pause'],
+    ['onqueue dashboard --host=0.0.0.0 --port=8080', 'also for other machines, with the token'],
   ],
   flags: {
-    port: port(`port that it is heard on (default: ${PORT})`),
-    host: text('<address>', `address that it is heard on; 0.0.0.0: all (default: ${HOST})`),
+    port: port(`port to listen on (default: ${PORT})`),
+    host: text('<address>', `address to listen on; 0.0.0.0 means all (default: ${HOST})`),
     readOnly: on('nobody may retry, cancel, forget, pause or resume'),
   },
   async run(call) {
     const { port = PORT, host = HOST, readOnly } = call.flags;
     const { environment } = call.session.surroundings;
-    // Loaded here, with all the pages: no other command shows them.
+    // Loaded here, with all its pages, because no other command needs them.
     const { StandaloneDashboard, tokensIn } =
       require('../../dashboard/standalone') as typeof import('../../dashboard/standalone');
     const tokens = tokensIn(environment, host);

@@ -1,4 +1,4 @@
-/** `failed`: shows the jobs that are out of tries, or all of one of them. */
+/** `failed`: lists the failed jobs, or shows one of them. */
 import { manyLines, oneLine } from '../../base/plain-text';
 import type { ChainedJob } from '../../job/job-context';
 import { type Call, defineCommand } from '../command';
@@ -8,26 +8,26 @@ import { count } from '../flags';
 import { momentText } from '../moments';
 import { counted } from '../table';
 
-/** Links of a chain that are named. */
+/** How many links of a chain are named. */
 const MOST_NAMED = 10;
 
 export const failed = defineCommand({
   name: 'failed',
-  summary: 'show the jobs that are out of tries, newest first',
+  summary: 'list the failed jobs, newest first',
   description:
-    'With an id: all that is known of that one, its payload and its error with the stack. Failed jobs are no error: the exit code is 0. It is 1 when a connection could not be asked; those of the others are shown.',
+    'With an id: shows everything about that job, including its payload and its error with the stack. The exit code is 0 even if there are failed jobs; it is 1 if a connection could not be reached, and the others are listed.',
   examples: [
     ['onqueue failed', 'the newest'],
-    ['onqueue failed --queue=mail --limit=10', 'of one queue'],
-    ['onqueue failed --error=ECONNREFUSED --older-than=1h', 'what an outage broke more than an hour ago'],
+    ['onqueue failed --queue=mail --limit=10', 'from one queue'],
+    ['onqueue failed --error=ECONNREFUSED --older-than=1h', 'failures of an outage more than an hour ago'],
     ['onqueue failed --batch=0193a6c1-…', 'of one batch'],
-    ['onqueue failed 0193a6c1-…', 'one of them, with its stack'],
+    ['onqueue failed 0193a6c1-…', 'one job, with its stack'],
     ["onqueue failed --json | jq -r '.[].id'", 'for a program'],
   ],
-  words: ['[id]', 'show this one alone, with all that is known of it'],
+  words: ['[id]', 'show everything about this job'],
   flags: {
     ...FILTER_FLAGS,
-    limit: count('<count>', `at most so many (default: ${LISTED})`, 1),
+    limit: count('<count>', `how many to list at most (default: ${LISTED})`, 1),
   },
   run(call) {
     const [id] = call.words;
@@ -39,20 +39,20 @@ export const failed = defineCommand({
 async function list(call: Call<FailedFlags>, limit = LISTED): Promise<void> {
   const filter = filterOf(call.flags);
   const manager = await openForFailed(call);
-  // One more tells whether there are more.
+  // One more, to know whether there are more.
   const found = await chosenJobs(call, manager, filter, { offset: 0, limit: limit + 1 });
   const jobs = found.slice(0, limit);
   call.output.result(jobs);
   if (jobs.length > 0) listFailed(call.output, jobs, filter?.batch !== undefined);
-  else call.output.line(filter === undefined ? 'No failed jobs.' : 'No failed job fits.');
-  if (found.length > limit) call.output.note(`There are more than these ${limit}; --limit shows them.`);
+  else call.output.line(filter === undefined ? 'No failed jobs.' : 'No failed job matches.');
+  if (found.length > limit) call.output.note(`There are more than these ${limit}; raise --limit to see them.`);
 }
 
 async function show(call: Call<FailedFlags>, id: string): Promise<void> {
   const manager = await openForFailed(call);
   const job = await manager.failed.get(id, call.flags);
   if (job === undefined) {
-    return call.fail(`There is no failed job '${id}'. onqueue failed lists those that there are.`);
+    return call.fail(`There is no failed job '${id}'. onqueue failed lists them.`);
   }
   const { name, connection, queue, attempts, failedAt, payload, exception, chain, cause, batch } = job;
   call.output.result(job);

@@ -9,7 +9,7 @@ import { counted } from '../table';
 
 const hours: Flag<Duration> = {
   value: '<count>',
-  help: 'only those that failed more than so many hours ago',
+  help: 'only jobs that failed more than this many hours ago',
   read(value, flag) {
     if (/^\d{1,6}(\.\d+)?$/.test(value)) return `${Number(value)}h`;
     throw invalidOption(flag, value, 'Give a number of hours.');
@@ -20,15 +20,15 @@ export const flush = defineCommand({
   name: 'flush',
   summary: 'remove all failed jobs for good',
   description:
-    'Under NODE_ENV=production it asks first, and where there is no terminal it refuses without --force. To keep the newest, see prune.',
+    'With NODE_ENV=production it asks first, and without a terminal it refuses unless --force is given. To keep the newest, see prune.',
   examples: [
     ['onqueue flush', 'all'],
-    ['onqueue flush --queue=mail', 'those of one queue'],
-    ['onqueue flush --hours=48', 'those that failed more than two days ago'],
-    ['onqueue flush --queue=mail --dry-run', 'only say how many these are, and which'],
+    ['onqueue flush --queue=mail', 'jobs of one queue'],
+    ['onqueue flush --hours=48', 'jobs that failed more than two days ago'],
+    ['onqueue flush --queue=mail --dry-run', 'only list the jobs and their number'],
   ],
   flags: {
-    queue: text('<name>', 'only those of this queue'),
+    queue: text('<name>', 'only jobs of this queue'),
     hours,
     dryRun: DRY_RUN,
     force: FORCE,

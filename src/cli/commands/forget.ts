@@ -1,4 +1,4 @@
-/** `forget`: removes the failed jobs that are named, or that fit, for good. */
+/** `forget`: removes given or matching failed jobs for good. */
 import { defineCommand } from '../command';
 import {
   actOnFailed,
@@ -17,12 +17,12 @@ export const forget = defineCommand({
   name: 'forget',
   summary: 'remove failed jobs for good',
   examples: [
-    ['onqueue forget 0193a6c1-…', 'this one'],
-    ['onqueue forget 0193a6c1-… --queue=mail', 'this one, where jobs of its id failed on several queues'],
-    ['onqueue forget --name=SendMail --older-than=1d', 'all that fit'],
-    ['onqueue forget --name=SendMail --dry-run', 'only say how many these are, and which'],
+    ['onqueue forget 0193a6c1-…', 'one job'],
+    ['onqueue forget 0193a6c1-… --queue=mail', 'one job, if its id failed on several queues'],
+    ['onqueue forget --name=SendMail --older-than=1d', 'all jobs that match'],
+    ['onqueue forget --name=SendMail --dry-run', 'only list the jobs and their number'],
   ],
-  words: ['[ids...]', 'ids, as onqueue failed lists them'],
+  words: ['[ids...]', 'ids, as listed by onqueue failed'],
   flags: { dryRun: DRY_RUN, ...FILTER_FLAGS },
   async run(call) {
     const { flags } = call;

@@ -1,4 +1,4 @@
-/** `inspect`: all that is known of one job. */
+/** `inspect`: everything known about one job. */
 import type { Milliseconds } from '../../base/clock';
 import { manyLines, oneLine } from '../../base/plain-text';
 import type { Attempt, SourceLines } from '../../operations/history/attempt';
@@ -12,18 +12,18 @@ import { noteMemory } from '../named-queues';
 
 export const inspect = defineCommand({
   name: 'inspect',
-  summary: 'show all that is known of one job',
+  summary: 'show everything about one job',
   description:
-    'Where it waits or runs or what it failed with, its payload without secrets, what its attempts came to, and what can be done ' +
-    'with it. The exit code is 1 when nothing is known of it.',
+    'Shows its state, its error, its payload without secrets, the outcomes of its attempts, and what can be done with it. ' +
+    'The exit code is 1 if nothing is known about it.',
   examples: [
     ['onqueue inspect 0193a6c1-…', 'a job of the default connection'],
-    ['onqueue inspect 0193a6c1-… --queue=mail', 'looks further where very many jobs wait'],
+    ['onqueue inspect 0193a6c1-… --queue=mail', 'finds it even among very many waiting jobs'],
     ['onqueue inspect 0193a6c1-… --json', 'for a program'],
   ],
-  words: ['<id>', 'the id, as dispatch gives it and log lines show it'],
+  words: ['<id>', 'the id, as returned by dispatch and shown in log lines'],
   flags: {
-    queue: text('<name>', 'where it is (default: all queues of the connection are looked at)'),
+    queue: text('<name>', 'its queue (default: searches all queues of the connection)'),
     connection: CONNECTION,
   },
   async run(call) {
@@ -59,15 +59,15 @@ const NEXT: Readonly<Record<FoundJob['state'], readonly (readonly [command: stri
 };
 
 function unknownText({ id, connection, isSure }: FoundJob): string {
-  if (isSure) return `Nothing is known of a job '${id}' on ${connection}: it has ended, or was never there.`;
-  return `No job '${id}' was found on ${connection}, which has too many to look at all of them. Name its queue: --queue=<name>.`;
+  if (isSure) return `Nothing is known of a job '${id}' on ${connection}: it has ended, or never existed.`;
+  return `No job '${id}' was found on ${connection}, which has too many jobs to search them all. Name its queue: --queue=<name>.`;
 }
 
 function* factsOf(job: FoundJob, now: Milliseconds): Iterable<readonly [word: string, fact: string]> {
   const { id, name, connection, queue, attempts, tries, progress, payload, batch } = job;
   if (name !== undefined) yield ['Job', oneLine(name)];
   yield ['Id', oneLine(id)];
-  yield ['State', job.state === 'unknown' ? 'ended: it neither waits nor runs nor has failed' : job.state];
+  yield ['State', job.state === 'unknown' ? 'ended: not waiting, running or failed' : job.state];
   yield ['On', queue === undefined ? connection : oneLine(`${connection}, queue ${queue}`)];
   if (attempts !== undefined)
     yield ['Attempts', tries === undefined || tries === 0 ? String(attempts) : `${attempts} of ${tries}`];

@@ -1,4 +1,4 @@
-/** `jobs`: what waits in a queue, runs or has failed. */
+/** `jobs`: the jobs of a queue that wait, run or have failed. */
 import { oneLine } from '../../base/plain-text';
 import type { Milliseconds } from '../../base/clock';
 import { JOB_STATES } from '../../operations/job-page';
@@ -11,15 +11,15 @@ import { noteMemory } from '../named-queues';
 import type { Cell } from '../table';
 
 const DEFAULT_LIMIT = 100;
-/** What one question shows. */
+/** The most that one call returns. */
 const PAGE = 100;
 /** Columns that a name needs. */
 const READABLE_NAME = 12;
 
 const FLAGS = {
-  state: word<JobState>('<state>', JOB_STATES, 'those that are ready, delayed, running or failed (default: ready)'),
-  limit: count('<count>', `at most so many (default: ${DEFAULT_LIMIT})`, 1),
-  after: text('<place>', 'go on behind this place, which the list before has named'),
+  state: word<JobState>('<state>', JOB_STATES, 'ready, delayed, running or failed (default: ready)'),
+  limit: count('<count>', `how many to list at most (default: ${DEFAULT_LIMIT})`, 1),
+  after: text('<place>', 'continue after this place, as named by the previous list'),
   connection: CONNECTION,
 };
 
@@ -32,17 +32,17 @@ interface Found {
 
 export const jobs = defineCommand({
   name: 'jobs',
-  summary: 'show the jobs of a queue: those that wait, run or have failed',
+  summary: 'list the jobs of a queue that wait, run or have failed',
   description:
-    'Those that wait or run in the order in which they come up, those that have failed newest first. It changes nothing. ' +
-    'onqueue classes shows which classes of jobs are registered.',
+    'Waiting and running jobs are listed in the order in which they come up, failed ones newest first. Nothing is changed. ' +
+    'onqueue classes lists the registered job classes.',
   examples: [
-    ['onqueue jobs', "what is ready in the default connection's own queue"],
-    ['onqueue jobs mail --state=delayed', 'what waits for its moment'],
-    ['onqueue jobs mail --state=running --connection=redis', 'of another connection'],
+    ['onqueue jobs', "ready jobs in the default connection's default queue"],
+    ['onqueue jobs mail --state=delayed', 'delayed jobs of the queue mail'],
+    ['onqueue jobs mail --state=running --connection=redis', 'running jobs on another connection'],
     ["onqueue jobs mail --json | jq -r '.jobs[].id'", 'for a program'],
   ],
-  words: ['[queue]', "queue to look at (default: the connection's own)"],
+  words: ['[queue]', "the queue (default: the connection's default queue)"],
   flags: FLAGS,
   async run(call) {
     const manager = await call.open();
@@ -58,9 +58,9 @@ export const jobs = defineCommand({
     if (found.jobs.length > 0) show(call, found.jobs, session.surroundings.clock.now());
     else output.line(`No job is ${state} in ${queue} of ${connection.name}.`);
     if (found.jobs.length === 0 && manager.connectionNames().includes(queue) && queue !== connection.defaultQueue)
-      output.note(`If the connection is meant: onqueue jobs --connection=${queue}`);
+      output.note(`If you meant the connection: onqueue jobs --connection=${queue}`);
     if (found.next !== undefined && !output.isJson)
-      output.note(`There are more; --after=${quoted(found.next)} shows the next, --limit more of them.`);
+      output.note(`There are more: --after=${quoted(found.next)} shows the next ones, a higher --limit more at once.`);
   },
 });
 

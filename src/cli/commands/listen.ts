@@ -1,4 +1,4 @@
-/** `listen`: like `work`, with a fresh process for each job, so that changed code is picked up. For development. */
+/** `listen`: like `work`, but with a fresh process for each job, so that it always runs the latest code. For development. */
 import { fork } from 'node:child_process';
 import { pauseAfter } from '../../base/backoff';
 import type { Clock, Milliseconds, Timer } from '../../base/clock';
@@ -14,13 +14,13 @@ import type { Session } from '../session';
 import { hearStopSignals } from '../stop-signals';
 import { LISTEN_FLAGS, LISTEN_SLEEP, type ListenFlags, workerOptions } from '../work-flags';
 
-/** After a second signal. */
+/** The time that a process has left after a second signal. */
 const HASTE: Milliseconds = 1000;
 
-/** The pause after a process that could not start. It is short: the file at fault is probably being mended. */
+/** The pause after a process that could not start. Short, because the faulty file is probably being fixed. */
 const BACKOFF = { first: 1000, longest: 5000 };
 
-// Someone who knows `work` should learn why there is no such flag.
+// Users who know `work` should learn why there is no such flag.
 const concurrency: Flag<never> = {
   value: '<count>',
   help: '',
@@ -33,9 +33,9 @@ const concurrency: Flag<never> = {
 
 export const listen = defineCommand({
   name: 'listen',
-  summary: 'like work, with a fresh process for each job, so that changed code is picked up',
+  summary: 'like work, but with a fresh process for each job, so that it runs the latest code',
   description:
-    'For development: starting a process for each job costs some hundred milliseconds. It runs one job at a time.',
+    'For development: starting a process for each job costs some hundred milliseconds. Runs one job at a time.',
   examples: [
     ['onqueue listen', 'the default connection and its queue'],
     ['onqueue listen --queue=high,default --tries=3', 'two queues'],
@@ -80,7 +80,7 @@ class Listener {
       let failures = 0;
       while (!this.#stopped) {
         const code = await this.#runOne(turn);
-        // Trying mistyped flags again does not help.
+        // Repeating mistyped flags does not help.
         if (code === ExitCode.usage) this.#session.exitCode = code;
         if (code === ExitCode.usage || this.#stopped) break;
         failures = code === ExitCode.done ? 0 : failures + 1;
@@ -92,11 +92,11 @@ class Listener {
     }
   }
 
-  /** One process from its start to its end; its exit code, as a shell has it. */
+  /** Runs one process from start to end. Resolves to its exit code, as a shell reports it. */
   #runOne(turn: 'first' | 'again'): Promise<number> {
     const { output } = this.#session;
     return new Promise((resolve, reject) => {
-      // The process notices by the channel that this one was killed; see `onOrphaned`.
+      // Through the channel the process notices if this one was killed; see `onOrphaned`.
       const child = fork(process.argv[1] ?? '', [...this.#arguments, `--fresh=${turn}`], {
         cwd: this.#session.surroundings.folder,
         stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -109,7 +109,7 @@ class Listener {
         if (at >= killAt) return;
         killAt = at;
         killer?.cancel();
-        // A process with a blocked event loop hears no signal, and must not outlive this one.
+        // A process with a blocked event loop hears no signals, and must not outlive this one.
         killer = this.#clock.after(patience, () => child.kill('SIGKILL'), true);
       };
       child.once('error', reject);
@@ -117,7 +117,7 @@ class Listener {
         this.#passOn = () => undefined;
         killer?.cancel();
         if (signal !== null && !this.#stopped) {
-          output.note(`The process of a job was ended by ${signal}. Its job runs again when its lease ends.`);
+          output.note(`The process of a job was killed by ${signal}. Its job runs again when its lease ends.`);
         }
         resolve(code ?? 1);
       });

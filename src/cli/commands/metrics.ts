@@ -1,4 +1,4 @@
-/** `metrics`: the queues of a connection as metrics of Prometheus, once or for whoever scrapes them. */
+/** `metrics`: the queues of a connection as Prometheus metrics, printed once or served. */
 import type { Milliseconds } from '../../base/clock';
 import { errorMessage } from '../../base/exception-text';
 import type { QueueConnection } from '../../dispatch/queue-connection';
@@ -11,34 +11,34 @@ import { CONNECTION_WORD, openNamed } from '../named-queues';
 import type { Surroundings } from '../session';
 import { stopped } from '../stop-signals';
 
-/** However often it is asked, the store is not asked more often. */
+/** The store is not asked more often than this, however often the metrics are. */
 const FRESH: Milliseconds = 5000;
 
 export const metrics = defineCommand({
   name: 'metrics',
-  summary: 'print how long the queues are for Prometheus, or serve it',
+  summary: 'print or serve the sizes of the queues for Prometheus',
   description:
-    'What jobs have come to, and how long they took, each worker tells itself: onqueue work --health-port=9000 serves it at /metrics.',
+    'Outcomes and durations of jobs come from each worker: onqueue work --health-port=9000 serves them at /metrics.',
   examples: [
     ['onqueue metrics', 'once'],
-    ['onqueue metrics --port=9100', 'serve /metrics to this machine, until it is stopped'],
-    ['onqueue metrics redis --port=9100 --host=0.0.0.0', 'of another connection, to all'],
+    ['onqueue metrics --port=9100', 'serve /metrics to this machine until stopped'],
+    ['onqueue metrics redis --port=9100 --host=0.0.0.0', 'another connection, to all machines'],
   ],
   words: CONNECTION_WORD,
   flags: {
-    port: port('serve http://127.0.0.1:<port>/metrics in place of printing once'),
-    host: text('<address>', 'address that --port is heard on; 0.0.0.0: all (default: 127.0.0.1)'),
+    port: port('serve http://127.0.0.1:<port>/metrics instead of printing once'),
+    host: text('<address>', 'address for --port; 0.0.0.0 means all (default: 127.0.0.1)'),
   },
   async run(call) {
     const { connection } = await openNamed(call);
     const { port: given, host, json } = call.flags;
     if (given === undefined) {
-      if (host !== undefined) call.refuse('--host is for --port');
+      if (host !== undefined) call.refuse('--host only works with --port');
       const found = queueMetrics(await connection.snapshot());
       call.output.result(found, prometheusText(found).trimEnd());
       return;
     }
-    if (json === true) call.refuse('--json is for printing once: give it or --port');
+    if (json === true) call.refuse('--json prints once: give either --json or --port');
     const { surroundings } = call.session;
     const scraped = new Scraped(connection, surroundings);
     const place = { flag: '--port', hostFlag: '--host', port: given, host };

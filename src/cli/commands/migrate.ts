@@ -1,4 +1,4 @@
-/** `migrate`: makes the tables of databases, or brings them up to date. */
+/** `migrate`: creates the tables of databases, or updates them. */
 import type { Migrations } from '../../connections/migrations';
 import { defineCommand } from '../command';
 import { errorText } from '../error-text';
@@ -7,17 +7,17 @@ import { CONNECTION, on } from '../flags';
 
 export const migrate = defineCommand({
   name: 'migrate',
-  summary: 'make the tables of database connections, or bring them up to date',
+  summary: 'create or update the tables of database connections',
   description:
-    'For PostgreSQL, MySQL and MariaDB this is to be run before a new version of Onqueue is started; for SQLite it is done on ' +
-    "first use. Laravel's own tables, jobs and failed_jobs, get further columns and indexes. It may be run again, and at once.",
+    'For PostgreSQL, MySQL and MariaDB, run this before you start a new version of Onqueue; for SQLite it happens on ' +
+    "first use. Laravel's own tables, jobs and failed_jobs, get more columns and indexes. It is safe to run again, and concurrently.",
   examples: [
-    ['onqueue migrate', 'all connections that keep their jobs in tables'],
-    ['onqueue migrate --connection=main', 'this one'],
+    ['onqueue migrate', 'all connections with tables'],
+    ['onqueue migrate --connection=main', 'one connection'],
     ['onqueue migrate --print > onqueue.sql', 'only print the statements'],
   ],
   flags: {
-    print: on('print the statements, and run none'),
+    print: on('print the statements without running them'),
     connection: CONNECTION,
   },
   async run(call) {
@@ -29,7 +29,7 @@ export const migrate = defineCommand({
       try {
         const { migrations, driver } = manager.driver(connection);
         if (migrations === undefined) {
-          if (flags.connection !== undefined) output.note(`${connection} (${driver}) keeps its jobs in no tables.`);
+          if (flags.connection !== undefined) output.note(`${connection} (${driver}) has no tables.`);
         } else if (flags.print === true) {
           const sql = migrations.sql();
           done.push({ connection, sql });
@@ -41,21 +41,21 @@ export const migrate = defineCommand({
         }
       } catch (error) {
         if (flags.connection !== undefined) throw error;
-        // A server that is away must not keep the tables of others from being made.
+        // An unreachable server must not keep the tables of others from being created.
         call.fail(`${connection}: ${errorText(error)}`);
       }
     }
     output.result(done);
     if (call.session.exitCode === ExitCode.done && flags.connection === undefined && done.length === 0) {
-      output.note('No connection keeps its jobs in tables.');
+      output.note('No connection has tables.');
     }
   },
 });
 
 function sentence(from: number, mended: string | undefined, { version }: Migrations): string {
-  if (mended !== undefined) return `The tables were mended (${mended}).`;
+  if (mended !== undefined) return `The tables were repaired (${mended}).`;
   if (from === version) return `The tables are up to date (version ${version}).`;
   return from === 0
-    ? `The tables were made (version ${version}).`
-    : `The tables went from version ${from} to ${version}.`;
+    ? `The tables were created (version ${version}).`
+    : `The tables were updated from version ${from} to ${version}.`;
 }

@@ -1,4 +1,6 @@
-/** `monitor`: how the queues are and what runs; on a terminal anew every two seconds, with keys to pause queues. */
+/**
+ * `monitor`: the state of the queues and the running jobs; on a terminal redrawn every two seconds, with keys to pause queues.
+ */
 import type { Snapshot } from '../../operations/snapshot';
 import { type Call, defineCommand } from '../command';
 import { CONNECTION, count, type Given, type ProjectFlags } from '../flags';
@@ -8,7 +10,7 @@ import { noteMemory } from '../named-queues';
 import { counted } from '../table';
 
 const FLAGS = {
-  max: count('<count>', 'queues in which more jobs than this are ready are marked, and the exit code is 1'),
+  max: count('<count>', 'mark queues with more ready jobs than this, and exit with 1 if there are any'),
   connection: CONNECTION,
 };
 
@@ -16,17 +18,17 @@ type MonitorCall = Call<Given<typeof FLAGS> & ProjectFlags>;
 
 export const monitor = defineCommand({
   name: 'monitor',
-  summary: 'show how the queues are and what runs; on a terminal as it goes on',
+  summary: 'show the queues and running jobs, live on a terminal',
   description:
-    'On a terminal it is drawn anew every two seconds: up and down choose a queue, p pauses or resumes it, or, where none is chosen, all ' +
-    'that are shown, and q quits. Elsewhere, and with --json, it is printed once.',
+    'On a terminal it is redrawn every two seconds: up and down select a queue, p pauses or resumes it (or all shown queues if ' +
+    'none is selected), and q quits. Elsewhere, and with --json, it prints once.',
   examples: [
     ['onqueue monitor', 'all queues of the default connection'],
-    ['onqueue monitor high,default', 'these two'],
-    ['onqueue monitor --max=1000 >/dev/null || alert', 'the exit code is 1 where a queue is too long'],
+    ['onqueue monitor high,default', 'two queues'],
+    ['onqueue monitor --max=1000 >/dev/null || alert', 'exits with 1 if a queue is too long'],
     ["onqueue monitor --json | jq '.queues[].oldestWait'", 'for a program'],
   ],
-  words: ['[queue]', 'queue to show, or several: high,default (default: all that were ever used)'],
+  words: ['[queue]', 'one queue or several, such as high,default (default: all that were ever used)'],
   flags: FLAGS,
   async run(call) {
     const { flags, output, session, words } = call;
@@ -49,6 +51,5 @@ export const monitor = defineCommand({
 function print({ flags: { max = Infinity }, output }: MonitorCall, snapshot: Snapshot): void {
   const { summary, queues, running } = snapshotTexts(snapshot, { max });
   output.result(snapshot, summary, '', ...queues, ...(running.length > 0 ? ['', ...running] : []));
-  if (snapshot.otherQueues > 0)
-    output.note(`${counted(snapshot.otherQueues, 'queue')} besides; name those that are to be shown.`);
+  if (snapshot.otherQueues > 0) output.note(`${counted(snapshot.otherQueues, 'more queue')}; name queues to see them.`);
 }

@@ -1,4 +1,4 @@
-/** `pause`: keeps workers from taking jobs of queues. */
+/** `pause`: keeps workers from taking jobs from queues. */
 import { nearest } from '../../base/nearest';
 import type { QueueConnection } from '../../dispatch/queue-connection';
 import { defineCommand } from '../command';
@@ -7,22 +7,22 @@ import { CONNECTION_WORD, openNamed } from '../named-queues';
 
 export const pause = defineCommand({
   name: 'pause',
-  summary: 'let no worker take jobs from queues, for a time or until they are resumed',
+  summary: 'stop workers from taking jobs from queues, for a time or until resumed',
   description:
-    'Jobs that run go on, and what is dispatched waits. It holds for the workers of all machines, also for those that are ' +
-    'started later. size shows which queues are paused, and until when.',
+    'Running jobs go on, and dispatched jobs wait. It applies to workers on all machines, including those started later. ' +
+    'onqueue size shows which queues are paused, and until when.',
   examples: [
-    ['onqueue pause', "the default connection's own queue"],
-    ['onqueue pause --queue=high,default', 'these two'],
-    ['onqueue pause --for=10m', 'it goes on by itself then'],
+    ['onqueue pause', "the default connection's default queue"],
+    ['onqueue pause --queue=high,default', 'two queues'],
+    ['onqueue pause --for=10m', 'resumed automatically after 10 minutes'],
     ['onqueue pause --all', 'all queues of the connection that were ever used'],
     ['onqueue pause redis --queue=high', 'on another connection; also written redis:high'],
   ],
   words: CONNECTION_WORD,
   flags: {
-    queue: names("queues to pause: high,default (default: the connection's own)"),
-    all: on('all queues of the connection that were ever used, and its own'),
-    for: time('how long: 30s, 10m (default: until they are resumed)', { isShort: true }),
+    queue: names("queues to pause, such as high,default (default: the connection's default queue)"),
+    all: on('all queues of the connection that were ever used, and its default queue'),
+    for: time('how long, such as 30s or 10m (default: until resumed)', { isShort: true }),
   },
   async run(call) {
     const { connection, driver, queuesOrOwn } = await openNamed(call);
@@ -42,15 +42,15 @@ export const pause = defineCommand({
 });
 
 function pausedLine(queue: string, changed: boolean, until: string | undefined): string {
-  if (until === undefined) return changed ? `Paused ${queue}.` : `${queue} was paused already.`;
-  return changed ? `Paused ${queue} until ${until}.` : `${queue} was paused already; now it is until ${until}.`;
+  if (until === undefined) return changed ? `Paused ${queue}.` : `${queue} was already paused.`;
+  return changed ? `Paused ${queue} until ${until}.` : `${queue} was already paused; it now is until ${until}.`;
 }
 
-// A mistyped name would pause nothing, and nobody would notice.
+// A mistyped name would pause nothing, without anybody noticing.
 function unusedRemark(connection: QueueConnection, queue: string, used: readonly string[]): string | undefined {
   if (queue === connection.defaultQueue || used.includes(queue)) return undefined;
   const [meant] = nearest(queue, used);
   const question =
-    meant === undefined ? '' : ` Did you mean ${meant}? Then: onqueue resume ${connection.name} --queue=${queue}`;
-  return `No job is known to have been on a queue ${queue} of ${connection.name} yet; it is paused all the same.${question}`;
+    meant === undefined ? '' : ` Did you mean ${meant}? To undo: onqueue resume ${connection.name} --queue=${queue}`;
+  return `The queue ${queue} of ${connection.name} has never had a job, as far as is known; it is paused all the same.${question}`;
 }

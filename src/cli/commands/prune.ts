@@ -9,39 +9,41 @@ import { fromLeft, showingProgress, withoutTotal } from '../progress';
 import { counted } from '../table';
 
 const FLAGS = {
-  keep: count('<count>', 'all but so many of the newest, of each store'),
+  keep: count('<count>', 'all but this many of the newest failed jobs of each store'),
   ...FILTER_FLAGS,
-  batches: time('batches that finished longer ago than this', { preset: '1d' }),
-  unfinished: on('with --batches: those as well that were created longer ago and have not finished'),
-  dryRun: on('only say how many these are'),
+  batches: time('forget batches that finished longer ago than this', { preset: '1d' }),
+  unfinished: on('with --batches: also batches that were created longer ago and have not finished'),
+  dryRun: on('only print the numbers; change nothing'),
 };
 
 type PruneFlags = Given<typeof FLAGS> & FailedFlags;
 
 export const prune = defineCommand({
   name: 'prune',
-  summary: 'remove old failed jobs, and old batches, for good',
+  summary: 'remove old failed jobs and old batches for good',
   description:
-    'Of each queue workers keep the newest 10,000 (`failed: { keep }`); nothing else ever removes them: run it daily. Finished batches go after a day by themselves; those that never finish stay.',
+    'Workers keep the newest 10,000 failed jobs of each queue (`failed: { keep }`), and nothing else removes them: run this daily. Finished batches are forgotten after a day; batches that never finish stay.',
   examples: [
-    ['onqueue prune --older-than=30d', 'what failed more than 30 days ago'],
+    ['onqueue prune --older-than=30d', 'jobs that failed more than 30 days ago'],
     ['onqueue prune --keep=1000', 'all but the newest 1000'],
-    ['onqueue prune --queue=mail --keep=100', 'of one queue all but the newest 100'],
-    ['onqueue prune --older-than=30d --dry-run', 'only say how many these are'],
-    ['onqueue prune --batches=7d --unfinished', 'batches of which nothing has come within a week'],
+    ['onqueue prune --queue=mail --keep=100', 'all but the newest 100 of one queue'],
+    ['onqueue prune --older-than=30d --dry-run', 'only print the number'],
+    ['onqueue prune --batches=7d --unfinished', 'batches older than a week, finished or not'],
   ],
   flags: FLAGS,
   async run(call) {
     const { olderThan, keep, batches, unfinished, dryRun = false } = call.flags;
     const isOfFailed = olderThan !== undefined || keep !== undefined;
     if (!isOfFailed && batches === undefined) {
-      call.refuse('say which: --older-than=30d, --keep=1000, --batches=7d. (onqueue flush removes all failed jobs.)');
+      call.refuse(
+        'say what to prune, such as --older-than=30d, --keep=1000 or --batches=7d. (onqueue flush removes all failed jobs.)',
+      );
     }
     if (!isOfFailed && filterOf({ ...call.flags, connection: undefined }) !== undefined) {
-      call.refuse('--queue, --name, --batch and --error choose failed jobs: give --older-than or --keep as well.');
+      call.refuse('--queue, --name, --batch and --error choose failed jobs: also give --older-than or --keep.');
     }
     if (unfinished === true && batches === undefined)
-      call.refuse('--unfinished says which batches: give --batches=7d.');
+      call.refuse('--unfinished only works with --batches, such as --batches=7d.');
     const manager = await openForFailed(call);
     const pruned = isOfFailed ? await pruneFailed(call, manager) : undefined;
     const forgotten = batches === undefined ? undefined : await pruneBatches(call, manager, batches);
@@ -62,7 +64,7 @@ function pruneFailed(call: Call<PruneFlags>, manager: QueueManager): Promise<num
   return showingProgress(call, 'Removing', () => manager.failed.prune(which), gone);
 }
 
-/** Of all connections that keep some. @throws CapabilityError none does, or not the one that is named */
+/** Prunes all connections that keep batches. @throws CapabilityError none does, or the named one does not */
 function pruneBatches(call: Call<PruneFlags>, manager: QueueManager, olderThan: Duration): Promise<number> {
   const { connection, unfinished, dryRun } = call.flags;
   const able = keepingConnections(manager).filter((name) => manager.driver(name).batches !== undefined);

@@ -1,4 +1,4 @@
-/** `recount`: repairs unique keys and the counts of batches, after somebody has removed jobs or keys by hand. */
+/** `recount`: repairs unique keys and counts of batches after somebody has removed jobs or keys by hand. */
 import type { QueueManager } from '../../application/queue-manager';
 import type { Connection } from '../../connections/contract';
 import { CapabilityError } from '../../connections/errors';
@@ -11,17 +11,17 @@ import { counted } from '../table';
 
 export const recount = defineCommand({
   name: 'recount',
-  summary: 'repair unique keys and batches, after jobs were removed by hand',
+  summary: 'repair unique keys and batches after jobs were removed by hand',
   description:
-    'What Onqueue does keeps them right, whatever breaks; this is for DEL, LREM and DELETE. Workers may go on. A batch of which no job is left ends, and sends what it sends at its end.',
+    'Onqueue itself always keeps them correct; this is for manual DEL, LREM and DELETE. Workers may keep running. A batch without remaining jobs ends, and its callbacks are sent.',
   examples: [
-    ['onqueue recount', 'on all connections that keep some'],
-    ['onqueue recount --dry-run', 'only say what is wrong'],
-    ['onqueue recount --connection=redis --json', 'of one connection, for a program'],
+    ['onqueue recount', 'all connections that keep them'],
+    ['onqueue recount --dry-run', 'only print what is wrong'],
+    ['onqueue recount --connection=redis --json', 'one connection, for a program'],
   ],
   flags: {
-    connection: text('<name>', 'connection to look at in place of all'),
-    dryRun: on('only say what is wrong'),
+    connection: text('<name>', 'the connection to repair (default: all)'),
+    dryRun: on('only print what is wrong; change nothing'),
   },
   async run(call) {
     const { connection, dryRun = false } = call.flags;
@@ -30,7 +30,7 @@ export const recount = defineCommand({
     const findings: (Finding & { readonly connection: string })[] = [];
     for (const one of meant) {
       if (one.recount === undefined) {
-        call.fail(`${one.name}: the driver ${one.driver} cannot count anew.`);
+        call.fail(`${one.name}: the driver ${one.driver} cannot recount.`);
         continue;
       }
       const look = async () => (await one.recount?.({ repair: !dryRun })) ?? [];
@@ -44,7 +44,7 @@ export const recount = defineCommand({
   },
 });
 
-/** @throws CapabilityError none of them keeps what may be wrong, or not the one that is named */
+/** @throws CapabilityError none of the connections keeps such data, or the named one does not */
 function connectionsOf(manager: QueueManager, name: string | undefined): readonly Connection[] {
   const named = name === undefined ? keepingConnections(manager) : [name];
   const all = named.map((each) => manager.driver(each));
@@ -53,21 +53,21 @@ function connectionsOf(manager: QueueManager, name: string | undefined): readonl
     const { name: lacking, driver } = manager.driver(name);
     throw new CapabilityError(lacking, driver, 'batches');
   }
-  // What a failover keeps, the first of its connections does.
+  // The first connection of a failover keeps its data.
   const stores = [...new Set(able.map((each) => each.standsFor ?? each))];
-  // One that lives in this process alone is empty.
+  // A store that lives only in this process is empty.
   return name === undefined ? stores.filter(({ threadAccess }) => threadAccess !== null) : stores;
 }
 
 function sentenceOf(finding: Finding): string {
   if (finding.kind === 'stuck') {
-    return `the unique key ${finding.key} is held by the job ${finding.holder}, which is gone`;
+    return `the unique key ${finding.key} is held by the job ${finding.holder}, which no longer exists`;
   }
   if (finding.kind === 'unheld') {
-    return `the unique key ${finding.key} is held by nobody, and the job ${finding.holder} is to hold it`;
+    return `the unique key ${finding.key} is free, but the job ${finding.holder} should hold it`;
   }
   const { batch, pending, found } = finding;
-  return `the batch ${batch} counts ${counted(pending, 'job')} as pending, and ${found} ${found === 1 ? 'is' : 'are'} there`;
+  return `the batch ${batch} counts ${counted(pending, 'job')} as pending, but ${found} ${found === 1 ? 'exists' : 'exist'}`;
 }
 
 function summaryOf(findings: readonly Finding[], dryRun: boolean): string {

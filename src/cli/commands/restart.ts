@@ -1,4 +1,4 @@
-/** `restart`: tells all workers to finish what they run and start anew. */
+/** `restart`: tells all workers to finish their jobs and start anew. */
 import { CapabilityError } from '../../connections/errors';
 import type { QueueManager } from '../../application/queue-manager';
 import { type Call, defineCommand } from '../command';
@@ -8,14 +8,14 @@ import { keepingConnections, memoryRemark, noteMemory } from '../named-queues';
 
 export const restart = defineCommand({
   name: 'restart',
-  summary: 'tell all workers to finish what they run and start anew, as after a deploy',
+  summary: 'tell all workers to finish their jobs and restart, as after a deployment',
   description:
-    'It reaches the workers of all machines through the stores of all connections, or of the one that is named. onqueue work ' +
-    'starts its processes anew by itself; other workers, also those of --once and --no-supervisor, end, and whoever started ' +
-    'them starts them again. It does not wait for them. Workers that start later are not meant.',
+    'The order reaches workers on all machines, through the stores of all connections or of the named one. onqueue work ' +
+    'restarts its processes by itself; other workers, including those with --once or --no-supervisor, exit, and whatever ' +
+    'started them must start them again. The command does not wait for them, and does not affect workers that start later.',
   examples: [
     ['onqueue restart', 'all workers'],
-    ['onqueue restart --connection=redis', 'those of one connection'],
+    ['onqueue restart --connection=redis', 'workers of one connection'],
   ],
   flags: { connection: CONNECTION },
   async run(call) {
@@ -23,12 +23,11 @@ export const restart = defineCommand({
     const manager = await call.open();
     const names = connection === undefined ? connectionsWithWorkers(manager) : [manager.connection(connection).name];
     for (const name of names) noteMemory(call, manager, [name]);
-    // A store that is away must not keep the order from the workers of others, nor delay it.
+    // An unreachable store must neither stop nor delay the order to the workers of others.
     const answers = await Promise.all(names.map((name) => tell(call, manager, name)));
     const told = answers.filter((answer) => answer !== undefined);
     const lines = told.map(
-      ({ connection: name, address }) =>
-        `Told the workers of ${name} (${address}) to finish what they run and start anew.`,
+      ({ connection: name, address }) => `Told the workers of ${name} (${address}) to finish their jobs and restart.`,
     );
     call.output.result(told, ...lines);
   },
@@ -46,7 +45,7 @@ async function tell(
   } catch (error) {
     const reason =
       error instanceof CapabilityError
-        ? `its driver ${error.facts.driver} takes no orders. Stop those that run by SIGTERM, and start them anew. (${error.code})`
+        ? `its driver ${error.facts.driver} takes no orders. Stop them with SIGTERM, and start them again. (${error.code})`
         : errorText(error);
     call.fail(`The workers of ${name} were not told: ${reason}`);
     return undefined;

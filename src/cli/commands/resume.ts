@@ -1,4 +1,4 @@
-/** `resume`: lets workers take jobs of paused queues again. */
+/** `resume`: lets workers take jobs from paused queues again. */
 import { defineCommand } from '../command';
 import { names, on } from '../flags';
 import { CONNECTION_WORD, openNamed } from '../named-queues';
@@ -8,17 +8,17 @@ export const resume = defineCommand({
   // Laravel's name for it.
   alias: 'continue',
   summary: 'let workers take jobs from paused queues again',
-  description: 'size shows which queues are paused. A queue that is not paused is left as it is, and is no error.',
+  description: 'onqueue size shows which queues are paused. It is not an error if a queue is not paused.',
   examples: [
-    ['onqueue resume', "the default connection's own queue"],
-    ['onqueue resume --queue=high,default', 'these two'],
-    ['onqueue resume --all', 'whatever is paused on the connection'],
+    ['onqueue resume', "the default connection's default queue"],
+    ['onqueue resume --queue=high,default', 'two queues'],
+    ['onqueue resume --all', 'all paused queues of the connection'],
     ['onqueue resume redis --queue=high', 'on another connection; also written redis:high'],
   ],
   words: CONNECTION_WORD,
   flags: {
-    queue: names("queues to resume: high,default (default: the connection's own)"),
-    all: on('all queues of the connection that are paused'),
+    queue: names("queues to resume, such as high,default (default: the connection's default queue)"),
+    all: on('all paused queues of the connection'),
   },
   async run(call) {
     const { connection, queuesOrOwn } = await openNamed(call);

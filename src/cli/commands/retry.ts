@@ -21,12 +21,12 @@ import { counted } from '../table';
 
 const range: Flag<Places> = {
   value: '<places>',
-  help: 'those at these places of the list: 1-5, of one queue with --queue',
+  help: 'jobs at these places of the list, such as 1-5; with --queue, of the list of that queue',
   read(value, flag) {
     const [, first = '', last = first] = /^(\d{1,9})(?:-(\d{1,9}))?$/.exec(value) ?? [];
     const [from, to] = [Number(first), Number(last)];
     if (from >= 1 && to >= from) return { offset: from - 1, limit: to - from + 1 };
-    const remedy = 'Give two places of the list that onqueue failed shows, such as 1-5; 1 is the newest.';
+    const remedy = 'Give places of the list that onqueue failed shows, such as 1-5; 1 is the newest.';
     throw invalidOption(flag, value, remedy);
   },
 };
@@ -35,21 +35,21 @@ export const retry = defineCommand({
   name: 'retry',
   summary: 'send failed jobs back to their queues, with all their tries',
   examples: [
-    ['onqueue retry 0193a6c1-…', 'this one'],
-    ['onqueue retry 0193a6c1-… --queue=mail', 'this one, where jobs of its id failed on several queues'],
-    ['onqueue retry all', 'all that have failed until now'],
-    ['onqueue retry --queue=mail --error=ECONNREFUSED', 'what an outage broke'],
-    ['onqueue retry --error=ECONNREFUSED --dry-run', 'only say how many these are, and which'],
-    ['onqueue retry --range=1-5', 'the newest five, as onqueue failed lists them'],
+    ['onqueue retry 0193a6c1-…', 'one job'],
+    ['onqueue retry 0193a6c1-… --queue=mail', 'one job, if its id failed on several queues'],
+    ['onqueue retry all', 'all failed jobs'],
+    ['onqueue retry --queue=mail --error=ECONNREFUSED', 'the failures of an outage'],
+    ['onqueue retry --error=ECONNREFUSED --dry-run', 'only list the jobs and their number'],
+    ['onqueue retry --range=1-5', 'the newest five, as listed by onqueue failed'],
   ],
-  words: ['[ids...]', "ids, as onqueue failed lists them, or 'all'"],
+  words: ['[ids...]', "ids, as listed by onqueue failed, or 'all'"],
   flags: { range, dryRun: DRY_RUN, ...FILTER_FLAGS },
   async run(call) {
     const { flags, words } = call;
     const { range: places, dryRun = false } = flags;
     const isAll = words.includes('all');
     const ids = isAll ? [] : [...new Set(words)];
-    if (places !== undefined && words.length > 0) call.refuse('give ids, or --range: not both.');
+    if (places !== undefined && words.length > 0) call.refuse('give either ids or --range, not both.');
     if (!isAll && places === undefined) checkChoice(call, ids);
     const manager = await openForFailed(call);
     const { failed } = manager;

@@ -1,4 +1,4 @@
-/** `schedule:list`: shows the schedules, when they come up, and whether somebody keeps them. */
+/** `schedule:list`: lists the schedules, their next occurrences, and whether a worker keeps them. */
 import { defineCommand } from '../command';
 import { HOW_TO_REGISTER } from '../errors';
 import { isNeglected, openForSchedules, SCHEDULE_HEADINGS, scheduleDocument, scheduleRow } from '../schedule-text';
@@ -8,11 +8,11 @@ const READABLE_STATE = 20;
 
 export const scheduleList = defineCommand({
   name: 'schedule:list',
-  summary: 'show the schedules, when they come up next, and whether a worker keeps them',
+  summary: 'list the schedules, when they come up next, and whether a worker keeps them',
   description:
-    'Those that are declared in this project, and those that the stores know beside them. One that nobody declares any more is an orphan: it sends nothing, and is forgotten after seven days.',
+    'Lists schedules declared in this project, and others that the stores know. A schedule that is no longer declared anywhere is an orphan: it sends nothing, and is forgotten after seven days.',
   examples: [
-    ['onqueue schedule:list', 'all of them'],
+    ['onqueue schedule:list', 'all schedules'],
     ["onqueue schedule:list --json | jq '.[] | select(.kept | not)'", 'for a program'],
   ],
   async run(call) {
@@ -21,7 +21,7 @@ export const scheduleList = defineCommand({
     const listed = await manager.schedules.list();
     output.result(listed.map(scheduleDocument));
     if (output.isJson) return;
-    if (listed.length === 0) return output.note(`No schedule is declared here. ${HOW_TO_REGISTER}`);
+    if (listed.length === 0) return output.note(`No schedule is declared. ${HOW_TO_REGISTER}`);
     const now = session.surroundings.clock.now();
     output.list(
       SCHEDULE_HEADINGS,
@@ -31,7 +31,7 @@ export const scheduleList = defineCommand({
     const neglected = listed.filter(isNeglected).map(({ name }) => name);
     if (neglected.length === 0) return;
     output.note(
-      `No live worker keeps ${neglected.join(', ')}: nothing of that is sent until one runs with the files that declare it, and without --no-schedule.`,
+      `No live worker keeps ${neglected.join(', ')}: it sends nothing until a worker runs with the files that declare it, and without --no-schedule.`,
     );
   },
 });

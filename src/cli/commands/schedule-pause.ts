@@ -1,11 +1,12 @@
-/** `schedule:pause`: sends nothing of a schedule until it is resumed. */
+/** `schedule:pause`: stops a schedule from sending jobs until it is resumed. */
 import { defineCommand } from '../command';
 import { openForSchedules, SCHEDULE_WORD } from '../schedule-text';
 
 export const schedulePause = defineCommand({
   name: 'schedule:pause',
-  summary: 'send nothing of a schedule until it is resumed',
-  description: 'For all workers, also those that start later. What was sent up to 15 s ahead runs.',
+  summary: 'stop a schedule from sending jobs until it is resumed',
+  description:
+    'Applies to all workers, including those that start later. Jobs that were sent up to 15 s ahead still run.',
   examples: [
     ['onqueue schedule:pause prune', 'until onqueue schedule:resume prune'],
     ['onqueue schedule:pause prune --json', 'for a program'],
@@ -15,7 +16,7 @@ export const schedulePause = defineCommand({
     const [schedule = ''] = call.words;
     const manager = await openForSchedules(call);
     const changed = await manager.schedules.pause(schedule);
-    const line = changed ? `Paused ${schedule}.` : `${schedule} was paused already.`;
+    const line = changed ? `Paused ${schedule}.` : `${schedule} was already paused.`;
     call.output.result({ schedule, paused: true, changed }, line);
   },
 });

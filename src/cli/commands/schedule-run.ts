@@ -6,10 +6,10 @@ export const scheduleRun = defineCommand({
   name: 'schedule:run',
   summary: 'send the job of a schedule now',
   description:
-    'Paused or not, and whatever else there is of it: it waits for nothing, and changes nothing of what comes up next.',
+    'Works whether the schedule is paused or not, and even if its last job still runs. Its next occurrences do not change.',
   examples: [
-    ['onqueue schedule:run prune', 'once, now'],
-    ['onqueue schedule:run prune --json', 'for a program, which learns its id'],
+    ['onqueue schedule:run prune', 'send it once'],
+    ['onqueue schedule:run prune --json', 'for a program, with the id of the job'],
   ],
   words: SCHEDULE_WORD,
   async run(call) {

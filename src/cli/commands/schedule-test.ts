@@ -10,13 +10,13 @@ const MOST = 1000;
 
 const from: Flag<Date> = {
   value: '<moment>',
-  help: 'behind this moment: 2027-03-27, 2027-03-27T12:00, 2027-03-27T12:00+01:00; in UTC unless it says otherwise (default: now)',
+  help: 'start after this moment: 2027-03-27, 2027-03-27T12:00 or 2027-03-27T12:00+01:00; UTC unless given (default: now)',
   read(value, flag) {
     const [, day, time = 'T00:00', offset = 'Z'] =
       /^(\d{4}-\d\d-\d\d)([T ]\d\d:\d\d(?::\d\d)?)?(Z|[+-]\d\d:\d\d)?$/.exec(value) ?? [];
     const midnight = new Date(`${day}T00:00Z`);
     const moment = new Date(`${day}${time.replace(' ', 'T')}${offset}`);
-    // The 31st of February would be taken for the 3rd of March.
+    // The 31st of February would be read as the 3rd of March.
     const isInCalendar = !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(`${day}T`);
     if (isInCalendar && !Number.isNaN(moment.getTime())) return moment;
     throw invalidOption(flag, value, 'Give a day or a moment, such as 2027-03-27 or 2027-03-27T12:00.');
@@ -28,15 +28,15 @@ const count: Flag<number> = ofKind<number>(
     if (Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MOST) return Number(value);
     throw place.refuse(value, `give a whole number from 1 to ${MOST}`);
   },
-  { value: '<count>', help: `so many occurrences (default: ${DEFAULT_COUNT})` },
+  { value: '<count>', help: `number of occurrences (default: ${DEFAULT_COUNT})` },
 );
 
 export const scheduleTest = defineCommand({
   name: 'schedule:test',
   summary: 'show when a schedule comes up, and where clocks change',
-  description: 'By its declaration alone, paused or not: nothing is sent.',
+  description: 'Looks only at its declaration, paused or not. Sends nothing.',
   examples: [
-    ['onqueue schedule:test prune', 'the next 5 times'],
+    ['onqueue schedule:test prune', 'the next 5 occurrences'],
     ['onqueue schedule:test prune --from=2027-03-27 --count=3', 'around the change to summer time'],
     ['onqueue schedule:test prune --json', 'for a program'],
   ],
@@ -58,6 +58,6 @@ export const scheduleTest = defineCommand({
     );
     if (rows.length > 0) output.table(headings, rows);
     if (rows.length < (flags.count ?? DEFAULT_COUNT))
-      output.line(rows.length === 0 ? 'It comes up no more.' : 'And no more.');
+      output.line(rows.length === 0 ? 'It never comes up again.' : 'There are no more.');
   },
 });

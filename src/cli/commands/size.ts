@@ -5,14 +5,14 @@ import { CONNECTION_WORD, openNamed } from '../named-queues';
 
 export const size = defineCommand({
   name: 'size',
-  summary: 'show how many jobs the queues hold, and which are paused',
+  summary: 'show the sizes of the queues, and which are paused',
   examples: [
     ['onqueue size', 'all queues of the default connection'],
-    ['onqueue size --queue=high,default', 'these two'],
-    ['onqueue size redis --json', 'of another connection, for a program'],
+    ['onqueue size --queue=high,default', 'two queues'],
+    ['onqueue size redis --json', 'another connection, for a program'],
   ],
   words: CONNECTION_WORD,
-  flags: { queue: names('queues to show: high,default (default: all that were ever used)') },
+  flags: { queue: names('queues to show, such as high,default (default: all that were ever used)') },
   async run(call) {
     const { manager, connection, driver, queues } = await openNamed(call);
     const count = async (queue: string) => {
@@ -20,7 +20,7 @@ export const size = defineCommand({
       const failed = (await (manager.failed.storeFor(driver) ?? driver.buried)?.count(queue)) ?? 0;
       return { queue, ready, delayed, reserved, failed };
     };
-    // Count first: if the store is away, the error should say that nothing was counted.
+    // Counts first: if the store is unreachable, the error should say that nothing was counted.
     const counts = await Promise.all((queues.length > 0 ? queues : [connection.defaultQueue]).map(count));
     const pauses = driver.capabilities.control ? await connection.pauses() : [];
     const paused = new Map(pauses.map(({ queue, until }) => [queue, until?.toISOString()]));
@@ -37,7 +37,9 @@ export const size = defineCommand({
     });
     call.output.result(exactCounts ? sizes : sizes.map((each) => ({ ...each, approximate: true })));
     if (!exactCounts && !call.output.isJson) {
-      call.output.note(`What is ready, delayed and reserved is an estimate of ${driver.driver}, some minutes old.`);
+      call.output.note(
+        `The numbers of ready, delayed and reserved jobs are estimates by ${driver.driver}, some minutes old.`,
+      );
     }
     const headings = ['queue', 'ready', 'delayed', 'reserved', 'failed', ...(paused.size > 0 ? ['paused'] : [])];
     const rows = sizes.map(({ until, ...each }) =>

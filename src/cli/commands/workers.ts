@@ -1,4 +1,4 @@
-/** `workers`: which workers there are, and what they run. */
+/** `workers`: lists the workers and their running jobs. */
 import type { Milliseconds } from '../../base/clock';
 import { oneLine } from '../../base/plain-text';
 import type { RunningWorker } from '../../operations/worker-record';
@@ -8,23 +8,23 @@ import { spanText } from '../moments';
 import { noteMemory } from '../named-queues';
 import type { Cell } from '../table';
 
-/** A worker that has missed a record is told of. */
+/** Seconds after which a worker is reported as silent: it has missed a record. */
 const SILENT = 10;
-/** Running jobs that are named in the table; JSON has 50. */
+/** Running jobs named in the table; JSON has up to 50. */
 const MOST_NAMED = 3;
 /** Columns that the names of jobs need. */
 const READABLE_NAMES = 20;
 
 export const workers = defineCommand({
   name: 'workers',
-  summary: 'show which workers there are, and what they run',
+  summary: 'list the workers and their running jobs',
   description:
-    'Those of all machines that keep their records where the connection has its own, and were heard of within the last minute. A worker is ' +
-    'listed from its second second on. The exit code is 0, whether there are some or not.',
+    'Lists the workers of all machines that keep records in the same store as the connection, and reported within the last minute. ' +
+    'A worker appears after its first second. The exit code is 0 whether there are any or not.',
   examples: [
-    ['onqueue workers', "those of the default connection's store"],
-    ['onqueue workers --connection=redis', 'of another one'],
-    ["onqueue workers --json | jq '.[] | select(.silentFor > 10)'", 'those that are silent, for a program'],
+    ['onqueue workers', "workers of the default connection's store"],
+    ['onqueue workers --connection=redis', 'workers of another one'],
+    ["onqueue workers --json | jq '.[] | select(.silentFor > 10)'", 'silent workers, for a program'],
   ],
   flags: { connection: CONNECTION },
   async run(call) {
@@ -36,7 +36,7 @@ export const workers = defineCommand({
     if (found.length === 0) {
       const isOff = manager.configuration.metrics === false;
       return output.line(
-        `No worker was heard of within the last minute${isOff ? ': with `metrics: false` none tells of itself' : ''}.`,
+        `No worker has reported within the last minute${isOff ? ': with `metrics: false` none does' : ''}.`,
       );
     }
     const headings = ['worker', 'queues', 'busy', 'done', 'failed', 'for', 'state', 'runs'];
@@ -71,7 +71,7 @@ function runsText(worker: RunningWorker): string {
   return [...named, ...(more > 0 && named.length > 0 ? [`${more} more`] : [])].join(', ');
 }
 
-/** By the clock of the store alone: ours may be off. */
+/** Uses only the store's clock: ours may be off. */
 function ageOf({ heardAt, silentFor }: RunningWorker, moment: Date): Milliseconds {
   return Math.max(heardAt.getTime() + silentFor * 1000 - moment.getTime(), 0);
 }
