@@ -1,16 +1,16 @@
--- batch-cancel.lua: have the jobs of a batch that wait be handed out as cancelled.
+-- batch-cancel.lua: cancel a batch: its waiting jobs are handed out as cancelled.
 --
 --   parts    texts unique ties batches
 --
---   KEYS[1] client              string  the recorded answer of this client
---   KEYS[2] batches             hash    id of a batch -> its numbers, and what it sends: see parts/batches.lua
+--   KEYS[1] client              string  the recorded answer to this client
+--   KEYS[2] batches             hash    id of a batch -> its numbers and the jobs it sends: see parts/batches.lua
 --   KEYS[3] cancelled_batches   zset    id of a cancelled batch that has not finished -> when it was cancelled (s)
 --   ARGV[1] offset              number  see parts/base.lua
 --   ARGV[2] sequence            number  see parts/base.lua
 --   ARGV[3] id                  string
 --
 --   returns  {'cancelled'} | {'unchanged'} | {'stale'}      (only 'cancelled' writes anything)
---            unchanged: it takes no more jobs, or is not known
+--            unchanged: the batch takes no more jobs, or is not known
 --   keeps    I7 I14
 --   cost     O(log n) in the number of cancelled batches
 

@@ -1,16 +1,16 @@
--- batch-hold.lua: have a batch that is open count as abandoned later: more of its jobs are to come.
+-- batch-hold.lua: postpone the moment when an open batch counts as abandoned: more of its jobs will come.
 --
 --   parts    texts unique ties batches
 --
---   KEYS[1] client              string  the recorded answer of this client
---   KEYS[2] batches             hash    id of a batch -> its numbers, and what it sends: see parts/batches.lua
+--   KEYS[1] client              string  the recorded answer to this client
+--   KEYS[2] batches             hash    id of a batch -> its numbers and the jobs it sends: see parts/batches.lua
 --   KEYS[3] cancelled_batches   zset    id of a cancelled batch that has not finished -> when it was cancelled (s)
 --   ARGV[1] offset              number  see parts/base.lua
 --   ARGV[2] sequence            number  see parts/base.lua
 --   ARGV[3] id                  string
 --
 --   returns  {'held'} | {'unchanged'} | {'stale'}      (only 'held' writes anything)
---            unchanged: it is not open
+--            unchanged: the batch is not open
 --   keeps    I7 I14
 --   cost     O(1)
 

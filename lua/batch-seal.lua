@@ -1,15 +1,15 @@
--- batch-seal.lua: have a batch end when none of its jobs is left: no more come but from its own.
+-- batch-seal.lua: let a batch end when none of its jobs is left: from now on only its own jobs add more.
 --
 --   parts    texts unique ties batches
 --
---   KEYS[1] client              string  the recorded answer of this client
---   KEYS[2] batches             hash    id of a batch -> its numbers, and what it sends: see parts/batches.lua
+--   KEYS[1] client              string  the recorded answer to this client
+--   KEYS[2] batches             hash    id of a batch -> its numbers and the jobs it sends: see parts/batches.lua
 --   KEYS[3] cancelled_batches   zset    id of a cancelled batch that has not finished -> when it was cancelled (s)
 --   ARGV[1] offset              number  see parts/base.lua
 --   ARGV[2] sequence            number  see parts/base.lua
 --   ARGV[3] id                  string
---   ARGV[4] cause               string  JSON: only where it is open beyond its time; then it is cancelled as well, and
---                                       `catch` is told this; '': in any case
+--   ARGV[4] cause               string  JSON: seal only a batch that is open beyond its time; then also cancel it, and
+--                                       pass this to `catch`; '': seal in any case
 --
 --   returns  {'sealed'} | {'unchanged'} | {'stale'}      (only 'sealed' writes anything)
 --            unchanged: it was sealed before, is not known, or has time left

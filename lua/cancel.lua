@@ -1,42 +1,42 @@
--- cancel.lua: take a job out of a queue, or mark it as cancelled, so that the worker that holds or meets it ends it.
+-- cancel.lua: remove a job from a queue, or mark it as cancelled, so that a worker that holds or meets it ends it.
 --
 --   parts    texts marks budget search sight unique ties batches
 --
---   KEYS[1] client      string  the recorded answer of this client
+--   KEYS[1] client      string  the recorded answer to this client
 --   KEYS[2] ready       list    payloads ready to run
 --   KEYS[3] delayed     zset    payload -> due time (s)
 --   KEYS[4] reserved    zset    payload -> lease end (s)
 --   KEYS[5] cancelled   zset    id of a cancelled job -> when the mark may go (s)
---   KEYS[6] reasons     hash    id of a cancelled job -> why
---   KEYS[7] unique      hash    unique key -> who holds it
---   KEYS[8] batches     hash    id of a batch -> its numbers, and what it sends: see parts/batches.lua
+--   KEYS[6] reasons     hash    id of a cancelled job -> its reason
+--   KEYS[7] unique      hash    unique key -> its holder
+--   KEYS[8] batches     hash    id of a batch -> its numbers and the jobs it sends: see parts/batches.lua
 --   KEYS[9] cancelled_batches  zset  id of a cancelled batch that has not finished -> when it was cancelled (s)
 --   ARGV[1] offset      number  see parts/base.lua
 --   ARGV[2] sequence    number  see parts/base.lua
 --   ARGV[3] id          string
---   ARGV[4] way         string  'look': at both ends of ready, and the heads of the others; 'mark': as well, and marks
---                               what it does not find where not all was looked at; 'search': only deeper in ready
---   ARGV[5] reason      string  why it is cancelled; '': nobody said
+--   ARGV[4] way         string  'look': at both ends of ready, and the heads of the others; 'mark': the same, and mark
+--                               the job if it is not found and not all was looked at; 'search': only deeper in ready
+--   ARGV[5] reason      string  why it is cancelled; '': no reason was given
 --   ARGV[6] from        number  how many of the last ready jobs were looked at before; for 'search'
 --
 --   returns  {'removed'}       it waited, and is gone
 --            {'signalled'}     it is reserved, and marked
---            {'marked', seen}  it was not found; not all was looked at. seen: how many of the last ready jobs were; -1:
---                              of the delayed or reserved ones not all were either
+--            {'marked', seen}  not found, but not all was looked at. seen: how many of the last ready jobs were; -1: not
+--                              all delayed or reserved jobs were either
 --            {'unseen', seen}  the same, and nothing was marked
 --            {'unknown'}       it is not in this queue; after 'search': not between `from` and the head
 --            {'stale'}         (writes nothing)
 --   keeps    I1 I7 I9 I12 I14
---   cost     O(1) in the length of the queue: of each list the first 100 jobs or 1 MiB of text are looked at, of ready
---            jobs also the last; at most 100 marks whose time is over are dropped. 'search': O(from) to remove it
+--   cost     O(1) in the length of the queue: it looks at the first 100 jobs or 1 MiB of text of each list, and at the
+--            last ones of ready, and drops at most 100 expired marks. 'search': O(from) to remove the job
 --
---   Only a removal is recorded: whatever else it answers, a repeat finds the same and writes the same.
+--   Only a removal is recorded: after any other answer, a repeat finds and writes the same.
 
 local client, ready, delayed, reserved = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local cancelled, reasons, unique = KEYS[5], KEYS[6], KEYS[7]
 local batches, cancelled_batches = KEYS[8], KEYS[9]
 local sequence, id, way, reason, from = tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
--- Seconds for which a mark is kept, longer than a job waits between its attempts.
+-- Seconds for which a mark is kept: longer than a job waits between its attempts.
 local LASTING = 30 * 24 * 3600
 
 local known = recall(client, sequence)
@@ -46,17 +46,17 @@ local moment = clock()
 
 local function mark()
   local latest = tonumber(call('ZRANGE', delayed, -1, -1, 'WITHSCORES')[2] or 0)
-  -- Before the mark, which must not be met without it.
+  -- The reason is written before the mark, which must not be met without it.
   if reason == '' then call('HDEL', reasons, id) else call('HSET', reasons, id, reason) end
   call('ZADD', cancelled, format('%.6f', math.max(moment / 1000000, latest) + LASTING), id)
-  -- When the last mark's time is over, all go, also where nobody cancels anything again.
+  -- All marks expire with the last one, even if nobody cancels anything again.
   local last = math.ceil(call('ZRANGE', cancelled, -1, -1, 'WITHSCORES')[2])
   for _, key in ipairs({ cancelled, reasons }) do call('EXPIREAT', key, last) end
 end
 
 ask_to_remove(cancelled)
 
--- A mark from the time when it ran would end a later job of its id.
+-- A mark left while the job ran would end a later job with its id.
 local function remove(text, removal)
   carry_out(steps_without(batches, cancelled_batches, { text }, moment), removal)
   unmark(cancelled, reasons, id)

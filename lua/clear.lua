@@ -2,27 +2,27 @@
 --
 --   parts    texts marks budget search unique ties batches
 --
---   KEYS[1] client      string  the recorded answer of this client
+--   KEYS[1] client      string  the recorded answer to this client
 --   KEYS[2] ready       list    payloads ready to run
 --   KEYS[3] delayed     zset    payload -> due time (s)
 --   KEYS[4] reserved    zset    payload -> lease end (s)
 --   KEYS[5] notify      list    wake-up hints
 --   KEYS[6] cancelled   zset    id of a cancelled job -> when the mark may go (s)
---   KEYS[7] reasons     hash    id of a cancelled job -> why
---   KEYS[8] unique      hash    unique key -> who holds it
---   KEYS[9] batches     hash    id of a batch -> its numbers, and what it sends: see parts/batches.lua
+--   KEYS[7] reasons     hash    id of a cancelled job -> its reason
+--   KEYS[8] unique      hash    unique key -> its holder
+--   KEYS[9] batches     hash    id of a batch -> its numbers and the jobs it sends: see parts/batches.lua
 --   KEYS[10] cancelled_batches  zset  id of a cancelled batch that has not finished -> when it was cancelled (s)
 --   ARGV[1] offset      number  see parts/base.lua
 --   ARGV[2] sequence    number  see parts/base.lua
---   ARGV[3] most        number  how many of the ready jobs go at most: what came since the first call stays; -1: all
+--   ARGV[3] most        number  remove at most this many ready jobs: those that came after the first call stay; -1: all
 --
 --   returns  {'cleared', count, most} | {'stale'}      ('stale' writes nothing)
---            most: jobs are left, call again with it; absent: none are
+--            most: jobs are left, call again with it; absent: none are left
 --   keeps    I3 I7 I9 I12 I14
---   cost     O(1): the memory is freed in the background. Where jobs are marked as cancelled, the first 100 reserved
---            ones or 1 MiB of them are looked at, and lose their marks. Where unique keys are held or batches
---            kept, in this queue or another, a call removes the first 100 jobs or 1 MiB of each kind, and frees their
---            keys and counts them as skipped
+--   cost     O(1): the memory is freed in the background. If jobs are marked as cancelled, it reads the first 100
+--            reserved ones, or 1 MiB, and removes their marks. If unique keys are held or batches exist, in this queue
+--            or another, a call removes the first 100 jobs or 1 MiB of each kind, frees their keys and counts them as
+--            skipped
 
 local client, ready, delayed, reserved = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local notify, cancelled, reasons, unique = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
@@ -32,7 +32,7 @@ local sequence, most = tonumber(ARGV[2]), tonumber(ARGV[3])
 local known = recall(client, sequence)
 if known then return known end
 
--- A key of another type refuses the whole call; UNLINK would take it along.
+-- A key of another type fails the whole call; UNLINK would remove it.
 local ready_count = call('LLEN', ready)
 if most >= 0 then ready_count = math.min(ready_count, most) end
 local count = ready_count + call('ZCARD', delayed) + call('ZCARD', reserved)

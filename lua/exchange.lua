@@ -1,14 +1,14 @@
--- exchange.lua: settle what has ended, then reserve what comes next: the whole of a worker's traffic.
+-- exchange.lua: settle the jobs that have ended, then reserve the next ones: all of a worker's traffic.
 --
 --   parts    reserve look
 --   rarely   texts failed marks budget pauses refusals orders unique ties tied batches told aside follow settle refresh
 --
---   KEYS[1] client                   string  the recorded answer of this client
+--   KEYS[1] client                   string  the recorded answer to this client
 --   KEYS[2] control                  hash    restart -> token; paused:<key of ready> -> name, until:<…> -> its end (s)
 --   KEYS[3] cancelled                zset    id of a cancelled job -> when the mark may go (s)
---   KEYS[4] reasons                  hash    id of a cancelled job -> why
---   KEYS[5] unique                   hash    unique key -> who holds it
---   KEYS[6] batches                  hash    id of a batch -> its numbers, and what it sends: see parts/batches.lua
+--   KEYS[4] reasons                  hash    id of a cancelled job -> its reason
+--   KEYS[5] unique                   hash    unique key -> its holder
+--   KEYS[6] batches                  hash    id of a batch -> its numbers and the jobs it sends: see parts/batches.lua
 --   KEYS[7] cancelled_batches        zset    id of a cancelled batch that has not finished -> when it was cancelled (s)
 --   KEYS[6i+2] ready                 list    for each queue i: payloads ready to run
 --   KEYS[6i+3] delayed               zset    for each queue i: payload -> due time (s)
@@ -18,36 +18,37 @@
 --   KEYS[6i+7] failed_jobs           hash    for each queue i: id -> meta line, payload
 --   ARGV[1] offset                   number  see parts/base.lua
 --   ARGV[2] sequence                 number  see parts/base.lua
---   ARGV[3] client_id                string  what ids that we give start with
+--   ARGV[3] client_id                string  prefix of the ids that we give
 --   ARGV[4] lease                    number  seconds until a silent holder loses its job
 --   ARGV[5] limit                    number  reservations wanted; 0: none, only settle and refresh
---   ARGV[6] sources                  number  reserve from the first so many queues, in their order, or refresh them
+--   ARGV[6] sources                  number  reserve from this many of the first queues, in order, or refresh them
 --   ARGV[7..] outcomes               groups of: kind, queue, count, then for each of `count` outcomes
 --                                    completed (and cancelled): token; released: token, keep, tail, delay (or '@' and
---                                    the moment; or 'front': to the head, each before the one before it);
+--                                    the moment; or 'front': to the head, each before the previous one);
 --                                    failed: token, keep, tail, id, meta;
 --                                    next: delay (as above; 0: ready at once), payload: goes into this queue in the
---                                    step of the outcome behind it, which it is no outcome of: it has no place.
---                                    What is written behind a kind adds arguments to each outcome, in this order:
+--                                    same step as the outcome after it. It is no outcome itself: it has no place.
+--                                    Suffixes of a kind add arguments to each outcome, in this order:
 --                                    completed+next: payload, ready at once in this queue in the same step;
 --                                    completed+unique, failed+unique: key, tie: of a job with a unique key (see
 --                                    parts/unique.lua);
 --                                    failed+batch: cause, as JSON, or ''.
---                                    Behind the count of completed+batch and failed+batch stand the id of the batch,
+--                                    After the count of completed+batch and failed+batch come the id of the batch,
 --                                    and by how much each outcome changes its numbers: pending, completed, failed,
---                                    skipped. What a batch sends by them goes to the queues that it names
+--                                    skipped. Jobs that the batch sends then go to the queues that it names
 --
---   A token is the reservation's exact text: it fences. Its first `keep` bytes and `tail` go on, and none is encoded.
+--   A token is the reservation's exact text: the fence. The next text is its first `keep` bytes and `tail`; nothing is
+--   encoded.
 --
 --   returns  {'exchanged', jobs, next_in, now, news} | {'stale'}  ('stale' writes nothing)
---            jobs: for each queue that gave some, {queue, text, ...}; next_in: seconds until another look is worth
---            while, '0' now, 'never'; now: the time (µs); news: words, each with what belongs to it, as far as there
---            is any: lost, places (from 1) of outcomes whose reservation is no longer there: nothing was written for
---            them; aside, {queue, id, reason, ...} of what is no JSON object and went to failed; restart, token;
---            paused, places of queues; cancelled, places of jobs, each with why; unrecorded, 1 (no call of this
---            client is on record); unsettled, {words, place, ...}: what Redis refused an outcome with, and all that
---            stay reserved for it: then no job is handed out; skipped, {queue, words, ...}: queues that gave nothing,
---            and why (0: the orders)
+--            jobs: for each queue that gave some, {queue, text, ...}; next_in: seconds until another look is
+--            worthwhile, '0' now, 'never'; now: the time (µs); news: words, each with its value, if there is any:
+--            lost, places (from 1) of outcomes whose reservation is gone: nothing was written for them;
+--            aside, {queue, id, reason, ...} of texts that are no JSON object and went to failed; restart, token;
+--            paused, places of queues; cancelled, places of jobs, each with its reason; unrecorded, 1 (there is no
+--            record of a call of this client); unsettled, {words, place, ...}: Redis's error, and the outcomes that
+--            it refused, whose jobs stay reserved: then no job is handed out; skipped, {queue, words, ...}: queues
+--            that gave nothing, and why (0: the orders)
 --   keeps    I1 I2 I3 I4 I5 I6 I7 I9 I10 I11 I12 I14
 --   cost     O(log n) for each job moved; at most 100 jobs or 1 MiB of text for each of promote, reclaim and reserve
 
@@ -55,7 +56,7 @@ local client, control, cancelled, reasons, unique = KEYS[1], KEYS[2], KEYS[3], K
 local batches, cancelled_batches = KEYS[6], KEYS[7]
 local sequence, client_id = tonumber(ARGV[2]), ARGV[3]
 local lease, limit, sources = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
--- LATE: microseconds for which a client that is given all it wants does not ask what is due.
+-- LATE: microseconds for which a client that got all it wanted does not look for due jobs.
 local FIRST_OUTCOME, LATE = 7, 20000
 
 local queues = {}
@@ -66,7 +67,7 @@ for first = 8, #KEYS, 6 do
   }
 end
 
--- 1. A repeat is given the jobs that bear the recorded lease ends: they are its own, or they are there no more.
+-- 1. A repeat is given the jobs with the recorded lease ends: these are its own, or are gone.
 local known, unrecorded, refreshed_at = recall(client, sequence)
 if known and known[1] == 'stale' then return known end
 if known then
@@ -81,18 +82,18 @@ if known then
 end
 
 local moment = clock()
--- What the call has done so far.
+-- The state of the call.
 local turn = {
   unique = unique, batches = batches, cancelled_batches = cancelled_batches, client_id = client_id, sequence = sequence,
   moment = moment, lease_end = moment + math.floor(lease * 1000000),
-  -- By its distance: a clock that was set back would put the next look off for as long as it jumped.
+  -- The absolute distance: otherwise a clock that was set back would delay the next look by the length of the jump.
   is_early = limit > 0 and math.abs(moment - refreshed_at) < LATE,
   settles_nothing = not ARGV[FIRST_OUTCOME],
   limit = limit, taken = 0, moved = 0, bytes = MOST_BYTES, jobs = {}, lease_ends = {},
   news = unrecorded and { 'unrecorded', 1 } or {},
 }
 
--- 2. Orders: one look where there are none, as nearly always.
+-- 2. Orders. Nearly always there are none, and one command shows that.
 local any_cancelled = redis.pcall('EXISTS', control, cancelled, cancelled_batches) ~= 0
   and rarely().read_orders(turn, control, cancelled, queues, sources)
 
@@ -120,8 +121,8 @@ while ARGV[at] do
 end
 for _, token in ipairs(ended) do rarely().unmark(cancelled, reasons, rarely().id_of(token) or '') end
 
--- 4. Reserve: one queue after the other is emptied, until the limit is reached. Two others are refreshed in rotation:
--- otherwise the delayed and the lost jobs of a low queue would be forgotten while a higher one is never empty.
+-- 4. Reserve: empty one queue after the other, until the limit is reached. Two others are refreshed in rotation:
+-- otherwise the delayed and lost jobs of a low queue would be forgotten while a higher one is never empty.
 if not turn.unsettled then
   for place = 1, sources do
     if turn.taken == turn.limit then break end
@@ -139,7 +140,7 @@ end
 for place = 1, #queues do try(adjust_hints, turn, queues, place) end
 local next_in = next_look(turn, queues, sources)
 
--- 5. The answer. Where all was refused, as by a replica, it leaves no record: another server may carry the call out.
+-- 5. The answer. If everything was refused, as by a replica, leave no record: another server may carry out the call.
 if turn.unsettled or turn.skipped then
   local refusal = rarely().refusal_of_all(turn, outcomes, sources)
   if refusal then return redis.error_reply(refusal) end

@@ -7,12 +7,12 @@
 --   KEYS[3] reserved    zset    payload -> lease end (s)
 --   ARGV[1] offset      number  see parts/base.lua
 --   ARGV[2] id          string
---   ARGV[3] from        number  how many of the last ready jobs were looked at before; 0: both ends of ready, and the
---                               heads of the others, are looked at
+--   ARGV[3] from        number  how many of the last ready jobs were looked at before; 0: look at both ends of ready,
+--                               and at the heads of the others
 --
 --   returns  {'found', state, payload, score} | {'unseen', seen, others} | {'unknown'}
---            (of a ready job there is no score; 'unseen': not all was looked at. seen: how many of the last ready jobs
---            were; others: 1 where not all delayed or reserved jobs were. After `from`, ready jobs alone count)
+--            (a ready job has no score; 'unseen': not all was looked at. seen: how many of the last ready jobs were;
+--            others: 1 if not all delayed or reserved jobs were. With `from`, only ready jobs count)
 --   keeps    writes nothing
 --   cost     as far as cancel.lua looks: see parts/sight.lua
 

@@ -2,13 +2,13 @@
 --
 --   parts    failed
 --
---   KEYS[1] client        string  the recorded answer of this client
+--   KEYS[1] client        string  the recorded answer to this client
 --   KEYS[2] failed        zset    id -> when it failed (s)
 --   KEYS[3] failed_jobs   hash    id -> meta line, payload
 --   ARGV[1] offset        number  see parts/base.lua
 --   ARGV[2] sequence      number  see parts/base.lua
 --   ARGV[3] id            string
---   ARGV[4] payload       string  only if it is the text that is kept; absent: whatever is
+--   ARGV[4] payload       string  remove only this text; absent: any text
 --
 --   returns  {'forgotten'} | {'absent'} | {'stale'}      ('absent' and 'stale' write nothing)
 --   keeps    I4 I7

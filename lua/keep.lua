@@ -8,20 +8,20 @@
 --   ARGV[2] id            string
 --   ARGV[3] meta          string  one line of JSON: name, exception, connection
 --   ARGV[4] payload       string
---   ARGV[5] own_id        string  for it where another job is kept by its id
+--   ARGV[5] own_id        string  its id if another job is kept under `id`
 --
 --   returns  {'kept', id}
 --   keeps    I4
 --   cost     O(log n)
 --
---   Idempotent by nature: a repeat replaces the entry by itself, failed a little later. So does a later failure of the
---   same job of the same connection: what differs from it in nothing but the counters. One of a later attempt stays.
+--   Idempotent by nature: a repeat replaces the entry by itself, with a slightly later moment. So does a later failure
+--   of the same job of the same connection, which differs only in its counters. An entry of a later attempt stays.
 
 local failed, failed_jobs = KEYS[1], KEYS[2]
 local id, meta, payload, own_id = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 check_failed(failed, failed_jobs)
--- What a text is without its counters, and its fence.
+-- A text without its counters, and its fence.
 local function told_apart(text)
   local body_end, attempts, crashes, _, _, releases = read_counters(text)
   if not body_end then return text, 0 end

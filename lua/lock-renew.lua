@@ -1,4 +1,4 @@
--- lock-renew.lua: let the time of a lock start anew.
+-- lock-renew.lua: restart the time of a lock.
 --
 --   KEYS[1] lock        string  the token of the lock's owner, until it expires
 --   ARGV[1] offset      number  see parts/base.lua; a lock's end is Redis's own

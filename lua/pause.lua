@@ -2,16 +2,16 @@
 --
 --   parts    pauses
 --
---   KEYS[1] client      string  the recorded answer of this client
+--   KEYS[1] client      string  the recorded answer to this client
 --   KEYS[2] control     hash    restart -> token; paused:<key of ready> -> name of the queue, until:<…> -> its end (s)
---   KEYS[3] ready       list    payloads ready to run: by its key the queue is told from others
+--   KEYS[3] ready       list    payloads ready to run: its key identifies the queue
 --   ARGV[1] offset      number  see parts/base.lua
 --   ARGV[2] sequence    number  see parts/base.lua
---   ARGV[3] name        string  the queue's
+--   ARGV[3] name        string  the queue's name
 --   ARGV[4] seconds     number  how long; 'ever': until it is resumed
 --
 --   returns  {'paused'} | {'unchanged'} | {'stale'}
---            ('unchanged': it was paused already, and only the end of that is another now; 'stale' writes nothing)
+--            ('unchanged': it was paused already, and at most the end of its pause changed; 'stale' writes nothing)
 --   keeps    I7 I10
 --   cost     O(1)
 

@@ -5,11 +5,11 @@
 --   KEYS[1] jobs        list    payloads ready to run; or a zset: payload -> due time, or lease end (s)
 --   ARGV[1] offset      number  see parts/base.lua
 --   ARGV[2] state       string  'ready': the key is the list
---   ARGV[3] from        number  how many come before
+--   ARGV[3] from        number  how many to skip
 --   ARGV[4] limit       number
 --
 --   returns  {'peeked', from, payloads, scores}
---            from: where the next call is to go on; -1: there are no others; scores: none of ready jobs
+--            from: where the next call goes on; -1: there are no more; scores: empty for ready jobs
 --   keeps    writes nothing
 --   cost     O(from) for a list, O(log n) otherwise: 100 jobs or 1 MiB of text at most, and one in any case
 

@@ -1,12 +1,12 @@
 -- prune.lua: remove failed jobs, the oldest first, in pages of 100.
 --
---   KEYS[1] client        string  the recorded answer of this client
+--   KEYS[1] client        string  the recorded answer to this client
 --   KEYS[2] failed        zset    id -> when it failed (s)
 --   KEYS[3] failed_jobs   hash    id -> meta line, payload
 --   ARGV[1] offset        number  see parts/base.lua
 --   ARGV[2] sequence      number  see parts/base.lua
---   ARGV[3] older_than    number  seconds since it failed, at least; 'any': whatever its age
---   ARGV[4] keep          number  the newest so many stay
+--   ARGV[3] older_than    number  remove jobs that failed at least this many seconds ago; 'any': of any age
+--   ARGV[4] keep          number  how many of the newest stay
 --
 --   returns  {'pruned', count, 'more'} | {'pruned', count, 'done'} | {'stale'}      ('stale' writes nothing)
 --   keeps    I4 I7

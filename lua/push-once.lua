@@ -1,27 +1,27 @@
--- push-once.lua: put a payload into a queue, unless one was put there by this key before.
+-- push-once.lua: put a payload into a queue, unless one was put there under this key before.
 --
 --   parts    texts unique ties take debounce batches join
 --
---   KEYS[1] mark        string  by the key: which call pushed by it, and what that was answered; kept until its moment
+--   KEYS[1] mark        string  which call pushed under the key, and its answer; expires at `ending`
 --   KEYS[2] ready       list    payloads ready to run
 --   KEYS[3] delayed     zset    payload -> due time (s)
 --   KEYS[4] notify      list    wake-up hints
---   KEYS[5] unique      hash    unique key -> who holds it, and key of a debounced job -> who waits under it
+--   KEYS[5] unique      hash    unique key -> its holder, and key of a debounced job -> the job that waits
 --                               Only with a batch that the payload belongs to:
---   KEYS[6] batches     hash    id of a batch -> its numbers, and what it sends: see parts/batches.lua
+--   KEYS[6] batches     hash    id of a batch -> its numbers and the jobs it sends: see parts/batches.lua
 --   KEYS[7] begun_batches       zset  id of a batch -> when it began (s)
 --   KEYS[8] cancelled_batches   zset  id of a cancelled batch that has not finished -> when it was cancelled (s)
 --   ARGV[1] offset      number  see parts/base.lua
---   ARGV[2] call_id     string  of this call, which nobody else's has: a repeat is told by it
---   ARGV[3] ending      number  seconds since 1970: up to when it may be pushed
---   ARGV[4] count       number  as of push.lua from here on, with one entry
+--   ARGV[2] call_id     string  unique to this call: identifies a repeat
+--   ARGV[3] ending      number  seconds since 1970: until when it may be pushed
+--   ARGV[4] count       number  from here on as in push.lua, with one entry
 --   ARGV[5] tied        number
 --   ARGV[6] debounced   number
 --   ARGV[7..] entries
 --
 --   returns  {'queued', replaced} | {'held', holder} | {'before'} | {'late'} | {'ended', why}
 --            (only 'queued' adds a job; 'before', 'late' and 'ended' write nothing)
---            replaced: the id of the job whose place it took, if it did; holder: of the job that holds its unique key
+--            replaced: the id of the job that it replaced, if any; holder: the id of the job that holds its unique key
 --   keeps    I1 I5 I6 I12 I13 I14 I17
 --   cost     O(1) for a ready entry, O(log n) for a delayed one
 
@@ -37,7 +37,7 @@ local moment = clock()
 if ending <= moment then return { 'late' } end
 if pushed then return { 'before' } end
 
--- All that can be refused is asked for first: a key of another type, a right that is missing.
+-- Everything that can be refused is checked first: a key of another type, a missing right.
 local hints = call('LLEN', notify)
 local first_entry = FIRST_TIE + 3 * (tied + debounced)
 local keys = tied > 0 and look_up(unique, FIRST_TIE, tied)
@@ -66,7 +66,7 @@ local function put_in()
   if due > moment then write('ZADD', delayed, score(due), payload) else write('RPUSH', ready, payload) end
 end
 
--- Before the job, which would be pushed again where the mark is refused; and taken back where the job is.
+-- Written before the job, which would be pushed again if the mark were refused; removed if the job is refused.
 local answer = keep({ 'queued', put and put.replaced[2] or nil })
 local done, problem = pcall(put_in)
 if not done then
@@ -75,6 +75,6 @@ if not done then
 end
 if put then remove_replaced(unique, put, delayed) end
 
--- One is enough: whoever takes it leaves another as long as there is work.
+-- One hint is enough: whoever takes it leaves another one as long as there is work.
 if hints == 0 and (due <= moment or comes_first) then redis.pcall('RPUSH', notify, '1') end
 return answer

@@ -2,38 +2,38 @@
 --
 --   rarely   texts unique ties take debounce batches old join
 --
---   KEYS[1] client      string  the number of the last call of this client that was carried out, and what it answered
+--   KEYS[1] client      string  the number of this client's last call that was carried out, and its answer
 --   KEYS[2] ready       list    payloads ready to run
 --   KEYS[3] delayed     zset    payload -> due time (s)
 --   KEYS[4] notify      list    wake-up hints
---   KEYS[5] unique      hash    unique key -> who holds it, and key of a debounced job -> who waits under it
+--   KEYS[5] unique      hash    unique key -> its holder, and key of a debounced job -> the job that waits
 --                               Only with a batch that the entries belong to:
---   KEYS[6] batches     hash    id of a batch -> its numbers, and what it sends: see parts/batches.lua
+--   KEYS[6] batches     hash    id of a batch -> its numbers and the jobs it sends: see parts/batches.lua
 --   KEYS[7] begun_batches       zset  id of a batch -> when it began (s)
 --   KEYS[8] cancelled_batches   zset  id of a cancelled batch that has not finished -> when it was cancelled (s)
---   KEYS[9..] callback_keys     of each job that a batch which begins sends: ready, delayed, notify of its queue
+--   KEYS[9..] callback_keys     of each job that a new batch sends: ready, delayed, notify of its queue
 --   ARGV[1] offset      number  see parts/base.lua
 --   ARGV[2] sequence    number  of this call, among those of the client
---   ARGV[3] rule        string  'next': only where the call before this one is the last that was carried out; 'any'
+--   ARGV[3] rule        string  'next': only if the call before this one was the last one carried out; 'any'
 --   ARGV[4] count       number  how many entries are ready at once
 --   ARGV[5] tied        number  how many entries have a unique key
 --   ARGV[6] debounced   number  how many entries are debounced
---   ARGV[7..] entries           for each that has a unique key: its place (from 1, among all), the key, tie (see
---                               unique.lua); then the same for each that is debounced, with for how many ms it can be
---                               put off in its tie;
---                               then the payloads of those that are ready;
+--   ARGV[7..] entries           for each with a unique key: its place (from 1, among all), the key, tie (see
+--                               unique.lua); then the same for each debounced one, whose tie has the number of ms for
+--                               which it can be put off;
+--                               then the payloads of the ready ones;
 --                               then for each delayed one: rule, delay, payload
---                               delay: seconds, or '@' and the moment; one that has passed makes it ready at once
---                               rule 'unique': refuse what waits as delayed already; 'any': give it the new due time;
---                               then what parts/join.lua says, with a batch
+--                               delay: seconds, or '@' and the moment; a past moment makes it ready at once
+--                               rule 'unique': refuse a text that already waits; 'any': give it the new due time;
+--                               then, with a batch, the arguments of parts/join.lua
 --
 --   returns  {'pushed', duplicates, found, held, replaced} | {'ended', why} | {'gap'}      (only 'pushed' adds a job)
 --            duplicates: places of entries that were refused; the others went in;
 --            found: 'unrecorded' (there is no record of an earlier call of this client) or 'recorded'.
---            held: places of entries that were refused for their unique key, each with the id of its holder;
---            replaced: places of debounced ones, each with the id of the job whose place it took.
+--            held: places of entries that were refused because of their unique key, each with the id of its holder;
+--            replaced: places of debounced ones, each with the id of the job that it replaced.
 --            why: the batch takes no more jobs: finished, cancelled, or unknown.
---            All are left out where nothing was refused or replaced and a record was found, as nearly always.
+--            Nearly always nothing was refused or replaced and a record was found: then all are left out.
 --   keeps    I1 I5 I6 I7 I12 I13 I14
 --   cost     O(1) for a ready entry, O(log n) for a delayed one
 
@@ -43,8 +43,8 @@ local sequence, rule = ARGV[2], ARGV[3]
 local count, tied, debounced = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local FIRST_TIE, callback_keys = 7, 9
 
--- A repeat. Calls that are under way together are carried out in order: where a later one was, this one was before it.
--- Its answer is known no more, so a client sends none behind one that may be refused a duplicate.
+-- A repeat. Calls that are under way together are carried out in order: if a later one was, so was this one.
+-- Its answer is no longer known, so a client sends no call behind one that may refuse a duplicate.
 local recorded = call('GET', client)
 local last, answer = recorded and tonumber(recorded), nil
 if recorded and not last then
@@ -55,7 +55,7 @@ local distance = tonumber(sequence) - (last or 0)
 if recorded and distance <= 0 then return distance == 0 and answer or { 'pushed' } end
 if rule == 'next' and distance > 1 then return { 'gap' } end
 
--- All that can be refused is asked for first: a key of another type, a right that is missing.
+-- Everything that can be refused is checked first: a key of another type, a missing right.
 local hints = call('LLEN', notify)
 local moment, first_due = nil, nil
 local due_now, added, duplicates, new = {}, {}, {}, {}
@@ -83,15 +83,15 @@ for at = first_delayed, last_entry, 3 do
   local plan = put and put.plans[count + place + 1]
   if plan then due = plan.due end
   if refused and refused[count + place + 1] then
-    -- Its key is held.
+    -- Another job holds its key.
   elseif plan and plan.is_gone then
-    -- One behind it has taken its place.
+    -- A later entry has replaced it.
   elseif due <= moment then
     due_now[#due_now + 1] = payload
   elseif ARGV[at] == 'unique' and (new[payload] or call('ZSCORE', delayed, payload)) then
     duplicates[#duplicates + 1] = count + place + 1
   else
-    -- A microsecond apart, so that what was pushed in order with one delay comes up in that order.
+    -- A microsecond apart, so that jobs pushed in order with one delay become ready in that order.
     if not plan then due = due + place end
     first_due = math.min(first_due or due, due)
     added[#added + 1], added[#added + 2] = score(due), payload
@@ -117,7 +117,7 @@ if put then rarely().remove_replaced(unique, put, delayed) end
 
 if joining and joining.is_new then rarely().sweep(batches, begun_batches, cancelled_batches, moment, sequence) end
 
--- One is enough: whoever takes it leaves another as long as there is work.
+-- One hint is enough: whoever takes it leaves another one as long as there is work.
 if hints == 0 and (count + #due_now > 0 or comes_first) then redis.pcall('RPUSH', notify, '1') end
 
 local found = distance > 1 and not recorded and 'unrecorded' or 'recorded'
@@ -127,6 +127,6 @@ local is_full = #duplicates > 0 or refused or replaced
 if is_full or found == 'unrecorded' then
   answer = { 'pushed', duplicates, found, refused and keys.held or replaced and {} or nil, replaced }
 end
--- A refused record does not undo what was done.
+-- A refused write of the record does not undo the push.
 redis.pcall('SET', client, is_full and sequence .. ' ' .. cmsgpack.pack(answer) or sequence, 'EX', KEPT)
 return answer

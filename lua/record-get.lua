@@ -3,7 +3,7 @@
 --   parts    records
 --
 --   KEYS[1] values      hash    id of a record -> its value
---   KEYS[2] ends        zset    id of a record -> when it is over (s)
+--   KEYS[2] ends        zset    id of a record -> when it expires (s)
 --   ARGV[1] offset      number  see parts/base.lua
 --   ARGV[2] id          string
 --

@@ -1,15 +1,15 @@
--- record-list.lua: read records of one kind, those first that are over last.
+-- record-list.lua: read records of one kind, those that expire last first.
 --
 --   parts    budget
 --
 --   KEYS[1] values      hash    id of a record -> its value
---   KEYS[2] ends        zset    id of a record -> when it is over (s)
+--   KEYS[2] ends        zset    id of a record -> when it expires (s)
 --   ARGV[1] offset      number  see parts/base.lua
 --   ARGV[2] from        number  how many to skip
 --   ARGV[3] limit       number
 --
 --   returns  {'listed', from, id, value, …}
---            from: where the next call is to go on; -1: there are no others
+--            from: where the next call goes on; -1: there are no more
 --   keeps    writes nothing
 --   cost     O(log n): 100 records or 1 MiB of values at most
 

@@ -1,10 +1,10 @@
--- recount.lua: compare unique keys and batches with the jobs that are there, and repair what is not as these say.
+-- recount.lua: compare unique keys and batches with the existing jobs, and repair what differs.
 --
 --   parts    texts unique ties batches
 --
---   KEYS[1] client              string  the recorded answer of this client
---   KEYS[2] unique              hash    unique key -> who holds it
---   KEYS[3] batches             hash    id of a batch -> its numbers, and what it sends: see parts/batches.lua
+--   KEYS[1] client              string  the recorded answer to this client
+--   KEYS[2] unique              hash    unique key -> its holder
+--   KEYS[3] batches             hash    id of a batch -> its numbers and the jobs it sends: see parts/batches.lua
 --   KEYS[4] cancelled_batches   zset    id of a cancelled batch that has not finished -> when it was cancelled (s)
 --   KEYS[5] names               set     the names of the queues; in a cluster any key
 --   KEYS[3i+3] ready            list    for each queue i: payloads ready to run
@@ -13,20 +13,20 @@
 --   ARGV[1] offset              number  see parts/base.lua
 --   ARGV[2] sequence            number  see parts/base.lua
 --   ARGV[3] way                 string  'repair'; 'look': writes nothing
---   ARGV[4] known_names         number  how many names of queues the client has read; -1: in a cluster, where this is
---                                       the only queue
---   ARGV[5] most_jobs           number  of more than so many nothing is said
---   ARGV[6] most_bytes          number  the same of their texts
+--   ARGV[4] known_names         number  how many queue names the client has read; -1: in a cluster, where this is the
+--                                       only queue
+--   ARGV[5] most_jobs           number  give up if there are more jobs
+--   ARGV[6] most_bytes          number  the same for their texts
 --
 --   returns  {'recounted', findings} | {'unseen'} | {'changed'} | {'stale'}      (only 'recounted' writes anything)
---            findings: groups of: 'stuck', key, id of its holder, which is gone; 'unheld', key, id of a job that is to
---            hold it; 'miscounted', id of a batch, how many jobs it counts as pending, how many are there
---            unseen: there are more jobs. changed: a queue is new, and may have got what would be missed
+--            findings: groups of: 'stuck', key, id of its holder, which is gone; 'unheld', key, id of a job that should
+--            hold it; 'miscounted', id of a batch, how many jobs it counts as pending, how many exist
+--            unseen: there are too many jobs. changed: there is a new queue, which may hold jobs that we would miss
 --   keeps    I7 I12 I14
---   cost     O(n) in the number of jobs, keys and batches, within the bounds that are given: jobs move, so that only
---            one look at all of them tells that a job is not there
+--   cost     O(n) in the number of jobs, keys and batches, within the given bounds: jobs move, so only one look at all
+--            of them shows that a job does not exist
 --
---   A job that holds its key until its start, or for some time, may be there without it.
+--   A job that holds its key until its start, or for some time, may exist without its key.
 
 local client, unique, batches, cancelled_batches, names = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local sequence, way, known_names = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
@@ -37,7 +37,7 @@ if known then return known end
 
 if known_names >= 0 and #call('SMEMBERS', names) ~= known_names then return { 'changed' } end
 
--- Texts that are read at once.
+-- How many texts are read at once.
 local READ = 1000
 
 local moment, claims, holders, weights = clock(), {}, {}, {}
@@ -45,7 +45,7 @@ local moment, claims, holders, weights = clock(), {}, {}, {}
 local function count_in(text)
   local place = find(text, TIES, -TIES_WINDOW - WINDOW, true)
   if not place then return end
-  -- As nearly all end that wait: this takes a tenth of the time.
+  -- Nearly all waiting texts end like this, and this takes a tenth of the time.
   local _, _, ties, id = find(text, '^,"ties":"([^"]*)","id":"([^"\\]+)","attempts":%d+}$', place)
   if not ties then ties, id = ties_in(text) end
   if not ties then return end
@@ -88,7 +88,7 @@ end
 local kept_keys = call('HGETALL', unique)
 for at = 1, #kept_keys, 2 do
   local key, kept = kept_keys[at], kept_keys[at + 1]
-  -- Of a debounced job it is of no matter: who waits no more is in nobody's way.
+  -- The key of a debounced job does not matter: a job that no longer waits is in nobody's way.
   local _, _, id = find(kept, '^%d+ (.+)$')
   if id and not claims[key .. id] then
     find_out('stuck', key, id)
@@ -106,11 +106,11 @@ for at = 1, #kept_batches, 2 do
   local id = kept_batches[at]
   local batch = not find(id, ':', 1, true) and batch_of(batches, id)
   local there = weights[id] or 0
-  -- Of one that is over nobody goes by its count; but it may have got jobs again.
+  -- The numbers of a finished batch are not used any more; but it may have got jobs again.
   if batch and batch.pending ~= there and (batch.finished == 0 or batch.pending ~= 0) then
     find_out('miscounted', id, format('%.0f', batch.pending), format('%.0f', there))
     local more = there - batch.pending
-    -- What is gone was skipped; what is there again is skipped no more.
+    -- Missing jobs count as skipped; jobs that exist again no longer do.
     local repair = { pending = more, skipped = -math.min(more, batch.skipped) }
     if way == 'repair' then steps[#steps + 1] = step_of(batches, cancelled_batches, batch, repair, moment) end
   end

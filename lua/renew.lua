@@ -1,4 +1,4 @@
--- renew.lua: let the leases of running jobs start anew.
+-- renew.lua: restart the leases of running jobs.
 --
 --   parts    texts marks
 --
@@ -8,8 +8,8 @@
 --   ARGV[2] lease       number  seconds until a silent holder loses its job
 --   ARGV[3..] tokens            the reservations' exact texts
 --
---   returns  {'renewed', lost, ending}     places (from 1) of reservations: lost: no longer there; ending: renewed, but
---                                          their jobs were cancelled
+--   returns  {'renewed', lost, ending}     places (from 1) of reservations: lost: gone; ending: renewed, but their jobs
+--                                          were cancelled
 --   keeps    I2 I3 I6
 --   cost     O(log n) for each token
 --
@@ -24,7 +24,7 @@ ask_to_remove(reserved)
 
 local lease_end = free_score(reserved, clock() + math.floor(lease * 1000000))
 local any_cancelled = call('EXISTS', cancelled) == 1
--- Where it is of another type, no lease is renewed that nobody would learn of.
+-- A key of another type must fail the call before any lease is renewed.
 if any_cancelled then call('ZCARD', cancelled) end
 local lost, renewed, places = {}, {}, {}
 for at = FIRST_TOKEN, #ARGV do

@@ -2,7 +2,7 @@
 --
 --   parts    pauses
 --
---   KEYS[1] client      string  the recorded answer of this client
+--   KEYS[1] client      string  the recorded answer to this client
 --   KEYS[2] control     hash    restart -> token; paused:<key of ready> -> name of the queue, until:<…> -> its end (s)
 --   KEYS[3] ready       list    payloads ready to run
 --   KEYS[4] delayed     zset    payload -> due time (s)
@@ -20,12 +20,12 @@ local sequence = tonumber(ARGV[2])
 local known = recall(client, sequence)
 if known then return known end
 
--- Read before anything is written: where it is of another type, the queue stays paused.
+-- Read before anything is written: if it has another type, the queue stays paused.
 call('LLEN', notify)
 local is_filled = call('EXISTS', ready, delayed) > 0
 local name = call('HGET', control, 'paused:' .. ready)
 if not is_paused(name, control, ready, clock()) then return { 'unchanged' } end
 call('HDEL', control, 'paused:' .. ready, 'until:' .. ready)
--- It is resumed, whatever becomes of the hint.
+-- The queue is resumed even if the hint is refused.
 if is_filled then pcall(leave_hint, notify) end
 return record(client, sequence, { 'resumed' })

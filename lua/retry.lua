@@ -2,24 +2,24 @@
 --
 --   parts    texts failed marks unique ties batches
 --
---   KEYS[1] client        string  the recorded answer of this client
+--   KEYS[1] client        string  the recorded answer to this client
 --   KEYS[2] failed        zset    id -> when it failed (s)
 --   KEYS[3] failed_jobs   hash    id -> meta line, payload
 --   KEYS[4] ready         list    payloads ready to run
 --   KEYS[5] notify        list    wake-up hints
 --   KEYS[6] cancelled     zset    id of a cancelled job -> when the mark may go (s)
---   KEYS[7] reasons       hash    id of a cancelled job -> why
---   KEYS[8] unique        hash    unique key -> who holds it
---   KEYS[9] batches       hash    id of a batch -> its numbers, and what it sends: see parts/batches.lua
+--   KEYS[7] reasons       hash    id of a cancelled job -> its reason
+--   KEYS[8] unique        hash    unique key -> its holder
+--   KEYS[9] batches       hash    id of a batch -> its numbers and the jobs it sends: see parts/batches.lua
 --   KEYS[10] cancelled_batches  zset  id of a cancelled batch that has not finished -> when it was cancelled (s)
 --   ARGV[1] offset        number  see parts/base.lua
 --   ARGV[2] sequence      number  see parts/base.lua
 --   ARGV[3] id            string
---   ARGV[4] expected      string  the payload as it was read: it may have failed again, or been retried, since
---   ARGV[5] payload       string  what goes to the queue
+--   ARGV[4] expected      string  the payload as it was read: the job may have failed again or been retried since
+--   ARGV[5] payload       string  the payload for the queue
 --
 --   returns  {'retried'} | {'absent'} | {'held', id} | {'stale'}      (only 'retried' writes anything)
---            id: of the job that holds its unique key
+--            id: the id of the job that holds its unique key
 --   keeps    I1 I4 I5 I7 I9 I12 I14
 --   cost     O(log n)
 
@@ -35,19 +35,18 @@ local entry = call('HGET', failed_jobs, id)
 if not entry or select(2, entry_parts(entry)) ~= expected then return { 'absent' } end
 
 local tied, moment = tie_of(payload), clock()
--- A debounced job that is sent back waits for nobody.
+-- A debounced job that is sent back does not wait.
 if tied and tied.ending == 'd' then tied = nil end
 local holder = tied and holder_of(call('HGET', unique, tied.key), moment)
 if holder then return { 'held', holder } end
 
--- All that can be refused is asked for first: a key of another type, a right that is missing.
+-- Everything that can be refused is checked first: a key of another type, a missing right.
 for _, key in ipairs({ failed, cancelled }) do ask_to_remove(key) end
 call('HDEL', failed_jobs, nobody())
 call('LLEN', notify)
-
 call('LLEN', ready)
 
--- It counts as pending again, with the links behind it, and nothing that its batch met before stops it.
+-- It counts as pending again, with the links behind it, even if its batch was cancelled or had finished.
 local batch_id, weight = batch_in(payload)
 local batch = batch_id and batch_of(batches, batch_id)
 local steps = {}
@@ -65,10 +64,10 @@ carry_out(steps, function()
     error(pushed)
   end
 end)
--- A mark that was left because the job was not found where it waited: sending it back is the later order.
+-- Remove a mark that was left because the job was not found while it waited: sending it back is the later order.
 unmark(cancelled, reasons, id)
 call('ZREM', failed, id)
 call('HDEL', failed_jobs, id)
--- It is sent back, whatever becomes of the hint.
+-- The job is sent back even if the hint is refused.
 pcall(leave_hint, notify)
 return record(client, sequence, { 'retried' })

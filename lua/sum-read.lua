@@ -1,9 +1,9 @@
--- sum-read.lua: read what sums have come to.
+-- sum-read.lua: read a sum.
 --
---   KEYS[1] sum         hash    '+' and what is counted -> what it has come to; 'end' -> when the sums are over (µs)
+--   KEYS[1] sum         hash    '+' and the name of an amount -> its sum; 'end' -> when the sums expire (µs)
 --   ARGV[1] offset      number  see parts/base.lua
 --
---   returns  {'read', fields}      (fields: each with its value, 'end' among them; none where they are over)
+--   returns  {'read', fields}      (fields: each with its value, including 'end'; none if they have expired)
 --   keeps    writes nothing
 --   cost     O(1) for each field
 

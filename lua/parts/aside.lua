@@ -1,14 +1,14 @@
--- aside.lua: what a reserve meets that is not as it should be.
+-- aside.lua: texts that a reserve cannot hand out as they are.
 --
 --   after texts.lua, failed.lua
 
--- An id that nobody else gives.
+-- Makes an id that nobody else makes.
 local function give_id(turn)
   turn.given = (turn.given or 0) + 1
   return format('%s-%.0f-%d', turn.client_id, turn.sequence, turn.given)
 end
 
--- The text with one attempt more, and with an id of its own where it has none. Nil: it is not a JSON object.
+-- The text with one more attempt, and with an id if it had none. Nil: it is not a JSON object.
 local function reserved_text(turn, text)
   local body_end, attempts, crashes, exceptions, timeouts, releases, fields = read_counters(text)
   if not body_end then return nil end
@@ -21,9 +21,9 @@ local function reserved_text(turn, text)
   return join(body, counters(attempts + 1, crashes, exceptions, timeouts, releases))
 end
 
--- Sets a text aside that is not a JSON object: it goes to the failed jobs, with its bytes and the reason.
+-- Sets aside a text that is not a JSON object: it goes to the failed jobs byte for byte, with the reason.
 local function set_aside(turn, queue, place, text)
-  -- As in src/payload/unreadable.ts.
+  -- The same words as in src/payload/unreadable.ts.
   local why = 'E_INVALID_PAYLOAD: The payload is not a JSON object that can be read; it was kept as it came. '
     .. 'docs/format.md says what a payload looks like.'
   local id, meta = give_id(turn), '{"name":"(unreadable)","exception":"' .. why .. '"}'
@@ -34,8 +34,8 @@ local function set_aside(turn, queue, place, text)
   aside[#aside + 1], aside[#aside + 2], aside[#aside + 3] = place, id, why
 end
 
--- Puts the same text twice, of two jobs that were pushed alike, under two reservations: the later one is given an id
--- of its own. `found` holds the texts from its second place on.
+-- Reserves equal texts of two jobs separately: the later one is given an id. `found` holds the texts from its second
+-- place on.
 local function tell_twins_apart(turn, queue, found, lease_end)
   local ours = {}
   for i = 2, #found do

@@ -1,28 +1,28 @@
 -- base.lua: the first part of every script: the clock, the record of answers, hints.
 --
---   Every script has ARGV[1] offset: seconds to add to the server's clock; 0 outside tests, which move time by it.
+--   Every script has ARGV[1] offset: seconds to add to the server's clock; 0 except in tests, which move time with it.
 --   A script that writes has KEYS[1] client and ARGV[2] sequence: see `recall`.
 
--- What one call moves at most, so that no call blocks the server. Texts are read page by page for the same reason.
+-- The most that one call moves, so that no call blocks the server. Texts are read page by page for the same reason.
 local MOST_JOBS, MOST_BYTES, PAGE = 100, 1048576, 10
--- Seconds for which an answer is kept for a repeat: longer than any client goes on asking.
+-- Seconds for which an answer is kept in case the call is repeated: longer than any client goes on asking.
 local KEPT = 3600
 
 local call, sub, find, byte, format = redis.call, string.sub, string.find, string.byte, string.format
 
--- The server's time in microseconds: a whole number, which a double holds exactly.
+-- The server's time in microseconds: a whole number, which a double represents exactly.
 local function clock()
   local time = call('TIME')
   return time[1] * 1000000 + time[2] + math.floor(ARGV[1] * 1000000)
 end
 
--- A moment as a score: seconds, as in Laravel. Lua's own rendering would drop the fraction.
+-- A moment as a score: seconds, as in Laravel. Lua's own conversion would drop the fraction.
 local function score(moment)
   return format('%.6f', moment / 1000000)
 end
 
--- The first moment from `moment` on, as a score, that is nobody's in `key`: by it a repeat finds the jobs of its
--- call.
+-- The first moment from `moment` on, as a score, that no member of `key` has: a repeat finds the jobs of its call by
+-- it.
 local function free_score(key, moment)
   local free = score(moment)
   while call('ZCOUNT', key, free, free) > 0 do
@@ -38,8 +38,8 @@ local function due_at(moment, delay)
   return moment + math.floor(tonumber(delay) * 1000000)
 end
 
--- The answer to a call that was carried out before: its reply was lost, and the client asks again. 'stale': an older
--- call from a socket that was given up arrives after its successor. Nil: the call is new; then also whether the
+-- The recorded answer, if the call was carried out before: its reply was lost, and the client asks again. 'stale': an
+-- older call from an abandoned socket arrives after its successor. Nil: the call is new; then also returns whether the
 -- record of the client's earlier call is missing, and the number that the last call left.
 local function recall(client, sequence)
   local recorded = call('GET', client)
@@ -51,27 +51,27 @@ local function recall(client, sequence)
   return nil, false, tonumber(number)
 end
 
--- A refused record does not undo what was done. `number` is handed to the next call; `is_young`: another call set the
--- time of the record a moment ago.
+-- A refused write of the record does not undo the call. `number` is handed to the next call; `is_young`: another call
+-- set the record's expiry a moment ago.
 local function record(client, sequence, answer, number, is_young)
   local text = format('%.0f %.0f ', sequence, number or 0) .. cmsgpack.pack(answer)
   if is_young then redis.pcall('SET', client, text, 'KEEPTTL') else redis.pcall('SET', client, text, 'EX', KEPT) end
   return answer
 end
 
--- One hint is enough: the worker that takes it leaves another as long as there is work.
+-- One hint is enough: the worker that takes it leaves another one as long as there is work.
 local function leave_hint(notify)
   if call('LLEN', notify) == 0 then call('RPUSH', notify, '1') end
 end
 
--- A member that no key holds: the client's name is random.
+-- A member that no key has: the client's name is random.
 local function nobody()
   return KEYS[1] .. '\n' .. ARGV[2]
 end
 
--- Removes nothing from a sorted set, but fails where a removal would fail. Asked before something new is written:
--- otherwise a job would be there twice, and once more with each repeat. A full server, too, lets a script add only
--- after a command like this.
+-- Removes nothing from a sorted set, but fails if a removal would fail. Called before something new is written:
+-- otherwise the job would be there twice, and once more with each repeat. Besides, a full server lets a script add
+-- only after a command like this.
 local function ask_to_remove(key)
   call('ZREM', key, nobody())
 end

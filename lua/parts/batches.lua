@@ -1,17 +1,17 @@
--- batches.lua: how many jobs of a batch are left, and the jobs that it sends when something becomes of them.
+-- batches.lua: how many jobs of a batch are left, and the jobs that it sends at its events.
 --
 --   after texts.lua, ties.lua
 --
---   `src/connections/kit/batch-counts.ts` has the rules in words, and keeps them too. A hash keeps of a batch, by its
---   id, numbers with spaces between: how many jobs are pending, completed, failed and skipped; when it began, was
+--   `src/connections/kit/batch-counts.ts` states the rules and implements them too. A hash holds, by a batch's id,
+--   numbers separated by spaces: how many jobs are pending, completed, failed and skipped; when it began, was
 --   cancelled and finished, and until when it is open (µs, or 0); for how long each call keeps it open (µs, or 0);
---   after how many jobs it tells its progress (or 0); whether it allows failures; and the first letters of the events
---   that it has told. By `<id>:name` it keeps the name, by `<id>:callbacks` what is sent, packed: for each the event;
+--   after how many jobs it reports progress (or 0); whether it allows failures; and the first letters of the events
+--   that it has reported. `<id>:name` holds the name, `<id>:callbacks` the jobs to send, packed: for each the event;
 --   the keys ready, delayed and notify; the delay; the payload up to its id; and the id.
 
 local NUMBERS = '^' .. string.rep('(%-?%d+) ', 11) .. '(%a*)$'
 
--- Nil: it is not known.
+-- Nil: the batch is not known.
 local function batch_of(batches, id)
   local kept = call('HGET', batches, id)
   local _, _, pending, completed, failed, skipped, begun, cancelled, finished, open_until, open_for, every, allows,
@@ -32,14 +32,14 @@ local function numbers_of(batch)
     batch.allows and 1 or 0, batch.told)
 end
 
--- Why it takes no more jobs. Nil: it does.
+-- Why the batch takes no more jobs. Nil: it does.
 local function end_of(batch)
   if not batch then return 'unknown' end
   if batch.cancelled > 0 then return 'cancelled' end
   return batch.finished > 0 and 'finished' or nil
 end
 
--- Changes the numbers. Gives the events that are to be told, and the number of the progress.
+-- Changes the numbers. Returns the events to report, and the number of finished jobs to report as progress.
 local function change(batch, by, moment)
   local events, ended_before = {}, batch.completed + batch.failed + batch.skipped
   local function tell_once(event)
@@ -65,7 +65,7 @@ local function change(batch, by, moment)
   return events, number
 end
 
--- The jobs that are sent for these events. Asks for all that may be refused, but the right to push.
+-- The jobs that are sent for these events. Checks everything that may be refused, except the right to push.
 local function jobs_of(batches, batch, events, number, cause, moment)
   local jobs = {}
   local packed = #events > 0 and not batch.callbacks and call('HGET', batches, batch.id .. ':callbacks')
@@ -81,7 +81,7 @@ local function jobs_of(batches, batch, events, number, cause, moment)
         if due > moment then call('ZADD', delayed, 'XX', 0, nobody()) else call('LLEN', ready) end
         jobs[#jobs + 1] = {
           ready = ready, delayed = delayed, notify = notify, text = head .. '"id":"' .. id .. '","attempts":0}',
-          -- A microsecond apart, so that what is sent in order with one delay comes up in that order.
+          -- A microsecond apart, so that jobs sent in order with one delay become ready in that order.
           due = due > moment and due + #jobs or nil,
         }
       end
@@ -90,7 +90,7 @@ local function jobs_of(batches, batch, events, number, cause, moment)
   return jobs
 end
 
--- What is to be written of a batch, which was read, and perhaps changed otherwise. Asks for all that may be refused.
+-- What to write for a batch that was read, and perhaps changed in other ways. Checks everything that may be refused.
 local function step_of(batches, cancelled_batches, batch, by, moment)
   call('HDEL', batches, nobody())
   local events, number = change(batch, by, moment)
@@ -106,13 +106,13 @@ local function step_of(batches, cancelled_batches, batch, by, moment)
   }
 end
 
--- The same of a batch by its id. Nil: it is not known, and whoever forgot it does not want to hear of it.
+-- The same for a batch by its id. Nil: it is not known, and whoever forgot it does not want to hear of it.
 local function step_by_id(batches, cancelled_batches, id, by, moment)
   local batch = batch_of(batches, id)
   return batch and step_of(batches, cancelled_batches, batch, by, moment)
 end
 
--- Whoever is handed the jobs of a marked batch is told that they are cancelled.
+-- Whoever is handed jobs of a marked batch is told that they are cancelled.
 local function mark_batch(write, step, is_marked)
   if is_marked then write('ZADD', step.cancelled_batches, score(step.moment), step.id)
   else write('ZREM', step.cancelled_batches, step.id) end
@@ -144,8 +144,7 @@ local function write_all(steps, rest, ...)
   return rest and rest(...)
 end
 
--- Writes the steps, then does the rest, if there is any, which removes last. Refused anywhere, the batches stand as
--- before.
+-- Writes the steps, then calls `rest`, if given, which removes last. If anything is refused, the batches are restored.
 local function carry_out(steps, rest, ...)
   local done, result = pcall(write_all, steps, rest, ...)
   if done then return result end
@@ -153,7 +152,7 @@ local function carry_out(steps, rest, ...)
   error(result)
 end
 
--- The steps of batches whose jobs are gone without having been run.
+-- The steps of batches whose jobs are gone without having run.
 local function steps_without(batches, cancelled_batches, texts, moment)
   local ids, weights, steps = {}, {}, {}
   if call('EXISTS', batches) == 0 then return steps end

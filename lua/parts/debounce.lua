@@ -1,14 +1,14 @@
--- debounce.lua: debounced jobs: of a key one waits, and the push of another takes its place.
+-- debounce.lua: debounced jobs: one job waits per key, and the push of another takes its place.
 --
 --   after texts.lua, unique.lua
 --
---   What is kept of a key is a moment (µs), until which its jobs can be put off, or 0; ':'; the moment for which the
---   last one waits; a space; and its id. Once that moment is over, nobody takes its place.
+--   The value of a key: the moment (µs) until which its jobs can be put off, or 0; ':'; the moment for which the last
+--   one waits; a space; and its id. After that moment, nobody takes its place.
 
--- Jobs that wait for one moment are looked through. We keep ours apart; those of others are not ours to move.
+-- Most jobs of one moment that are searched. We spread our own jobs; those of others are not ours to move.
 local MOST_OF_A_MOMENT, APART = 100, 10000
 
--- The job that waits, by what is kept of its key. Nil: none does.
+-- The job that waits, by its key's value. Nil: none does.
 local function waiting_of(delayed, kept, moment)
   local _, _, ending, due, id = find(kept or '', '^(%d+):(%d+) (.+)$')
   if not id or tonumber(due) <= moment then return nil end
@@ -18,10 +18,10 @@ local function waiting_of(delayed, kept, moment)
   end
 end
 
--- What becomes of `count` entries, whose arguments begin at `first`; `ready` entries of the call are ready at once, and
--- `first_delayed` is where the others begin. `plans` has by their places when they are due, and which of them is gone
--- again by one behind it; `replaced` the places of those that took a place, each with the id of whose it was. All that
--- can be refused is asked for, but to write.
+-- Plans `count` entries, whose arguments begin at `first`; `ready` entries of the call are ready at once, and
+-- `first_delayed` is where the others begin. `plans` tells, by place, when entries are due, and which of them is
+-- already replaced by a later one; `replaced` has the places of entries that replace a job, each with that job's id.
+-- Checks everything that may be refused, except the writes.
 local function put_off(unique, delayed, first, count, ready, first_delayed, moment)
   local keys, series, plans, replaced, gone = {}, {}, {}, {}, {}
   for i = 1, count do keys[i] = ARGV[first + 3 * i - 2] end
@@ -36,7 +36,7 @@ local function put_off(unique, delayed, first, count, ready, first_delayed, mome
       local delay = ARGV[first_delayed + 3 * nth + 1]
       payload = ARGV[first_delayed + 3 * nth + 2]
       due = due_at(moment, delay)
-      -- Many may wait for one moment that was named, and not for one that is reckoned from now.
+      -- Many jobs may wait for one named moment, but not for one computed from now.
       if due > moment then due = due + nth + (byte(delay) == 64 and moment % APART or 0) end
     end
     local ending = last and last.ending or longest ~= '0' and moment + tonumber(longest) * 1000 or 0
@@ -45,7 +45,7 @@ local function put_off(unique, delayed, first, count, ready, first_delayed, mome
     if last and last.place then
       plans[last.place].is_gone = true
     elseif last and (last.text ~= payload or due <= moment) then
-      -- A client that did not hear of its push sends the very text again, and that gets its new moment.
+      -- A client that got no answer to its push sends the same text again, and that gets its new moment.
       gone[#gone + 1] = last.text
     end
     plans[place] = { due = due }
@@ -56,7 +56,8 @@ local function put_off(unique, delayed, first, count, ready, first_delayed, mome
   return { keys = keys, before = before, series = series, plans = plans, replaced = replaced, gone = gone }
 end
 
--- Keeps who waits under each key from now on, and gives what is to write the jobs: refused, it puts back what was kept.
+-- Writes who waits under each key from now on, and returns the function that writes the jobs: if it is refused, it
+-- restores the keys.
 local function wait_under(unique, put, write)
   local fields = {}
   for key, one in pairs(put.series) do
@@ -73,7 +74,7 @@ local function wait_under(unique, put, write)
   end
 end
 
--- Removes those whose places were taken, and keys under which nobody waits any more.
+-- Removes the replaced jobs, and keys under which nobody waits any more.
 local function remove_replaced(unique, put, delayed)
   local over = {}
   for _, key in ipairs(put.keys) do

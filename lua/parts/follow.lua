@@ -1,13 +1,13 @@
--- follow.lua: writes the jobs that follow an outcome, in the step that writes the outcome.
+-- follow.lua: writes the jobs that follow an outcome, in the same step as the outcome.
 --
 --   after texts.lua, aside.lua
 
--- Whether what is to wait becomes due before all that waits already.
+-- Whether a job becomes due before all jobs that already wait.
 local function comes_first(queue, due)
   return call('ZCOUNT', queue.delayed, '-inf', '(' .. score(due)) == 0
 end
 
--- Has a text wait. A twin that waits with the very same text would swallow it: it goes on under an id of its own.
+-- Adds a delayed job. A waiting job with the very same text would swallow it, so it is given an id.
 local function make_wait(turn, queue, due, text, is_first)
   queue.first_due = queue.first_due or is_first
   if call('ZADD', queue.delayed, 'NX', score(due), text) == 0 then
@@ -15,7 +15,7 @@ local function make_wait(turn, queue, due, text, is_first)
   end
 end
 
--- Those whose arguments begin at `at`, all for one queue, behind those that were read before.
+-- Reads followers whose arguments begin at `at`, all for one queue, and appends them to those read before.
 local function read_followers(followers, queue, at, count)
   followers = followers or {}
   for entry = at, at + 2 * (count - 1), 2 do
@@ -24,14 +24,14 @@ local function read_followers(followers, queue, at, count)
   return followers
 end
 
--- Asks for all that may be refused, but the right to RPUSH: nothing asks for that without pushing something.
+-- Checks everything that may be refused, except the right to RPUSH: that cannot be checked without pushing something.
 local function check_followers(turn, followers)
   for _, follower in ipairs(followers) do
     local due, queue = due_at(turn.moment, follower.delay), follower.queue
     if due <= turn.moment then
       call('LLEN', queue.ready)
     else
-      -- A microsecond apart, so that what follows in order with one delay comes up in that order.
+      -- A microsecond apart, so that followers in order with one delay become ready in that order.
       turn.follows = (turn.follows or 0) + 1
       follower.due = due + turn.follows - 1
       call('ZADD', queue.delayed, 'XX', 0, nobody())
@@ -40,7 +40,7 @@ local function check_followers(turn, followers)
   end
 end
 
--- Those that are ready go first: refused the right to RPUSH, nothing is written.
+-- Ready followers go first: if RPUSH is refused, nothing was written.
 local function write_followers(turn, followers)
   for _, follower in ipairs(followers) do
     if not follower.due then

@@ -1,13 +1,13 @@
--- join.lua: has what is pushed join its batch, and a batch begin.
+-- join.lua: lets pushed jobs join their batch, and begins a batch.
 --
 --   after take.lua, batches.lua
 --
---   The last argument says how many before it are the batch's: its id; the weights of all entries together, and of
---   each; and where it begins, its name, whether it allows failures ('1'), for how many seconds each call keeps it open
---   (0: it is not), after how many jobs it tells its progress (0: never), and for each job that it sends: event, delay,
---   head, id.
+--   The last argument is the number of arguments before it that describe the batch: its id; the weight of all entries
+--   together, and of each; and if it begins, its name, whether it allows failures ('1'), for how many seconds each call
+--   keeps it open (0: it is not), after how many jobs it reports progress (0: never), and for each job that it sends:
+--   event, delay, head, id.
 
--- A batch that begins. `first`: the place of its name among the arguments.
+-- A new batch. `first`: the place of its name among the arguments.
 local function new_batch(id, first, callback_keys, moment)
   local name, allows, open_for, every = unpack(ARGV, first, first + 3)
   open_for = math.floor(tonumber(open_for) * 1000000)
@@ -25,7 +25,7 @@ local function new_batch(id, first, callback_keys, moment)
   return batch
 end
 
--- Without those that stay out, whose places `refused` has.
+-- The weight without the refused entries, whose places are in `refused`.
 local function weight_inside(weight, weights, refused)
   if not refused then return tonumber(weight) end
   local place, sum = 0, 0
@@ -36,8 +36,8 @@ local function weight_inside(weight, weights, refused)
   return sum
 end
 
--- What is to be written of the batch, or `why` it takes no more jobs. Also gives the place of the last entry's last
--- argument. `callback_keys`: the place of the first key of the jobs that a batch sends which begins.
+-- What to write for the batch, or `why` it takes no more jobs. Also returns the place of the last argument of the last
+-- entry. `callback_keys`: the place of the first key of the jobs that a new batch sends.
 local function prepare_to_join(batches, cancelled_batches, callback_keys, refused, moment)
   local first = #ARGV - tonumber(ARGV[#ARGV])
   local id, weight, weights = unpack(ARGV, first, first + 2)
@@ -57,8 +57,8 @@ local function prepare_to_join(batches, cancelled_batches, callback_keys, refuse
   return step, first - 1
 end
 
--- Writes what was prepared, takes the unique keys that are free, and gives what is to write the jobs. Refused, each has
--- the batch stand as before.
+-- Writes what was prepared, takes the free unique keys, and returns the function that writes the jobs. If any of this
+-- is refused, the batch is restored.
 local function join_batch(step, begun_batches, ready, unique, keys)
   local function guarded(write, ...)
     local done, result = pcall(write, ...)

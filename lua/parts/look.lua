@@ -1,26 +1,26 @@
 -- look.lua: hints for other workers, and when this one should look again.
 
--- Laravel leaves a hint for each job. SKIPPED: seconds until a queue that was skipped is looked at again.
+-- MOST_HINTS: Laravel leaves a hint for each job. SKIPPED: seconds until a skipped queue is looked at again.
 local MOST_HINTS, SKIPPED = 1000, 1
 
--- Leaves a hint where somebody else should look, and removes those of an empty queue. A hint on a paused queue would
--- wake those who wait, again and again: `resume` leaves one.
+-- Leaves a hint if somebody else should look, and removes the hints of an empty queue. A hint on a paused queue would
+-- wake waiting workers again and again; `resume` leaves one.
 local function adjust_hints(turn, queue)
   if queue.paused or queue.skipped or not (queue.visited or queue.filled or queue.first_due) then return end
   local exist = call('EXISTS', queue.ready, queue.notify)
   queue.any = exist == 2 or (exist == 1 and call('EXISTS', queue.ready) == 1)
   if exist == 2 then return end
-  -- This caller will not look at what comes due: it got all it may have, or does not look at the queue at all.
+  -- This caller will not look when jobs become due: it got all it may have, or does not read this queue at all.
   local is_ignored = turn.taken == turn.limit or not queue.visited
   if queue.any or (queue.first_due and is_ignored) then
     leave_hint(queue.notify)
   elseif exist == 1 then
-    -- Not DEL, which would take along what is not ours.
+    -- Not DEL, which would also remove a key that is not ours.
     call('LPOP', queue.notify, MOST_HINTS)
   end
 end
 
--- When a job of this queue becomes due, or the first lease ends. 0: jobs are ready.
+-- When a job of this queue becomes due or the first lease ends. 0: jobs are ready.
 local function look(_, queue)
   if not queue.visited and call('EXISTS', queue.ready) == 1 then
     queue.due = 0
@@ -31,7 +31,7 @@ local function look(_, queue)
   queue.due = math.min(tonumber(due or math.huge), tonumber(ending or math.huge))
 end
 
--- In how many seconds another look is worth while; '0' now, 'never'.
+-- In how many seconds another look is worthwhile; '0' means now, or 'never'.
 local function next_look(turn, queues, sources)
   if turn.limit > 0 then
     for place = 1, sources do

@@ -1,9 +1,9 @@
--- marks.lua: the marks of jobs that were cancelled and have not ended yet.
+-- marks.lua: the marks of cancelled jobs that have not ended yet.
 --
 --   after texts.lua
 
--- Places (from 1, in all groups together) of texts whose jobs were cancelled; in each group texts stand from `first`
--- on. With `reasons`, behind each place why, '' where nobody said.
+-- Places (from 1, over all groups) of texts whose jobs were cancelled; in each group texts stand from `first` on. With
+-- `reasons`, each place is followed by the reason, '' if none was given.
 local function cancelled_among(cancelled, reasons, groups, first)
   local ids, places = {}, {}
   for _, group in ipairs(groups) do
@@ -20,7 +20,7 @@ local function cancelled_among(cancelled, reasons, groups, first)
   return places
 end
 
--- The job has ended, or is to run again: its mark is not meant for a later job of the same id.
+-- The job has ended or will run again: its mark is not meant for a later job with the same id.
 local function unmark(cancelled, reasons, id)
   redis.pcall('ZREM', cancelled, id)
   redis.pcall('HDEL', reasons, id)

@@ -1,9 +1,9 @@
--- old.lua: forgets batches that are over for long.
+-- old.lua: forgets batches that ended long ago.
 --
 --   after batches.lua
 
--- Looks at 100 of those that began at `oldest` or before, the first `from` of them apart, and forgets those that
--- finished before it; with `unfinished`, also those that have not. Gives how many it has looked at, and how many it has
+-- Looks at 100 batches that began at `oldest` or before, after skipping `from`, and forgets those that finished before
+-- it; with `unfinished`, also those that have not finished. Returns how many it has looked at, and how many it has
 -- forgotten.
 local function forget_old(batches, begun_batches, cancelled_batches, oldest, unfinished, from)
   local ids = call('ZRANGEBYSCORE', begun_batches, '-inf', score(oldest), 'LIMIT', from, MOST_JOBS)
@@ -28,7 +28,7 @@ end
 -- Seconds for which a finished batch is kept, as in `src/connections/batch-store.ts`.
 local FINISHED_KEPT = 86400
 
--- Forgets finished ones as a batch begins. Of more than are looked at, each call looks at others.
+-- Forgets finished batches when a batch begins. If there are more than one call looks at, each call looks at others.
 local function sweep(batches, begun_batches, cancelled_batches, moment, sequence)
   pcall(function()
     local oldest = moment - FINISHED_KEPT * 1000000

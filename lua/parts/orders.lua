@@ -1,8 +1,8 @@
--- orders.lua: what workers were told to do.
+-- orders.lua: the orders given to workers.
 --
 --   after pauses.lua, refusals.lua
 
--- Tells whoever reserves of the last order to start anew and of the queues that are paused, which are marked so.
+-- Reports the last order to restart and the paused queues to whoever reserves, and marks these queues as paused.
 local function heed_orders(turn, control, queues, sources)
   local news, fields, paused = turn.news, { 'restart' }, {}
   for place = 1, sources do fields[place + 1] = 'paused:' .. queues[place].ready end
@@ -16,8 +16,8 @@ local function heed_orders(turn, control, queues, sources)
   if #paused > 0 then news[#news + 1], news[#news + 2] = 'paused', paused end
 end
 
--- Whether any job is cancelled. Orders that cannot be read may be to take nothing: then only what has ended is
--- settled.
+-- Whether any job is cancelled. If the orders cannot be read, they might say to take nothing, so the call only
+-- settles.
 local function read_orders(turn, control, cancelled, queues, sources)
   local any_cancelled = false
   local done, problem = pcall(function()

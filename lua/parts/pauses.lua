@@ -1,7 +1,7 @@
 -- pauses.lua: whether a queue is paused.
 
--- `name` is the queue's, on record if it was paused. Also when a pause for a time ends, in microseconds. What a pause
--- that is over has left is removed; it is over whether or not that succeeds.
+-- `name` is the queue's name, recorded if it was paused. Also returns when a temporary pause ends, in microseconds.
+-- Removes the fields of a pause that is over; it is over whether or not that succeeds.
 local function is_paused(name, control, ready, moment)
   if not name then return false end
   local ending = tonumber(call('HGET', control, 'until:' .. ready) or '')

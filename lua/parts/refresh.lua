@@ -1,10 +1,10 @@
--- refresh.lua: what is due becomes ready, and what a silent worker held goes back.
+-- refresh.lua: makes due jobs ready, and takes back the jobs of silent workers.
 --
 --   after texts.lua, tied.lua, aside.lua, budget.lua
 
 local promotions, reclaims
 
--- Due jobs go to the tail of the ready list, in the order in which they came due.
+-- Due jobs go to the tail of the ready list, in the order in which they became due.
 local function promote(queue, now)
   promotions = promotions or new_budget()
   ask_to_remove(queue.delayed)
@@ -20,7 +20,7 @@ local function promote(queue, now)
   until count < PAGE
 end
 
--- Jobs whose lease has ended go to the head, before all that waits, in the order in which they were lost.
+-- Jobs whose lease has ended go to the head, before all waiting jobs, in the order in which their leases ended.
 local function reclaim(turn, queue, place, now)
   reclaims = reclaims or new_budget()
   ask_to_remove(queue.reserved)

@@ -1,11 +1,11 @@
--- refusals.lua: what becomes of a step that Redis refuses: a key is of another type, or a right is missing. It does
--- no harm to the other steps, and the answer names it.
+-- refusals.lua: handles a step that Redis refuses because a key has another type or a right is missing. The other
+-- steps go on, and the answer names the refused one.
 
 local function words_of(problem)
   return type(problem) == 'table' and problem.err or tostring(problem)
 end
 
--- Nothing is taken from a queue with such a key, and it is looked at again in a second.
+-- Takes nothing from a queue with such a key; it is looked at again in a second.
 local function skip(turn, queue, place, problem)
   turn.skipped = turn.skipped or {}
   local skipped = turn.skipped
@@ -13,7 +13,7 @@ local function skip(turn, queue, place, problem)
   queue.skipped = true
 end
 
--- An outcome that was not written: its job stays reserved. `result`: 0 where the reservation is no longer there.
+-- An outcome was not written: its job stays reserved. `result`: 0 if the reservation is gone.
 local function not_settled(turn, place, result)
   if result == 0 then
     turn.lost = turn.lost or {}
@@ -24,8 +24,8 @@ local function not_settled(turn, place, result)
   end
 end
 
--- In what words the whole call is refused: nothing was settled, reserved or set aside. Nil: something was, or an
--- outcome would go to a key of another type, which holds up nobody else who sent something in this call.
+-- The error for the whole call, if nothing was settled, reserved or set aside. Nil: something was, or an outcome would
+-- go to a key of another type, which must not hold up others whose outcomes are in this call.
 local function refusal_of_all(turn, outcomes, sources)
   local unsettled, skipped = turn.unsettled, turn.skipped
   if turn.taken > 0 or turn.aside then return nil end

@@ -1,9 +1,10 @@
--- reserve.lua: hands out the head of a ready list under a lease.
+-- reserve.lua: hands out the head of a ready list with a lease.
 --
 --   rarely aside.lua, refresh.lua, ties.lua
 
--- What we write ends in `,"id":"`, a UUID of 36 characters and `","attempts":0}`. Compared by its pieces: a pattern
--- costs twice the time, for each job. Nil: it ends in something else, or has more than nine attempts.
+-- Texts that we write end in `,"id":"`, a UUID of 36 characters and `","attempts":0}`. They are compared piece by
+-- piece: a pattern would take twice the time, for each job. Nil: the text ends otherwise, or has more than nine
+-- attempts.
 local function attempts_in_ours(text)
   if byte(text, 1) ~= 123 or sub(text, -58, -52) ~= ',"id":"' then return nil end
   if sub(text, -15, -3) ~= '","attempts":' then return nil end
@@ -12,26 +13,27 @@ local function attempts_in_ours(text)
   return digit - 48
 end
 
--- What stands in a text whose job has a key that no job has that runs, as `src/payload/ties.ts` says, and how far from
--- its end. Nearly always it need not be looked for: what we write has a brace or bracket where it would end, or a
--- unique key that is held until the end, or a batch, and no more.
+-- The beginning of the ties in the text of a job whose key is freed at its start (see `src/payload/ties.ts`), and how
+-- far from the end it may be. We rarely have to search for it: our texts have a brace or bracket where ties would end,
+-- or only a unique key held until the end, or only a batch.
 local UNTIL_START, DEBOUNCED, NEAR_END = ',"ties":"us', ',"ties":"d', 640
 local UNTIL_END, BATCH = ',"ties":"ue', ',"ties":"b'
 
 local function reserve(turn, queue, place)
   local ready, reserved, limit = queue.ready, queue.reserved, turn.limit - turn.taken
-  -- Removes nothing. But a replica refuses it, and must not say of a call to be repeated that there is nothing; and a
-  -- full server lets a script add only after a command like this.
+  -- Removes nothing. But a replica refuses it, and must not answer that there are no jobs to a call that should be
+  -- repeated. Besides, a full server lets a script add only after a command like this.
   if turn.settles_nothing then call('LPOP', ready, 0) end
-  -- How `struct` writes all of a text but its last two bytes, and something behind them, by the length of the text;
-  -- false where one came that was so long. To cut each first would make two long texts: a tenth of what a job costs.
+  -- The `struct` formats that write a text without its last two bytes, followed by new bytes, by text length; false if
+  -- one text of this length came before. Cutting each text first would make two long strings: a tenth of the cost of a
+  -- job.
   local formats = limit > 1 and {}
   local fitting, unreadable = 1, nil
   repeat
     local found, members, count, full, any_starts = { place }, {}, 0, false, false
     unreadable = nil
     repeat
-      -- A page of long texts would be read for nothing: the first says how many may fit.
+      -- Reading a full page of long texts would be wasteful: the first one tells how many may fit.
       local wanted = math.min(PAGE, limit - count, fitting)
       local page = call('LRANGE', ready, count, count + wanted - 1)
       for _, text in ipairs(page) do
@@ -64,14 +66,14 @@ local function reserve(turn, queue, place)
       if call('ZADD', reserved, 'NX', unpack(members)) < count then
         rarely().tell_twins_apart(turn, queue, found, lease_end)
       end
-      -- To ask beforehand whether this may be done would cost every job: it is taken back instead.
-      -- Not LPOP, which would give each text once more: that takes as long as to read it.
+      -- Checking beforehand whether this is permitted would cost every job: it is undone instead.
+      -- Not LPOP, which would return each text once more: that takes as long as reading it.
       local gone = redis.pcall('LTRIM', ready, count, -1)
       if gone.err then
         call('ZREM', reserved, unpack(found, 2))
         error(gone)
       end
-      -- Refused, it leaves them when it ends.
+      -- If this is refused, the job frees its key when it ends.
       if any_starts then rarely().leave_all(turn.unique, found, true) end
       limit, turn.taken = limit - count, turn.taken + count
       local ends = turn.lease_ends
@@ -86,8 +88,8 @@ local function reserve(turn, queue, place)
   until not unreadable or limit == 0
 end
 
--- Has what is due become ready, and takes what it may from the queue. A caller that was given all it wants a moment
--- ago (`is_early`) asks what is due only where it would get less this time.
+-- Makes due jobs ready, and takes what it may from the queue. For a caller that was given all it wants a moment ago
+-- (`is_early`), looks for due jobs only if it would get fewer this time.
 local function visit(turn, queue, place)
   queue.visited = not queue.paused and turn.taken < turn.limit
   if queue.visited and turn.is_early then
@@ -101,7 +103,7 @@ local function visit(turn, queue, place)
   if queue.visited then reserve(turn, queue, place) end
 end
 
--- Does a step of one queue. Refused, it does no harm to the others.
+-- Does a step for one queue. If it is refused, the other queues go on.
 local function try(step, turn, queues, place)
   local done, problem = pcall(step, turn, queues[place], place)
   if not done then rarely().skip(turn, queues[place], place, problem) end

@@ -1,9 +1,9 @@
--- search.lua: looks through a list or a sorted set, without blocking the server.
+-- search.lua: searches a list or a sorted set without blocking the server.
 --
 --   after budget.lua
 
--- The first text that `is_meant` is true of, and how many were looked at before it: 100 or 1 MiB at most. `page_from`
--- reads some, from a place on.
+-- The first text for which `is_meant` is true, and how many were looked at before it: 100 or 1 MiB at most.
+-- `page_from` reads a page of texts from a place on.
 local function search(page_from, is_meant)
   local budget, looked = new_budget(), 0
   repeat

@@ -1,9 +1,9 @@
--- settle.lua: writes that a reservation was released or has failed, or has ended with jobs that follow it, with a
---   unique key or in a batch.
+-- settle.lua: writes that a reservation was released or failed, or ended with jobs that follow it, with a unique key or
+--   in a batch.
 --
 --   after texts.lua, failed.lua, unique.lua, tied.lua, batches.lua, aside.lua, follow.lua
 
--- How many arguments an outcome has, without what its kind says it has beside.
+-- The number of arguments of an outcome, without the extra ones that its kind names.
 local WIDTHS = { completed = 1, released = 4, failed = 5 }
 
 local function release(turn, queue, text, delay)
@@ -17,15 +17,15 @@ local function release(turn, queue, text, delay)
   make_wait(turn, queue, due, text, comes_first(queue, due))
 end
 
--- Gives the id under which it is kept.
+-- Keeps the job as failed, and returns the id of the entry.
 local function fail(turn, queue, text, id, meta)
-  -- Another job of the same id, which was kept before, stays.
+  -- Another job with the same id that was kept before stays.
   if call('ZSCORE', queue.failed, id) then id = give_id(turn) end
   keep_failed(queue.failed, queue.failed_jobs, id, turn.moment, meta, text)
   return id
 end
 
--- Writes what is new, and removes last.
+-- Writes the new state, and removes the old one last.
 local function write(turn, queue, kind, at, followers, held)
   local token = ARGV[at]
   local text = kind ~= 'completed' and sub(token, 1, tonumber(ARGV[at + 1])) .. ARGV[at + 2]
@@ -34,7 +34,7 @@ local function write(turn, queue, kind, at, followers, held)
   local done, problem = true, nil
   if followers then done, problem = pcall(write_followers, turn, followers) end
   if not done then
-    -- With the next attempt it would be kept once more, under another id.
+    -- The next try would keep it once more, under another id.
     if id then
       redis.pcall('ZREM', queue.failed, id)
       redis.pcall('HDEL', queue.failed_jobs, id)
@@ -47,8 +47,8 @@ local function write(turn, queue, kind, at, followers, held)
   return removed
 end
 
--- Has a batch change by so many outcomes of one kind, then does the rest. `batch`: its id, and by what it changes with
--- each of them. Nil: they belong to none.
+-- Changes a batch by `count` outcomes of one kind, then calls `rest`. `batch`: its id, and the change for each
+-- outcome. Nil: the outcomes belong to no batch.
 local function with_batch(turn, batch, count, cause, rest, ...)
   local step = batch and step_by_id(turn.batches, turn.cancelled_batches, batch.id, {
     pending = count * batch.pending, completed = count * batch.completed, failed = count * batch.failed,
@@ -60,8 +60,8 @@ local function with_batch(turn, batch, count, cause, rest, ...)
   return result
 end
 
--- Reads, asks whether it may remove, and writes: refused anywhere, it leaves the job reserved. `key`: which the job
--- has, with its tie.
+-- Reads, checks that it may remove, and writes: if anything is refused, the job stays reserved. `key`: the job's
+-- unique key, with its tie.
 local function move(turn, queue, kind, at, followers, key, tie, batch, cause)
   local token = ARGV[at]
   ask_to_remove(queue.reserved)
@@ -74,7 +74,7 @@ end
 
 local function write_completed(turn, queue, gone, texts, held)
   if #texts > 0 then
-    -- This asks for itself whether it may be.
+    -- This command is its own check of the right to push.
     call('RPUSH', queue.ready, unpack(texts))
     queue.filled = true
   end
@@ -82,8 +82,8 @@ local function write_completed(turn, queue, gone, texts, held)
   free(turn.unique, held)
 end
 
--- Completed jobs of one queue and one batch; where `is_followed`, each is followed by one job that is ready at once in
--- that queue. All in one, in the same order as above.
+-- Completes jobs of one queue and one batch; if `is_followed`, each is followed by one job that is ready at once in
+-- that queue. All in one step, in the same order as above.
 local function end_batched(turn, queue, first, count, width, is_followed, key_at, batch)
   local tokens = {}
   for i = 1, count do tokens[i] = ARGV[first + (i - 1) * width] end
@@ -106,8 +106,8 @@ local function end_batched(turn, queue, first, count, width, is_followed, key_at
   return results
 end
 
--- The same of jobs that belong to no batch. To look for each first would take longer than to remove it: so what follows
--- one that turns out to be no longer there is taken back. It stands at the end of the list.
+-- The same for jobs without a batch. Checking each reservation first would take longer than removing it. So the
+-- follower of a job that turns out to be lost is removed again; it is at the end of the list.
 local function end_each(turn, queue, first, count, width, is_followed, key_at)
   local keys, ties, texts, results = {}, {}, {}, {}
   for i = 1, count do
@@ -129,7 +129,7 @@ local function end_each(turn, queue, first, count, width, is_followed, key_at)
   return results
 end
 
--- The batch that outcomes belong to, whose arguments begin at `first`.
+-- The batch of outcomes whose arguments begin at `first`.
 local function batch_at(first)
   return {
     id = ARGV[first], pending = ARGV[first + 1], completed = ARGV[first + 2], failed = ARGV[first + 3],
@@ -137,9 +137,9 @@ local function batch_at(first)
   }
 end
 
--- Settles `count` outcomes of a kind, whose arguments begin at `first`, the first of them with the jobs that follow it.
--- Gives where those of the first begin, how many each has, and answers for each as ZREM does: 1, 0 where the
--- reservation is no longer there, or an error.
+-- Settles `count` outcomes of a kind, whose arguments begin at `first`, the first one with the jobs that follow it.
+-- Returns where the arguments of the first outcome begin, how many each has, and a result for each, as of ZREM: 1, 0
+-- if the reservation is gone, or an error.
 local function settle(turn, queue, kind, first, count, followers)
   local outcome = string.match(kind, '^%a+')
   local is_followed, is_unique = find(kind, '+next', 1, true), find(kind, '+unique', 1, true)

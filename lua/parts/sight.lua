@@ -1,9 +1,9 @@
--- sight.lua: looks for a job by its id, where one call may look.
+-- sight.lua: looks for a job by its id, as far as one call may look.
 --
 --   after texts.lua, search.lua
 
--- Whether a text is that of this id. Nearly every text is passed over unread: it does not hold the id, nor, where an
--- encoder might write that in another way, an escape.
+-- Tests whether a text has this id. Nearly every text is skipped unparsed: it contains neither the id nor an escape
+-- with which an encoder might have written it differently.
 local function meant_by(id)
   local plain = find(id, '^[%w_-]+$')
   return function(text)
@@ -19,7 +19,7 @@ local function head(ready)
   return function(start) return call('LRANGE', ready, start, start + PAGE - 1) end
 end
 
--- Ready jobs from the tail on, the very last first, without the last `skipped`, and without the first `spared`.
+-- Ready jobs from the tail, the very last first, without the last `skipped` and the first `spared`.
 local function tail(ready, skipped, spared)
   return function(start)
     local length = call('LLEN', ready)
@@ -32,10 +32,10 @@ local function tail(ready, skipped, spared)
   end
 end
 
--- Where the job is, 'reserved', 'delayed', 'head' or 'tail' (both of ready), and its text: of each list the first 100
--- jobs or 1 MiB of text are looked at, of ready jobs also the last. Nil: it was not found; then, where not all was
--- looked at, also how many of the last ready jobs were; -1: of the delayed or reserved ones not all were either, and
--- how many of the last ready jobs were stands behind it.
+-- Where the job is ('reserved', 'delayed', or 'head' or 'tail' of ready), and its text. Looks at the first 100 jobs or
+-- 1 MiB of text of each list, and at the last ones of ready. Nil: it was not found. Then, if not everything was looked
+-- at, also returns how many of the last ready jobs were; or -1 if not all delayed or reserved jobs were, followed by
+-- the number of the last ready jobs.
 local function look_for(id, ready, delayed, reserved)
   local is_meant = meant_by(id)
   local running, reserved_seen = search(sorted(reserved), is_meant)
@@ -51,12 +51,12 @@ local function look_for(id, ready, delayed, reserved)
   return nil, nil, head_seen + tail_seen < call('LLEN', ready) and tail_seen or nil
 end
 
--- How many jobs a deeper look goes over once more, as others may have been removed behind them since, which moves the
--- rest towards the tail.
+-- How many jobs a deeper look reads again: others may have been removed behind them meanwhile, which moves the rest
+-- towards the tail.
 local AGAIN = 10
 
--- The text of a ready job that stands further from the tail than `from`, where so many were looked at before; or nil,
--- and how many were by now, nil where that is all.
+-- The text of a ready job further from the tail than `from`, the number looked at before; or nil, and the number
+-- looked at by now, which is nil if that is all.
 local function look_deeper(id, ready, from)
   local again = math.min(AGAIN, from)
   local found, looked = search(tail(ready, from - again, 0), meant_by(id))

@@ -1,9 +1,10 @@
--- take.lua: takes the unique keys of what is pushed.
+-- take.lua: takes the unique keys of pushed jobs.
 --
 --   after unique.lua
 
--- Which of `count` keys, whose arguments begin at `first`, are free, and what is to be kept of them. Of those that
--- others hold, also others of this call, `refused` has the places, and `held` these with the ids of their holders.
+-- Finds which of `count` keys, whose arguments begin at `first`, are free, and what to store for them. For keys that
+-- other jobs hold, including jobs of this call, `refused` has the places, and `held` the places with their holders'
+-- ids.
 local function look_up(unique, first, count)
   local moment, keys, taken, fields, held, refused = clock(), {}, {}, {}, {}, nil
   for i = 1, count do keys[i] = ARGV[first + 3 * i - 2] end
@@ -22,8 +23,8 @@ local function look_up(unique, first, count)
   return { fields = fields, refused = refused, held = held }
 end
 
--- Takes the keys that are free, and gives what is to write their jobs: refused, it leaves them again. Nothing but a
--- push asks for the right to push.
+-- Takes the free keys, and returns the function that writes their jobs: if it is refused, it frees the keys again.
+-- Only a push shows whether pushing is permitted.
 local function take(unique, keys, ready)
   local fields = keys.fields
   if #fields == 0 then return call end

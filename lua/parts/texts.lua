@@ -1,14 +1,14 @@
 -- texts.lua: reads the id and the counters in a payload, and writes new ones without re-encoding it.
 --
---   `src/payload/counters.ts` has the rules in words, and keeps them too.
+--   `src/payload/counters.ts` states the rules and implements them too.
 
--- Our counters, and the id before them, are looked for at the end alone: a pattern over the whole of a long text
--- would cost milliseconds.
+-- We look for counters and the id before them only at the end: a pattern over the whole of a long text would cost
+-- milliseconds.
 local WINDOW, LONGEST_COUNTER, MOST_DIGITS, LONGEST_ID = 128, 26, 13, 64
--- What we write ends in `,"id":"`, a UUID of 36 characters and `","attempts":0}`: one look finds both.
+-- Texts that we write end in `,"id":"`, a UUID of 36 characters and `","attempts":0}`: one look finds both.
 local OUR_TAIL, OPENING = 58, 123
 
--- The members of a JSON object. Nil: it is none. The parser would stop at a NUL, whatever is behind it.
+-- The members of a JSON object. Nil: it is none. The parser would stop at a NUL and ignore the rest.
 local function fields_of(text)
   if find(text, '%z') or not find(text, '^%s*{') then return nil end
   local well_formed, fields = pcall(cjson.decode, text)
@@ -28,8 +28,8 @@ local function pop_counter(text, name)
   return tonumber(digits), sub(text, 1, byte(text, start) == OPENING and start or start - 1)
 end
 
--- Where the body ends, then attempts, crashes, exceptions, timeouts and releases, then the fields where they had to
--- be decoded. Nil: it is not a JSON object.
+-- The end of the body, then attempts, crashes, exceptions, timeouts and releases, then the fields if they had to be
+-- decoded. Nil: it is not a JSON object.
 local function read_counters(text)
   local start, _, attempts = find(text, '[{,]"attempts":(%d+)}$', -LONGEST_COUNTER)
   if start and find(text, '^[ \n\r\t]*{') then
@@ -51,7 +51,7 @@ local function read_counters(text)
     counted(fields, 'exceptions'), counted(fields, 'timeouts'), counted(fields, 'releases'), fields
 end
 
--- A body with more members behind it. Only in an empty object does no comma stand between the two.
+-- Appends members to a body. Only after an empty object's brace there is no comma.
 local function join(body, members)
   if find(body, '^%s*{%s*$') then return body .. members end
   return body .. ',' .. members
@@ -66,7 +66,7 @@ local function counters(attempts, crashes, exceptions, timeouts, releases)
   return text
 end
 
--- The text of a job whose holder has gone silent: its attempt becomes a crash. Nil: it is not a JSON object.
+-- The text of a job whose holder went silent: its attempt becomes a crash. Nil: it is not a JSON object.
 local function reclaimed_text(text)
   local body_end, attempts, crashes, exceptions, timeouts, releases = read_counters(text)
   if not body_end then return nil end
@@ -74,14 +74,14 @@ local function reclaimed_text(text)
   return join(sub(text, 1, body_end), tail)
 end
 
--- The text of a reservation, with an id put in before its counters.
+-- The text of a reservation with an id inserted before its counters.
 local function with_id(text, id)
   local body_end, attempts, crashes, exceptions, timeouts, releases = read_counters(text)
   local body = join(sub(text, 1, body_end), '"id":"' .. id .. '"')
   return join(body, counters(attempts, crashes, exceptions, timeouts, releases))
 end
 
--- The id that stands directly before the counters. Nil: it is elsewhere, or very long.
+-- The id directly before the counters. Nil: it is elsewhere, or very long.
 local function last_id(text, body_end)
   if byte(text, body_end) ~= 34 then return nil end
   local _, _, id = find(sub(text, math.max(body_end - LONGEST_ID + 1, 1), body_end), '[{,]"id":"([^"\\]+)"$')

@@ -1,12 +1,13 @@
--- ties.lua: reads the unique key, or that of a debounced job, and the batch that stand in the text of a job.
+-- ties.lua: reads the unique or debounce key and the batch from the text of a job.
 --
 --   after texts.lua, unique.lua
 --
---   `src/payload/ties.ts` says where, and reads them for all that costs a running worker: what it pushes and settles.
+--   `src/payload/ties.ts` says where they are, and reads them where time matters: for jobs that a worker pushes and
+--   settles.
 
 local TIES, TIES_WINDOW, KEY_LENGTH = ',"ties":"', 512, 22
 
--- What a job counts in, and its id. Nil: it has none.
+-- The ties of a job, and its id. Nil: it has none.
 local function ties_in(text)
   if not find(text, TIES, -TIES_WINDOW - WINDOW, true) then return nil end
   local body_end = read_counters(text)
@@ -18,8 +19,8 @@ local function ties_in(text)
   return select(3, find(before, ',"ties":"([^"]*)"$')), id
 end
 
--- The key, what a client would say of the job, as in unique.lua, and what frees it: 'e' its end, 's' its start, 'd' its
--- moment. Nil: it has none.
+-- The key, the tie as a client would pass it (see unique.lua), and what frees the key: 'e' the end of the job, 's' its
+-- start, 'd' its moment. Nil: it has none.
 local function tie_in(ties, id)
   if not ties then return nil end
   local _, _, ending, key, most = find(ties .. ' ', '^u([es])([%w_-]+):?(%d*) ')
@@ -32,7 +33,7 @@ local function tie_of(text)
   return tie_in(ties_in(text))
 end
 
--- The id of its batch, and its weight. Nil: it belongs to none.
+-- The id of its batch, and its weight. Nil: it belongs to no batch.
 local function batch_among(ties)
   local _, _, id, weight = find(' ' .. (ties or '') .. ' ', ' b([%w_-]+)%*(%d+) ')
   return id, tonumber(weight)
@@ -42,7 +43,7 @@ local function batch_in(text)
   return batch_among((ties_in(text)))
 end
 
--- Frees the keys of these jobs, as far as they have them; with `at_start`, only those that no job has that runs.
+-- Frees the keys that these jobs have; with `at_start`, only keys that no running job holds.
 local function leave_all(unique, texts, at_start)
   local keys, ties = {}, {}
   for _, text in ipairs(texts) do

@@ -1,8 +1,8 @@
--- told.lua: which of the jobs that are handed out are to end: they were cancelled, or their batch was.
+-- told.lua: reports which of the jobs handed out were cancelled, themselves or with their batch.
 --
 --   after marks.lua, ties.lua
 
--- Adds the places of those whose batch was, each with '' behind it: nobody says why.
+-- Adds the places of jobs whose batch was cancelled, each followed by '', because there is no reason.
 local function add_those_of_batches(places, cancelled_batches, groups, first)
   local ids, own, place = {}, {}, 0
   for _, group in ipairs(groups) do
@@ -18,7 +18,7 @@ local function add_those_of_batches(places, cancelled_batches, groups, first)
   end
 end
 
--- A job with a reason of its own stands behind, and counts.
+-- A job's own reason comes later in the list, and wins.
 local function tell_cancelled(news, cancelled, reasons, cancelled_batches, jobs)
   local places = {}
   pcall(add_those_of_batches, places, cancelled_batches, jobs, 2)

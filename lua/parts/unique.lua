@@ -1,18 +1,18 @@
--- unique.lua: who holds the unique keys of jobs.
+-- unique.lua: the holders of unique keys.
 --
---   What is kept of a key: a moment (µs), from which on another may take it, or 0; a space; and the id of its holder.
---   What the client says of a job that has one, its tie: for how many milliseconds it holds the key at most, or 0; a
---   space; and its id. So for most jobs the two are one text. Of the key of a debounced job, see debounce.lua.
+--   The value of a key: the moment (µs) from which on another job may take it, or 0; a space; and the id of its holder.
+--   The tie that a client passes for a job: the milliseconds for which it holds the key at most, or 0; a space; and its
+--   id. So for most jobs both are the same text. For keys of debounced jobs see debounce.lua.
 
 local KEPT_FORM = '^([%d:]+) (.+)$'
 
--- The id of who holds a key, by what is kept of it. Nil: nobody, or nobody any more.
+-- The id of a key's holder, by its value. Nil: nobody holds it, or nobody any more.
 local function holder_of(kept, moment)
   local _, _, ending, id = find(kept or '', KEPT_FORM)
   if id and (ending == '0' or tonumber(ending) > moment) then return id end
 end
 
--- What is kept of a key that a job takes now.
+-- The value of a key that a job takes now.
 local function kept_of(tie, moment)
   if sub(tie, 1, 2) == '0 ' then return tie end
   local _, _, most, id = find(tie, KEPT_FORM)
@@ -23,8 +23,8 @@ local function is_held(kept, tie)
   return kept and (kept == tie or select(4, find(kept, KEPT_FORM)) == select(4, find(tie, KEPT_FORM)))
 end
 
--- The keys that the job at the same place among the ties holds, each at its place, with false at the others. Nil: there
--- are none.
+-- The keys that are held by the job with the tie at the same place, with false at the other places. Nil: there are
+-- none.
 local function held_among(unique, keys, ties)
   local held, any = call('HMGET', unique, unpack(keys)), nil
   for i, kept in ipairs(held) do
@@ -34,14 +34,14 @@ local function held_among(unique, keys, ties)
   return any and held
 end
 
--- The same, once the right to free them is asked for.
+-- The same, after checking that they may be freed.
 local function ask_to_leave(unique, keys, ties)
   local held = held_among(unique, keys, ties)
   if held then call('HDEL', unique, nobody()) end
   return held
 end
 
--- Frees such keys; with `results`, only where that is 1.
+-- Frees such keys; with `results`, only where the result is 1.
 local function free(unique, held, results)
   local keys = {}
   for i, key in ipairs(held or {}) do
@@ -50,7 +50,7 @@ local function free(unique, held, results)
   if #keys > 0 then redis.pcall('HDEL', unique, unpack(keys)) end
 end
 
--- Frees the keys, as far as these jobs hold them.
+-- Frees the keys that these jobs hold.
 local function leave(unique, keys, ties)
   if #keys == 0 then return end
   local told, held = pcall(held_among, unique, keys, ties)
