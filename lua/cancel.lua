@@ -21,8 +21,8 @@
 --
 --   returns  {'removed'}       it waited, and is gone
 --            {'signalled'}     it is reserved, and marked
---            {'marked', seen}  not found, but not all was looked at. seen: how many of the last ready jobs were; -1: not
---                              all delayed or reserved jobs were either
+--            {'marked', seen}  not found, but not all was looked at. seen: how many of the last ready jobs were; -1:
+--                              not all delayed or reserved jobs were either
 --            {'unseen', seen}  the same, and nothing was marked
 --            {'unknown'}       it is not in this queue; after 'search': not between `from` and the head
 --            {'stale'}         (writes nothing)

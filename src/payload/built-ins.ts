@@ -1,4 +1,4 @@
-/** The values that JSON cannot hold, each with the form that stands for it in a payload: `docs/format.md` shows them all. */
+/** The values that JSON cannot hold, each with the form that represents it in a payload: `docs/format.md` lists them all. */
 import { types } from 'node:util';
 import { isError } from '../base/foreign-error';
 import { ERRORS, errorForm, errorOf, nativeNameOf } from './error-form';
@@ -6,34 +6,34 @@ import { isRecord } from './kinds';
 import type { Limits } from './limits';
 
 export interface BuiltIn {
-  /** Whether the value is one, whatever its constructor is called. */
+  /** Whether the value is of this type, whatever its constructor is called. */
   is(value: object): boolean;
-  /** Its form. What is in a list or an object may need a form in turn. */
+  /** The value's form. Items of a list or an object may need a form in turn. */
   write(value: object): unknown;
-  /** Undefined, or throws: what stands there is not a form of this type. */
+  /** Returns undefined or throws if `form` is not a form of this type. */
   read(form: unknown): unknown;
-  /** What in the form is more than a payload may hold, with its article. */
+  /** What in the form exceeds the limits of a payload, with its article. */
   excess?(form: unknown, limits: Limits): string | undefined;
-  /** What a user can do who tried to send that. */
+  /** What users can do who tried to send that. */
   readonly remedy?: string;
-  /** Its own properties are its content, or the form holds them. */
+  /** Its own properties are its content, or are part of the form. */
   readonly hasProperties?: true;
 }
 
-/** Ten times as many take a hundred times as long to read: one text of a megabyte would block the process. */
+/** Ten times as many digits take a hundred times as long to parse: one text of a megabyte would block the process. */
 export const MAX_DIGITS = 10_000;
 
 const WHOLE_NUMBER = new RegExp(`^-?\\d{1,${MAX_DIGITS}}$`);
 
 const LARGEST = 10n ** BigInt(MAX_DIGITS);
 
-/** Undefined: it has too many digits. */
+/** Undefined if it has too many digits. */
 export function bigintForm(value: bigint): string | undefined {
-  // Compared, not written first: to write millions of digits takes as long as to read them.
+  // Compared without writing it first: writing millions of digits takes as long as parsing them.
   return value < LARGEST && value > -LARGEST ? String(value) : undefined;
 }
 
-/** A text as UTF-16, lowest byte first, which can hold lone surrogates. */
+/** A text as UTF-16, lowest byte first, which can represent lone surrogates. */
 export function utf16(text: string): string {
   return Buffer.from(text, 'utf16le').toString('base64');
 }
@@ -45,7 +45,7 @@ const NUMBERS: ReadonlyMap<unknown, number> = new Map([
   ['-0', -0],
 ]);
 
-/** A type of primitive values, which the encoder writes by itself. */
+/** A type of primitive values, which the encoder handles itself. */
 function primitive(read: BuiltIn['read']): BuiltIn {
   return { is: () => false, write: (value) => value, read };
 }
@@ -59,7 +59,7 @@ function builtIn(
   return { is, write: write as BuiltIn['write'], read, ...more };
 }
 
-/** @param make builds the value from its bytes, lowest byte first; throws a RangeError where bytes are left over */
+/** @param make builds the value from its bytes, lowest byte first; throws a RangeError if bytes are left over */
 function typedArray(make: (bytes: Buffer) => ArrayBufferView): BuiltIn {
   return builtIn((value) => ArrayBuffer.isView(value), base64, ofBytes(make), { hasProperties: true });
 }
@@ -84,8 +84,8 @@ const TYPED_ARRAYS = [
 ] as unknown as readonly TypedArrayConstructor[];
 
 /**
- * By the name of the constructor, so that values of another realm and of a faked `Date` are known; errors by the nearest
- * native class.
+ * By constructor name, so that values of another realm and of a faked `Date` are recognised; errors by the nearest native
+ * class.
  */
 export const BUILT_INS: ReadonlyMap<string, BuiltIn> = new Map<string, BuiltIn>([
   ['bigint', primitive((form) => (typeof form === 'string' && WHOLE_NUMBER.test(form) ? BigInt(form) : undefined))],
@@ -137,7 +137,7 @@ export const BUILT_INS: ReadonlyMap<string, BuiltIn> = new Map<string, BuiltIn>(
   ]),
 ]);
 
-/** The name of the type of a value; undefined: no type holds it. */
+/** The name of a value's type. Undefined if there is none for it. */
 export function typeOf(value: object): string | undefined {
   const name = value.constructor?.name ?? '';
   if (BUILT_INS.get(name)?.is(value) === true) return name;
@@ -152,12 +152,12 @@ function ofBytes(make: (bytes: Buffer) => unknown): BuiltIn['read'] {
   return (form) => {
     if (typeof form !== 'string') return undefined;
     const bytes = Buffer.from(form, 'base64');
-    // Characters that are no digits are skipped without an error: the length tells.
+    // Invalid characters are skipped without an error, but the length shows them.
     return bytes.length === Buffer.byteLength(form, 'base64') ? make(bytes) : undefined;
   };
 }
 
-/** A copy that begins at 0, as a typed array of wide elements needs it. */
+/** A copy that begins at 0, as typed arrays of wide elements need it. */
 function bufferOf(bytes: Uint8Array): ArrayBuffer {
   return new Uint8Array(bytes).buffer;
 }

@@ -1,4 +1,4 @@
-/** The fields of a payload that say how the dispatch wants the job to be run: Laravel's, and some of our own. */
+/** The fields of a payload that say how the dispatch wants the job to run: Laravel's, and some of our own. */
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { ResolvedBackoff } from '../job/backoff';
 import { LONGEST_DURATION } from '../job/duration';
@@ -48,13 +48,13 @@ const CHOSEN: readonly ChosenField[] = Object.entries(RUN_OPTIONS).map(([option,
   return { ...row, option: option as keyof RunOptions, form: FORMS[row.form] };
 });
 
-/** `jitter` stands beside `backoff`. */
+/** `jitter` accompanies `backoff`. */
 export const CHOSEN_FIELDS: readonly string[] = [
   'jitter',
   ...CHOSEN.flatMap(({ field, olderField }) => (olderField === undefined ? [field] : [field, olderField])),
 ];
 
-/** As members of an object, each with a comma behind it. */
+/** As members of an object, each followed by a comma. */
 export function writeChosen(chosen: ChosenOptions): string {
   if (chosen === NOTHING_CHOSEN) return '';
   let members = '';
@@ -66,10 +66,10 @@ export function writeChosen(chosen: ChosenOptions): string {
 }
 
 /**
- * Reads them as Laravel 5.5 and later write them: null is as good as absent, and a number may be a text.
+ * Reads the fields as Laravel 5.5 and later write them: null means absent, and a number may be a string.
  *
- * @param foreign written by another framework, which says `"failOnTimeout":false` of every job that says nothing
- * @throws InvalidPayloadError on anything else than a number or a list of numbers
+ * @param foreign written by another framework, which says `"failOnTimeout":false` for every job that sets nothing
+ * @throws InvalidPayloadError on anything but a number or a list of numbers
  */
 export function readChosen(fields: Fields, foreign: boolean): ChosenOptions {
   let chosen: Record<string, unknown> | undefined;
@@ -105,7 +105,7 @@ function count(fields: Fields, field: string): number | undefined {
   throw refusal(field, 'a whole number');
 }
 
-// Other producers may write their largest number for no limit; no store counts so far.
+// Other producers may write their largest number for "no limit"; no store can count that far.
 function seconds(fields: Fields, field: string): Seconds | undefined {
   const value = amount(fields, field);
   return value === undefined ? undefined : Math.min(value, LONGEST_DURATION);
@@ -124,7 +124,7 @@ function flag(fields: Fields, field: string): boolean | undefined {
   throw refusal(field, 'true or false');
 }
 
-/** Undefined: it is no number from 0, written as one or as a text. */
+/** Undefined if it is not a number from 0, written as a number or a string. */
 function number(value: unknown): number | undefined {
   const read = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
   return typeof read === 'number' && read >= 0 && read < Infinity ? read : undefined;

@@ -1,8 +1,8 @@
 /**
- * Finds class-transformer's store of decorators, and the class that carries out a transformation.
+ * Finds class-transformer's metadata storage, and the class that carries out a transformation.
  *
- * Neither is exported, so both are read from inside the package, whose last release is 0.5.1. Whether they belong to the
- * copy that the application's decorators write to is tried out: another copy would send what was excluded.
+ * Neither is exported, so both are read from inside the package, whose last release is 0.5.1. We test whether they belong to
+ * the copy that the application's decorators write to: with another copy, excluded properties would be sent.
  */
 import { classTransformerMissing } from './errors';
 
@@ -18,7 +18,7 @@ export interface Executor {
   getKeys(target: unknown, object: object, isMap: boolean | undefined): string[];
 }
 
-/** What decorators said, by class. */
+/** The decorators' metadata, by class. */
 type Metadata = ReadonlyMap<unknown, unknown>;
 
 interface Storage {
@@ -49,7 +49,7 @@ type Build = () => readonly [
   { TransformOperationExecutor: ClassTransformer['Executor'] },
 ];
 
-/** Node.js loads the first, some bundlers put in the second. The names are written out for bundlers to find. */
+/** Node.js loads the first, some bundlers include the second. The names are spelled out so that bundlers find them. */
 const BUILDS: readonly Build[] = [
   () => [require('class-transformer/cjs/storage'), require('class-transformer/cjs/TransformOperationExecutor')],
   () => [require('class-transformer/esm5/storage'), require('class-transformer/esm5/TransformOperationExecutor')],
@@ -57,9 +57,9 @@ const BUILDS: readonly Build[] = [
 
 let found: ClassTransformer | null | undefined;
 
-/** Null: it is not installed, so no class bears its decorators. @throws E_CLASS_TRANSFORMER */
+/** Null if it is not installed, and so no class has its decorators. @throws E_CLASS_TRANSFORMER */
 export function classTransformer(): ClassTransformer | null {
-  // A program that never sends a job should not load it.
+  // A program that never sends a job need not load it.
   if (found === undefined) found = find();
   return found;
 }

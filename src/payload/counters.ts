@@ -1,7 +1,7 @@
 /**
- * The counters that stand at the very end of every payload, and how a text is given new ones without re-encoding it.
+ * The counters at the very end of every payload, and how to replace them without re-encoding the text.
  *
- * The rule, which `lua/parts/texts.lua` follows in Redis:
+ * The rules, which `lua/parts/texts.lua` follows in Redis:
  *
  * 1. The canonical tail ends the text, to the byte: `,"crashes":1,"exceptions":2,"timeouts":1,"releases":3,"attempts":4}`. The order
  *    is fixed, no white space stands in it, and those but `attempts` are there only when above 0. It is looked for in
@@ -18,13 +18,13 @@
 import { InvalidPayloadError } from './errors';
 
 export interface Counters {
-  /** Tries used, with the run under way. */
+  /** Tries used, including the current run. */
   readonly attempts: number;
   /** Reservations whose lease ran out. */
   readonly crashes: number;
-  /** Attempts that ended by a throw or a timeout. */
+  /** Attempts that ended with an error or a timeout. */
   readonly exceptions: number;
-  /** Attempts that ended by a timeout. With failOnTimeout, a job whose worker died of one must not run again. */
+  /** Attempts that ended with a timeout. With failOnTimeout, a job whose worker died of one must not run again. */
   readonly timeouts: number;
   /** Reservations that were given back at no cost in tries. */
   readonly releases: number;
@@ -43,9 +43,9 @@ const TAIL =
 const ID = /[{,]"id":"([^"\\]+)"$/;
 
 /**
- * The counters of the canonical tail, and the length of the body before it; undefined: there is none.
+ * The counters of the canonical tail, and the length of the body before it. Undefined if there is no such tail.
  *
- * Looks at the last 128 bytes alone. What comes before is not checked: a text that is no JSON may have a tail too.
+ * Reads only the last 128 bytes. What comes before is not checked: a text that is not JSON may have a tail too.
  */
 export function readCounters(payload: Buffer): { counters: Counters; bodyEnd: number } | undefined {
   if (payload[0] !== OPENING && payload[firstOther(payload)] !== OPENING) return undefined;
@@ -64,7 +64,7 @@ export function readCounters(payload: Buffer): { counters: Counters; bodyEnd: nu
   };
 }
 
-/** The counters of a text without a canonical tail, by parsing it; undefined: it is no JSON object. */
+/** The counters of a text without a canonical tail, by parsing it. Undefined if it is not a JSON object. */
 export function readCountersOfAny(payload: Buffer | string): Counters | undefined {
   const fields = parseObject(payload);
   if (fields === undefined) return undefined;
@@ -77,22 +77,22 @@ export function readCountersOfAny(payload: Buffer | string): Counters | undefine
   };
 }
 
-/** Whether both are texts of one job at two moments: they differ only in their counters. */
+/** Whether both are texts of one job at different times: they differ only in their counters. */
 export function isSameJob(one: Buffer, other: Buffer): boolean {
-  return one.equals(other) || (bearsCounters(one) && bearsCounters(other) && bodyOf(one).equals(bodyOf(other)));
+  return one.equals(other) || (hasCounters(one) && hasCounters(other) && bodyOf(one).equals(bodyOf(other)));
 }
 
-/** 0 where the text is no JSON object. */
+/** 0 if the text is not a JSON object. */
 export function fenceIn(payload: Buffer): number {
   return fenceOf(readCounters(payload)?.counters ?? readCountersOfAny(payload) ?? noCounters);
 }
 
-/** Whether it is a JSON object: nothing else has counters. */
-export function bearsCounters(payload: Buffer): boolean {
+/** Whether the text is a JSON object: nothing else has counters. */
+export function hasCounters(payload: Buffer): boolean {
   return readCounters(payload) !== undefined || readCountersOfAny(payload) !== undefined;
 }
 
-/** The canonical tail, with the comma that separates it from a body. */
+/** The canonical tail, with the comma that separates it from the body. */
 export function countersTail({ attempts, crashes, exceptions, timeouts, releases }: Counters): string {
   let tail = `,"attempts":${attempts}}`;
   if (releases > 0) tail = `,"releases":${releases}${tail}`;
@@ -122,21 +122,21 @@ export function withId(payload: Buffer, id: string): Buffer {
   return joined(body, `,"id":${JSON.stringify(id)}${counters === undefined ? '}' : countersTail(counters)}`);
 }
 
-/** Whether the payload has an `id` that is a text and not empty. */
+/** Whether the payload has an `id` that is a non-empty string. */
 export function hasId(payload: Buffer): boolean {
   return readId(payload) !== undefined;
 }
 
-/** The payload's `id`; undefined where it is no text, or empty. `canonical`: what `readCounters` gives for it. */
+/** The payload's `id`. Undefined if it is not a string, or empty. `canonical`: the result of `readCounters` for it. */
 export function readId(payload: Buffer, canonical = readCounters(payload)): string | undefined {
   const found = canonical && idBefore(payload, canonical.bodyEnd);
   if (found !== undefined) return found;
-  // As UTF-8: read as Latin-1, it would be another id.
+  // As UTF-8: as Latin-1, it would be another id.
   const id = parseObject(payload.toString())?.['id'];
   return typeof id === 'string' && id !== '' ? id : undefined;
 }
 
-/** The `id` directly before the counters, which is found without parsing. */
+/** The `id` directly before the counters, found without parsing. */
 export function idAtEnd(payload: Buffer): string | undefined {
   const canonical = readCounters(payload);
   return canonical && idBefore(payload, canonical.bodyEnd);
@@ -147,65 +147,65 @@ function idBefore(payload: Buffer, bodyEnd: number): string | undefined {
   return found === undefined ? undefined : Buffer.from(found, 'latin1').toString();
 }
 
-/** Grows by 1 with every reservation of a job. */
+/** Grows by 1 with every reservation of the job. */
 export const fenceOf = ({ attempts, crashes, releases }: Counters): number => attempts + crashes + releases;
 
 /** A worker takes the job. */
 export const afterReserve = (counters: Counters): Counters => ({ ...counters, attempts: counters.attempts + 1 });
 
-/** Given back at no cost: the try is taken back. */
+/** Given back at no cost: the try does not count. */
 export const afterFreeRelease = (counters: Counters): Counters => ({
   ...counters,
   attempts: Math.max(counters.attempts - 1, 0),
   releases: counters.releases + 1,
 });
 
-/** The attempt ended by a throw: the try stays spent. */
+/** The attempt ended with an error: the try counts. */
 export const afterFailedAttempt = (counters: Counters): Counters => ({
   ...counters,
   exceptions: counters.exceptions + 1,
 });
 
-/** The attempt ended by its timeout, which is a failed attempt too. */
+/** The attempt ended with its timeout, which is a failed attempt too. */
 export const afterTimedOut = (counters: Counters): Counters => ({
   ...afterFailedAttempt(counters),
   timeouts: counters.timeouts + 1,
 });
 
-/** The lease ran out: the try is taken back, and the crash counted. */
+/** The lease ran out: a crash counts instead of a try. */
 export const afterReclaim = (counters: Counters): Counters => ({
   ...counters,
   attempts: Math.max(counters.attempts - 1, 0),
   crashes: counters.crashes + 1,
 });
 
-/** A failed job starts anew; `releases` takes over the sum, so that neither text nor fence ever returns. */
+/** A failed job starts over. `releases` takes over the sum, so that no earlier text or fence ever returns. */
 export const afterRetry = (counters: Counters): Counters => ({ ...noCounters, releases: fenceOf(counters) });
 
 /**
  * A job that is sent back from the failed jobs is marked with its fence at that time.
  *
- * `releases` takes over that fence, so that no text returns. The mark says how much of it was there before the retry, so
- * that a job whose name no worker knows has its full time again. It stands before the `id`, which a store finds without
- * parsing only where it is last.
+ * `releases` takes over that fence, so that no earlier text returns. The mark says how much of it predates the retry, so
+ * that a job whose name no worker knows has its full time again. It comes before the `id`, which a store can find without
+ * parsing only at the end.
  */
 export const RETRY_MARK = 'fenceAtRetry';
 
-/** The end of a body: the mark of an earlier retry and the id, where they are there. */
+/** The end of a body: the mark of an earlier retry and the id, if present. */
 const RETRY_MARK_PLACE = new RegExp(String.raw`(?:,"${RETRY_MARK}":\d{1,15})?((?:,"id":"[^"\\]+")?)$`);
 
-/** The same payload with this mark. It ends in our counters, and has other members. */
+/** The same payload with this mark. It must end in our counters, and have other members. */
 export function withRetryMark(payload: Buffer, fence: number): Buffer {
   const canonical = readCounters(payload);
   if (canonical === undefined) return payload;
-  // As Latin-1, so that what is not UTF-8 stays as it is.
+  // As Latin-1, so that bytes that are not UTF-8 stay as they are.
   const body = payload
     .toString('latin1', 0, canonical.bodyEnd)
     .replace(RETRY_MARK_PLACE, `,"${RETRY_MARK}":${fence}$1`);
   return Buffer.from(body + countersTail(canonical.counters), 'latin1');
 }
 
-/** Reservations that were given back at no cost since the last retry, or ever. */
+/** Reservations that were given back at no cost since the last retry, or ever if there was none. */
 export function releasesSinceRetry(fields: Readonly<Record<string, unknown>>, { releases }: Counters): number {
   const fence = fields[RETRY_MARK];
   return typeof fence === 'number' && fence <= releases ? releases - fence : releases;
@@ -215,7 +215,7 @@ function counted(value: unknown): number {
   return typeof value === 'number' && value >= 0 && value < LARGEST ? Math.floor(value) : 0;
 }
 
-// As Latin-1: the syntax of JSON is ASCII, and a text that is not UTF-8 still has its counters.
+// As Latin-1: JSON's syntax is ASCII, and a text that is not UTF-8 still has its counters.
 function parseObject(payload: Buffer | string): Record<string, unknown> | undefined {
   try {
     const parsed: unknown = JSON.parse(typeof payload === 'string' ? payload : payload.toString('latin1'));
@@ -226,7 +226,7 @@ function parseObject(payload: Buffer | string): Record<string, unknown> | undefi
   }
 }
 
-/** What stands before the counters, or, without a canonical tail, before the final brace. */
+/** The part before the counters or, without a canonical tail, before the final brace. */
 function bodyOf(payload: Buffer): Buffer {
   const canonical = readCounters(payload);
   if (canonical !== undefined) return payload.subarray(0, canonical.bodyEnd);
@@ -235,20 +235,20 @@ function bodyOf(payload: Buffer): Buffer {
   return payload.subarray(0, end);
 }
 
-// An object without members takes no comma.
+// In an object without members, no comma is needed.
 function joined(body: Buffer, members: string): Buffer {
   const isEmpty = body[lastOther(body, body.length)] === OPENING;
   return Buffer.concat([body, Buffer.from(isEmpty ? members.slice(1) : members)]);
 }
 
-/** The place of the first byte that is no white space. */
+/** The place of the first byte that is not white space. */
 function firstOther(text: Buffer): number {
   let place = 0;
   while (isWhiteSpace(text[place])) place++;
   return place;
 }
 
-/** The place of the last byte before `end` that is no white space. */
+/** The place of the last byte before `end` that is not white space. */
 function lastOther(text: Buffer, end: number): number {
   let place = end - 1;
   while (place >= 0 && isWhiteSpace(text[place])) place--;

@@ -1,4 +1,4 @@
-/** Puts in place what JSON could not hold: each value that `types` names, the innermost first. */
+/** Restores the values that JSON cannot hold: each that `types` names, the innermost first. */
 import { oneLine } from '../base/plain-text';
 import type { JobDefinition } from '../job/definition';
 import { BUILT_INS } from './built-ins';
@@ -14,13 +14,13 @@ type Data = Record<string, unknown>;
 const CLASS = 'class:';
 
 /**
- * The value that was encoded. Builds it out of `command`, which must not be used any more.
+ * The value that was encoded. Reuses the objects of `command`, which must not be used afterwards.
  *
  * @param place JSON Pointer to `command`, for errors
- * @param versions of the jobs in it, as they were read
+ * @param versions of the jobs in it, as read
  * @throws InvalidPayloadError when `types` and `command` do not fit each other
  * @throws UnknownClassError when a class is not registered here
- * @throws PayloadVersionError when the data of a job are of a later version than its class
+ * @throws PayloadVersionError when the data of a job have a later version than its class
  */
 export function decodeValue(
   command: unknown,
@@ -35,7 +35,7 @@ export function decodeValue(
 class Decoder {
   readonly #classes: CodecClasses;
   readonly #place: string;
-  /** Of the data of jobs, by their pointers. */
+  /** The versions of jobs' data, by their pointers. */
   readonly #versions: Readonly<Data>;
   readonly #limits = new Limits();
 
@@ -47,7 +47,7 @@ class Decoder {
 
   decode(command: unknown, types: Types): unknown {
     const root = { value: command };
-    // The deepest first: they can only be found while all above them is still plain JSON.
+    // The deepest first: they can only be found while everything above them is still plain JSON.
     const pointers = Object.keys(types).map((pointer) => ({ pointer, depth: depthOf(pointer) }));
     pointers.sort((a, b) => b.depth - a.depth);
     for (const { pointer } of pointers) {
@@ -71,13 +71,13 @@ class Decoder {
     try {
       value = builtIn?.read(form);
     } catch {
-      // Not the form of the type, as below.
+      // Not the form of this type: see below.
     }
     if (value === undefined) throw this.#refusal(`what stands there is not the JSON form of a ${type}`, pointer);
     return value;
   }
 
-  // The place is put together only for an error: there may be very many values.
+  // The place is built only for an error: there may be very many values.
   #refusal(reason: string, pointer: string): InvalidPayloadError {
     return new InvalidPayloadError(reason, this.#place + pointer);
   }
@@ -94,13 +94,13 @@ class Decoder {
 }
 
 /**
- * Brings data that an older version of a class wrote to what the class expects today.
+ * Converts data that an older version of a class wrote to what the class expects today.
  *
- * @param data with its typed values in place
- * @param from the version that the payload gives them; undefined: 0
+ * @param data with its typed values restored
+ * @param from the version in the payload; undefined: 0
  * @param place JSON Pointer to the data, for errors
- * @throws PayloadVersionError when they are of a later version than the class
- * @throws InvalidPayloadError when `upgrade()` made no data of them, or `from` is no version
+ * @throws PayloadVersionError when the data have a later version than the class
+ * @throws InvalidPayloadError when `upgrade()` returned no data, or `from` is not a version
  */
 export function upgraded(data: Data, from: unknown, definition: JobDefinition, place: string): Data {
   const { name, version = 0, upgrade } = definition;

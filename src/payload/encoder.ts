@@ -1,8 +1,8 @@
 /**
- * Writes values as JSON can hold them, exactly or not at all.
+ * Writes values as JSON, exactly or not at all.
  *
- * What JSON can hold is not copied. All else is written in the form that `docs/format.md` gives for its type, and `types`
- * names that type by a JSON Pointer to the place. Shared references become copies.
+ * Values that JSON can hold are not copied. All others are written in the form that `docs/format.md` gives for their type,
+ * and `types` names that type by a JSON Pointer to the place. Shared references become copies.
  */
 import { type Class, classOf } from '../base/class';
 import type { JobDefinition } from '../job/definition';
@@ -13,29 +13,31 @@ import { mapsByClassTransformer, toPlain } from './mapping';
 import { MAX_DEPTH, toPath, toPointer, type Segment } from './pointer';
 import { described, isPlain, isRecord, LEAVE_OUT, remedyFor, strayChoice, symbolKeyOf } from './kinds';
 
-/** The classes whose instances may travel, by the names that stand for them in payloads. */
+/** The classes whose instances may travel, by their names in payloads. */
 export interface CodecClasses {
   nameOf(target: Class): string | undefined;
   classOf(name: string): Class | undefined;
-  /** Of a class of jobs: its data have a version. */
+  /** The definition of a job class, whose data have a version. */
   definitionOf(target: Class): JobDefinition | undefined;
 }
 
-/** JSON Pointer to the name of the type there. */
+/** JSON Pointer → name of the type there. */
 export type Types = Readonly<Record<string, string>>;
 
 export interface Encoded {
-  /** What `JSON.stringify` writes exactly. May share parts with the value, so write it before anything changes. */
+  /**
+   * A value that `JSON.stringify` writes exactly. It may share parts with the original, so write it before anything changes.
+   */
   readonly command: unknown;
-  /** Absent where JSON can hold all of it. */
+  /** Absent if JSON can hold everything. */
   readonly types?: Types | undefined;
-  /** JSON Pointer to the version of the data of the job there; absent where no job in it has one. */
+  /** JSON Pointer → version of the data of the job there. Absent if no job in it has a version. */
   readonly versions?: Readonly<Record<string, number>> | undefined;
 }
 
 /**
- * @param subject what the value is called in errors
- * @throws UnserializableValueError with the path to what cannot be carried
+ * @param subject name of the value in errors
+ * @throws UnserializableValueError with the path to a value that cannot be carried
  */
 export function encodeValue(value: unknown, classes: CodecClasses, subject: string): Encoded {
   const encoder = new Encoder(subject, classes);
@@ -45,8 +47,8 @@ export function encodeValue(value: unknown, classes: CodecClasses, subject: stri
 /**
  * The data of an instance, without its class.
  *
- * @param subject what the instance is called in errors, which name `file` too
- * @throws UnserializableValueError with the path to what cannot be carried
+ * @param subject name of the instance in errors, which name `file` too
+ * @throws UnserializableValueError with the path to a value that cannot be carried
  */
 export function encodeInstance(instance: object, classes: CodecClasses, subject: string, file?: string): Encoded {
   if (isPlainData(instance)) return { command: instance };
@@ -54,7 +56,7 @@ export function encodeInstance(instance: object, classes: CodecClasses, subject:
   return encoder.encoded(encoder.encodeData(instance));
 }
 
-/** Whether `JSON.stringify` writes the data exactly: true of most jobs, and false where the encoder has to refuse something. */
+/** Whether `JSON.stringify` writes the data exactly. True for most jobs; false if the encoder has to refuse something. */
 function isPlainData(instance: object): boolean {
   if (mapsByClassTransformer(classOf(instance)!) || 'toJSON' in instance) return false;
   for (const key in instance) {
@@ -81,7 +83,7 @@ function isPlainValue(value: unknown): boolean {
 /**
  * The text of a value that JSON can hold.
  *
- * @throws UnserializableValueError with the path to what it cannot hold
+ * @throws UnserializableValueError with the path to a value that it cannot hold
  */
 export function encodeJson(value: unknown, subject: string): string {
   return JSON.stringify(new Encoder(subject).encode(value));
@@ -90,17 +92,17 @@ export function encodeJson(value: unknown, subject: string): string {
 class Encoder {
   #types: Record<string, string> | undefined;
   #versions: Record<string, number> | undefined;
-  /** Undefined: JSON alone is to be written. */
+  /** Undefined: only plain JSON may be written. */
   readonly #classes: CodecClasses | undefined;
   readonly #subject: string;
   readonly #file: string | undefined;
-  /** The way to the value being encoded, up to `#depth`. Never cut, so that a plain value costs nothing. */
-  readonly #way: Segment[] = [];
+  /** The path to the value being encoded, up to `#depth`. Never truncated, so that a plain value costs nothing. */
+  readonly #path: Segment[] = [];
   readonly #ancestors: object[] = [];
   #limits: Limits | undefined;
   #depth = 0;
 
-  /** @param file that declares the job, for errors */
+  /** @param file the file that declares the job, for errors */
   constructor(subject: string, classes?: CodecClasses, file?: string) {
     this.#classes = classes;
     this.#subject = subject;
@@ -131,7 +133,7 @@ class Encoder {
     }
   }
 
-  /** The own properties of an instance, by class-transformer where its class has decorators of it. */
+  /** The own properties of an instance, mapped by class-transformer if its class has such decorators. */
   encodeData(instance: object): unknown {
     this.#enter(instance);
     const data = this.#data(instance, classOf(instance)!);
@@ -184,10 +186,10 @@ class Encoder {
 
   #data(instance: object, target: Class): object {
     if (mapsByClassTransformer(target)) {
-      return this.#record(toPlain(instance, target, (kind, remedy, way) => this.#refuse(kind, remedy, way)));
+      return this.#record(toPlain(instance, target, (kind, remedy, path) => this.#refuse(kind, remedy, path)));
     }
     const plain = this.#record(instance);
-    // JSON.stringify would call toJSON() of the instance; a copy has none.
+    // JSON.stringify would call the instance's toJSON(); a copy has none.
     return plain === instance && 'toJSON' in instance ? { ...instance } : plain;
   }
 
@@ -199,7 +201,7 @@ class Encoder {
     for (const key in source) {
       if (!Object.hasOwn(source, key)) continue;
       const value = (source as Record<string, unknown>)[key];
-      this.#way[depth] = key;
+      this.#path[depth] = key;
       if (isForbiddenKey(key) || !key.isWellFormed()) this.#refuse('a property of that name', 'Rename it.');
       const encoded = this.encode(value);
       if (encoded !== value) (copy ??= { ...source } as Record<string, unknown>)[key] = encoded;
@@ -221,7 +223,7 @@ class Encoder {
     const depth = this.#descend();
     for (let index = 0; index < source.length; index++) {
       const value = source[index];
-      this.#way[depth] = index;
+      this.#path[depth] = index;
       const encoded = this.encode(value);
       if (encoded !== value) (copy ??= [...source])[index] = encoded;
     }
@@ -233,7 +235,7 @@ class Encoder {
     if (type !== 'Map') return this.#items(form);
     const depth = this.#descend();
     const entries = form.map((entry, index) => {
-      this.#way[depth] = index;
+      this.#path[depth] = index;
       return this.#items(entry as readonly unknown[]);
     });
     this.#depth = depth;
@@ -247,7 +249,7 @@ class Encoder {
   }
 
   #pointer(): string {
-    return toPointer(this.#way.slice(0, this.#depth));
+    return toPointer(this.#path.slice(0, this.#depth));
   }
 
   #descend(): number {
@@ -269,7 +271,7 @@ class Encoder {
   }
 
   #refuse(kind: string, remedy: string, further: readonly Segment[] = []): never {
-    const way = [...this.#way.slice(0, this.#depth), ...further];
-    throw new UnserializableValueError(toPath(this.#subject, way), kind, remedy, this.#file);
+    const path = [...this.#path.slice(0, this.#depth), ...further];
+    throw new UnserializableValueError(toPath(this.#subject, path), kind, remedy, this.#file);
   }
 }

@@ -1,4 +1,4 @@
-/** Reads payloads: what a job is called, how it wants to be run, and the job itself. */
+/** Reads payloads: a job's name, its options, and the job itself. */
 import { isUtf8 } from 'node:buffer';
 import { classOf } from '../base/class';
 import type { JobDefinition } from '../job/definition';
@@ -17,8 +17,8 @@ import { type Cause, type Chain, NO_CHAIN, readCause, readChain } from './chain'
 import { BATCH_FIELD, HANDLER, HANDLER_WITH_FOLLOWERS, OCCURRENCE_FIELD } from './payload-text';
 
 /**
- * `onqueue`: a job class of ours. `string`: a name and JSON data, as Laravel's string jobs are. `illuminate`: one of
- * Laravel's own classes, which only its workers can run.
+ * `onqueue`: one of our job classes. `string`: a name and JSON data, like Laravel's string jobs. `illuminate`: one of
+ * Laravel's own classes, which only Laravel's workers can run.
  */
 export type PayloadKind = 'onqueue' | 'string' | 'illuminate';
 
@@ -27,10 +27,10 @@ type Fields = Record<string, unknown>;
 /** Laravel's own classes. */
 const ILLUMINATE = 'Illuminate\\';
 
-/** The method that Laravel calls where a string job names none. */
+/** The method that Laravel calls if a string job names none. */
 const DEFAULT_METHOD = 'fire';
 
-/** The batch that has sent a job, and where it is kept. */
+/** The batch that sent a job, and where it is kept. */
 export interface SenderBatch {
   readonly id: string;
   readonly connection: string;
@@ -51,29 +51,29 @@ function readOccurrence(occurrence: unknown): Occurrence | undefined {
   return isName(schedule) && !Number.isNaN(moment.getTime()) ? { schedule, at: moment } : undefined;
 }
 
-/** A payload as it was read, before any class is known. */
+/** A parsed payload, before any class is known. */
 export class Envelope {
-  /** Undefined where the payload has none that is a text. */
+  /** Undefined if the payload has no id that is a string. */
   readonly id: string | undefined;
   readonly kind: PayloadKind;
-  /** The name of the job; of a string job the part before `@`. */
+  /** The name of the job; for a string job, the part before `@`. */
   readonly name: string;
-  /** The names to look a job up by, in order: `App\Jobs\SendEmail` is a `SendEmail` too. */
+  /** The names to look up a job by, in order: `App\Jobs\SendEmail` may be a `SendEmail` too. */
   readonly names: readonly string[];
-  /** Of a string job, the part behind `@`. */
+  /** For a string job, the part after `@`. */
   readonly method: string | undefined;
   readonly displayName: string;
   readonly chosen: ChosenOptions;
-  /** Of the data; undefined where they have none. */
+  /** The version of the data. Undefined if they have none. */
   readonly version: number | undefined;
-  /** What `through()` gave the dispatch, encoded; undefined: nothing. `decodeMiddleware` reads it. */
+  /** Middleware given by `through()` at dispatch, encoded. Undefined if there is none. `decodeMiddleware` reads it. */
   readonly middleware: unknown;
-  /** It has ties, or others follow it. */
+  /** Whether it has ties, or other jobs follow it. */
   readonly isMarked: boolean;
-  /** What follows it. */
+  /** The jobs that follow it. */
   readonly chain: Chain;
   readonly #text: string;
-  /** A job may change what was taken from here. */
+  /** Parts taken from here may be changed by a job. */
   readonly #parsed: Fields;
   readonly #taken = { data: false, middleware: false };
   #fields: Fields | undefined;
@@ -104,27 +104,27 @@ export class Envelope {
     this.chain = this.isMarked ? readChain(fields) : NO_CHAIN;
   }
 
-  /** Of a job that was sent by the failure of another: which, and why. */
+  /** Which job's failure sent this job, and why. Undefined if none did. */
   get cause(): Cause | undefined {
     return this.kind === 'onqueue' ? readCause(this.#parsed['cause']) : undefined;
   }
 
-  /** Of a job that was sent by a batch: which. */
+  /** Which batch sent this job. Undefined if none did. */
   get batch(): SenderBatch | undefined {
     return this.kind === 'onqueue' ? readSender(this.#parsed[BATCH_FIELD]) : undefined;
   }
 
-  /** Of a job that was sent by a schedule: which, and for when. */
+  /** Which schedule sent this job, and for when. Undefined if none did. */
   get occurrence(): Occurrence | undefined {
     return this.kind === 'onqueue' ? readOccurrence(this.#parsed[OCCURRENCE_FIELD]) : undefined;
   }
 
-  /** When it was ready, where its id does not say; see `readyAtOf`. */
+  /** When it became ready, if its id does not say; see `readyAtOf`. */
   get readyAt(): unknown {
     return this.#parsed[READY_AT];
   }
 
-  /** All fields, for reading. A copy: a job that changes its data changes nothing here. */
+  /** All fields, for reading. A copy, so that a job that changes its data changes nothing here. */
   get fields(): Readonly<Fields> {
     return (this.#fields ??= JSON.parse(this.#text) as Fields);
   }
@@ -133,7 +133,7 @@ export class Envelope {
     return this.fields['data'];
   }
 
-  /** A field that the taker may change; parsed anew where it was taken before. */
+  /** A field that the caller may change; parsed again if it was taken before. */
   take(field: 'data' | 'middleware'): unknown {
     if (this.#taken[field]) return (JSON.parse(this.#text) as Fields)[field];
     this.#taken[field] = true;
@@ -141,7 +141,7 @@ export class Envelope {
   }
 }
 
-/** @throws InvalidPayloadError when it is no payload; the reason is safe to show */
+/** @throws InvalidPayloadError when it is not a payload; the reason is safe to show */
 export function decodeEnvelope(payload: Buffer): Envelope {
   if (!isUtf8(payload)) throw new InvalidPayloadError('it is not UTF-8');
   const text = payload.toString('utf8');
@@ -152,10 +152,10 @@ export function decodeEnvelope(payload: Buffer): Envelope {
 }
 
 /**
- * The job itself, made anew by each call, without its constructor and its field initialisers.
+ * The job itself, created anew by each call, without calling its constructor or its field initialisers.
  *
  * @throws InvalidPayloadError, UnknownClassError
- * @throws PayloadVersionError when the data are of a later version than the class
+ * @throws PayloadVersionError when the data have a later version than the class
  */
 export function decodeJob(envelope: Envelope, definition: JobDefinition, classes: CodecClasses): object {
   if (envelope.kind === 'illuminate') throw new InvalidPayloadError('only a worker of Laravel can run it', '/job');
@@ -168,7 +168,9 @@ export function decodeJob(envelope: Envelope, definition: JobDefinition, classes
   return jobOf(definition, upgraded(data, envelope.version, definition, '/data/command'), '/data/command');
 }
 
-/** What a run calls on a job. Data of such a name would hide the method: a job would run without its middleware. */
+/**
+ * Methods that a run calls on a job. Data with such a name would hide the method: a job would run without its middleware.
+ */
 const CALLED = ['handle', 'failed', 'middleware', 'backoff'];
 
 function jobOf({ name, target }: JobDefinition, data: Fields, place: string): object {
@@ -182,7 +184,7 @@ function jobOf({ name, target }: JobDefinition, data: Fields, place: string): ob
 }
 
 /**
- * What `through()` gave the dispatch, made anew by each call.
+ * Middleware given by `through()` at dispatch, created anew by each call.
  *
  * @throws InvalidPayloadError, UnknownClassError
  */
@@ -238,7 +240,7 @@ function optionalRecord(value: unknown, place: string): Fields | undefined {
   return value === undefined || value === null ? undefined : recordOf(value, place);
 }
 
-// PHP writes an object without members as [].
+// PHP writes an empty object as [].
 function recordOf(value: unknown, place: string): Fields {
   if (Array.isArray(value) && value.length === 0) return {};
   if (!isRecord(value)) throw new InvalidPayloadError('expected an object', place);

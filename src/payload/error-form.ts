@@ -1,4 +1,4 @@
-/** The form of errors: their name, message, stack, cause and all other properties. */
+/** The form of errors: name, message, stack, cause and all other properties. */
 import { OnqueueError } from '../base/onqueue-error';
 
 interface ErrorConstructor {
@@ -6,7 +6,7 @@ interface ErrorConstructor {
   readonly prototype: Error;
 }
 
-/** A subclass comes back as the nearest of these, and keeps its name: nothing else is built from a payload. */
+/** A subclass comes back as the nearest of these, with its name: nothing else is constructed from a payload. */
 export const ERRORS: ReadonlyMap<string, ErrorConstructor> = new Map<string, ErrorConstructor>([
   ...[Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError].map(
     (Native): [string, ErrorConstructor] => [Native.name, Native],
@@ -20,10 +20,10 @@ const HIDDEN = ['name', 'message', 'stack', 'cause'];
 export function errorForm(error: Error): object {
   const type = nativeNameOf(error);
   const className = (error.constructor as { name?: string } | undefined)?.name ?? type;
-  // Programs may have assigned anything to these; the form has texts.
+  // Programs may have assigned anything to these; the form has strings.
   const { name, message, stack } = error as { name: unknown; message: unknown; stack?: unknown };
   const form: [string, unknown][] = [];
-  // A subclass that set no name would come back without its own.
+  // A subclass that set no name would otherwise lose its own.
   const shown = name === type && className !== type ? className : name;
   if (shown !== type) form.push(['name', String(shown)]);
   if (message !== '' || Object.hasOwn(error, 'message')) form.push(['message', String(message)]);
@@ -38,13 +38,13 @@ export function errorForm(error: Error): object {
   return Object.fromEntries(form);
 }
 
-/** Undefined: the form is not that of an error. */
+/** Undefined if the form is not that of an error. */
 export function errorOf(type: string, form: Readonly<Record<string, unknown>>): Error | undefined {
   const Native = ERRORS.get(type);
   if (Native === undefined || !['name', 'message', 'stack'].every((key) => isTextOrAbsent(form[key]))) return undefined;
   if (type === 'AggregateError' && !Array.isArray(form['errors'])) return undefined;
   const error = withoutStack(() => new Native(form['message'] as string | undefined));
-  // The stack of this place would say nothing of where the error came from.
+  // A stack from here would not tell where the error came from.
   hide(error, 'stack', `${(form['name'] as string | undefined) ?? type}: ${error.message}`);
   for (const [key, value] of Object.entries(form)) {
     if (HIDDEN.includes(key) || (key === 'errors' && type === 'AggregateError')) hide(error, key, value);
@@ -53,7 +53,7 @@ export function errorOf(type: string, form: Readonly<Record<string, unknown>>): 
   return error;
 }
 
-// To record a stack takes longer than all the rest, and there may be very many errors.
+// Recording a stack takes longer than everything else, and there may be very many errors.
 function withoutStack(make: () => Error): Error {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
@@ -64,7 +64,7 @@ function withoutStack(make: () => Error): Error {
   }
 }
 
-/** The nearest of the classes that an error can come back as. */
+/** The nearest class that an error can come back as. */
 export function nativeNameOf(error: Error): string {
   for (
     let prototype: object | null = Object.getPrototypeOf(error);

@@ -1,14 +1,14 @@
-/** What can be wrong with data on their way into a payload, and with a payload on its way back. */
+/** Errors of data on their way into a payload, and of a payload on its way back. */
 import { defineError, errorClass } from '../base/define-error';
 import { oneLine } from '../base/plain-text';
 import { relativeFile } from '../base/declared-in';
 
-/** A value that a payload cannot hold: refused when the job is dispatched. */
+/** A payload cannot hold this value: refused when the job is dispatched. */
 export class UnserializableValueError extends errorClass(
   'E_UNSERIALIZABLE_VALUE',
   /**
    * @param path from the job to the value: "SendEmail.items[3].owner"
-   * @param kind what it is, with its article: "a Logger"
+   * @param kind what the value is, with its article: "a Logger"
    */
   (path: string, kind: string, remedy: string, file?: string) => ({
     message: `${path} is ${kind}, which a queue cannot carry. ${remedy}${file === undefined ? '' : ` (${relativeFile(file)})`}`,
@@ -16,11 +16,11 @@ export class UnserializableValueError extends errorClass(
   }),
 ) {}
 
-/** Characters that an error shows of a name or a pointer: a payload may make them as long as it likes. */
+/** Characters of a pointer or a name that an error shows: a payload may make them as long as it likes. */
 const LONGEST_POINTER = 200;
 const LONGEST_NAME = 100;
 
-/** A text that is no payload, or one whose values are not what it says they are. Quotes nothing of a job's data. */
+/** A text that is not a payload, or whose values are not what it says. Quotes none of the job's data. */
 export class InvalidPayloadError extends errorClass(
   'E_INVALID_PAYLOAD',
   /** @param pointer JSON Pointer to the place at fault */
@@ -34,7 +34,7 @@ export class InvalidPayloadError extends errorClass(
   },
 ) {}
 
-/** Data of a later version than the class here knows: another worker may. */
+/** The data have a later version than the class here: another worker may know it. */
 export class PayloadVersionError extends errorClass(
   'E_PAYLOAD_VERSION',
   (job: string, version: number, known: number) => ({
@@ -45,7 +45,7 @@ export class PayloadVersionError extends errorClass(
   }),
 ) {}
 
-/** A class within the data of a job that this process has not registered: another worker may have. */
+/** The data of a job contain a class that this process has not registered: another worker may have. */
 export class UnknownClassError extends errorClass('E_UNKNOWN_CLASS', (givenName: string, givenPointer: string) => {
   const name = oneLine(givenName, LONGEST_NAME);
   const pointer = oneLine(givenPointer, LONGEST_POINTER);
@@ -57,7 +57,7 @@ export class UnknownClassError extends errorClass('E_UNKNOWN_CLASS', (givenName:
   };
 }) {}
 
-/** A field that nobody else may set, because Onqueue does. */
+/** A field that only Onqueue may set. */
 export const reservedField = defineError('E_RESERVED_FIELD', (job: string, field: string, source: string) => ({
   message:
     `${source} gave the payload of ${job} a field \`${field}\`, which is Onqueue's own. ` +
@@ -65,13 +65,13 @@ export const reservedField = defineError('E_RESERVED_FIELD', (job: string, field
   facts: { job, field, source },
 }));
 
-/** A job that is sent as a name alone, under a name that no worker could take apart. */
+/** The name of a string job that no worker could parse. */
 export const invalidJobName = defineError('E_INVALID_JOB_NAME', (name: unknown) => ({
   message: `${JSON.stringify(name)} names no job. Write 'Class@method' or the name of a job.`,
   facts: { name },
 }));
 
-/** Nobody can say which classes have decorators of class-transformer. */
+/** We cannot find out which classes have decorators of class-transformer. */
 export const classTransformerMissing = defineError('E_CLASS_TRANSFORMER', (cause?: unknown) => ({
   message:
     'The decorators of class-transformer cannot be looked up: it is not version 0.5.1, or a bundler put in two copies ' +

@@ -5,19 +5,19 @@ import { classOf } from '../base/class';
 
 export const LEAVE_OUT = 'Leave it out.';
 
-/** What JSON calls an object. */
+/** An object in JSON's sense. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** An object literal, also of another realm, or an object without a prototype. */
+/** An object literal, possibly of another realm, or an object without a prototype. */
 export function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype === Object.prototype || prototype === null) return true;
   return Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype as object, 'isPrototypeOf');
 }
 
-/** A property that is named by a symbol: JSON would silently leave it out. */
+/** A property named by a symbol: JSON would silently omit it. */
 export function symbolKeyOf(value: object): string | undefined {
   const symbols = Object.getOwnPropertySymbols(value);
   if (symbols.length === 0) return undefined;
@@ -25,9 +25,7 @@ export function symbolKeyOf(value: object): string | undefined {
   return shown === undefined ? undefined : String(shown);
 }
 
-/**
- * Why a job cannot be the data of another: it was told where and when to go, which does not travel. Undefined: it can.
- */
+/** Why a job cannot be data of another job: it was told where and when to go, which does not travel. Undefined if it can. */
 export function strayChoice(value: object): readonly [kind: string, remedy: string] | undefined {
   const calls = choiceCalls(value);
   if (calls === undefined) return undefined;
@@ -56,7 +54,7 @@ export function remedyFor(value: unknown): string {
   return `Make it static, or inject it in handle().${asData}`;
 }
 
-// Only of a user's own class: class-transformer cannot make a WeakMap either.
+// Only for a user's own class: class-transformer cannot build a WeakMap either.
 function ownClassOf(value: unknown): string | undefined {
   const target = classOf(value);
   if (target === undefined || target.name === '') return undefined;

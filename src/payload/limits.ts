@@ -1,39 +1,39 @@
 /**
- * What a payload may not hold: it may be short and yet take long to read or much memory, or hurt whoever walks through it.
+ * What a payload may not hold: a short payload may take long to read or use much memory, or harm whoever walks through it.
  *
- * A text of a megabyte must be read within a fraction of a second. Both sides ask the same, so that what no worker would
- * read is refused where it is dispatched.
+ * A text of a megabyte must be read within a fraction of a second. Both sides apply the same limits, so that a payload that
+ * no worker would read is refused when it is dispatched.
  */
 import { types } from 'node:util';
 import { InvalidPayloadError } from './errors';
 import { MAX_DEPTH } from './pointer';
 
-/** A pattern is compiled when it is first used. A long one of `(?:a{99}){99}…` would take minutes. */
+/** A pattern is compiled on first use. A long one like `(?:a{99}){99}…` would take minutes. */
 const LONGEST_PATTERN = 1000;
 
-/** `\p{…}` in all patterns of a payload: to look one up takes a tenth of a millisecond. */
+/** Uses of `\p{…}` in all patterns of a payload: looking one up takes a tenth of a millisecond. */
 const MOST_PROPERTIES = 500;
 
-/** As in DNS. To encode a host that is not ASCII takes a time that grows with the square of its length. */
+/** As in DNS. The time to encode a host that is not ASCII grows with the square of its length. */
 const LONGEST_HOST = 255;
 const LONGEST_LABEL = 63;
 
 /** In one Map or Set. The engine hashes only the lowest 64 bits, so that all of them may collide. */
 const MOST_LONG_INTEGERS = 1000;
 
-/** Names that reach a prototype where a program copies or merges data by assignment. */
+/** Names that reach a prototype if a program copies or merges data by assignment. */
 const FORBIDDEN: readonly string[] = ['__proto__', 'constructor', 'prototype'];
 
 export function isForbiddenKey(key: string): boolean {
   return key === '__proto__' || key === 'constructor' || key === 'prototype';
 }
 
-/** Says what is too much, with its article: "a RegExp with the flag v". One for each payload. */
+/** Says what exceeds a limit, with its article: "a RegExp with the flag v". One instance per payload. */
 export class Limits {
   #properties = 0;
 
   ofPattern(source: string, flags: string): string | undefined {
-    // With it a pattern may name a set of texts, such as all emoji, which takes half a megabyte each time.
+    // With this flag a pattern may name a set of strings, such as all emoji, which takes half a megabyte each time.
     if (flags.includes('v')) return 'a RegExp with the flag v';
     if (source.length > LONGEST_PATTERN) return `a RegExp of more than ${LONGEST_PATTERN} characters`;
     this.#properties += source.split(/\\p/i).length - 1;
@@ -60,25 +60,24 @@ export class Limits {
   }
 }
 
-/** The schemes whose hosts are domain names; the parser leaves other hosts as they are. */
+/** The schemes whose hosts are domain names; the parser leaves other hosts unchanged. */
 const HOST = /^(?:https?|wss?|ftp|file):[/\\]*([^/\\?#]*)/i;
 
 function hostOf(href: string): string | undefined {
-  // The parser skips these characters wherever they stand.
-  // oxlint-disable-next-line no-control-regex
+  // The URL parser skips these characters anywhere.
   const authority = HOST.exec(href.replace(/^[\0-\x20]+|[\t\n\r]+/g, ''))?.[1];
   return authority?.slice(authority.lastIndexOf('@') + 1).replace(/:\d*$/, '');
 }
 
-/** The payload and its `data` are two levels around what a job carries. */
+/** The payload and its `data` are two levels around a job's data. */
 const LEVELS = MAX_DEPTH + 2;
 
 /** A shorter text has too few brackets. */
 const SHORTEST_DEEP_TEXT = 2 * LEVELS;
 
 /**
- * @param fields what `text` was parsed to
- * @throws InvalidPayloadError on a key such as `__proto__`, however it is spelled, and when values stand too deep in each other
+ * @param fields the parsed `text`
+ * @throws InvalidPayloadError on a key such as `__proto__`, however it is spelled, and when values are nested too deeply
  */
 export function checkNesting(text: string, fields: object): void {
   // An escape may spell such a key.
@@ -87,7 +86,7 @@ export function checkNesting(text: string, fields: object): void {
 }
 
 /**
- * The same for what a user's function made of data.
+ * The same check for data returned by a user's function.
  *
  * @throws InvalidPayloadError
  */
@@ -95,7 +94,7 @@ export function checkMade(value: object, place: string): void {
   walk(value, place, new Set());
 }
 
-// Level by level: a recursive walk would overflow the stack on the very payloads that it is to find.
+// Level by level: a recursive walk would overflow the stack on the very payloads that it has to find.
 function walk(root: object, place?: string, seen?: Set<object>): void {
   let level = [root];
   for (let depth = 0; level.length > 0; depth++) {

@@ -1,10 +1,10 @@
 /**
- * Between an instance and the plain data that stand for it: directly, or by class-transformer where the class has
- * decorators of it. The instance is never made by its constructor; one that class-transformer builds for `@Type` is.
+ * Converts between an instance and the plain data that represent it: directly, or by class-transformer if the class has its
+ * decorators. The instance is never made by its constructor; instances that class-transformer builds for `@Type` are.
  *
- * Its inner executor is subclassed, because its public functions alone would spoil what no decorator concerns: they call
- * functions that stand in properties, turn typed arrays and maps into plain objects and the keys of a map into strings,
- * lose the class of what has no `@Type`, and overflow the stack on a cycle.
+ * We subclass its inner executor, because its public functions would spoil values without decorators: they call functions in
+ * properties, turn typed arrays and maps into plain objects and the keys of a map into strings, lose the class of values
+ * without `@Type`, and overflow the stack on a cycle.
  */
 import { types } from 'node:util';
 import type { Class } from '../job/definition';
@@ -15,14 +15,14 @@ import { described, remedyFor, strayChoice, symbolKeyOf } from './kinds';
 import { checkMade } from './limits';
 import { MAX_DEPTH, type Segment } from './pointer';
 
-/** Throws the error for a value that cannot be carried, which stands at `way` in the instance. */
-type RefuseValue = (kind: string, remedy: string, way: readonly Segment[]) => never;
+/** Throws the error for a value that cannot be carried, found at `path` in the instance. */
+type RefuseValue = (kind: string, remedy: string, path: readonly Segment[]) => never;
 
 type Data = Readonly<Record<string, unknown>>;
 
 const known = new WeakMap<Class, boolean>();
 
-/** Whether the class or a parent of it has `@Type`, `@Expose`, `@Exclude` or `@Transform`. */
+/** Whether the class or a parent class has `@Type`, `@Expose`, `@Exclude` or `@Transform`. */
 export function mapsByClassTransformer(target: Class): boolean {
   let maps = known.get(target);
   if (maps === undefined) known.set(target, (maps = hasDecorators(target)));
@@ -40,13 +40,13 @@ function hasDecorators(target: Class): boolean {
   return false;
 }
 
-/** What class-transformer makes of the instance; what no decorator concerns is in it as it was. */
+/** The plain object that class-transformer makes of the instance. Values without decorators are in it unchanged. */
 export function toPlain(instance: object, target: Class, refuse: RefuseValue): object {
   return makeExecutor(refuse).transform(undefined, instance, target, undefined, false) as object;
 }
 
 /**
- * The instance that the data stand for.
+ * The instance that the data represent.
  *
  * @param place JSON Pointer to the data, for errors
  */
@@ -58,14 +58,15 @@ export function toInstance(target: Class, data: Data, place: string): object {
     .filter((name) => coverThrowing(instance, name));
   makeExecutor().transform(instance, data, target, undefined, false);
   for (const name of covered) if (instance[name] === undefined) delete instance[name];
-  // Decorators may rename properties and make new values.
+  // Decorators may rename properties and create new values.
   checkMade(instance, place);
   return instance;
 }
 
 /**
- * Where the class has a member of such a name, the data are defined, so that no setter runs on them. That takes a literal, and after
- * a while V8 puts what a literal makes into the old generation, where each keeps its job until a full collection.
+ * If the class has a member of the same name, properties are defined rather than assigned, so that no setter runs. That
+ * takes an object literal, and after a while V8 allocates literals in the old generation, where each keeps its job until a
+ * full collection.
  */
 function filled(prototype: object, data: Data): object {
   const isCovered = Object.keys(data).some((name) => name in prototype);
@@ -77,7 +78,7 @@ function propertyOf(target: unknown, name: string): string {
   return classTransformer()!.storage.findExposeMetadataByCustomName(target, name)?.propertyName ?? name;
 }
 
-/** A getter without a setter: class-transformer would assign to one that a parent class has. */
+/** Whether a property is a getter without a setter: class-transformer would assign to one of a parent class. */
 function isReadOnly(target: Class, property: string): boolean {
   for (let owner: object | null = target.prototype; owner; owner = Object.getPrototypeOf(owner)) {
     const descriptor = Object.getOwnPropertyDescriptor(owner, property);
@@ -86,7 +87,7 @@ function isReadOnly(target: Class, property: string): boolean {
   return false;
 }
 
-/** class-transformer reads what it is about to write, and `id` of a job that does not run is a getter that throws. */
+/** class-transformer reads a property before it writes it, and `id` of a job that does not run is a getter that throws. */
 function coverThrowing(instance: object, name: string): boolean {
   try {
     Reflect.get(instance, name);
@@ -97,10 +98,10 @@ function coverThrowing(instance: object, name: string): boolean {
   }
 }
 
-/** A `@Type` that asks for a conversion of whatever stands there. */
+/** `@Type`s that ask to convert whatever is there. */
 const CONVERSIONS: ReadonlySet<unknown> = new Set([String, Number, Boolean]);
 
-/** A `@Type` that names the container instead of what is in it. */
+/** `@Type`s that name the container instead of its contents. */
 const CONTAINERS: ReadonlySet<unknown> = new Set([undefined, Array, Map, Object, Set]);
 
 /** Whether class-transformer must not see the value: it has nothing to do there, or would spoil it. */
@@ -119,7 +120,7 @@ function isHeldOut(value: object, targetType: unknown): boolean {
   );
 }
 
-/** Of one object. class-transformer compares each key with all before it. */
+/** Most keys of one object: class-transformer compares each key with all before it. */
 const MOST_KEYS = 10_000;
 
 type TransformArguments = Parameters<Executor['transform']>;
@@ -127,15 +128,15 @@ type MakeExecutor = (refuse?: RefuseValue) => Executor;
 
 let make: MakeExecutor | undefined;
 
-// Only called for a class that has decorators, so the library is there.
+// Only called for a class with decorators, so the library is there.
 const makeExecutor: MakeExecutor = (refuse) => (make ??= executorOn(classTransformer()!))(refuse);
 
 function executorOn({ Executor, storage, TransformationType }: ClassTransformer): MakeExecutor {
   class CarefulExecutor extends Executor {
-    /** Undefined where instances are made. */
+    /** Undefined while instances are built. */
     readonly #refuse: RefuseValue | undefined;
     readonly #ancestors: object[] = [];
-    /** The values of properties with a discriminator, which class-transformer takes apart by their own classes. */
+    /** Values of properties with a discriminator, which class-transformer handles by their own classes. */
     readonly #discriminated = new WeakSet<object>();
 
     constructor(refuse?: RefuseValue) {
@@ -195,7 +196,7 @@ function executorOn({ Executor, storage, TransformationType }: ClassTransformer)
     }
 
     #refuseHere(kind: string, remedy: string, ...further: readonly Segment[]): void {
-      this.#refuse?.(kind, remedy, [...wayThrough(this.#ancestors), ...further]);
+      this.#refuse?.(kind, remedy, [...pathThrough(this.#ancestors), ...further]);
     }
   }
   return (refuse) => new CarefulExecutor(refuse);
@@ -205,8 +206,8 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-/** The names by which each object is reached from the one before it. Only for errors. */
-function wayThrough(objects: readonly object[]): readonly Segment[] {
+/** The names that lead from each object to the next. Only for errors. */
+function pathThrough(objects: readonly object[]): readonly Segment[] {
   return objects.slice(1).flatMap((object, index): readonly Segment[] => {
     const holder = objects[index]!;
     if (Array.isArray(holder)) return [holder.indexOf(object)];

@@ -1,4 +1,4 @@
-/** Writes payloads: the text that stands for one dispatched job. */
+/** Writes payloads: the text of one dispatched job. */
 import type { Milliseconds } from '../base/clock';
 import type { JobDefinition } from '../job/definition';
 import { isName } from '../job/job-name';
@@ -11,13 +11,13 @@ import { invalidJobName, reservedField } from './errors';
 import { toPath } from './pointer';
 import { READY_AT, type ReadyAt } from './ready-at';
 
-/** What `job` says in every payload of a job class. */
+/** The value of `job` in every payload of a job class. */
 export const HANDLER = 'onqueue';
 
-/** The same where other jobs hang on it: to a worker of 0.1.0 it is an unknown job, which goes back at no cost. */
+/** The same for a job that others depend on: for a worker of 0.1.0 it is an unknown job, which goes back at no cost. */
 export const HANDLER_WITH_FOLLOWERS = 'onqueue+';
 
-/** What a string job cannot be called. */
+/** Names that a string job cannot have. */
 const OWN_HANDLERS: ReadonlySet<string> = new Set([HANDLER, HANDLER_WITH_FOLLOWERS]);
 
 export interface PayloadParts {
@@ -30,43 +30,43 @@ export interface PayloadParts {
   /** Instances of registered classes. */
   readonly middleware?: readonly unknown[] | undefined;
   readonly classes: CodecClasses;
-  /** What a schedule has sent it for. */
+  /** The schedule and the moment that it is sent for. */
   readonly occurrence?: { readonly schedule: string; readonly at: Milliseconds } | undefined;
-  /** What `tiesMember` gave: only workers run it that know what hangs on it. */
+  /** The result of `tiesMember`. Only workers that understand ties run the job. */
   readonly ties?: string | undefined;
 }
 
 export interface StringJobParts {
   /** `Class@method`, or the name of a job. */
   readonly name: string;
-  /** JSON alone: its reader knows no other types. Undefined: null. */
+  /** Plain JSON: its reader knows no other types. Undefined: null. */
   readonly data: unknown;
   readonly id: string;
   readonly readyAt?: ReadyAt;
   readonly extra?: ExtraFields | undefined;
 }
 
-/** Fields to add, of JSON alone; those that are undefined are left out. */
+/** Fields to add, in plain JSON; undefined ones are omitted. */
 export interface ExtraFields {
-  /** Of `createPayloadUsing`. */
+  /** From `createPayloadUsing`. */
   readonly created?: Readonly<Record<string, unknown>> | undefined;
-  /** Of observers, which come after those. */
+  /** From observers, which come after that. */
   readonly observed?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** The links that follow, what is sent when one of them fails, and why it was. */
+/** The links that follow, the job that is sent when one of them fails, and why it was sent. */
 export const CHAIN_FIELDS = ['chained', 'chainCatch', 'cause'] as const;
 
 /** What the job counts in: see `ties.ts`. */
 export const TIES = 'ties';
 
-/** Which batch has sent the job. */
+/** Which batch sent the job. */
 export const BATCH_FIELD = 'batch';
 
-/** Which schedule has sent the job, and for which moment. */
+/** Which schedule sent the job, and for which moment. */
 export const OCCURRENCE_FIELD = 'occurrence';
 
-/** Characters that the member takes at most. */
+/** Most characters of the member. */
 const LONGEST_TIES = 256;
 
 const COUNTERS = Object.keys(noCounters);
@@ -91,7 +91,7 @@ const RESERVED: ReadonlySet<string> = new Set<string>(
 /**
  * The payload of a job of a class. Always well-formed Unicode.
  *
- * @throws UnserializableValueError with the path to what cannot be carried
+ * @throws UnserializableValueError with the path to a value that cannot be carried
  * @throws E_RESERVED_FIELD
  */
 export function encodePayload(parts: PayloadParts): string {
@@ -112,10 +112,10 @@ export function encodePayload(parts: PayloadParts): string {
 }
 
 /**
- * The payload of a job that is a name and JSON data, in the form that Laravel's workers understand.
+ * The payload of a job that consists of a name and JSON data, in the form that Laravel's workers understand.
  *
  * @throws E_INVALID_JOB_NAME
- * @throws UnserializableValueError with the path to what JSON has not
+ * @throws UnserializableValueError with the path to a value that JSON does not have
  * @throws E_RESERVED_FIELD
  */
 export function encodeStringJob({ name, data, id, readyAt, extra }: StringJobParts): string {
@@ -130,7 +130,7 @@ export function encodeStringJob({ name, data, id, readyAt, extra }: StringJobPar
   );
 }
 
-/** The beginning is the same for all jobs of a class. */
+/** The beginning, which is the same for all jobs of a class. */
 const beginnings = { plain: new WeakMap<JobDefinition, string>(), marked: new WeakMap<JobDefinition, string>() };
 
 function beginning(definition: JobDefinition, isMarked: boolean): string {
@@ -185,14 +185,14 @@ function ending(id: string): string {
   return `${ENDING}"${id}","attempts":0}`;
 }
 
-/** Adds the moment after which no attempt starts to a payload that `encodePayload` gave. */
+/** Adds the moment after which no attempt starts to a payload made by `encodePayload`. */
 export function withRetryUntil(payload: string, moment: Milliseconds): string {
   return withMembers(payload, writeChosen({ retryUntil: Math.round(moment) }));
 }
 
 const TIES_AT_END = new RegExp(String.raw`"${TIES}":"[^"]*",$`);
 
-/** Puts members, each with a comma behind it, before the `id` of a payload that `encodePayload` gave, and before its ties. */
+/** Inserts members, each followed by a comma, before the ties and the `id` of a payload made by `encodePayload`. */
 export function withMembers(payload: string, members: string): string {
   const id = payload.lastIndexOf(ENDING);
   const place = Math.max(id - LONGEST_TIES, 0);
@@ -201,10 +201,10 @@ export function withMembers(payload: string, members: string): string {
   return payload.slice(0, end) + members + payload.slice(end);
 }
 
-/** What `job` says is the first member behind the name. */
+/** `job` is the first member after the name. */
 const HANDLER_PLACE = new RegExp(String.raw`^(\{"displayName":"(?:[^"\\]|\\.)*","job":")${HANDLER}"`);
 
-/** The same payload, marked so that only workers run it that know what else is in it. */
+/** The same payload, marked so that only workers that understand its other fields run it. */
 export function withFollowers(payload: string): string {
   return payload.replace(HANDLER_PLACE, `$1${HANDLER_WITH_FOLLOWERS}"`);
 }
@@ -212,7 +212,7 @@ export function withFollowers(payload: string): string {
 const MARKED = /^\{"displayName":"(?:[^"\\]|\\.)*","job":"onqueue\+"/;
 const WINDOW = 1024;
 
-/** Whether `withFollowers` has marked it, by its beginning alone. */
+/** Whether `withFollowers` marked the payload, judged by its beginning. */
 export function hasFollowers(payload: Buffer): boolean {
   return MARKED.test(payload.toString('utf8', 0, WINDOW));
 }

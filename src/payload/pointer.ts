@@ -1,4 +1,4 @@
-/** Names places in a tree of JSON: as JSON Pointers (RFC 6901) in payloads, and as paths in errors. */
+/** Names places in a JSON tree: as JSON Pointers (RFC 6901) in payloads, and as paths in errors. */
 import { InvalidPayloadError } from './errors';
 
 export type Segment = string | number;
@@ -6,7 +6,7 @@ export type Segment = string | number;
 /** How deep values may be nested: far more than data need, far less than a stack holds. */
 export const MAX_DEPTH = 512;
 
-/** Steps of a path that an error shows: of a longer one its beginning and its end. */
+/** Steps of a path that an error shows; of a longer path, its beginning and its end. */
 const LONGEST_PATH = 16;
 
 /** A container and the place in it that a pointer names. */
@@ -23,7 +23,7 @@ export function toPointer(segments: readonly Segment[]): string {
   return pointer;
 }
 
-/** As a program would reach it: `SendEmail.items[3].owner`. */
+/** As a program would write it: `SendEmail.items[3].owner`. */
 export function toPath(subject: string, segments: readonly Segment[]): string {
   if (segments.length <= LONGEST_PATH) return segments.reduce<string>(joinedPath, subject);
   const last = segments.slice(-LONGEST_PATH / 2).reduce<string>(joinedPath, '');
@@ -35,7 +35,7 @@ function joinedPath(path: string, segment: Segment): string {
   return /^[A-Za-z_$][\w$]*$/.test(segment) ? `${path}.${segment}` : `${path}[${JSON.stringify(segment)}]`;
 }
 
-/** How many steps a pointer goes down. */
+/** The number of steps in a pointer. */
 export function depthOf(pointer: string): number {
   let depth = 0;
   for (let at = pointer.indexOf('/'); at !== -1; at = pointer.indexOf('/', at + 1)) depth++;
@@ -43,10 +43,10 @@ export function depthOf(pointer: string): number {
 }
 
 /**
- * Finds what `pointer` names in `root.value`, through own members of plain objects and arrays only.
+ * Finds the value that `pointer` names in `root.value`, through own members of plain objects and arrays only.
  *
  * @param place JSON Pointer to the root, for errors
- * @throws InvalidPayloadError when it is no pointer, or nothing stands there
+ * @throws InvalidPayloadError when it is not a pointer, or there is nothing at the place
  */
 export function locate(root: { value: unknown }, pointer: string, place: string): Location {
   let parent = root as unknown as Record<Segment, unknown>;
@@ -64,7 +64,7 @@ export function locate(root: { value: unknown }, pointer: string, place: string)
   return { parent, key };
 }
 
-/** Undefined: it is not escaped properly. */
+/** Undefined if it is not escaped properly. */
 function unescaped(segment: string): string | undefined {
   if (!segment.includes('~')) return segment;
   if (/~(?![01])/.test(segment)) return undefined;

@@ -1,14 +1,14 @@
-/** Since when a job could have run that was never taken by a worker. */
+/** When a job became ready that no worker has taken before. */
 import type { Milliseconds } from '../base/clock';
 import { momentOfId } from './uuid';
 
-/** The field of a payload that says so where its id does not. */
+/** The field of a payload that says so if its id does not. */
 export const READY_AT = 'readyAt';
 
-/** Null: it follows others, and nobody knows when they end. Undefined: from when it was made. */
+/** Null: it follows other jobs, and nobody knows when they end. Undefined: it was ready when it was made. */
 export type ReadyAt = Milliseconds | null | undefined;
 
-/** By the clock of its dispatcher. Undefined: nobody knows. @param said by that field of its payload */
+/** By its dispatcher's clock. Undefined if nobody knows. @param said the value of that field */
 export function readyAtOf(id: string, said: unknown): Milliseconds | undefined {
   if (said === undefined) return momentOfId(id);
   return typeof said === 'number' ? said : undefined;

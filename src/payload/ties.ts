@@ -1,12 +1,12 @@
 /**
- * What a job counts in for as long as it is there: its unique key, or the key that it waits under, and its batch. They stand in the
- * job's own text, so that whatever ends the job in its store leaves them in the same step.
+ * What a job is tied to as long as it exists: its unique key, or its debounce key, and its batch. Ties are part of the job's
+ * text, so that whatever ends the job in its store releases them in the same step.
  *
- * In the text, `"ties"` is a list with spaces, right before the `id`, or before the mark of a retry that stands there:
- * `…,"ties":"ue<key>:60000 b<batch>*3","id":"…","attempts":0}`. A unique key is `u`, then `e` or `s` (until its end or its start), 22
- * characters, and perhaps `:` and for how many milliseconds it holds at most. The key of a debounced job is `d`, 22 characters, and
- * perhaps `:` and for how many milliseconds it can be put off. A batch is `b`, its id, `*` and the weight of the job. Only there they
- * count: a field of that name may be anywhere.
+ * In the text, `"ties"` is a list separated by spaces, right before the `id`, or before the mark of a retry in front of it:
+ * `…,"ties":"ue<key>:60000 b<batch>*3","id":"…","attempts":0}`. A unique key is `u`, then `e` or `s` (until its end or its
+ * start), 22 characters, and optionally `:` and the milliseconds for which it is held at most. A debounce key is `d`, 22
+ * characters, and optionally `:` and the milliseconds for which the job can be put off. A batch is `b`, its id, `*` and the
+ * weight of the job. Ties count only at this place: a field of that name may be anywhere.
  */
 import { hash } from 'node:crypto';
 import type { Milliseconds, Seconds } from '../base/clock';
@@ -14,30 +14,30 @@ import { readCounters, RETRY_MARK } from './counters';
 import { TIES, withFollowers, withMembers } from './payload-text';
 
 export interface UniqueTie {
-  /** 22 characters: `uniqueKey` makes it. */
+  /** 22 characters, made by `uniqueKey`. */
   readonly key: string;
-  /** What frees it: that the job ends, or that it is handed to a worker. */
+  /** What frees it: the end of the job, or its handing out to a worker. */
   readonly until: 'start' | 'end';
-  /** Longer than this it is not held; absent: for as long as the job is there. */
+  /** It is not held for longer than this; absent: as long as the job exists. */
   readonly for?: Seconds | undefined;
 }
 
 export interface DebounceTie {
-  /** 22 characters, of one queue: `debounceKey` makes it. */
+  /** 22 characters, made by `debounceKey`, for one queue. */
   readonly key: string;
-  /** So long after the first of those that took each other's places, it waits no more; absent: that has no end. */
+  /** How long jobs that replace each other can wait, counted from the first; absent: no limit. */
   readonly longest?: Seconds | undefined;
 }
 
 export interface BatchTie {
   readonly id: string;
-  /** Jobs of the batch that hang on it: itself, and the links that follow it. */
+  /** How many jobs of the batch depend on it: itself, and the links that follow it. */
   readonly weight: number;
 }
 
 export interface Ties {
   readonly unique?: UniqueTie | undefined;
-  /** Of a job without `unique` and `batch`: another one may take its place. */
+  /** For a job without `unique` and `batch`: another one may take its place. */
   readonly debounce?: DebounceTie | undefined;
   readonly batch?: BatchTie | undefined;
 }
@@ -46,9 +46,9 @@ export interface TiedJob extends Ties {
   readonly id: string;
 }
 
-/** As much as an id, a mark and ties take, generously. */
+/** Enough bytes for an id, a mark and ties. */
 const WINDOW = 512;
-/** As much as they take with the counters behind them: ties stand in so many bytes at the end of a text, and begin so. */
+/** Enough bytes for them and the counters: ties are within this many bytes of the end of a text, and begin like this. */
 export const TIED_END = WINDOW + 128;
 export const TIES_OPENING = `"${TIES}":"`;
 
@@ -57,12 +57,12 @@ const UNIQUE = /^u([es])([\w-]{22})(?::(\d{1,15}))?(?= |$)/;
 const DEBOUNCE = /^d([\w-]{22})(?::(\d{1,15}))?(?= |$)/;
 const BATCH = /(?:^| )b([\w-]{1,64})\*(\d{1,9})(?= |$)/;
 
-/** 128 bits of a hash: a key may be long, and may be a secret. */
+/** 128 bits of a hash, because a key may be long, and may be a secret. */
 export function uniqueKey(job: string, key: string): string {
   return keyOf(job, key);
 }
 
-/** A store looks for the one that waits in the queue of the push alone. */
+/** A store looks for the waiting job only in the queue of the push. */
 export function debounceKey(job: string, key: string, queue: string): string {
   return keyOf('debounce', queue, job, key);
 }
@@ -71,16 +71,16 @@ function keyOf(...parts: readonly string[]): string {
   return hash('sha256', parts.join('\0'), 'buffer').toString('base64url', 0, 16);
 }
 
-/** The same payload, which `encodePayload` gave, with these ties. What follows it is in it already. */
+/** A payload made by `encodePayload`, with these ties. The jobs that follow it must be in it already. */
 export function withTies(payload: string, ties: Ties): string {
   const member = tiesMember(ties);
   return member === '' ? payload : withMembers(withFollowers(payload), member);
 }
 
-/** The jobs of a batch share their tie as a rule, so the text of the last one is kept. */
+/** The jobs of a batch usually share their tie, so we keep the text of the last one. */
 let last: { readonly batch: BatchTie; readonly member: string } | undefined;
 
-/** As it stands in a payload, with a comma behind it. Empty if there are none. */
+/** The member as it is written in a payload, followed by a comma. Empty if there are no ties. */
 export function tiesMember(ties: Ties): string {
   const { batch } = ties;
   if (batch === undefined || ties.unique !== undefined || ties.debounce !== undefined) return memberOf(ties);
@@ -100,15 +100,18 @@ function bound(most: Seconds | undefined): string {
   return most === undefined ? '' : `:${mostOf(most)}`;
 }
 
-/** As it is written. */
+/** In the written form. */
 export function mostOf(most: Seconds): Milliseconds {
   return Math.max(Math.round(most * 1000), 1);
 }
 
-/** What stands at the end of a body, in its order. */
+/** The end of a body, in order. */
 const ENDING = new RegExp(String.raw`(?:,"${TIES}":"[^"]*")?(?:,"${RETRY_MARK}":\d{1,15})?(?:,"id":"[^"\\]+")?$`);
 
-/** Where a member goes that is added to a payload later: before its ties, mark and id, which are found without parsing only at the end. */
+/**
+ * Where to insert a member into an existing payload: before its ties, mark and id, which can be found without parsing only
+ * at the end.
+ */
 export function placeOfMembers(payload: Buffer, bodyEnd: number): number {
   return bodyEnd - (ENDING.exec(payload.toString('latin1', Math.max(bodyEnd - WINDOW, 0), bodyEnd))?.[0].length ?? 0);
 }
@@ -117,8 +120,8 @@ const [QUOTE, COLON, ZERO, NINE] = [0x22, 0x3a, 0x30, 0x39];
 const MARK_END = RETRY_MARK.charCodeAt(RETRY_MARK.length - 1);
 
 /**
- * Whether a text, or the number of a mark, stands before the last `id`. As a rule neither does, and whoever ends a job asks: this
- * takes a tenth of the time of reading them.
+ * Whether a string or the number of a retry mark comes before the last `id`. Usually neither does, and this is called for
+ * every ended job: it takes a tenth of the time of reading the ties.
  */
 function mayBeTied(payload: Buffer): boolean {
   let before = payload.lastIndexOf(',"id":"', -1, 'latin1') - 1;
@@ -127,14 +130,14 @@ function mayBeTied(payload: Buffer): boolean {
   return payload[before] === COLON && payload[before - 2] === MARK_END;
 }
 
-/** The id of a job with ties, which stands in its text right behind them. */
+/** The id of a job with ties, which follows them in its text. */
 export function idOfTied(payload: string): string | undefined {
   return ID_AT_END.exec(payload.slice(-WINDOW))?.[1];
 }
 
 const ID_AT_END = /,"id":"([^"\\]+)"(?:,"[a-z]+":\d{1,13})+\}$/;
 
-/** Undefined: it has none. */
+/** Undefined if it has none. */
 export function readTies(payload: Buffer): TiedJob | undefined {
   if (!mayBeTied(payload)) return undefined;
   const end = readCounters(payload)?.bodyEnd;

@@ -1,14 +1,14 @@
-/** What can be said of a text that is no payload, or that must not be parsed because it may kill the parser. */
+/** What can be said about a text that is not a payload, or that must not be parsed because it may kill the parser. */
 import { idAtEnd } from './counters';
 
-/** In the place of the name of a text that is no payload. */
+/** The name of a job whose text is not a payload. */
 export const UNREADABLE_NAME = '(unreadable)';
 
-/** Why a store set a text aside: the error of the failed job. */
+/** Why a store set a text aside: the error of the failed job. The same words as in lua/parts/aside.lua. */
 export const NOT_AN_OBJECT =
   'E_INVALID_PAYLOAD: The payload is not a JSON object that can be read; it was kept as it came. docs/format.md says what a payload looks like.';
 
-/** Name and id of a job, read from the ends of its text. */
+/** The name and id of a job, read from the two ends of its text. */
 export interface Glimpse {
   readonly id: string | undefined;
   readonly name: string | undefined;

@@ -1,16 +1,16 @@
-/** Makes the ids of jobs: UUIDs of version 7, which sort by the moment they were made. */
+/** Makes job ids: UUIDs of version 7, which sort by the moment they were made. */
 import { hash, randomFillSync } from 'node:crypto';
 import { type Milliseconds, systemClock } from '../base/clock';
 
 /**
- * Layout (RFC 9562): 48 bits of milliseconds, then a counter of 30 bits in the places of `rand_a` and the first half of
- * `rand_b`, then 44 random bits. The counter starts at random in each millisecond and counts up within it.
+ * Layout (RFC 9562): 48 bits of milliseconds, then a counter of 30 bits in `rand_a` and the first part of `rand_b`, then 44
+ * random bits. The counter starts at a random value in each millisecond and counts up within it.
  */
 const POOL_BYTES = 8192;
 /** Hexadecimal digits: 8 for a new start of the counter, 11 for the random end. */
 const DRAWN_DIGITS = 19;
 const RANDOM_DIGITS = 11;
-/** Starts lie in the lower half of the range, which leaves half a billion ids for each millisecond. */
+/** Starts are in the lower half of the range, which leaves half a billion ids for each millisecond. */
 const COUNTER_START = 2 ** 29;
 const COUNTER_END = 2 ** 30;
 
@@ -22,10 +22,13 @@ let place = 0;
 let milliseconds = 0;
 let moment = '';
 let counter = 0;
-/** Everything up to the last group's first digit. Sixteen ids in a row share it, so each is joined of few pieces. */
+/**
+ * Everything up to the first digit of the last group. Sixteen consecutive ids share it, so each id is joined from few
+ * pieces.
+ */
 let head = '';
 
-/** Greater, as a text, than all that this process made before, also when the clock goes back. */
+/** Greater, as a string, than any id that this process made before, even if the clock goes back. */
 export function uuidv7(): string {
   if (place + DRAWN_DIGITS > digits.length) {
     digits = randomFillSync(pool).toString('hex');
@@ -40,14 +43,14 @@ export function uuidv7(): string {
   return head + end;
 }
 
-/** When an id was made, by the clock of its maker; undefined: it is none of version 7. Asked of each job that runs. */
+/** When an id was made, by its maker's clock. Undefined if it is not of version 7. Called for each job that runs. */
 export function momentOfId(id: string): Milliseconds | undefined {
   if (id.length !== 36 || id[14] !== '7') return undefined;
   const moment = Number(`0x${id.slice(0, 8)}${id.slice(9, 13)}`);
   return Number.isNaN(moment) ? undefined : moment;
 }
 
-/** The same for the same name and moment: its time is the moment, the rest a hash of both. */
+/** The same id for the same name and moment: its time is the moment, the rest a hash of both. */
 export function uuidAt(name: string, moment: Milliseconds): string {
   const time = Math.floor(moment).toString(16).padStart(12, '0');
   const rest = hash('sha256', `${name}\0${moment}`, 'hex');

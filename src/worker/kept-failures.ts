@@ -9,7 +9,7 @@ import { errorMessage } from '../base/exception-text';
 import type { Logger } from '../base/logger';
 import type { Connection, Reservation, Settlement } from '../connections/contract';
 import type { FailedStore, Forgotten } from '../connections/failed-store';
-import { bearsCounters, withCounters } from '../payload/counters';
+import { hasCounters, withCounters } from '../payload/counters';
 
 export interface KeptFailuresSettings {
   readonly connection: Connection;
@@ -36,7 +36,7 @@ export class KeptFailures {
     if (!(await isStillOurs(connection, reservation, lease))) return removed;
     const { queue, payload: given } = reservation;
     // A payload that is not a JSON object is kept byte for byte.
-    const payload = bearsCounters(given) ? withCounters(given, counters) : given;
+    const payload = hasCounters(given) ? withCounters(given, counters) : given;
     const { attempts } = counters;
     const id = await failedStore.put({ ...failure, connection: connection.name, queue, payload, attempts });
     this.#kept.set(reservation, { id, queue, payload });

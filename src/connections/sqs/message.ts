@@ -2,7 +2,7 @@
 import type { Message, SendMessageBatchRequestEntry } from '@aws-sdk/client-sqs';
 import type { Milliseconds, Seconds } from '../../base/clock';
 import {
-  bearsCounters,
+  hasCounters,
   type Counters,
   hasId,
   noCounters,
@@ -103,5 +103,5 @@ export function incoming({ Body = '', MessageId = '', Attributes = {} }: Message
 
 /** The text that goes back; what is no JSON object bears no counters. */
 export function textWith(payload: Buffer, counters: Counters): string {
-  return (bearsCounters(payload) ? withCounters(payload, counters) : payload).toString();
+  return (hasCounters(payload) ? withCounters(payload, counters) : payload).toString();
 }
