@@ -1,7 +1,7 @@
-/** Ends what was made for one run. */
+/** Disposes of the objects made for one run. */
 import { disposeFailed } from './errors';
 
-/** @param made the last first, so that nothing is used after it was disposed; one that throws stops no other */
+/** @param made last first, so that nothing is used after it was disposed of; an error in one does not stop the others */
 export async function disposeOf(made: readonly object[]): Promise<void> {
   const failures: { name: string; error: unknown }[] = [];
   for (const instance of made) {

@@ -1,15 +1,15 @@
-/** What can be wrong with injection: a declaration that cannot be kept, or a dependency that cannot be made. */
+/** Errors of injection: a declaration that cannot work, or a dependency that cannot be made. */
 import { defineError } from '../base/define-error';
 import { valueText } from '../base/value-text';
 import { relativeFile } from '../base/declared-in';
 
-/** A parameter, as errors name it. */
+/** A parameter, for errors. */
 export interface ParameterPlace {
   readonly class: string;
   /** `constructor` for a constructor's. */
   readonly method: string;
   readonly position: number;
-  /** Its name, where the source tells it. */
+  /** Its name, if the source tells. */
   readonly parameter: string | undefined;
   readonly file: string | undefined;
 }
@@ -29,7 +29,7 @@ export function tokenText(token: unknown): string {
   return valueText(token);
 }
 
-/** For plain JavaScript and standard decorators, which have no decorators of parameters. */
+/** For plain JavaScript and standard decorators, which cannot decorate parameters. */
 const WITHOUT_DECORATOR = ', or take it with this.make(Mailer) in handle() (in a handler: inject(Mailer) in a field)';
 
 export const uninjectedParameter = defineError('E_UNINJECTED_PARAMETER', (place: ParameterPlace) => ({
@@ -37,7 +37,7 @@ export const uninjectedParameter = defineError('E_UNINJECTED_PARAMETER', (place:
   facts: place,
 }));
 
-/** TypeScript emitted no class as the type of a parameter that has a bare `@Inject()`. */
+/** TypeScript emitted no class as the type of a parameter with a bare `@Inject()`. */
 export const missingType = defineError('E_MISSING_TYPE', (place: ParameterPlace, emitted: string | undefined) => {
   const why =
     emitted === undefined || emitted === 'Object'
@@ -58,7 +58,7 @@ export const misplacedInject = defineError('E_MISPLACED_INJECT', (place: Paramet
   facts: place,
 }));
 
-/** A decorator of another library where ours was meant. */
+/** A decorator of another library in place of ours. */
 export const foreignDecorator = defineError(
   'E_FOREIGN_DECORATOR',
   (name: string, method: string, library: string, decorator: string) => ({
@@ -77,7 +77,7 @@ export const resolutionFailed = defineError('E_RESOLUTION', (subject: string, to
   };
 });
 
-/** tsyringe names class, parameter and position, but not what to do. */
+/** tsyringe names class, parameter and position, but gives no remedy. */
 function remedyFor(reason: string): string {
   const unknown = /TypeInfo not known for "([^"]*)"/.exec(reason)?.[1];
   if (unknown !== undefined) {
@@ -102,7 +102,7 @@ export const outsideRun = defineError('E_OUTSIDE_RUN', (token: unknown) => ({
   facts: { token: tokenText(token) },
 }));
 
-/** What a run made could not be disposed of after it. */
+/** An object made for a run could not be disposed of after it. */
 export const disposeFailed = defineError(
   'E_DISPOSE',
   (failures: readonly { readonly name: string; readonly error: unknown }[]) => {

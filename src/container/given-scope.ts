@@ -1,4 +1,4 @@
-/** A run's scope on a container of the user's own, which is asked for everything that the run did not register. */
+/** A run's scope on the user's own container, which is asked for everything that the run did not register. */
 import { types } from 'node:util';
 import type { Class } from '../base/class';
 import type { Container, Scope } from './container';
@@ -19,7 +19,7 @@ export class GivenScope implements Scope {
     if (this.#values.has(token)) return this.#values.get(token);
     const value = this.#container.resolve(token, this);
     if (value === undefined) throw new TypeError('The container of the configuration gave undefined for it.');
-    // Not everything that has a then(): a service may have one, such as a query that await runs.
+    // Not everything with a then(): a service may have one, such as a query that runs when awaited.
     if (types.isPromise(value)) {
       // Nobody else handles its rejection.
       value.catch(() => undefined);
@@ -30,7 +30,7 @@ export class GivenScope implements Scope {
     return value;
   }
 
-  // Made here, anew for each run: the container need only know what the handlers need.
+  // Created here, anew for each run: the container need only know what the handlers depend on.
   construct(handler: Class): object {
     const values = constructorInjections(handler).map(({ position, token }) => {
       try {
@@ -48,7 +48,7 @@ export class GivenScope implements Scope {
     this.#values.set(token, value);
   }
 
-  // The container disposes of what it gave.
+  // The container disposes of what it made.
   dispose(): Promise<void> | undefined {
     const made = this.#made.toReversed();
     this.#made = [];

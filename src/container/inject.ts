@@ -1,21 +1,21 @@
-/** `@Inject()`: marks a parameter that the container fills, of `handle`, `failed`, `middleware` or a constructor. */
+/** `@Inject()`: marks a parameter of `handle`, `failed`, `middleware` or a constructor that the container fills. */
 import 'reflect-metadata';
 import type { Class } from '../base/class';
 import type { NamedToken } from './container';
 import { undefinedToken } from './errors';
 import { markForTsyringe } from './tsyringe-scope';
 
-/** Stands for a token that is to be read from the emitted type of the parameter. */
+/** Stands for a token that is read from the emitted type of the parameter. */
 export const BY_TYPE = Symbol('by type');
 
-/** The key of a constructor's parameters: their decorator gets no name of a method. */
+/** The key of a constructor's parameters: their decorator gets no method name. */
 export const CONSTRUCTOR = 'constructor';
 
 type Tokens = ReadonlyMap<number, unknown>;
 
 const marks = new WeakMap<object, Map<PropertyKey, Map<number, unknown>>>();
 
-/** The parameter's declared type; unknown where the compiler cannot tell (a private method or constructor). */
+/** The parameter's declared type; unknown if the compiler cannot tell (a private method or constructor). */
 type ParameterAt<Target, Key, Index extends number> = Key extends keyof Target
   ? ParameterOf<Target[Key], Index>
   : Key extends undefined
@@ -34,7 +34,7 @@ type Fits<Parameter, Given> = unknown extends Given
     ? unknown
     : { readonly 'the token gives': Given; readonly 'the parameter is': Parameter };
 
-/** Compares what the token gives with the parameter's type. */
+/** Compares the token's type with the parameter's type. */
 type Injector<Given> = <Target extends object, Key extends PropertyKey | undefined, Index extends number>(
   target: Target & Fits<ParameterAt<Target, Key, Index>, Given>,
   key: Key,

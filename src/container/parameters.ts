@@ -1,6 +1,6 @@
 /**
- * Which parameters are injected, and by which token: read once for each class. A parameter that nothing could fill is
- * refused when the class is declared, not in the first run.
+ * Finds which parameters are injected, and by which token, once per class. A parameter that nothing could fill is refused
+ * when the class is declared, not in the first run.
  */
 import 'reflect-metadata';
 import type { Class } from '../base/class';
@@ -19,7 +19,9 @@ const LEADING = {
   handler: { handle: 1, failed: 2 },
 } as const;
 
-/** What TypeScript emits for types that no container makes; Object stands for all that it does not know. */
+/**
+ * The types that TypeScript emits where no container can make a value; Object stands for every type that it does not know.
+ */
 const NO_DEPENDENCIES: ReadonlySet<unknown> = new Set([
   Object,
   String,
@@ -103,7 +105,7 @@ function readConstructor(target: Class, file: string | undefined): readonly Inje
   });
 }
 
-/** A parameter, as errors name it. Only for errors: it reads the source. */
+/** A parameter, for errors only: this reads the source. */
 export function placeOf(target: Class, method: string, position: number, file?: string): ParameterPlace {
   const source: unknown = method === CONSTRUCTOR ? constructorOwner(target) : Reflect.get(target.prototype, method);
   const names = typeof source === 'function' ? parameterNames(Function.prototype.toString.call(source)) : [];
@@ -118,7 +120,7 @@ function checkDataConstructor(target: Class, file: string | undefined): void {
 }
 
 function refuseForeign(prototype: object, target: Class, method: string): void {
-  // Neither records the method, but on a prototype both mean a parameter of some method.
+  // Neither library records the method, but on a prototype both mean a parameter of some method.
   if (Reflect.hasOwnMetadata('injectionTokens', prototype)) {
     throw foreignDecorator(target.name, method, 'tsyringe', 'inject, which serves constructors only');
   }
@@ -127,7 +129,7 @@ function refuseForeign(prototype: object, target: Class, method: string): void {
   }
 }
 
-/** @param types that TypeScript emitted, where it did */
+/** @param types the emitted types, if TypeScript emitted any */
 function tokenOf(marked: unknown, types: unknown, position: number, place: () => ParameterPlace): unknown {
   if (marked !== BY_TYPE) return marked;
   const type: unknown = Array.isArray(types) ? types[position] : undefined;
@@ -147,7 +149,7 @@ function ownerOf(prototype: object, method: string): object | undefined {
   return holder ?? undefined;
 }
 
-/** The class whose constructor runs: one that declares none inherits it. */
+/** The class whose constructor runs: a class that declares none inherits one. */
 export function constructorOwner(target: Class): Class {
   let holder = target;
   while (holder.length === 0 && !Reflect.hasOwnMetadata('design:paramtypes', holder)) {

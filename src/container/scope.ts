@@ -1,4 +1,4 @@
-/** One run's dependencies: its scope, and what is resolved within it. */
+/** One run's dependencies: opens its scope and resolves within it. */
 import 'reflect-metadata';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { container as root } from 'tsyringe';
@@ -10,7 +10,7 @@ import { injectionsOf, placeOf } from './parameters';
 import { isTsyringeContainer, TsyringeScope } from './tsyringe-scope';
 
 interface Entered {
-  /** Undefined: what runs is no run, and has nothing injected. */
+  /** Undefined if the code that runs is no run of a job, and has nothing injected. */
   readonly scope: Scope | undefined;
   readonly caller: object | undefined;
 }
@@ -30,19 +30,19 @@ export function openScope(container?: Container | object): Scope {
 }
 
 /**
- * Runs `run` with `scope` as the one that `inject()` asks, in all that it starts, too.
- * @param caller who waits for the run; default: whoever waits for what runs now
+ * Runs `run` and everything that it starts with `scope` as the scope that `inject()` uses.
+ * @param caller who waits for the run; default: whoever waits for the code that runs now
  */
 export function runInScope<Result>(scope: Scope, run: () => Result, caller = callerOf()): Result {
   return current.run({ scope, caller }, run);
 }
 
-/** For what is called, and waited for, outside of a run. */
+/** For code that is called and waited for outside of a run. */
 export function callFrom<Result>(caller: object, call: () => Result): Result {
   return current.run({ scope: undefined, caller }, call);
 }
 
-/** Who waits for what runs now, and for what it waits for in turn. */
+/** Who waits for the code that runs now, directly or indirectly. */
 export function callerOf(): object | undefined {
   return current.getStore()?.caller;
 }
@@ -64,7 +64,7 @@ export function inject(token: unknown): unknown {
 }
 
 /**
- * The arguments of one call: those given, then the injected ones. No container work where nothing is injected.
+ * The arguments of one call: the given ones, then the injected ones. Does not touch the container if nothing is injected.
  * @throws E_RESOLUTION
  */
 export function methodArguments(

@@ -1,16 +1,16 @@
-/** Puts stubs in the place of what a container would give: for tests. */
+/** Replaces what a container would give by stubs, for tests. */
 import { container as root } from 'tsyringe';
 import type { Container, Token } from './container';
 import { isTsyringeContainer, stubbedChild } from './tsyringe-scope';
 
-/** What stands in for a dependency. It need have no more of it than the code under test uses. */
+/** A stand-in for a dependency. It needs only the members that the code under test uses. */
 export type Stub = readonly [token: Token, stub: unknown];
 
 /**
- * The container with the stubs in it; the given one is not changed.
+ * A container with the stubs; the given one is not changed.
  *
- * In tsyringe they also reach what is injected into the dependencies of a job. A container of another kind resolves
- * those itself, so there they only stand in for what the job, its handler or its middleware asks for.
+ * With tsyringe they also reach what is injected into the dependencies of a job. A container of another kind resolves those
+ * itself, so there the stubs only replace what the job, its handler or its middleware asks for.
  *
  * @param container the configuration's; default: tsyringe's root container
  */

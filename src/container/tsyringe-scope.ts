@@ -1,9 +1,10 @@
 /**
- * A run's scope on tsyringe: a child container, made when something is resolved that needs one.
+ * A run's scope on tsyringe: a child container, created when something is resolved that needs one.
  *
- * It replaces a private method of the child, which buys what the public ones cannot: tsyringe makes a singleton in
- * whichever container first needs it, which then disposes it. One first needed by a job would be disposed for all at the
- * end of that job, and would keep what is scoped to the job. `test/container` fails should a later tsyringe change this.
+ * It replaces a private method of the child, because the public methods do not suffice: tsyringe creates a singleton in
+ * whichever container first needs it, and that container disposes of it. A singleton first needed by a job would be disposed
+ * of for everybody at the end of that job, and would keep objects scoped to the job. `test/container` fails if a later
+ * tsyringe changes this.
  */
 import 'reflect-metadata';
 import { type DependencyContainer, inject, injectable, type InjectionToken, Lifecycle } from 'tsyringe';
@@ -14,11 +15,11 @@ import { disposeOf } from './disposal';
 interface Registration {
   readonly provider: object;
   readonly options: { readonly lifecycle: Lifecycle };
-  /** What was made of it, where it is made only once. */
+  /** Its instance, if it is made only once. */
   readonly instance?: unknown;
 }
 
-/** The private members of tsyringe's container that are used here. */
+/** The private members of tsyringe's container that we use. */
 interface Internals {
   disposed: boolean;
   readonly disposables: Set<object>;
@@ -32,12 +33,12 @@ export function isTsyringeContainer(container: object): container is DependencyC
   return 'createChildContainer' in container && typeof container.createChildContainer === 'function';
 }
 
-/** Tells tsyringe what our `@Inject()` says of a constructor's parameter. */
+/** Passes our `@Inject()` on a constructor's parameter on to tsyringe. */
 export function markForTsyringe(target: object, index: number, token: unknown): void {
   inject(token as InjectionToken)(target, undefined, index);
 }
 
-/** Lets tsyringe construct a handler that has no `@injectable()` above it. */
+/** Lets tsyringe construct a handler without `@injectable()`. */
 export function makeResolvable(handler: Class): void {
   // tsyringe inherits a constructor's types, but not the tokens of its parameters.
   const tokens: unknown = Reflect.getMetadata('injectionTokens', handler);
@@ -46,8 +47,8 @@ export function makeResolvable(handler: Class): void {
 }
 
 /**
- * A child of `parent` that gives the stubs for their tokens. Singletons that are first needed through it are made with
- * the stubs, so they end with it; those that exist already are used as they are.
+ * A child of `parent` that resolves the tokens to the stubs. Singletons first needed through it are made with the stubs, so
+ * they end with it; existing singletons are used as they are.
  */
 export function stubbedChild(
   parent: DependencyContainer,
@@ -95,7 +96,7 @@ export class TsyringeScope implements Scope {
   dispose(): Promise<void> | undefined {
     this.#isOver = true;
     if (this.#child === undefined) return undefined;
-    // Not by the child's own dispose(): it begins with what was made first, and one that throws keeps the rest from it.
+    // Not the child's own dispose(): it starts with the oldest object, and an error in one keeps it from the rest.
     const child = internalsOf(this.#child);
     child.disposed = true;
     const made = [...child.disposables].toReversed();
@@ -115,14 +116,14 @@ export class TsyringeScope implements Scope {
         ? parent.resolveRegistration(registration, context)
         : resolve(own(registration), context);
     for (const [token, value] of this.#values) child.register(token as InjectionToken, { useValue: value });
-    // What is resolved after the run is refused.
+    // Resolving after the run is refused.
     internals.disposed = this.#isOver;
     return (this.#child = child);
   }
 
   /**
-   * What a child would give as well. To make a child costs more than all else in a small run, and most runs want services
-   * of the parent, or classes that have nothing injected themselves.
+   * Resolves what needs no child. Creating a child costs more than everything else in a small run, and most runs want
+   * services of the parent, or classes that have nothing injected themselves.
    */
   #withoutChild(token: unknown): unknown {
     for (const [known, value] of this.#values) if (known === token) return value;
@@ -142,7 +143,7 @@ export class TsyringeScope implements Scope {
 
 const plain = new WeakMap<object, boolean>();
 
-// A class without a constructor of its own has its parent's parameters, so `length` alone does not tell.
+// A class without its own constructor has its parent's parameters, so `length` alone is not enough.
 function isPlain(token: unknown): token is Class {
   if (typeof token !== 'function') return false;
   let found = plain.get(token);
@@ -154,8 +155,8 @@ function isPlain(token: unknown): token is Class {
 }
 
 /**
- * Gives those registrations that are wanted a copy, the same one each time. tsyringe keeps what it made in the
- * registration, so a container that resolves copies makes instances of its own.
+ * Replaces wanted registrations by a copy, the same one each time. tsyringe keeps instances in the registration, so a
+ * container that resolves copies makes its own instances.
  */
 function copies(isWanted: (registration: Registration) => boolean): (registration: Registration) => Registration {
   let made: Map<Registration, Registration> | undefined;

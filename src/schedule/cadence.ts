@@ -1,4 +1,4 @@
-/** When a schedule comes up: at the times of a cron text in a time zone, or at the multiples of a span since 1970. */
+/** When a schedule is due: at the times of a cron text in a time zone, or at multiples of a span since 1970. */
 import { Cron } from 'croner';
 import type { Milliseconds } from '../base/clock';
 import { nearest } from '../base/nearest';
@@ -7,49 +7,49 @@ import type { Kind, Place } from '../job/option-kinds';
 import { FARTHEST_CHANGE, Zone } from './zone';
 
 export interface Cadence {
-  /** For people, and to tell one from another: `0 3 * * * (Europe/Amsterdam)`, `every 900 s`. */
+  /** For display, and to compare cadences: `0 3 * * * (Europe/Amsterdam)`, `every 900 s`. */
   readonly text: string;
   readonly zone: Zone;
-  /** The first occurrence behind a moment; undefined: there is none any more. */
+  /** The first occurrence after a moment. Undefined if there is none any more. */
   next(after: Milliseconds): Milliseconds | undefined;
 }
 
 export const UTC = new Zone('UTC');
 
-/** What is known of a zone takes a hundred kilobytes, and many schedules are of one. */
+/** The data of a zone take a hundred kilobytes, and many schedules share one. */
 const zones = new Map<string, Zone>();
 
-/** Of croner: seconds are none of cron's. */
+/** For croner: cron has no seconds. */
 const OPTIONS = { timezone: 'UTC', paused: true, mode: '5-part' } as const;
 
-/** Five fields, or such as `@daily`. */
+/** Five fields, or a nickname such as `@daily`. */
 const SHAPE = /^(?:@\w+|\s*\S+(?:\s+\S+){4}\s*)$/;
 
-/** Any moment: a text that has no time behind it has none at all. */
+/** Any moment: a text without a time after it has none at all. */
 const LONG_AGO = Date.UTC(2000, 0, 1);
 
 const SECOND: Milliseconds = 1000;
 
-/** An hour that is said as such: `3`, `2,14`. Not `*`, `8-18` or `*` by steps. */
+/** Explicit hours: `3`, `2,14`. Not `*`, `8-18` or `*` with steps. */
 const FIXED_HOURS = /^(?:\d{1,2},)*\d{1,2}$/;
 
-/** Those of croner that stand for more than one time a day. */
+/** croner's nicknames that mean more than one time a day. */
 const HOURLY = /^@hourly$/i;
 
 /**
- * croner is asked what times of the calendar a text means, by clocks that never change. What becomes of them where clocks do is
- * decided here: a fixed time that is left out comes up once, right when the clocks have changed; one that occurs twice comes up the
- * first time. Times of hours that are `*` or a range come up as often as clocks show them.
+ * We ask croner which calendar times a text means, on clocks that never change. What happens when clocks do change is
+ * decided here. A fixed time that is skipped comes up once, right when the clocks have changed; a fixed time that occurs
+ * twice comes up the first time. Times with `*` or a range as hour come up as often as clocks show them.
  */
 export class CronCadence implements Cadence {
   readonly text: string;
   readonly zone: Zone;
   readonly #cron: Cron;
   readonly #isFixed: boolean;
-  /** The last answer: the same is asked for time and again, and to find it takes a tenth of a millisecond. */
+  /** The last answer: the same question is asked again and again, and finding it takes a tenth of a millisecond. */
   #known: { readonly after: Milliseconds; readonly next: Milliseconds | undefined } | undefined;
 
-  /** @throws what croner throws of a text that is none */
+  /** @throws what croner throws if the text is not a cron */
   constructor(cron: string, zone: Zone) {
     this.text = `${cron} (${zone.name})`;
     this.zone = zone;
@@ -75,7 +75,7 @@ export class CronCadence implements Cadence {
       const match = wall - offset;
       const change = match > from ? this.zone.changeAfter(from, match) : undefined;
       if (change !== undefined) {
-        // Nothing comes up before it. What the clocks leave out, and what they show again, lies on either side of it.
+        // Nothing comes up before the change. Skipped and repeated times lie on either side of it.
         if (this.#isFixed && wall < change.at + change.after) return change.at;
         from = this.#isFixed ? Math.max(change.at, change.at + change.before - change.after) : change.at;
       } else if (match - from > FARTHEST_CHANGE) from = match - FARTHEST_CHANGE;
@@ -83,7 +83,7 @@ export class CronCadence implements Cadence {
     }
   }
 
-  /** The first time that is meant, at this wall time or behind it. */
+  /** The first matching wall time, at this one or later. */
   #wallFrom(wall: Milliseconds): Milliseconds | undefined {
     return this.#cron.nextRun(new Date(Math.ceil(wall / SECOND) * SECOND - SECOND))?.getTime();
   }
@@ -104,7 +104,7 @@ export class SpanCadence implements Cadence {
   }
 }
 
-/** @throws what `place` makes of a text that is no cron, or that never comes up */
+/** @throws what `place` makes of a text that is not a cron, or that never comes up */
 export function cronIn(text: unknown, zone: Zone, place: Place): Cadence {
   if (typeof text !== 'string') throw place.refuse(text, "give a cron text such as '0 3 * * *'");
   if (text.trim().split(/\s+/).length === 6)
@@ -117,7 +117,7 @@ export function cronIn(text: unknown, zone: Zone, place: Place): Cadence {
     const problem = error instanceof Error ? error.message.replace(/^CronPattern: /, '') : String(error);
     throw place.refuse(text, `${fields} (${problem})`);
   }
-  // croner takes the text of a moment as well.
+  // croner also accepts the text of a moment.
   if (!SHAPE.test(text)) throw place.refuse(text, fields);
   if (cadence.next(LONG_AGO) !== undefined) return cadence;
   throw place.refuse(text, 'it never comes up: there is no such day in the calendar');
@@ -131,13 +131,13 @@ export const zone: Kind<Zone> = (name, place) => {
       return found;
     }
   } catch {
-    // Said below.
+    // Reported below.
   }
   const [meant] = typeof name === 'string' ? nearest(name, Intl.supportedValuesOf('timeZone'), 1) : [];
   throw place.refuse(name, `give the name of a time zone, such as '${meant ?? 'Europe/Amsterdam'}'`);
 };
 
-/** @throws E_INVALID_DURATION, and what `place` makes of a span that is too short, or no whole number of milliseconds */
+/** @throws E_INVALID_DURATION, and what `place` makes of a span that is too short, or not a whole number of milliseconds */
 export const span: Kind<Cadence> = (value, place) => {
   const length = durationSeconds(value, place.subject) * SECOND;
   if (length >= SECOND && Number.isInteger(length)) return new SpanCadence(length);

@@ -1,6 +1,7 @@
 /**
- * Once on a store that cannot push by a key: a lock on the connection of the records is held while it is pushed, and a mark stays. Who
- * dies between the push and the mark leaves it to be pushed again, under the same id.
+ * Sends an occurrence once on a store that cannot push under a key: a lock on the connection of the records is held during
+ * the push, and a mark stays afterwards. If the process dies between the push and the mark, the job is pushed again, under
+ * the same id.
  */
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { Connection, FollowUp, Once, Pushed } from '../connections/contract';
@@ -11,7 +12,7 @@ const KIND = 'claim';
 /** Longer than any push may take. */
 const HELD: Seconds = 30;
 
-/** `held`: another one is about to push it. @throws what the stores throw */
+/** `held`: another process is about to push it. @throws what the stores throw */
 export async function pushClaimed(
   target: Connection,
   operations: OperationsConnection,
@@ -26,11 +27,11 @@ export async function pushClaimed(
   try {
     if ((await records.get(KIND, key)) !== undefined) return 'before';
     const pushed = await target.push(queue, [entry]);
-    // It outlives the moment until which anybody would push it.
+    // The mark outlives the moment until which anybody would push.
     await records.put([{ kind: KIND, id: key, value: '' }], (until - now) / 1000 + HELD);
     return pushed?.[0] ?? 'queued';
   } finally {
-    // What it protected is done, or is tried again when the lock is over.
+    // The protected work is done, or is tried again when the lock expires.
     await locks?.release(key, token).catch(() => undefined);
   }
 }

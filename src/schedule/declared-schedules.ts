@@ -1,4 +1,4 @@
-/** The schedules of an application that are declared in this process: by `Queue.schedule()`, and by `@Job()`. */
+/** The schedules of an application that are declared in this process: with `Queue.schedule()` and with `@Job()`. */
 import type { Class, JobDefinition, JobInstance } from '../job/definition';
 import { duplicateSchedule, invalidJobOption, placed } from '../job/errors';
 import type { JobRegistry } from '../job/registry';
@@ -6,7 +6,7 @@ import { PendingSchedule } from './pending-schedule';
 import { Schedule } from './schedule';
 import { timing } from './timing';
 
-/** They outlive a manager, as classes of jobs do: a module that declares some is evaluated once. */
+/** They outlive a manager, as job classes do, because a module that declares some is evaluated only once. */
 export class DeclaredSchedules {
   readonly #complete = new Map<string, Schedule>();
   readonly #pending = new Set<PendingSchedule>();
@@ -17,14 +17,14 @@ export class DeclaredSchedules {
   // oxlint-disable-next-line typescript/no-unsafe-function-type
   declare(make: () => JobInstance, registry: JobRegistry, caller: Function): PendingSchedule {
     const pending = new PendingSchedule(make, caller);
-    // By a promise: fake timers of test runners replace queueMicrotask.
+    // A promise, because fake timers of test runners replace queueMicrotask.
     if (this.#pending.size === 0) void Promise.resolve().then(() => this.#completeAll(registry));
     this.#pending.add(pending);
     return pending;
   }
 
   /**
-   * What was declared in this very turn is complete with it.
+   * Schedules declared in this very turn are completed by this call.
    *
    * @throws E_INVALID_SCHEDULE, E_DUPLICATE_SCHEDULE, and what is wrong with the job of one
    */
@@ -39,13 +39,13 @@ export class DeclaredSchedules {
       all.set(schedule.name, schedule);
     }
     const found = [...all.values()];
-    // The same list as long as nothing has changed.
+    // The same list object as long as nothing has changed.
     if (found.length !== this.#inUse.length || found.some((one, place) => one !== this.#inUse[place]))
       this.#inUse = found;
     return this.#inUse;
   }
 
-  /** @throws what is wrong with the first; the others are unhandled rejections */
+  /** @throws the first error; the others are unhandled rejections */
   #completeAll(registry: JobRegistry): void {
     const pending = [...this.#pending];
     this.#pending.clear();
@@ -56,7 +56,7 @@ export class DeclaredSchedules {
         const schedule = one.complete(this.#complete, registry);
         if (schedule === undefined) continue;
         const twin = declared.get(schedule.name);
-        // From one place in one turn: a loop that gives all the same name.
+        // Two from one place in one turn: a loop that gives all the same name.
         if (twin !== undefined) throw duplicateSchedule(schedule.name, twin.parts.origin, schedule.parts.origin);
         declared.set(schedule.name, schedule);
       } catch (error) {

@@ -1,15 +1,15 @@
-/** What can go wrong with schedules. */
+/** Errors of schedules. */
 import { defineError } from '../base/define-error';
 import { nearest } from '../base/nearest';
 import { valueText } from '../base/value-text';
 
-/** A schedule that cannot be: `subject` is the call that was given the value. */
+/** An invalid schedule. `subject`: the call that was given the value. */
 export const invalidSchedule = defineError('E_INVALID_SCHEDULE', (subject: string, value: unknown, remedy: string) => ({
   message: `${subject}: ${valueText(value)} is not valid. ${remedy}`,
   facts: { subject, value },
 }));
 
-/** The builder of a schedule was called when it was complete: in a later turn than `Queue.schedule()`. */
+/** A schedule's builder was called when the schedule was complete: in a later turn than `Queue.schedule()`. */
 export const scheduleDeclared = defineError('E_SCHEDULE_DECLARED', (name: string, call: string) => ({
   message:
     `The schedule '${name}' is complete: ${call}() came too late. Say all of it in one statement: ` +
@@ -17,7 +17,7 @@ export const scheduleDeclared = defineError('E_SCHEDULE_DECLARED', (name: string
   facts: { name, call },
 }));
 
-/** No schedule of this name is declared in this process, or kept. */
+/** No schedule with this name is declared in this process or stored. */
 export const unknownSchedule = defineError('E_UNKNOWN_SCHEDULE', (name: string, known: readonly string[]) => {
   const [meant] = nearest(name, known, 1);
   const all = known.length === 0 ? 'there are none' : `there are ${known.join(', ')}`;

@@ -1,9 +1,9 @@
 /**
- * Keeps the schedules of an application: whatever process does so sends what is due. There is no leader, for the store takes each
- * occurrence once, and its clock alone decides when one is due, and whether it may still be sent.
+ * Keeps the schedules of an application: each process that does so sends what is due. There is no leader, because the store
+ * takes each occurrence only once, and its clock alone decides when one is due and whether it may still be sent.
  *
- * It looks every ten seconds, and at the moment of an occurrence that must not be sent before. One look reads the states of all
- * schedules in one call. No job of a worker waits for any of it.
+ * It looks every ten seconds, and at the moment of an occurrence that must not be sent early. One look reads the states of
+ * all schedules in one call. No job of a worker waits for any of this.
  */
 import type { Milliseconds, Timer } from '../base/clock';
 import { runFor } from '../connections/application';
@@ -15,24 +15,24 @@ import type { ScheduleApplication } from './schedule-application';
 import { type KeptState, RENEWED_EVERY, stateIn, statesIn, write } from './schedule-states';
 import { clockOf, type Destination, destinationOf, sendOccurrence } from './send-occurrence';
 
-/** Between two looks; a twentieth more or less, so that processes do not keep step. */
+/** Pause between two looks, give or take a twentieth, so that processes do not run in step. */
 const EVERY: Milliseconds = 10_000;
-/** So early an occurrence may be sent: it is, before the next look is missed. */
+/** How early an occurrence may be sent, and is sent if the store holds it back, so that a missed look does no harm. */
 const AHEAD: Milliseconds = 15_000;
-/** Where several processes wait for one moment, most of them find it sent when they look. */
+/** Random delay for a moment that several processes wait for, so that most of them find the occurrence already sent. */
 const SPREAD: Milliseconds = 100;
-/** So long the others wait for a store, or for one of their schedules, that does not answer. */
+/** How long the others wait for a store or a schedule that does not answer. */
 const PATIENCE: Milliseconds = 1000;
-/** What takes longer is left to itself, and begun anew. Whatever it still does, the store takes once. */
+/** Work that takes longer is abandoned and started again. Whatever it still does, the store takes only once. */
 const LONGEST: Milliseconds = 30_000;
 const CLOSING: Milliseconds = 2000;
-/** The same error is told as often. */
+/** How often the same error is reported. */
 const TOLD_EVERY: Milliseconds = 5 * 60_000;
-/** No state is of a moment that lies further on, unless the clock of the store was wrong when it was written. */
+/** A state from further in the future was written while the store's clock was wrong. */
 const FARTHEST_AHEAD: Milliseconds = 60_000;
-/** Of a state that others write at the same time. */
+/** Most tries to write a state that others write at the same time. */
 const MOST_TRIES = 20;
-/** Of those that were missed. */
+/** Most missed occurrences that are sent. */
 const MOST_MISSED = 100;
 
 interface Kept {
@@ -51,7 +51,7 @@ export class Keeper {
   readonly #keepings = new Map<OperationsConnection, { readonly own: OwnKeeping; toldAt: Milliseconds }>();
   readonly #destinations = new WeakMap<Schedule, Destination>();
   readonly #told = new Map<string, Milliseconds>();
-  /** What is done about a store, or about a schedule: never twice at a time. */
+  /** The work under way for a store or a schedule: never two pieces at a time. */
   readonly #underWay = new Map<OperationsConnection | Schedule, UnderWay>();
   #timer: Timer | undefined;
   #looking: Promise<unknown> = Promise.resolve();
@@ -67,7 +67,10 @@ export class Keeper {
     this.#looking = runFor(this.#application, () => this.#lookAndWait());
   }
 
-  /** Another process need not wait until this one is forgotten. Never rejects; waits for the store for two seconds. */
+  /**
+   * Tells the other processes, so that they need not wait until this one is forgotten. Never rejects; waits for the store
+   * for two seconds at most.
+   */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#timer?.cancel();
@@ -91,7 +94,7 @@ export class Keeper {
     this.#timer = clock.after(Math.max(next - clock.monotonic(), 0), () => this.start());
   }
 
-  /** Gives the moment until which nothing is to be done, as all that it calls do: by our monotonic clock. */
+  /** Returns the next moment when there is something to do, by our monotonic clock. So do all functions that it calls. */
   async #look(): Promise<Milliseconds> {
     const stores = new Map<OperationsConnection, Kept[]>();
     for (const schedule of this.#declared()) {
@@ -105,7 +108,9 @@ export class Keeper {
     return Math.min(Infinity, ...(await Promise.all(looks)));
   }
 
-  /** What hangs must not hold up the others: it is left to itself, and looked at again in a while. @param act never rejects */
+  /**
+   * Work that hangs must not hold up the rest: it is abandoned, and checked again after a while. @param act never rejects
+   */
   async #patiently(about: OperationsConnection | Schedule, act: () => Promise<Milliseconds>): Promise<Milliseconds> {
     const { clock } = this.#application;
     const since = clock.monotonic();
@@ -127,7 +132,7 @@ export class Keeper {
       await this.#keep(operations, kept, EVERY * 0.9);
       const states = await statesIn(operations.records);
       const isStrange = ({ name, spec }: Schedule): boolean => (states.get(name)?.spec ?? spec) !== spec;
-      // Of who wrote it something is to be known before it is written over.
+      // We have to know something about its writer before we overwrite it.
       const isContested = kept.some(({ schedule }) => isStrange(schedule));
       const own = await this.#keep(operations, kept, isContested ? 0 : Infinity);
       const attended = kept.filter(({ schedule }) => !own.isOutdated(schedule));
@@ -141,7 +146,7 @@ export class Keeper {
     }
   }
 
-  /** Two programs that share a store, and a name by mistake, would otherwise look for what is missing. */
+  /** If two programs share a store and, by mistake, a name, this tells them why one schedule does not run. */
   #standDown({ name, spec }: Schedule): void {
     if (!this.#isToBeTold(`standing down of '${name}'`)) return;
     const message =
@@ -150,7 +155,7 @@ export class Keeper {
     this.#application.logger.info({ schedule: name, spec }, message);
   }
 
-  /** Tells the others, unless they were told within so many milliseconds. */
+  /** Tells the other processes, unless that was done within the last `recently` milliseconds. */
   async #keep(operations: OperationsConnection, kept: readonly Kept[], recently: Milliseconds): Promise<OwnKeeping> {
     const { clock } = this.#application;
     let keeping = this.#keepings.get(operations);
@@ -169,7 +174,7 @@ export class Keeper {
     return keeping.own;
   }
 
-  /** Sends what is due of one schedule. */
+  /** Sends the due occurrences of one schedule. */
   async #attend({ schedule, destination }: Kept, known: KeptState | undefined): Promise<Milliseconds> {
     const { name, spec, parts } = schedule;
     try {
@@ -179,13 +184,13 @@ export class Keeper {
       let state = known;
       const isAhead = state !== undefined && Math.max(state.since, state.lastAt ?? 0) > now + FARTHEST_AHEAD;
       if (state === undefined || isAhead || state.spec !== spec || now - state.seenAt > RENEWED_EVERY) {
-        // Where it comes up at the same times as before, nothing of it is left out.
+        // If the cadence is the same as before, no occurrence is left out.
         const goesOn = !isAhead && state?.spec.startsWith(`${parts.cadence.text}: `) === true;
         const since = goesOn ? state!.since : now;
         const lastAt = isAhead ? undefined : state?.lastAt;
         state = await write(records, name, { ...state, spec, since, lastAt, seenAt: now }, state, parts.missed.within);
       }
-      // Undefined: another process was first, and the next look will tell.
+      // Undefined if another process was first: the next look will tell.
       if (state !== undefined && state.pausedAt === undefined) await this.#send(schedule, destination, state, now);
       const next = destination.goesAhead ? undefined : parts.cadence.next(now);
       return next === undefined ? Infinity : begun + next - now + 1 + this.#application.random() * SPREAD;
@@ -208,13 +213,13 @@ export class Keeper {
       this.#tell(error, `sending a job of the schedule '${schedule.name}'`);
     }
     if (lastAt === state.lastAt) return;
-    // Somebody else may have written: then it is found once more, and taken by the store for what it is.
+    // If somebody else wrote meanwhile, the occurrence is found once more, and the store refuses it as a repeat.
     const { name, parts } = schedule;
     const { records } = destination.operations;
     const more = skipped - (state.skipped ?? 0);
     const written = await write(records, name, { ...state, lastAt, skipped, seenAt: now }, state, parts.missed.within);
     if (written !== undefined || more === 0) return;
-    // But what it left out, it alone has seen.
+    // But only this process knows of the occurrences that it skipped.
     for (let tries = 0; tries < MOST_TRIES; tries += 1) {
       const other = await stateIn(records, name);
       if (other === undefined) return;
@@ -245,7 +250,7 @@ export class Keeper {
   }
 }
 
-/** The moments of those that are to be sent now, the first of them first. */
+/** The moments of the occurrences to send now, the earliest first. */
 export function dueOf(
   schedule: Schedule,
   { since, lastAt = since }: Pick<KeptState, 'since' | 'lastAt'>,
@@ -253,7 +258,7 @@ export function dueOf(
   goesAhead: boolean,
 ): readonly Milliseconds[] {
   const { policy, within: back } = schedule.parts.missed;
-  // Behind its window the store takes none.
+  // The store takes none after its window.
   const from = Math.max(since, lastAt, now - back * 1000);
   const late = schedule.lastBetween(from, now, policy === 'all' ? MOST_MISSED : 1);
   return goesAhead ? [...late, ...schedule.between(Math.max(from, now), now + AHEAD, MOST_MISSED)] : late;

@@ -1,6 +1,6 @@
 /**
- * Who keeps which schedules: each process says so every few seconds, and is forgotten a minute after its last word. Where two
- * versions of a program run, as while one is deployed, the process that was started last has the say over a schedule.
+ * Which process keeps which schedules: each process reports every few seconds, and is forgotten a minute after its last
+ * report. If two versions of a program run, as during a deploy, the process that was started last decides about a schedule.
  */
 import type { Milliseconds, Seconds } from '../base/clock';
 import { fieldsIn, type RecordStore } from '../connections/record-store';
@@ -10,23 +10,23 @@ import type { Schedule } from './schedule';
 
 const KIND = 'schedulekeeper';
 const REMEMBERED: Seconds = 60;
-/** Of the processes that spoke last. */
+/** Most processes that are remembered, those that reported last. */
 const MOST = 1000;
 
 interface Keeper {
   readonly id: string;
-  /** When it began, by the clock of the store. */
+  /** When it began, by the store's clock. */
   readonly since: Milliseconds;
   /** The digest of each schedule by its name. */
   readonly schedules: Readonly<Record<string, string>>;
 }
 
-/** The names of the schedules that a live process keeps. */
+/** The names of the schedules that some live process keeps. */
 export async function keptNames(records: RecordStore): Promise<ReadonlySet<string>> {
   return new Set((await keepersIn(records)).flatMap(({ schedules }) => Object.keys(schedules)));
 }
 
-/** This process among them, in one store. */
+/** This process's own report in one store. */
 export class OwnKeeping {
   readonly #id = uuidv7();
   readonly #records: RecordStore;
@@ -37,7 +37,7 @@ export class OwnKeeping {
     this.#records = records;
   }
 
-  /** Says so, and hears of the others. */
+  /** Reports, and reads the reports of the others. */
   async tell(schedules: readonly Schedule[], now: Milliseconds): Promise<void> {
     this.#since ??= now;
     const digests = Object.fromEntries(schedules.map(({ name, digest }) => [name, digest]));
@@ -46,7 +46,7 @@ export class OwnKeeping {
     this.#others = (await keepersIn(this.#records)).filter(({ id }) => id !== this.#id);
   }
 
-  /** Another process has the say, and means something else by it. */
+  /** Whether another process decides about it, and declares it differently. */
   isOutdated({ name, digest }: Schedule): boolean {
     let last: Keeper = { id: this.#id, since: this.#since ?? -Infinity, schedules: { [name]: digest } };
     for (const other of this.#others) {
@@ -66,7 +66,7 @@ async function keepersIn(records: RecordStore): Promise<readonly Keeper[]> {
   return found.map(({ id, value }) => keeperOf(id, value)).filter((keeper) => keeper !== undefined);
 }
 
-/** Undefined: another version wrote it, or somebody else did. It is to keep no schedule from being sent. */
+/** Undefined if another version or somebody else wrote it. It must not keep any schedule from being sent. */
 function keeperOf(id: string, text: string): Keeper | undefined {
   const { since, schedules } = fieldsIn(text) ?? {};
   const isKeeper = typeof since === 'number' && isRecord(schedules);

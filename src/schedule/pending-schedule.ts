@@ -1,9 +1,9 @@
 /**
  * `Queue.schedule(() => new Prune('30d')).daily().at('03:00')`: a schedule that is being declared.
  *
- * There is no last call: it is complete a microtask after it was begun. What is wrong with an argument is thrown by the call that
- * was given it; what only the whole can tell, such as a name that another one has, is an unhandled rejection then, whose stack leads
- * to where it was begun.
+ * There is no final call: the schedule is complete one microtask after it was begun. A wrong argument makes its own call
+ * throw. Errors that only the whole shows, such as a name that another schedule has, are unhandled rejections, whose stack
+ * leads to where the schedule was begun.
  */
 import { declaredIn, relativeFile } from '../base/declared-in';
 import { PendingChain } from '../job/chain';
@@ -26,19 +26,19 @@ export type Weekday = 'sun' | 'mon' | 'tue' | 'wed' | 'thu' | 'fri' | 'sat';
 
 const WEEKDAYS: readonly string[] = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] satisfies Weekday[];
 
-/** The schedules that are there, by their names. */
+/** The existing schedules, by name. */
 type Known = ReadonlyMap<string, Schedule>;
 
 export class PendingSchedule {
   readonly #make: () => JobInstance;
   readonly #site: Error;
   readonly #file: string | undefined;
-  /** `refused`: a call was, and nothing is declared. */
+  /** `refused`: one of its calls was refused, and nothing is declared. */
   #state: 'open' | 'refused' | 'complete' = 'open';
   #name: string | undefined;
   /** A cron text, or a span. */
   #when: string | Cadence | undefined;
-  /** The fields of a cron behind the time of day; undefined: it is said otherwise. */
+  /** The fields of a cron after the time of day. Undefined if the days are given in another way. */
   #days: string | undefined;
   #zone: Zone | undefined;
   #missed = LATEST;
@@ -47,7 +47,7 @@ export class PendingSchedule {
   #queue: string | undefined;
 
   /**
-   * @param caller the function that was called: the place of the call is read from the stack
+   * @param caller the function that was called: the stack tells where
    * @throws E_INVALID_SCHEDULE
    */
   // oxlint-disable-next-line typescript/no-unsafe-function-type
@@ -68,7 +68,7 @@ export class PendingSchedule {
     });
   }
 
-  /** The multiples of a span since 1970 in UTC. @throws E_INVALID_SCHEDULE, E_INVALID_DURATION */
+  /** At multiples of a span since 1970 in UTC. @throws E_INVALID_SCHEDULE, E_INVALID_DURATION */
   every(length: Duration): this {
     return this.#say('every', (place) => {
       const cadence = span(length, place);
@@ -89,17 +89,17 @@ export class PendingSchedule {
     });
   }
 
-  /** At midnight, or as `at()` says. */
+  /** At midnight, or at the time given by `at()`. */
   daily(): this {
     return this.#say('daily', (place) => this.#comesUpOn('* * *', place));
   }
 
-  /** From Monday to Friday, at midnight or as `at()` says. */
+  /** From Monday to Friday, at midnight or at the time given by `at()`. */
   weekdays(): this {
     return this.#say('weekdays', (place) => this.#comesUpOn('* * 1-5', place));
   }
 
-  /** Each week on this day, at midnight or as `at()` says. @throws E_INVALID_SCHEDULE */
+  /** Each week on this day, at midnight or at the time given by `at()`. @throws E_INVALID_SCHEDULE */
   weekly(day: Weekday): this {
     return this.#say('weekly', (place) => {
       const number = WEEKDAYS.indexOf(day);
@@ -108,7 +108,7 @@ export class PendingSchedule {
     });
   }
 
-  /** On this day of each month that has it, at midnight or as `at()` says. @throws E_INVALID_SCHEDULE */
+  /** On this day of each month that has it, at midnight or at the time given by `at()`. @throws E_INVALID_SCHEDULE */
   monthly(day = 1): this {
     return this.#say('monthly', (place) => {
       checkWhole(day, 1, 31, place);
@@ -116,7 +116,7 @@ export class PendingSchedule {
     });
   }
 
-  /** The time of day, `'03:00'`, behind `daily()`, `weekdays()`, `weekly()` or `monthly()`. @throws E_INVALID_SCHEDULE */
+  /** The time of day, `'03:00'`, after `daily()`, `weekdays()`, `weekly()` or `monthly()`. @throws E_INVALID_SCHEDULE */
   at(time: string): this {
     return this.#say('at', (place) => {
       const [, hour, minute] = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(time) ?? [];
@@ -127,7 +127,7 @@ export class PendingSchedule {
     });
   }
 
-  /** Whose clocks the times are read from. Default: UTC. @throws E_INVALID_SCHEDULE */
+  /** The time zone of the times. Default: UTC. @throws E_INVALID_SCHEDULE */
   timezone(name: string): this {
     return this.#say('timezone', (place) => {
       const found = zone(name, place);
@@ -136,22 +136,23 @@ export class PendingSchedule {
     });
   }
 
-  /** Default: the name of the job. @throws E_INVALID_SCHEDULE */
+  /** The name of the schedule. Default: the name of the job. @throws E_INVALID_SCHEDULE */
   name(name: string): this {
     return this.#say('name', (place) => (this.#name = scheduleName(name, place)));
   }
 
   /**
-   * What becomes of occurrences that nobody sent in time: `'latest'` sends the newest one, within an hour; `'skip'` does so within a
-   * minute; `'all'` sends up to 100, within a day. Default: `'latest'`. @throws E_INVALID_SCHEDULE, E_INVALID_DURATION
+   * What happens to occurrences that nobody sent in time: `'latest'` sends the newest one, up to an hour late; `'skip'` the
+   * same, up to a minute late; `'all'` sends up to 100, up to a day late. `within` sets another limit. Default: `'latest'`.
+   * @throws E_INVALID_SCHEDULE, E_INVALID_DURATION
    */
   missed(policy: MissedPolicy, within?: Duration): this {
     return this.#say('missed', (place) => (this.#missed = missed([policy, within], place)));
   }
 
   /**
-   * What becomes of an occurrence while the job of the one before it waits, runs, or is to be tried again. Default: `'skip'`, where
-   * the store keeps unique keys, and not all that were missed are to run. @throws E_INVALID_SCHEDULE
+   * What happens to an occurrence while the job of the previous one waits, runs or will be tried again. Default: `'skip'` if
+   * the store supports unique keys and `missed` is not `'all'`. @throws E_INVALID_SCHEDULE
    */
   overlap(policy: OverlapPolicy): this {
     return this.#say('overlap', (place) => (this.#overlap = overlap(policy, place)));
@@ -174,7 +175,7 @@ export class PendingSchedule {
   }
 
   /**
-   * Nothing can be said of it any more. Undefined: one of its calls was refused, and has said so.
+   * Completes the schedule: later calls are refused. Undefined if one of its calls was refused, and has thrown.
    *
    * @throws what is wrong with the whole, with the stack of where it was begun
    */
@@ -203,14 +204,14 @@ export class PendingSchedule {
     const timing = together({ cadence, missed: this.#missed, overlap: this.#overlap }, place);
     const { origin } = this;
     const other = known.get(name);
-    // Of one file, in a later turn: that was evaluated again, perhaps with other lines above.
+    // From the same file, in a later turn: the file was evaluated again, perhaps with other lines above.
     if (other !== undefined && fileOf(other.parts.origin) !== fileOf(origin))
       throw duplicateSchedule(name, other.parts.origin, origin);
     const [connection, queue, make] = [this.#connection, this.#queue, this.#make];
     return new Schedule({ ...timing, name, job, connection, queue, make, origin });
   }
 
-  /** Where it was begun. */
+  /** Where the declaration begins. */
   get origin(): string {
     const [line = ''] = this.#callers.split('\n');
     const [, position] = /(:\d+:\d+)\)?$/.exec(line) ?? [];
@@ -266,7 +267,7 @@ export class PendingSchedule {
   }
 }
 
-/** Without the position in it. */
+/** The origin without line and column. */
 function fileOf(origin: string): string {
   return origin.replace(/:\d+:\d+$/, '');
 }

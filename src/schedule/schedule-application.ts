@@ -1,4 +1,4 @@
-/** What schedules need of the application that they belong to; a `QueueManager` is one. */
+/** What schedules need of their application; a `QueueManager` is one. */
 import type { Random } from '../base/random';
 import type { Connection } from '../connections/contract';
 import type { DispatchApplication } from '../dispatch/dispatch-application';

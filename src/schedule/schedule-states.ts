@@ -1,25 +1,25 @@
-/** What the store keeps of each schedule: one record for each, which whoever has read it last may write. */
+/** The stored state of each schedule: one record, which only the process that read its latest version may overwrite. */
 import type { Milliseconds, Seconds } from '../base/clock';
 import { fieldsIn, type RecordStore } from '../connections/record-store';
 
 export interface ScheduleState {
-  /** What decides what it sends: of whoever keeps it. */
+  /** What it sends and when, as declared by whoever keeps it. */
   readonly spec: string;
-  /** The moment from which on that holds: what was due before is none of its occurrences. */
+  /** The moment from which on the spec holds: earlier times are none of its occurrences. */
   readonly since: Milliseconds;
   /** When this was written. */
   readonly seenAt: Milliseconds;
   /** Absent: it is not paused. */
   readonly pausedAt?: Milliseconds | undefined;
-  /** The last occurrence that was sent, or left out; absent: none was. */
+  /** The last occurrence that was sent or skipped. Absent: there was none. */
   readonly lastAt?: Milliseconds | undefined;
-  /** Occurrences that were left out, because the job of the one before was still there. */
+  /** Occurrences that were skipped because the job of the previous one still existed. */
   readonly skipped?: number | undefined;
 }
 
 export interface KeptState extends ScheduleState {
   readonly name: string;
-  /** As it stands in the store. */
+  /** The stored text. */
   readonly text: string;
 }
 
@@ -27,11 +27,11 @@ const KIND = 'schedule';
 const PAGE = 500;
 
 const DAY: Seconds = 24 * 3600;
-/** One that nobody declares any more is forgotten after this time. */
+/** A schedule that nobody declares any more is forgotten after this time. */
 const KEPT: Seconds = 7 * DAY;
-/** It stays paused also while no worker runs. */
+/** It stays paused even if no worker runs. */
 const KEPT_PAUSED: Seconds = 365 * DAY;
-/** A state is written anew as often, or it would be forgotten while there is nothing to tell. */
+/** How often a state is written again: otherwise it would expire if nothing changes. */
 export const RENEWED_EVERY: Milliseconds = DAY * 1000;
 
 export async function statesIn(records: RecordStore): Promise<ReadonlyMap<string, KeptState>> {
@@ -49,9 +49,9 @@ export async function stateIn(records: RecordStore, name: string): Promise<KeptS
 }
 
 /**
- * Undefined: somebody has written since it was read, and this has not.
+ * Undefined if somebody else has written since it was read; then nothing was written.
  *
- * @param back how far the schedule looks back: who comes after so long has to find it
+ * @param back how far back the schedule looks: a process that comes after so long must still find the state
  */
 export async function write(
   records: RecordStore,
@@ -67,7 +67,7 @@ export async function write(
   return isWritten ? { ...state, name, text } : undefined;
 }
 
-/** Of what is none, written by whomever: one that is written over, and was seen by nobody. */
+/** A record that is not a state, whoever wrote it, reads as one that may be overwritten and was never seen. */
 function read(name: string, text: string): KeptState {
   const fields = fieldsIn(text) ?? {};
   const number = (field: keyof ScheduleState): number | undefined => {

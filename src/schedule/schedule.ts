@@ -1,4 +1,4 @@
-/** One schedule, as it was declared: what sends which job, when, and where to. */
+/** One schedule as declared: what sends which job, when, and where to. */
 import { hash } from 'node:crypto';
 import type { Milliseconds } from '../base/clock';
 import { uniqueKey } from '../payload/ties';
@@ -8,21 +8,24 @@ export interface ScheduleParts extends Timing {
   readonly name: string;
   /** The name of the job that it sends. */
   readonly job: string;
-  /** Where it says so itself. */
+  /** The connection, if it names one. */
   readonly connection?: string | undefined;
   readonly queue?: string | undefined;
   readonly make: () => object;
-  /** Where it was declared, for people. */
+  /** Where it was declared, for display. */
   readonly origin: string;
 }
 
 export class Schedule {
   readonly parts: ScheduleParts;
-  /** All that decides what it sends, but the data of the job: who has another one has another version of the program. */
+  /**
+   * Everything that decides what it sends, except the job's data. A process with another spec runs another version of the
+   * program.
+   */
   readonly spec: string;
-  /** The same, short. */
+  /** The spec, hashed. */
   readonly digest: string;
-  /** Held by the job of an occurrence, so that the next one can be left out. */
+  /** The unique key that the job of an occurrence holds, so that the next occurrence can be skipped. */
   readonly overlapKey: string;
 
   constructor(parts: ScheduleParts) {
@@ -44,7 +47,7 @@ export class Schedule {
     return this.parts.name;
   }
 
-  /** Occurrences behind `after`, up to `to`, the first of them first; at most so many. */
+  /** Up to `most` occurrences after `after`, up to `to`, the earliest first. */
   between(after: Milliseconds, to: Milliseconds, most: number): Milliseconds[] {
     const found: Milliseconds[] = [];
     let at = this.parts.cadence.next(after);
@@ -55,7 +58,7 @@ export class Schedule {
     return found;
   }
 
-  /** The last of those, up to so many. Looks back in steps that grow: of a short span there may be millions. */
+  /** The last `most` of these. Looks back in growing steps: a short span may have millions. */
   lastBetween(after: Milliseconds, to: Milliseconds, most: number): Milliseconds[] {
     if (this.between(after, to, 1).length === 0) return [];
     for (let back = FIRST_LOOK; ; back *= 2) {

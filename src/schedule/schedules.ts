@@ -1,4 +1,4 @@
-/** The schedules of an application, as people look at them: `Queue.schedules`. */
+/** The schedules of an application, as users see them: `Queue.schedules`. */
 import type { Milliseconds } from '../base/clock';
 import type { JobInstance } from '../job/definition';
 import type { OverlapPolicy } from '../job/schedule';
@@ -16,26 +16,26 @@ import { type KeptState, type ScheduleState, stateIn, statesIn, write } from './
 import { clockOf, destinationOf } from './send-occurrence';
 import type { Missed } from './timing';
 
-/** A schedule, and what has become of it. */
+/** A schedule and its state. */
 export interface ScheduleListing {
   readonly name: string;
-  /** When it comes up, with what it sends and how, for people. Of an orphan as it was when somebody kept it last. */
+  /** When it is due and what it sends, for display. For an orphan, as it was last declared. */
   readonly spec: string;
-  /** Undefined: it is not declared in this process. */
+  /** Undefined if it is not declared in this process. */
   readonly declared: DeclaredSchedule | undefined;
-  /** By the clock of the store. Undefined: it is paused, not declared in this process, or comes up no more. */
+  /** By the store's clock. Undefined if it is paused, not declared in this process, or never due again. */
   readonly next: Date | undefined;
-  /** The last occurrence that was sent or left out. Undefined: there was none. */
+  /** The last occurrence that was sent or skipped. Undefined if there was none. */
   readonly last: Date | undefined;
-  /** Occurrences that were left out, because the job of the one before was still there. */
+  /** Occurrences that were skipped because the job of the previous one still existed. */
   readonly skipped: number;
-  /** Undefined: it is not paused. */
+  /** Undefined if it is not paused. */
   readonly pausedAt: Date | undefined;
-  /** A worker that lives keeps it: it has said so within a minute. */
+  /** A live worker keeps it, and has said so within the last minute. */
   readonly isKept: boolean;
-  /** Nobody declares it any more: it sends nothing, and is forgotten seven days after it last did. */
+  /** Nobody declares it any more: it sends nothing, and is forgotten seven days after its last occurrence was recorded. */
   readonly isOrphan: boolean;
-  /** Why it cannot be kept, such as a connection without records. */
+  /** Why it cannot be kept, for example because its connection keeps no records. */
   readonly problem: Error | undefined;
 }
 
@@ -46,32 +46,32 @@ export interface DeclaredSchedule {
   readonly cadence: string;
   readonly timezone: string;
   readonly missed: Missed;
-  /** Undefined: `'skip'` where the store keeps unique keys, and not all that were missed are to run. */
+  /** Undefined: `'skip'` if the store supports unique keys and `missed` is not `'all'`. */
   readonly overlap: OverlapPolicy | undefined;
   /** Where it was declared. */
   readonly origin: string;
 }
 
 export interface OccurrencesOptions {
-  /** Behind this moment. Default: now, by the clock of the store. */
+  /** After this moment. Default: now, by the store's clock. */
   readonly from?: Date | undefined;
-  /** So many, up to 1000. Default: 5. */
+  /** How many, up to 1000. Default: 5. */
   readonly count?: number | undefined;
 }
 
 export interface ComingOccurrence {
   readonly at: Date;
-  /** What the clocks of its time zone show then: `2027-03-28 03:00`. */
+  /** What clocks in its time zone show then: `2027-03-28 03:00`. */
   readonly wall: string;
-  /** On that day they are put forward or back. */
+  /** The clocks change on that day. */
   readonly isClockChange: boolean;
 }
 
 const DAY: Milliseconds = 24 * 3600 * 1000;
-/** Longer than the longest, and shorter than two. */
+/** Longer than the longest day, and shorter than two days. */
 const LONGEST_DAY: Milliseconds = 28 * 3600 * 1000;
 const MOST_OCCURRENCES = 1000;
-/** Of a state that others write at the same time. */
+/** Most tries to write a state that others write at the same time. */
 const TRIES = 20;
 
 export class Schedules {
@@ -84,25 +84,25 @@ export class Schedules {
     this.#application = application;
   }
 
-  /** Those of another application that this one stands in for, or follows. */
+  /** Uses the schedules of another application that this one replaces or stands in for. */
   share(declared: DeclaredSchedules): void {
     this.#declared = declared;
   }
 
-  /** @param caller the function that a user has called. @throws E_INVALID_SCHEDULE */
+  /** @param caller the function that the user called. @throws E_INVALID_SCHEDULE */
   // oxlint-disable-next-line typescript/no-unsafe-function-type
   declare(make: () => JobInstance, caller: Function): PendingSchedule {
     return this.#declared.declare(make, this.#application.registry, caller);
   }
 
-  /** Those that are declared in this process. @throws what is wrong with one */
+  /** The schedules declared in this process. @throws what is wrong with one */
   get all(): readonly Schedule[] {
     return this.#declared.all(this.#application.registry);
   }
 
   /**
-   * Sends what is due from here on, until the function that it gives is called, and has resolved. It never rejects. Called several
-   * times, it is kept once.
+   * From now on sends what is due, until the returned function is called. Its promise resolves when that is over, and never
+   * rejects. If called several times, the schedules are kept once.
    */
   keep(): () => Promise<void> {
     this.#keepers += 1;
@@ -123,7 +123,7 @@ export class Schedules {
   }
 
   /**
-   * Those that are declared in this process, and those that the stores know beside them, by their names.
+   * The schedules declared in this process and those known to the stores, by name.
    *
    * @throws what is wrong with a declaration, and what a store throws
    */
@@ -140,12 +140,18 @@ export class Schedules {
     return Promise.all(names.map((name) => this.#listing(name, declared.get(name), known.get(name), kept.has(name))));
   }
 
-  /** Sends nothing of it until it is resumed. What was sent ahead, by 15 seconds at most, runs. False: it was paused already. @throws E_UNKNOWN_SCHEDULE, E_NO_RECORDS */
+  /**
+   * Sends no more of its jobs until it is resumed. Jobs sent ahead, by 15 seconds at most, still run. False if it was paused
+   * already. @throws E_UNKNOWN_SCHEDULE, E_NO_RECORDS
+   */
   pause(name: string): Promise<boolean> {
     return this.#change(name, (state, now) => (state.pausedAt === undefined ? { ...state, pausedAt: now } : undefined));
   }
 
-  /** It goes on; what came up meanwhile is not made up for. False: it was not paused. @throws E_UNKNOWN_SCHEDULE, E_NO_RECORDS */
+  /**
+   * Resumes it; occurrences missed meanwhile are not sent. False if it was not paused. @throws E_UNKNOWN_SCHEDULE,
+   * E_NO_RECORDS
+   */
   resume(name: string): Promise<boolean> {
     return this.#change(name, (state, now) =>
       state.pausedAt === undefined ? undefined : { ...state, pausedAt: undefined, since: now },
@@ -153,7 +159,7 @@ export class Schedules {
   }
 
   /**
-   * Sends its job now, whatever else there is of it, paused or not; gives the id.
+   * Sends its job now, even if it is paused or its job still exists; returns the id.
    *
    * @throws E_UNKNOWN_SCHEDULE, what is wrong with its job, and what its store throws
    */
@@ -166,7 +172,7 @@ export class Schedules {
     return sendJob(this.#application, job, choice, {});
   }
 
-  /** When it comes up. @throws E_UNKNOWN_SCHEDULE, E_INVALID_SCHEDULE */
+  /** Its next occurrences. @throws E_UNKNOWN_SCHEDULE, E_INVALID_SCHEDULE */
   async occurrences(name: string, { from, count = 5 }: OccurrencesOptions = {}): Promise<readonly ComingOccurrence[]> {
     const schedule = this.#named(name);
     if (!Number.isInteger(count) || count < 1 || count > MOST_OCCURRENCES)
@@ -178,7 +184,7 @@ export class Schedules {
     return schedule.between(start, Infinity, count).map((at) => {
       const end = midnights.next(at)!;
       const begin = midnights.next(end - LONGEST_DAY)!;
-      // Where a day is left out, the one behind it has all its hours.
+      // If a zone skips a whole day, the following day has all its hours.
       const isClockChange = end - begin !== DAY || zone.offsetAt(begin - 1) !== zone.offsetAt(begin);
       return { at: new Date(at), wall: zone.wallText(at), isClockChange };
     });
@@ -234,7 +240,7 @@ export class Schedules {
     );
   }
 
-  /** Where something is kept of schedules. */
+  /** The stores that may hold states of schedules. */
   #stores(): ReadonlySet<OperationsConnection> {
     const stores = new Set<OperationsConnection>();
     const application = this.#application;
@@ -244,12 +250,12 @@ export class Schedules {
     try {
       stores.add(application.neededOperationsOf(application.driver(application.defaultConnection)));
     } catch {
-      // Nothing can be kept there.
+      // This connection keeps no records.
     }
     return stores;
   }
 
-  /** @param change gives the new state; undefined: it is so already */
+  /** @param change returns the new state; undefined if nothing has to change */
   async #change(
     name: string,
     change: (state: ScheduleState, now: Milliseconds) => ScheduleState | undefined,

@@ -1,4 +1,4 @@
-/** Sends the job of one occurrence: once, whoever else is about to. */
+/** Sends the job of one occurrence exactly once, even if other processes try as well. */
 import type { Milliseconds } from '../base/clock';
 import type { Connection, FollowUp, Pushed } from '../connections/contract';
 import { entriesFor } from '../connections/due-entries';
@@ -11,13 +11,15 @@ import { pushClaimed } from './claim';
 import type { Schedule } from './schedule';
 import type { ScheduleApplication } from './schedule-application';
 
-/** Where the jobs of a schedule go, and what is kept of it. */
+/** Where the jobs of a schedule go, and where its state is kept. */
 export interface Destination {
   readonly target: Connection;
   readonly operations: OperationsConnection;
-  /** An occurrence whose predecessor is still there is left out: each holds a key from its moment on. */
+  /** An occurrence is skipped while the previous one's job exists: each holds a key from its moment on. */
   readonly skipsOverlaps: boolean;
-  /** It may be sent before its moment, for the store holds it back until then, and it holds no key meanwhile. */
+  /**
+   * An occurrence may be sent before its moment, because the store holds it back until then, and it holds no key meanwhile.
+   */
   readonly goesAhead: boolean;
 }
 
@@ -45,7 +47,7 @@ export function clockOf(
 }
 
 /**
- * `held`: another process is about to, and nobody knows whether it will.
+ * `held`: another process is about to send it, but may fail to.
  *
  * @throws what is wrong with the job, and what its store throws
  */
@@ -62,7 +64,7 @@ export async function sendOccurrence(
   const encoded = application.encoder.encode(parts.make(), {
     connection,
     queue: chosen,
-    // What cannot hold it back by the clock that judges it is given it at its moment.
+    // A store that cannot hold it back by the judging clock gets it at its moment.
     delay: target.capabilities.moments === true ? new Date(at) : 0,
     occurrence: { schedule: name, at, id: uuidAt(name, at), key: skipsOverlaps ? overlapKey : undefined },
   });

@@ -1,4 +1,4 @@
-/** When a schedule comes up, and what becomes of what comes up too late or too soon: what `@Job()` and the builder have in common. */
+/** When a schedule is due, and what happens to late and overlapping occurrences: shared by `@Job()` and the builder. */
 import type { Seconds } from '../base/clock';
 import { durationSeconds } from '../job/duration';
 import { isName, NAME_RULE } from '../job/job-name';
@@ -8,26 +8,26 @@ import { type Cadence, cronIn, span, UTC, zone } from './cadence';
 
 export interface Missed {
   readonly policy: MissedPolicy;
-  /** How far back is looked. */
+  /** How late a missed occurrence may be sent. */
   readonly within: Seconds;
 }
 
 export interface Timing {
   readonly cadence: Cadence;
   readonly missed: Missed;
-  /** Undefined: nobody has said so. */
+  /** Undefined if not given. */
   readonly overlap: OverlapPolicy | undefined;
 }
 
-/** How far back is looked where nobody says so. */
+/** The default limits. */
 const WITHIN: Readonly<Record<MissedPolicy, Seconds>> = { latest: 3600, skip: 60, all: 24 * 3600 };
 
 export const LATEST: Missed = { policy: 'latest', within: WITHIN.latest };
 
-/** The state of a schedule is kept for as long, and each occurrence leaves a mark behind until then. */
+/** The longest limit: the state of a schedule is kept for that long, and each occurrence leaves a mark until then. */
 const LONGEST_LOOK: Seconds = 7 * 24 * 3600;
 
-/** It stands in a key of the store, with the moment. */
+/** A name is part of a key in the store, together with the moment. */
 const LONGEST_NAME = 200;
 
 const KNOWN: readonly (keyof ScheduleOptions)[] = ['cron', 'every', 'timezone', 'name', 'missed', 'overlap'];
@@ -58,7 +58,7 @@ export const scheduleName: Kind<string> = (value, place) => {
   throw place.refuse(value, `a name has ${NAME_RULE.replace(/\d\d+/, String(LONGEST_NAME))}`);
 };
 
-/** The policy, and perhaps how far back is looked. */
+/** The policy, and optionally the limit. */
 export const missed: Kind<Missed> = (value, place) => {
   const [policy, within, ...more] = value as readonly unknown[];
   if (typeof policy !== 'string' || !Object.hasOwn(WITHIN, policy) || more.length > 0)
@@ -78,7 +78,7 @@ export const overlap: Kind<OverlapPolicy> = (value, place) => {
   throw place.refuse(value, "for overlap, give 'skip' or 'allow'");
 };
 
-/** Refuses what does not go together. */
+/** Refuses combinations that make no sense. */
 export function together(timing: Timing, place: Place): Timing {
   if (timing.missed.policy === 'all' && timing.overlap === 'skip')
     throw place.refuse(
