@@ -1,32 +1,32 @@
-/** What connections take, as it stands in the configuration: all of them, all with a store, and, by `Drivers`, those of each driver. */
+/** The keys of connections in the configuration: of all connections, of all with a store, and in `Drivers` those of each driver. */
 import type { Duration } from '../job/duration';
 
-/** How large a payload may be. A number is bytes; a text carries its unit, of which a kilobyte has 1024. */
+/** The size of a payload. A number means bytes; a text carries its unit, and a kilobyte has 1024 bytes. */
 export type Size = number | `${number}${'kb' | 'mb'}`;
 
-/** What every connection takes. */
+/** The keys of every connection. */
 export interface CommonConfig {
-  /** The queue that is meant where none is named. Default: `default`. */
+  /** The queue that is used if none is named. Default: `default`. */
   readonly queue?: string | undefined;
-  /** How large the text of a job may be here: a number of bytes, or a size from `'1kb'` (1024 bytes) to `'512mb'`. Default: the configuration's. */
+  /** The largest payload of a job here: a number of bytes, or a size from `'1kb'` (1024 bytes) to `'512mb'`. Default: the configuration's. */
   readonly maxPayload?: Size | undefined;
-  /** Within `Queue.transaction()`, dispatches to it are sent once that is done, as if each said `afterCommit()`. Default: `false`. */
+  /** Within `Queue.transaction()`, dispatches to this connection are sent after it, as if each called `afterCommit()`. Default: `false`. */
   readonly afterCommit?: boolean | undefined;
 }
 
-/** What every connection with a store takes. */
+/** The keys of every connection with a store. */
 export interface StoreConfig extends CommonConfig {
   /**
-   * The lease: how long a job stays with a worker that has gone silent. It need not be longer than a job takes: living workers
-   * renew it. `null` is refused. Default: 30 s.
+   * The lease: how long a job stays with a worker that has gone silent. It may be shorter than a job takes, because a running
+   * worker renews it. `null` is refused. Default: 30 s.
    */
   readonly retryAfter?: Duration | undefined;
-  /** How long a call waits for a store that does not answer. Default: 5 s. */
+  /** How long a call waits for the store to answer. Default: 5 s. */
   readonly deadline?: Duration | undefined;
 }
 
 /**
- * What connections of each driver take, by the driver's name. Ours add theirs, each in its `driver.ts`. For one of your own:
+ * The keys of each driver's connections, by the driver's name. The built-in drivers add theirs in their `driver.ts`. For your own:
  * `declare module 'onqueue' { interface Drivers { mine: MyConfig } }`, where `MyConfig` has `driver: 'mine'`.
  */
 export interface Drivers {}

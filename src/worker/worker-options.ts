@@ -116,7 +116,7 @@ export const WORKER_OPTIONS = {
     read: count(0),
     default: undefined,
     otherNames: ['attempts', 'maxTries'],
-    flag: { value: '<count>', help: 'attempts of jobs that say nothing themselves; 0: no limit (default: 1)' },
+    flag: { value: '<count>', help: 'attempts of jobs that set none themselves; 0: no limit (default: 1)' },
   }),
   backoff: option({
     read: backoff,
@@ -125,7 +125,7 @@ export const WORKER_OPTIONS = {
     isShort: true,
     flag: {
       value: '<times>',
-      help: 'wait before the next attempt: 10s, or 10s,1m,5m, whose last repeats, or doubled each time: 1s..10m (default: 0)',
+      help: 'wait before the next attempt: 10s; a list whose last wait repeats: 10s,1m,5m; or doubled each time: 1s..10m (default: 0)',
     },
   }),
   timeout: option({
@@ -134,14 +134,14 @@ export const WORKER_OPTIONS = {
     isShort: true,
     flag: {
       value: '<time>',
-      help: 'time for one attempt of jobs that say nothing themselves; 0: no limit (default: 60s)',
+      help: 'time for one attempt of jobs that set none themselves; 0: no limit (default: 60s)',
     },
   }),
   maxJobs: option({
     read: limit(count(0)),
     default: Infinity,
     otherNames: ['limit'],
-    flag: { value: '<count>', help: 'stop after so many jobs; each process counts its own' },
+    flag: { value: '<count>', help: 'stop after this many jobs; each process counts its own' },
   }),
   maxTime: option({
     read: limit(seconds),
@@ -152,7 +152,7 @@ export const WORKER_OPTIONS = {
   memory: option({
     read: limit(count(0), MEGABYTE),
     default: Infinity,
-    flag: { value: '<MB>', help: 'replace a process that uses more than so many megabytes after a job' },
+    flag: { value: '<MB>', help: 'replace a process that uses more than this many megabytes after a job' },
   }),
   sleep: option({
     read: seconds,
@@ -174,12 +174,12 @@ export const WORKER_OPTIONS = {
   stopWhenEmpty: option({
     read: flag,
     default: false,
-    flag: { help: 'stop when nothing is ready and nothing runs here; what is delayed is left for later' },
+    flag: { help: 'stop when nothing is ready and nothing runs here; delayed jobs are left for later' },
   }),
   drain: option({
     read: flag,
     default: false,
-    flag: { help: 'stop when nothing is left; what is delayed is waited for' },
+    flag: { help: 'stop when nothing is left; waits for delayed jobs' },
   }),
   grace: option({
     read: seconds,
@@ -191,7 +191,7 @@ export const WORKER_OPTIONS = {
     read: flag,
     default: true,
     otherNames: ['scheduler', 'schedules'],
-    flag: { help: 'leave it to others to send the jobs of schedules', isNegative: true },
+    flag: { help: 'do not send the jobs of schedules; leave that to other workers', isNegative: true },
   }),
 } as const satisfies { readonly [Option in keyof Required<WorkerOptions>]: unknown };
 

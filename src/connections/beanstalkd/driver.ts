@@ -7,11 +7,11 @@ import { BEANSTALKD } from './capabilities';
 
 export interface BeanstalkdConfig extends StoreConfig {
   readonly driver: 'beanstalkd';
-  /** Host and port, of which the port may be left out; there are neither users nor passwords. Default: `beanstalk://127.0.0.1:11300`. */
+  /** Host and port; the port is optional, and there are no users or passwords. Default: `beanstalk://127.0.0.1:11300`. */
   readonly url?: string | undefined;
-  /** Stands before every tube's name, where applications share a server. Default: nothing. */
+  /** Prefix of every tube's name, for applications that share a server. Default: none. */
   readonly prefix?: string | undefined;
-  /** The priority, within their tube, of the jobs that this connection pushes: 1 runs first, 1023 last. Default: 512. */
+  /** The priority that jobs pushed by this connection have in their tube: 1 runs first, 1023 last. Default: 512. */
   readonly priority?: number | undefined;
 }
 

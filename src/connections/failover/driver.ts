@@ -5,10 +5,10 @@ import type { Duration } from '../../job/duration';
 import type { CommonConfig } from '../configs';
 import type { Driver } from '../driver';
 
-/** Jobs go to the first of several connections that takes them; workers, and all else, to the first alone. */
+/** Jobs go to the first of several connections that takes them. Workers and everything else use only the first. */
 export interface FailoverConfig extends CommonConfig {
   readonly driver: 'failover';
-  /** Their names, in the order in which they are asked. The smallest `maxPayload` among them holds for all. Default: none; required. */
+  /** The names of the connections, in the order in which they are tried. The smallest `maxPayload` among them applies to all. Default: none; required. */
   readonly connections: readonly string[];
   readonly retryAfter?: Duration | undefined;
 }

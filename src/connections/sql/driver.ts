@@ -8,23 +8,23 @@ import { STORES } from './capabilities';
 /** A pool of connections to a database server: a `pg.Pool`, or one of mysql2. */
 export type DatabasePool = { connect(): Promise<object> } | { getConnection(...callback: never[]): unknown };
 
-/** Give one of `url` and `pool`; without either it is a SQLite file. */
+/** Give either `url` or `pool`; without them it is a SQLite file. */
 export interface DatabaseConfig extends StoreConfig {
   readonly driver: 'database';
   /**
-   * `sqlite:./onqueue.sqlite`, where a relative path starts at the project's folder, the nearest with a package.json; or a
-   * server: `postgres://user:password@host:5432/database`, `mysql://user:password@host:3306/database`. Default:
+   * `sqlite:./onqueue.sqlite` (a relative path starts at the project's folder, the nearest with a package.json), or a server:
+   * `postgres://user:password@host:5432/database`, `mysql://user:password@host:3306/database`. Default:
    * `sqlite:./onqueue.sqlite`.
    */
   readonly url?: string | undefined;
   /**
-   * In place of `url`, a pool of your own, never closed or changed: a `pg.Pool` is used; of one of mysql2 the settings are,
-   * for connections that take several statements at once. Default: none.
+   * Instead of `url`, your own pool, which is never closed or changed. A `pg.Pool` is used directly; from a mysql2 pool only the
+   * settings are used, for connections that accept several statements at once. Default: none.
    */
   readonly pool?: DatabasePool | undefined;
-  /** Further options of a server's client, such as `ssl`. Default: `max: 5` (`pg.Pool`) or `connectionLimit: 5` (mysql2). */
+  /** Further options for the client of a server, such as `ssl`. Default: `max: 5` (`pg.Pool`) or `connectionLimit: 5` (mysql2). */
   readonly options?: Readonly<Record<string, unknown>> | undefined;
-  /** The table of jobs; the others are named after it. Default: `jobs`. */
+  /** The table of jobs; the names of the other tables begin with it. Default: `jobs`. */
   readonly table?: string | undefined;
 }
 

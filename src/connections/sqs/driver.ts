@@ -5,7 +5,7 @@ import type { StoreConfig } from '../configs';
 import type { Check, Driver } from '../driver';
 import { SQS } from './capabilities';
 
-/** What a payload says, as it is sent: `displayName`, `data`, what `createPayloadUsing` added, … */
+/** A payload as it is sent: `displayName`, `data`, what `createPayloadUsing` added, … */
 export type SqsPayload = Readonly<Record<string, unknown>>;
 
 export interface SqsCredentials {
@@ -17,22 +17,22 @@ export interface SqsCredentials {
 /** Amazon SQS, through `@aws-sdk/client-sqs`. */
 export interface SqsConfig extends StoreConfig {
   readonly driver: 'sqs';
-  /** Where the queues are: `eu-west-1`. Default: what the AWS SDK finds (`AWS_REGION`, a profile). */
+  /** The region of the queues: `eu-west-1`. Default: what the AWS SDK finds (`AWS_REGION`, a profile). */
   readonly region?: string | undefined;
-  /** The address of another service that speaks SQS. Default: that of the region. */
+  /** The address of another service with the protocol of SQS. Default: that of the region. */
   readonly endpoint?: string | undefined;
-  /** The beginning of the queues' URLs: `https://sqs.eu-west-1.amazonaws.com/123456789012`. Default: SQS is asked for each name (`sqs:GetQueueUrl`). */
+  /** The beginning of the queues' URLs: `https://sqs.eu-west-1.amazonaws.com/123456789012`. Default: SQS is asked for the URL of each name (`sqs:GetQueueUrl`). */
   readonly prefix?: string | undefined;
-  /** Stands behind each queue's name, before `.fifo`: `-staging`. Default: nothing. */
+  /** Suffix of each queue's name, before `.fifo`: `-staging`. Default: none. */
   readonly suffix?: string | undefined;
-  /** `{ accessKeyId, secretAccessKey, sessionToken }`, or a function that gives them. Default: what the AWS SDK finds (the environment, a profile, the role of the machine). */
+  /** `{ accessKeyId, secretAccessKey, sessionToken }`, or a function that returns them. Default: what the AWS SDK finds (the environment, a profile, the role of the machine). */
   readonly credentials?: SqsCredentials | (() => Promise<SqsCredentials>) | undefined;
   /**
-   * Gives the message group of a job: on a FIFO queue those of one group run one after the other, on a standard queue groups
-   * share workers fairly. Default: on a FIFO queue the queue's name, on others none; the same where it gives undefined.
+   * Returns the message group of a job. On a FIFO queue the jobs of one group run one after the other; on a standard queue, groups
+   * share workers fairly. Default: on a FIFO queue the queue's name, on others none; also if it returns undefined.
    */
   readonly group?: ((payload: SqsPayload) => string | undefined) | undefined;
-  /** Gives a key on a FIFO queue: of jobs with one key that are dispatched within five minutes, SQS keeps the first. Default: all are kept. */
+  /** Returns a key, on a FIFO queue: of jobs with the same key that are dispatched within five minutes, SQS keeps the first. Default: all are kept. */
   readonly deduplicate?: ((payload: SqsPayload) => string | undefined) | undefined;
   /** Further options of the SDK's `SQSClient`: `{ requestHandler: { httpsAgent: … } }`. Default: none. */
   readonly options?: Readonly<Record<string, unknown>> | undefined;
