@@ -25,7 +25,7 @@ describe('once an outcome is stored, the announcer', () => {
     expect(calls).toEqual(['handle as dispatched', 'failed as dispatched: for good', 'failing: for good']);
   });
 
-  it('reports what failed() throws, and goes on', async () => {
+  it('reports an error thrown by failed() and goes on', async () => {
     @Job()
     class FailsTwice extends Job {
       handle(): void {
@@ -44,7 +44,7 @@ describe('once an outcome is stored, the announcer', () => {
     expect(reported).toEqual(['failed() of FailsTwice', 'second']);
   });
 
-  it('tells the after hooks of a completed job, and nobody of a released one', async () => {
+  it('calls the after hooks for a completed job, but not for a released one', async () => {
     act.behave = () => undefined;
     application.manager.hooks.on('after', () => calls.push('after'));
     const completed = reserved(payloadOf(new Act()));
@@ -56,7 +56,7 @@ describe('once an outcome is stored, the announcer', () => {
     expect(calls).toEqual(['handle line', 'after', 'handle line']);
   });
 
-  it('waits for hooks only where one of them is async', async () => {
+  it('waits for hooks only if one of them is async', async () => {
     act.behave = () => undefined;
     const job = reserved(payloadOf(new Act()));
     const outcome = await executor.run(job);

@@ -31,7 +31,7 @@ const gateOf = (text: string): Gate => {
   return gate;
 };
 
-/** Notes who runs beside it, and ends when its gate is opened. */
+/** Notes which jobs run beside it, and ends when its gate is opened. */
 @Job()
 class Held extends Job {
   declare readonly text: string;
@@ -70,7 +70,7 @@ const start = (options: WorkerOptions = {}): Worker => {
   return worker;
 };
 
-/** Is released twice before it is done, each time before anybody waits. */
+/** A synchronous job that releases itself twice before it completes. */
 @Job({ tries: 0 })
 class Again extends Job {
   handle(): void {
@@ -80,7 +80,7 @@ class Again extends Job {
 }
 
 describe('a job whose next crash is its last', () => {
-  it('that is not async does not end a worker before what became of it is settled', async () => {
+  it('does not let its worker end before its outcome is settled, even if its handler is synchronous', async () => {
     const payload = `{"job":"${Again.name}","data":{},"id":"again","crashes":2,"attempts":0}`;
     await application.manager.driver().push('default', [{ payload }]);
     const ended = new Worker({ stopWhenEmpty: true, concurrency: 2, rest: '1s' }, application.manager).run();
@@ -90,7 +90,7 @@ describe('a job whose next crash is its last', () => {
     expect(order).toHaveLength(3);
   });
 
-  it('runs alone in its worker, after what came with it', async () => {
+  it('runs alone in its worker, after the jobs that were reserved with it', async () => {
     await push('suspect', 2);
     await push('one', 0);
     await push('two', 0);
@@ -110,7 +110,7 @@ describe('a job whose next crash is its last', () => {
     expect(beside).toEqual(['two beside one']);
   });
 
-  it('leaves the others of its kind at the head of their queue, in their order', async () => {
+  it('leaves other such jobs at the head of their queue, in their order', async () => {
     await push('long', 0);
     start();
     await until(() => running.has('long'));
@@ -125,7 +125,7 @@ describe('a job whose next crash is its last', () => {
     ]);
   });
 
-  it('is not handed to and fro by busy workers: each holds one, and asks for no more', async () => {
+  it('is not passed back and forth between busy workers: each holds one and takes no more', async () => {
     for (const text of ['long', 'longer']) {
       await push(text, 0);
       start();
@@ -139,7 +139,7 @@ describe('a job whose next crash is its last', () => {
     expect(Math.max(...releases)).toBeLessThanOrEqual(2);
   });
 
-  it('waits for what runs already, and nothing behind it starts meanwhile', async () => {
+  it('waits for the jobs that already run, and none behind it starts meanwhile', async () => {
     await push('long', 0);
     await push('short', 0);
     start();
@@ -162,7 +162,7 @@ describe('a job whose next crash is its last', () => {
     expect(beside).toEqual(['short beside long']);
   });
 
-  it('is logged by its own name and id where it goes back without having been read', async () => {
+  it('is logged with its name and id if it goes back before its payload was parsed', async () => {
     await push('long', 0);
     const worker = start();
     await until(() => running.has('long'));
@@ -181,7 +181,7 @@ describe('a job whose next crash is its last', () => {
     expect(application.log.lines.filter(({ message }) => message.includes('(unreadable)'))).toEqual([]);
   });
 
-  it('holds up no other worker while it waits', async () => {
+  it('does not hold up other workers while it waits', async () => {
     await push('long', 0);
     start();
     await until(() => running.has('long'));
@@ -195,7 +195,7 @@ describe('a job whose next crash is its last', () => {
     expect([...running]).toEqual(['long', 'behind']);
   });
 
-  it('is held under its lease, however long the others run', async () => {
+  it('keeps its lease while it waits, however long the other jobs run', async () => {
     await push('long', 0);
     start();
     await until(() => running.has('long'));
@@ -207,7 +207,7 @@ describe('a job whose next crash is its last', () => {
     expect(await textsOf('reserved')).toEqual([expect.stringMatching(/"crashes":2,"attempts":1}$/)]);
   });
 
-  it('goes back at no cost when its worker is told to stop', async () => {
+  it('goes back without losing a try when its worker stops', async () => {
     await push('long', 0);
     const worker = start();
     await until(() => running.has('long'));
@@ -222,7 +222,7 @@ describe('a job whose next crash is its last', () => {
     expect(order).toEqual(['long']);
   });
 
-  it('runs one after the other where several come at once', async () => {
+  it('runs after the other such jobs, one at a time, if several come at once', async () => {
     for (const text of ['a', 'b', 'c', 'd']) await push(text, 2);
     start();
     for (const done of [1, 2, 3, 4]) {
@@ -234,7 +234,7 @@ describe('a job whose next crash is its last', () => {
     expect([order.toSorted(), beside]).toEqual([['a', 'b', 'c', 'd'], []]);
   });
 
-  it('is asked for by itself from when one was met: those that come together go back once', async () => {
+  it('is reserved alone once its worker has seen one: jobs that came together go back only once', async () => {
     for (const text of ['a', 'b', 'c', 'd']) await push(text, 2);
     start();
     for (const done of [1, 2, 3]) {
@@ -247,7 +247,7 @@ describe('a job whose next crash is its last', () => {
     expect(JSON.parse(last!)).toMatchObject({ crashes: 2, releases: 1 });
   });
 
-  it('costs the others no time: 200 jobs are done without a wait', async () => {
+  it('does not delay other jobs: 200 of them run without a wait', async () => {
     const began = application.clock.now();
     const ids = Array.from({ length: 200 }, (_, at) => `job-${at}`);
     for (const [at, id] of ids.entries()) {
@@ -261,7 +261,7 @@ describe('a job whose next crash is its last', () => {
     expect(application.clock.now()).toBe(began);
   });
 
-  it('runs with the others as long as it has another chance', async () => {
+  it('runs beside other jobs if it may crash again', async () => {
     await push('other', 0);
     await push('crashed once', 1);
     start();
@@ -270,7 +270,7 @@ describe('a job whose next crash is its last', () => {
     expect(beside).toEqual(['crashed once beside other']);
   });
 
-  it('is said in the log, without its data', async () => {
+  it('is announced in the log, without its data', async () => {
     await push('suspect', 2);
     start();
     await until(() => running.has('suspect'));
@@ -280,7 +280,7 @@ describe('a job whose next crash is its last', () => {
     ]);
   });
 
-  it('is not said of one that does not run any more', async () => {
+  it('is not announced in the log if it has crashed too often to run again', async () => {
     await push('poison', 3);
     start({ stopWhenEmpty: true });
     await until(() => application.log.messages('error').length === 1);
@@ -288,7 +288,7 @@ describe('a job whose next crash is its last', () => {
     expect(application.log.messages('warn')).toEqual([]);
   });
 
-  it('is known as such also where its dispatch alone made it one', async () => {
+  it('is recognised by the maxCrashes of its own dispatch', async () => {
     await push('long', 0);
     start();
     await until(() => running.has('long'));
@@ -302,7 +302,7 @@ describe('a job whose next crash is its last', () => {
     expect(beside).toEqual([]);
   });
 
-  it('does not wait for a handler that was given up and never comes back', async () => {
+  it('does not wait for a handler that was given up and never returns', async () => {
     await push('stubborn', 0, ',"timeout":5');
     start({ grace: 1 });
     await until(() => running.has('stubborn'));

@@ -55,7 +55,7 @@ beforeEach(() => {
 afterEach(() => application.manager.close());
 
 describe('a batch in a chain', () => {
-  it('runs between the links before and behind it, with its own callbacks', async () => {
+  it('runs between the links before and after it, with its own callbacks', async () => {
     const batch = application.bus.batch([new Note('b'), [new Note('c'), new Note('d')]]).then(new Note('then'));
     await application.bus.chain([new Note('a'), batch, new Note('e'), new Note('f')]).dispatch();
     await work();
@@ -66,21 +66,21 @@ describe('a batch in a chain', () => {
     expect(await application.manager.batches.list()).toMatchObject([{ completed: 3, isFinished: true }]);
   });
 
-  it('waits on no queue but those of its jobs', async () => {
+  it('needs no other queue than those of its jobs', async () => {
     const [first, batched, last] = ['a', 'b', 'c'].map((text) => new Note(text).onQueue('notes')) as [Note, Note, Note];
     await application.bus.chain([first, application.bus.batch([batched]), last]).dispatch();
     await work('memory', 'notes');
     expect(ran).toEqual(['a', 'b', 'c']);
   });
 
-  it('may be the first link, the last, and one behind another', async () => {
+  it('can be the first link, the last link, or follow another batch', async () => {
     const [first, second] = [application.bus.batch([new Note('a')]), application.bus.batch([new Note('b')])];
     await application.bus.chain([first, second]).dispatch();
     await work();
     expect(ran).toEqual(['a', 'b']);
   });
 
-  it('ends the chain when it fails, tells its catch the cause, and goes on once what failed was retried', async () => {
+  it('ends the chain when it fails, passes the cause to catch(), and continues after a retry of the failed job', async () => {
     const batch = application.bus.batch([new Breaks()]);
     await application.bus
       .chain([batch, new Note('behind')])
@@ -96,7 +96,7 @@ describe('a batch in a chain', () => {
     expect(ran).toEqual(['caught', 'behind']);
   });
 
-  it('goes on where its failures are allowed', async () => {
+  it('continues the chain if it allows failures', async () => {
     const batch = application.bus.batch([new Breaks(), new Note('a')]).allowFailures();
     await application.bus
       .chain([batch, new Note('behind')])
@@ -106,7 +106,7 @@ describe('a batch in a chain', () => {
     expect(ran).toEqual(['a', 'behind']);
   });
 
-  it('drops what is behind it when it is cancelled', async () => {
+  it('drops the links behind it when it is cancelled', async () => {
     await application.bus.chain([application.bus.batch([new Note('a')]), new Note('behind')]).dispatch();
     await new Worker({ maxJobs: 1 }, application.manager).run();
     const [batch] = await application.manager.batches.list();
@@ -116,7 +116,7 @@ describe('a batch in a chain', () => {
     expect(ran).toEqual([]);
   });
 
-  it('goes on to other queues and connections', async () => {
+  it('continues the chain on other queues and connections', async () => {
     const batch = application.bus.batch([new Note('a')]).onQueue('batch');
     await application.bus.chain([batch, new Note('b').onConnection('other'), new Note('c')]).dispatch();
     await work(undefined, 'batch');
@@ -125,7 +125,7 @@ describe('a batch in a chain', () => {
     expect(ran).toEqual(['a', 'b', 'c']);
   });
 
-  it('is sent once, also of more jobs than a call takes, when its job runs a second time', async () => {
+  it('is dispatched once, even with more jobs than one call takes and when the job that dispatches it runs twice', async () => {
     await application.bus.chain([application.bus.batch(notes(250)), new Note('behind')]).dispatch();
     const driver = application.manager.driver();
     const [{ payload } = { payload: Buffer.of() }] = await driver.peek('default', 'ready', 1);
@@ -136,14 +136,14 @@ describe('a batch in a chain', () => {
     expect(ran.at(-1)).toBe('behind');
   });
 
-  it('runs in turn where jobs run at once', async () => {
+  it('runs its jobs one after the other on a sync connection', async () => {
     given({ sync: { driver: 'sync' } });
     const batch = application.bus.batch([new Note('b'), new Note('c')]);
     await application.bus.chain([new Note('a'), batch, new Note('d')]).dispatch();
     expect(ran).toEqual(['a', 'b', 'c', 'd']);
   });
 
-  it('may be appended by a link, but not by a job of another batch', async () => {
+  it('can be appended by a link, but not by a job of another batch', async () => {
     await application.bus.chain([new AppendsBatch(), new Note('a')]).dispatch();
     await work();
     expect(ran).toEqual(['a', 'inner']);
@@ -153,7 +153,7 @@ describe('a batch in a chain', () => {
     expect(failure?.exception).toMatch('E_INVALID_BATCH');
   });
 
-  it('travels with the chain, so that a generator that has no end in sight is refused', async () => {
+  it('refuses an endless generator of jobs, because its jobs travel in the payload of the chain', async () => {
     async function* endless(): AsyncGenerator<Note> {
       for (;;) yield new Note('x');
     }

@@ -121,7 +121,7 @@ beforeEach(() => {
 afterEach(() => application.manager.close());
 
 describe('a batch', () => {
-  it('runs its jobs, then what was to follow them', async () => {
+  it('runs its jobs, then its callbacks', async () => {
     const batch = await watched([new Note('a'), false, [new Note('b'), new Note('c')], null])
       .name('notes')
       .dispatch();
@@ -134,7 +134,7 @@ describe('a batch', () => {
     expect(await batch.refresh()).toMatchObject({ completed: 3, progress: 1, isFinished: true, isCancelled: false });
   });
 
-  it('says which job failed first, cancels the others, and goes on when that is retried', async () => {
+  it('reports the job that failed first, cancels the others, and continues the chain of that job when it is retried', async () => {
     const batch = await watched([[new Breaks(), new Note('behind')], new Note('a'), new Breaks()]).dispatch();
     await new Worker({ stopWhenEmpty: true, concurrency: 1 }, application.manager).run();
     expect(ran.toSorted()).toEqual(['catch', 'finally']);
@@ -149,7 +149,7 @@ describe('a batch', () => {
     expect(await countsOf(batch.id)).toEqual([0, 2, 0, 2]);
   });
 
-  it('lets the others go on where failures are allowed', async () => {
+  it('runs its other jobs if failures are allowed', async () => {
     const batch = await watched([new Breaks(), new Note('a')])
       .allowFailures()
       .dispatch();
@@ -162,7 +162,7 @@ describe('a batch', () => {
     expect(await countsOf(batch.id)).toEqual([0, 2, 0, 0]);
   });
 
-  it('is over at once where it has no jobs', async () => {
+  it('finishes at once if it has no jobs', async () => {
     const batch = await watched([]).dispatch();
     expect(batch).toMatchObject({ total: 0, progress: 1, isFinished: true });
     await work();
@@ -170,14 +170,14 @@ describe('a batch', () => {
     expect(await batch.refresh()).toMatchObject({ total: 0, progress: 1, isFinished: true });
   });
 
-  it('takes what its jobs add with their success, once', async () => {
+  it('takes the jobs that a job adds once, when that job succeeds', async () => {
     const batch = await watched([new Adds(2)]).dispatch();
     await work();
     expect(ran.toSorted()).toEqual(['added', 'finally', 'first', 'second', 'then']);
     expect(await countsOf(batch.id)).toEqual([0, 4, 0, 0]);
   });
 
-  it('takes what its jobs add now, also by a generator', async () => {
+  it('takes jobs from addNow() at once, even from a generator', async () => {
     const batch = await watched([new AddsNow()]).dispatch();
     await work();
     expect(ran.toSorted()).toEqual(['added 3', 'finally', 'note-1', 'note-2', 'note-3', 'then']);
@@ -191,7 +191,7 @@ describe('a batch', () => {
     expect(await countsOf(batch.id)).toEqual([0, 3, 0, 0]);
   });
 
-  it('takes nothing that a callback adds with its success: that counts in no batch', async () => {
+  it('does not take jobs that a callback adds, because a callback is not a job of the batch', async () => {
     await application.bus
       .batch([new Note('a')])
       .then(new Adds(0))
@@ -201,7 +201,7 @@ describe('a batch', () => {
     expect(await application.manager.failed.list()).toMatchObject([{ name: 'Adds' }]);
   });
 
-  it('is told apart where its source hangs after the store has failed', async () => {
+  it('is reported as incomplete if its source hangs after the store has failed', async () => {
     async function* hanging(): AsyncGenerator<Note> {
       yield* notes(1200);
       await application.manager.driver().close();
@@ -211,7 +211,7 @@ describe('a batch', () => {
     await expect(watched(hanging()).dispatch()).rejects.toMatchObject({ code: 'E_BATCH_INCOMPLETE' });
   });
 
-  it('is cancelled by one of its jobs, or from outside', async () => {
+  it('can be cancelled by one of its jobs, and then takes no more jobs', async () => {
     const batch = await watched([new Cancels(), new Note('a')]).dispatch();
     await new Worker({ stopWhenEmpty: true, concurrency: 1 }, application.manager).run();
     expect(ran).toEqual(['cancelled true', 'finally']);
@@ -220,7 +220,7 @@ describe('a batch', () => {
     expect(await batch.refresh()).toMatchObject({ isCancelled: true, skipped: 1 });
   });
 
-  it('takes jobs from outside as long as it has not ended', async () => {
+  it('takes jobs from outside until it has ended', async () => {
     const batch = await watched([new Note('a')]).dispatch();
     expect(await batch.add([new Note('b'), new Note('c')])).toBe(2);
     await work();
@@ -231,13 +231,13 @@ describe('a batch', () => {
     });
   });
 
-  it('tells of its progress', async () => {
+  it('dispatches its progress callback after every so many jobs', async () => {
     await application.bus.batch(notes(5)).progress(new Tells('tick'), { every: 2 }).dispatch();
     await new Worker({ stopWhenEmpty: true, concurrency: 1 }, application.manager).run();
     expect(ran.filter((text) => text === 'tick')).toHaveLength(2);
   });
 
-  it('tells each progress on another connection, by a job with an id of its own', async () => {
+  it('dispatches each progress callback to another connection with a new id', async () => {
     const tick = new Tells('tick').onConnection('other').delay(5);
     await application.bus.batch(notes(3)).progress(tick, { every: 1 }).dispatch();
     await new Worker({ stopWhenEmpty: true, concurrency: 1 }, application.manager).run();
@@ -246,7 +246,7 @@ describe('a batch', () => {
     expect(ran.filter((text) => text === 'tick')).toHaveLength(3);
   });
 
-  it('takes thousands from a generator, in many calls, and counts them all', async () => {
+  it('takes thousands of jobs from a generator in many calls and counts them all', async () => {
     const batch = await watched(notes(2500)).dispatch();
     expect(batch).toMatchObject({ pending: 2500 });
     expect(await batch.refresh()).toMatchObject({ pending: 2500, isOpen: false });
@@ -256,7 +256,7 @@ describe('a batch', () => {
     expect(await countsOf(batch.id)).toEqual([0, 2500, 0, 0]);
   });
 
-  it('is cancelled where its generator throws, and ends when its seal is due', async () => {
+  it('is cancelled if its generator throws, and finishes when its time to be sealed is over', async () => {
     async function* broken(): AsyncGenerator<Note> {
       yield* notes(1500);
       throw new Error('no more paper');
@@ -271,14 +271,14 @@ describe('a batch', () => {
     expect(await countsOf((error as { facts: { batch: string } }).facts.batch)).toEqual([0, 0, 0, 1000]);
   });
 
-  it('counts one that a unique key keeps out as none of its own', async () => {
+  it('does not count jobs that a unique key keeps out', async () => {
     const batch = await watched([new One('a'), new One('a'), new One('b')]).dispatch();
     expect(batch.pending).toBe(2);
     await work();
     expect(await countsOf(batch.id)).toEqual([0, 2, 0, 0]);
   });
 
-  it('sends its callbacks to other connections from the queue of its jobs, where somebody works', async () => {
+  it('carries callbacks to other connections over the queue of its jobs, on which workers run', async () => {
     const batch = application.bus.batch([new Note('a').onQueue('notes')]);
     await batch.finally(new Tells('finally').onConnection('other')).dispatch();
     await work('memory', 'notes');
@@ -286,7 +286,7 @@ describe('a batch', () => {
     expect(ran).toEqual(['a', 'finally']);
   });
 
-  it('sends its callbacks to other queues and connections', async () => {
+  it('dispatches its callbacks to other queues and connections', async () => {
     await application.bus
       .batch([new Note('a')])
       .then(new Tells('then').onQueue('reports'))
@@ -299,7 +299,7 @@ describe('a batch', () => {
     expect(ran).toEqual(['a', 'then', 'finally']);
   });
 
-  it('tells which jobs it sends, where they go, and which of them it has sent', async () => {
+  it('lists its callbacks with their destinations and whether they were sent', async () => {
     const batch = await application.bus
       .batch([new Note('a'), new Note('b')])
       .then(new Tells('then').onQueue('reports'))
@@ -326,7 +326,7 @@ describe('a batch', () => {
     expect(await batch.callbacks()).toEqual([]);
   });
 
-  it('runs in turn where jobs run at once', async () => {
+  it('runs its jobs one after the other on a sync connection', async () => {
     given({ sync: { driver: 'sync' } });
     setJobDispatcher(application.bus);
     const batch = await watched([new Note('a'), [new Note('b'), new Note('c')]]).dispatch();
@@ -343,12 +343,12 @@ describe('a dispatch of a batch', () => {
   const note = new Note('a');
 
   it.each([
-    ['the same twice', [note, note], 'E_INVALID_BATCH'],
+    ['the same job twice', [note, note], 'E_INVALID_BATCH'],
     ['a number', [note, 42], 'E_INVALID_BATCH'],
     ['a class', [note, Note], 'E_INVALID_BATCH'],
     ['an empty chain', [note, []], 'E_INVALID_BATCH'],
     ['a plain object', [note, { text: 'plain' }], 'E_INVALID_BATCH'],
-    ['no list', 42, 'E_INVALID_BATCH'],
+    ['a value that is not a list', 42, 'E_INVALID_BATCH'],
     ['a job of another connection', [note, new Note('c').onConnection('other')], 'E_BATCH_ELSEWHERE'],
     ['a link of another connection', [[note, new Note('c').onConnection('other')]], 'E_BATCH_ELSEWHERE'],
   ])('refuses %s before anything is sent', async (_what, jobs, code) => {
@@ -358,7 +358,7 @@ describe('a dispatch of a batch', () => {
   });
 
   it.each([{ limit: -1 }, { limit: 1.5 }, { limit: Number.NaN }, { offset: -1 }, { limit: '10' as never }])(
-    'is listed by whole numbers, and not by %p',
+    'refuses to list batches with %p',
     async (options) => {
       await expect(application.manager.batches.list(options)).rejects.toMatchObject({
         code: 'E_INVALID_LISTING',
@@ -367,7 +367,7 @@ describe('a dispatch of a batch', () => {
     },
   );
 
-  it('sends its jobs to its connection, whatever their classes say', async () => {
+  it('pushes its jobs to its own connection, whatever connection their classes name', async () => {
     const batch = await application.bus
       .batch([new Elsewhere('a')])
       .onConnection('memory')
@@ -378,13 +378,13 @@ describe('a dispatch of a batch', () => {
   });
 
   it.each([
-    ['what makes a generator', () => watched(notes as never).dispatch(), /call it, as in/],
-    ['no count for progress', () => watched([note]).progress(new Note('b'), undefined!).dispatch(), /every: 100/],
-  ])('says what is to be written where it is given %s', async (_what, dispatch, remedy) => {
+    ['a generator function', () => watched(notes as never).dispatch(), /call it, as in/],
+    ['progress without a count', () => watched([note]).progress(new Note('b'), undefined!).dispatch(), /every: 100/],
+  ])('refuses %s and names the remedy', async (_what, dispatch, remedy) => {
     await expect((async () => dispatch())()).rejects.toThrow(remedy);
   });
 
-  it('says so where it is awaited without one', async () => {
+  it('refuses to be awaited before dispatch() was called', async () => {
     const pending = application.bus.batch([new Note('a')]) as unknown as Promise<void>;
     await expect((async () => pending)()).rejects.toMatchObject({ code: 'E_NOT_DISPATCHED' });
   });

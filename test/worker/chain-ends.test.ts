@@ -1,4 +1,4 @@
-/** What becomes of a chain where one of its jobs ends otherwise than by coming back or throwing. */
+/** Chains whose jobs end in other ways than by returning or throwing. */
 import { Job } from '../../src/job/job';
 import type { ConnectionConfig } from '../../src/connections/configs';
 import { QueueUnavailableError } from '../../src/connections/errors';
@@ -62,7 +62,7 @@ function given(connections: Record<string, ConnectionConfig> = { memory: MEMORY 
   application = testApplication({ connections, default: Object.keys(connections)[0]! });
 }
 
-/** A memory connection, some of whose parts are other ones. */
+/** A memory connection with some of its parts replaced. */
 function givenWith(parts: (real: Connection) => Partial<Connection>): void {
   given({ memory: MEMORY, other: MEMORY });
   application.manager.addConnector('memory', (config, context) => {
@@ -82,7 +82,7 @@ function givenWith(parts: (real: Connection) => Partial<Connection>): void {
 const work = (connection?: string): Promise<unknown> =>
   new Worker({ connection, stopWhenEmpty: true }, application.manager).run();
 
-/** The text of the job that waits first. */
+/** The payload of the first waiting job. */
 async function waiting(): Promise<string> {
   const [job] = await application.manager.driver().peek('default', 'ready', 1);
   return job!.payload.toString();
@@ -98,14 +98,14 @@ beforeEach(() => {
 });
 afterEach(() => application.manager.close());
 
-describe('the catch() of a chain is sent', () => {
+describe('the catch() job of a chain is dispatched', () => {
   const chain = (what: Does['what']) =>
     application.bus
       .chain([new Does(what), new Note('never')])
       .catch(new Alert())
       .dispatch();
 
-  it('by a link that is kept as failed because the store refuses to have it run again', async () => {
+  it('by a link that fails because the store refuses its release', async () => {
     const refuse = (settlements: readonly Settlement[]): void => {
       if (settlements.some(({ outcome }) => outcome === 'released')) throw new Error('no room');
     };
@@ -130,7 +130,7 @@ describe('the catch() of a chain is sent', () => {
     ]);
   });
 
-  it('by a link that is poison, though its text is never parsed again', async () => {
+  it('by a poison link, although its payload is never parsed', async () => {
     const id = await chain('fail');
     const broken = (await waiting()).replace('"what":"fail"', '"what":');
     await application.manager.connection().clear();
@@ -152,7 +152,7 @@ describe('the catch() of a chain is sent', () => {
     expect(await failed()).toMatchObject([{ connection: 'memory', name: 'Does' }]);
   });
 
-  it('with a message that is a text, whatever was thrown', async () => {
+  it('with a message that is a string, whatever was thrown', async () => {
     await chain('break oddly');
     await work();
     expect(causes).toEqual([expect.objectContaining({ message: 'Error' })]);
@@ -161,17 +161,21 @@ describe('the catch() of a chain is sent', () => {
 
 describe('a payload whose chain is corrupt', () => {
   it.each([
-    ['no list', '"chained":{}', '/chained: expected a list'],
-    ['no link', '"chained":[1]', '/chained/0: expected an object'],
-    ['no queue', '"chained":[{"payload":"{}"}]', '/chained/0/queue: expected a text'],
-    ['no payload', '"chained":[{"queue":"default","payload":"{}"}]', '/chained/0/payload: expected a payload'],
+    ['an object in place of the list', '"chained":{}', '/chained: expected a list'],
+    ['a number in place of a link', '"chained":[1]', '/chained/0: expected an object'],
+    ['a link without a queue', '"chained":[{"payload":"{}"}]', '/chained/0/queue: expected a text'],
     [
-      'a delay that is none',
+      'a link without a payload',
+      '"chained":[{"queue":"default","payload":"{}"}]',
+      '/chained/0/payload: expected a payload',
+    ],
+    [
+      'a delay that is not a number',
       '"chained":[{"queue":"a","payload":"{}","delay":"1"}]',
       '/chained/0/delay: expected a number',
     ],
     ['a key that reaches a prototype', '"chained":[{"__proto__":{"queue":"a"}}]', 'it has a key __proto__'],
-  ])('with %s is kept as failed with what is wrong, and what catches it is sent', async (_what, chained, problem) => {
+  ])('with %s fails and names the mistake, and its catch() job is dispatched', async (_what, chained, problem) => {
     await application.bus
       .chain([new Note('a'), new Note('b')])
       .catch(new Alert())
@@ -191,7 +195,7 @@ describe('a payload whose chain is corrupt', () => {
 });
 
 describe('a link that has succeeded', () => {
-  it('stays so where the connection of the next one is not known: a carrier waits for a worker that knows it', async () => {
+  it('stays completed if the connection of the next link is unknown: a carrier waits for a worker that knows it', async () => {
     given({ memory: MEMORY, other: MEMORY });
     await application.bus.chain([new Note('a'), new Note('b').onConnection('other')]).dispatch();
     texts = [await waiting()];
@@ -206,7 +210,7 @@ describe('a link that has succeeded', () => {
     expect(application.log.messages('warn').join('\n')).toContain("'other'");
   });
 
-  it('stays so where the store refuses the next one in its queue: a carrier waits until it is taken', async () => {
+  it('stays completed if the store refuses the next link in its queue: a carrier waits until the store takes it', async () => {
     let isClosed = true;
     const check = (queues: readonly string[]): void => {
       if (isClosed && queues.includes('closed')) throw new Error('this queue is closed');
@@ -236,7 +240,7 @@ describe('a link that has succeeded', () => {
     expect(ran).toEqual(['a', 'b']);
   });
 
-  it('stays so where payloads cannot be given their fields', async () => {
+  it('stays completed if createPayloadUsing() throws for the next link', async () => {
     given({ memory: MEMORY, other: MEMORY });
     await application.bus.chain([new Note('a'), new Note('b').onConnection('other')]).dispatch();
     application.manager.createPayloadUsing(() => {
@@ -248,7 +252,7 @@ describe('a link that has succeeded', () => {
     expect(await failed()).toEqual([]);
   });
 
-  it('has the next one run once on a connection that runs jobs at once, and its failure is kept', async () => {
+  it('runs the next link once on a sync connection, and keeps its failure', async () => {
     given({ memory: MEMORY, sync: { driver: 'sync' } });
     await application.bus
       .chain([new Note('a'), new Does('fail').onConnection('sync'), new Note('never')])
@@ -271,10 +275,10 @@ describe('a link that has succeeded', () => {
   });
 });
 
-describe.each([true, false])('where a store takes what follows with an outcome: %s', (follows) => {
+describe.each([true, false])('if the store can push the next link together with an outcome (%s)', (follows) => {
   const capabilities = (real: Connection) => ({ ...real.capabilities, follows });
 
-  it('the next link is sent once, though the store is away as each success is recorded', async () => {
+  it('the next link is pushed once, although the store is away when each success is settled', async () => {
     const met = new Set<string>();
     const facts = { connection: 'memory', store: 'Probe', address: 'there', consequence: 'nothing was written' };
     const check = (settlements: readonly Settlement[]): void => {
@@ -303,7 +307,7 @@ describe.each([true, false])('where a store takes what follows with an outcome: 
     expect(worker.health().outcomes).toMatchObject({ completed: 3, lost: 0 });
   });
 
-  it('a link that was cleared while it ran sends nothing on', async () => {
+  it('a link that was cleared while it ran does not continue the chain', async () => {
     givenWith((real) => ({ capabilities: capabilities(real) }));
     await application.bus.chain([new Clears(), new Note('never')]).dispatch();
     clear = () => application.manager.connection().clear();
@@ -314,14 +318,14 @@ describe.each([true, false])('where a store takes what follows with an outcome: 
   });
 });
 
-describe('what a link adds', () => {
-  it('is refused where it is no job', async () => {
+describe('a job that a link adds to its chain', () => {
+  it('is refused if it is not a job', async () => {
     await application.bus.dispatch(new Does('add nothing'));
     await work();
     expect(await failed()).toMatchObject([{ exception: expect.stringContaining('E_INVALID_CHAIN') as string }]);
   });
 
-  it('is refused where the rest would be more than a payload may have', async () => {
+  it('is refused if the rest of the chain would exceed the longest payload', async () => {
     await application.bus.dispatch(new Does('add much'));
     await work();
     expect(await failed()).toMatchObject([
@@ -330,16 +334,16 @@ describe('what a link adds', () => {
   });
 });
 
-describe('a chain on a connection that runs jobs at once', () => {
+describe('a chain on a sync connection', () => {
   beforeEach(() => given({ sync: { driver: 'sync' } }));
 
-  it('may have as many links as a payload takes', async () => {
+  it('can have as many links as fit into a payload', async () => {
     await application.bus.chain(Array.from({ length: 1000 }, (_, place) => new Note(`${place}`))).dispatch();
     expect(ran).toHaveLength(1000);
     expect(ran.at(-1)).toBe('999');
   });
 
-  it('rejects with what its link failed with, also where the job that is to catch it fails', async () => {
+  it('rejects with the error of the failed link, even if its catch() job fails too', async () => {
     const failing = application.bus
       .chain([new Does('fail'), new Note('never')])
       .catch(new Does('break oddly'))
@@ -349,7 +353,7 @@ describe('a chain on a connection that runs jobs at once', () => {
     expect(application.log.messages('error').join('\n')).toContain('what the failure of Does sends');
   });
 
-  it('says which jobs are not run where a link releases itself', async () => {
+  it('logs which jobs do not run if a link releases itself', async () => {
     await application.bus.chain([new Does('release'), new Note('never')]).dispatch();
     expect(ran).toEqual(['release']);
     expect(application.log.messages('warn').join('\n')).toContain('The 1 jobs that were to follow it are not run');
@@ -357,14 +361,14 @@ describe('a chain on a connection that runs jobs at once', () => {
 });
 
 describe('a chain', () => {
-  it('may hold one instance twice, and frozen ones', async () => {
+  it('can contain the same instance several times, even a frozen one', async () => {
     const note = Object.freeze(new Note('again'));
     await application.bus.chain([note, note, note]).dispatch();
     await work();
     expect(ran).toEqual(['again', 'again', 'again']);
   });
 
-  it('is sent at the commit as a whole, or not at all', async () => {
+  it('is dispatched as a whole at the commit, or not at all', async () => {
     const chain = application.bus.chain([new Note('a'), new Note('b')]);
     await expect(
       Transaction.run(async () => {
@@ -379,7 +383,7 @@ describe('a chain', () => {
     expect(ran).toEqual(['a', 'b']);
   });
 
-  it('is refused where a link would travel in more than its connection takes, carrier included', async () => {
+  it('is refused if a link with its carrier would exceed the longest payload of its connection', async () => {
     given({ memory: { ...MEMORY, maxPayload: 4000 }, other: MEMORY });
     const chain = (length: number) =>
       application.bus

@@ -21,7 +21,7 @@ class Link extends Job {
   }
 }
 
-/** As the stores that take nothing with an outcome. */
+/** Like stores that cannot push jobs together with an outcome. */
 class TakesNothing extends MemoryConnection {
   override readonly capabilities = { ...ALL_CAPABLE, follows: false };
 }
@@ -67,9 +67,9 @@ afterEach(() => manager.close());
 
 describe('the hook queued', () => {
   it.each([
-    ['in the step that ends the one before', MemoryConnection],
-    ['before that', TakesNothing],
-  ])('hears of a link that is sent %s, once the store has it', async (_when, driver) => {
+    ['in the step that ends the previous link', MemoryConnection],
+    ['before the step that ends the previous link', TakesNothing],
+  ])('is called once the store has a link that is pushed %s', async (_when, driver) => {
     given(driver);
     await chain(new Link('a'), new Link('b').onQueue('mine').delay('1m')).dispatch();
     expect(heard).toEqual(['queueing a', 'queued a']);
@@ -89,17 +89,20 @@ describe('the hook queued', () => {
   });
 
   it.each([
-    ['a carrier takes', MemoryConnection],
-    ['a carrier takes that was sent before', TakesNothing],
-  ])('hears of a link that %s to another connection where it arrives, and not of the carrier', async (_how, driver) => {
-    given(driver);
-    await chain(new Link('a'), new Link('b').onConnection('other')).dispatch();
-    await work('main');
-    expect(heard.filter((what) => what.startsWith('queued'))).toEqual(['queued a', 'queued b']);
-    expect(events[1]).toMatchObject({ connectionName: 'other', queue: 'default', name: 'Link' });
-  });
+    ['a carrier', MemoryConnection],
+    ['a carrier that was pushed before the outcome', TakesNothing],
+  ])(
+    'is called for a link that %s takes to another connection when it arrives, but not for the carrier',
+    async (_how, driver) => {
+      given(driver);
+      await chain(new Link('a'), new Link('b').onConnection('other')).dispatch();
+      await work('main');
+      expect(heard.filter((what) => what.startsWith('queued'))).toEqual(['queued a', 'queued b']);
+      expect(events[1]).toMatchObject({ connectionName: 'other', queue: 'default', name: 'Link' });
+    },
+  );
 
-  it('hears of what is sent because a link has failed, and of a link that runs at once', async () => {
+  it('is called for the catch() job of a failed link, and for links that run on a sync connection', async () => {
     given();
     await chain(new Link('breaks'), new Link('never')).catch(new Link('alert')).dispatch();
     await work('main');
@@ -110,7 +113,7 @@ describe('the hook queued', () => {
     expect(heard).toEqual(['queueing c', 'after Link', 'after Link', 'queued d', 'queued c']);
   });
 
-  it('hears nothing of a link whose job was lost', async () => {
+  it('is not called for the next link if the previous job was lost', async () => {
     given();
     await chain(new Link('a'), new Link('b')).dispatch();
     jest.spyOn(MemoryStore.prototype, 'settle').mockImplementation((all) => all.map(() => 'lost'));
@@ -120,9 +123,9 @@ describe('the hook queued', () => {
   });
 
   it.each([
-    ['in the step', MemoryConnection],
-    ['before it', TakesNothing],
-  ])('keeps no outcome from being written, however long it takes: what follows is sent %s', async (_when, driver) => {
+    ['in the step of the outcome', MemoryConnection],
+    ['before the outcome', TakesNothing],
+  ])('does not delay the outcome, however long it takes, if the next link is pushed %s', async (_when, driver) => {
     given(driver);
     const gate = new Gate();
     await chain(new Link('a'), new Link('b').delay('1h')).dispatch();

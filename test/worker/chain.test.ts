@@ -92,7 +92,7 @@ describe('a chain', () => {
     expect(await size('default')).toBe(0);
   });
 
-  it('sends each link to its own queue: its own choice first, then that of the chain, then that of its class', async () => {
+  it('pushes each link to its own queue, or else to that of the chain, or else to that of its class', async () => {
     const links = [new Note('a'), new Note('b').onQueue('mine'), new OnQueue('c'), new OnQueue('d').onQueue('mine')];
     await application.bus.chain(links).onQueue('whole').dispatch();
 
@@ -107,7 +107,7 @@ describe('a chain', () => {
     expect(await size('elsewhere')).toBe(1);
   });
 
-  it('gives a link its delay from the end of the one before it', async () => {
+  it('delays a link from the end of the previous one', async () => {
     await application.bus
       .chain([new Note('a'), new Note('b').delay('1m')])
       .delay('10s')
@@ -122,7 +122,7 @@ describe('a chain', () => {
     expect(ran).toEqual(['a', 'b']);
   });
 
-  it('reaches another connection by a carrier', async () => {
+  it('reaches another connection through a carrier', async () => {
     given({ memory: MEMORY, other: { ...MEMORY, queue: 'others' } });
     await application.bus.chain([new Note('a'), new Note('b').onConnection('other'), new Note('c')]).dispatch();
     await work('memory');
@@ -132,7 +132,7 @@ describe('a chain', () => {
     expect(ran).toEqual(['a', 'b', 'c']);
   });
 
-  it('ends with a link that fails, and goes on when that is retried', async () => {
+  it('ends at a failed link and continues when it is retried', async () => {
     await application.bus
       .chain([new Note('a'), new Breaks(), new Note('b')])
       .catch(new Alert())
@@ -150,7 +150,7 @@ describe('a chain', () => {
     expect(ran).toEqual(['a', 'alert', 'mended', 'b']);
   });
 
-  it('takes what a link adds, of the attempt that succeeds alone', async () => {
+  it('takes the jobs that a link adds in its successful attempt only', async () => {
     await application.bus.chain([new Grows('a', 1), new OnQueue('z')]).dispatch();
     await work();
     expect(ran).toEqual(['a before OnQueue on elsewhere', 'a before OnQueue on elsewhere', 'prepended', 'second']);
@@ -159,20 +159,20 @@ describe('a chain', () => {
     expect(ran.slice(4)).toEqual(['z', 'appended']);
   });
 
-  it('begins with a job that was sent by itself, if that adds to it', async () => {
+  it('can be started by a single job that adds links', async () => {
     await application.bus.dispatch(new Grows('a'));
     await work();
     expect(ran).toEqual(['a before ', 'prepended', 'second', 'appended']);
   });
 
-  it('ends when a link is cancelled', async () => {
+  it('ends when its first link is cancelled', async () => {
     const id = await application.bus.chain([new Note('a'), new Note('b')]).dispatch();
     await application.manager.connection().cancel(id);
     await work();
     expect(ran).toEqual([]);
   });
 
-  it('runs in turn on a connection that runs jobs at once', async () => {
+  it('runs its links one after the other on a sync connection', async () => {
     given({ sync: { driver: 'sync' } });
     await application.bus.chain([new Note('a'), new Grows('b'), new Note('c')]).dispatch();
     expect(ran).toEqual(['a', 'b before Note on default', 'prepended', 'second', 'c', 'appended']);
@@ -184,7 +184,7 @@ describe('a chain', () => {
     expect(ran.slice(6)).toEqual(['alert']);
   });
 
-  it('is marked, so that a worker that knows no chains gives it back', async () => {
+  it('is marked, so that a worker that does not know chains gives it back', async () => {
     await application.bus.chain([new Note('a'), new Note('b')]).dispatch();
     const [{ payload }] = (await application.manager.driver().peek('default', 'ready', 1)) as [{ payload: Buffer }];
     expect(JSON.parse(payload.toString())).toMatchObject({ job: 'onqueue+', displayName: 'Note' });
@@ -202,31 +202,31 @@ describe('a chain', () => {
 
   const chain = (links: unknown) => application.bus.chain(links as []);
   it.each([
-    ['no list', () => chain('a').dispatch(), 'E_INVALID_CHAIN'],
-    ['nothing to begin with', () => chain([false, null]).dispatch(), 'E_INVALID_CHAIN'],
+    ['a text in place of the list', () => chain('a').dispatch(), 'E_INVALID_CHAIN'],
+    ['no links', () => chain([false, null]).dispatch(), 'E_INVALID_CHAIN'],
     ['a class in place of a job', () => chain([Note]).dispatch(), 'E_INVALID_CHAIN'],
     ['a chain within it', () => chain([new Note('a'), chain([new Note('b')])]).dispatch(), 'E_INVALID_CHAIN'],
     ['a list within it', () => chain([new Note('a'), [new Note('b')]]).dispatch(), 'E_INVALID_CHAIN'],
-    ['a function to catch', () => chain([new Note('a')]).catch((() => undefined) as never), 'E_INVALID_CHAIN'],
+    ['a function for catch()', () => chain([new Note('a')]).catch((() => undefined) as never), 'E_INVALID_CHAIN'],
     [
-      'a link that cannot travel',
+      'a link that cannot be serialized',
       () => chain([new Note('a'), new Note((() => 1) as never)]).dispatch(),
       'E_UNSERIALIZABLE_VALUE',
     ],
     ['a link that pushes itself', () => chain([new Note('a'), new PushesItself()]).dispatch(), 'E_PUSHES_ITSELF'],
     ['a first link that pushes itself', () => chain([new PushesItself(), new Note('a')]).dispatch(), 'E_PUSHES_ITSELF'],
     [
-      'a link to nowhere',
+      'a link on an unknown connection',
       () => chain([new Note('a'), new Note('b').onConnection('nowhere')]).dispatch(),
       'E_UNKNOWN_CONNECTION',
     ],
     [
-      'more than a payload may have',
+      'links that exceed the longest payload',
       () => chain([new Note('a'), new Note('x'.repeat(600_000)), new Note('y'.repeat(600_000))]).dispatch(),
       'E_PAYLOAD_TOO_LARGE',
     ],
-    ['no dispatch', () => chain([new Note('a')]), 'E_NOT_DISPATCHED'],
-  ])('is refused with %s, and sends nothing', async (_what, act, code) => {
+    ['no call of dispatch()', () => chain([new Note('a')]), 'E_NOT_DISPATCHED'],
+  ])('with %s is refused, and nothing is pushed', async (_what, act, code) => {
     await expect(Promise.resolve().then<unknown>(act)).rejects.toMatchObject({ code });
     expect(await size('default')).toBe(0);
   });

@@ -5,7 +5,7 @@ import { RecordingLogger } from '../support/application';
 import { eventually } from '../support/eventually';
 import { startRedisServer } from '../support/redis-server';
 
-it('settings of a store that lose jobs are said once when workers start, as the check says them', async () => {
+it('starting workers log settings of the store that may lose jobs once, in the words of the diagnosis', async () => {
   const redis = await startRedisServer({ args: ['--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru'] });
   const log = new RecordingLogger();
   const manager = new QueueManager(

@@ -17,7 +17,7 @@ function set(name: string, milliseconds: number): Deadline {
   return key;
 }
 
-it('each deadline expires at its moment, once', async () => {
+it('each deadline expires once, at its time', async () => {
   set('late', 300);
   set('early', 100);
 
@@ -36,7 +36,7 @@ it('a removed deadline does not expire', async () => {
   expect(expired).toEqual(['other at 200']);
 });
 
-it('a deadline set anew expires at its new moment only', async () => {
+it('a deadline that is set again expires at its new time only', async () => {
   const key = set('moved', 100);
 
   deadlines.set(key, 500);
@@ -51,7 +51,7 @@ it('many deadlines use one timer', () => {
   expect(clock.pending).toBe(1);
 });
 
-it('closing leaves no timer and expires nothing', async () => {
+it('closing leaves no timer, and no deadline expires', async () => {
   set('open', 100);
 
   deadlines.close();

@@ -40,7 +40,7 @@ describe('middleware', () => {
     },
   });
 
-  it('wraps the run, the first outermost, and hands the value of handle out', async () => {
+  it('wraps the run, the first one outermost, and sees the value that handle() returns', async () => {
     layers = [layer('outer'), layer('inner')];
     const job = reserved(payloadOf(new Wrapped()));
 
@@ -50,7 +50,7 @@ describe('middleware', () => {
     expect(job.value).toBe('value');
   });
 
-  it('that does not go on completes the job without running it', async () => {
+  it('that does not call next() completes the job without running it', async () => {
     layers = [{ handle: () => undefined }];
 
     expect((await run(new Wrapped())).settlement.outcome).toBe('completed');
@@ -68,7 +68,7 @@ describe('middleware', () => {
     ['a number in the list', [layer('a'), 5], 'Wrapped.middleware() returned a number at place 1 of its list.'],
     ['a class', [Throttle], 'Wrapped.middleware() returned the class Throttle at place 0 of its list.'],
     ['any object', [{}], 'Wrapped.middleware() returned an object without handle() at place 0 of its list.'],
-  ])('fails the attempt, and says why, where middleware() gave %s', async (_case, given, message) => {
+  ])('fails the attempt and says why if middleware() returned %s', async (_case, given, message) => {
     layers = given as Middleware[];
 
     const { error } = await run(new Wrapped());
@@ -84,14 +84,14 @@ describe('middleware', () => {
   });
 
   it.each<[who: string, free: boolean, middleware: Middleware]>([
-    ['costs no try where handle() was never called', true, { handle: (job) => job.release('1h') }],
+    ['costs no try if handle() was never called', true, { handle: (job) => job.release('1h') }],
     [
-      'costs one where handle() was called before',
+      'costs a try if handle() was called before',
       false,
       { handle: (job, next) => next().then(() => job.release('1h')) },
     ],
     [
-      'costs one where handle() is called after all',
+      'costs a try if handle() is called afterwards',
       false,
       {
         handle: (job, next) => {
@@ -100,7 +100,11 @@ describe('middleware', () => {
         },
       },
     ],
-    ['costs none as defer(), wherever it stands', true, { handle: (job, next) => next().then(() => job.defer('1h')) }],
+    [
+      'with defer() costs no try, even after handle()',
+      true,
+      { handle: (job, next) => next().then(() => job.defer('1h')) },
+    ],
   ])('that releases the job %s', async (_who, free, middleware) => {
     layers = [middleware];
 
@@ -111,7 +115,7 @@ describe('middleware', () => {
     });
   });
 
-  it('that releases a job of one try again and again does not fail it', async () => {
+  it('can release a job with a single try again and again without failing it', async () => {
     layers = [{ handle: (job, next) => (calls.length === 5 ? next() : release(job)) }];
     const release = (job: JobContext): void => {
       calls.push(`put off, attempt ${job.attempts} of ${job.maxTries}`);
@@ -127,7 +131,7 @@ describe('middleware', () => {
   });
 
   describe('that does not wait for next()', () => {
-    it('is waited for: the run ends when handle() has come back', async () => {
+    it('still keeps the run open until handle() has returned', async () => {
       const gate = new Gate();
       layers = [{ handle: (_job, next) => void next() }];
       behave = () => gate.opened.then(() => void calls.push('came back'));
@@ -142,16 +146,19 @@ describe('middleware', () => {
 
     it.each<[when: string, middleware: Middleware]>([
       ['later', { handle: (_job, next) => void next() }],
-      ['before it has come back itself', { handle: (_job, next) => (void next(), endOfTurn()) }],
-      ['and has somebody look at it', { handle: (_job, next) => void next().catch(() => undefined) }],
-    ])('does not lose what handle() throws %s', async (_when, middleware) => {
+      ['before the middleware has returned', { handle: (_job, next) => (void next(), endOfTurn()) }],
+      [
+        'when the middleware catches it without waiting',
+        { handle: (_job, next) => void next().catch(() => undefined) },
+      ],
+    ])('does not lose an error that handle() throws %s', async (_when, middleware) => {
       layers = [layer('outer'), middleware];
       behave = () => Promise.reject(new Error('refused'));
 
       expect((await run(new Wrapped())).error?.message).toBe('refused');
     });
 
-    it('and throws itself fails of that, and handle() is heard of', async () => {
+    it('fails with an error of its own, and the error of handle() is reported', async () => {
       const reported: unknown[] = [];
       application.manager.onError((error) => reported.push(error));
       const refused = new Error('refused');
@@ -167,7 +174,7 @@ describe('middleware', () => {
     });
   });
 
-  it('may keep what handle() throws to itself', async () => {
+  it('can swallow an error that handle() throws', async () => {
     layers = [{ handle: (_job, next) => next().catch(() => 'kept') }];
     behave = () => Promise.reject(new Error('refused'));
 
@@ -177,7 +184,7 @@ describe('middleware', () => {
   it.each<[how: string, middleware: (next: () => Promise<unknown>) => unknown]>([
     ['one after another', async (next) => [await next(), await next()]],
     ['at once', (next) => void (next(), next())],
-    ['and looks away', async (next) => (await next(), await next().catch(() => undefined))],
+    ['swallowing the second error', async (next) => (await next(), await next().catch(() => undefined))],
   ])('that calls next() twice, %s, runs the job once and fails it', async (_how, middleware) => {
     layers = [{ handle: (_job, next) => middleware(next) }];
 
@@ -185,7 +192,7 @@ describe('middleware', () => {
     expect(calls).toEqual(['handle']);
   });
 
-  it('runs nothing any more by a next() that comes when it has come back', async () => {
+  it('cannot run the job by calling next() after it has returned', async () => {
     const reported: unknown[] = [];
     application.manager.onError((error) => reported.push(error));
     let next!: () => Promise<unknown>;
@@ -239,7 +246,7 @@ describe('a handler class', () => {
     expect(calls).toEqual(['hello Ada, attempt 1']);
   });
 
-  it('hears of the failure', async () => {
+  it('has its failed() called', async () => {
     const job = reserved(payloadOf(new Greet('nobody')));
 
     await executor.announcer.announce(job, await executor.run(job));
@@ -247,7 +254,7 @@ describe('a handler class', () => {
     expect(calls).toEqual(['hello nobody, attempt 1', 'no hello to nobody: nobody there']);
   });
 
-  it('or a handle() must be there', async () => {
+  it('is required for a job without handle()', async () => {
     @Job()
     class Idle {}
 
@@ -255,7 +262,7 @@ describe('a handler class', () => {
   });
 });
 
-it('what cannot be disposed is reported, and does not undo what handle() has done', async () => {
+it('an error while disposing injected objects is reported and does not change the outcome', async () => {
   class Leaky {
     dispose(): void {
       throw new Error('stuck');

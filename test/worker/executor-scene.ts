@@ -1,4 +1,4 @@
-/** What a test of the executor plays with: an application of its own, and a job that does what the test says. */
+/** The scene for tests of the executor: an application, and a job whose behaviour the test decides. */
 import { Inject } from '../../src/container/inject';
 import { Job } from '../../src/job/job';
 import type { Counters } from '../../src/payload/counters';
@@ -9,10 +9,10 @@ import { payloadOf, reserved } from '../support/reservation';
 
 export let application: TestApplication;
 export let executor: Executor;
-/** What was called, in order. */
+/** The calls, in order. */
 export let calls: string[];
 
-/** What `handle()` of `Act` does and gives. */
+/** What `handle()` of `Act` does and returns. */
 export const act: { behave: (job: Act) => unknown } = { behave: () => undefined };
 
 export class Journal {
@@ -38,7 +38,7 @@ export class Act extends Job {
 export const run = (job: object, counters?: Partial<Counters>): Promise<Outcome> =>
   executor.run(reserved(payloadOf(job), counters));
 
-/** For each test of the file anew. */
+/** Sets up a fresh scene before each test of the file. */
 export function setTheScene(): void {
   beforeEach(() => {
     application = testApplication();

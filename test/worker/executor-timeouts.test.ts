@@ -1,4 +1,4 @@
-/** What becomes of a handler that takes longer than it may. */
+/** Handlers that run longer than their timeout. */
 import { Transform } from 'class-transformer';
 import { Job } from '../../src/job/job';
 import type { Counters } from '../../src/payload/counters';
@@ -35,7 +35,7 @@ class Transformed extends Job {
 }
 
 describe('a timeout', () => {
-  it('aborts the signal, and records a failed attempt when the handler stops', async () => {
+  it('aborts the signal and records a failed attempt when the handler stops', async () => {
     act.behave = (job) =>
       new Promise((_, reject) => {
         job.signal.addEventListener('abort', () => reject(job.signal.reason as Error));
@@ -48,7 +48,7 @@ describe('a timeout', () => {
     expect((await outcome).error).toBeInstanceOf(JobTimedOutError);
   });
 
-  it('is recorded after the grace without the handler, whose later result is refused', async () => {
+  it('is recorded at the end of the grace even if the handler still runs, whose later result is refused', async () => {
     const gate = new Gate();
     act.behave = () => gate.opened;
     const job = reserved(payloadOf(new Act()));
@@ -68,7 +68,7 @@ describe('a timeout', () => {
     expect(job.handler).toBe('came-back');
   });
 
-  it('gets no more time by a cancellation that follows, and less by a stop', async () => {
+  it('is not extended by a later cancellation, and is shortened by a stop', async () => {
     const gate = new Gate();
     act.behave = () => gate.opened;
     const jobs = [reserved(payloadOf(new Act())), reserved(payloadOf(new Act()))] as const;
@@ -86,7 +86,7 @@ describe('a timeout', () => {
     await Promise.all(outcomes);
   });
 
-  it('refuses a result that comes within the grace: the attempt has failed', async () => {
+  it('refuses a result that comes within the grace, because the attempt has failed', async () => {
     const gate = new Gate();
     act.behave = () => gate.opened;
 
@@ -98,7 +98,7 @@ describe('a timeout', () => {
   });
 });
 
-describe('what is foreseen for a run that blocks the event loop', () => {
+describe('the outcome foreseen for a run that blocks the event loop', () => {
   async function foreseen(job: object, counters?: Partial<Counters>): Promise<object[]> {
     const running = reserved(payloadOf(job), counters);
     const told: object[] = [];
@@ -109,25 +109,25 @@ describe('what is foreseen for a run that blocks the event loop', () => {
     return told;
   }
 
-  it('is told before it starts: a failed attempt after timeout and grace, with its backoff', async () => {
+  it('is announced before the run starts: a failed attempt after timeout and grace, with its backoff', async () => {
     const expected = { within: 65_000, delay: 60 };
 
     expect(await foreseen(new Act(), { exceptions: 1 })).toEqual([expected, expected]);
     expect(calls).toContain('handled after 2');
   });
 
-  it('is told before its data are decoded, which may take long or never end', async () => {
+  it('is announced before the data are decoded, which may take long or never end', async () => {
     await foreseen(new Transformed());
 
     expect(calls).toContain('decoded after 1');
   });
 
-  it('is put off to the moment that its own backoff() gives, or else as its options say', async () => {
+  it('has the delay of its own backoff(), or else of its options', async () => {
     expect((await foreseen(new Dated())).at(-1)).toEqual({ within: 65_000, delay: 35 });
     expect((await foreseen(new Dated(), { attempts: 2 })).at(-1)).toEqual({ within: 65_000, delay: 5 });
   });
 
-  it('is nothing without a timeout', async () => {
+  it('is not announced for a job without a timeout', async () => {
     expect(await foreseen(new Timeless())).toEqual([]);
   });
 });

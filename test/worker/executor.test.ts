@@ -19,7 +19,7 @@ describe('an outcome', () => {
     expect(job.value).toBe('done');
   });
 
-  it('is a release after the backoff of this failure when handle throws and tries are left', async () => {
+  it('is a release with the backoff of this failure when handle throws and tries are left', async () => {
     act.behave = () => {
       throw new Error('no luck');
     };
@@ -39,7 +39,7 @@ describe('an outcome', () => {
     });
   });
 
-  it('moves on in the backoff by failures, not by releases that the job asked for', async () => {
+  it('takes its backoff from the number of failures, not of releases that the job asked for', async () => {
     act.behave = () => {
       throw new Error('no luck');
     };
@@ -66,8 +66,8 @@ describe('an outcome', () => {
 
   it.each([
     ['at once', (value: unknown) => value],
-    ['by a promise', async (value: unknown) => value],
-  ])('is a failed attempt when handle gives, %s, what cannot even be looked at', async (_how, give) => {
+    ['through a promise', async (value: unknown) => value],
+  ])('is a failed attempt when handle returns, %s, a value that cannot even be inspected', async (_how, give) => {
     const { proxy, revoke } = Proxy.revocable({}, {});
     revoke();
     act.behave = () => give(proxy);
@@ -75,7 +75,7 @@ describe('an outcome', () => {
     expect((await run(new Act())).error?.message).toContain('a proxy that has been revoked');
   });
 
-  it('is a failure at once when no payload can be read', async () => {
+  it('is a failure at once when the payload cannot be read', async () => {
     const { settlement, error } = await executor.run(reserved(Buffer.from('{"job":"onqueue"}')));
 
     expect(settlement.outcome).toBe('failed');
@@ -112,13 +112,13 @@ describe('an outcome', () => {
     expect((await run(new Act())).settlement).toMatchObject({ outcome: 'released', delay: 60 });
   });
 
-  it('leaves the try spent when the job releases itself', async () => {
+  it('costs a try when the job releases itself', async () => {
     act.behave = (job) => job.release();
 
     expect((await run(new Act())).settlement).toMatchObject({ delay: 0, counters: { attempts: 1, releases: 0 } });
   });
 
-  it('gives the try back when the job defers itself', async () => {
+  it('costs no try when the job defers itself', async () => {
     act.behave = (job) => job.job.defer('10m');
 
     expect((await run(new Act())).settlement).toMatchObject({ delay: 600, counters: { attempts: 0, releases: 1 } });
@@ -154,7 +154,7 @@ describe('an outcome', () => {
     expect(error).toHaveProperty('code', 'E_INVALID_DURATION');
   });
 
-  it('turns a thrown value that is no error into one', async () => {
+  it('wraps a thrown value that is not an error in an error', async () => {
     act.behave = () => {
       throw 'just text';
     };
@@ -172,12 +172,12 @@ describe('a job is not run', () => {
     expect(calls).toEqual([]);
   });
 
-  it('when its leases ran out too often, and fails as poison', async () => {
+  it('when its leases expired too often, and fails as poison', async () => {
     expect((await run(new Act(), { crashes: 3 })).error).toMatchObject({ code: 'E_POISON_JOB' });
     expect(calls).toEqual([]);
   });
 
-  it('nor is its payload parsed, when it crashed more often than any job may', async () => {
+  it('or even parsed when it crashed more often than any job may', async () => {
     const { error } = await executor.run(reserved(Buffer.from('{"not":"readable"}'), { crashes: 4 }));
 
     expect(error).toMatchObject({ code: 'E_POISON_JOB' });
@@ -185,14 +185,14 @@ describe('a job is not run', () => {
 
   it.each([
     ['', payloadOf(new Act()), {}],
-    [', also when it counts as poison', payloadOf(new Act()), { crashes: 4 }],
-    [', also when it cannot be read', Buffer.from('{"not":"readable"}'), {}],
+    [', even if it counts as poison', payloadOf(new Act()), { crashes: 4 }],
+    [', even if it cannot be read', Buffer.from('{"not":"readable"}'), {}],
     [
-      ', also when nobody knows its name',
+      ', even if its name is unknown',
       Buffer.from('{"job":"onqueue","displayName":"Nobody","data":{"commandName":"Nobody","command":{}},"id":"1"}'),
       {},
     ],
-    [', also when its tries are used up', payloadOf(new Act()), { attempts: 4 }],
+    [', even if its tries are used up', payloadOf(new Act()), { attempts: 4 }],
   ])('when it was cancelled%s', async (_why, payload, counters) => {
     const { reservation } = reserved(payload, counters);
     const job = new RunningJob({ ...reservation, cancelled: true }, 'memory');
@@ -213,7 +213,7 @@ describe('a job of an unknown name', () => {
     '{"displayName":"Akt","job":"onqueue","data":{"commandName":"Akt","command":{}},"id":"1"}',
   );
 
-  it('is released at no cost in tries, with the nearest known name in the reason', async () => {
+  it('is released without losing a try, and the reason suggests the nearest known name', async () => {
     const { settlement, reason } = await executor.run(reserved(unknown));
 
     expect(settlement).toMatchObject({ outcome: 'released', delay: 1, counters: { attempts: 0, releases: 1 } });
@@ -221,7 +221,7 @@ describe('a job of an unknown name', () => {
     expect(reason?.message).toMatch(/No job 'Akt' here.*Act/);
   });
 
-  it('is not told only how many others there are, where they are few: it lists them with their files', () => {
+  it('lists the registered jobs with their files in the reason if they are few, and otherwise their number', () => {
     const jobs = Array.from({ length: 11 }, (_, n) => ({ name: `Job${n}`, file: 'dist/jobs.js' }));
 
     expect(unknownJob('Send', [], jobs.slice(0, 2)).message).toContain(
@@ -242,7 +242,7 @@ describe('a job of an unknown name', () => {
     expect(job.name).toBe('Act');
   });
 
-  it('within another job’s data is waited for as well', async () => {
+  it('is also released if the unknown name occurs in the data of a known job', async () => {
     const nested = Buffer.from(
       '{"job":"onqueue","data":{"commandName":"Act","command":{"line":{}},"types":{"/line":"class:Elsewhere"}},"id":"1"}',
     );
@@ -253,7 +253,7 @@ describe('a job of an unknown name', () => {
     expect(reason?.message).toContain('Elsewhere');
   });
 
-  it('comes back soon at first, and then later and later', async () => {
+  it('comes back soon at first, then later and later', async () => {
     const delays: number[] = [];
     for (const releases of [0, 1, 19, 20, 24, 28, 100]) {
       const { settlement } = await executor.run(reserved(unknown, { releases }));
@@ -264,7 +264,7 @@ describe('a job of an unknown name', () => {
     expect(delays).toEqual([1, 1, 1, 2, 32, 300, 300]);
   });
 
-  it('comes back with others of its kind one after another', async () => {
+  it('comes back shortly after the previous one, if several are met together', async () => {
     const delays = await Promise.all(
       Array.from({ length: 3 }, async (_, n) => {
         const other = Buffer.from(unknown.toString().replace(/"id":"[^"]*"/, `"id":"other-${n}"`));
@@ -291,13 +291,13 @@ describe('a job of an unknown name', () => {
     expect(Math.round((application.clock.monotonic() - begunAt) / 3_600_000)).toBe(22);
   });
 
-  it('is not failed for what it was released for before, by a worker of the deploy before', async () => {
+  it('is not failed for earlier releases by another worker', async () => {
     const { settlement } = await executor.run(reserved(unknown, { releases: 500 }));
 
     expect(settlement).toMatchObject({ outcome: 'released', delay: 1 });
   });
 
-  it('is not failed for having been put off, by a worker that has long known others of its name', async () => {
+  it('gets a full hour from a worker that has known its name for long, even if it was released often before', async () => {
     await executor.run(reserved(unknown, { releases: 0 }));
     await application.clock.advance('2h');
     const deferred = Buffer.from(unknown.toString().replace(/"id":"[^"]*"/, '"id":"deferred"'));
@@ -310,7 +310,7 @@ describe('a job of an unknown name', () => {
     expect(await meet(302)).toMatchObject({ outcome: 'failed' });
   });
 
-  it('has its full time again when it was sent back from the failed jobs', async () => {
+  it('gets its full time again after a retry', async () => {
     const retried = retriedPayload(withCounters(unknown, { ...noCounters, attempts: 1, releases: 288 }), Date.now());
     const lookedAt = async (times: number) =>
       (await executor.run(reserved(retried, { releases: 289 + times }))).settlement;
@@ -321,7 +321,7 @@ describe('a job of an unknown name', () => {
     expect(await lookedAt(288)).toMatchObject({ outcome: 'failed' });
   });
 
-  it('is never failed by us when it is one of Laravel’s own', async () => {
+  it('is never failed if it is a job of a Laravel application', async () => {
     const illuminate = Buffer.from(
       '{"uuid":"u","displayName":"App\\\\Jobs\\\\Mail","job":"Illuminate\\\\Queue\\\\CallQueuedHandler@call","data":{"commandName":"App\\\\Jobs\\\\Mail","command":"O:1"},"id":"1"}',
     );
@@ -335,7 +335,7 @@ describe('a job of an unknown name', () => {
   });
 });
 
-it('exceptionOccurred hears a throw before its outcome is stored', async () => {
+it('exceptionOccurred is called for an error before its outcome is stored', async () => {
   application.manager.hooks.on('exceptionOccurred', ({ exception }) => calls.push(exception.message));
   act.behave = () => {
     throw new Error('no luck');

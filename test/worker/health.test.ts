@@ -38,7 +38,7 @@ class Gated extends Job {
 const until = (condition: () => boolean): Promise<void> => untilOn(application.clock, condition);
 
 describe('the health of a worker', () => {
-  it('is told before it runs, while it runs and when it has stopped', async () => {
+  it('can be read before it runs, while it runs and after it has stopped', async () => {
     expect(worker.health()).toMatchObject({ state: 'new', live: true, ready: false, queues: [], lastPoll: undefined });
     void worker.run();
     await until(() => worker.health().ready);
@@ -66,7 +66,7 @@ describe('the health of a worker', () => {
     expect(worker.health()).toMatchObject({ live: false, ready: false });
   });
 
-  it('says that it is stopping while jobs still run', async () => {
+  it('shows that it is stopping while jobs still run', async () => {
     await application.bus.dispatch(new Gated());
     void worker.run();
     await until(() => started === 1);
@@ -86,7 +86,7 @@ describe('the health of a worker', () => {
     await until(() => worker.health().outcomes.failed === 1);
   });
 
-  it('is not ready, but live, while the store does not answer, and recovers with it', async () => {
+  it('is live but not ready while the store does not answer, and recovers with it', async () => {
     void worker.run();
     await until(() => worker.health().ready);
     const away = { kind: 'reject', error: new Error('away') } as const;
@@ -99,7 +99,7 @@ describe('the health of a worker', () => {
     expect(worker.health().ready).toBe(true);
   });
 
-  it('is not live when it should have asked for work long ago and knows no reason', async () => {
+  it('is not live when its call to the store has been unanswered for long without a known outage', async () => {
     void worker.run();
     await until(() => worker.health().ready);
     application.faults.next('reserve', { kind: 'hold', until: gate.opened });
@@ -110,7 +110,7 @@ describe('the health of a worker', () => {
     expect(worker.health()).toMatchObject({ live: false, ready: false });
   });
 
-  it('is live, but not ready, while the store has not answered for long and the driver says so', async () => {
+  it('is live but not ready when the store has not answered for long and the driver reports an outage', async () => {
     void worker.run();
     await until(() => worker.health().ready);
     application.faults.next('reserve', { kind: 'hold', until: gate.opened });
@@ -120,7 +120,7 @@ describe('the health of a worker', () => {
     expect(worker.health()).toMatchObject({ live: true, ready: false });
   });
 
-  it('stays well while all its slots are busy for long, as nobody asks for more', async () => {
+  it('stays live and ready while all its slots are busy for long', async () => {
     await application.bus.dispatch(new Gated().onQueue('default'));
     void worker.run();
     await until(() => started === 1);
@@ -129,7 +129,7 @@ describe('the health of a worker', () => {
     expect(worker.health()).toMatchObject({ live: true, ready: true, running: 1 });
   });
 
-  it('is ready again with the first renewal that the store takes, also while all its slots are busy', async () => {
+  it('is ready again with the first successful renewal, even while all its slots are busy', async () => {
     await application.bus.dispatch(new Gated());
     void worker.run();
     await until(() => started === 1);
@@ -142,7 +142,7 @@ describe('the health of a worker', () => {
     expect(application.log.messages('info')).toContainEqual(expect.stringContaining('answers again'));
   });
 
-  it('tells leases that are more than half over', async () => {
+  it('counts leases that are more than half over', async () => {
     await application.bus.dispatch(new Gated());
     void worker.run();
     await until(() => started === 1);
@@ -155,7 +155,7 @@ describe('the health of a worker', () => {
     expect(worker.health().leasesAtRisk).toBe(1);
   });
 
-  it('leaves no timer behind where it could not begin', async () => {
+  it('leaves no timer behind if the worker could not start', async () => {
     const error = new Error('the tables are newer');
     Object.assign(application.connection, { migrations: { check: () => Promise.reject(error) } });
     const { pending } = application.clock;
@@ -164,7 +164,7 @@ describe('the health of a worker', () => {
     expect(application.clock.pending).toBe(pending);
   });
 
-  it('says how late the event loop is', () => {
+  it('includes the lag of the event loop', () => {
     const beats: (() => void)[] = [];
     let now = 0;
     const after = (_: number, beat: () => void): Timer => ({ cancel: () => undefined, ...{ at: beats.push(beat) } });

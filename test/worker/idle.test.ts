@@ -9,8 +9,8 @@ function idleWorker(clock = new TestClock()): { readonly idle: Idle; readonly cl
   return { idle, close: () => manager.close() };
 }
 
-describe('what a worker knows of the jobs that its store has', () => {
-  it('stays the same within a step of its loop, also when one comes due: it would neither ask for it nor wait', async () => {
+describe('what a worker knows about the jobs in its store', () => {
+  it('does not change within a step of its loop, or the worker would neither reserve a job that comes due nor wait', async () => {
     const clock = new TestClock();
     const { idle, close } = idleWorker(clock);
     idle.answered(idle.news, false, 1);
@@ -23,7 +23,7 @@ describe('what a worker knows of the jobs that its store has', () => {
     await close();
   });
 
-  it('is asked for once more when two answers have crossed: the one that comes last may not know what comes due first', async () => {
+  it('is asked for again when two replies have crossed, because the later one may not know the next due job', async () => {
     const { idle, close } = idleWorker();
     const { news } = idle;
     idle.answered(news, false, 0.5);

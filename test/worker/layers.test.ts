@@ -39,14 +39,14 @@ describe('skipIf and skipUnless', () => {
     ['skipUnless(false)', skipUnless(false), false],
     ['skipIf() of a function', skipIf(({ name }) => name === 'Wrapped'), false],
     ['skipUnless() of an async function', skipUnless(async ({ attempts }) => attempts === 1), true],
-  ])('complete the job whether it runs or not: %s', async (_what, layer, runs) => {
+  ])('complete the job whether they skip it or not: %s', async (_what, layer, runs) => {
     layers = [layer];
     const job = reserved(payloadOf(new Wrapped()));
     expect((await executor.run(job)).settlement.outcome).toBe('completed');
     expect([calls, job.value]).toEqual(runs ? [['handle'], 'value'] : [[], undefined]);
   });
 
-  it.each([undefined, 'yes', 1])('fail the attempt where the function answers %p, and do not skip', async (answer) => {
+  it.each([undefined, 'yes', 1])('fail the attempt and do not skip if the function returns %p', async (answer) => {
     layers = [skipIf(() => answer as never)];
     const { settlement, error } = await run(new Wrapped());
     expect(settlement.outcome).toBe('released');
@@ -58,7 +58,7 @@ describe('skipIf and skipUnless', () => {
     ['nothing', undefined, 'undefined is not valid. Give true, false, or a function'],
     ['a text', 'no', "'no' is not valid."],
     ['a promise', Promise.resolve(true), 'Give the function itself: skipUnless(() => isOpen()).'],
-  ])('refuse %s in place of a condition where they are called', (_what, condition, message) => {
+  ])('refuse %s as a condition when they are called', (_what, condition, message) => {
     const refusal = { code: 'E_INVALID_MIDDLEWARE_ARGUMENT', message: expect.stringContaining(message) };
     expect(() => skipUnless(condition as never)).toThrow(expect.objectContaining(refusal));
   });
@@ -67,16 +67,16 @@ describe('skipIf and skipUnless', () => {
 describe('failOn', () => {
   it.each<[string, Error, 'failed' | 'released']>([
     ['an instance', new Refused('no'), 'failed'],
-    ['one of a subclass', new CardRefused('no'), 'failed'],
+    ['an instance of a subclass', new CardRefused('no'), 'failed'],
     ['another error', new Error('no'), 'released'],
-    ['one that it is only the cause of', new Error('no', { cause: new Refused('no') }), 'released'],
-  ])('fails at once a job that throws %s, and no other: %s', async (_what, thrown, outcome) => {
+    ['an error whose cause is an instance', new Error('no', { cause: new Refused('no') }), 'released'],
+  ])('fails a job at once only if it throws an instance of a given class: %s is %s', async (_what, thrown, outcome) => {
     layers = [failOn(AssertionError, Refused)];
     behave = throws(thrown);
     expect(await run(new Wrapped())).toMatchObject({ settlement: { outcome }, error: thrown });
   });
 
-  it('tells of what was thrown once, and lets the layers around it see it', async () => {
+  it('reports the error once, and outer middleware still sees it', async () => {
     const seen: unknown[] = [];
     const thrown = new Refused('no');
     application.manager.onError((error) => seen.push(['reported', error]));
@@ -92,7 +92,7 @@ describe('failOn', () => {
     expect(seen.slice(1)).toEqual([['outer', thrown]]);
   });
 
-  it('leaves alone what a job throws since it was aborted', async () => {
+  it('ignores errors that a job throws after it was aborted', async () => {
     layers = [failOn(Error)];
     const job = reserved(payloadOf(new Wrapped()));
     const stopping = new Error('the worker stops');
@@ -108,8 +108,8 @@ describe('failOn', () => {
     ['an error in place of its class', [new Refused('no')]],
     ['a list', [[Refused]]],
     ['a function', [(error: Error) => error instanceof Refused]],
-    ['a class that is none of errors', [Map]],
-  ])('refuses %s where it is called', (_what, given) => {
+    ['a class that is not an error class', [Map]],
+  ])('refuses %s when it is called', (_what, given) => {
     expect(() => failOn(...(given as []))).toThrow(
       expect.objectContaining({
         code: 'E_INVALID_MIDDLEWARE_ARGUMENT',

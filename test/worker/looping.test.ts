@@ -17,7 +17,7 @@ const idleWorker = (): Idle => {
 const until = (condition: () => boolean): Promise<void> => untilOn(application.clock, condition);
 
 describe('looping', () => {
-  it('is asked before each reserve, and a veto reserves nothing for the time of sleep', async () => {
+  it('is called before each reserve, and a veto prevents reserves for the time of sleep', async () => {
     await application.bus.dispatch(new Note('a'));
     let allowed = false;
     application.manager.hooks.on('looping', () => allowed);
@@ -33,7 +33,7 @@ describe('looping', () => {
     await running.stop();
   });
 
-  it('has its veto hold for a whole step of the loop: one that saw it end half way would neither ask nor wait', async () => {
+  it('keeps a veto for a whole step of the loop, or the worker would neither reserve nor wait', async () => {
     const { manager, clock } = application;
     manager.hooks.on('looping', () => false);
     const idle = idleWorker();
@@ -46,7 +46,7 @@ describe('looping', () => {
     expect(idle.isHeldBack).toBe(false);
   });
 
-  it('gives an answer for one reserve, and for the step that follows it: later the hooks might say something else', async () => {
+  it('gives an answer for one reserve within the following step, because the hooks may answer differently later', async () => {
     const { manager, clock } = application;
     manager.hooks.on('looping', () => true);
     const idle = idleWorker();

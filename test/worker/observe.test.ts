@@ -58,7 +58,7 @@ describe('an observer', () => {
     expect(seen).toEqual(['middleware in child of request', 'handle in child of request']);
   });
 
-  it('hears how a dispatch has ended, and a run', async () => {
+  it('is told how a dispatch and a run ended', async () => {
     const { manager, bus } = application;
     const heard: unknown[] = [];
     manager.observe({
@@ -73,7 +73,7 @@ describe('an observer', () => {
     ]);
   });
 
-  it('hears with what a dispatch was refused', async () => {
+  it('is told the error of a refused dispatch', async () => {
     const { manager, bus } = application;
     const heard: unknown[] = [];
     manager.observe({ dispatching: () => ({ end: (error) => heard.push((error as Error).message) }) });
@@ -83,7 +83,7 @@ describe('an observer', () => {
     expect(heard).toEqual([expect.stringContaining('full'), expect.stringContaining('full')]);
   });
 
-  it('hears of each job of a chain, and adds to its payload', async () => {
+  it('is told of each job of a chain and can add to its payload', async () => {
     const { manager, bus } = application;
     let dispatches = 0;
     const ended: number[] = [];
@@ -101,7 +101,7 @@ describe('an observer', () => {
     expect(traces).toEqual([1, 2]);
   });
 
-  it('that throws is reported, and changes no outcome', async () => {
+  it('that throws is reported and changes no outcome', async () => {
     const { manager, bus } = application;
     const outcomes: string[] = [];
     manager.observe({ dispatching: broken, around: broken, ended: broken });
@@ -112,7 +112,7 @@ describe('an observer', () => {
     expect(reported).toEqual(Array.from({ length: 4 }, () => 'the tracer is broken'));
   });
 
-  it('cannot keep a handler from running, nor have it run twice, nor swallow what it throws', async () => {
+  it('can neither skip a handler, nor run it twice, nor swallow its error', async () => {
     const { manager, bus } = application;
     const outcomes: string[] = [];
     manager.observe({ around: () => 'nothing was called' });
@@ -133,13 +133,13 @@ describe('an observer', () => {
     expect(reported).toEqual(['the tracer is broken', 'the tracer is broken']);
   });
 
-  it('sees what runs at once', async () => {
+  it('sees jobs that run in the dispatching process', async () => {
     application.manager.observe({ around: (_, call) => spans.run('span', call) });
     await application.bus.dispatchSync(new Traced());
     expect(seen).toEqual(['middleware in span', 'handle in span']);
   });
 
-  it('sees no more once it was taken off', async () => {
+  it('sees nothing after it was removed', async () => {
     const off = application.manager.observe({ around: (_, call) => spans.run('span', call) });
     off();
     await application.bus.dispatch(new Traced());

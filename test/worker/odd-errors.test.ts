@@ -47,7 +47,7 @@ class BadBackoff extends Job {
 
 const work = (): Promise<string> => new Worker({ stopWhenEmpty: true }, application.manager).run();
 
-it('an error whose message is no text loses nothing of what was reserved with it', async () => {
+it('an error whose message is not a string does not affect the jobs reserved with it', async () => {
   thrown = () => Object.assign(new Error('x'), { message: { code: 7 } });
   await application.bus.bulk(['bad', 'good 1', 'good 2'].map((name) => new Throws(name)));
 
@@ -78,7 +78,7 @@ const oddities: Readonly<Record<string, () => unknown>> = {
   },
 };
 
-it.each(Object.keys(oddities))('an error that %s ends its attempt as any other does', async (oddity) => {
+it.each(Object.keys(oddities))('an error that %s ends its attempt like any other', async (oddity) => {
   thrown = oddities[oddity]!;
   await application.bus.bulk([new ThrowsTwice('bad'), new Throws('good')]);
 
@@ -104,7 +104,7 @@ it.each(Object.keys(oddities))('a hook whose error %s changes no outcome', async
   expect(application.log.messages('error')).toHaveLength(4);
 });
 
-it('a hook that throws under a logger that throws changes no outcome', async () => {
+it('a hook that throws changes no outcome even if the logger throws too', async () => {
   const broken = (): never => {
     throw new Error('the disk is full');
   };
@@ -118,7 +118,7 @@ it('a hook that throws under a logger that throws changes no outcome', async () 
   expect(ran).toEqual(['one', 'two']);
 });
 
-it('a store that is away under a logger that throws is asked again', async () => {
+it('a store that is away is asked again even if the logger throws', async () => {
   const broken = (): never => {
     throw new Error('the disk is full');
   };
@@ -163,7 +163,7 @@ it('a hook whose error has a cycle changes no outcome', async () => {
   expect(ran).toEqual(['good']);
 });
 
-it('what an error says of itself is told where its message is empty', async () => {
+it('the code of an error is logged if its message is empty', async () => {
   thrown = () =>
     Object.assign(new AggregateError([new Error('refused on ::1'), new Error('refused on 127.0.0.1')]), {
       code: 'ECONNREFUSED',
@@ -176,7 +176,7 @@ it('what an error says of itself is told where its message is empty', async () =
   expect((await application.manager.failed.list())[0]?.exception).toContain('refused on 127.0.0.1');
 });
 
-it('a backoff() that throws costs no tries, and does not hide the error it was asked about', async () => {
+it('a backoff() that throws costs no tries and does not hide the error of the attempt', async () => {
   await application.bus.dispatch(new BadBackoff());
 
   await work();

@@ -19,7 +19,7 @@ afterEach(async () => {
   await Promise.all(workers.map((worker) => worker.stop()));
 });
 
-// Last, so that its application is closed when the workers have stopped.
+// Comes last, so that its application is closed after the workers have stopped.
 setTheScene();
 
 @Job()
@@ -57,7 +57,7 @@ const start = (options: WorkerOptions = {}) => {
 const health = (worker: Worker): WorkerHealth => worker.health();
 
 describe('a cancelled job', () => {
-  it('that runs is told by its signal at the next renewal, and ends as cancelled', async () => {
+  it('that runs is aborted by the next renewal and ends as cancelled', async () => {
     const heard: string[] = [];
     application.manager.hooks.on('cancelled', ({ job }) => void heard.push(job.name));
     const id = await application.bus.dispatch(new UntilAborted());
@@ -74,7 +74,7 @@ describe('a cancelled job', () => {
     expect(application.log.messages('info')).toContain('UntilAborted was cancelled');
   });
 
-  it('that finished its work all the same is completed', async () => {
+  it('that finishes its work anyway is completed', async () => {
     const id = await application.bus.dispatch(new Gated());
     const { worker } = start();
     await until(() => ran.length === 1);
@@ -87,7 +87,7 @@ describe('a cancelled job', () => {
     expect(health(worker).outcomes.cancelled).toBe(0);
   });
 
-  it('whose worker died is not run by the next, which records it as cancelled', async () => {
+  it('whose worker died is recorded as cancelled by the next worker without running', async () => {
     const id = await application.bus.dispatch(new Note('never'));
     await application.manager.driver().reserve({ queues: ['default'], limit: 1, lease: 30 });
     expect(await control().cancel(id)).toBe('signalled');
@@ -101,7 +101,7 @@ describe('a cancelled job', () => {
 });
 
 describe('a paused queue', () => {
-  it('is left alone until it is resumed, while what runs goes on', async () => {
+  it('hands out no jobs until it is resumed, while running jobs go on', async () => {
     await application.bus.dispatch(new Gated());
     const { worker } = start({ concurrency: 2 });
     await until(() => ran.length === 1);
@@ -121,7 +121,7 @@ describe('a paused queue', () => {
     expect(application.log.messages('info')).toContain("Queue 'default' goes on.");
   });
 
-  it('counts as an empty one under stopWhenEmpty also while others run jobs', async () => {
+  it('counts as empty under stopWhenEmpty even while jobs of other queues run elsewhere', async () => {
     const connection = application.manager.driver();
     await application.bus.dispatch(new Note('paused'));
     await application.bus.dispatch(new Note('elsewhere')).onQueue('other');
@@ -131,7 +131,7 @@ describe('a paused queue', () => {
     expect(await start({ queue: 'default,other', stopWhenEmpty: true }).ended).toBe('empty');
   });
 
-  it('counts as an empty one under stopWhenEmpty', async () => {
+  it('counts as empty under stopWhenEmpty', async () => {
     await application.bus.dispatch(new Note('waits'));
     await control().pause('default');
     const { manager } = application;
@@ -146,7 +146,7 @@ describe('a paused queue', () => {
 });
 
 describe('workers that are told to restart', () => {
-  it('finish what they run, take nothing more, and end with that reason', async () => {
+  it('finish their running jobs, take no more, and end with that reason', async () => {
     await application.bus.dispatch(new Gated());
     const { ended } = start();
     await until(() => ran.length === 1);
@@ -159,7 +159,7 @@ describe('workers that are told to restart', () => {
     expect(await counts()).toEqual({ ready: 1, delayed: 0, reserved: 0 });
   });
 
-  it('end also when they are idle', async () => {
+  it('end even when they are idle', async () => {
     const { worker, ended } = start();
     await until(() => health(worker).ready);
     await control().restart();
@@ -168,7 +168,7 @@ describe('workers that are told to restart', () => {
     expect(await ended).toBe('restart');
   });
 
-  it('do not heed an order from before they began', async () => {
+  it('ignore an order from before they started', async () => {
     await control().restart();
     await application.bus.dispatch(new Note('a'));
     const { worker } = start();
@@ -180,7 +180,7 @@ describe('workers that are told to restart', () => {
 });
 
 describe('an outcome that the store refuses', () => {
-  it('is heard by the lost hooks, counted, and changes nothing', async () => {
+  it('is passed to the lost hooks and counted, and changes nothing else', async () => {
     const heard: string[] = [];
     application.manager.hooks.on('lost', ({ job, outcome }) => void heard.push(`${job.name} ${outcome}`));
     await application.bus.dispatch(new Gated());

@@ -21,7 +21,7 @@ describe('a reserved job is refused', () => {
     expect(refusalOf(job, counters({ attempts: 4 }), options, 0)).toMatchObject({ code: 'E_MAX_ATTEMPTS_EXCEEDED' });
   });
 
-  it('with a word on its timeouts, which its last worker may have had no time to tell', () => {
+  it('with a mention of its timeouts, which its last worker may not have been able to log', () => {
     const refusal = refusalOf(job, counters({ attempts: 4, timeouts: 2 }), options, 0);
 
     expect(refusal?.message).toContain('has used up its tries (3, of which 2 timed out): this would be attempt 4.');
@@ -43,14 +43,14 @@ describe('a reserved job is refused', () => {
     expect(refusalOf(job, counters({ attempts: 1, crashes: 3 }), options, 0)).toMatchObject({ code: 'E_POISON_JOB' });
   });
 
-  it('when an attempt that timed out was only released, and a timeout is the end', () => {
+  it('after an attempt that timed out, if failOnTimeout is set', () => {
     const timedOut = counters({ attempts: 2, exceptions: 1, timeouts: 1 });
 
     expect(refusalOf(job, timedOut, { ...options, failOnTimeout: true }, 0)).toBeInstanceOf(JobTimedOutError);
     expect(refusalOf(job, timedOut, options, 0)).toBeUndefined();
   });
 
-  it('when its attempts have thrown as often as maxExceptions lets them', () => {
+  it('when its attempts have thrown as often as maxExceptions allows', () => {
     const unlimited = { ...options, tries: 0, maxExceptions: 2 };
 
     expect(refusalOf(job, counters({ attempts: 9, exceptions: 1 }), unlimited, 0)).toBeUndefined();
@@ -81,7 +81,7 @@ describe('a throw is the last', () => {
     expect(isLastAttempt(counters({ attempts: 5, exceptions: 1 }), few, 0, false)).toBe(true);
   });
 
-  it('when retryUntil has come, and not before, however many attempts there were', () => {
+  it('when retryUntil has passed, and not before, however many attempts there were', () => {
     const until = { ...options, retryUntil: 1000 };
 
     expect(isLastAttempt(counters({ attempts: 99 }), until, 999, false)).toBe(false);

@@ -45,7 +45,7 @@ afterEach(async () => {
 });
 
 describe('the record of a worker', () => {
-  it('says what it is, what it works on, and what it runs, but nothing of the data of jobs', async () => {
+  it('describes the worker, its queues and its running jobs, but contains no data of jobs', async () => {
     const { main, works, clock, put } = given();
     const gate = new Gate();
     run = () => gate.opened;
@@ -78,7 +78,7 @@ describe('the record of a worker', () => {
     await stop();
   });
 
-  it('is written anew every five seconds, and costs nothing besides', async () => {
+  it('is rewritten every five seconds with one call and no other', async () => {
     const { works, clock, put, store, main } = given();
     const asked = jest.spyOn(store.control, 'paused');
     const stop = works();
@@ -95,7 +95,7 @@ describe('the record of a worker', () => {
     await stop();
   });
 
-  it('is gone when the worker has ended, and is never there of one that ends at once', async () => {
+  it('is removed when the worker ends, and not written by a worker that ends at once', async () => {
     const { manager, works, clock, put } = given();
     const stop = works();
     await clock.advance('1s');
@@ -107,7 +107,7 @@ describe('the record of a worker', () => {
     expect(put).not.toHaveBeenCalled();
   });
 
-  it('is not written again by a call that comes back behind the end', async () => {
+  it('does not reappear when a slow write finishes after the end of the worker', async () => {
     const { works, clock, put, store } = given();
     const gate = new Gate();
     const stop = works();
@@ -127,7 +127,7 @@ describe('the record of a worker', () => {
     expect(await Queue.workers()).toEqual([]);
   });
 
-  it('says for how long a worker is silent, and ends after a minute', async () => {
+  it('shows how long a worker has been silent, and expires after a minute', async () => {
     const { works, clock, put } = given();
     const stop = works();
     await clock.advance('1s');
@@ -140,7 +140,7 @@ describe('the record of a worker', () => {
     await stop();
   });
 
-  it('that cannot be written keeps the worker from nothing, and is told of once until it can', async () => {
+  it('that cannot be written does not hold up the worker, and is logged once per outage', async () => {
     const { works, clock, put, log, main, store } = given();
     const stop = works();
     put.mockRejectedValue(new Error('no room'));
@@ -160,7 +160,7 @@ describe('the record of a worker', () => {
     await stop();
   });
 
-  it('holds up the end of a worker for two seconds at most', async () => {
+  it('delays the end of a worker by two seconds at most', async () => {
     const { works, clock, put } = given();
     const stop = works();
     await clock.advance('1s');
@@ -172,7 +172,7 @@ describe('the record of a worker', () => {
     await expect(stopped).resolves.toBeUndefined();
   });
 
-  it('is not kept where none is wanted', async () => {
+  it('is not kept if metrics are switched off', async () => {
     const { works, clock, put } = given({ metrics: false });
     const stop = works();
     await clock.advance('10s');
@@ -182,7 +182,7 @@ describe('the record of a worker', () => {
     expect(await Queue.workers()).toEqual([]);
   });
 
-  it('is kept where the configuration says, and nowhere if nothing can', async () => {
+  it('is kept on the connection that the configuration names, and nowhere if that cannot keep records', async () => {
     const { manager, works, clock } = given({ operations: 'other' });
     const stop = works();
     await clock.advance('1s');
@@ -207,7 +207,7 @@ describe('the records of many workers', () => {
     ...more,
   });
 
-  it('are all shown, each once, the oldest first', async () => {
+  it('are all listed once, the oldest first', async () => {
     const { store, manager, clock } = given();
     for (let count = 0; count < 250; count += 1)
       await putWorker(store.records, report(`w${count}`, { at: clock.now(), since: 1000 - count }));
@@ -217,7 +217,7 @@ describe('the records of many workers', () => {
     expect(workers.map(({ id }) => id)).toEqual(Array.from({ length: 250 }, (_, count) => `w${249 - count}`));
   });
 
-  it('are shown as well where one is written while the pages are read', async () => {
+  it('are all listed even if one is written while the pages are read', async () => {
     const { store, manager, clock } = given();
     for (let count = 0; count < 101; count += 1)
       await putWorker(store.records, report(`w${count}`, { at: clock.now() }));
@@ -232,7 +232,7 @@ describe('the records of many workers', () => {
     expect(await listWorkers(store, manager)).toHaveLength(101);
   });
 
-  it('are bounded, whatever their workers do', async () => {
+  it('have a bounded size, whatever their workers do', async () => {
     const { store, manager, put } = given();
     const long = 'x'.repeat(10_000);
     const job = { id: long, name: long, queue: long, attempt: 1, since: 0 };
@@ -249,7 +249,7 @@ describe('the records of many workers', () => {
   });
 
   it.each([['no json'], ['null'], ['{}'], [JSON.stringify(report('w', { running: [null] }))]])(
-    'that say %s are left out',
+    'with the value %s are left out',
     async (value) => {
       const { store, manager } = given();
       await store.records.put([{ kind: 'workers', id: 'w', value }], 60);

@@ -42,8 +42,8 @@ beforeEach(() => {
 const dispatch = (...jobs: readonly object[]): Promise<string[]> => application.bus.bulk(jobs);
 const work = (): Promise<unknown> => new Worker({ stopWhenEmpty: true }, application.manager).run();
 
-it('a failed() that never comes back keeps its slot for the timeout of the job, and is reported', async () => {
-  // One job more is reserved in the call that writes the outcome; the last has to wait for the slot.
+it('a failed() that never returns keeps its slot for the timeout of the job and is reported', async () => {
+  // The call that writes the outcome reserves one more job. The last job has to wait for the slot.
   const [id] = await dispatch(new Refused(), new Note('beside'), new Note('last'));
   const ended = work();
   await until(application.clock, () => ran.length === 2);
@@ -63,7 +63,7 @@ it('a failed() that never comes back keeps its slot for the timeout of the job, 
   expect(reports[0]!.error).toMatchObject({ facts: { job: 'Refused', id, callback: 'failed()', limit: 20 } });
 });
 
-it('what it throws in the end is reported as well', async () => {
+it('an error that failed() throws after its timeout is reported too', async () => {
   await dispatch(new Refused());
   const ended = work();
   await until(application.clock, () => ran.includes('failed'));
@@ -77,7 +77,7 @@ it('what it throws in the end is reported as well', async () => {
 });
 
 it.each(['before', 'exceptionOccurred', 'failing', 'after'] as const)(
-  'a hook %s that never comes back is waited for as long as the job may run',
+  'a hook %s that never returns is given up after the timeout of the job',
   async (hook) => {
     application.manager.hooks.on(hook, () => {
       ran.push(hook);
@@ -96,14 +96,18 @@ it.each(['before', 'exceptionOccurred', 'failing', 'after'] as const)(
   },
 );
 
-it('a hook that comes back in time leaves no deadline behind', async () => {
+it('a hook that returns in time leaves no deadline behind', async () => {
   application.manager.hooks.on('after', () => Promise.resolve());
   await dispatch(new Note('a'));
+  const worker = new Worker({}, application.manager);
+  const ended = worker.run();
+  await until(application.clock, () => worker.health().outcomes.completed === 1);
 
-  await work();
   await application.clock.advance('120s');
 
   expect(reports).toEqual([]);
+  await worker.stop();
+  await ended;
 });
 
 it('a hook of a job without a timeout may take as long as it likes', async () => {
@@ -121,7 +125,7 @@ it('a hook of a job without a timeout may take as long as it likes', async () =>
   expect(reports).toEqual([]);
 });
 
-it('a hook is told the id under which a payload that cannot be read stands among the failed jobs', async () => {
+it('the failing hook gets the id under which an unreadable payload is kept as a failed job', async () => {
   const ids: string[] = [];
   application.manager.hooks.on('failing', ({ job }) => ids.push(job.id));
   await application.manager.connection().pushRaw('{"job":5}');

@@ -2,7 +2,7 @@ import * as fc from '../support/properties';
 import { drawOrder, namesLikeWeights, parseQueues } from '../../src/worker/queue-order';
 
 describe('the queues of a worker', () => {
-  it('are given as one text with commas or as a list', () => {
+  it('can be given as a text with commas or as a list', () => {
     const names = [
       { name: 'high', weight: 1 },
       { name: 'low', weight: 1 },
@@ -12,7 +12,7 @@ describe('the queues of a worker', () => {
     expect(parseQueues(['high', 'low'], false)).toEqual(names);
   });
 
-  it('carry weights only under fair, so that a name may end in a number', () => {
+  it('have weights only under fair, so that names can end in a number', () => {
     expect(parseQueues('tenant:7', false)).toEqual([{ name: 'tenant:7', weight: 1 }]);
     expect(parseQueues('high:3,default', true)).toEqual([
       { name: 'high', weight: 3 },
@@ -27,15 +27,15 @@ describe('the queues of a worker', () => {
     ['tenant:7', []],
     ['tenant:7,tenant:8', []],
     ['tenant:7,tenant', []],
-  ])('may look as if weights were meant: %s', (queue, names) => {
+  ])('are recognised if they look as if weights were meant: %s', (queue, names) => {
     expect(namesLikeWeights(parseQueues(queue, false))).toEqual(names);
   });
 
-  it.each(['', 'a,,b', 'a b', 'a{b}'])('are refused when a name cannot be: %p', (queue) => {
+  it.each(['', 'a,,b', 'a b', 'a{b}'])('are refused with an invalid name: %p', (queue) => {
     expect(() => parseQueues(queue, false)).toThrow(expect.objectContaining({ code: 'E_INVALID_QUEUE_NAME' }));
   });
 
-  it('are refused when one is named twice, when there is none, and when a weight is 0', () => {
+  it('are refused if one is named twice, if there are none, or if a weight is 0', () => {
     expect(() => parseQueues('a,a', false)).toThrow(expect.objectContaining({ code: 'E_INVALID_WORKER_OPTION' }));
     expect(() => parseQueues([], false)).toThrow(expect.objectContaining({ code: 'E_INVALID_WORKER_OPTION' }));
     expect(() => parseQueues('a:0', true)).toThrow(expect.objectContaining({ code: 'E_INVALID_WORKER_OPTION' }));
@@ -47,7 +47,7 @@ describe('a drawn order', () => {
     selector: ({ name }) => name,
   });
 
-  it('holds every queue exactly once, whatever the dice say', () => {
+  it('contains every queue exactly once, whatever random numbers are drawn', () => {
     fc.assert(
       fc.property(weights, fc.array(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })), (queues, dice) => {
         const rolls = [...dice];

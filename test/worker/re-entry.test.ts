@@ -26,7 +26,7 @@ class Calls extends Job {
   }
 }
 
-/** With no move of the clock: what waits for its own end would wait for the grace at least. */
+/** Runs a worker without moving the clock, so that a job that waits for its own end would hang. */
 async function works(job: object, options: WorkerOptions = {}): Promise<string | undefined> {
   await application.bus.dispatch(job);
   worker = new Worker(options, application.manager);
@@ -36,7 +36,7 @@ async function works(job: object, options: WorkerOptions = {}): Promise<string |
   return reason;
 }
 
-describe('a worker is not kept from its end by', () => {
+describe('a worker still ends despite', () => {
   it('a job that waits for stop()', async () => {
     meanwhile = () => worker.stop();
 
@@ -45,7 +45,7 @@ describe('a worker is not kept from its end by', () => {
     expect(worker.health().outcomes.completed).toBe(1);
   });
 
-  it('a job that runs another at once, which waits for stop()', async () => {
+  it('a job that runs another job synchronously, which waits for stop()', async () => {
     meanwhile = () => {
       meanwhile = () => worker.stop();
       return application.bus.dispatchSync(new Calls());
@@ -73,7 +73,7 @@ describe('a worker is not kept from its end by', () => {
     expect(ran.toSorted()).toEqual(['hook came back', 'ran']);
   });
 
-  it('a job that waits for the close of its application, which still settles it', async () => {
+  it('a job that waits for its application to close, and the job is still settled', async () => {
     meanwhile = () => application.manager.close();
 
     expect(await works(new Calls())).toBe('stopped');
@@ -82,7 +82,7 @@ describe('a worker is not kept from its end by', () => {
     expect(() => application.manager.driver()).toThrow('This QueueManager was closed');
   });
 
-  it('a job that waits for Queue.close(), and finds its application behind Queue until the end', async () => {
+  it('a job that waits for Queue.close(), and Queue belongs to its application until the end', async () => {
     const before = replaceDefaultManager(application.manager);
     let found: unknown;
     meanwhile = async () => {
@@ -97,7 +97,7 @@ describe('a worker is not kept from its end by', () => {
   });
 });
 
-it('stop() waits in a job for another worker, and outside of all for its own', async () => {
+it('stop() called in a job waits for another worker, and called outside of jobs for its own', async () => {
   meanwhile = async () => {
     const other = new Worker({}, application.manager);
     void other.run();

@@ -17,12 +17,12 @@ class Again extends Job {
   }
 }
 
-it('a job that is taken over from a worker that died is told, in the log and to a hook, before it runs', async () => {
+it('a job taken over from a dead worker is reported to the log and a hook before it runs', async () => {
   const { manager, clock, log } = application;
   const driver = manager.driver();
   await driver.push('default', [{ payload: payloadOf(new Note('taken over')).toString() }]);
   await driver.push('default', [{ payload: payloadOf(new Note('met for the first time')).toString() }]);
-  // The one that dies.
+  // The worker that dies.
   const { reservations } = await driver.reserve({ queues: ['default'], limit: 1, lease: 30 });
   await clock.advance('31s');
   const told: RecoveredEvent[] = [];
@@ -43,7 +43,7 @@ it('a job that is taken over from a worker that died is told, in the log and to 
   expect(lines[0]).toMatchObject({ level: 'warn', facts: { job: 'Note', crashes: 1, fence: 2, silence: 30 } });
 });
 
-it('a crash is news once, however often the job is met after it', async () => {
+it('a crash is reported once, however often the job runs afterwards', async () => {
   const { manager, clock } = application;
   const driver = manager.driver();
   await driver.push('default', [{ payload: payloadOf(new Again('again')).toString() }]);

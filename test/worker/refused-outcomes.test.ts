@@ -13,7 +13,7 @@ let ran: string[];
 let told: string[];
 let application: TestApplication;
 let connection: Connection;
-/** What the store refuses it with; undefined: it takes it. */
+/** The error with which the store refuses a settlement. Undefined if it accepts it. */
 let refusal: (settlement: Settlement) => Error | undefined;
 let worker: Worker;
 let ended: Promise<unknown>;
@@ -38,10 +38,10 @@ class Probe extends Job {
 
 const refused = Object.assign(new Error('value too long. Widen the column.'), { code: 'E_PROBE' });
 
-/** As the settlement of the job whose text it is. */
+/** Whether the settlement is for the job with this text. */
 const isOf = ({ reservation }: Settlement, text: string): boolean => reservation.payload.includes(`"${text}"`);
 
-/** The connection with some of its parts exchanged. */
+/** The connection with some of its parts replaced. */
 const changed = (target: Connection, parts: Partial<Connection>): Connection =>
   new Proxy(target, {
     get(_, property): unknown {
@@ -85,7 +85,7 @@ afterEach(async () => {
   await application.manager.close();
 });
 
-/** @param own gives the connection what a test needs of it */
+/** @param own changes the connection as a test needs it */
 function start(
   concurrency = 5,
   own: (connection: Connection) => Connection = (given) => given,
@@ -112,7 +112,7 @@ const texts = Array.from({ length: 20 }, (_, index) => `good ${index}`);
 const others = texts.map((text) => new Probe(text));
 const errors = (): string[] => application.log.messages('error');
 
-/** Of a connection whose failed jobs go elsewhere. */
+/** A connection whose failed jobs are kept elsewhere. */
 const withoutFailedStore = (given: Connection): Connection =>
   changed(given, {
     capabilities: { ...given.capabilities, failed: false },
@@ -120,7 +120,7 @@ const withoutFailedStore = (given: Connection): Connection =>
   });
 
 describe.each([1, 5])('an outcome that the store refuses for good, at concurrency %d', (concurrency) => {
-  it('holds up no other, and stays with its worker until the store takes it', async () => {
+  it('does not hold up others, and is kept by its worker until the store accepts it', async () => {
     start(concurrency);
     refusal = (settlement) => (isOf(settlement, 'bad') ? refused : undefined);
     await dispatch(new Probe('bad'), ...others);
@@ -144,7 +144,7 @@ describe.each([1, 5])('an outcome that the store refuses for good, at concurrenc
     expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
   });
 
-  it('of a job that was to run again makes it fail', async () => {
+  it('makes a job fail that was released', async () => {
     start(concurrency);
     refusal = ({ outcome }) => (outcome === 'released' ? refused : undefined);
     await dispatch(new Probe('bad', 'releases'), ...others);
@@ -158,7 +158,7 @@ describe.each([1, 5])('an outcome that the store refuses for good, at concurrenc
     ]);
   });
 
-  it('of a job that failed is kept in short', async () => {
+  it('is stored with a shortened error if the job failed', async () => {
     start(concurrency);
     refusal = (settlement) =>
       settlement.outcome === 'failed' && /[^\n -~]/u.test(settlement.failure.exception) ? refused : undefined;
@@ -180,7 +180,7 @@ describe.each([1, 5])('an outcome that the store refuses for good, at concurrenc
 describe('a failed store of another connection', () => {
   const keeper = (): FailedStore => application.manager.driver('other').failed ?? raise();
 
-  it('that refuses one failure holds up no other outcome', async () => {
+  it('that refuses one failure does not hold up other outcomes', async () => {
     start(5, withoutFailedStore);
     const put = jest.spyOn(keeper(), 'put').mockRejectedValue(refused);
     await dispatch(new Probe('bad', 'fails'), ...others);
@@ -197,7 +197,7 @@ describe('a failed store of another connection', () => {
     expect(ran).toHaveLength(21);
   });
 
-  it('that refuses one failure leaves it to the store of the job, where that can set it aside', async () => {
+  it('that refuses one failure leaves the job buried in its own store, if that can bury jobs', async () => {
     const buried: string[] = [];
     const burying = (given: Connection): Connection =>
       changed(withoutFailedStore(given), {
@@ -218,7 +218,7 @@ describe('a failed store of another connection', () => {
     expect(worker.health().outcomes).toMatchObject({ completed: 20, failed: 1 });
   });
 
-  it('that is away keeps no other outcome from being stored', async () => {
+  it('that is away does not hold up other outcomes', async () => {
     start(5, withoutFailedStore);
     const facts = { connection: 'other', store: 'Probe', address: 'there', consequence: 'nothing was kept' };
     const put = jest.spyOn(keeper(), 'put').mockRejectedValue(new QueueUnavailableError(facts));
@@ -234,7 +234,7 @@ describe('a failed store of another connection', () => {
   });
 });
 
-it('a store that refuses every outcome is given few jobs to run, and is told to be in trouble', async () => {
+it('a worker whose store refuses every outcome runs few jobs and is not ready', async () => {
   start(1);
   refusal = () => refused;
   await dispatch(...others);
@@ -249,7 +249,7 @@ it('a store that refuses every outcome is given few jobs to run, and is told to 
   expect(ran.toSorted()).toEqual(texts.toSorted());
 });
 
-it('a refused outcome whose job somebody else has by now is lost', async () => {
+it('a refused outcome is lost if the job is no longer reserved by its worker', async () => {
   start();
   refusal = (settlement) => (isOf(settlement, 'bad') ? refused : undefined);
   await dispatch(new Probe('bad'));
@@ -262,7 +262,7 @@ it('a refused outcome whose job somebody else has by now is lost', async () => {
   expect(worker.health().outcomes).toMatchObject({ lost: 1, completed: 0 });
 });
 
-it('a worker that ends says which outcomes the store refused to the last', async () => {
+it('a worker that ends logs the outcomes that the store still refuses', async () => {
   start();
   refusal = (settlement) => (isOf(settlement, 'bad') ? refused : undefined);
   await dispatch(new Probe('bad'), ...others);
@@ -281,7 +281,7 @@ it('a worker that ends says which outcomes the store refused to the last', async
   expect(worker.health().outcomes).toMatchObject({ completed: 20, lost: 0 });
 });
 
-it('a worker that is to run so many jobs ends with the last, although the store refuses its outcome for good', async () => {
+it('a worker with maxJobs ends after the last job even if the store refuses its outcome', async () => {
   start(1, undefined, 1);
   let reason: unknown;
   void ended.then((end) => (reason = end));
@@ -294,7 +294,7 @@ it('a worker that is to run so many jobs ends with the last, although the store 
   expect(errors().at(-1)).toContain('1 had ended, but their outcomes were not stored');
 });
 
-it('jobs that were not started go back one by one where one of them is refused', async () => {
+it('jobs that were not started go back one by one if one of them is refused', async () => {
   start(5, (given) => {
     let isFirst = true;
     return changed(given, {
@@ -319,7 +319,7 @@ it('jobs that were not started go back one by one where one of them is refused',
   expect(await connection.counts('default')).toEqual({ ready: 4, delayed: 0, reserved: 1 });
 });
 
-it('jobs are settled without the reserve that is refused together with them', async () => {
+it('jobs are settled without a reserve if the store refuses both in one call', async () => {
   start(5, (given) => changed(given, { settleAndReserve: async () => Promise.reject(refused) }));
   await dispatch(...others);
 

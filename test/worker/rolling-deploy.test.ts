@@ -22,12 +22,12 @@ class New extends Job {
   }
 }
 
-/** Of a deploy that has not got the class yet. */
+/** A manager of an older deploy, which does not have the class yet. */
 class OldManager extends QueueManager {
   override readonly registry = new JobRegistry();
 }
 
-it('puts off the jobs of a new class by seconds, where one worker is of the deploy before', async () => {
+it('an older worker delays jobs of a new class by seconds at most', async () => {
   done = 0;
   const clock = new TestClock();
   const log = new RecordingLogger();
@@ -49,7 +49,7 @@ it('puts off the jobs of a new class by seconds, where one worker is of the depl
   }
 
   expect(done).toBe(20);
-  // The old worker has met some of them, and said so once.
+  // The old worker has met some of them and logged it once.
   expect(workers[0]!.health().outcomes.released).toBeGreaterThan(0);
   expect(log.messages('warn').filter((line) => line.includes("No job 'New' here"))).toHaveLength(1);
   await Promise.all(workers.map((worker) => worker.stop()));
@@ -57,7 +57,7 @@ it('puts off the jobs of a new class by seconds, where one worker is of the depl
   await Promise.all(managers.map((manager) => manager.close()));
 });
 
-it('leaves whole what hangs on a job, where a worker meets it that knows neither the job nor the mark', async () => {
+it('a worker that knows neither the job nor the mark gives a chain back unchanged', async () => {
   done = 0;
   const clock = new TestClock();
   const store = new MemoryConnection('memory', new MemoryStore('memory', clock));
@@ -75,7 +75,7 @@ it('leaves whole what hangs on a job, where a worker meets it that knows neither
   await new Worker({ queue: 'deploys', stopWhenEmpty: true }, manager).run();
 
   expect([done, await store.counts('deploys')]).toMatchObject([3, { ready: 0, delayed: 0, reserved: 0 }]);
-  // To 0.1.0 the mark is as this one is to us: the name of a string job that nobody has.
+  // Version 0.1.0 sees our mark as we see this one: as the name of an unknown string job.
   const unknown = sent.replace('"onqueue+"', '"onqueue++"').replace(id, 'u');
   await store.push('deploys', [{ payload: unknown }]);
   await new Worker({ queue: 'deploys', once: true }, manager).run();

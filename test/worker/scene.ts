@@ -1,11 +1,11 @@
-/** What a test of a worker plays with: an application of its own, and jobs that note what they did or wait for a gate. */
+/** The scene for tests of a worker: an application, a gate to wait for, and a job that notes that it ran. */
 import { Job } from '../../src/job/job';
 import { Gate, testApplication, type TestApplication } from '../support/application';
 
 export let application: TestApplication;
-/** Open at the end of each test, at the latest. */
+/** Is opened at the end of each test at the latest. */
 export let gate: Gate;
-/** What jobs noted, in the order in which they did. */
+/** The notes of jobs, in order. */
 export let ran: string[];
 
 @Job()
@@ -18,7 +18,7 @@ export class Note extends Job {
   }
 }
 
-/** For each test of the file anew. */
+/** Sets up a fresh scene before each test of the file. */
 export function setTheScene(): void {
   beforeEach(() => {
     application = testApplication();

@@ -1,4 +1,4 @@
-/** Workers that were frozen: what they hold may have been handed to somebody else meanwhile, and they do not know. */
+/** Workers that were frozen: their jobs may have been handed to another worker without their knowledge. */
 import { connectMemory, type MemoryConnection } from '../../src/connections/memory/memory-connection';
 import { Job } from '../../src/job/job';
 import type { Connection, Reservation } from '../../src/connections/contract';
@@ -10,7 +10,7 @@ let store: MemoryConnection;
 let worker: Worker;
 let ended: Promise<unknown>;
 let ran: string[];
-/** What the frozen worker does not get, for as long as it is closed. */
+/** While one of these gates is closed, the worker does not get the reply to that call. */
 let frozen: { reserve?: Gate; renew?: Gate; settle?: Gate };
 
 @Job({ name: 'stale:Work', timeout: 0 })
@@ -24,7 +24,7 @@ class Work extends Job {
   }
 }
 
-/** The connection of a process that can be frozen between what it asks and what it hears. */
+/** The connection of a process that can be frozen between a call and its reply. */
 function freezable(whole: MemoryConnection, keepsFailed: boolean): Connection {
   const own: Partial<Connection> = {
     capabilities: { ...whole.capabilities, failed: keepsFailed },
@@ -78,7 +78,7 @@ afterEach(async () => {
 });
 
 const settled = (condition: () => boolean) => until(application.clock, condition);
-/** What another worker is handed once the lease of the frozen one has ended. */
+/** The reservation of another worker, made when the lease of the frozen one has ended. */
 async function takenByAnother(): Promise<Reservation> {
   await application.clock.advance('31s');
   const { reservations } = await store.reserve({ queues: ['default'], limit: 1, lease: 600 });
@@ -97,12 +97,12 @@ const failBy = (reservation: Reservation, exception: string) =>
   });
 const failures = async () => (await application.manager.failed.list()).map(({ exception }) => exception);
 
-describe('a job whose reserve was answered to a worker that was frozen for longer than its lease', () => {
+describe('a job reserved by a worker that was then frozen for longer than the lease', () => {
   beforeEach(() => {
     frozen.reserve = new Gate();
   });
 
-  it('is not started where somebody else has it', async () => {
+  it('does not start if another worker has it', async () => {
     await given(new Work());
     await settled(() => store.snapshot().queues.get('default')?.reserved.length === 1);
     const others = await takenByAnother();
@@ -114,7 +114,7 @@ describe('a job whose reserve was answered to a worker that was frozen for longe
     expect(await completeBy(others)).toEqual(['settled']);
   });
 
-  it('is renewed before it starts where nobody has, and its signal is not aborted', async () => {
+  it('is renewed and then starts, without being aborted, if no other worker has it', async () => {
     await given(new Work());
     await settled(() => store.snapshot().queues.get('default')?.reserved.length === 1);
     await application.clock.advance('31s');
@@ -126,7 +126,7 @@ describe('a job whose reserve was answered to a worker that was frozen for longe
     expect(worker.health().outcomes.lost).toBe(0);
   });
 
-  it('does not start for as long as the store does not say whose it is, and goes back when its worker stops', async () => {
+  it('does not start until the store has answered the renewal, and goes back when its worker stops', async () => {
     frozen.renew = new Gate();
     await given(new Work());
     await settled(() => store.snapshot().queues.get('default')?.reserved.length === 1);
@@ -144,8 +144,8 @@ describe('a job whose reserve was answered to a worker that was frozen for longe
   });
 });
 
-describe('the failure of a frozen worker, on a connection whose failed jobs go elsewhere', () => {
-  it('is not kept when somebody else has the job', async () => {
+describe('a failure on a frozen worker, on a connection whose failed jobs are kept elsewhere', () => {
+  it('is not kept if another worker has the job', async () => {
     frozen.renew = new Gate();
     await given(new Work(true), { keepsFailed: false });
     await settled(() => ran.length === 1);
@@ -159,7 +159,7 @@ describe('the failure of a frozen worker, on a connection whose failed jobs go e
     expect(await completeBy(others)).toEqual(['settled']);
   });
 
-  it('is taken back when somebody else got the job after it was kept', async () => {
+  it('is removed again if another worker got the job after it was kept', async () => {
     frozen.settle = new Gate();
     await given(new Work(true), { keepsFailed: false });
     await settledWhen(async () => (await failures()).length === 1);
@@ -172,7 +172,7 @@ describe('the failure of a frozen worker, on a connection whose failed jobs go e
     expect(await completeBy(others)).toEqual(['settled']);
   });
 
-  it('neither replaces nor takes along what who has the job since has kept of it', async () => {
+  it('neither replaces nor removes the failure that the next worker has kept', async () => {
     frozen.settle = new Gate();
     await given(new Work(true), { keepsFailed: false });
     await settledWhen(async () => (await failures()).length === 1);

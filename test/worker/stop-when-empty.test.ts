@@ -1,4 +1,4 @@
-/** A worker that is to stop when nothing is ready, or nothing is left; also on stores that do not say at once what is left. */
+/** Workers that stop when no job is ready, or none is left, even on stores whose counts are estimates. */
 import { connectMemory } from '../../src/connections/memory/memory-connection';
 import { Job } from '../../src/job/job';
 import type { Connection } from '../../src/connections/contract';
@@ -17,7 +17,7 @@ class Gated extends Job {
   }
 }
 
-/** Makes the connection another one, but for what the memory driver does as well. */
+/** Replaces some parts of the memory connection. */
 function onStore(different: (memory: Connection) => Partial<Connection>): void {
   application.manager.addConnector('memory', (config, context) => {
     const memory = connectMemory(config, context);
@@ -49,7 +49,7 @@ const work = (options: WorkerOptions): Promise<string> => new Worker(options, ap
 const stranger = (id: string): string => JSON.stringify({ job: 'Stranger', data: {}, id, attempts: 0 });
 
 describe('stopWhenEmpty', () => {
-  it('leaves what is delayed, and what is to be tried again later, to the next worker', async () => {
+  it('leaves delayed jobs, and jobs to be tried again later, to the next worker', async () => {
     await application.bus.dispatch(new Note('tomorrow')).delay('1d');
     await application.bus.bulk([new Stumble(10), new Note('now')]);
 
@@ -59,7 +59,7 @@ describe('stopWhenEmpty', () => {
     expect(await application.manager.connection().counts()).toMatchObject({ ready: 0, delayed: 2, reserved: 0 });
   });
 
-  it('runs what its own jobs have sent, and what is tried again at once', async () => {
+  it('runs jobs that its own jobs dispatched, and jobs that are tried again at once', async () => {
     application.manager.hooks.on('after', ({ job }) =>
       job.name === 'Stumble' ? application.bus.dispatch(new Note('sent by it')) : undefined,
     );
@@ -70,14 +70,14 @@ describe('stopWhenEmpty', () => {
     expect(ran).toEqual(['attempt 1', 'attempt 2', 'sent by it']);
   });
 
-  it('waits for no job that runs elsewhere', async () => {
+  it('does not wait for jobs that run elsewhere', async () => {
     await application.bus.dispatch(new Note('runs elsewhere'));
     await application.manager.driver().reserve({ queues: ['default'], limit: 1, lease: 30 });
 
     expect(await work({ stopWhenEmpty: true })).toBe('empty');
   });
 
-  it('sees what comes while its slots rest', async () => {
+  it('runs jobs that arrive while its slots rest', async () => {
     await application.bus.dispatch(new Note('first'));
     application.manager.hooks.on('after', () =>
       ran.length === 1 ? application.bus.dispatch(new Note('came meanwhile')) : undefined,
@@ -90,7 +90,7 @@ describe('stopWhenEmpty', () => {
     expect(ran).toEqual(['first', 'came meanwhile']);
   });
 
-  it('runs a job apart that stayed where it was as others ran, before it ends', async () => {
+  it('runs a job that must run alone before it ends', async () => {
     const suspect = '{"job":"Note","data":{"text":"suspect"},"id":"s","crashes":2,"attempts":0}';
     await application.bus.dispatch(new Gated());
     application.manager.hooks.on('after', () => gate.opened);
@@ -107,7 +107,7 @@ describe('stopWhenEmpty', () => {
 });
 
 describe('drain', () => {
-  it('waits for what is delayed, and for what is to be tried again', async () => {
+  it('waits for delayed jobs and for jobs to be tried again', async () => {
     await application.bus.dispatch(new Note('later')).delay('10m');
     await application.bus.dispatch(new Stumble(10));
     const ended = work({ drain: true });
@@ -118,7 +118,7 @@ describe('drain', () => {
     expect(ran).toEqual(['attempt 1', 'attempt 2', 'later']);
   });
 
-  it('waits for no job that only another worker can run', async () => {
+  it('does not wait for jobs that only another worker can run', async () => {
     await application.manager.connection().pushRaw(stranger('1'));
     await application.bus.dispatch(new Note('later')).delay('8s');
     const ended = work({ drain: true });
@@ -130,7 +130,7 @@ describe('drain', () => {
     expect(await application.manager.connection().counts()).toMatchObject({ delayed: 1 });
   });
 
-  it('takes no job for one of those that have gone elsewhere meanwhile', async () => {
+  it('still waits for its own jobs when a job that only another worker can run is gone', async () => {
     await application.manager.connection().pushRaw(stranger('1'));
     await application.bus.dispatch(new Note('later')).delay('1h');
     const ended = work({ drain: true });
@@ -143,7 +143,7 @@ describe('drain', () => {
     expect(ran).toEqual(['later']);
   });
 
-  it('goes before stopWhenEmpty', async () => {
+  it('takes precedence over stopWhenEmpty', async () => {
     await application.bus.dispatch(new Note('later')).delay('10s');
     const ended = work({ drain: true, stopWhenEmpty: true });
 
@@ -154,8 +154,8 @@ describe('drain', () => {
   });
 });
 
-describe('where a job may be in the hands of the wait', () => {
-  it('runs what comes back when the wait ends', async () => {
+describe('a worker whose wait may hold a job', () => {
+  it('runs a job that comes back when the wait ends', async () => {
     onStore((memory) => ({
       waiter: (queues) => {
         const waiter = memory.waiter(queues);
@@ -180,7 +180,7 @@ describe('where a job may be in the hands of the wait', () => {
   });
 });
 
-describe('where counts are estimates', () => {
+describe('a worker whose store estimates its counts', () => {
   let estimated: number;
   let looks: number;
 
@@ -203,7 +203,7 @@ describe('where counts are estimates', () => {
 
   const run = (): Promise<string> => work({ drain: true });
 
-  it('ends when nothing came for five seconds, and nothing was counted', async () => {
+  it('ends when no job came for five seconds and none was counted', async () => {
     let isOver = false;
     const ended = run().finally(() => (isOver = true));
 
@@ -214,7 +214,7 @@ describe('where counts are estimates', () => {
     expect(await ended).toBe('empty');
   });
 
-  it('ends under stopWhenEmpty also while some are delayed', async () => {
+  it('ends under stopWhenEmpty even while delayed jobs are counted', async () => {
     estimated = 1;
     const ended = work({ stopWhenEmpty: true });
 
@@ -223,7 +223,7 @@ describe('where counts are estimates', () => {
     expect(await ended).toBe('empty');
   });
 
-  it('waits for so long after each job: no count may show what it has left', async () => {
+  it('waits five seconds after each job, because a count may not show the jobs that it dispatched', async () => {
     await application.bus.dispatch(new Note('first')).delay('4s');
     application.manager.hooks.on('after', () => application.bus.dispatch(new Note('left by it')).delay('4s'));
     const running = work({ drain: true, maxJobs: 3 });
@@ -234,7 +234,7 @@ describe('where counts are estimates', () => {
     expect(ran).toEqual(['first', 'left by it', 'left by it']);
   });
 
-  it('waits for what is counted, and so long after', async () => {
+  it('waits while jobs are counted, and five seconds longer', async () => {
     estimated = 1;
     const ended = run();
     await elapse(application.clock, 30);

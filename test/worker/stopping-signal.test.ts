@@ -1,4 +1,4 @@
-/** A job learns at once that its worker is to stop, and is cut short only when the grace is over. */
+/** A job is told at once that its worker stops, and is aborted only when the grace is over. */
 import { Job } from '../../src/job/job';
 import type { JobContext } from '../../src/job/job-context';
 import { Worker } from '../../src/worker/worker';
@@ -10,7 +10,7 @@ setTheScene();
 
 let running: JobContext;
 
-/** Defers itself as soon as it is told of the end, in the manner of a long import. */
+/** A long job that can stop early when it is told to. */
 @Job({ timeout: 0 })
 class Import extends Job {
   async handle(): Promise<void> {
@@ -35,7 +35,7 @@ beforeEach(() => {
   running = undefined!;
 });
 
-it('is told at once by stop(), and its signal aborts when the grace is over', async () => {
+it('a job is told at once by stop(), and its signal aborts when the grace is over', async () => {
   const { worker, ended } = await start({ grace: '10s' });
 
   void worker.stop();
@@ -49,7 +49,7 @@ it('is told at once by stop(), and its signal aborts when the grace is over', as
   expect(await ended).toBe('stopped');
 });
 
-it('goes on elsewhere at no cost in tries where it defers itself', async () => {
+it('a job that defers itself when it is told continues elsewhere without losing a try', async () => {
   const { worker, ended } = await start();
   running.stopping.addEventListener('abort', () => {
     running.defer();
@@ -63,7 +63,7 @@ it('goes on elsewhere at no cost in tries where it defers itself', async () => {
   expect(job?.payload.toString()).toMatch(/"releases":1,"attempts":0}$/);
 });
 
-it('is told where it looks only then', async () => {
+it('a job that first looks at its stopping signal after the stop sees it aborted', async () => {
   const seen: boolean[] = [];
   @Job()
   class LooksLate extends Job {
@@ -84,7 +84,7 @@ it('is told where it looks only then', async () => {
   expect(seen).toEqual([true]);
 });
 
-it('is told when maxTime is over', async () => {
+it('a job is told when maxTime is over', async () => {
   const { ended } = await start({ maxTime: '5s', concurrency: 2 });
 
   await elapse(application.clock, 6);
@@ -94,7 +94,7 @@ it('is told when maxTime is over', async () => {
   expect(await ended).toBe('max-time');
 });
 
-it('is told when all workers are to start anew', async () => {
+it('a job is told when all workers are to restart', async () => {
   const { ended } = await start({ concurrency: 2 });
   await application.manager.driver().control!.restart();
 
@@ -108,7 +108,7 @@ it('is told when all workers are to start anew', async () => {
 it.each<[string, WorkerOptions]>([
   ['once', { once: true }],
   ['max-jobs', { maxJobs: 2, concurrency: 3 }],
-])('is not told where the worker has nothing more to do: %s', async (reason, options) => {
+])('a job is not told if the worker only waits for its last jobs: %s', async (reason, options) => {
   const { ended } = await start(options);
   await application.bus.dispatch(new Note('beside it'));
   await elapse(application.clock, 3);

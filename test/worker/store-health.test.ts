@@ -25,7 +25,7 @@ afterEach(() => store.close());
 
 const never = (): Promise<never> => new Promise(() => undefined);
 
-it('asks the store for nothing while nobody asks for the health, and for a while after', async () => {
+it('asks the store only while somebody reads the health, and for half a minute after', async () => {
   await clock.advance('60s');
   expect(looks).toBe(0);
 
@@ -36,7 +36,7 @@ it('asks the store for nothing while nobody asks for the health, and for a while
   expect(looks).toBe(30);
 });
 
-it('asks nothing of a store that answers the worker anyway, and follows an outage after that as soon', async () => {
+it('does not ask a store that answers the worker anyway, and still notices an outage within two seconds', async () => {
   for (let second = 0; second < 10; second += 1) {
     store.heard(NOTHING.reply);
     expect(store.answersLooks).toBe(true);
@@ -50,7 +50,7 @@ it('asks nothing of a store that answers the worker anyway, and follows an outag
   expect(store.answersLooks).toBe(false);
 });
 
-it('follows an outage within two seconds, both ways, however long the calls of the driver wait', async () => {
+it('notices the start and the end of an outage within two seconds, however long calls of the driver wait', async () => {
   expect(store.answersLooks).toBe(true);
   await clock.advance('0.1s');
   let back!: () => void;
@@ -66,7 +66,7 @@ it('follows an outage within two seconds, both ways, however long the calls of t
   expect(store.answersLooks).toBe(true);
 });
 
-it('a call that is given up does not end an outage, and one that is refused at once is none', async () => {
+it('a call that is given up does not end an outage, and a call that is refused at once is no outage', async () => {
   expect(store.answersLooks).toBe(true);
   answer = async () => {
     throw new Error('NOPERM');
@@ -82,7 +82,7 @@ it('a call that is given up does not end an outage, and one that is refused at o
   }
 });
 
-it('looks no more once it is closed', async () => {
+it('stops asking once it is closed', async () => {
   expect(store.answersLooks).toBe(true);
   store.close();
   answer = never;

@@ -6,7 +6,7 @@ import { application, gate, Note, ran, setTheScene } from './scene';
 
 setTheScene();
 
-/** Heeds no signal. */
+/** Ignores its signal. */
 @Job({ timeout: '1s' })
 class Hangs extends Job {
   async handle(): Promise<void> {
@@ -19,7 +19,7 @@ const worker = (options: WorkerOptions = {}, endsProcess = false): Worker =>
   processWorker({ grace: '1s', ...options }, application.manager, { endsProcess });
 const until = (condition: () => boolean): Promise<void> => untilOn(application.clock, condition);
 
-/** Past timeout and grace of `count` jobs that hang. */
+/** Moves the clock past timeout and grace of `count` jobs that hang. */
 async function givesUp(count: number): Promise<void> {
   await until(() => ran.length === count);
   await application.clock.advance('1s');
@@ -27,7 +27,7 @@ async function givesUp(count: number): Promise<void> {
 }
 
 describe('a worker whose slots are all held by handlers that were given up', () => {
-  it('is neither live nor ready until one of them comes back', async () => {
+  it('is neither live nor ready until one of them returns', async () => {
     await application.bus.bulk([new Hangs(), new Hangs()]);
     const stuck = worker({ concurrency: 2 });
     const ended = stuck.run();
@@ -43,7 +43,7 @@ describe('a worker whose slots are all held by handlers that were given up', () 
     expect(await ended).toBe('stopped');
   });
 
-  it('says once by which, for how long, and that it takes nothing more', async () => {
+  it('logs once which jobs hold the slots, for how long, and that it takes no more jobs', async () => {
     await application.bus.dispatch(new Hangs());
     const stuck = worker();
     void stuck.run();
@@ -60,7 +60,7 @@ describe('a worker whose slots are all held by handlers that were given up', () 
     expect(ran).toEqual(['hangs']);
   });
 
-  it('ends in a process of the command, once their outcomes are stored', async () => {
+  it('ends in a process of the command once their outcomes are stored', async () => {
     await application.bus.bulk([new Hangs(), new Hangs(), new Note('for the next process')]);
     const ended = worker({ concurrency: 2 }, true).run();
     await givesUp(2);
@@ -70,7 +70,7 @@ describe('a worker whose slots are all held by handlers that were given up', () 
     expect(application.log.messages('error')).toContainEqual(expect.stringContaining('The process ends, and with it'));
   });
 
-  it('ends as empty where that is what it waits for, and nothing is left', async () => {
+  it('ends as empty under stopWhenEmpty if nothing is left', async () => {
     await application.bus.dispatch(new Hangs());
     const ended = worker({ stopWhenEmpty: true }, true).run();
     await givesUp(1);
@@ -79,7 +79,7 @@ describe('a worker whose slots are all held by handlers that were given up', () 
   });
 });
 
-it('a worker goes on that has a slot left beside those that were given up', async () => {
+it('a worker with a free slot beside those of given-up handlers goes on', async () => {
   await application.bus.bulk([new Hangs(), new Note('beside')]);
   const alive = worker({ concurrency: 2 }, true);
   void alive.run();

@@ -43,7 +43,7 @@ const fill = (count: number): Promise<unknown> =>
   application.bus.bulk(Array.from({ length: count }, (_, number) => new Waits(number)));
 const counts = (): Promise<object> => application.connection.counts('default');
 
-/** Its first reserve is carried out, and answered only when `held` opens. */
+/** Starts a worker whose first reserve is executed at once but answered only when `held` opens. */
 function work(options: WorkerOptions): { readonly worker: Worker; readonly ended: Promise<string> } {
   application.faults.next('reserve', { kind: 'hold', until: held.opened });
   const worker = new Worker(options, application.manager);
@@ -52,7 +52,7 @@ function work(options: WorkerOptions): { readonly worker: Worker; readonly ended
 }
 
 describe('a worker on a connection that carries two calls at once', () => {
-  it('fills one half of its slots while the call for the other half is under way, and no slot twice', async () => {
+  it('fills one half of its slots while the call for the other half is pending, and no slot twice', async () => {
     await fill(60);
     work({ concurrency: 24 });
     await until(() => ran.length === 12);
@@ -63,7 +63,7 @@ describe('a worker on a connection that carries two calls at once', () => {
     expect(await counts()).toMatchObject({ reserved: 24, ready: 36 });
   });
 
-  it('sends one call at a time where it has too few slots', async () => {
+  it('makes one call at a time if it has few slots', async () => {
     await fill(60);
     work({ concurrency: 8 });
     await application.clock.advance('2s');
@@ -73,7 +73,7 @@ describe('a worker on a connection that carries two calls at once', () => {
     await until(() => ran.length === 8);
   });
 
-  it('looks by one call while it is idle', async () => {
+  it('makes one call at a time while it is idle', async () => {
     work({ concurrency: 24 });
     held.open();
     await elapse(application.clock, 1);
@@ -83,7 +83,7 @@ describe('a worker on a connection that carries two calls at once', () => {
     expect(application.faults.calls.slice(before)).toEqual(['reserve', 'reserve', 'reserve']);
   });
 
-  it('reserves no more than maxJobs leaves', async () => {
+  it('reserves no more jobs than maxJobs allows', async () => {
     await fill(60);
     const { ended } = work({ concurrency: 24, maxJobs: 18 });
     held.open();
@@ -94,7 +94,7 @@ describe('a worker on a connection that carries two calls at once', () => {
     expect(await counts()).toEqual({ ready: 42, delayed: 0, reserved: 0 });
   });
 
-  it('gives back what a call brings after the stop, and ends when both are answered', async () => {
+  it('gives back jobs that a call returns after the stop, and ends when both calls are answered', async () => {
     await fill(60);
     const { worker, ended } = work({ concurrency: 24 });
     await until(() => ran.length === 12);
@@ -108,7 +108,7 @@ describe('a worker on a connection that carries two calls at once', () => {
     expect(await counts()).toEqual({ ready: 48, delayed: 0, reserved: 0 });
   });
 
-  it('gives it back again where the store was away for a moment', async () => {
+  it('tries again to give them back if the store was briefly away', async () => {
     await fill(60);
     const { worker } = work({ concurrency: 24 });
     await until(() => ran.length === 12);
@@ -125,7 +125,7 @@ describe('a worker on a connection that carries two calls at once', () => {
     expect(await counts()).toEqual({ ready: 48, delayed: 0, reserved: 0 });
   });
 
-  it('does not end as empty while a call is under way that may bring jobs', async () => {
+  it('does not end as empty while a pending call may return jobs', async () => {
     await fill(16);
     const { ended } = work({ concurrency: 24, stopWhenEmpty: true });
     gate.open();
@@ -137,7 +137,7 @@ describe('a worker on a connection that carries two calls at once', () => {
     expect(ran).toHaveLength(16);
   });
 
-  it('settles the outcomes of a call that failed with the next one', async () => {
+  it('settles the outcomes of a failed call with the next one', async () => {
     await fill(48);
     gate.open();
     application.faults.next('settleAndReserve', { kind: 'reject', error: new Error('away') });

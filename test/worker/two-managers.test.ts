@@ -9,7 +9,7 @@ import { Worker } from '../../src/worker/worker';
 import { Gate } from '../support/application';
 import { type WatchedApplication, watchedApplication } from '../support/watched-application';
 
-/** What a step of a run dispatches; it stays where it lands. */
+/** Dispatched by the steps of a run. No worker takes it. */
 @Job({ queue: 'followed' })
 class Followed extends Job {
   constructor(readonly step: string) {
@@ -50,7 +50,7 @@ class Leading extends Job {
   }
 }
 
-/** Opens when a job of each manager runs. */
+/** Opens once a job of each manager runs. */
 let both: Gate;
 let met: number;
 let front: WatchedApplication;
@@ -71,7 +71,7 @@ afterEach(async () => {
   await Promise.all([front.manager.close(), own.manager.close()]);
 });
 
-/** What was dispatched to the store of an application, sorted. */
+/** The jobs dispatched to the store of an application, sorted. */
 async function followed({ watched }: WatchedApplication): Promise<string[]> {
   const payloads = await watched().payloads('followed');
   return payloads.map(({ data }) => (data as { command: { step: string } }).command.step).toSorted();
@@ -79,8 +79,8 @@ async function followed({ watched }: WatchedApplication): Promise<string[]> {
 
 const busOf = ({ manager }: WatchedApplication): JobBus => new JobBus(() => manager);
 
-describe('a worker of a manager of its own', () => {
-  it('has all that its jobs dispatch go to that manager, while a worker of the one behind Queue runs as well', async () => {
+describe('a worker of a second manager', () => {
+  it('makes its jobs dispatch to that manager, even while a worker of the default manager runs', async () => {
     await Promise.all([
       busOf(own).dispatch(new Leading('own', true)),
       busOf(front).dispatch(new Leading('front', true)),
@@ -97,7 +97,7 @@ describe('a worker of a manager of its own', () => {
     expect(await followed(front)).toEqual(steps.map((step) => `${step} of front`));
   });
 
-  it('has its hooks and its onError dispatch there as well', async () => {
+  it('makes its hooks and its onError dispatch to that manager too', async () => {
     both.open();
     const { hooks } = own.manager;
     const names = ['looping', 'before', 'exceptionOccurred', 'failing', 'after', 'stopping'] as const;
@@ -120,7 +120,7 @@ describe('a worker of a manager of its own', () => {
   });
 });
 
-describe('a job that a manager of its own runs at once', () => {
+describe('a job that a second manager runs synchronously', () => {
   it.each([
     ['dispatchSync', (bus: JobBus) => bus.dispatchSync(new Leading('own'))],
     ['the sync connection', (bus: JobBus) => bus.dispatch(new Leading('own')).onConnection('sync')],
@@ -136,8 +136,8 @@ describe('a job that a manager of its own runs at once', () => {
   });
 });
 
-describe('what a job of a manager of its own does with Queue', () => {
-  it('is done to that manager: a connector that it adds, and Queue.close()', async () => {
+describe('a job of a second manager that uses Queue', () => {
+  it('adds connectors to that manager and closes it', async () => {
     @Job()
     class Closing extends Job {
       async handle(): Promise<void> {

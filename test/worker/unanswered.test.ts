@@ -8,17 +8,17 @@ import { elapse, Gate, testApplication, type TestApplication, until } from '../s
 let application: TestApplication;
 let connection: Connection;
 let ran: string[];
-/** What the silent part of the store waits for, one for each time that it is asked. */
+/** The gates that calls to the silent part of the store wait for, one for each call. */
 let gates: Gate[];
 let refusal: Error | undefined;
 let asked: number;
 let renewed: number;
-/** Not even renewals are answered, and nothing is handed out, until a test lets it. */
+/** While `isMute`, the silent part hands out nothing and answers renewals only when this gate opens. */
 let mute: Gate;
 let isMute: boolean;
-/** A reserve fails with this. */
+/** The error of every reserve, if any. */
 let reserveRefusal: Error | undefined;
-/** Nobody is woken by a push. */
+/** Whether pushes wake nobody. */
 let isDeaf: boolean;
 
 @Job()
@@ -31,7 +31,7 @@ class Note extends Job {
   }
 }
 
-/** When it ends, the store refuses to hand out jobs. */
+/** Makes the store refuse reserves from its end on. */
 @Job()
 class Ends extends Job {
   constructor(readonly text: string) {
@@ -42,7 +42,7 @@ class Ends extends Job {
   }
 }
 
-/** A store that takes the outcomes of queue `silent` when a test lets it, and those of others at once. */
+/** A store that accepts outcomes of queue `silent` only when a test opens a gate, and others at once. */
 function halfSilent(whole: Connection): Connection {
   const ask = async (settlement: Settlement, gate: Gate): Promise<SettleResult> => {
     await gate.opened;
@@ -122,7 +122,7 @@ const untilRan = (text: string): Promise<void> => until(application.clock, () =>
 const reserved = async (queue: string): Promise<number> => (await connection.counts(queue)).reserved;
 
 describe('an outcome that one server of a divided store leaves unanswered', () => {
-  it('holds up no other job, keeps its lease, and counts once it is written', async () => {
+  it('does not hold up other jobs, keeps its lease, and counts once it is written', async () => {
     const { worker, ended } = await work();
     const told: string[] = [];
     application.manager.hooks.on('after', ({ job }) => void told.push(job.queue));
@@ -140,7 +140,7 @@ describe('an outcome that one server of a divided store leaves unanswered', () =
     await ended;
   });
 
-  it('is asked for again when the store refuses it after all', async () => {
+  it('is settled again if the store refuses it in the end', async () => {
     const { worker, ended } = await work();
     refusal = new Error('refused');
     gates[0]!.open();
@@ -154,7 +154,7 @@ describe('an outcome that one server of a divided store leaves unanswered', () =
     await ended;
   });
 
-  it('is settled once when the reserve beside it fails', async () => {
+  it('is settled once even if the reserve in the same step fails', async () => {
     const { worker, ended } = await work();
     gates[0]!.open();
     await until(application.clock, () => worker.health().outcomes.completed === 1);
@@ -170,7 +170,7 @@ describe('an outcome that one server of a divided store leaves unanswered', () =
     await ended;
   });
 
-  it('keeps a worker that ends when its queues are empty', async () => {
+  it('keeps a worker with stopWhenEmpty running', async () => {
     const { worker, ended } = await work(true);
     await elapse(application.clock, 10);
     expect(worker.health().state).not.toBe('stopped');
@@ -180,7 +180,7 @@ describe('an outcome that one server of a divided store leaves unanswered', () =
     expect(await reserved('silent')).toBe(0);
   });
 
-  it('has nobody told that a paused queue goes on, because it was not asked', async () => {
+  it('does not make a paused queue seem resumed while it is left out of reserves', async () => {
     const { worker, ended } = await work();
     await connection.control!.pause('silent');
     await elapse(application.clock, 5);
@@ -195,7 +195,7 @@ describe('an outcome that one server of a divided store leaves unanswered', () =
     await ended;
   });
 
-  it('is said once for as long as the store refuses it at once, however often', async () => {
+  it('is logged once for as long as the store refuses it', async () => {
     const { worker, ended } = await work();
     refusal = new Error('refused');
     for (let at = 0; at < 100; at += 1) (gates[at] ??= new Gate()).open();
@@ -209,7 +209,7 @@ describe('an outcome that one server of a divided store leaves unanswered', () =
     await ended;
   });
 
-  it('has its queue left out until the lease is renewed, and asked again at once then', async () => {
+  it('leaves its queue out of reserves until the lease is renewed, and then asks it at once', async () => {
     const { worker, ended } = await work();
     isMute = isDeaf = true;
     await elapse(application.clock, 45);
@@ -225,7 +225,7 @@ describe('an outcome that one server of a divided store leaves unanswered', () =
     await ended;
   });
 
-  it('whose lease cannot be renewed either is waited for once, however many reserves go on without it', async () => {
+  it('adds one listener to a pending renewal, however many reserves go on without its queue', async () => {
     const { worker, ended } = await work();
     let listeners = 0;
     const { renewEnded } = LeaseKeeper.prototype;
@@ -252,7 +252,7 @@ describe('an outcome that one server of a divided store leaves unanswered', () =
     await ended;
   });
 
-  it('is given up by the end of the grace, and said to be unstored', async () => {
+  it('is given up at the end of the grace and logged as not stored', async () => {
     const { worker, ended } = await work();
     const stopped = worker.stop();
     await elapse(application.clock, 6);

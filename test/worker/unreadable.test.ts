@@ -10,8 +10,8 @@ beforeEach(() => {
 
 afterEach(() => application.manager.close());
 
-describe('the log of a worker on what it cannot read', () => {
-  it('gives an unreadable payload no other id than the failed job has', async () => {
+describe('the log of a worker about an unreadable payload', () => {
+  it('has the same id as the failed job', async () => {
     await application.manager.connection().pushRaw('{"job":5}');
 
     await new Worker({ stopWhenEmpty: true }, application.manager).run();
@@ -23,7 +23,7 @@ describe('the log of a worker on what it cannot read', () => {
     );
   });
 
-  it('says once, and not of failed() as well, that the data of a payload cannot be decoded', async () => {
+  it('says once that data cannot be decoded, and failed() is not called', async () => {
     let heard = 0;
     @Job()
     class Hears extends Job {

@@ -12,7 +12,7 @@ let connection: Connection;
 let gate: Gate;
 let ran: string[];
 let workers: Worker[];
-/** What the store was asked to hand out at the end of a wait, and how many of these are not answered. */
+/** The requests that waits made, their durations in seconds, and how many of them are pending. */
 let requests: ReserveRequest[];
 let spans: number[];
 let open: number;
@@ -68,8 +68,8 @@ function work(options: WorkerOptions = {}): { readonly worker: Worker; readonly 
   return { worker, ended: worker.run() };
 }
 
-describe('an idle worker whose store can hand out a job the moment that it comes', () => {
-  it('is promised one job at a time, and asks for the others itself', async () => {
+describe('an idle worker whose store can end a wait with a reservation', () => {
+  it('lets a wait reserve one job, and reserves the others itself', async () => {
     work({ concurrency: 3 });
     await until(() => open === 1);
     for (const text of ['a', 'b', 'c', 'd']) await application.bus.dispatch(new Waits(text));
@@ -79,7 +79,7 @@ describe('an idle worker whose store can hand out a job the moment that it comes
     expect(ran).toEqual(['a', 'b', 'c']);
   });
 
-  it('waits without a promise while a job runs, which may block the event loop', async () => {
+  it('does not let a wait reserve while a job runs, because it may block the event loop', async () => {
     work({ concurrency: 2 });
     await until(() => open === 1);
     await application.bus.dispatch(new Waits('a'));
@@ -93,7 +93,7 @@ describe('an idle worker whose store can hand out a job the moment that it comes
     await until(() => open === 1);
   });
 
-  it('gives back what it is brought after the stop', async () => {
+  it('gives back a job that a wait brings after the stop', async () => {
     const { worker, ended } = work();
     await until(() => open === 1);
     const stopped = worker.stop();
@@ -105,7 +105,7 @@ describe('an idle worker whose store can hand out a job the moment that it comes
     expect(await connection.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
   });
 
-  it('has the wait end when a delayed job comes due', async () => {
+  it('gets a delayed job when it becomes due', async () => {
     await application.bus.dispatch(new Waits('a')).delay('700ms');
     work();
     await until(() => open === 1);
@@ -115,7 +115,7 @@ describe('an idle worker whose store can hand out a job the moment that it comes
     expect(await connection.counts('default')).toMatchObject({ reserved: 1 });
   });
 
-  it('takes no more than maxJobs leaves', async () => {
+  it('takes no more jobs than maxJobs allows', async () => {
     const { ended } = work({ concurrency: 2, maxJobs: 1 });
     await until(() => open === 1);
     for (const text of ['a', 'b']) await application.bus.dispatch(new Waits(text));
@@ -126,7 +126,7 @@ describe('an idle worker whose store can hand out a job the moment that it comes
     expect(await connection.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
   });
 
-  it('asks looping before each reserve, and so waits without a promise', async () => {
+  it('does not let a wait reserve if there are looping hooks, which must be called before each reserve', async () => {
     let asked = 0;
     application.manager.hooks.on('looping', () => void (asked += 1));
     work();
@@ -138,7 +138,7 @@ describe('an idle worker whose store can hand out a job the moment that it comes
     expect(asked).toBe(2);
   });
 
-  it('leaves a store alone for a while that fails, and goes on', async () => {
+  it('pauses after an error of the store and goes on', async () => {
     failure = new Error('not now');
     work();
     await until(() => open === 1);
@@ -151,7 +151,7 @@ describe('an idle worker whose store can hand out a job the moment that it comes
     expect(application.log.messages('error')).toEqual([expect.stringContaining('not now')]);
   });
 
-  it('has it wait for a third of a lease at most: what comes then counts as reserved when the wait began', async () => {
+  it('waits for a third of a lease at most, because the lease counts from the start of the wait', async () => {
     application = testApplication({ connections: { memory: { driver: 'memory', retryAfter: 3 } } });
     application.manager.addConnector('memory', connector);
     work();

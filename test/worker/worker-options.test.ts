@@ -35,7 +35,7 @@ describe('the options of a worker', () => {
     expect(resolved.defaults.timeout).toBe(120);
   });
 
-  it('read 0 as no limit where Laravel does', () => {
+  it('read 0 as no limit in the places where Laravel does', () => {
     expect(resolveWorkerOptions({ maxJobs: 0, maxTime: 0, memory: 0 })).toMatchObject({
       maxJobs: Infinity,
       maxTime: Infinity,
@@ -44,44 +44,44 @@ describe('the options of a worker', () => {
   });
 
   it.each(['limiter', 'lockDuration', 'removeOnComplete', 'autorun', 'stalledInterval'])(
-    'say of one of BullMQ what there is in its place: %s',
+    'name the counterpart of an option of BullMQ: %s',
     (option) => {
       expect(() => resolveWorkerOptions({ [option]: 1 })).toThrow(/there is no such option: .{20,}/);
     },
   );
 
-  it('are an object, and no queue with a function', () => {
+  it('must be an object, not a queue name', () => {
     expect(() => resolveWorkerOptions('mail' as never)).toThrow(
       "Worker: the first argument is 'mail'; give an object: new Worker({ queue: 'mail' }).",
     );
   });
 
-  it('are quoted as they are, and an object, which may hold a password, is not', () => {
+  it('are quoted in errors, except for objects, which may contain a password', () => {
     expect(() => resolveWorkerOptions({ concurrency: '3' as never })).toThrow("Worker: concurrency is '3'; give a");
     expect(() => resolveWorkerOptions({ connection: { password: 'hush' } as never })).toThrow(
       'Worker: connection is an object; give a name.',
     );
   });
 
-  it('make once one job at most', () => {
+  it('treat once as a limit of one job', () => {
     expect(resolveWorkerOptions({ once: true, maxJobs: 50 }).maxJobs).toBe(1);
   });
 
   it.each<WorkerOptions>([{ concurrency: 0 }, { concurrency: 1.5 }, { tries: -1 }, { maxJobs: NaN }, { memory: -5 }])(
-    'refuse what is no whole number in range: %p',
+    'refuse values that are not whole numbers in range: %p',
     (options) => {
       expect(() => resolveWorkerOptions(options)).toThrow(expect.objectContaining({ code: 'E_INVALID_WORKER_OPTION' }));
     },
   );
 
-  it('refuse a duration that is none, with the option in the message', () => {
+  it('refuse an invalid duration and name the option', () => {
     expect(() => resolveWorkerOptions({ grace: '30 seconds' as '30s' })).toThrow(
       expect.objectContaining({ code: 'E_INVALID_DURATION' }),
     );
     expect(() => resolveWorkerOptions({ grace: '30 seconds' as '30s' })).toThrow(/grace of a worker/);
   });
 
-  it('refuse an unknown one and name the nearest', () => {
+  it('refuse an unknown option and suggest the nearest', () => {
     const misspelt = { concurency: 3 } as WorkerOptions;
 
     expect(() => resolveWorkerOptions(misspelt)).toThrow(/concurency.*did you mean concurrency/);

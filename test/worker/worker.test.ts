@@ -45,7 +45,7 @@ const counts = (queue = 'default'): Promise<object> => application.manager.drive
 const until = (condition: () => boolean): Promise<void> => untilOn(application.clock, condition);
 
 describe('a worker', () => {
-  it('runs what waits in the order of dispatch, and stops when nothing is left', async () => {
+  it('runs waiting jobs in the order of dispatch and stops when none are left', async () => {
     await application.bus.bulk(['a', 'b', 'c'].map((text) => new Note(text)));
 
     const reason = await worker({ stopWhenEmpty: true }).run();
@@ -55,7 +55,7 @@ describe('a worker', () => {
     expect(await counts()).toEqual({ ready: 0, delayed: 0, reserved: 0 });
   });
 
-  it('runs as many jobs at once as its concurrency says, and no more', async () => {
+  it('runs as many jobs at once as its concurrency allows', async () => {
     await application.bus.bulk(Array.from({ length: 9 }, (_, index) => new Gated(`${index}`)));
     const running = worker({ concurrency: 4, stopWhenEmpty: true }).run();
 
@@ -78,20 +78,20 @@ describe('a worker', () => {
     expect(ran).toEqual(['high 1', 'high 2', 'low']);
   });
 
-  it('draws the order of its queues under fair, so that a flooded one starves none', async () => {
+  it('draws a random order of its queues under fair, so that a flooded queue does not starve the others', async () => {
     const rolls = [0.9, 0.1, 0.9, 0.1];
     Object.assign(application.manager, { random: () => rolls.shift() ?? 0.1 });
     await application.bus.bulk([1, 2, 3].map((count) => new Note(`flood ${count}`).onQueue('flood')));
     await application.bus.dispatch(new Note('other')).onQueue('other');
 
-    // Schedules would draw as well.
+    // Schedules would draw random numbers too.
     await worker({ queue: ['flood', 'other'], fair: true, stopWhenEmpty: true, schedule: false }).run();
 
     expect(ran[0]).toBe('other');
     expect(ran).toHaveLength(4);
   });
 
-  it('is woken by a job that comes while it waits', async () => {
+  it('is woken by a job that arrives while it waits', async () => {
     const running = worker();
     const ended = running.run();
     await application.clock.advance('1s');
@@ -103,7 +103,7 @@ describe('a worker', () => {
     expect(await ended).toBe('stopped');
   });
 
-  it('runs a delayed job when its time has come, and not before', async () => {
+  it('runs a delayed job when it is due, and not before', async () => {
     await application.bus.dispatch(new Note('later')).delay('10m');
     const running = worker();
     void running.run();
@@ -116,7 +116,7 @@ describe('a worker', () => {
     await running.stop();
   });
 
-  describe('under drain, while another one runs a job,', () => {
+  describe('under drain, while another worker has a job,', () => {
     const end = (afterCrash: boolean): Promise<string> =>
       processWorker({ drain: true }, application.manager, { afterCrash }).run();
 
@@ -140,7 +140,7 @@ describe('a worker', () => {
       expect(ran).toEqual(['left behind']);
     });
 
-    it('waits after a crash for one lease at most, which those of the living outlast', async () => {
+    it('waits after a crash for one lease at most, even if jobs of other workers run for longer', async () => {
       await application.bus.dispatch(new Note('runs for long'));
       await application.manager.driver().reserve({ queues: ['default'], limit: 1, lease: 3600 });
       const ended = end(true);
@@ -152,7 +152,7 @@ describe('a worker', () => {
     });
   });
 
-  it('renews the leases of its jobs for as long as they run', async () => {
+  it('renews the leases of its jobs while they run', async () => {
     await application.bus.dispatch(new Gated('long'));
     const running = worker({ stopWhenEmpty: true, timeout: 0 }).run();
     await until(() => atOnce === 1);
@@ -188,7 +188,7 @@ describe('a worker', () => {
     await expect(once.run()).rejects.toMatchObject({ code: 'E_WORKER_ALREADY_RUN' });
   });
 
-  it('touches nothing until it is run, and then refuses a connection that is not there', async () => {
+  it('refuses an unknown connection when it is run, not when it is created', async () => {
     const astray = worker({ connection: 'elsewhere' });
 
     await expect(astray.run()).rejects.toMatchObject({ code: 'E_UNKNOWN_CONNECTION' });
@@ -200,7 +200,7 @@ describe('a worker', () => {
 });
 
 describe('the log of a worker', () => {
-  it('warns of a handler that outlives its outcome, and frees its slot when it comes back', async () => {
+  it('warns of a handler that outlives its outcome, and frees its slot when the handler returns', async () => {
     await application.bus.bulk([new Gated('stubborn'), new Note('next')]);
     const running = worker({ timeout: '1s', grace: '1s' });
     void running.run();
@@ -215,7 +215,7 @@ describe('the log of a worker', () => {
     await running.stop();
   });
 
-  it('asks whether weights were meant where they are given without fair', async () => {
+  it('asks whether weights were meant if they are given without fair', async () => {
     await new Worker({ queue: 'high:3,default:1', stopWhenEmpty: true }, application.manager).run();
     await new Worker({ queue: 'high:3,default:1', stopWhenEmpty: true, fair: true }, application.manager).run();
 
@@ -225,7 +225,7 @@ describe('the log of a worker', () => {
     ]);
   });
 
-  it('tells an error and its cause in sentences of their own', async () => {
+  it('describes an error and its cause in separate sentences', async () => {
     @Job()
     class Sends extends Job {
       handle(): void {
@@ -239,7 +239,7 @@ describe('the log of a worker', () => {
     expect(application.log.messages('error')).toEqual(['Sends failed: no mail went out. Cause: refused']);
   });
 
-  it('holds no password, although an error does', async () => {
+  it('contains no password, even if an error does', async () => {
     @Job()
     class Connects extends Job {
       handle(): void {
@@ -263,7 +263,7 @@ describe('a worker stops', () => {
     expect(await early.run()).toBe('stopped');
   });
 
-  it('when maxJobs have run, without having reserved any more', async () => {
+  it('when maxJobs jobs have run, without having reserved more', async () => {
     await application.bus.bulk(['a', 'b', 'c'].map((text) => new Note(text)));
 
     const reason = await worker({ maxJobs: 2, concurrency: 10 }).run();
@@ -280,7 +280,7 @@ describe('a worker stops', () => {
     expect(ran).toEqual(['a']);
   });
 
-  it('under once when no job came within sleep', async () => {
+  it('under once if no job came within sleep', async () => {
     const ended = worker({ once: true, sleep: '3s' }).run();
 
     await application.clock.advance('3s');
@@ -288,7 +288,7 @@ describe('a worker stops', () => {
     expect(await ended).toBe('empty');
   });
 
-  it('when maxTime has passed, also when it is idle', async () => {
+  it('when maxTime has passed, even if it is idle', async () => {
     const ended = worker({ maxTime: '1m' }).run();
 
     await application.clock.advance('1m');
@@ -296,11 +296,11 @@ describe('a worker stops', () => {
     expect(await ended).toBe('max-time');
   });
 
-  it('when the process has more memory than it may', async () => {
+  it('when the process uses more memory than allowed', async () => {
     expect(await worker({ memory: 1 }).run()).toBe('memory');
   });
 
-  it('letting what runs finish within the grace', async () => {
+  it('letting running jobs finish within the grace', async () => {
     await application.bus.dispatch(new Gated('finishes'));
     const running = worker({ grace: '10s' });
     void running.run();
@@ -315,7 +315,7 @@ describe('a worker stops', () => {
     expect(await counts()).toEqual({ ready: 0, delayed: 0, reserved: 0 });
   });
 
-  it('giving back what outlives the grace, at no cost in tries, with its signal aborted', async () => {
+  it('aborting jobs that outlive the grace and giving them back without losing a try', async () => {
     await application.bus.dispatch(new UntilAborted());
     const running = worker({ grace: '10s' });
     void running.run();
@@ -329,7 +329,7 @@ describe('a worker stops', () => {
     expect(JSON.parse(String(job?.payload))).toMatchObject({ attempts: 0, releases: 1 });
   });
 
-  it('giving back a job that ignores its signal, and refuses what it does later', async () => {
+  it('giving back a job that ignores its signal, whose later result is refused', async () => {
     await application.bus.dispatch(new Gated('stubborn'));
     const running = worker({ grace: '1s', timeout: 0 });
     void running.run();
@@ -357,7 +357,7 @@ describe('a worker stops', () => {
     expect(await ended).toBe('stopped');
   });
 
-  it('with its manager, and no other one begins while that closes: it would never end', async () => {
+  it('with its manager, and no other worker can start while that closes', async () => {
     const again = worker()
       .run()
       .then(() => worker().run())
@@ -370,7 +370,7 @@ describe('a worker stops', () => {
   });
 });
 
-it('a handler that never comes back does not keep stopWhenEmpty from ending', async () => {
+it('a worker with stopWhenEmpty ends even if a handler never returns', async () => {
   await application.bus.dispatch(new Gated('never'));
   const ended = worker({ stopWhenEmpty: true, timeout: '1s', grace: '1s' }).run();
   await until(() => atOnce === 1);

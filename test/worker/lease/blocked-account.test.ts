@@ -18,8 +18,8 @@ const account = (facts: Partial<BlockedFacts>): string =>
     ...facts,
   });
 
-describe('the account of an event loop that stands still', () => {
-  it('names the job, what has become of it, and the place', () => {
+describe('the report on a blocked event loop', () => {
+  it('names the job, its outcome and the place in the code', () => {
     expect(account({})).toBe(
       'The event loop of process 7 stands still past timeout and grace of Resize 1: recorded as timed out. ' +
         'The worker goes on when its event loop does. Put such work into a worker thread or a process.\n' +
@@ -27,11 +27,11 @@ describe('the account of an event loop that stands still', () => {
     );
   });
 
-  it('claims nothing of what the store has refused', () => {
+  it('says that an outcome was not recorded if the lease was lost', () => {
     expect(account({ results: ['lost'] })).toContain('Resize 1: not recorded, because the lease was lost before. ');
   });
 
-  it('claims nothing of what the store has not answered', () => {
+  it('says that outcomes were not recorded if the store did not answer', () => {
     const facts = { overdue: [job('1'), job('2'), job('3')], why: 'no route' };
 
     expect(account({ ...facts, results: ['settled', 'lost'] })).toContain(
@@ -40,18 +40,18 @@ describe('the account of an event loop that stands still', () => {
     expect(account({ ...facts, results: [] })).toContain('Resize 3: not recorded (no route). ');
   });
 
-  it('tells what became of the other jobs of a process that ends', () => {
+  it('says what happened to the other jobs of a process that ends', () => {
     expect(account({ end: { returned: 2, left: 0 } })).toContain('went back at no cost in tries: 2. Put');
     expect(account({ end: { returned: 0, left: 3 } })).toContain('jobs that run again when their leases end: 3. Put');
   });
 
-  it('names five jobs at most, also of those that cannot be read', () => {
+  it('names five jobs at most, counting unreadable ones', () => {
     const overdue = [holderOf({ text: 'x' }).reservation, ...['1', '2', '3', '4', '5', '6'].map(job)];
 
     expect(account({ overdue })).toContain('grace of a job, Resize 1, Resize 2, Resize 3, Resize 4, 2 more: ');
   });
 
-  it('says of native code that it is out of reach', () => {
+  it('says that native code hides the place in the code', () => {
     expect(account({ frames: undefined })).toMatch(/It waits in native code, such as execSync\(\)\.$/);
   });
 });

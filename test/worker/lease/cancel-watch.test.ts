@@ -38,7 +38,7 @@ afterEach(async () => {
 
 const asked = () => jest.spyOn(application.manager.driver().control!, 'cancelled');
 
-it('a job that runs hears within a second that it was cancelled, long before its lease is renewed', async () => {
+it('aborts a running job within a second of its cancellation, long before its lease is renewed', async () => {
   const id = await application.bus.dispatch(new Long());
   await until(application.clock, () => started === 1);
   await elapse(application.clock, 2);
@@ -49,7 +49,7 @@ it('a job that runs hears within a second that it was cancelled, long before its
   expect(reasons).toEqual([expect.any(JobCancelledError)]);
 });
 
-it('one that was cancelled as soon as it ran hears of it within a second as well', async () => {
+it('aborts a job within a second that was cancelled as soon as it ran', async () => {
   await elapse(application.clock, 1);
   const id = await application.bus.dispatch(new Long());
   await until(application.clock, () => started === 1);
@@ -60,7 +60,7 @@ it('one that was cancelled as soon as it ran hears of it within a second as well
   expect(reasons).toHaveLength(1);
 });
 
-it('those that run long are asked for by the hundred, those that have just begun not at all, and nobody when nothing runs', async () => {
+it('asks for running jobs in pages of 100, but not for jobs that have just started, and not at all when nothing runs', async () => {
   const cancelled = asked();
   await application.bus.bulk(Array.from({ length: 150 }, () => new Long()));
   await until(application.clock, () => started === 150);
@@ -78,7 +78,7 @@ it('those that run long are asked for by the hundred, those that have just begun
   expect(cancelled).not.toHaveBeenCalled();
 });
 
-it('the reason that was given is that of the signal, of the hook and of the log line', async () => {
+it('passes the reason of a cancellation to the signal, the hook and the log', async () => {
   const heard: unknown[] = [];
   application.manager.hooks.on('cancelled', ({ reason }) => void heard.push(reason));
   const id = await application.bus.dispatch(new Long());
@@ -98,7 +98,7 @@ it('the reason that was given is that of the signal, of the hook and of the log 
   expect(line).toMatchObject({ level: 'info', facts: { reason: 'wrong address' } });
 });
 
-it('a renewal that tells of it before a look did has the reason asked for', async () => {
+it('asks for the reason if a renewal reports the cancellation first', async () => {
   const looks = asked().mockRejectedValue(new Error('away'));
   jest.spyOn(application.manager.driver(), 'renew').mockImplementation(() => {
     looks.mockRestore();
@@ -114,7 +114,7 @@ it('a renewal that tells of it before a look did has the reason asked for', asyn
   expect(reasons).toEqual([expect.objectContaining({ reason: 'wrong address' })]);
 });
 
-it('a store that does not say is asked again', async () => {
+it('asks the store again after an error', async () => {
   asked().mockRejectedValueOnce(new Error('away'));
   const id = await application.bus.dispatch(new Long());
   await until(application.clock, () => started === 1);

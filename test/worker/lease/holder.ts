@@ -1,4 +1,4 @@
-/** A job as the keepers of leases see it. */
+/** A job as the lease keepers see it. */
 import { noCounters, type Counters } from '../../../src/payload/counters';
 import type { Held } from '../../../src/worker/lease/renewal';
 

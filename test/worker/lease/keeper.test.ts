@@ -13,7 +13,7 @@ let renewals: number;
 let said: string[];
 let keeper: LeaseKeeper;
 let job: RunningJob;
-/** What the job was given to come back, each time that it was aborted. */
+/** The grace that the job got each time it was aborted. */
 let graces: number[];
 
 const away = (): Promise<never> => Promise.reject(new Error('away'));
@@ -41,7 +41,7 @@ beforeEach(() => {
 
 afterEach(() => keeper.close());
 
-it('a cancelled job has the grace to come back, once, and keeps its lease meanwhile', async () => {
+it('a cancelled job gets the grace once and keeps its lease meanwhile', async () => {
   answer = async () => ['cancelled'];
 
   await clock.advance('30s');
@@ -51,7 +51,7 @@ it('a cancelled job has the grace to come back, once, and keeps its lease meanwh
   expect(renewals).toBe(3);
 });
 
-it('a job whose lease is lost is waited for, and its lease is renewed no more', async () => {
+it('a job whose lease is lost is aborted but not given up, and its lease is not renewed any more', async () => {
   answer = async () => ['lost'];
 
   await clock.advance('60s');
@@ -61,7 +61,7 @@ it('a job whose lease is lost is waited for, and its lease is renewed no more', 
   expect(renewals).toBe(1);
 });
 
-it('a job whose lease has ended is told, and stays ours if the store says so afterwards', async () => {
+it('a job whose lease has ended is aborted, and is kept if the store later renews the lease', async () => {
   job.handler = 'running';
   answer = away;
   await clock.advance('29s');
@@ -77,7 +77,7 @@ it('a job whose lease has ended is told, and stays ours if the store says so aft
   expect(said).toEqual(['away']);
 });
 
-it('a settled job needs no lease', async () => {
+it('the lease of a settled job is not renewed', async () => {
   keeper.drop(job);
 
   await clock.advance('60s');
@@ -85,7 +85,7 @@ it('a settled job needs no lease', async () => {
   expect(renewals).toBe(0);
 });
 
-it('a job that was reserved before the machine slept is renewed before it starts, and once', async () => {
+it('the lease of a job reserved before the machine slept is renewed once before the job starts', async () => {
   const { now } = clock;
   clock.now = () => now.call(clock) + 60_000;
 
@@ -96,7 +96,7 @@ it('a job that was reserved before the machine slept is renewed before it starts
   expect(job.abortReason).toBeUndefined();
 });
 
-it('one that somebody else has since then does not start', async () => {
+it('a job reserved before the machine slept does not start if another worker has it by now', async () => {
   answer = async () => ['lost'];
   const { now } = clock;
   clock.now = () => now.call(clock) + 60_000;
@@ -106,7 +106,7 @@ it('one that somebody else has since then does not start', async () => {
   expect(job.abortReason).toBeInstanceOf(LeaseLostError);
 });
 
-it('a wall clock that is set forward ends no lease of a job that runs', async () => {
+it('setting the wall clock forward does not end the lease of a running job', async () => {
   job.handler = 'running';
   const { now } = clock;
   clock.now = () => now.call(clock) + 3_600_000;

@@ -95,7 +95,7 @@ async function busy(manager: QueueManager, connection: string): Promise<Worker> 
   return worker;
 }
 
-/** The event loop stands in for a thread that is late; where this is called it cannot. */
+/** Stops the event loop from renewing leases in place of a thread that is late. */
 function leaveItToTheThread(manager: QueueManager, connection: string): void {
   jest.spyOn(manager.driver(connection), 'renew').mockRejectedValue(new Error('not from the event loop'));
 }
@@ -105,7 +105,7 @@ async function leaseEnds(manager: QueueManager, connection: string): Promise<num
   return jobs.map(({ at }) => at!).toSorted((one, other) => one - other);
 }
 
-/** All of them. */
+/** Resolves when all leases have been renewed. */
 async function renewed(manager: QueueManager, connection: string): Promise<void> {
   const last = (await leaseEnds(manager, connection)).at(-1)!;
   await eventually(async () => (await leaseEnds(manager, connection)).every((end) => end > last));
@@ -118,7 +118,7 @@ async function clientsOf({ url }: RedisServer): Promise<readonly string[]> {
   return list.trim().split('\n');
 }
 
-it('twenty workers of a process have one thread, and three connections to their store: for calls, waiting and leases', async () => {
+it('twenty workers of a process share one thread and three connections to their store, for calls, waits and leases', async () => {
   const manager = manage({ store: onRedis('many') });
   leaveItToTheThread(manager, 'store');
   for (let count = 0; count < 20; count += 1) await busy(manager, 'store');
@@ -133,12 +133,12 @@ it('twenty workers of a process have one thread, and three connections to their 
   await eventually(async () => (await clientsOf(redis)).some((client) => client.includes('cmd=blpop')));
 
   expect(started).toHaveLength(1);
-  // And the one that asks.
+  // The fourth is the client that asks.
   expect(await clientsOf(redis)).toHaveLength(3 + 1);
   expect(reasons).toEqual([]);
 });
 
-it('workers of other stores, with other leases, and of another manager share it', async () => {
+it('workers of other stores and of another manager share the thread', async () => {
   const manager = manage({ one: onRedis('one'), other: onSqlite() });
   const second = manage({ one: onRedis('one') });
   leaveItToTheThread(manager, 'one');
@@ -155,7 +155,7 @@ it('workers of other stores, with other leases, and of another manager share it'
   expect(reasons).toEqual([]);
 });
 
-it('a worker that stops leaves its neighbours their leases, and the last one takes the thread with it', async () => {
+it('leases of other workers survive when a worker stops, and the thread ends with the last worker', async () => {
   const manager = manage({ store: onSqlite() });
   leaveItToTheThread(manager, 'store');
   const first = await busy(manager, 'store');
@@ -172,7 +172,7 @@ it('a worker that stops leaves its neighbours their leases, and the last one tak
   expect(started.map(({ threadId }) => threadId)).toEqual([-1]);
 });
 
-it('a store that the thread cannot open takes no other one with it', async () => {
+it('a store that the thread cannot open does not affect other stores', async () => {
   const manager = manage({ good: onRedis('good'), bad: onSqlite() });
   const module = join(folder, 'access.cjs');
   writeFileSync(module, "exports.open = () => { throw new Error('no such engine'); };");
@@ -189,13 +189,13 @@ it('a store that the thread cannot open takes no other one with it', async () =>
   await renewed(manager, 'bad');
 
   expect(gone()).toEqual([expect.stringMatching(/on bad is gone \(no such engine\)/)]);
-  // On a busy machine the thread may start late: then the event loop tries to stand in once, as it should.
+  // On a busy machine the thread may start late, and the event loop then rightly tries to renew in its place.
   expect(log.messages('error').filter((line) => !line.startsWith('not from the event loop'))).toEqual([]);
   expect(started).toHaveLength(1);
   expect(reasons).toEqual([]);
 });
 
-it('a thread that dies is stood in for by the event loop, and the next worker has a new one', async () => {
+it('the event loop renews in place of a thread that died, and the next worker starts a new thread', async () => {
   const manager = manage({ one: onRedis('dies'), other: onSqlite() });
   await busy(manager, 'one');
   await busy(manager, 'one');

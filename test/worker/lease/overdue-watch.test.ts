@@ -24,7 +24,7 @@ beforeEach(() => {
   });
 });
 
-it('asks the worker when a job is overdue, and calls it blocked after two seconds without an answer', async () => {
+it('asks the worker when a job is overdue, and considers it blocked after two seconds without an answer', async () => {
   held = [{ overdueAt: 1000 }, { overdueAt: 60_000 }];
   watch.start();
 
@@ -38,7 +38,7 @@ it('asks the worker when a job is overdue, and calls it blocked after two second
   expect(blocked).toBe(1);
 });
 
-it('does nothing to a worker that answers, however long the job is overdue', async () => {
+it('does not consider a worker blocked that answers, however long its job is overdue', async () => {
   held = [{ overdueAt: 1000 }];
   watch.start();
 
@@ -51,7 +51,7 @@ it('does nothing to a worker that answers, however long the job is overdue', asy
   expect(blocked).toBe(0);
 });
 
-it('leaves a worker alone whose jobs have no timeout', async () => {
+it('does not ask a worker whose jobs have no timeout', async () => {
   held = [{ overdueAt: Infinity }];
   watch.start();
 

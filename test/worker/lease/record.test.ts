@@ -5,7 +5,7 @@ import type { Held } from '../../../src/worker/lease/renewal';
 import { HeldJobs } from '../../../src/worker/lease/thread/held-jobs';
 import { holderOf, type HolderFacts } from './holder';
 
-/** The clock of the thread is so much ahead of the worker's. */
+/** Milliseconds by which the clock of the thread is ahead of the worker's. */
 const SHIFT = 500;
 const at = (monotonic: number, slept = 0): Moment => ({ monotonic, wall: 1e9 + monotonic + slept });
 const RESERVED_AT = at(1000);
@@ -50,7 +50,7 @@ function keep(facts: HolderFacts = {}): Kept {
 const numbers = (): readonly number[] => thread.all.map(({ number }) => number);
 const texts = (): readonly string[] => thread.all.map(({ reservation }) => reservation.payload.toString());
 
-it('jobs are found byte for byte, with queues and counters, also those that have no room beside the others', () => {
+it('the thread finds each job byte for byte with its queue and counters, even if it does not fit into a record', () => {
   const jobs = [
     { text: Buffer.from([0x7b, 0xff, 0x00, 0x7d]), counters: { attempts: 2, crashes: 3 } },
     { text: '', queue: 'high' },
@@ -69,14 +69,14 @@ it('jobs are found byte for byte, with queues and counters, also those that have
   expect(numbers().toSorted()).toEqual(kept.map(({ number }) => number));
 });
 
-it('a token of numbers and texts has room beside the others, any other one has not', () => {
+it('a token of numbers and texts fits into a record, any other token does not', () => {
   const fits = (token: unknown): boolean => table.take(RESERVED_AT).write(holderOf({ token }).reservation);
 
   expect([{ id: 1, fence: 2 }, { handle: 'text' }, {}, undefined].map(fits)).toEqual([true, true, true, true]);
   expect([1n, null, [1], new Date(), new Map(), { at: NaN }, { of: {} }].map(fits)).not.toContain(true);
 });
 
-it('a token that is read while another one is written is nobody’s, and breaks nothing', () => {
+it('a record whose token is half written is skipped, and found once it is whole', () => {
   const { number, record } = keep({ token: { id: 1 } });
   const memory = Buffer.from(table.pages[0]!);
   memory[memory.indexOf('{"id":1}')] = 0;
@@ -87,7 +87,7 @@ it('a token that is read while another one is written is nobody’s, and breaks 
   expect(numbers()).toEqual([number]);
 });
 
-it('a job that is settled is found no more', () => {
+it('a settled job is not found any more', () => {
   const { number, record } = keep();
   expect(numbers()).toEqual([number]);
 
@@ -96,7 +96,7 @@ it('a job that is settled is found no more', () => {
   expect(numbers()).toEqual([]);
 });
 
-it('a record is another job’s after the one that it was of, without a look between', () => {
+it('a record that is reused holds the next job, even if the thread did not look in between', () => {
   const first = keep({ text: 'first' });
   expect(texts()).toEqual(['first']);
   table.leave(first.record);
@@ -107,7 +107,7 @@ it('a record is another job’s after the one that it was of, without a look bet
   expect(texts()).toEqual(['second']);
 });
 
-it('a job that is written while it is read is found at the next look', () => {
+it('a job that is written while it is read is found the next time', () => {
   const { number, record } = keep({ text: 'written' });
   const isOf = jest.spyOn(Object.getPrototypeOf(record) as LeaseRecord, 'isOf').mockReturnValue(false);
   expect(numbers()).toEqual([]);
@@ -117,7 +117,7 @@ it('a job that is written while it is read is found at the next look', () => {
   expect(numbers()).toEqual([number]);
 });
 
-it('what is read before a record changes hands is told from what is whole', () => {
+it('a record that was left does not belong to its former job any more', () => {
   const { number, record } = keep();
 
   expect(record.isOf(number)).toBe(true);
@@ -127,14 +127,14 @@ it('what is read before a record changes hands is told from what is whole', () =
   expect(record.number).toBe(0);
 });
 
-it('as many jobs as there are have records of their own', () => {
+it('each of many jobs has a record of its own', () => {
   const kept = Array.from({ length: 200 }, (_, index) => keep({ text: String(index) }));
 
   expect(new Set(kept.map(({ record }) => record)).size).toBe(200);
   expect(new Set(texts()).size).toBe(200);
 });
 
-it('one that had no room is told from the next job in its record', () => {
+it('a job that did not fit is not confused with the next job in its record', () => {
   const large = keep({ text: 'x'.repeat(2000) });
   table.leave(large.record);
   large.record.show(large.number + 1);
@@ -142,7 +142,7 @@ it('one that had no room is told from the next job in its record', () => {
   expect(numbers()).toEqual([]);
 });
 
-it('a renewal is seen by both, each by its own clock, and never later than it was', () => {
+it('both sides see a renewal by their own clocks, and never later than it was', () => {
   const [one, other] = [keep(), keep()];
   const heldOf = ({ number }: Kept): Held => thread.all.find((held) => held.number === number)!;
   expect(thread.all.map(({ record }) => record.leasedAt)).toEqual([1500, 1500]);
@@ -154,7 +154,7 @@ it('a renewal is seen by both, each by its own clock, and never later than it wa
   expect(heldOf(one).record.leasedAt).toBe(2500);
 });
 
-it('a renewal that is written down too late is of the job before, and no later than the start of the next', () => {
+it('a renewal that is written too late does not make the lease of the next job in the record younger', () => {
   const first = keep();
   const [held] = thread.all;
   table.leave(first.record);
@@ -165,7 +165,7 @@ it('a renewal that is written down too late is of the job before, and no later t
   expect(second.record.leasedAt).toBe(1000);
 });
 
-it('a lease has lasted as long as the machine has slept, by the word of both clocks and on both sides', () => {
+it('the age of a lease includes the time that the machine slept, on both sides', () => {
   const { record } = keep();
   const [held] = thread.all;
 
@@ -175,7 +175,7 @@ it('a lease has lasted as long as the machine has slept, by the word of both clo
   expect(record.age(at(3000, -60_000))).toBe(2000);
 });
 
-it('a renewal after such a sleep is young again on both sides', () => {
+it('a lease renewed after a sleep of the machine is young on both sides', () => {
   const { record } = keep();
   const [held] = thread.all;
 
@@ -185,7 +185,7 @@ it('a renewal after such a sleep is young again on both sides', () => {
   expect(held!.record.age(at(5000 + SHIFT, 60_000 - SHIFT))).toBe(1000);
 });
 
-it('what is known only when the handler starts is seen by the thread all the same', () => {
+it('the thread sees an outcome that is foreseen only after it has read the job', () => {
   const { record } = keep();
   const [held] = thread.all;
   expect(held!.record.overdueAt).toBe(Infinity);
@@ -195,7 +195,7 @@ it('what is known only when the handler starts is seen by the thread all the sam
   expect([held!.record.overdueAt, held!.record.delay]).toEqual([6700, 2.5]);
 });
 
-it('what was foreseen of a job is not of the next one in its record', () => {
+it('the next job in a record does not inherit the foreseen outcome of the previous one', () => {
   const first = keep();
   first.record.foresee(6200, 2.5);
   first.record.end(true);
@@ -206,17 +206,20 @@ it('what was foreseen of a job is not of the next one in its record', () => {
   expect([record.overdueAt, record.isCompleted]).toEqual([Infinity, false]);
 });
 
-it.each([true, false])('a job that has ended is overdue no more, and says how (completed: %s)', (completed) => {
-  const { record } = keep();
-  const [held] = thread.all;
-  record.foresee(1000, 0);
+it.each([true, false])(
+  'a job that has ended is not overdue any more and keeps its outcome (completed: %s)',
+  (completed) => {
+    const { record } = keep();
+    const [held] = thread.all;
+    record.foresee(1000, 0);
 
-  record.end(completed);
+    record.end(completed);
 
-  expect([held!.record.overdueAt, held!.record.isCompleted]).toEqual([Infinity, completed]);
-});
+    expect([held!.record.overdueAt, held!.record.isCompleted]).toEqual([Infinity, completed]);
+  },
+);
 
-it('a timeout of many years is watched for as one of some, and not as one of no time', () => {
+it('a timeout of many years does not overflow into a short one', () => {
   const { record } = keep();
 
   record.foresee(3e11, 0);

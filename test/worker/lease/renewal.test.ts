@@ -24,7 +24,7 @@ const many = (count: number, text = 'x', queue = 'default'): readonly Held[] =>
     record: table.take(momentOf(clock)),
   }));
 const one = (): Held => many(1)[0]!;
-/** One whose lease began a while ago. */
+/** A job whose lease began some time ago. */
 const begun = (ago: number): Held => {
   const { monotonic, wall } = momentOf(clock);
   return { ...one(), record: table.take({ monotonic: monotonic - ago, wall: wall - ago }) };
@@ -62,7 +62,7 @@ beforeEach(() => {
 
 afterEach(() => renewal.close());
 
-it('asks nothing for jobs that end before a third of their lease', async () => {
+it('does not renew leases of jobs that end within a third of their lease', async () => {
   const jobs = many(3);
   renewal.keep(jobs);
   await clock.advance('11s');
@@ -73,7 +73,7 @@ it('asks nothing for jobs that end before a third of their lease', async () => {
   expect(asked).toEqual([]);
 });
 
-it('renews at a third of the lease, again and again', async () => {
+it('renews a lease after every third of it', async () => {
   renewal.keep([one()]);
 
   await clock.advance('11s');
@@ -86,7 +86,7 @@ it('renews at a third of the lease, again and again', async () => {
   expect(asked).toHaveLength(2);
 });
 
-it('renews no lease later than at a third, whenever it began', async () => {
+it('renews no lease later than after a third, whenever it began', async () => {
   const leases: Held[] = [];
   for (let second = 0; second < 10; second += 1) {
     const next = one();
@@ -102,7 +102,7 @@ it('renews no lease later than at a third, whenever it began', async () => {
   }
 });
 
-it('asks in pages of 100 jobs, and of 1 MiB', async () => {
+it('renews in pages of 100 jobs and 1 MiB', async () => {
   renewal.keep([...many(150), ...many(3, 'x'.repeat(600_000))]);
 
   await clock.advance('12s');
@@ -110,7 +110,7 @@ it('asks in pages of 100 jobs, and of 1 MiB', async () => {
   expect(asked.map(({ length }) => length)).toEqual([100, 51, 1, 1]);
 });
 
-it('asks again at once when the store fails, and says so once for each streak', async () => {
+it('retries soon when the store fails, and logs each outage once', async () => {
   answer = away;
   renewal.keep([one()]);
   await clock.advance('12s');
@@ -127,7 +127,7 @@ it('asks again at once when the store fails, and says so once for each streak', 
   expect(lost).toEqual([]);
 });
 
-it('says that a lease has ended, and goes on asking for it', async () => {
+it('reports a lease that has ended and keeps trying to renew it', async () => {
   answer = away;
   const job = one();
   renewal.keep([job]);
@@ -143,7 +143,7 @@ it('says that a lease has ended, and goes on asking for it', async () => {
   expect(lost).toEqual([]);
 });
 
-it('gives up those that the store calls lost, and goes on with the others', async () => {
+it('gives up lost leases and keeps renewing the others', async () => {
   const [first, second] = many(2);
   answer = async (reservations) => reservations.map((held) => (held === first!.reservation ? 'lost' : 'renewed'));
   renewal.keep([first!, second!]);
@@ -154,7 +154,7 @@ it('gives up those that the store calls lost, and goes on with the others', asyn
   expect(asked.at(-1)).toEqual([second!.reservation]);
 });
 
-it('says with each renewal that a job is cancelled, and keeps its lease', async () => {
+it('reports a cancelled job with each renewal and keeps its lease', async () => {
   const job = one();
   answer = always('cancelled');
   renewal.keep([job]);
@@ -165,7 +165,7 @@ it('says with each renewal that a job is cancelled, and keeps its lease', async 
   expect(job.record.leasedAt).toBe(24_000);
 });
 
-it('does not report as lost what ended while the store was asked', async () => {
+it('does not report a job as lost that ended during the call', async () => {
   const job = one();
   answer = async () => {
     renewal.drop(job);
@@ -178,7 +178,7 @@ it('does not report as lost what ended while the store was asked', async () => {
   expect(lost).toEqual([]);
 });
 
-it('a page that the store does not take keeps no other waiting', async () => {
+it('a page that the store refuses does not hold up other pages', async () => {
   answer = (reservations) => (reservations.length === 100 ? away() : always('renewed')(reservations));
   const jobs = many(101);
   renewal.keep(jobs);
@@ -189,7 +189,7 @@ it('a page that the store does not take keeps no other waiting', async () => {
   expect(ended).not.toContain(jobs[100]);
 });
 
-it('renews at once what it is given late', async () => {
+it('renews at once a lease that it is given late', async () => {
   renewal.keep([one()]);
   renewal.keep([begun(15_000)]);
 
@@ -198,7 +198,7 @@ it('renews at once what it is given late', async () => {
   expect(asked).toHaveLength(1);
 });
 
-it('renews what may have ended while the machine slept with the next look, and aborts nothing for it', async () => {
+it('renews leases that may have ended while the machine slept, without aborting their jobs', async () => {
   const job = one();
   renewal.keep([job]);
   const { now } = clock;
@@ -211,7 +211,7 @@ it('renews what may have ended while the machine slept with the next look, and a
   expect(asked).toHaveLength(1);
 });
 
-it('leaves to another thread what that renews in time', async () => {
+it('does not renew leases that another thread renews in time', async () => {
   const job = one();
   renewal.renewAfter(1 / 2);
   renewal.keep([job]);
@@ -227,7 +227,7 @@ it('leaves to another thread what that renews in time', async () => {
 });
 
 describe('before a reserve', () => {
-  it('only what has ended is renewed', async () => {
+  it('only leases that have ended are renewed', async () => {
     answer = away;
     const [old, young] = [begun(36_000), one()];
     renewal.keep([young, old]);
@@ -238,7 +238,7 @@ describe('before a reserve', () => {
     expect(asked).toEqual([[old.reservation]]);
   });
 
-  it('the clocks are read once, however many jobs are held', () => {
+  it('each clock is read once, however many jobs are held', () => {
     renewal.keep(many(1000));
     const reads = [jest.spyOn(clock, 'monotonic'), jest.spyOn(clock, 'now')];
 
@@ -247,7 +247,7 @@ describe('before a reserve', () => {
     expect(reads.map((read) => read.mock.calls.length)).toEqual([1, 1]);
   });
 
-  it('a store that does not answer is heard of', async () => {
+  it('an error of the store is reported to the caller', async () => {
     answer = away;
     renewal.keep([begun(36_000)]);
 
@@ -284,7 +284,7 @@ class Later {
   });
 }
 
-describe('what a part of the store leaves unanswered', () => {
+describe('a renewal that one part of the store leaves unanswered', () => {
   let later: Later;
   let silent: Held;
   let other: Held;
@@ -299,14 +299,14 @@ describe('what a part of the store leaves unanswered', () => {
 
   const askedOfSilent = (): number => asked.flat().filter(({ queue }) => queue === 'silent').length;
 
-  it('is asked for once, and does not keep other leases from being renewed', async () => {
+  it('is requested once and does not hold up the renewal of other leases', async () => {
     await clock.advance('60s');
 
     expect([askedOfSilent(), ended.includes(other), ended.includes(silent)]).toEqual([1, false, true]);
     expect(clock.monotonic() - other.record.leasedAt).toBeLessThanOrEqual(12_000);
   });
 
-  it('counts from when it was asked for, once the answer comes', async () => {
+  it('counts from the time of the request once the answer comes', async () => {
     await clock.advance('12s');
     const askedAt = clock.monotonic();
     await clock.advance('3s');
@@ -316,7 +316,7 @@ describe('what a part of the store leaves unanswered', () => {
     expect(silent.record.leasedAt).toBe(askedAt);
   });
 
-  it('sets back no lease that began later: of its own, or of the job that has its place since', async () => {
+  it('does not set back a lease that was renewed later', async () => {
     await clock.advance('12s');
     await clock.advance('60s');
     silent.record.renew(momentOf(clock));
@@ -326,7 +326,7 @@ describe('what a part of the store leaves unanswered', () => {
     expect(silent.record.leasedAt).toBe(clock.monotonic());
   });
 
-  it('is not told of when it fails once nobody needs the lease any more', async () => {
+  it('is not reported when it fails after the renewals were closed', async () => {
     await clock.advance('12s');
     renewal.close();
     later.reject(new Error('away'));
@@ -335,7 +335,7 @@ describe('what a part of the store leaves unanswered', () => {
     expect(said).toEqual([]);
   });
 
-  it('is told when the answer is that somebody else has it', async () => {
+  it('is reported as lost if the answer says so', async () => {
     await clock.advance('12s');
     later.resolve('lost');
     await clock.advance(0);
@@ -343,7 +343,7 @@ describe('what a part of the store leaves unanswered', () => {
     expect(lost).toEqual([silent]);
   });
 
-  it('is asked for again when it fails, said once, and said to be over when it is answered', async () => {
+  it('is requested again when it fails, and its failure and its end are reported once', async () => {
     await clock.advance('12s');
     const failing = later;
     later = new Later();
@@ -356,7 +356,7 @@ describe('what a part of the store leaves unanswered', () => {
     expect(recoveries).toBe(1);
   });
 
-  it('is named before a reserve, which hears what becomes of it', async () => {
+  it('is returned before a reserve, which can wait for its result', async () => {
     await clock.advance('40s');
 
     const renewals = renewal.renewEnded()!;

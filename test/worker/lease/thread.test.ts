@@ -40,7 +40,7 @@ let reasons: unknown[];
 let worker: Worker;
 /** The threads that were started. */
 let started: threads.Worker[];
-/** The workers that they were given. */
+/** The data of the workers that joined a thread. */
 let given: WorkerData[];
 
 @Job({ timeout: 0 })
@@ -64,7 +64,7 @@ class Held extends Job {
 const onSqlite = (): DatabaseConfig => ({
   driver: 'database',
   url: `sqlite:${join(folder, 'jobs.sqlite')}`,
-  // Its half must do for a thread to start, also on a busy machine.
+  // A thread must be able to start within half of it, even on a busy machine.
   retryAfter: '3s',
 });
 const stores: [string, () => ConnectionConfig][] = [
@@ -113,7 +113,7 @@ function open(config: ConnectionConfig): void {
   worker = new Worker({}, manager);
 }
 
-/** SQLite, with another way in from a thread. */
+/** SQLite with another way for a thread to reach it. */
 function openWith(threadAccess: ThreadAccess | undefined): void {
   open({ ...onSqlite(), retryAfter: '1s' });
   const connector: Connector<DatabaseConfig> = (config, context): Connection =>
@@ -127,7 +127,7 @@ function accessThat(opens: string): ThreadAccess {
   return { module, data: undefined };
 }
 
-/** A thread's store that answers every renewal so. */
+/** A store for the thread that answers every renewal this way. */
 const accessThatRenews = (answer: string): ThreadAccess =>
   accessThat(`return { renew: async (reservations) => { ${answer} }, settle: async () => [], close: async () => {} };`);
 
@@ -150,7 +150,7 @@ async function renewed(times = 1): Promise<void> {
   }
 }
 
-/** The event loop stands in for a thread that is late, as one may be on a busy machine: here it cannot. */
+/** Stops the event loop from renewing leases in place of a thread that is late, as it may be on a busy machine. */
 function leaveItToTheThread(): void {
   jest.spyOn(manager.driver(), 'renew').mockRejectedValue(new Error('not from the event loop'));
 }
@@ -166,7 +166,7 @@ describe.each(stores)('on %s', (_name, config) => {
     expect(reasons).toEqual([]);
   });
 
-  it('the lease of a job with a long text is renewed like that of others', async () => {
+  it('the lease of a job with a long payload is renewed too', async () => {
     open(config());
     leaveItToTheThread();
 
@@ -176,7 +176,7 @@ describe.each(stores)('on %s', (_name, config) => {
     expect(reasons).toEqual([]);
   });
 
-  it('a job whose lease the thread finds lost has its signal aborted', async () => {
+  it('a job whose lease the thread finds lost is aborted', async () => {
     open(config());
     await runHeld();
 
@@ -188,7 +188,7 @@ describe.each(stores)('on %s', (_name, config) => {
     expect(log.messages('warn')).toContainEqual(expect.stringContaining('was lost'));
   });
 
-  it('a job that is cancelled hears of it from the thread, and ends as cancelled', async () => {
+  it('a job whose cancellation the thread notices is aborted and ends as cancelled', async () => {
     open(config());
     leaveItToTheThread();
     const id = await runHeld();
@@ -202,7 +202,7 @@ describe.each(stores)('on %s', (_name, config) => {
   });
 });
 
-it('a worker has a thread from its first job on, and none when it has ended', async () => {
+it('a worker has a thread from its first job until its end', async () => {
   open(onSqlite());
   const idle = new Worker({}, manager);
   void idle.run();
@@ -218,7 +218,7 @@ it('a worker has a thread from its first job on, and none when it has ended', as
   expect(started.map(({ threadId }) => threadId)).toEqual([-1]);
 });
 
-it('a thread that has had nothing to do for a while rests, and keeps the lease of the job that comes then', async () => {
+it('a thread that rests because it had nothing to do renews the lease of the next job', async () => {
   open(onSqlite());
   leaveItToTheThread();
   await runHeld();
@@ -233,11 +233,11 @@ it('a thread that has had nothing to do for a while rests, and keeps the lease o
   expect(reasons).toEqual([]);
 });
 
-describe('where no thread can do it, the event loop renews, and that is said once', () => {
+describe('the event loop renews leases in place of a thread, and logs it once, if', () => {
   it.each<[string, () => ThreadAccess | undefined, 'info' | 'warn', string]>([
     ['a driver gives no access', () => undefined, 'info', 'the driver gives a thread no access'],
     [
-      'the module is not there, as in a bundle',
+      'the module does not exist, as in a bundle',
       () => ({ module: join(folder, 'missing.js'), data: {} }),
       'info',
       'missing.js is not there',
@@ -253,12 +253,12 @@ describe('where no thread can do it, the event loop renews, and that is said onc
 
     expect(renew).toHaveBeenCalled();
     expect(reasons).toEqual([]);
-    // A thread that starts late, on a busy machine, is heard of after the first renewal.
+    // On a busy machine the thread may start late and be logged after the first renewal.
     await eventually(() => log.messages(level).length > 0);
     expect(log.messages(level)).toEqual([expect.stringContaining(why)]);
   });
 
-  it('jobs that come after the thread has died are kept as well', async () => {
+  it('the thread has died before a job starts', async () => {
     openWith(accessThat('process.exit(3)'));
     worker = new Worker({ concurrency: 2 }, manager);
     await runHeld();
@@ -271,7 +271,7 @@ describe('where no thread can do it, the event loop renews, and that is said onc
     expect(reasons).toEqual([]);
   });
 
-  it('a thread that cannot reach the store is stood in for, and that is said once', async () => {
+  it('the thread cannot reach the store', async () => {
     openWith(accessThatRenews("throw new Error('no route');"));
 
     await runHeld();
@@ -283,7 +283,7 @@ describe('where no thread can do it, the event loop renews, and that is said onc
   });
 });
 
-it('a part of the store that does not answer keeps nobody from hearing of a blocked event loop, or of the others', async () => {
+it('a part of the store that does not answer does not hold up the report on a blocked event loop', async () => {
   open(onSqlite());
   const now = momentOf(systemClock);
   const table = new LeaseTable(now);
@@ -312,7 +312,7 @@ it('a part of the store that does not answer keeps nobody from hearing of a bloc
   tell({ worker: 1, kind: 'join', data });
   for (const page of table.pages) tell({ worker: 1, kind: 'page', page });
 
-  // Nobody answers what it asks.
+  // The event loop of the worker never answers the thread here, so it counts as blocked.
   await eventually(() => told.some(({ kind }) => kind === 'blocked'), { of: 'an account' });
   await thread.terminate();
 

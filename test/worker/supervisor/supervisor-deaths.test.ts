@@ -19,13 +19,13 @@ function supervise(): void {
   void world.supervisor().run();
 }
 
-/** By default the one that was started last. */
+/** A child, by default the one that was started last. */
 function child(index = -1): FakeChild {
   return children.at(index)!;
 }
 
 describe('a supervisor whose process has died', () => {
-  it('starts another process for one that was killed, after a pause, and says so on one line', async () => {
+  it('starts another process after a pause if one was killed, and logs it on one line', async () => {
     supervise();
     child().reports();
 
@@ -51,7 +51,7 @@ describe('a supervisor whose process has died', () => {
     expect(log.messages('warn')).toEqual([`Process 1 (pid 100) ${cause}; the next starts in 0.5 s.`]);
   });
 
-  it('replaces at once a process that died of the jobs that it ran, however often, and names them', () => {
+  it('replaces a process that died of its jobs at once, however often, and names the jobs', () => {
     supervise();
     for (let death = 0; death < 4; death += 1) {
       child().reports({}, [{ job: 'Exit', id: `e${death}`, queue: 'default' }]);
@@ -67,7 +67,7 @@ describe('a supervisor whose process has died', () => {
     expect(log.lines[0]?.facts).toMatchObject({ pid: 100, jobs: [{ job: 'Exit', id: 'e0', queue: 'default' }] });
   });
 
-  it('counts those that it does not name', () => {
+  it('counts the jobs that it does not name', () => {
     supervise();
     child().reports({ running: 12 }, [{ job: 'Exit', id: 'e0', queue: 'default' }]);
 
@@ -76,7 +76,7 @@ describe('a supervisor whose process has died', () => {
     expect(log.messages('warn')[0]).toContain('while it ran Exit e0 and 11 more; the next starts now.');
   });
 
-  it('replaces at once a process that died between two jobs', () => {
+  it('replaces a process that died between two jobs at once', () => {
     supervise();
     child().reports({ outcomes: { completed: 0, released: 0, failed: 1, cancelled: 0, lost: 0 } });
 
@@ -85,7 +85,7 @@ describe('a supervisor whose process has died', () => {
     expect(orders).toHaveLength(2);
   });
 
-  it('pauses as at first again for one that took no job, after one that did', async () => {
+  it('starts again with the shortest pause after a process that took a job', async () => {
     supervise();
     child().reports();
     child().dies('SIGSEGV');
@@ -99,7 +99,7 @@ describe('a supervisor whose process has died', () => {
     expect(orders).toHaveLength(4);
   });
 
-  it('waits longer and longer while processes die before they took a job', async () => {
+  it('waits longer and longer while processes die before they take a job', async () => {
     supervise();
     child().reports();
     const pauses: number[] = [];
@@ -114,7 +114,7 @@ describe('a supervisor whose process has died', () => {
     expect(pauses).toEqual([0.5, 1, 2, 4, 8, 16, 30, 30]);
   });
 
-  it('pauses as at first for one that has worked for a minute', async () => {
+  it('starts again with the shortest pause after a process that worked for a minute', async () => {
     supervise();
     for (let death = 0; death < 3; death += 1) {
       child().dies('SIGSEGV');

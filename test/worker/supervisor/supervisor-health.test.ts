@@ -35,7 +35,7 @@ describe('the health of supervised processes', () => {
     expect(supervisor.health).toMatchObject({ live: false, ready: true });
   });
 
-  it('takes one that is silent for more than 5 s for stuck', async () => {
+  it('treats a process that is silent for more than 5 s as stuck', async () => {
     supervise();
     child().reports();
 
@@ -45,7 +45,7 @@ describe('the health of supervised processes', () => {
     expect(supervisor.health).toMatchObject({ live: false, ready: false, processes: [{ silence: 5.001 }] });
   });
 
-  it('gives one that starts a minute', async () => {
+  it('gives a starting process a minute', async () => {
     supervise();
 
     await clock.advance('60s');
@@ -54,7 +54,7 @@ describe('the health of supervised processes', () => {
     expect(supervisor.health.live).toBe(false);
   });
 
-  it('does not take one for stuck that is about to be started again', async () => {
+  it('does not treat a process as stuck that is about to be started again', async () => {
     supervise();
     child().reports();
 
@@ -73,8 +73,8 @@ describe('the health of supervised processes', () => {
   });
 });
 
-describe('what supervised processes have counted', () => {
-  it('is added up, and stays when one of them dies', () => {
+describe('the counts of supervised processes', () => {
+  it('are added up and stay when a process dies', () => {
     supervise({ processes: 2 });
     const counted = (completed: number) => [{ connection: 'redis', queue: 'mail', job: 'A', counts: { c: completed } }];
     child(0).reports({}, [], counted(2));

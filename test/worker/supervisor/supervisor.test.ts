@@ -22,13 +22,13 @@ function supervise(settings: Partial<SupervisorSettings> = {}): void {
   ended = supervisor.run();
 }
 
-/** By default the one that was started last. */
+/** A child, by default the one that was started last. */
 function child(index = -1): FakeChild {
   return children.at(index)!;
 }
 
 describe('a supervisor', () => {
-  it('starts the other processes when the first has begun to work', () => {
+  it('starts the other processes once the first one works', () => {
     supervise({ processes: 3 });
     expect(orders).toEqual([{ number: 1, opened: false, afterCrash: false, maxTime: Infinity }]);
 
@@ -40,7 +40,7 @@ describe('a supervisor', () => {
     ]);
   });
 
-  it('ends with the code of a first process that could not start, and starts no other', async () => {
+  it('ends with the code of a first process that could not start, and starts no others', async () => {
     supervise({ processes: 3 });
 
     child().dies(2);
@@ -75,7 +75,7 @@ describe('a supervisor', () => {
     });
 
     it.each(['memory', 'restart', 'stopped'] as const)(
-      'starts the next at once (%s), beside its last jobs',
+      'starts the next one at once (%s), beside its last jobs',
       (reason) => {
         child().drains(reason);
 
@@ -88,7 +88,7 @@ describe('a supervisor', () => {
       },
     );
 
-    it('says nothing more when that has ended', () => {
+    it('logs nothing more when that process has ended', () => {
       child(0).drains('memory');
       child(1).reports();
 
@@ -98,7 +98,7 @@ describe('a supervisor', () => {
       expect(supervisor.health).toMatchObject({ ready: true, processes: [{ pid: 101 }] });
     });
 
-    it('says that it died over its last jobs, and starts no second one for it', () => {
+    it('logs that the process died during its last jobs, and starts no second replacement', () => {
       child(0).drains('memory');
 
       child(0).dies('SIGKILL');
@@ -107,7 +107,7 @@ describe('a supervisor', () => {
       expect(orders).toHaveLength(2);
     });
 
-    it('never has three of them in one place', async () => {
+    it('never runs three processes in one place', async () => {
       child(0).drains('memory');
       child(1).reports();
       await clock.advance('2s');
@@ -119,7 +119,7 @@ describe('a supervisor', () => {
       expect(orders).toHaveLength(3);
     });
 
-    it.each(['empty', 'max-jobs'] as const)('ends with it where it ends for good (%s)', async (reason) => {
+    it.each(['empty', 'max-jobs'] as const)('ends together with a process that ends for good (%s)', async (reason) => {
       child().drains(reason);
       expect(orders).toHaveLength(1);
 
@@ -130,7 +130,7 @@ describe('a supervisor', () => {
     });
   });
 
-  it('does not start processes without end that are too large from the start, and warns of the limit', async () => {
+  it('pauses between processes that are too large from the start, and warns that the limit is too low', async () => {
     supervise();
     child().finishes('memory', 12);
     expect(orders).toHaveLength(1);
@@ -147,7 +147,7 @@ describe('a supervisor', () => {
     expect(orders).toHaveLength(3);
   });
 
-  it('ends when the last of its processes has ended for good, and replaces one that has died until then', async () => {
+  it('ends when its last process has ended for good, and replaces dead ones until then', async () => {
     supervise({ processes: 2 });
     child(0).reports();
     child(1).reports();
@@ -161,7 +161,7 @@ describe('a supervisor', () => {
     expect(await ended).toBe(0);
   });
 
-  describe('tells processes that are started after one has died at work that something is still reserved,', () => {
+  describe('tells new processes that a dead one may have left reserved jobs,', () => {
     const toldAfterCrash = (): boolean[] => orders.map(({ afterCrash }) => afterCrash);
 
     it('in its own place and in others', async () => {
@@ -177,7 +177,7 @@ describe('a supervisor', () => {
       expect(toldAfterCrash()).toEqual([false, false, true, true]);
     });
 
-    it('also where that was to finish its last jobs only', async () => {
+    it('even if the dead one was finishing its last jobs', async () => {
       supervise();
       child().reports();
       await clock.advance('2s');
@@ -192,7 +192,7 @@ describe('a supervisor', () => {
     });
   });
 
-  it('replaces a process whose slots are all held for good', () => {
+  it('replaces a stuck process', () => {
     supervise();
     child().reports();
 
@@ -203,7 +203,7 @@ describe('a supervisor', () => {
   });
 
   describe('with limits of time', () => {
-    it('replaces a process that has worked for as long as one may', async () => {
+    it('replaces a process that has worked for as long as allowed', async () => {
       supervise({ recycle: 60, maxTime: 100 });
       child().reports();
       expect(orders[0]).toMatchObject({ maxTime: 60 });
@@ -215,7 +215,7 @@ describe('a supervisor', () => {
       expect(log.messages('info')[0]).toBe('Process 1 (pid 100) ends: old; the next starts now.');
     });
 
-    it('ends when the time of all is over', async () => {
+    it('ends when maxTime is over', async () => {
       supervise({ recycle: 60, maxTime: 30 });
       child().reports();
       await clock.advance('30s');
@@ -226,7 +226,7 @@ describe('a supervisor', () => {
       expect(log.messages('info')).toEqual(['Process 1 (pid 100) has ended: max-time.']);
     });
 
-    it('starts no process when the time is over in a pause', async () => {
+    it('starts no process if maxTime ends during a pause', async () => {
       supervise({ maxTime: 10 });
       child().reports();
       await clock.advance('9900ms');
@@ -247,21 +247,21 @@ describe('a supervisor', () => {
       await clock.advance('2s');
     });
 
-    it('passes the signal on to all, also to one that finishes its last jobs, and ends with them', async () => {
+    it('passes the signal to all processes, even to one that finishes its last jobs, and ends with them', async () => {
       child(0).drains('memory');
       supervisor.stop('SIGINT');
       expect(children.map(({ told }) => told)).toEqual([['SIGINT'], ['SIGINT'], ['SIGINT']]);
 
       child(0).finishes('memory', 12);
       child(1).finishes('stopped');
-      // It was still being loaded.
+      // This one was still loading.
       child(2).dies('SIGINT');
 
       expect(await ended).toBe(0);
       expect(orders).toHaveLength(3);
     });
 
-    it('kills what has not ended at the deadline, and ends with a code that says so', async () => {
+    it('kills processes that have not ended at the deadline, and ends with a code that says so', async () => {
       supervisor.stop('SIGTERM');
       child(0).finishes('stopped');
       await clock.advance('39s');
@@ -284,7 +284,7 @@ describe('a supervisor', () => {
       expect(await ended).toBe(70);
     });
 
-    it('has all end at once when it is hurried, and kills what remains after a second', async () => {
+    it('makes all processes end at once when it is hurried, and kills the rest after a second', async () => {
       supervisor.stop('SIGTERM');
       supervisor.hasten(143);
       expect(child(0).told).toEqual(['SIGTERM', { onqueue: 'end', code: 143 }]);
@@ -297,7 +297,7 @@ describe('a supervisor', () => {
       expect(log.messages('warn')).toEqual([]);
     });
 
-    it('tells of a process that died instead of stopping, and ends with its code', async () => {
+    it('logs a process that died instead of stopping, and ends with its code', async () => {
       supervisor.stop('SIGTERM');
       child(0).finishes('stopped');
 
@@ -307,7 +307,7 @@ describe('a supervisor', () => {
       expect(log.messages('warn')).toEqual(['Process 2 (pid 101) was ended by SIGSEGV.']);
     });
 
-    it('starts none in place of one that died before', async () => {
+    it('does not replace a process that died before the stop', async () => {
       child(0).dies('SIGKILL');
 
       supervisor.stop('SIGTERM');
@@ -319,7 +319,7 @@ describe('a supervisor', () => {
     });
   });
 
-  it('hears what a process says after it is known to have ended', async () => {
+  it('reads messages of a process that arrive after its exit', async () => {
     supervise();
     child().reports();
     child().emit('exit', 0, null);
@@ -331,7 +331,7 @@ describe('a supervisor', () => {
     expect(await ended).toBe(0);
   });
 
-  it('takes no notice of what jobs send over the channel', () => {
+  it('ignores messages that jobs send over the channel', () => {
     supervise({ processes: 2 });
 
     child().emit('message', 'ready');
