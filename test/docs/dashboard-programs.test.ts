@@ -1,4 +1,4 @@
-/** The programs of docs/dashboard.md, as they stand there: compiled, run, and asked for a page. */
+/** The programs in docs/dashboard.md, compiled, run and asked for a page exactly as they are. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -8,9 +8,9 @@ import { join } from 'node:path';
 import { eventually } from '../support/eventually';
 import { Project, requireBuild, root } from '../support/project';
 
-/** A file that a page shows: a block whose first line names it. */
+/** A file shown on the page: a block whose first line names it. */
 const FILE = /^```(?:ts framework|js)\n\/\/ (src\/[\w-]+\.(?:ts|cjs))\n([\s\S]*?)^```$/gm;
-/** What their reader has. */
+/** The users of the reader's application. */
 const USERS = `
 const ada = { email: 'ada@example.org', isAdmin: true };
 export const userOf = async (cookie: string | undefined) => (cookie === 'session=ada' ? ada : undefined);`;
@@ -72,33 +72,36 @@ describe('the programs of docs/dashboard.md', () => {
     expect(compiled).toEqual({ code: 0, stdout: '', stderr: '' });
   });
 
-  it('are one for each framework', () => {
+  it('include one for each framework', () => {
     const names = ['express.cjs', 'express.ts', 'fastify.ts', 'hono.ts', 'http.ts', 'nest.ts'];
     expect(programs.toSorted()).toEqual(names.map((name) => `src/${name}`));
   });
 
   const inTypeScript = programs.filter((name) => name.endsWith('.ts'));
-  it.each(inTypeScript)('%s shows the dashboard to who has signed in, lets them act, and nobody else', async (name) => {
-    const address = await started(name);
-    const headers = { cookie: 'session=ada', 'sec-fetch-site': 'same-origin' };
+  it.each(inTypeScript)(
+    '%s shows the dashboard to a signed-in user, lets them act, and lets nobody else in',
+    async (name) => {
+      const address = await started(name);
+      const headers = { cookie: 'session=ada', 'sec-fetch-site': 'same-origin' };
 
-    const shown = await fetch(address, { headers });
-    const acted = await fetch(`${address}/pause-queue`, {
-      method: 'POST',
-      redirect: 'manual',
-      headers,
-      body: new URLSearchParams({ connection: 'database', queue: 'mail' }),
-    });
+      const shown = await fetch(address, { headers });
+      const acted = await fetch(`${address}/pause-queue`, {
+        method: 'POST',
+        redirect: 'manual',
+        headers,
+        body: new URLSearchParams({ connection: 'database', queue: 'mail' }),
+      });
 
-    expect([shown.status, await shown.text()]).toEqual([200, expect.stringContaining('<h1>Overview</h1>')]);
-    expect([acted.status, acted.headers.get('set-cookie')]).toEqual([
-      303,
-      expect.stringMatching(/mail%20(is|was)%20paused/),
-    ]);
-    expect((await fetch(address)).status).toBe(403);
-  });
+      expect([shown.status, await shown.text()]).toEqual([200, expect.stringContaining('<h1>Overview</h1>')]);
+      expect([acted.status, acted.headers.get('set-cookie')]).toEqual([
+        303,
+        expect.stringMatching(/mail%20(is|was)%20paused/),
+      ]);
+      expect((await fetch(address)).status).toBe(403);
+    },
+  );
 
-  it('let nobody in without a sign-in before them, in JavaScript', async () => {
+  it('let nobody in without the sign-in of the application, in JavaScript', async () => {
     expect((await fetch(await started('src/express.cjs'))).status).toBe(403);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * The tables of options in the documentation are made from what users see in their editor and in `--help`.
- * `WRITE_DOCS=1 npx jest test/docs/option-tables` writes them anew.
+ * The option tables in the documentation are generated from what users see in their editor and in `--help`.
+ * `WRITE_DOCS=1 npx jest test/docs/option-tables` rewrites them.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,13 +14,13 @@ const root = join(__dirname, '../..');
 
 type Row = readonly [option: string, meaning: string, fallback: string];
 
-/** From the comments of an interface: each ends with the default. */
+/** From the comments of an interface, each of which ends with the default. */
 function rowsOfInterface(file: string, name: string): Row[] {
   const source = readFileSync(join(root, 'src', file), 'utf8');
   return rowsIn(source.slice(source.indexOf(`interface ${name}`)).split('\n}\n', 1)[0] ?? '');
 }
 
-/** Of the interface that says `driver: 'redis'`, in the `driver.ts` of its folder. */
+/** From the interface with `driver: 'redis'` in a `driver.ts`. */
 function rowsOfDriver(driver: string): Row[] {
   const folders = readdirSync(join(root, 'src/connections'));
   const files = folders.map((folder) => join(root, 'src/connections', folder, 'driver.ts')).filter(existsSync);
@@ -39,7 +39,7 @@ function rowsIn(body: string): Row[] {
   );
 }
 
-/** What stands in the help of a flag as one types it. */
+/** The parts of a flag's help text that are typed literally. */
 const CODE =
   /--[a-z-]+(?:=[^\s,;)]+(?:,[^\s,;)]+)*)?|(?<= )\/(?:live|ready|health|metrics)|onqueue\.config\.\*|(?<=[( ])[*?]+/g;
 
@@ -63,7 +63,7 @@ const KEY = 'key | meaning | default';
 
 const CONFIGS = 'connections/configs.ts';
 
-/** Behind which words of a page a table stands. */
+/** The words of a page after which a table stands. */
 type Place = readonly [page: string, behind: string, head: string, rows: readonly Row[]];
 
 const keyTables: readonly (readonly [behind: string, keys: readonly string[], rows: readonly Row[]])[] = [
@@ -90,8 +90,8 @@ const tables: readonly Place[] = [
   ...keyTables.map(([behind, , rows]) => ['connections.md', behind, KEY, rows] as const),
 ];
 
-describe('the tables of options in the documentation', () => {
-  it.each(tables)('say in %s, %s, what the program says', (page, behind, head, rows) => {
+describe('the option tables in the documentation', () => {
+  it.each(tables)('of %s, %s match the source code', (page, behind, head, rows) => {
     const file = join(root, 'docs', page);
     const text = readFileSync(file, 'utf8');
     const section = text.slice(text.indexOf(behind));
@@ -106,17 +106,17 @@ describe('the tables of options in the documentation', () => {
     expect(process.env['WRITE_DOCS'] ?? found).toBe(process.env['WRITE_DOCS'] ?? table);
   });
 
-  it.each(keyTables)('name every key that is checked: %s', (_behind, keys, rows) => {
+  it.each(keyTables)('contain every key that is checked: %s', (_behind, keys, rows) => {
     const told = rows.map(([key]) => key.replaceAll('`', ''));
 
     expect(told.toSorted()).toEqual(keys.filter((key) => key !== 'driver').toSorted());
   });
 
-  it('tell of each option what holds without it', () => {
+  it('give a default for each option', () => {
     expect(tables.flatMap(([, , , rows]) => rows).filter(([, meaning, fallback]) => !meaning || !fallback)).toEqual([]);
   });
 
-  it('name every hook in its section', () => {
+  it('contain every hook', () => {
     const [section = ''] =
       readFileSync(join(root, 'docs/workers.md'), 'utf8').split('\n## Hooks\n')[1]?.split('\n## ') ?? [];
 
@@ -125,7 +125,7 @@ describe('the tables of options in the documentation', () => {
     ).toEqual([]);
   });
 
-  it('name every flag of listen in its section', () => {
+  it('contain every flag of listen', () => {
     const [section = ''] =
       readFileSync(join(root, 'docs/cli.md'), 'utf8').split('\n## listen\n')[1]?.split('\n## ') ?? [];
     const shown = Object.entries<Flag<unknown>>({ ...PROJECT_FLAGS, ...LISTEN_FLAGS }).filter(

@@ -1,5 +1,5 @@
-/* oxlint-disable no-unused-vars -- it stands before every fragment, and no fragment uses all of it */
-/** What fragments in the documentation may use without saying where it comes from. */
+/* oxlint-disable no-unused-vars -- it precedes every fragment, and no fragment uses all of it */
+/** What fragments in the documentation may use without importing it. */
 import {
   AfterCommitError,
   Bus,

@@ -1,20 +1,20 @@
-/** The TypeScript in README and docs: where each block stands, and what it wants to be. */
+/** The TypeScript blocks in README and docs: where each stands and how it is marked. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 export interface Snippet {
-  /** `docs/jobs.md:12`: the line of its first line. */
+  /** Page and first line, such as `docs/jobs.md:12`. */
   readonly place: string;
-  /** Unique, and good as a file's name. */
+  /** Unique, and usable as a file name. */
   readonly name: string;
-  /** What stands in the file that is compiled. */
+  /** The content of the file that is compiled. */
   readonly source: string;
-  /** How many lines stand before the block's own. */
+  /** The number of lines before the block's own. */
   readonly offset: number;
   readonly line: number;
-  /** Marked by `ts run`. */
+  /** Whether it is marked with `ts run`. */
   readonly runs: boolean;
-  /** The block of `text output` that follows it: what it prints. */
+  /** The following block of `text output`, which is its expected output. */
   readonly output: string | undefined;
 }
 
@@ -22,7 +22,7 @@ const MARKS: readonly string[] = ['run', 'fragment', 'framework'];
 
 const BLOCK = /^```(\w+)([^\n]*)\n([\s\S]*?)^```$/gm;
 
-/** All blocks of `ts` in the pages of a folder. */
+/** All `ts` blocks in the pages of a folder. */
 export function snippetsOf(root: string): Snippet[] {
   const pages = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.md'))
@@ -31,10 +31,10 @@ export function snippetsOf(root: string): Snippet[] {
 }
 
 /**
- * - `ts`: a whole module, with its imports.
- * - `ts run`: is run as well, and must end by itself; a block `text output` after it says what it prints.
- * - `ts framework`: a file of a program on a framework, compiled and run in `test/frameworks`; not here.
- * - `ts fragment`: some lines of one; what stands in `test/docs/prelude.ts` is there.
+ * - `ts`: a whole module with its imports.
+ * - `ts run`: is also run, and must end by itself; a following block `text output` is its expected output.
+ * - `ts framework`: a file of a program on a framework, which is compiled and run in `test/frameworks`, not here.
+ * - `ts fragment`: some lines of a module, which may use what `test/docs/prelude.ts` declares.
  */
 export function snippetsIn(page: string, text: string): Snippet[] {
   const blocks = [...text.matchAll(BLOCK)];
@@ -66,7 +66,7 @@ export function snippetsIn(page: string, text: string): Snippet[] {
 
 const prelude = readFileSync(join(__dirname, 'prelude.ts'), 'utf8');
 
-/** In a function, so that a fragment may await, and declare what the prelude has under the same name. */
+/** Wrapped in a function, so that a fragment may await, and redeclare names of the prelude. */
 function wrapped(code: string): [source: string, offset: number] {
   const head = `${prelude}\nexport async function fragment() {\n`;
   return [`${head}${code}}\n`, head.split('\n').length - 1];

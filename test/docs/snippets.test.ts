@@ -2,12 +2,12 @@ import { join } from 'node:path';
 import { type Ended, Project, requireBuild, root } from '../support/project';
 import { snippetsIn, snippetsOf } from './snippet';
 
-// All of it is compiled at once, before the first test.
+// Everything is compiled together before the first test.
 
 const snippets = snippetsOf(root);
 const running = snippets.filter(({ runs }) => runs);
 
-/** Packages that snippets import beside ours. */
+/** Packages that snippets import besides Onqueue. */
 const PACKAGES = ['@types/node', 'nodemailer', '@types/nodemailer', '@types/pg', '@types/express', 'kysely', 'knex'];
 
 const TSCONFIG = {
@@ -26,7 +26,7 @@ const TSCONFIG = {
   include: ['*.ts'],
 };
 
-/** What went wrong, where something did. The log goes to standard error, and is not looked at otherwise. */
+/** The output, and the reason if it failed. Standard error is the log, which is otherwise ignored. */
 const summary = ({ code, stdout, stderr }: Ended): object => (code === 0 ? { stdout } : { code, stdout, stderr });
 
 describe('the TypeScript in README and docs', () => {
@@ -34,7 +34,7 @@ describe('the TypeScript in README and docs', () => {
   let compiled: Ended;
 
   beforeAll(async () => {
-    // Modules: a page may await at its top level.
+    // Modules, because a page may await at its top level.
     project = new Project({ type: 'module' });
     requireBuild();
     project.linkPackage();
@@ -45,7 +45,7 @@ describe('the TypeScript in README and docs', () => {
   });
   afterAll(() => project.remove());
 
-  it('is there', () => {
+  it('exists', () => {
     expect(snippets.length).toBeGreaterThan(0);
   });
 
@@ -60,7 +60,7 @@ describe('the TypeScript in README and docs', () => {
     expect(compiled).toEqual({ code: 0, stdout: '', stderr: '' });
   });
 
-  it('runs, ends by itself and prints what the page says, where it is marked so', async () => {
+  it('runs, ends by itself and prints what the page says, if it is marked with run', async () => {
     const seen = [];
     for (const { place, name } of running) {
       seen.push({ place, ...summary(await project.run([join('out', `${name}.js`)])) });
@@ -69,7 +69,7 @@ describe('the TypeScript in README and docs', () => {
   });
 });
 
-describe('a page', () => {
+describe('a documentation page', () => {
   const page = [
     'one',
     '```ts run',
@@ -84,7 +84,7 @@ describe('a page', () => {
     '',
   ].join('\n');
 
-  it('gives its blocks with their place and marks', () => {
+  it('gives its blocks with their places and marks', () => {
     const [whole, fragment] = snippetsIn('docs/a.md', page);
     expect(whole).toMatchObject({
       place: 'docs/a.md:3',
@@ -96,7 +96,7 @@ describe('a page', () => {
     expect(fragment).toMatchObject({ place: 'docs/a.md:9', runs: false, source: expect.stringContaining('b();') });
   });
 
-  it('is refused where a block is marked with an unknown word', () => {
+  it('is refused if a block has an unknown mark', () => {
     expect(() => snippetsIn('docs/a.md', '```ts runs\na();\n```\n')).toThrow(
       "docs/a.md:2: a block can be 'run', 'fragment', 'framework', not 'runs'",
     );

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { VERSION } from '../../src/version';
 import { Project, requireBuild, root } from '../support/project';
 
-/** As a bundle does that has the package inside. */
+/** Like a bundle with the package inside. */
 const BUNDLE = `
 const { Inject, Job, Middleware, Queue, UnserializableValueError, dispatch } = require('./inside/dist/index.js');
 
@@ -75,7 +75,7 @@ describe('two copies of the package in one process', () => {
     return project.run(['program.js']);
   };
 
-  it('are as one: a worker of one copy runs the jobs of the other, with all that belongs to them', async () => {
+  it('work as one: a worker of one copy runs the jobs of the other with everything that belongs to them', async () => {
     const sent = await program(`
       const { Queue, Welcome } = require('./bundle');
       Welcome.dispatch('ada').then(() => Queue.close());
@@ -86,7 +86,7 @@ describe('two copies of the package in one process', () => {
       'node_modules/onqueue/dist/cli/bin.js work --require ./bundle.js --queue default,urgent --stop-when-empty';
     const { code, stdout } = await project.run(command.split(' '));
 
-    // Behind what the worker says of itself.
+    // The worker prints its own lines first.
     expect(stdout.split('\n\n').at(-1)?.trim().split('\n')).toEqual([
       'before Welcome',
       'mail to ada',
@@ -99,7 +99,7 @@ describe('two copies of the package in one process', () => {
     expect(code).toBe(0);
   });
 
-  it('are as one to an ES module, whichever comes first, and to the test kit', async () => {
+  it('work as one with ES modules, in either order, and with the test kit', async () => {
     project.write(
       'program.mjs',
       `import { Welcome, Job } from './bundle.js';
@@ -131,7 +131,7 @@ describe('two copies of the package in one process', () => {
   });
 });
 
-it('the version is that of the package', () => {
+it('the exported version is that of the package', () => {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
 
   expect(VERSION).toBe(version);

@@ -31,7 +31,7 @@ export default {
 };
 `;
 
-/** As tsx and the development server of a framework load a program's modules: beside those of the configuration. */
+/** Loads modules like tsx and development servers of frameworks, separately from those of the configuration. */
 const PROGRAM = `
 import { Queue, Worker } from 'onqueue';
 
@@ -44,7 +44,7 @@ await new Worker({ stopWhenEmpty: true }).run();
 await Queue.close();
 `;
 
-describe('a program and its configuration that load the same jobs, each by a loader of its own', () => {
+describe('a program and a configuration that load the same jobs with different loaders', () => {
   const project = new Project();
 
   beforeAll(() => {
@@ -57,11 +57,11 @@ describe('a program and its configuration that load the same jobs, each by a loa
 
   afterAll(() => project.remove());
 
-  it('dispatch and run them, the newest evaluation for all', async () => {
+  it('dispatch and run jobs of the newest evaluation', async () => {
     const { code, stdout, stderr } = await project.run(['program.mjs']);
 
     expect(stderr).toBe('');
-    // The configuration, loaded at the first dispatch, evaluated the second.
+    // The configuration is loaded at the first dispatch and evaluates the jobs a second time.
     expect(stdout.trim().split('\n')).toEqual(['ada', 'bob', 'eve'].map((name) => `evaluation 3 greets ${name}`));
     expect(code).toBe(0);
   });

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { Project, requireBuild, root } from '../support/project';
 import { startRedisServer } from '../support/redis-server';
 
-// Compilers and test runners start for each of these: beside each other.
+// Each test starts compilers and test runners, so they run concurrently.
 
-/** Dispatches, works, closes, and must then end by itself. In a language without decorators. */
+/** Dispatches, works and closes, and must then end by itself. Plain JavaScript without decorators. */
 const PROGRAM = `
 const SayHello = Job({ queue: 'greetings', name: 'SayHello' })(
   class extends Job {
@@ -31,7 +31,7 @@ const SayHello = Job({ queue: 'greetings', name: 'SayHello' })(
 })();
 `;
 
-/** The same where no connection is named, and the environment names a Redis. */
+/** The same without a connection, for an environment that names a Redis. */
 const REDIS_PROGRAM = `const { Job, Queue, silentLogger, Worker } = require('onqueue');${PROGRAM}`.replace(
   /connections: .*\n/,
   '',
@@ -65,7 +65,7 @@ async function main(): Promise<void> {
   });
   const id: string = await SayHello.dispatch('Ada');
   if (id === '') throw new Error('no id');
-  // @ts-expect-error the constructor takes a text
+  // @ts-expect-error the constructor takes a string
   const refused = (): unknown => SayHello.dispatch(1);
   if (refused instanceof OnqueueError) return;
   console.log(await new Worker({ queue: 'greetings', stopWhenEmpty: true }).run());
@@ -130,7 +130,7 @@ describe('the packed package', () => {
     expect(await project.run(['main.js'])).toEqual(WORKED);
   });
 
-  it.concurrent('is one and the same for what requires it and what imports it', async () => {
+  it.concurrent('is the same for require and import', async () => {
     const project = projectWith({
       'main.mjs': `
         import { createRequire } from 'node:module';
@@ -142,7 +142,7 @@ describe('the packed package', () => {
     expect(await project.run(['main.mjs'])).toEqual({ code: 0, stdout: 'true true\n', stderr: '' });
   });
 
-  it.concurrent('loads of its drivers what is told of them, and no client of a store, before a connection is used', async () => {
+  it.concurrent('loads no driver and no client of a store before a connection is used', async () => {
     const project = projectWith({
       'main.cjs': `
         const { Queue } = require('onqueue');
@@ -155,7 +155,7 @@ describe('the packed package', () => {
     expect(await project.run(['main.cjs'])).toEqual({ code: 0, stdout: '[] []\n', stderr: '' });
   });
 
-  it.concurrent('lets a program that awaited its dispatches end by itself, without a close', async () => {
+  it.concurrent('lets a program that awaited its dispatches end by itself without Queue.close()', async () => {
     const project = projectWith({
       'main.cjs': `
         const { Job, Queue, silentLogger } = require('onqueue');
@@ -182,7 +182,7 @@ describe('the packed package', () => {
     expect(await project.run(['out/main.js'])).toEqual(WORKED);
   });
 
-  it.concurrent("works the job of README by README's own command", async () => {
+  it.concurrent('runs the job of the README with the command of the README', async () => {
     const readme = readFileSync(join(root, 'README.md'), 'utf8');
     const [, program = ''] = /```ts run\n(.*?)```/s.exec(readme) ?? [];
     const [jobs = '', dispatch = ''] = program.split(/^(?=await )/m);
@@ -207,7 +207,7 @@ describe('the packed package', () => {
     expect(worker.stderr).not.toMatch(/"level":"(?:warn|error)"/);
   });
 
-  it.concurrent('has types for every entry point, without a need to skip their check', async () => {
+  it.concurrent('has types for every entry point that pass without skipLibCheck', async () => {
     const project = projectWith({
       'main.ts': `
         import { Queue } from 'onqueue';
@@ -229,7 +229,7 @@ describe('the packed package', () => {
     expect(await project.run([compiler, '-p', '.'])).toEqual({ code: 0, stdout: '', stderr: '' });
   });
 
-  it.concurrent('works on Redis where the folder of the scripts is missing, as in a bundle', async () => {
+  it.concurrent('works on Redis if the folder of the scripts is missing, as in a bundle', async () => {
     const project = projectWith({ 'main.cjs': REDIS_PROGRAM });
     rmSync(join(project.folder, 'node_modules/onqueue/lua'), { recursive: true });
     const server = await startRedisServer();
@@ -238,7 +238,7 @@ describe('the packed package', () => {
     expect(ended).toEqual(WORKED);
   });
 
-  it.concurrent('brings the dashboard along, with its style and its scripts', async () => {
+  it.concurrent('contains the dashboard with its style and scripts', async () => {
     const project = projectWith({
       'main.mjs': `
         import { Queue, silentLogger } from 'onqueue';
@@ -261,13 +261,13 @@ describe('the packed package', () => {
     ]);
   });
 
-  it.concurrent('brings its command along', async () => {
+  it.concurrent('contains its command', async () => {
     const project = projectWith({});
     const { code, stdout } = await project.run(['node_modules/onqueue/dist/cli/bin.js', '--version']);
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${version}\n` });
   });
 
-  it.concurrent('does not point its users to a page that they do not have', () => {
+  it.concurrent('refers only to documentation pages that it contains', () => {
     const folder = join(projectWith({}).folder, 'node_modules/onqueue');
     const texts = readdirSync(join(folder, 'dist'), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.js'))
@@ -277,7 +277,7 @@ describe('the packed package', () => {
     expect([...pages].filter((page) => !existsSync(join(folder, page)))).toEqual([]);
   });
 
-  it.concurrent('works in a project that is tested by Jest, and leaves nothing open there', async () => {
+  it.concurrent('works in a project tested with Jest, and leaves nothing open there', async () => {
     const project = projectWith({
       'hello.test.js': `
         const { Job, Queue } = require('onqueue');

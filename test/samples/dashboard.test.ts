@@ -18,7 +18,7 @@ describe('the sample image-pipeline', () => {
     project.remove();
   });
 
-  it('shows its jobs in a browser of this machine until it is stopped, and ends cleanly', async () => {
+  it('shows its jobs in a local browser until it is stopped, and ends cleanly', async () => {
     const { REDIS_URL: _redis, ...env } = process.env;
     const sample = spawn(process.execPath, [join('samples/image-pipeline/main.js'), 'dashboard'], {
       cwd: project.folder,

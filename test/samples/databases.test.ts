@@ -1,4 +1,4 @@
-/** A sample is the same program on every server: only the configuration is another. */
+/** A sample is the same program on every server; only the configuration differs. */
 import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ async function startSqs(): Promise<Server> {
   return { url: server.prefix, stop: () => server.stop() };
 }
 
-/** The AWS SDK has something to say of older versions of Node.js. */
+/** The AWS SDK warns on older versions of Node.js. */
 const QUIET_SDK = { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' };
 
 const CREDENTIALS = { accessKeyId: 'test', secretAccessKey: 'test' };
@@ -80,9 +80,9 @@ const SERVERS: readonly (readonly [name: string, start: () => Promise<Server>, c
     ],
   ];
 
-// All at once: they wait for delays for most of their time.
+// Concurrent, because they mostly wait for delays.
 it.concurrent.each(SERVERS)(
-  'the sample welcome-mails on %s sends all mails, and leaves nothing',
+  'the sample welcome-mails on %s sends all mails and leaves nothing behind',
   async (_name, start, configured) => {
     requireBuild();
     const server = await start();

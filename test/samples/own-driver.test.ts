@@ -2,7 +2,7 @@ import { systemClock } from '../../src/base/clock';
 import { ArrayConnection } from '../../samples/own-driver/array-connection';
 import { conformance, type ConformanceHarness } from '../../src/testing/conformance';
 
-/** A store whose clock is moved on by hand. */
+/** A connection whose clock the test moves. */
 async function open(): Promise<ConformanceHarness> {
   let moved = 0;
   const connection = new ArrayConnection('arrays', () => systemClock.now() + moved);

@@ -4,7 +4,7 @@ import { type RedisServer, startRedisServer } from '../support/redis-server';
 
 const programOf = (name: string): string => join('samples', name, 'main.js');
 
-// Whole programs, which talk to a mail server and wait for delays: beside each other.
+// Concurrent, because whole programs talk to a mail server and wait for delays.
 
 describe('the samples', () => {
   let server: RedisServer | undefined;
@@ -15,7 +15,7 @@ describe('the samples', () => {
   });
   afterAll(() => server?.stop());
 
-  /** Runs one in a folder of its own, where what it stores goes with it. Tells of that folder as `.`. */
+  /** Runs a sample in a temporary folder that also holds its data. That folder appears as `.` in the result. */
   const run = async (name: string, variables: NodeJS.ProcessEnv = {}, ...line: string[]): Promise<string[]> => {
     const project = new Project();
     try {
@@ -50,13 +50,13 @@ describe('the samples', () => {
     ]);
   };
 
-  it.concurrent('welcome-mails sends each mail once, on the embedded default', async () => {
+  it.concurrent('welcome-mails sends each mail once, on the default SQLite file', async () => {
     const lines = await run('welcome-mails');
     expect(lines[0]).toContain('./onqueue.sqlite');
     expectAllWelcomed(lines);
   });
 
-  it.concurrent('welcome-mails sends each mail once, on Redis where REDIS_URL is set', async () => {
+  it.concurrent('welcome-mails sends each mail once, on Redis if REDIS_URL is set', async () => {
     const lines = await run('welcome-mails', { REDIS_URL: server?.url });
     expect(lines[0]).toContain(server?.url);
     expectAllWelcomed(lines);
@@ -72,7 +72,7 @@ describe('the samples', () => {
     ]);
   });
 
-  it.concurrent('delay-and-retry waits, tries again, gives up and starts anew', async () => {
+  it.concurrent('delay-and-retry waits, retries, fails and is retried by hand', async () => {
     const lines = await run('delay-and-retry');
     expect(lines[0]).toBe('4 jobs are ready, 2 are delayed');
     expect(lines.filter((line) => line.startsWith('reminder'))).toEqual([
@@ -90,7 +90,7 @@ describe('the samples', () => {
     ]);
   });
 
-  it.concurrent('injection gives each run its own, and singletons to all', async () => {
+  it.concurrent('injection gives each run its own instances, and shares singletons', async () => {
     expect(await run('injection')).toEqual([
       'order of tea and cake: 10 euro',
       '  basket with 10 disposed of',
@@ -101,7 +101,7 @@ describe('the samples', () => {
     ]);
   });
 
-  it.concurrent('several-queues keeps the order, shares by weight, and serves with two workers', async () => {
+  it.concurrent('several-queues keeps strict order, shares by weight, and runs two workers', async () => {
     expect(await run('several-queues')).toEqual([
       'strictly in order: high, default, low',
       'fair: 80 jobs ran, both queues got their turn: true',
@@ -133,7 +133,7 @@ describe('the samples', () => {
     ]);
   });
 
-  it.concurrent('nightly-report travels through nights, one of which has no half past two', async () => {
+  it.concurrent('nightly-report sends its reports on the test clock, even in the night without 02:30', async () => {
     expect(await run('nightly-report')).toEqual([
       'comes up at 2027-03-27 02:30',
       'comes up at 2027-03-28 03:00, clocks change',
@@ -146,7 +146,7 @@ describe('the samples', () => {
     ]);
   });
 
-  it.concurrent('nightly-report keeps its schedules live, each occurrence once', async () => {
+  it.concurrent('nightly-report live sends each occurrence once', async () => {
     const lines = await run('nightly-report', {}, 'live');
     const [first, ...ticks] = lines.slice(0, -1);
     expect(first).toMatch(/^a worker keeps its schedule in .*onqueue\.sqlite$/);
@@ -155,7 +155,7 @@ describe('the samples', () => {
     expect(lines.at(-1)).toMatch(/^every 1 s, last \S+Z$/);
   });
 
-  it.concurrent('own-driver delivers by a driver that is not ours', async () => {
+  it.concurrent('own-driver delivers through its custom driver', async () => {
     expect(await run('own-driver')).toEqual([
       'the jobs are kept in: arrays of process this one',
       'delivered to Ada in attempt 1',

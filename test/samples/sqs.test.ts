@@ -1,4 +1,4 @@
-/** Samples that count no jobs are the same programs on SQS: only the configuration is another. */
+/** Samples that count no jobs also run on SQS; only the configuration differs. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Project, requireBuild, root } from '../support/project';
@@ -16,7 +16,7 @@ type Run = Awaited<ReturnType<Project['run']>>;
 
 let server: SqsServer;
 let project: Project;
-/** All at once: a worker on SQS waits for seconds before it takes a queue for empty. */
+/** Started together, because a worker on SQS waits for seconds before it considers a queue empty. */
 let runs: ReadonlyMap<string, readonly [elsewhere: Promise<Run>, onSqs: Promise<Run>]>;
 
 beforeAll(async () => {
@@ -45,7 +45,7 @@ function start(name: string, queue: string): readonly [Promise<Run>, Promise<Run
   return [project.run([program]), project.run([changed])];
 }
 
-it.each(samples)('the sample %s says on SQS what it says elsewhere', async (name, queue) => {
+it.each(samples)('the sample %s prints the same on SQS as elsewhere', async (name, queue) => {
   const [elsewhere, onSqs] = await Promise.all(runs.get(name)!);
 
   expect(onSqs).toMatchObject({ code: 0, stdout: elsewhere.stdout });

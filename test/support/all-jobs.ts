@@ -1,4 +1,4 @@
-/** All that waits in a state, though a store shows it page by page. */
+/** All jobs in a state of a queue, read page by page. */
 import type { Connection, PeekedJob, WaitingState } from '../../src/connections/contract';
 
 const MANY = 10_000_000;

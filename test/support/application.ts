@@ -1,4 +1,4 @@
-/** An application of its own for one test: a manager on a memory connection, a clock that the test moves, a log it reads. */
+/** An application for one test: a manager on a memory connection, a clock that the test moves, and a log it can read. */
 import { JobBus } from '../../src/dispatch/bus';
 import { builtInConnectors } from '../../src/connections/built-in';
 import type { Logger, LogLevel } from '../../src/base/logger';
@@ -46,7 +46,7 @@ export function testApplication(configuration: Configuration = {}): TestApplicat
   return { manager, bus: new JobBus(() => manager), clock, log };
 }
 
-/** Lets what waits take its turns until `condition` holds; the clock stands still. */
+/** Lets pending work run until `condition` holds, without moving the clock. */
 export async function until(clock: TestClock, condition: () => boolean): Promise<void> {
   for (let turn = 0; turn < 1000; turn += 1) {
     if (condition()) return;
@@ -55,12 +55,12 @@ export async function until(clock: TestClock, condition: () => boolean): Promise
   throw new Error('the condition did not come to hold');
 }
 
-/** Moves the clock in steps, so that what is armed on the way is met as well. */
+/** Moves the clock in small steps, so that timers set meanwhile fire as well. */
 export async function elapse(clock: TestClock, seconds: number): Promise<void> {
   for (let step = 0; step < seconds * 4; step += 1) await clock.advance('250ms');
 }
 
-/** A promise and the functions that settle it: what a test holds a job back with. */
+/** A promise that a test opens, to hold a job back until then. */
 export class Gate {
   readonly opened: Promise<void>;
   open!: () => void;

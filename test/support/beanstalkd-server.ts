@@ -1,4 +1,4 @@
-/** Starts a beanstalkd of a test's own: on a free port of this machine, by a clock that the test may move. */
+/** Starts a beanstalkd for one test, on a free local port, with a clock that the test can move. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,32 +11,32 @@ import { freePort } from './redis-server';
 export interface BeanstalkdServer {
   readonly port: number;
   readonly url: string;
-  /** To freeze and to kill it. */
+  /** For freezing and killing it. */
   readonly process: ChildProcess;
-  /** Moves its clock on, where it was started with one. Resolves when it has done what is due. */
+  /** Moves its clock forward if it was started as movable. Resolves once everything due is done. */
   advance(seconds: number): Promise<void>;
-  /** Sends a line as any client may, and gives what the server answers. */
+  /** Sends a line as any client could and resolves with the answer. */
   say(line: string): Promise<string>;
-  /** Ends the server, and removes a folder of its own. May be called again. */
+  /** Stops the server and removes its temporary folder. Can be called repeatedly. */
   stop(): Promise<void>;
 }
 
 export interface BeanstalkdOptions {
-  /** Default: a free one. */
+  /** Default: a free port. */
   readonly port?: number;
-  /** The server keeps its jobs there, over a restart too. Default: it keeps none. */
+  /** A folder in which the server keeps its jobs across restarts. Default: it does not keep them. */
   readonly binlog?: string | undefined;
-  /** Its clock can be moved: it then reads the time through libfaketime. Default: false. */
+  /** Whether its clock can be moved. It then reads the time through libfaketime. Default: false. */
   readonly movable?: boolean;
-  /** More arguments of `beanstalkd`: `['-z', '1048576']`. */
+  /** More arguments for `beanstalkd`, such as `['-z', '1048576']`. */
   readonly args?: readonly string[];
 }
 
-/** Debian puts servers where an ordinary user does not look. */
+/** Debian installs servers in folders outside the PATH of ordinary users. */
 const FOLDERS = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/bin', '/usr/sbin', '/usr/local/bin'];
 const LIBRARIES = ['/usr/lib', '/usr/lib64', '/usr/local/lib'];
 
-/** @throws when `beanstalkd` or, for a clock, `libfaketime` is missing */
+/** @throws if `beanstalkd` is missing, or `libfaketime` if the clock should be movable */
 export async function startBeanstalkd({
   port,
   binlog,
@@ -66,12 +66,12 @@ export async function startBeanstalkd({
     async advance(seconds) {
       moved += seconds;
       writeFileSync(offset, `+${moved}`);
-      // It looks at its clock for each command, and does what is due behind it.
+      // beanstalkd reads its clock at each command and does what is due after it.
       await say('list-tube-used');
       await say('list-tube-used');
     },
     async stop() {
-      // Not SIGTERM: a frozen server would not hear it.
+      // Not SIGTERM: a frozen server would not receive it.
       child.kill('SIGKILL');
       if (child.exitCode === null && child.signalCode === null) await exited;
       rmSync(folder, { recursive: true, force: true });
@@ -81,7 +81,7 @@ export async function startBeanstalkd({
   return server;
 }
 
-/** In one of the folders for the libraries of each kind of processor. */
+/** Finds it in the library folder of any processor architecture. */
 function libfaketime(): string {
   const folders = LIBRARIES.filter(existsSync).flatMap((parent) => [
     parent,
@@ -98,7 +98,7 @@ async function answerOf(port: number, line: string): Promise<string> {
   const socket = createConnection(port, '127.0.0.1');
   let answer = '';
   socket.on('data', (chunk: Buffer) => (answer += chunk.toString()));
-  // What it holds while it hears that no more is to come, it answers first.
+  // The server answers what it has received before it notices the end of the stream.
   socket.end(`${line}\r\n`);
   await once(socket, 'close');
   return answer;

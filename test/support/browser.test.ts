@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import { type Browser, startBrowser } from './browser';
 import { Project } from './project';
 
-/** What a page under a strict policy must not have, each once. */
+/** A page with several faults under a strict policy, each once. */
 const FAULTY = `<!doctype html><html lang="en"><title>Faulty</title><body><main><h1>Faulty</h1>
   <style>h1 { color: red }</style><img src="/missing.png"><script src="/script.js"></script></main>`;
 const FAULTLESS = `<!doctype html><html lang="en"><title>Faultless</title><body><main><h1>Faultless</h1></main>`;
 const POLICY = "default-src 'none'; img-src 'self'; script-src 'self'";
 
-describe('the browser that tests see pages in', () => {
+describe('the browser for page tests', () => {
   let server: Server;
   let browser: Browser;
   let address: string;
@@ -38,7 +38,7 @@ describe('the browser that tests see pages in', () => {
     project.remove();
   });
 
-  it('tells what the policy refused, what could not be loaded, what a script threw, and what axe found', async () => {
+  it('reports what the policy refused, what could not be loaded, what a script threw and what axe found', async () => {
     const view = await browser.open(`${address}/faulty`);
     expect(view.problems().toSorted()).toEqual([
       expect.stringMatching(/^console: .*inline style.*Content Security Policy/),
@@ -49,7 +49,7 @@ describe('the browser that tests see pages in', () => {
     expect(await view.accessibilityProblems()).toEqual([expect.stringMatching(/^image-alt \(critical\): .* – img: /)]);
   });
 
-  it('holds nothing against a page without faults, and draws it', async () => {
+  it('reports nothing for a faultless page, and takes a screenshot of it', async () => {
     const view = await browser.open(`${address}/faultless`, {
       colorScheme: 'dark',
       viewport: { width: 320, height: 256 },
@@ -61,7 +61,7 @@ describe('the browser that tests see pages in', () => {
     expect(readFileSync(picture).subarray(1, 4).toString()).toBe('PNG');
   });
 
-  it('runs no script where JavaScript is off', async () => {
+  it('runs no scripts if JavaScript is off', async () => {
     const view = await browser.open(`${address}/faulty`, { javaScriptEnabled: false });
     expect(view.problems().filter((problem) => problem.startsWith('script'))).toEqual([]);
   });

@@ -1,44 +1,44 @@
-/** Starts a Chromium of a test file's own, which tells what goes wrong on the pages that it shows. */
+/** Starts a Chromium for one test file, and reports what goes wrong on its pages. */
 import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import type { AxeResults, RunOptions } from 'axe-core';
 import { type BrowserContextOptions, chromium, type ConsoleMessage, type Page } from 'playwright-core';
 
-/** `colorScheme`, `javaScriptEnabled`, `viewport`, `extraHTTPHeaders`, … as in Playwright. */
+/** Options of Playwright, such as `colorScheme`, `javaScriptEnabled`, `viewport` and `extraHTTPHeaders`. */
 export type ViewOptions = Omit<BrowserContextOptions, 'bypassCSP'>;
 
 export interface Browser {
-  /** A page of a context of its own, without the cookies of any other; 1280 × 800 unless told otherwise. */
+  /** Opens a page in a new context without cookies. Default viewport: 1280 × 800. */
   open(url: string, options?: ViewOptions): Promise<View>;
-  /** Ends the browser with all its pages, and removes its folder. May be called again. */
+  /** Closes the browser with all its pages and removes its folder. Can be called repeatedly. */
   close(): Promise<void>;
 }
 
-/** One page in one context. `page` is Playwright's: what a person does is done there. */
+/** One page in its own context. `page` is Playwright's, for user actions. */
 export interface View {
   readonly page: Page;
   /**
    * What went wrong since the last call, one line each: errors on the console, which name what the content security
-   * policy refused and which file could not be loaded, and what scripts threw.
+   * policy refused and which files could not be loaded, and errors that scripts threw.
    */
   problems(): string[];
-  /** What axe holds against the page as it is now, one line for each element. The page needs its JavaScript. */
+  /** The violations that axe finds on the page, one line for each element. Needs JavaScript on the page. */
   accessibilityProblems(options?: RunOptions): Promise<string[]>;
   /** Writes the whole page to a PNG file. */
   screenshot(path: string): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A slow machine is no failure: a page that never comes still is one, before Jest gives up on the test. */
+/** Slow machines are no failure, but a page that never loads must fail before Jest gives up on the test. */
 const DEADLINE_MS = 120_000;
 const VIEWPORT = { width: 1280, height: 800 };
 const isRoot = process.getuid?.() === 0;
 
-/** @throws when no browser is found or it does not start; the message holds what it printed */
+/** @throws if no browser is found or it does not start; the message contains its output */
 export async function startBrowser(): Promise<Browser> {
   const browser = await chromium.launch({
     executablePath: program(),
-    // Its sandbox does not run as root, and containers give /dev/shm too little for a page.
+    // Its sandbox does not run as root, and /dev/shm in containers is too small for a page.
     args: isRoot ? ['--no-sandbox', '--disable-dev-shm-usage'] : [],
     timeout: DEADLINE_MS,
   });
@@ -81,7 +81,7 @@ function placeOf(message: ConsoleMessage): string {
   return url === '' ? '' : ` (${url}:${lineNumber + 1})`;
 }
 
-/** The debugger brings axe into the page, past its content security policy, which stays in force for the page itself. */
+/** The debugger injects axe past the page's content security policy, which stays in force for the page itself. */
 async function accessibilityProblems(page: Page, options: RunOptions = {}): Promise<string[]> {
   if (!(await page.evaluate(`'axe' in globalThis`))) await page.evaluate(axeSource());
   const results = await page.evaluate(
@@ -106,7 +106,7 @@ function axeSource(): string {
   return source;
 }
 
-/** Where scripts/set-up-servers.mjs finds it. */
+/** Looks in the same places as scripts/set-up-servers.mjs. */
 function program(): string {
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/Applications/Google Chrome.app/Contents/MacOS'];
   const names = ['chromium', 'chromium-browser', 'google-chrome', 'Google Chrome'];

@@ -1,4 +1,4 @@
-/** Makes an authority of a test's own, and a certificate by it for this machine, with `openssl`. */
+/** Makes a test certificate authority, and a certificate from it for this machine, with `openssl`. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 export interface Certificates {
-  /** Files. */
+  /** Paths of files. */
   readonly authority: string;
   readonly certificate: string;
   readonly key: string;
-  /** What a client trusts that is to trust the server. */
+  /** The authority for a client that should trust the server. */
   readonly ca: Buffer;
   remove(): Promise<void>;
 }

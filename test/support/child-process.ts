@@ -1,4 +1,4 @@
-/** A Node.js process that runs a TypeScript file, and says what it does line by line. */
+/** A Node.js process that runs a TypeScript file and reports line by line. */
 import { spawn } from 'node:child_process';
 import type { ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,11 +22,11 @@ export class Child {
       this.lines.push(line);
       for (const look of this.#waiting) look();
     });
-    // 'close' comes when its last line has been read.
+    // 'close' is emitted after its last line was read.
     this.exited = once(this.#process, 'close').then(([code, signal]) => (code ?? signal) as number | NodeJS.Signals);
   }
 
-  /** Resolves when it has said so many lines. */
+  /** Resolves once it has printed the given number of lines. */
   async said(count: number): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       const look = (): void => {

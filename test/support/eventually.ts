@@ -1,13 +1,13 @@
-/** Waits for a condition in another process or on a server, where no promise tells of it. */
+/** Waits for a condition in another process or on a server, where no promise reports it. */
 
-/** Far above what any condition takes: a slow machine is no failure. */
+/** Far longer than any condition takes, because slow machines are no failure. */
 const DEADLINE_MS = 150_000;
 const INTERVAL_MS = 10;
 
 /**
- * Asks again and again until `condition` gives something true, and returns it.
+ * Calls `condition` repeatedly until it returns something truthy, and returns that.
  *
- * @throws at the deadline, with the last value or error that was seen
+ * @throws at the deadline, with the last value or error seen
  */
 export async function eventually<T>(
   condition: () => T | Promise<T>,

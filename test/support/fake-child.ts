@@ -1,4 +1,4 @@
-/** A child process that a test plays: it notes what it is told, and says and does what the test wants. */
+/** A child process played by the test: it records what it is told, and says what the test wants. */
 import { EventEmitter } from 'node:events';
 import type { JobCounts } from '../../src/operations/figures/job-counts';
 import { UNBORN, type WorkerHealth } from '../../src/worker/health';
@@ -7,7 +7,7 @@ import type { HeldJob } from '../../src/worker/supervisor/supervision';
 import type { Child } from '../../src/worker/supervisor/supervised-process';
 
 export class FakeChild extends EventEmitter implements Child {
-  /** Signals and messages, in their order. */
+  /** Signals and messages, in order. */
   readonly told: unknown[] = [];
   connected = true;
   readonly pid: number;
@@ -27,18 +27,18 @@ export class FakeChild extends EventEmitter implements Child {
     return true;
   }
 
-  /** Its worker runs, or is as `health` says. */
+  /** Reports that its worker is running, or as `health` says. */
   reports(health: Partial<WorkerHealth> = {}, jobs: readonly HeldJob[] = [], counted?: readonly JobCounts[]): void {
     const running = { ...UNBORN, state: 'running', ready: true, running: jobs.length } as const;
     this.emit('message', { onqueue: 'health', health: { ...running, ...health }, jobs, counted });
   }
 
-  /** Takes no more jobs, and finishes those that it has. */
+  /** Takes no more jobs, and finishes those it has. */
   drains(reason: StopReason): void {
     this.reports({ state: 'stopping', reason });
   }
 
-  /** Comes to its end by itself. */
+  /** Ends by itself. */
   finishes(reason: StopReason, code = 0): void {
     this.reports({ state: 'stopped', reason });
     this.dies(code);

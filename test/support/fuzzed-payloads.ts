@@ -1,28 +1,28 @@
 /**
- * Payloads that were damaged, or made to do damage: what a broken producer, a bad disk or an attacker may leave in a
- * queue. The same seed gives the same ones.
+ * Damaged and malicious payloads: what a broken producer, a bad disk or an attacker may leave in a queue. The same seed
+ * gives the same payloads.
  */
 
-/** The job that the undamaged payloads are of; its `key` tells which of them ran. */
+/** The job in the undamaged payloads. Its `key` tells which of them ran. */
 export const FUZZED_JOB = 'Fuzzed';
 
-/** Stands in the data of every payload, and so in no log line and no error. */
+/** In the data of every payload, and therefore in no log line and no error. */
 export const MARKER = 'secret-7f3a9c4d';
 
 export interface FuzzedPayload {
   readonly bytes: Buffer;
-  /** What was done to it. */
+  /** How it was damaged. */
   readonly change: string;
 }
 
 type Tree = Record<string | number, unknown>;
 
-/** One that nothing is wrong with; its key is `good-` and the number. */
+/** An undamaged payload. Its key is `good-` and the number. */
 export function goodPayload(number: number): Buffer {
   return Buffer.from(JSON.stringify(tree(`good-${number}`, `019c7d7a-0000-7000-8000-${padded(number)}`)));
 }
 
-/** `count` of them, with ids of their own. Where one is still a job, its key does not begin with `good-`. */
+/** `count` damaged payloads with distinct ids. If one is still a job, its key does not begin with `good-`. */
 export function fuzzedPayloads(seed: number, count: number): readonly FuzzedPayload[] {
   const dice = new Dice(seed);
   const ids = new Set<string>();
@@ -33,7 +33,7 @@ export function fuzzedPayloads(seed: number, count: number): readonly FuzzedPayl
     const [change, damage] = dice.pick(DAMAGES);
     const bytes = damage(base, dice);
     const { id, told } = outsideOf(bytes);
-    // Two of one id would be one in the failed store, and what stands in a name is no data.
+    // Two with the same id would be one in the failed store. A name that contains the marker is not data.
     if ((id !== undefined && ids.has(id)) || told.includes(MARKER)) continue;
     if (id !== undefined) ids.add(id);
     payloads.push({ bytes, change });
@@ -78,7 +78,7 @@ const stringJob = (key: string, id: string): Tree => ({
 
 const FORMS = [tree, tree, stringJob];
 
-/** What stands in place of a value, or as one in a document of its own. */
+/** Replacements for a value, or whole documents. */
 const VALUES: readonly unknown[] = [
   ...[null, true, -1, 0, 1.5, 1e-9, 1e308, 2 ** 63, '', 'x', 'onqueue', 'NaN', '1e400', '__proto__', 'constructor'],
   ...[
@@ -139,7 +139,7 @@ const DAMAGES: readonly (readonly [change: string, damage: Damage])[] = [
 ];
 
 function edited(base: Tree, dice: Dice, edit: (bytes: Buffer) => Buffer): Buffer {
-  // With white space, a text has not the ending that is read without parsing it.
+  // With white space, a text does not have the ending that can be read without parsing.
   return edit(Buffer.from(JSON.stringify(base, undefined, dice.pick([0, 0, 1]))));
 }
 
@@ -167,7 +167,7 @@ interface Place {
 function exchanged(base: Tree, dice: Dice): Buffer {
   const [one, other] = [dice.pick(places(base)), dice.pick(places(base))];
   const [first, second] = [one.holder[one.key], other.holder[other.key]];
-  // One within the other would become a circle.
+  // If one contained the other, exchanging them would make a cycle.
   if (!holds(first, second) && !holds(second, first)) {
     one.holder[one.key] = second;
     other.holder[other.key] = first;
@@ -234,7 +234,7 @@ function anyJson(dice: Dice, depth: number): unknown {
   return Object.fromEntries(Array.from({ length }, () => [dice.pick(KEYS), anyJson(dice, depth - 1)]));
 }
 
-/** All but the secrets themselves. */
+/** All places except the secrets themselves. */
 function places(holder: Tree): readonly Place[] {
   return Object.entries(holder).flatMap(([key, value]): readonly Place[] => {
     if (typeof value === 'string' && value.includes(MARKER)) return [];
@@ -252,7 +252,7 @@ function nested(levels: number): unknown {
   return Array.from({ length: levels }).reduce<unknown>((inner) => [inner], 1);
 }
 
-/** What a payload says outside of its data, where it can be read at all. */
+/** What a payload says outside its data, as far as it can be read. */
 function outsideOf(bytes: Buffer): { readonly id?: string | undefined; readonly told: string } {
   try {
     const { job, id, data } = JSON.parse(bytes.toString()) as { job?: unknown; id?: unknown; data?: Tree | null };
@@ -263,7 +263,7 @@ function outsideOf(bytes: Buffer): { readonly id?: string | undefined; readonly 
   }
 }
 
-/** Numbers that look random, and are the same for the same seed (mulberry32). */
+/** Pseudorandom numbers that are the same for the same seed (mulberry32). */
 export class Dice {
   #state: number;
 
@@ -271,7 +271,7 @@ export class Dice {
     this.#state = seed >>> 0;
   }
 
-  /** A whole number from 0, below `end`. */
+  /** A whole number from 0 to below `end`. */
   below(end: number): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);

@@ -1,4 +1,4 @@
-/** Texts that a script has to read and cannot, or can and should not: damaged payloads, and what is made of them. */
+/** Texts that a script must read but cannot, or can but should not: damaged payloads and variations of them. */
 import { Dice, fuzzedPayloads } from './fuzzed-payloads';
 
 type Twist = (bytes: Buffer, dice: Dice) => Buffer;
@@ -15,7 +15,7 @@ const within =
     return Buffer.concat([bytes.subarray(0, at), Buffer.from(dice.pick(parts), 'latin1'), bytes.subarray(at)]);
   };
 
-/** In place of the brace that ends an object. */
+/** Replaces the brace at the end of an object. */
 const ending =
   (...ends: readonly string[]): Twist =>
   (bytes, dice) =>
@@ -41,7 +41,7 @@ const TWISTS: readonly Twist[] = [
     Buffer.from(dice.pick(['', ' ', '{', '}', '{}', '[]', 'null', '{"attempts":0}', '{,"attempts":0}', '"{}"'])),
 ];
 
-/** `count` of them, no two alike. The same seed gives the same ones. */
+/** `count` texts, all different. The same seed gives the same texts. */
 export function hostileTexts(seed: number, count: number): readonly Buffer[] {
   const dice = new Dice(seed);
   const texts = new Map<string, Buffer>();

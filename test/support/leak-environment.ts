@@ -1,18 +1,18 @@
 /**
  * The environment that every test file runs in: it fails a file that leaves something open.
  *
- * A socket, server, child process, thread or timer that outlives its file keeps Jest from ending, or speaks to the tests
- * that come after it, and nobody finds whose it was; here the file itself says what it left. What was unref'ed keeps
- * nothing alive and does not count.
+ * A socket, server, child process, thread or timer that outlives its file keeps Jest from ending or disturbs later tests,
+ * and nobody can tell which file opened it. Here the file itself reports what it left. Whatever was unref'ed keeps nothing
+ * alive and does not count.
  */
 import { ChildProcess } from 'node:child_process';
 import { Server, Socket } from 'node:net';
 import { TestEnvironment } from 'jest-environment-node';
 
-/** Node.js lists these only by kind, so they are counted. */
+/** Node.js lists these only by kind, so they can only be counted. */
 const COUNTED = ['MessagePort', 'FSEventWrap', 'UDPWrap'];
 
-/** Closing takes a few turns of the event loop; what is still open after this was forgotten. */
+/** Closing takes a few turns of the event loop; whatever is still open after this was forgotten. */
 const DEADLINE_MS = 3000;
 const INTERVAL_MS = 10;
 
@@ -21,10 +21,10 @@ interface Handle {
   hasRef?(): boolean;
 }
 
-/** Undocumented, and there since the first Node.js: the only way to see which socket is open, not only how many. */
+/** Undocumented, but in Node.js from the start: the only way to see which sockets are open, not only how many. */
 function openHandles(): Handle[] {
   const { _getActiveHandles: handles } = process as unknown as { _getActiveHandles(): Handle[] };
-  // Made when they are first written to, by whichever file that is, and the process's own.
+  // The standard streams belong to the process. They are made when any file first writes to them.
   const standard: readonly Handle[] = [process.stdout, process.stderr];
   return handles.call(process).filter((handle) => !standard.includes(handle));
 }
@@ -46,7 +46,7 @@ function describeHandle(handle: Handle): string {
   return handle.constructor.name;
 }
 
-/** `_destroyed` is undocumented; a timer that has fired or was cleared still says `hasRef()`. */
+/** `_destroyed` is undocumented, but `hasRef()` is still true for a timer that has fired or was cleared. */
 const isArmed = (timer: NodeJS.Timeout): boolean =>
   timer.hasRef() && !(timer as unknown as { _destroyed: boolean })._destroyed;
 
@@ -73,7 +73,7 @@ export default class LeakEnvironment extends TestEnvironment {
   async #waitUntilClosed(): Promise<string[]> {
     const deadline = Date.now() + DEADLINE_MS;
     for (;;) {
-      // A server that was told to listen a moment ago opens its socket a turn later.
+      // A server that was just told to listen opens its socket a turn later.
       await new Promise((resolve) => {
         setTimeout(resolve, INTERVAL_MS);
       });
@@ -82,7 +82,7 @@ export default class LeakEnvironment extends TestEnvironment {
       const left = [...handles.map(describeHandle), ...this.#countsAbove(), ...timers.map(() => 'a timer')];
       if (left.length === 0) return left;
       if (Date.now() > deadline) {
-        // Reported below; they must not keep Jest from ending as well.
+        // They are reported below, and must not keep Jest from ending as well.
         for (const handle of [...handles, ...timers]) handle.unref?.();
         return left;
       }
@@ -96,7 +96,7 @@ export default class LeakEnvironment extends TestEnvironment {
       .map(({ kind, more }) => `${more} × ${kind}`);
   }
 
-  /** Records what the file itself arms: Jest and Node.js arm timers of their own in the same process. */
+  /** Records only timers of the file itself, because Jest and Node.js set timers in the same process too. */
   #keepTimers(name: 'setTimeout' | 'setInterval'): void {
     const arm = this.global[name] as (...parameters: unknown[]) => NodeJS.Timeout;
     const armAndKeep = (...parameters: unknown[]): NodeJS.Timeout => {
@@ -109,7 +109,7 @@ export default class LeakEnvironment extends TestEnvironment {
     Object.assign(this.global, { [name]: Object.defineProperties(armAndKeep, Object.getOwnPropertyDescriptors(arm)) });
   }
 
-  /** A file may arm a million timers, one after the other. */
+  /** A file may set a million timers, one after another. */
   #forgetEndedTimers(): void {
     this.#timers = new Set([...this.#timers].filter(isArmed));
     this.#mostTimersKept = 2 * this.#timers.size + 1000;

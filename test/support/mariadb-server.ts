@@ -1,4 +1,4 @@
-/** Starts a MariaDB of a test's own: on a free port of this machine, in a folder of its own. */
+/** Starts a MariaDB for one test, on a free local port, in a temporary folder. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -12,32 +12,32 @@ export interface MariadbServer {
   readonly port: number;
   readonly url: string;
   readonly socket: string;
-  /** To freeze it. */
+  /** For freezing it. */
   readonly process: ChildProcess;
-  /** Ends it as a power failure would, and leaves its files. */
+  /** Ends it like a power failure, and leaves its files. */
   kill(): Promise<void>;
-  /** On the same port and files; resolves when it takes connections. */
+  /** Starts it again on the same port and files. Resolves once it accepts connections. */
   startAgain(): Promise<void>;
-  /** Ends the server, and removes its folder. May be called again. */
+  /** Stops the server and removes its folder. Can be called repeatedly. */
   stop(): Promise<void>;
 }
 
 export interface MariadbServerOptions {
-  /** Whether what is committed survives `kill`. */
+  /** Whether committed data survives `kill`. */
   readonly durable?: boolean;
-  /** More arguments of `mariadbd`: `['--max-connections=5']`. */
+  /** More arguments for `mariadbd`, such as `['--max-connections=5']`. */
   readonly args?: readonly string[];
 }
 
 const STARTED = 'ready for connections';
 const DEADLINE_MS = 120_000;
-/** One statement a line, at each start. */
+/** Run at each start, one statement per line. */
 const FIRST_STATEMENTS = `CREATE DATABASE IF NOT EXISTS onqueue;
 CREATE USER IF NOT EXISTS onqueue@'%' IDENTIFIED BY 'secret';
 GRANT ALL ON *.* TO onqueue@'%';
 `;
 const LOG_SIZE = '--innodb-log-file-size=16M';
-/** Small and quick to start. */
+/** Makes the server small and quick to start. */
 const COMMON = [
   '--bind-address=127.0.0.1',
   '--skip-name-resolve',
@@ -45,16 +45,16 @@ const COMMON = [
   LOG_SIZE,
   '--innodb-buffer-pool-size=64M',
 ];
-/** What a test writes may go with the machine. */
+/** Test data need not survive a crash of the machine. */
 const NOT_DURABLE = [
-  // Else each table that is made waits for the disk dozens of times, and most tests make tables of their own.
+  // Otherwise each new table waits for the disk dozens of times, and most tests make their own tables.
   '--debug-no-sync',
   '--innodb-flush-log-at-trx-commit=0',
   '--innodb-doublewrite=0',
   '--innodb-flush-method=nosync',
 ];
 
-/** @throws when the server is missing or does not start; the message holds what it printed */
+/** @throws if the server is missing or does not start; the message contains its output */
 export async function startMariadbServer({
   durable = false,
   args = [],
@@ -64,7 +64,7 @@ export async function startMariadbServer({
   give(folder, user);
   const data = join(folder, 'data');
   const socket = join(folder, 'socket');
-  // Of its own: each server removes what it takes for left over from the last one.
+  // Each server needs its own folder for temporary files, because it removes those it believes to be leftovers.
   const common = ['--no-defaults', `--datadir=${data}`, `--tmpdir=${folder}`];
   const installed = ['--auth-root-authentication-method=normal', '--skip-test-db', LOG_SIZE];
   await install(data, { program: program('mariadb-install-db'), args: installed, place: common }, user);
@@ -120,14 +120,14 @@ function started(line: readonly string[], cwd: string, user: OtherUser | undefin
       if (!printed.includes(STARTED)) return;
       clearTimeout(timer);
       child.removeAllListeners('exit');
-      // Read on, unheeded: a full pipe would stop the server.
+      // Keep reading, because a full pipe would stop the server.
       child.stderr.removeAllListeners('data').resume();
       resolve(child);
     });
   });
 }
 
-/** Debian keeps the server outside of what users have on their PATH. */
+/** Debian installs the server in a folder outside the PATH of ordinary users. */
 function program(name: string): string {
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/usr/bin'];
   const found = folders.map((folder) => join(folder, name)).find((file) => existsSync(file));

@@ -1,4 +1,4 @@
-/** Who servers run as that refuse to run as root. */
+/** The user for servers that refuse to run as root. */
 import { chownSync, readFileSync } from 'node:fs';
 
 export interface OtherUser {
@@ -6,7 +6,7 @@ export interface OtherUser {
   readonly gid: number;
 }
 
-/** The first of these users that this machine has; undefined where this process is not root: it may be itself. */
+/** The first of these users that exists. Undefined if this process is not root, as servers can then run as its user. */
 export function otherUser(...names: readonly string[]): OtherUser | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const users = readFileSync('/etc/passwd', 'utf8')

@@ -1,4 +1,4 @@
-/** Starts a PostgreSQL of a test's own: on a free port of this machine, in a folder of its own. */
+/** Starts a PostgreSQL for one test, on a free local port, in a temporary folder. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -11,34 +11,34 @@ import { install } from './server-data';
 export interface PostgresServer {
   readonly port: number;
   readonly url: string;
-  /** To freeze it. */
+  /** For freezing it. */
   readonly process: ChildProcess;
-  /** Ends it as a power failure would, and leaves its files. */
+  /** Ends it like a power failure, and leaves its files. */
   kill(): Promise<void>;
-  /** On the same port and files; resolves when it takes connections. */
+  /** Starts it again on the same port and files. Resolves once it accepts connections. */
   startAgain(): Promise<void>;
-  /** Ends the server, and removes its folder. May be called again. */
+  /** Stops the server and removes its folder. Can be called repeatedly. */
   stop(): Promise<void>;
 }
 
 const STARTED = 'ready to accept connections';
 const DEADLINE_MS = 120_000;
 /**
- * What a server has handed to the system survives the end of the server, and may go with the machine: nothing waits for
- * the disk. One that was killed would else bring all its files there before it took connections again.
+ * Data that reached the operating system survives the end of the server, and need not survive a crash of the machine, so
+ * nothing waits for the disk. Otherwise a killed server would sync all its files before it accepts connections again.
  */
 const COMMON = ['listen_addresses=127.0.0.1', 'logging_collector=off', 'max_connections=60', 'fsync=off'];
-/** What is committed may go with the server. */
+/** Committed data may be lost with the server. */
 const NOT_DURABLE = ['synchronous_commit=off', 'full_page_writes=off'];
 
 export interface PostgresServerOptions {
-  /** Whether what is committed survives `kill`. */
+  /** Whether committed data survives `kill`. */
   readonly durable?: boolean;
-  /** More arguments of `postgres`: `['-c', 'max_connections=5']`. */
+  /** More arguments for `postgres`, such as `['-c', 'max_connections=5']`. */
   readonly args?: readonly string[];
 }
 
-/** @throws when the server is missing or does not start; the message holds what it printed */
+/** @throws if the server is missing or does not start; the message contains its output */
 export async function startPostgresServer({
   durable = false,
   args = [],
@@ -56,7 +56,7 @@ export async function startPostgresServer({
   const kill = async (): Promise<void> => {
     if (child.exitCode !== null || child.signalCode !== null) return;
     const exited = new Promise((resolve) => child.once('exit', resolve));
-    // Its processes end with it: SIGQUIT is what it knows as an immediate end.
+    // SIGQUIT shuts PostgreSQL down immediately, including its child processes.
     child.kill('SIGCONT');
     child.kill('SIGQUIT');
     await exited;
@@ -95,14 +95,14 @@ function started(line: readonly string[], cwd: string, user: OtherUser | undefin
       if (!printed.includes(STARTED)) return;
       clearTimeout(timer);
       child.removeAllListeners('exit');
-      // Read on, unheeded: a full pipe would stop the server.
+      // Keep reading, because a full pipe would stop the server.
       child.stderr.removeAllListeners('data').resume();
       resolve(child);
     });
   });
 }
 
-/** Debian keeps the programs of each version in a folder of its own. */
+/** Debian installs the programs of each version in a separate folder. */
 function program(name: string): string {
   const versions = '/usr/lib/postgresql';
   const newest = existsSync(versions)

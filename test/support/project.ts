@@ -1,4 +1,4 @@
-/** A project of a user's, in a folder of its own: what it depends on is installed, and its programs are run as processes. */
+/** A user's project in a temporary folder: its dependencies are installed, and its programs run as processes. */
 import { spawn, spawnSync } from 'node:child_process';
 import {
   cpSync,
@@ -15,11 +15,11 @@ import { dirname, join } from 'node:path';
 
 export const root = join(__dirname, '../..');
 
-/** For a slow machine; a process that has not ended by then does not end by itself. */
+/** Long enough for slow machines. A process that has not ended by then does not end by itself. */
 const DEADLINE_MS = 60_000;
 
 export interface Ended {
-  /** Null: it did not end by itself. */
+  /** Null if it did not end by itself. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -30,7 +30,7 @@ interface Manifest {
   readonly peerDependencies: Readonly<Record<string, string>>;
 }
 
-/** @throws when what was built is not what the sources say: a test of it would test something else */
+/** @throws if the build is older than the sources, because a test would then test something else */
 export function requireBuild(): void {
   const check = spawnSync(process.execPath, [join(root, 'scripts/build.mjs'), '--samples', '--check'], {
     encoding: 'utf8',
@@ -39,7 +39,7 @@ export function requireBuild(): void {
 }
 
 export class Project {
-  /** Without symbolic links in it, as Node.js and compilers name it. */
+  /** The real path without symbolic links, as Node.js and compilers show it. */
   readonly folder = realpathSync(mkdtempSync(join(tmpdir(), 'onqueue-project-')));
 
   constructor(manifest: object = {}) {
@@ -56,7 +56,7 @@ export class Project {
     cpSync(from, join(this.folder, to), { recursive: true });
   }
 
-  /** Makes a package that this repository has installed one of the project's. */
+  /** Links a package installed in this repository into the project. */
   link(name: string, target = join(root, 'node_modules', name)): void {
     const place = join(this.folder, 'node_modules', name);
     mkdirSync(dirname(place), { recursive: true });
@@ -69,7 +69,7 @@ export class Project {
     this.linkDependencies();
   }
 
-  /** Installs a packed package: its files alone, and beside it what it says that it depends on. */
+  /** Installs a packed package: only its files, and the dependencies it declares. */
   install(tarball: string): void {
     const place = join(this.folder, 'node_modules/onqueue');
     mkdirSync(place, { recursive: true });
@@ -103,7 +103,7 @@ export class Project {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** Installs what the package depends on, and what it asks its users to have. */
+  /** Installs the package's dependencies and peer dependencies. */
   linkDependencies(): void {
     const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest;
     for (const name of Object.keys({ ...dependencies, ...peerDependencies })) this.link(name);

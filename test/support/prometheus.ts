@@ -1,8 +1,8 @@
-/** Reads the text format of Prometheus 0.0.4, and refuses whatever a scraper might. */
+/** Reads the text format of Prometheus 0.0.4, and refuses whatever a scraper might refuse. */
 
 export interface ParsedMetric {
   readonly type: string;
-  /** By name and labels, as they stand in the text. */
+  /** By name and labels as in the text. */
   readonly samples: Map<
     string,
     { readonly name: string; readonly labels: Record<string, string>; readonly value: number }

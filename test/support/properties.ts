@@ -1,7 +1,7 @@
 /**
- * fast-check, for all tests of properties: with one seed, so that `npm test` gives the same answer each time it runs.
+ * fast-check for all property tests, with a fixed seed, so that `npm test` gives the same result each time.
  *
- * Fresh seeds belong to `npm run soak -- properties`, which sets ONQUEUE_SEED; a seed that fails there fails here too.
+ * `npm run soak -- properties` sets ONQUEUE_SEED for fresh seeds; a seed that fails there also fails here.
  */
 import { configureGlobal } from 'fast-check';
 

@@ -1,15 +1,15 @@
-/** Starts a Redis Cluster of a test's own: masters that share the slots, each with a replica that takes over from it. */
+/** Starts a Redis Cluster for one test: masters that share the slots, each with a replica that can take over. */
 import Redis from 'ioredis';
 import { eventually } from './eventually';
 import { freePort, type RedisServer, startRedisServer } from './redis-server';
 
 const SLOTS = 16_384;
 
-/** Milliseconds after which the others take a node for dead. */
+/** Milliseconds until the other nodes consider a node dead. */
 const NODE_TIMEOUT = 1000;
 
 export class RedisCluster {
-  /** In the order in which they were given their slots. */
+  /** In the order of their slots. */
   readonly masters: readonly RedisServer[];
   readonly replicas: readonly RedisServer[];
 
@@ -18,7 +18,7 @@ export class RedisCluster {
     this.replicas = replicas;
   }
 
-  /** @param args more arguments of each `redis-server` */
+  /** @param args more arguments for each `redis-server` */
   static async start({ size = 3, args = [] }: { size?: number; args?: readonly string[] } = {}): Promise<RedisCluster> {
     const buses = new Map<number, number>();
     const startNode = async (): Promise<RedisServer> => {
@@ -29,7 +29,7 @@ export class RedisCluster {
     };
     const nodes: RedisServer[] = [];
     try {
-      // One after another: two that look for a free port at once may find the same.
+      // One after another, because two that look for a free port at once may find the same one.
       for (let count = 0; count < 2 * size; count += 1) nodes.push(await startNode());
       const cluster = new RedisCluster(nodes.slice(0, size), nodes.slice(size));
       await cluster.#form(buses);
@@ -48,7 +48,7 @@ export class RedisCluster {
     return this.nodes.map(({ url }) => url);
   }
 
-  /** The node that is the master of the key's slot, as one that lives sees it. */
+  /** The master of the key's slot, according to the node that is asked. */
   async masterOf(key: string, asked: RedisServer = this.masters[0]!): Promise<RedisServer> {
     const slot = Number(await this.call(asked, 'cluster', 'keyslot', key));
     const ranges = (await this.call(asked, 'cluster', 'slots')) as [number, number, [string, number]][];
@@ -56,12 +56,12 @@ export class RedisCluster {
     return this.nodes.find((node) => node.port === port)!;
   }
 
-  /** The replica that takes over from this master. */
+  /** The replica that takes over from the given master. */
   replicaOf(master: RedisServer): RedisServer {
     return this.replicas[this.masters.indexOf(master)]!;
   }
 
-  /** Moves the slot of the key to another master, as `redis-cli --cluster reshard` does. */
+  /** Moves the slot of the key to another master, like `redis-cli --cluster reshard`. */
   async moveSlot(key: string, to: RedisServer): Promise<void> {
     const from = await this.masterOf(key);
     const slot = Number(await this.call(from, 'cluster', 'keyslot', key));
@@ -90,7 +90,7 @@ export class RedisCluster {
     }
   }
 
-  /** Resolves when all replicas have what their masters have. */
+  /** Resolves once all replicas have caught up with their masters. */
   async replicated(): Promise<void> {
     const offsetOf = async (node: RedisServer): Promise<string | undefined> =>
       /master_repl_offset:(\d+)/.exec(String(await this.call(node, 'info', 'replication')))?.[1];
@@ -113,7 +113,7 @@ export class RedisCluster {
     const ids = new Map<RedisServer, string>();
     for (const master of this.masters) ids.set(master, await this.#idOf(master));
     for (const [at, replica] of this.replicas.entries()) {
-      // It takes no master that it has not heard of yet.
+      // A replica refuses a master that it has not heard of yet.
       const id = ids.get(this.masters[at]!)!;
       await eventually(() => this.call(replica, 'cluster', 'replicate', id), { of: 'a replica that knows its master' });
     }

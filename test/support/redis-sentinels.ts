@@ -1,4 +1,4 @@
-/** Starts a Redis with a replica and three sentinels of a test's own, which promote the replica when the master dies. */
+/** Starts a Redis with a replica and three sentinels for one test; they promote the replica if the master dies. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -13,9 +13,9 @@ const COUNT = 3;
 const QUORUM = 2;
 
 export interface WatchedOptions {
-  /** Asked for by master and replica. */
+  /** The password of master and replica. */
   readonly password?: string | undefined;
-  /** Asked for by the sentinels. */
+  /** The password of the sentinels. */
   readonly sentinelPassword?: string | undefined;
 }
 
@@ -64,7 +64,7 @@ export class WatchedRedis {
     }
   }
 
-  /** What a connection is configured with. */
+  /** The configuration for a connection. */
   get config() {
     const { password, sentinelPassword } = this.#options;
     return {
@@ -85,7 +85,7 @@ export class WatchedRedis {
     }
   }
 
-  /** Resolves when the replica has what the master has. */
+  /** Resolves once the replica has caught up with the master. */
   async replicated(): Promise<void> {
     const offsetOf = async ({ port }: RedisServer): Promise<string | undefined> =>
       /master_repl_offset:(\d+)/.exec(
@@ -121,7 +121,7 @@ export class WatchedRedis {
     return { host: '127.0.0.1', port, process };
   }
 
-  // Before they know each other and the replica, nobody is promoted.
+  // The sentinels promote no replica before they know each other and the replica.
   async #agree(): Promise<void> {
     const fieldsOf = (reply: unknown): string => (reply as string[]).join(' ');
     for (const { port } of this.sentinels) {

@@ -1,4 +1,4 @@
-/** Starts a Redis of a test's own: on a free port of this machine, in a folder of its own, without persistence. */
+/** Starts a Redis for one test, on a free local port, in a temporary folder, without persistence. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
@@ -10,25 +10,25 @@ import { join } from 'node:path';
 export interface RedisServer {
   readonly port: number;
   readonly url: string;
-  /** To freeze and to kill it. */
+  /** For freezing and killing it. */
   readonly process: ChildProcess;
-  /** Ends the server, and removes a folder of its own. May be called again. */
+  /** Stops the server and removes its temporary folder. Can be called repeatedly. */
   stop(): Promise<void>;
 }
 
 export interface RedisServerOptions {
-  /** Default: a free one. */
+  /** Default: a free port. */
   readonly port?: number;
-  /** Kept when the server stops, for the next one to find its files. Default: a new one, removed at the stop. */
+  /** Kept when the server stops, so that the next one finds its files. Default: a temporary folder. */
   readonly folder?: string | undefined;
-  /** More arguments of `redis-server`: `['--requirepass', 'secret']`. */
+  /** More arguments for `redis-server`, such as `['--requirepass', 'secret']`. */
   readonly args?: readonly string[];
 }
 
 const STARTED = 'Ready to accept connections';
 const DEADLINE_MS = 120_000;
 
-/** @throws when `redis-server` is missing or does not start; the message holds what it printed */
+/** @throws if `redis-server` is missing or does not start; the message contains its output */
 export async function startRedisServer({
   port,
   folder: kept,
@@ -43,10 +43,10 @@ export async function startRedisServer({
     child.once('error', () => resolve());
   });
   const stop = async (): Promise<void> => {
-    // Not SIGTERM: a frozen server would not hear it.
+    // Not SIGTERM: a frozen server would not receive it.
     child.kill('SIGKILL');
     await exited;
-    // Its child that writes a snapshot or a log lives on for a moment, and makes files meanwhile.
+    // Its child that writes a snapshot or log lives a moment longer and may still create files.
     if (kept === undefined) await rm(folder, { recursive: true, force: true, maxRetries: 20 });
   };
   try {
@@ -70,7 +70,7 @@ function started(child: ChildProcess): Promise<void> {
       printed += chunk.toString();
       if (!printed.includes(STARTED)) return;
       clearTimeout(timer);
-      // Read on, unheeded: a full pipe would stop the server.
+      // Keep reading, because a full pipe would stop the server.
       child.stdout!.removeAllListeners('data').resume();
       resolve();
     });
@@ -80,10 +80,10 @@ function started(child: ChildProcess): Promise<void> {
   });
 }
 
-/** Not of those that the system gives to whoever connects: a client could have it before the server is up again. */
+/** Below the ephemeral ports: a client could be given one of those before the server is up again. */
 const PORTS = { first: 10_000, beyond: 32_000 };
 
-/** A port that nobody listens on at the moment. */
+/** A port on which nothing listens at the moment. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const server = createServer();

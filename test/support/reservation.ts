@@ -1,4 +1,4 @@
-/** Reservations that no store gave: for tests of what becomes of one run. */
+/** Reservations that no store made, for tests of a single run. */
 import { registry } from '../../src/job/registry';
 import { noCounters, withCounters, type Counters } from '../../src/payload/counters';
 import { encodePayload } from '../../src/payload/payload-text';
@@ -10,7 +10,7 @@ export function payloadOf(job: object): Buffer {
   return Buffer.from(encodePayload({ definition, job, chosen: {}, id: 'the-id', classes: registry() }));
 }
 
-/** In its first attempt, unless `counters` say otherwise. */
+/** In its first attempt unless `counters` say otherwise. */
 export function reserved(payload: Buffer, counters: Partial<Counters> = {}): RunningJob {
   const all = { ...noCounters, attempts: 1, ...counters };
   const reservation = { queue: 'default', payload: withCounters(payload, all), counters: all, token: undefined };

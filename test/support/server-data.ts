@@ -1,6 +1,6 @@
 /**
- * The data folder of a new server: what an installer makes is kept below `build`, and copied for the servers that come
- * after. An installer works for seconds, and dozens of servers are started in each run of the tests.
+ * The data folder of a new server. An installer takes seconds, and a test run starts dozens of servers, so its result is
+ * kept below `build` and copied for later servers.
  */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -10,20 +10,20 @@ import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { OtherUser } from './other-user';
 
-/** Not in one go: the deadlines of other servers that start meanwhile would pass unseen. */
+/** Asynchronous, because a blocking call would delay the deadlines of other servers that start meanwhile. */
 const run = promisify(execFile);
 const KEPT = join(__dirname, '../../build/server-data');
 
-/** What makes a data folder. */
+/** A program that makes a data folder. */
 export interface Installer {
   readonly program: string;
-  /** The arguments that decide what it makes. */
+  /** The arguments that determine the content. */
   readonly args: readonly string[];
-  /** Those that say where. */
+  /** The arguments that determine the place. */
   readonly place: readonly string[];
 }
 
-/** Makes `data` what the installer makes it, owned by `user`. Its parent is there, and the user's. */
+/** Makes the folder `data`, owned by `user`. Its parent must exist and belong to that user. */
 export async function install(data: string, installer: Installer, user: OtherUser | undefined): Promise<void> {
   const kept = join(KEPT, `${basename(installer.program)}-${recipe(installer, user)}`);
   if (existsSync(kept)) return copy(kept, data);
@@ -31,14 +31,14 @@ export async function install(data: string, installer: Installer, user: OtherUse
   await keep(data, kept);
 }
 
-/** Another version of the program makes another folder. */
+/** A different version of the program leads to another folder. */
 function recipe({ program, args }: Installer, user: OtherUser | undefined): string {
   const { mtimeMs, size } = statSync(program);
   const all = JSON.stringify([realpathSync(program), mtimeMs, size, args, user]);
   return createHash('sha256').update(all).digest('hex').slice(0, 16);
 }
 
-/** In one step: another file's tests may look for it at any time, or have kept theirs meanwhile. */
+/** In one step, because another test file may look for the folder at any time, or has made it meanwhile. */
 async function keep(data: string, kept: string): Promise<void> {
   await mkdir(KEPT, { recursive: true });
   const folder = await mkdtemp(join(KEPT, 'unfinished-'));
@@ -49,7 +49,7 @@ async function keep(data: string, kept: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });
 }
 
-/** With owners and rights, which `fs.cp` leaves behind: a server refuses a folder that is not its user's alone. */
+/** Preserves owners and permissions, unlike `fs.cp`. Servers refuse a folder that is not their user's alone. */
 async function copy(from: string, to: string): Promise<void> {
   await run('cp', ['-Rp', from, to]);
 }

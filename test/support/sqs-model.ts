@@ -1,7 +1,7 @@
 /**
  * The queues of SQS as AWS documents them: visibility timeouts, receipts that change with each receive, groups,
- * deduplication, redrive, retention, and the limits of each action. Where the documentation leaves open what happens to a
- * receipt that is out of date, it does what is worst for a client: it says nothing, and does nothing.
+ * deduplication, redrive, retention, and the limits of each action. If the documentation does not say what happens to an
+ * outdated receipt, the model does what is worst for a client: it silently does nothing.
  */
 import { createHash, randomUUID } from 'node:crypto';
 
@@ -42,13 +42,13 @@ interface Message {
   receivedAt: Moment;
 }
 
-/** What a receive of a FIFO queue was given, to be given again to who asks under its id. */
+/** What a receive on a FIFO queue returned, to be returned again for the same attempt id. */
 interface Attempt {
   readonly at: Moment;
   readonly given: readonly { readonly message: Message; readonly receive: number; readonly visibleAt: Moment }[];
 }
 
-/** What SQS answers in place of a result. */
+/** The error that SQS answers instead of a result. */
 export class SqsFault extends Error {
   readonly code: string;
   readonly status: number;
@@ -73,7 +73,7 @@ const DEFAULTS: Readonly<Record<string, string>> = {
   ReceiveMessageWaitTimeSeconds: '0',
 };
 
-// oxlint-disable-next-line no-control-regex -- what SQS takes is given by their numbers
+// oxlint-disable-next-line no-control-regex -- SQS defines the allowed characters by code points
 const TAKEN = /^[\u0009\u000A\u000D\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]+$/u;
 
 const invalid = (message: string): SqsFault => new SqsFault('InvalidParameterValue', message);
@@ -98,11 +98,11 @@ export class SqsQueueModel {
   readonly name: string;
   readonly isFifo: boolean;
   readonly attributes: Record<string, string>;
-  /** Messages that may be received and not deleted at once; a test may set it lower. */
+  /** The number of messages that may be in flight. A test may lower it. */
   inFlightLimit = 120_000;
-  /** The next so many messages that are handed out stay visible: a standard queue may deliver twice. */
+  /** This many of the next messages stay visible when handed out, because a standard queue may deliver twice. */
   duplicates = 0;
-  /** What it says of its numbers; undefined: the truth. The estimates of SQS lag behind. */
+  /** The counts it reports, because those of SQS lag behind. Undefined reports the true ones. */
   estimate: { readonly ready: number; readonly delayed: number; readonly reserved: number } | undefined;
   readonly #now: () => Moment;
   readonly #deadLetterQueue: (arn: string) => SqsQueueModel | undefined;
@@ -180,7 +180,7 @@ export class SqsQueueModel {
     return replies;
   }
 
-  /** A message is hidden for so many seconds from now. */
+  /** Hides a message for the given number of seconds from now. */
   changeVisibility(receipt: string, seconds: number): void {
     checkVisibility(seconds);
     const found = this.#find(receipt);
@@ -233,12 +233,12 @@ export class SqsQueueModel {
     };
   }
 
-  /** What it holds, in the order in which it was sent. */
+  /** The bodies of all its messages, in the order they were sent. */
   get bodies(): readonly string[] {
     return this.#messages.map(({ body }) => body);
   }
 
-  /** When a message that is hidden now becomes visible; Infinity: none is. */
+  /** When the next hidden message becomes visible. Infinity if none is hidden. */
   get nextVisible(): Moment {
     return Math.min(Infinity, ...this.#messages.map(({ visibleAt }) => visibleAt).filter((at) => at > this.#now()));
   }
@@ -276,7 +276,11 @@ export class SqsQueueModel {
     }
   }
 
-  /** What was handed out under this id, unless it was nothing, or five minutes ago. @throws SqsFault it has changed since */
+  /**
+   * The messages handed out for this attempt id. Undefined if there were none, or the attempt is more than five minutes old.
+   *
+   * @throws SqsFault if one of them has changed since
+   */
   #givenBefore(id: string | undefined): readonly Message[] | undefined {
     if (id === undefined) return undefined;
     if (!this.isFifo) throw invalidAttempt(id, 'The parameter is not valid for this queue type.');
@@ -295,7 +299,7 @@ export class SqsQueueModel {
     return attempt.given.map(({ message }) => message);
   }
 
-  /** @param again in answer to the same receive: under the same receipt */
+  /** @param again whether this repeats an earlier receive, which keeps the receipt */
   #handOut(message: Message, timeout: number, again: boolean): object {
     const now = this.#now();
     if (!again) message.receives += 1;
@@ -318,7 +322,7 @@ export class SqsQueueModel {
     };
   }
 
-  // What was kept for too long is gone, and what was received too often is a dead letter.
+  // Removes messages past their retention, and moves those received too often to the dead-letter queue.
   #sweep(): void {
     const now = this.#now();
     const kept = Number(this.attributes['MessageRetentionPeriod']) * 1000;
@@ -353,7 +357,7 @@ export class SqsQueueModel {
     return { message: this.#messages.find((message) => message.id === id), receive: Number(receive) };
   }
 
-  /** @throws SqsFault of a FIFO queue, which says so */
+  /** @throws SqsFault for an outdated receipt on a FIFO queue, which reports it */
   #isCurrent(found: { readonly message: Message | undefined; readonly receive: number }): boolean {
     const { message, receive } = found;
     const isCurrent = message !== undefined && message.receives === receive && message.visibleAt > this.#now();

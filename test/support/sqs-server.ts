@@ -1,6 +1,6 @@
 /**
- * A server that speaks SQS's JSON protocol, for the real SDK: queues as AWS documents them (`sqs-model.ts`), a clock that
- * tests move, and faults on demand.
+ * A server for the JSON protocol of SQS, used with the real SDK: queues as AWS documents them (`sqs-model.ts`), a clock
+ * that tests move, and faults on demand.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -12,9 +12,9 @@ const MOST_BATCH_BYTES = 1024 * 1024;
 /** How the next calls of an action fail. */
 export interface Fault {
   readonly action: string;
-  /** Calls that fail. Default 1. */
+  /** The number of calls that fail. Default: 1. */
   readonly calls?: number;
-  /** `refuse`: by this error. `lose`: it is carried out, and its answer never comes. `hang`: nothing ever comes. */
+  /** `refuse`: the call fails with this error. `lose`: it is carried out but not answered. `hang`: nothing happens. */
   readonly kind: 'refuse' | 'lose' | 'hang';
   readonly code?: string;
   readonly status?: number;
@@ -23,11 +23,11 @@ export interface Fault {
 /** How entries of the next batches fail. */
 export interface EntryFault {
   readonly action: string;
-  /** Places in the batch. */
+  /** The failing positions in the batch. */
   readonly places: readonly number[];
   readonly code: string;
   readonly senderFault: boolean;
-  /** Batches that are hit. Default 1. */
+  /** The number of batches that are affected. Default: 1. */
   readonly calls?: number;
 }
 
@@ -45,9 +45,9 @@ export interface Asked {
 }
 
 export class SqsServer {
-  /** All that was asked, in order. */
+  /** All requests, in order. */
   readonly asked: Asked[] = [];
-  /** By name, with the account before it. */
+  /** By name, without the account. */
   readonly queues = new Map<string, SqsQueueModel>();
   #port: number;
   #server: Server | undefined;
@@ -76,7 +76,7 @@ export class SqsServer {
     return `http://127.0.0.1:${this.#port}`;
   }
 
-  /** Of the queues' URLs. */
+  /** The common part of the queues' URLs. */
   get prefix(): string {
     return `${this.endpoint}/000000000000`;
   }
@@ -112,30 +112,30 @@ export class SqsServer {
     this.#entryFaults.push({ ...fault, left: fault.calls ?? 1 });
   }
 
-  /** From here on nothing fails. */
+  /** Ends all faults. */
   mend(): void {
     this.#faults = [];
     this.#entryFaults = [];
   }
 
-  /** Forgets all queues, all faults, and what was asked. */
+  /** Forgets all queues, faults and requests. */
   reset(): void {
     this.queues.clear();
     this.asked.length = 0;
     this.mend();
   }
 
-  /** Long polls that wait for a message. */
+  /** The number of long polls that wait for a message. */
   get waiting(): number {
     return this.#watchers.size;
   }
 
-  /** How often an action was asked. */
+  /** The number of requests for an action. */
   count(action: string): number {
     return this.asked.filter((one) => one.action === action).length;
   }
 
-  /** Ends all connections, and takes none. The queues stay. */
+  /** Ends all connections and accepts no more. The queues are kept. */
   async stop(): Promise<void> {
     const server = this.#server;
     if (server === undefined) return;
@@ -146,7 +146,7 @@ export class SqsServer {
     await once(server, 'close');
   }
 
-  /** On the same port, with the queues as they were. */
+  /** Starts again on the same port with the same queues. */
   async startAgain(): Promise<void> {
     const server = createServer((request, response) => void this.#serve(request, response));
     server.on('connection', (socket) => {

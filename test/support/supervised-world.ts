@@ -1,4 +1,4 @@
-/** A supervisor whose processes are played by the test, on a clock that it moves. */
+/** A supervisor whose processes the test plays, on a clock that the test moves. */
 import { TestClock } from '../../src/testing/test-clock';
 import { type ProcessOrder, Supervisor, type SupervisorSettings } from '../../src/worker/supervisor/supervisor';
 import { RecordingLogger } from './application';
@@ -20,7 +20,7 @@ export const REASONS = {
 export class SupervisedWorld {
   readonly clock = new TestClock();
   readonly log = new RecordingLogger();
-  /** What processes were started with. */
+  /** The orders with which processes were started. */
   readonly orders: ProcessOrder[] = [];
   readonly children: FakeChild[] = [];
 

@@ -1,4 +1,4 @@
-/** An application whose memory connections remember each push, and can be told to fail one. */
+/** An application whose memory connections record each push, and can be told to fail one. */
 import { builtInConnectors } from '../../src/connections/built-in';
 import { MemoryConnection } from '../../src/connections/memory/memory-connection';
 import { MemoryStore } from '../../src/connections/memory/memory-store';
@@ -17,7 +17,7 @@ export class KeptLog extends RecordingLogger {
 
 export class WatchedConnection extends MemoryConnection {
   readonly pushes: { readonly queue: string; readonly entries: readonly Entry[] }[] = [];
-  /** Called before each push, with how many there were; what it throws is what the push rejects with. */
+  /** Called before each push with the number of earlier ones. The push rejects with what this throws. */
   beforePush: (count: number) => void | Promise<void> = () => undefined;
 
   constructor(name: string, clock: TestClock) {
@@ -30,7 +30,7 @@ export class WatchedConnection extends MemoryConnection {
     return super.push(queue, entries);
   }
 
-  /** What waits on a queue, parsed. */
+  /** The waiting jobs of a queue, parsed. */
   async payloads(queue: string, state: 'ready' | 'delayed' = 'ready'): Promise<Record<string, unknown>[]> {
     const jobs = await this.peek(queue, state, 1000);
     return jobs.map(({ payload }) => JSON.parse(payload.toString()) as Record<string, unknown>);
@@ -41,7 +41,7 @@ export interface WatchedApplication {
   readonly manager: QueueManager;
   readonly clock: TestClock;
   readonly log: KeptLog;
-  /** The driver of a connection of driver `memory`. */
+  /** The driver of a memory connection. */
   readonly watched: (name?: string) => WatchedConnection;
 }
 

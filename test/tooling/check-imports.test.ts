@@ -3,7 +3,7 @@ import { Project, root } from '../support/project';
 
 const program = join(root, 'node_modules/dependency-cruiser/bin/dependency-cruise.mjs');
 
-/** Each file breaks the rule of its line. */
+/** Each file breaks the rule in its line. */
 const BREACHES = [
   ['src/job/a.ts', `import '../worker/worker';`, 'job-knows-only-what-is-below'],
   [
@@ -33,11 +33,11 @@ const BREACHES = [
   ['src/base/a.ts', `import './missing';`, 'no-unresolved'],
 ] as const;
 
-describe('the check of imports', () => {
+describe('the import rules', () => {
   const project = new Project({ dependencies: { ioredis: '*', tsyringe: '*', 'class-transformer': '*' } });
   afterAll(() => project.remove());
 
-  it('names each rule that is broken, and why it is there', async () => {
+  it('report each broken rule and its reason', async () => {
     project.linkDependencies();
     for (const path of [
       'src/worker/worker.ts',

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { Project, root } from '../support/project';
 
-/** Put together here, so that this file does not break the rules itself. */
+/** Joined at run time, so that this file does not break the rules itself. */
 const joined = (...parts: readonly string[]): string => parts.join('');
 
 const BAD: readonly (readonly [path: string, text: string, complaint: RegExp])[] = [
@@ -22,7 +22,7 @@ const BAD: readonly (readonly [path: string, text: string, complaint: RegExp])[]
   ],
 ];
 
-describe('the check of the repository', () => {
+describe('the repository check', () => {
   const project = new Project();
   afterAll(() => project.remove());
 
@@ -34,12 +34,12 @@ describe('the check of the repository', () => {
     spawnSync('git', ['init', '-q'], { cwd: project.folder });
   });
 
-  it('passes what keeps the rules', async () => {
+  it('accepts files that keep the rules', async () => {
     project.write('src/good.ts', 'export const good = new Date(0);\n');
     expect(await check()).toEqual({ code: 0, stdout: '', stderr: '' });
   });
 
-  it('names each breach with its place and the reason', async () => {
+  it('reports each breach with its place and reason', async () => {
     for (const [path, text] of BAD) project.write(path, text);
     const { code, stderr } = await check();
     expect(code).toBe(1);

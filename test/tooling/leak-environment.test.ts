@@ -17,11 +17,11 @@ const FILES = {
   `,
 };
 
-describe('the environment of the tests', () => {
+describe('the test environment', () => {
   const project = new Project();
   afterAll(() => project.remove());
 
-  it('fails a file that leaves something open, says what, and lets the run end', async () => {
+  it('fails a file that leaves something open, reports it, and lets the run end', async () => {
     for (const [path, text] of Object.entries(FILES)) project.write(path, text);
     const config = {
       rootDir: project.folder,
@@ -37,7 +37,7 @@ describe('the environment of the tests', () => {
       jestProgram,
       '--ci',
       '--maxWorkers',
-      // One for each: what is left open is waited for.
+      // One for each file, because the environment waits before it reports leftovers.
       String(Object.keys(FILES).length),
       '--config',
       JSON.stringify(config),

@@ -4,13 +4,13 @@ import { Project, root } from '../support/project';
 
 const script = join(root, 'scripts/set-up-servers.mjs');
 
-describe('the set-up of the servers that tests need', () => {
+describe('the set-up script for test servers', () => {
   const projects: Project[] = [];
   afterAll(() => {
     for (const project of projects) project.remove();
   });
 
-  /** Runs it where the first servers on the path are ones that say they have these versions. */
+  /** Runs the script with fake servers first on the path, which report these versions. */
   const setUpWith = (redis: string) => {
     const project = new Project();
     projects.push(project);
@@ -20,7 +20,7 @@ describe('the set-up of the servers that tests need', () => {
       mariadbd: 'mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64',
       beanstalkd: 'beanstalkd 1.12',
       faketime: 'faketime: Version 0.9.10',
-      // As Fedora calls it.
+      // The name on Fedora.
       'chromium-browser': 'Chromium 150.0.7871.100 built on Debian GNU/Linux 12 (bookworm)',
     };
     for (const [command, answer] of Object.entries(answers)) {
@@ -30,7 +30,7 @@ describe('the set-up of the servers that tests need', () => {
     return project.run([script, '--no-install'], { PATH: project.folder });
   };
 
-  it('finds what is there', async () => {
+  it('finds installed servers', async () => {
     const { code, stdout } = await setUpWith('7.0.15');
     expect(code).toBe(0);
     expect(stdout).toMatch(/Redis is there \(.*redis-server\)/);
@@ -41,7 +41,7 @@ describe('the set-up of the servers that tests need', () => {
     expect(stdout).toMatch(/Chromium is there \(.*chromium-browser\)/);
   });
 
-  it('says in one sentence what to install where a server is too old', async () => {
+  it('says in one sentence what to install if a server is too old', async () => {
     const { code, stderr } = await setUpWith('6.0.16');
     expect(code).toBe(1);
     expect(stderr.trim().split('\n')).toEqual([

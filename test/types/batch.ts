@@ -1,4 +1,4 @@
-/** What compiles, and what must not, of batches. Checked by the compiler; never run. */
+/** What must and must not compile with batches. Checked by the compiler; never run. */
 import { type Batch, Job, Queue } from 'onqueue';
 import { runJob } from 'onqueue/testing';
 
@@ -10,11 +10,11 @@ class Resize extends Job {
   async handle(): Promise<void> {
     this.job.batch?.add([new Resize(1), [new Resize(2), new Resize(3)], false]);
     await this.job.batch?.addNow(widths());
-    // @ts-expect-error -- it may be no job of a batch
+    // @ts-expect-error -- the job may not be in a batch
     this.job.batch.add([new Resize(1)]);
-    // @ts-expect-error -- a class in place of an instance
+    // @ts-expect-error -- a class instead of an instance
     this.job.batch?.add([Resize]);
-    // @ts-expect-error -- a job in place of a list
+    // @ts-expect-error -- a job instead of a list
     this.job.batch?.add(new Resize(1));
   }
 }
@@ -44,7 +44,7 @@ void Queue.chain([new Resize(1), Queue.batch([new Resize(2)])]).dispatch();
 export async function awaited(): Promise<void> {
   const batch = await Queue.batch([new Resize(1)]).dispatch();
   await batch.add([new Resize(2)]);
-  // @ts-expect-error -- awaited in place of its dispatch: it would send nothing
+  // @ts-expect-error -- awaiting the batch instead of its dispatch would send nothing
   // oxlint-disable-next-line typescript/await-thenable
   await Queue.batch([new Resize(1)]);
   // @ts-expect-error -- the same, with a callback
@@ -54,17 +54,17 @@ export async function awaited(): Promise<void> {
 
 // @ts-expect-error -- a closure: it cannot travel
 void Queue.batch([new Resize(1)]).then(() => undefined);
-// @ts-expect-error -- a class in place of an instance
+// @ts-expect-error -- a class instead of an instance
 void Queue.batch([new Resize(1)]).catch(Resize);
-// @ts-expect-error -- the jobs after which it is sent are missing
+// @ts-expect-error -- `every` is missing
 void Queue.batch([new Resize(1)]).progress(new Resize(2));
-// @ts-expect-error -- one job in place of a list
+// @ts-expect-error -- a job instead of a list
 void Queue.batch(new Resize(1));
-// @ts-expect-error -- a class in place of an instance
+// @ts-expect-error -- a class instead of an instance
 void Queue.batch([Resize]);
 // @ts-expect-error -- a closure
 void Queue.batch([() => undefined]);
-// @ts-expect-error -- a text
+// @ts-expect-error -- a string
 void Queue.batch(['Resize']);
 
 using queue = Queue.fake();
@@ -75,11 +75,11 @@ export const widthsOf: readonly (string | undefined)[] = queue.batches.flatMap((
   jobs.map(({ name }) => name),
 );
 export const added: Promise<number> = runJob(new Resize(1), { batch: true }).then((run) => run.added.length);
-// @ts-expect-error -- one job in place of a list
+// @ts-expect-error -- a class instead of a list
 queue.assertBatched(Resize);
-// @ts-expect-error -- an answer that comes later would always be taken for yes
+// @ts-expect-error -- a promise would always count as true
 queue.assertBatched(async ({ name }) => name === '');
-// @ts-expect-error -- a name in place of a class
+// @ts-expect-error -- a name instead of a class
 queue.assertBatched(['Resize']);
-// @ts-expect-error -- the job is in a batch that is made for it
+// @ts-expect-error -- the batch is made for the job
 void runJob(new Resize(1), { batch: 'thumbnails' });

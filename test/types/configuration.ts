@@ -1,4 +1,4 @@
-/** What compiles, and what must not, of a configuration. Checked by the compiler; never run. */
+/** What must and must not compile in a configuration. Checked by the compiler; never run. */
 import {
   type BeanstalkdConfig,
   type Configuration,
@@ -16,7 +16,7 @@ import {
 const connections = { main: { driver: 'redis' }, archive: { driver: 'memory' } } as const;
 
 export const named = defineConfig({ default: 'main', failed: 'archive', connections });
-// Which one it is may come from outside.
+// The names may come from the environment.
 export const chosen = defineConfig({
   default: process.env['QUEUE'] ?? 'main',
   failed: process.env['FAILED'] ?? 'archive',
@@ -28,13 +28,13 @@ Queue.configure(chosen);
 Queue.configure(plain);
 Queue.configure({ default: process.env['QUEUE'], connections });
 
-// @ts-expect-error -- there is no connection of that name
+// @ts-expect-error -- no connection has that name
 defineConfig({ default: 'man', connections });
 
 // @ts-expect-error -- nor of this one
 Queue.configure({ default: 'main', failed: 'archives', connections });
 
-// --- What a program names to hold it in variables of its own ---
+// --- Types that a program may name for its own variables ---
 
 export const beanstalkd: BeanstalkdConfig = { driver: 'beanstalkd', url: 'beanstalk://127.0.0.1:11300' } as const;
 export const store: StoreConfig = { queue: 'mail', retryAfter: '1m' };
@@ -46,7 +46,7 @@ Queue.createPayloadUsing(tenant);
 export const send = (job: JobInstance): Promise<string> => Queue.push(job);
 
 new Worker({ once: true });
-// @ts-expect-error -- what only the command line may do
+// @ts-expect-error -- only the command line may do this
 new Worker({ once: true }, undefined, { endsProcess: true });
 
 defineConfig({ connections: { main: { driver: 'memory' } }, history: { completed: '1h', sourceLines: false } });

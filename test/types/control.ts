@@ -1,4 +1,4 @@
-/** What compiles, and what must not, of orders to workers. Checked by the compiler; never run. */
+/** What must and must not compile with control calls and lookups. Checked by the compiler; never run. */
 import {
   type CancelResult,
   type Control,
@@ -16,7 +16,7 @@ import {
 @Job()
 class Export extends Job {
   async handle(): Promise<void> {
-    // Its own id will do, but not that of a dispatch that was not awaited.
+    // The job's own id is valid, but not a dispatch that was not awaited.
     await Queue.cancel(this.id);
   }
 }
@@ -32,28 +32,28 @@ export const ends: Promise<(Date | undefined)[]> = Queue.pauses().then((pauses) 
 export const restarted: Promise<void> = Queue.restart();
 export const own: Pick<Control, 'cancel'> = { cancel: async () => 'unknown' };
 
-// @ts-expect-error -- a dispatch is no id before it is awaited
+// @ts-expect-error -- a dispatch is not an id before it is awaited
 void Queue.cancel(Export.dispatch());
 
 // @ts-expect-error -- an id is needed
 void Queue.cancel();
 
-// @ts-expect-error -- a queue in place of the options
+// @ts-expect-error -- a queue instead of the options
 void Queue.cancel('1', 'mail');
 
-// @ts-expect-error -- it is on its connection already
+// @ts-expect-error -- the connection is already chosen
 void Queue.connection('redis').cancel('1', { connection: 'database' });
 
-// @ts-expect-error -- a time has a unit
+// @ts-expect-error -- not a duration
 void Queue.pause('mail', { for: '10 minutes' });
 
 // @ts-expect-error -- one queue at a time
 void Queue.pause(['high', 'low']);
 
-// @ts-expect-error -- a word that there is not
+// @ts-expect-error -- not a possible result
 export const never: Pick<Control, 'cancel'> = { cancel: async () => 'gone' };
 
-// --- What is there ---
+// --- Lookups ---
 
 export const found: Promise<FoundJob>[] = [
   Queue.find('1'),
@@ -73,7 +73,7 @@ export const told = (job: FoundJob): readonly unknown[] =>
         job.completedAt?.getTime(),
         job.progress?.value.toFixed(),
       ];
-/** Its state says what else is known of it. */
+/** Its state determines what else is known about it. */
 export function narrowed(job: FoundJob): string | undefined {
   if (job.state === 'failed')
     return `${job.name}: ${job.error} at ${job.failedAt.toISOString()}, ${job.attempts.toFixed()}`;
@@ -90,7 +90,7 @@ export const results: Promise<number | undefined>[] = [
   Queue.result<number>('1', { within: '1m', connection: 'redis', queue: 'mail' }),
   Queue.connection('redis').result<number>('1', { within: 0 }),
 ];
-/** By the job, or its class: it gives what `handle` resolves to. */
+/** By job or class: the result has the type that `handle` resolves to. */
 class Sum extends Job {
   async handle(): Promise<number> {
     return 1;
@@ -107,22 +107,22 @@ export const failure = (error: JobFailedError): string => `${error.facts.job} ${
 Job({ keepResult: '1h' });
 Job({ keepResult: false });
 
-// @ts-expect-error -- it may be kept no more
+// @ts-expect-error -- the result may have expired
 export const sum: Promise<number> = Queue.result<number>('1');
 
-// @ts-expect-error -- it gives what the job gave, and no job
+// @ts-expect-error -- it resolves with the result, not with a job
 export const summing: Promise<Sum | undefined> = Queue.result<Sum>('1');
 
-// @ts-expect-error -- a time has a unit
+// @ts-expect-error -- not a duration
 Job({ keepResult: '1 hour' });
 
-// @ts-expect-error -- how far comes first
+// @ts-expect-error -- the value comes first
 Queue.progress('half of it');
 
-// @ts-expect-error -- a dispatch is no id before it is awaited
+// @ts-expect-error -- a dispatch is not an id before it is awaited
 void Queue.find(Export.dispatch());
 
-// @ts-expect-error -- it is on its connection already
+// @ts-expect-error -- the connection is already chosen
 void Queue.connection('redis').find('1', { connection: 'database' });
 
 export const pages: Promise<JobPage>[] = [
@@ -161,10 +161,10 @@ export const shown = ({ at, queues, workers }: Snapshot): readonly unknown[] => 
 // @ts-expect-error -- a list of queues
 void Queue.snapshot({ queues: 'mail' });
 
-// @ts-expect-error -- a state of the store
+// @ts-expect-error -- a state of the store, not of a job
 void Queue.jobs('mail', { state: 'reserved' });
 
-// @ts-expect-error -- nothing is listed of what has ended
+// @ts-expect-error -- completed jobs are not listed
 void Queue.jobs('mail', { state: 'completed' });
 
 // @ts-expect-error -- a payload may be anything
@@ -175,5 +175,5 @@ export const payload: Promise<string> = Queue.find('1').then((job) => job.payloa
 Queue.queued(({ id, name, queue, delay }) => [id?.length, name.length, queue.length, delay] as const);
 Queue.attempted(({ job, exception }) => [job.hasFailed, job.maxTries?.toFixed(), exception?.message] as const);
 Queue.released(({ delay }) => delay.toFixed());
-// @ts-expect-error -- an event that there is not
+// @ts-expect-error -- the event has no job
 Queue.starting(({ job }) => job);

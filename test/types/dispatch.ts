@@ -1,4 +1,4 @@
-/** What compiles, and what must not, where a job is dispatched. Checked by the compiler; never run. */
+/** What must and must not compile where a job is dispatched. Checked by the compiler; never run. */
 import { Bus, dispatch } from '../../src/application/bus';
 import type { DispatchResult, PendingDispatch } from '../../src/job/dispatcher';
 import { Job } from '../../src/job/job';
@@ -30,13 +30,13 @@ class Podcast extends Job {
 
 class Inherits extends Podcast {}
 
-// --- The constructor's own parameters ---
+// --- The parameters of the constructor ---
 
 export const pending: PendingDispatch = Podcast.dispatch(42, new Date());
 export const sent: Promise<string> = Podcast.dispatch(42);
 export const result: Promise<DispatchResult> = Podcast.dispatch(42).result;
 export const resultIf: Promise<DispatchResult | undefined> = Podcast.dispatchIf(true, 42).result;
-// @ts-expect-error -- it may not be sent at all
+// @ts-expect-error -- it may not be dispatched
 export const certainResult: Promise<DispatchResult> = Podcast.dispatchIf(true, 42).result;
 void Inherits.dispatch(1);
 void NoOptions.dispatch();
@@ -49,55 +49,55 @@ void Podcast.dispatchIf(true, 1).afterCommit().onQueue('urgent');
 export const committed: Promise<string> = Queue.transaction(() => Podcast.dispatch(1).afterCommit());
 export const size: Promise<{ size: number }> = Queue.transaction(async () => ({ size: 1 }));
 export const plain: Promise<number> = Queue.transaction(() => 1);
-// @ts-expect-error -- what runs already cannot be taken back
+// @ts-expect-error -- a running promise cannot be rolled back
 void Queue.transaction(Promise.resolve());
 void Podcast.dispatch(1).catch(() => undefined);
 
-// @ts-expect-error -- a parameter is missing
+// @ts-expect-error -- an argument is missing
 void Podcast.dispatch();
-// @ts-expect-error -- a parameter of the wrong type
+// @ts-expect-error -- an argument of the wrong type
 void Podcast.dispatch('42');
-// @ts-expect-error -- one parameter too many
+// @ts-expect-error -- one argument too many
 void Podcast.dispatch(42, new Date(), 'more');
-// @ts-expect-error -- an abstract class cannot be made
+// @ts-expect-error -- an abstract class
 void Base.dispatch();
 // @ts-expect-error -- a private constructor
 void PrivateConstructor.dispatch('ada');
 // @ts-expect-error -- a protected constructor
 void ProtectedConstructor.dispatch();
-// @ts-expect-error -- no such queue
+// @ts-expect-error -- not a queue name
 void Podcast.dispatch(42).onQueue(5);
-// @ts-expect-error -- no duration
+// @ts-expect-error -- not a duration
 void Podcast.dispatch(42).delay('soon');
 
 // --- Under a condition ---
 
 export const perhaps: Promise<string | undefined> = Podcast.dispatchIf(true, 42);
 void Podcast.dispatchUnless((job) => job.podcastId > 5, 42);
-// @ts-expect-error -- it may not have been sent
+// @ts-expect-error -- it may not have been dispatched
 export const certain: Promise<string> = Podcast.dispatchIf(true, 42);
 // @ts-expect-error -- a promise is always true
 void Podcast.dispatchIf(Promise.resolve(false), 42);
-// @ts-expect-error -- the parameters come after the condition
+// @ts-expect-error -- the job's arguments come after the condition
 void Podcast.dispatchIf(42);
 
-// --- In place: typed as `handle` ---
+// --- In place, with the type of `handle` ---
 
 export const synced: Promise<{ size: number }> = Podcast.dispatchSync(42);
 export const now: Promise<number> = Runs.dispatchNow();
-// @ts-expect-error -- handle gives an object
+// @ts-expect-error -- handle returns an object
 export const wrong: Promise<string> = Podcast.dispatchNow(42);
 export const elsewhere: Promise<unknown> = NoOptions.dispatchSync();
 
 // --- An instance ---
 
 export const chosen: Podcast = new Podcast(1).onQueue('urgent').delay('5m').onConnection('redis').withoutDelay();
-// @ts-expect-error -- no duration
+// @ts-expect-error -- not a duration
 new Podcast(1).delay('five minutes');
 
-// --- The class in place of an instance ---
+// --- A class instead of an instance ---
 
-/** Also one with a field that a class has as well. */
+/** An object with a field that classes have as well. */
 declare const named: { readonly prototype: string; readonly name: string; readonly length: number };
 
 export async function instances<J extends object>(job: J): Promise<J> {
@@ -121,7 +121,7 @@ export async function instances<J extends object>(job: J): Promise<J> {
   await Queue.push(Podcast);
   // @ts-expect-error -- the class
   await Queue.laterOn('urgent', '5m', Podcast);
-  // @ts-expect-error -- the class, which cannot be made from outside
+  // @ts-expect-error -- the class, even with a private constructor
   await Queue.connection('redis').pushOn('urgent', PrivateConstructor);
   // @ts-expect-error -- the class
   await Queue.bulk([new Podcast(1), Podcast]);
@@ -139,14 +139,14 @@ export async function routed(): Promise<void> {
   Queue.route(Podcast, { queue: 'podcasts' });
   await Podcast.dispatch(1).beforeCommit().onQueue('x');
   await Podcast.dispatchIf(false, 1).beforeCommit();
-  // @ts-expect-error -- a field that there is not
+  // @ts-expect-error -- an unknown field
   Queue.route(Podcast, { queues: 'podcasts' });
 }
 
 @Job({ afterCommit: true })
 export class Waits extends Job {}
 
-// @ts-expect-error -- a text
+// @ts-expect-error -- a string
 @Job({ afterCommit: 'yes' })
 export class WaitsSomehow extends Job {}
 
@@ -159,13 +159,13 @@ export class Unique extends Job {
   }
 }
 
-// @ts-expect-error -- a key is a number or a text
+// @ts-expect-error -- a key is a number or a string
 Job({ unique: { by: (job: Unique) => ({ order: job.order }) } });
-// @ts-expect-error -- a key is there at once
+// @ts-expect-error -- a key cannot be a promise
 Job({ unique: { by: async (job: Unique) => job.order } });
-// @ts-expect-error -- an end that there is not
+// @ts-expect-error -- an unknown end
 Job({ unique: { until: 'processing' } });
-// @ts-expect-error -- no duration
+// @ts-expect-error -- not a duration
 Job({ unique: { for: 'an hour' } });
 
 // --- Debounced ---
@@ -186,9 +186,9 @@ export async function debounced(): Promise<void> {
 @Job({ debounce: false })
 export class AtOnce extends Debounced {}
 
-// @ts-expect-error -- it does not say how long
+// @ts-expect-error -- wait is missing
 Job({ debounce: { by: (job: Debounced) => job.tenant } });
-// @ts-expect-error -- no object
+// @ts-expect-error -- not an object
 Job({ debounce: true });
-// @ts-expect-error -- a key is there at once
+// @ts-expect-error -- a key cannot be a promise
 Job({ debounce: { wait: '30s', by: async (job: Debounced) => job.tenant } });

@@ -1,4 +1,4 @@
-/** What the compiler takes for a duration. It lets '-5s' through, which the run time refuses. */
+/** What the compiler accepts as a duration. It accepts '-5s', which is refused at run time. */
 import { duration, type Delay, type Duration } from '../../src/job/duration';
 
 export const durations: Duration[] = [
@@ -14,7 +14,7 @@ export const durations: Duration[] = [
 ];
 export const delays: Delay[] = [30, '10m', new Date()];
 
-// @ts-expect-error -- a word
+// @ts-expect-error -- a word as unit
 export const word: Duration = '2 minutes';
 // @ts-expect-error -- no unit
 export const unit: Duration = '30';
@@ -22,5 +22,5 @@ export const unit: Duration = '30';
 export const weeks: Duration = '2w';
 // @ts-expect-error -- a moment is not a duration
 export const moment: Duration = new Date();
-// @ts-expect-error -- a plain string goes through duration()
+// @ts-expect-error -- a plain string needs duration()
 export const plain: Duration = process.env['T'] ?? '10s';

@@ -1,4 +1,4 @@
-/** What compiles, and what must not, where dependencies are injected. Checked by the compiler; never run. */
+/** What must and must not compile where dependencies are injected. Checked by the compiler; never run. */
 import type { NamedToken } from '../../src/container/container';
 import { Inject } from '../../src/container/inject';
 import { inject } from '../../src/container/scope';
@@ -47,7 +47,7 @@ export class FitsNot extends Job {
   // @ts-expect-error -- the token gives a Mailer, the parameter is Alerts
   handle(@Inject(Mailer) _alerts: Alerts): void {}
 
-  // @ts-expect-error -- the token gives less than the parameter asks for
+  // @ts-expect-error -- the token gives a wider type than the parameter
   failed(_error: Error, @Inject(Mailer) _narrower: SmtpMailer): void {}
 
   // @ts-expect-error -- the named token gives a Clock
@@ -94,7 +94,7 @@ export class PrivateConstructor {
 
 // --- Handlers ---
 
-// @ts-expect-error -- handles another job than it says
+// @ts-expect-error -- handles another job than the decorator says
 @Handles(Order)
 export class WrongJob {
   handle(_job: Other): void {}
@@ -104,7 +104,7 @@ export class WrongJob {
 @Handles(Order)
 export class NoHandle {}
 
-// @ts-expect-error -- no class
+// @ts-expect-error -- not a class
 @Handles('Order')
 export class NoClass {
   handle(): void {}

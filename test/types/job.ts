@@ -1,4 +1,4 @@
-/** What compiles, and what must not, where a job is declared. Checked by the compiler; never run. */
+/** What must and must not compile where a job is declared. Checked by the compiler; never run. */
 import type { JobContext } from '../../src/job/job-context';
 import { Job } from '../../src/job/job';
 import type { JobOptions } from '../../src/job/options';
@@ -29,15 +29,15 @@ export class AllOptions extends Job {}
 @Job({ backoff: { delays: '10s', jitter: 0.2 } })
 export class Jitter extends Job {}
 
-// An option from a condition is often undefined, also under exactOptionalPropertyTypes.
+// An option from a condition is often undefined, even under exactOptionalPropertyTypes.
 declare const maybe: number | undefined;
 export const conditional: JobOptions = { tries: maybe, timeout: maybe, queue: undefined };
 
-// @ts-expect-error -- an option that there is not
+// @ts-expect-error -- an unknown option
 @Job({ attempts: 3 })
 export class UnknownOption extends Job {}
 
-// @ts-expect-error -- a text where a number belongs
+// @ts-expect-error -- a string instead of a number
 @Job({ tries: '3' })
 export class TextTries extends Job {}
 
@@ -45,7 +45,7 @@ export class TextTries extends Job {}
 @Job({ timeout: '90' })
 export class NoUnit extends Job {}
 
-// @ts-expect-error -- a moment is no timeout
+// @ts-expect-error -- a date is not a timeout
 @Job({ timeout: new Date() })
 export class MomentTimeout extends Job {}
 
@@ -89,7 +89,7 @@ export class Generic<T> extends Job {
   }
 }
 
-// The decorator gives the class back.
+// The decorator returns the class.
 export const Expression = Job()(
   class Expression extends Job {
     constructor(readonly to: string) {
@@ -99,7 +99,7 @@ export const Expression = Job()(
 );
 export const to: string = new Expression('ada').to;
 
-// A static make() of one's own is no clash.
+// A static make() in the class does not clash.
 @Job()
 export class Factory extends Job {
   static make(_to: string): Factory {
@@ -107,7 +107,7 @@ export class Factory extends Job {
   }
 }
 
-// --- An own id: data, of any type, without `override` ---
+// --- An id of its own is data of any type, without `override` ---
 
 @Job()
 export class NumberId extends Job {
@@ -118,7 +118,7 @@ export class NumberId extends Job {
     return this.id * 2;
   }
   wrong(): string {
-    // @ts-expect-error -- the own id has its own type
+    // @ts-expect-error -- the declared id has its declared type
     return this.id;
   }
 }
@@ -149,16 +149,16 @@ export class Runs extends Job {
     this.fail(new Error(id));
     this.fail('said so');
     this.delete();
-    // @ts-expect-error -- the shorts are not to be set
+    // @ts-expect-error -- the shorthand properties are read-only
     this.attempts = 3;
-    // @ts-expect-error -- no such member, however near to `id`
+    // @ts-expect-error -- no such member
     void this.idx;
-    // @ts-expect-error -- no duration
+    // @ts-expect-error -- not a duration
     this.release('soon');
     return context.attempts + this.attempts + this.fence + jobId.length + Number(signal.aborted);
   }
 
-  // Not declared by Job: no `override` is needed.
+  // Not declared by Job, so no `override` is needed.
   failed(_error: Error): void {}
   middleware(): [] {
     return [];
@@ -172,16 +172,16 @@ export class Runs extends Job {
 }
 
 export class OwnAttempts extends Job {
-  // @ts-expect-error -- an own `attempts` hides the running job's
+  // @ts-expect-error -- this would hide `attempts` of the running job
   attempts = 'many';
 }
 
 export class OwnSignal extends Job {
-  // @ts-expect-error -- an own `signal` hides the running job's
+  // @ts-expect-error -- this would hide `signal` of the running job
   signal = 'green';
 }
 
 export class OwnDelay extends Job {
-  // @ts-expect-error -- an own `delay` reads like the option
+  // @ts-expect-error -- this looks like the option `delay`
   delay = 5;
 }

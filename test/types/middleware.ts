@@ -1,4 +1,4 @@
-/** What compiles, and what must not, of the layers that come with Onqueue. Checked by the compiler; never run. */
+/** What must and must not compile with the built-in middleware. Checked by the compiler; never run. */
 import { failOn, Job, type JobContext, type Middleware, type SkipCondition, skipIf, skipUnless } from 'onqueue';
 
 export class Refused extends Error {
@@ -30,14 +30,14 @@ async function isOpen(): Promise<boolean> {
   return true;
 }
 
-// @ts-expect-error -- a promise in place of the function
+// @ts-expect-error -- a promise instead of the function
 skipIf(isOpen());
 
-// @ts-expect-error -- neither true nor false
+// @ts-expect-error -- not a boolean
 skipUnless(() => 'yes');
 
-// @ts-expect-error -- an error in place of its class
+// @ts-expect-error -- an error instead of its class
 failOn(new Refused(1));
 
-// @ts-expect-error -- a class that is none of errors
+// @ts-expect-error -- a class that is not an error
 failOn(Map);

@@ -1,4 +1,4 @@
-/** What compiles, and what must not, where a schedule is declared. Checked by the compiler; never run. */
+/** What must and must not compile where a schedule is declared. Checked by the compiler; never run. */
 import { Queue } from '../../src/application/queue';
 import { Job } from '../../src/job/job';
 import type { JobOptions } from '../../src/job/options';
@@ -6,7 +6,7 @@ import type { JobOptions } from '../../src/job/options';
 @Job({ schedule: { cron: '0 3 * * *', timezone: 'Europe/Amsterdam', missed: ['latest', '6h'], overlap: 'allow' } })
 export class Nightly extends Job {
   handle(): { readonly late: number } {
-    // Sent by a dispatch, it has none.
+    // A job dispatched by hand has no occurrence.
     return { late: Date.now() - (this.job.occurrence?.at.getTime() ?? 0) };
   }
 }
@@ -31,17 +31,17 @@ Queue.schedule(() => new Prune('30d'))
 declare const maybe: string | undefined;
 export const conditional: JobOptions = { schedule: { cron: '0 3 * * *', timezone: maybe, name: undefined } };
 
-// @ts-expect-error -- the class in place of a function that makes the job
+// @ts-expect-error -- the class instead of a function that makes the job
 Queue.schedule(Prune);
-// @ts-expect-error -- a job that was made once
+// @ts-expect-error -- a job instead of a function that makes it
 Queue.schedule(new Prune('30d'));
-// @ts-expect-error -- a span without a unit that there is
+// @ts-expect-error -- not a duration
 Queue.schedule(() => new Prune('30d')).every('2 weeks');
-// @ts-expect-error -- no day of a week
+// @ts-expect-error -- not a day of the week
 Queue.schedule(() => new Prune('30d')).weekly('someday');
-// @ts-expect-error -- no policy
+// @ts-expect-error -- an unknown policy
 Queue.schedule(() => new Prune('30d')).missed('never');
-// @ts-expect-error -- an option that there is not
+// @ts-expect-error -- an unknown option
 export const unknownOption: JobOptions = { schedule: { cron: '0 3 * * *', zone: 'UTC' } };
 export async function look(): Promise<Date | undefined> {
   const [first] = await Queue.schedules.list();

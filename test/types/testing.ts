@@ -1,4 +1,4 @@
-/** What compiles, and what must not, of the test kit. Checked by the compiler; never run. */
+/** What must and must not compile with the test kit. Checked by the compiler; never run. */
 import { Job, Queue } from 'onqueue';
 import { type DrainReport, runJob } from 'onqueue/testing';
 
@@ -21,7 +21,7 @@ class Guarded {
   protected constructor(readonly secret: string) {}
 }
 
-// Also for those who import nothing of the test kit.
+// Works without importing anything from the test kit.
 using queue = Queue.fake();
 
 queue.assertPushed(Add, (job, { queue, delay }) => job.left > delay && queue === 'default');
@@ -40,32 +40,32 @@ export const left: Promise<number> = runJob(new Add(1, 2)).then(({ job }) => job
 // @ts-expect-error -- a field that the job does not have
 queue.assertPushed(Add, (job) => job.middle === 0);
 
-// @ts-expect-error -- an expectation instead of an answer: a predicate that says nothing accepts nothing
+// @ts-expect-error -- a predicate must return a boolean
 queue.assertPushed(Add, (job) => void job.left);
 
-// @ts-expect-error -- an answer that comes later would always be taken for yes
+// @ts-expect-error -- a promise would always count as true
 queue.assertPushed(Add, async (job) => job.left === 1);
 
-// @ts-expect-error -- one job in place of a list
+// @ts-expect-error -- a class instead of a list
 queue.assertChained(Add);
 
-// @ts-expect-error -- a name in place of a class
+// @ts-expect-error -- a name instead of a class
 queue.assertChained(['Add']);
 
-// @ts-expect-error -- a class where what follows is an instance
+// @ts-expect-error -- a class instead of an instance
 void runJob(new Add(1, 2), { chain: [Add] });
 
-// @ts-expect-error -- a queue where the class belongs
+// @ts-expect-error -- the arguments are exchanged
 queue.assertPushedOn(Add, 'default');
 
-// @ts-expect-error -- no duration
+// @ts-expect-error -- not a duration
 void queue.advance('10 minutes');
 
-// @ts-expect-error -- an option that there is not
+// @ts-expect-error -- an unknown option
 void queue.drain({ delay: true });
 
 // @ts-expect-error -- a token without a stub
 void runJob(new Add(1, 2), { stubs: [Add] });
 
-// @ts-expect-error -- the class in place of an instance
+// @ts-expect-error -- the class instead of an instance
 void runJob(Add);

@@ -1,4 +1,4 @@
-/** The same surface under standard decorators, which have none for parameters. Checked by the compiler; never run. */
+/** The same API with standard decorators, which do not exist for parameters. Checked by the compiler; never run. */
 import { inject } from '../../../src/container/scope';
 import type { PendingDispatch } from '../../../src/job/dispatcher';
 import { Handles } from '../../../src/job/handles';
@@ -22,7 +22,7 @@ export class SendWelcome extends Job {
 
 export const pending: PendingDispatch = SendWelcome.dispatch('ada@example.org').onQueue('urgent');
 export const value: Promise<number> = SendWelcome.dispatchSync('ada@example.org');
-// @ts-expect-error -- a parameter is missing
+// @ts-expect-error -- an argument is missing
 void SendWelcome.dispatch();
 
 @Job()
@@ -76,7 +76,7 @@ export class OrderHandler {
   }
 }
 
-// @ts-expect-error -- an option that there is not
+// @ts-expect-error -- an unknown option
 @Job({ attempts: 3 })
 export class UnknownOption extends Job {}
 
@@ -84,7 +84,7 @@ export class UnknownOption extends Job {}
 @Handles(Order)
 export class NoHandle {}
 
-// @ts-expect-error -- handles another job than it says
+// @ts-expect-error -- handles another job than the decorator says
 @Handles(Order)
 export class WrongJob {
   handle(_job: SendWelcome): void {}
