@@ -11,7 +11,7 @@ beforeEach(() => {
 afterEach(() => kit.close());
 
 describe('failed jobs of several connections', () => {
-  it('are listed with the connection of each', async () => {
+  it('are listed with their connections', async () => {
     await kit.fail('id-1', { name: 'SendMail', connection: 'memory', queue: 'mail' });
     await kit.fail('id-2', { name: 'SendMail', connection: 'tubes', queue: 'mail' });
 
@@ -27,7 +27,7 @@ describe('failed jobs of several connections', () => {
   });
 });
 
-describe('failed jobs of several connections, one of which is away,', () => {
+describe('failed jobs of several connections, if one of them is away,', () => {
   beforeEach(async () => {
     kit.project.write({
       'onqueue.config.js': `module.exports = { default: 'stored',
@@ -45,7 +45,7 @@ describe('failed jobs of several connections, one of which is away,', () => {
     for (const id of ['1', '2', '3']) await kit.fail(id, { connection: 'stored' });
   });
 
-  it('are shown as far as they are known, with a remark, and the code 1', async () => {
+  it('are listed from the others with a remark and exit code 1', async () => {
     const { stdout, stderr, code } = await kit.run('failed', '--json');
 
     expect(JSON.parse(stdout)).toHaveLength(3);
@@ -53,7 +53,7 @@ describe('failed jobs of several connections, one of which is away,', () => {
     expect(code).toBe(1);
   });
 
-  it('are retried and forgotten by their ids, behind one that is not found as well', async () => {
+  it('are retried and forgotten by id, even after an id that is not found', async () => {
     const retried = await kit.run('retry', 'x', '1', '--json');
     const forgotten = await kit.run('forget', 'x', '2', '--json');
 
@@ -66,7 +66,7 @@ describe('failed jobs of several connections, one of which is away,', () => {
     expect(await kit.store.failed.count()).toBe(1);
   });
 
-  it('are flushed as far as they can be reached, which is said', async () => {
+  it('are flushed from the others, with a remark', async () => {
     const { stderr, code } = await kit.run('flush');
 
     expect(stderr).toContain("3 failed jobs were removed, but those of connection 'gone'");

@@ -1,4 +1,4 @@
-/** What is seen of batches, and done to them: `batches`, `batch`, `batch:cancel`, `batch:retry`, `prune --batches`, and `--batch`. */
+/** The commands and flags for batches: `batches`, `batch`, `batch:cancel`, `batch:retry`, `prune --batches`, and `--batch`. */
 import { QueueManager } from '../../src/application/queue-manager';
 import { systemClock } from '../../src/base/clock';
 import { builtInConnectors } from '../../src/connections/built-in';
@@ -48,7 +48,7 @@ const parsed = async (...line: readonly string[]): Promise<unknown> =>
   JSON.parse((await kit.run(...line, '--json')).stdout);
 
 describe('batches', () => {
-  it('lists them with how far they are, the newest first', async () => {
+  it('lists batches with their progress, the newest first', async () => {
     const { id } = await batchOf(new Passes(), new Fails(), new Passes(), new Passes());
     await work(2);
     const newer = await batchOf(new Passes());
@@ -62,21 +62,21 @@ describe('batches', () => {
     expect(code).toBe(0);
   });
 
-  it('is a table on a terminal that has room for the names', async () => {
+  it('prints a table on a terminal with room for the names', async () => {
     const { id } = await batchOf(new Passes());
     kit.columns = 100;
 
     expect((await kit.run('batches')).stdout).toMatch(new RegExp(`^id .* name\n${id} .* sheets\n$`));
   });
 
-  it('has lines of its own for each on a terminal of 60 columns, and nothing that is cut', async () => {
+  it('prints separate lines for each batch on a terminal of 60 columns, without cutting anything', async () => {
     const { id } = await batchOf(new Passes());
     kit.columns = 60;
 
     expect((await kit.run('batches')).stdout).toBe(`${id}\n  0% of 1, failed 0, running, 0s ago\n  sheets\n`);
   });
 
-  it('takes a limit, and says when there are more', async () => {
+  it('accepts a limit, and says if there are more', async () => {
     await batchOf(new Passes());
     const { id } = await batchOf(new Passes());
 
@@ -86,14 +86,14 @@ describe('batches', () => {
     expect(stderr).toContain('more than these 1');
   });
 
-  it('says so when there are none', async () => {
+  it('says if there are none', async () => {
     expect((await kit.run('batches')).stdout).toBe('No batches.\n');
     expect(await parsed('batches')).toEqual([]);
   });
 });
 
 describe('batch', () => {
-  it('shows one whole', async () => {
+  it('shows a batch completely', async () => {
     const { id } = await new JobBus(() => manager)
       .batch([new Passes(), new Fails()])
       .name('sheets')
@@ -126,7 +126,7 @@ describe('batch', () => {
     });
   });
 
-  it.each([['batch'], ['batch:cancel'], ['batch:retry']])('ends with 1 where %s is given no known id', async (name) => {
+  it.each([['batch'], ['batch:cancel'], ['batch:retry']])('ends with 1 if %s gets an unknown id', async (name) => {
     const { stdout, stderr, code } = await kit.run(name, 'none');
 
     expect([stdout, code]).toEqual(['', 1]);
@@ -134,7 +134,7 @@ describe('batch', () => {
   });
 
   it.each([['batches'], ['batch', '1'], ['batch:cancel', '1'], ['batch:retry', '1'], ['prune', '--batches']])(
-    'says which drivers keep batches where %s names a connection that keeps none',
+    'names the drivers that keep batches if the connection of %s keeps none',
     async (...line) => {
       const { stderr, code } = await kit.run(...line, '--connection=sync');
 
@@ -154,7 +154,7 @@ describe('batch', () => {
       await kit.clock.advance('500ms');
     };
 
-    it('prints a line for each change without a terminal, and then the whole', async () => {
+    it('prints a line for each change if there is no terminal, and then the batch', async () => {
       const { id } = await batchOf(new Passes(), new Fails());
 
       const { ended } = await watched(id);
@@ -172,7 +172,7 @@ describe('batch', () => {
       expect(code).toBe(0);
     });
 
-    it('moves a bar on a terminal, and takes it away at the end', async () => {
+    it('updates a bar on a terminal, and removes it at the end', async () => {
       const { id } = await batchOf(new Fails(), new Passes(), new Passes());
       kit.columns = 60;
 
@@ -189,7 +189,7 @@ describe('batch', () => {
       expect(stdout).toMatch(/^Name {8}sheets\n/);
     });
 
-    it('leaves the bar out where a terminal is too narrow for it and the counts', async () => {
+    it('leaves out the bar if a terminal is too narrow for it and the counts', async () => {
       const { id } = await batchOf(new Fails(), new Passes());
       kit.columns = 30;
 
@@ -204,7 +204,7 @@ describe('batch', () => {
       ]);
     });
 
-    it('ends once a cancelled one has none of its jobs left, also where it was cancelled before', async () => {
+    it('ends when a cancelled batch has no jobs left, even if it was cancelled before', async () => {
       const { id } = await batchOf(new Passes(), new Passes());
       await kit.run('batch:cancel', id);
       kit.columns = 60;
@@ -218,7 +218,7 @@ describe('batch', () => {
       expect((await kit.run('batch', id, '--watch')).stdout).toMatch(/^Name/);
     });
 
-    it('lives for as long as it takes, with nothing else to keep its process alive', async () => {
+    it('runs as long as the batch, even if nothing else keeps its process alive', async () => {
       const project = new JobProject();
       const stored = new QueueManager(
         { connectors: builtInConnectors, logger: new RecordingLogger(), folder: project.folder },
@@ -238,7 +238,7 @@ describe('batch', () => {
       }
     });
 
-    it('ends with 1 where the batch is forgotten meanwhile', async () => {
+    it('ends with 1 if the batch is forgotten meanwhile', async () => {
       const { id } = await batchOf(new Passes());
 
       const { ended } = await watched(id);
@@ -251,7 +251,7 @@ describe('batch', () => {
 });
 
 describe('batch:cancel', () => {
-  it('cancels one, and says of one that has ended why nothing changed', async () => {
+  it('cancels a batch, and says why an ended one cannot be cancelled', async () => {
     const { id } = await batchOf(new Passes(), new Passes());
     const other = await batchOf(new Passes());
 
@@ -268,7 +268,7 @@ describe('batch:cancel', () => {
 });
 
 describe('batch:retry', () => {
-  it('sends its failed jobs back, and no others', async () => {
+  it('retries the failed jobs of the batch, and no others', async () => {
     const { id } = await batchOf(new Fails(), new Fails(), new Passes());
     await work(3);
     await kit.fail('other');
@@ -279,7 +279,7 @@ describe('batch:retry', () => {
     expect(await manager.failed.list()).toMatchObject([{ id: 'other' }]);
   });
 
-  it('says that what was skipped stays so', async () => {
+  it('says that skipped jobs stay skipped', async () => {
     const { id } = await batchOf(new Fails(), new Passes());
     await work(1);
     await manager.batches.cancel(id);
@@ -294,7 +294,7 @@ describe('batch:retry', () => {
 describe('prune --batches', () => {
   const left = async (): Promise<string[]> => (await manager.batches.list()).map(({ id }) => id);
 
-  it('forgets those that have finished longer ago, and with --unfinished the others too', async () => {
+  it('forgets batches that finished earlier, and with --unfinished others too', async () => {
     const { id } = await batchOf(new Passes());
     await work(1);
     const { id: running } = await batchOf(new Passes());
@@ -310,7 +310,7 @@ describe('prune --batches', () => {
     expect(await left()).toEqual([]);
   });
 
-  it('looks at all connections that keep batches', async () => {
+  it('covers all connections that keep batches', async () => {
     await batchOf(new Passes());
     const connections = "{ now: { driver: 'sync' }, memory: { driver: 'memory' } }";
     kit.project.write({ 'onqueue.config.js': `module.exports = { default: 'now', connections: ${connections} };` });
@@ -318,7 +318,7 @@ describe('prune --batches', () => {
     expect(await parsed('prune', '--batches=0', '--unfinished')).toEqual({ batches: 1 });
   });
 
-  it('removes failed jobs as well where it is told which', async () => {
+  it('also removes failed jobs if told which', async () => {
     await kit.fail('1');
 
     expect((await kit.run('prune', '--batches', '--keep=0')).stdout).toBe('Removed 1 failed job.\nForgot 0 batches.\n');
@@ -348,7 +348,7 @@ describe('failed jobs of a batch', () => {
     await kit.fail('other');
   });
 
-  it('say which it is, in the list, alone and to programs', async () => {
+  it('show their batch in the list, in detail and as JSON', async () => {
     const [headings, ...rows] = (await kit.run('failed')).stdout.split('\n');
     expect(headings).toMatch(/ failed at +batch +error$/);
     expect(rows.find((row) => row.includes('Fails'))).toMatch(new RegExp(` UTC +${id} +Error: refused$`));
@@ -361,18 +361,18 @@ describe('failed jobs of a batch', () => {
     [['retry'], { retried: 1, unknown: [] }],
     [['forget'], { forgotten: 1, unknown: [] }],
     [['prune', '--keep=0'], { pruned: 1 }],
-  ])('are those that %j --batch means', async (line, result) => {
+  ])('are selected by --batch: %j', async (line, result) => {
     expect(await parsed(...line, `--batch=${id}`)).toEqual(result);
     expect(await manager.failed.list()).toMatchObject([{ id: 'other' }]);
   });
 
-  it('go back where the batch is forgotten, too', async () => {
+  it('can still be retried after the batch was forgotten', async () => {
     await kit.run('prune', '--batches=0', '--unfinished');
     expect(await kit.run('batch:retry', id)).toMatchObject({ code: 1 });
     expect(await parsed('retry', `--batch=${id}`)).toEqual({ retried: 1, unknown: [] });
   });
 
-  it('are not chosen beside ids', async () => {
+  it('cannot be selected by batch and by ids at once', async () => {
     expect(await kit.run('retry', 'other', `--batch=${id}`)).toMatchObject({ code: 2 });
   });
 });

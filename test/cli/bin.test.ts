@@ -5,7 +5,7 @@ import { eventually } from '../support/eventually';
 const CONFIG = `require('./jobs');
 module.exports = { connections: { database: { driver: 'database', url: 'sqlite:./queue.sqlite' } } };`;
 
-/** Jobs as JavaScript writes them. Each leaves a line in a file, for the tests to read. */
+/** Jobs in JavaScript. Each writes a line to a file, which the tests read. */
 const JOBS = `const { appendFileSync, existsSync } = require('node:fs');
 const { Job } = require('onqueue');
 const write = (text) => appendFileSync('done.txt', text + '\\n');
@@ -26,7 +26,7 @@ exports.Wait = Job()(class Wait extends Job {
 exports.Block = Job()(class Block extends Job {
   handle() {
     write('blocking ' + process.pid);
-    // Leaves the processor to others.
+    // Yields the processor.
     for (const cell = new Int32Array(new SharedArrayBuffer(4)); ; ) Atomics.wait(cell, 0, 0, 10);
   }
 });`;
@@ -51,7 +51,7 @@ async function dispatch(...line: readonly string[]): Promise<void> {
   expect(await child.ended).toEqual({ code: 0, signal: null });
 }
 
-/** The process that runs a job, once it has written so. */
+/** The process that runs a job, once the job has written its id. */
 async function pidOf(what: string): Promise<number> {
   const line = new RegExp(`${what} (\\d+)\n`);
   return Number(await eventually(() => line.exec(project.read('done.txt'))?.[1]));
@@ -67,7 +67,7 @@ afterEach(async () => {
 });
 
 describe('the command onqueue', () => {
-  it('works on a SQLite file, with jobs in JavaScript', async () => {
+  it('works on a SQLite file with jobs in JavaScript', async () => {
     await dispatch('Greet', 'Ada');
 
     const work = onqueue('work', '--stop-when-empty', '--log=text');
@@ -106,7 +106,7 @@ describe('the command onqueue', () => {
     expect(project.read('done.txt')).toBe('mail to ada@example.org');
   });
 
-  it('finishes the running job at a SIGTERM, then ends by itself with 0', async () => {
+  it('finishes the running job at a SIGTERM, and then ends by itself with 0', async () => {
     await project.push('Wait');
     const work = onqueue('work');
     await eventually(() => project.read('done.txt').includes('waiting'));
@@ -119,14 +119,14 @@ describe('the command onqueue', () => {
     expect(project.read('done.txt')).toContain('went');
   });
 
-  it('ends at once at a second signal, with a code that says so', async () => {
+  it('ends at once at a second signal, with the code of the signal', async () => {
     await project.push('Wait');
     const work = onqueue('work');
     await eventually(() => project.read('done.txt').includes('waiting'));
 
     work.kill('SIGINT');
     await work.prints('running jobs may finish');
-    // A second one within a blink counts as an echo of the first.
+    // A second one shortly after the first counts as its echo.
     await eventually(() => {
       work.kill('SIGINT');
       return work.stderr.includes('ending at once');
@@ -140,7 +140,7 @@ describe('the command onqueue', () => {
     ['work', ['work']],
     ['a supervisor', ['work', '--processes=2']],
     ['listen', ['listen']],
-  ])('ends %s with its own code although signals come until its very end', async (_what, line) => {
+  ])('ends %s with its own code even if signals arrive until its very end', async (_what, line) => {
     const work = onqueue(...line);
     await work.prints('The worker starts');
 
@@ -148,7 +148,7 @@ describe('the command onqueue', () => {
     await work.prints('running jobs may finish');
     let hasEnded = false;
     void work.ended.then(() => (hasEnded = true));
-    // One a turn: as many as fit in until the process is gone.
+    // One per turn of the event loop, as many as possible until the process is gone.
     while (!hasEnded) {
       work.kill('SIGTERM');
       await new Promise(setImmediate);
@@ -157,7 +157,7 @@ describe('the command onqueue', () => {
     expect(await work.ended).toMatchObject({ signal: null });
   });
 
-  it('ends although a file of the project keeps something open', async () => {
+  it('ends even if a file of the project keeps something open', async () => {
     project.write({ 'onqueue.config.js': `setInterval(() => undefined, 1000);\n${CONFIG}` });
 
     const size = onqueue('size', '--json');
@@ -166,7 +166,7 @@ describe('the command onqueue', () => {
     expect(size.stdout).toBe('[{"queue":"default","ready":0,"delayed":0,"reserved":0,"failed":0,"paused":false}]\n');
   });
 
-  it('says where a configuration broke, with 1, and touches no other store', async () => {
+  it('shows where a configuration failed, ends with 1, and uses no other store', async () => {
     project.write({ 'onqueue.config.js': 'module.exports = {\n  connections: undefinedName,\n};' });
 
     const work = onqueue('work');
@@ -176,7 +176,7 @@ describe('the command onqueue', () => {
     expect(work.stderr).toMatch(/onqueue\.config\.js:2/);
   });
 
-  it('shows the line that cannot be parsed', async () => {
+  it('shows a line that cannot be parsed', async () => {
     project.write({ 'onqueue.config.js': 'module.exports = { connections: };' });
 
     const size = onqueue('size');
@@ -197,7 +197,7 @@ describe('the command onqueue', () => {
     expect(refused.stdout).toBe('');
   });
 
-  it('ends quietly when the reader of its output has left', async () => {
+  it('ends quietly if the reader of its output has gone', async () => {
     const script = `const { spawn } = require('node:child_process');
       const help = spawn(process.execPath, [...process.execArgv, ...process.argv.slice(2)], { stdio: ['ignore', 'pipe', 'inherit'] });
       help.stdout.destroy();
@@ -214,13 +214,13 @@ describe('the command onqueue', () => {
 });
 
 describe('listen', () => {
-  it('runs each job with the code of the moment, by a process of its own', async () => {
+  it('runs each job in a new process with the current code', async () => {
     await project.push('Greet', { name: 'Ada' });
     const listen = onqueue('listen', '--sleep=30s');
     await eventually(() => project.read('done.txt') === 'hello Ada\n');
     await listen.prints('Greet completed');
 
-    // The process that waits for the next job has loaded the old code by now, or is about to.
+    // By now, the process that waits for the next job has loaded the old code or is about to.
     project.write({ 'jobs.js': JOBS.replace('hello', 'good day') });
     await project.push('Greet', { name: 'Grace' });
     await eventually(() => project.read('done.txt') === 'hello Ada\ngood day Grace\n');
@@ -230,7 +230,7 @@ describe('listen', () => {
     expect(listen.stderr.match(/The worker starts/g)).toHaveLength(1);
   });
 
-  it('lets the running job finish when it is told to stop', async () => {
+  it('lets the running job finish when told to stop', async () => {
     await project.push('Wait');
     const listen = onqueue('listen');
     await eventually(() => project.read('done.txt').includes('waiting'));
@@ -242,7 +242,7 @@ describe('listen', () => {
     expect(project.read('done.txt')).toContain('went');
   });
 
-  it('leaves no orphan when it is killed', async () => {
+  it('leaves no orphan if it is killed', async () => {
     await project.push('Wait');
     const listen = onqueue('listen', '--grace=200ms');
     const pid = await pidOf('waiting');
@@ -253,7 +253,7 @@ describe('listen', () => {
     expect(project.read('done.txt')).not.toContain('went');
   });
 
-  it('leaves no orphan when it is killed while the job blocks its process', async () => {
+  it('leaves no orphan if it is killed while the job blocks its process', async () => {
     await project.push('Block');
     const listen = onqueue('listen', '--grace=0');
     const pid = await pidOf('blocking');
@@ -263,7 +263,7 @@ describe('listen', () => {
     await eventually(() => !isAlive(pid), { of: 'the end of the process of the job' });
   });
 
-  it('kills a process that is blocked, when it is told to stop a second time', async () => {
+  it('kills a blocked process when told to stop a second time', async () => {
     await project.push('Block');
     const listen = onqueue('listen');
     const pid = await pidOf('blocking');
@@ -278,7 +278,7 @@ describe('listen', () => {
     expect(isAlive(pid)).toBe(false);
   });
 
-  it('waits for a file to be mended that cannot be loaded', async () => {
+  it('waits until a file that cannot be loaded is fixed', async () => {
     project.write({ 'jobs.js': 'this is no JavaScript' });
     const listen = onqueue('listen');
     await listen.prints('E_CONFIG_FILE');
@@ -289,7 +289,7 @@ describe('listen', () => {
     await eventually(() => project.read('done.txt') === 'hello Ada\n');
   });
 
-  it('ends with 2 when its flags make no sense', async () => {
+  it('ends with 2 if its arguments are invalid', async () => {
     const listen = onqueue('listen', 'databse');
 
     expect(await listen.ended).toEqual({ code: 2, signal: null });

@@ -17,7 +17,7 @@ describe('check', () => {
     return { code, of: (subject) => found.filter((one) => one.subject.startsWith(subject)) };
   }
 
-  it('names versions, configuration and stores, and ends with 0 when there are warnings only', async () => {
+  it('reports versions, configuration and stores, and ends with 0 if there are only warnings', async () => {
     const { code, of } = await check();
 
     expect(of('node')).toEqual([{ level: 'ok', subject: 'node', message: process.versions.node }]);
@@ -30,7 +30,7 @@ describe('check', () => {
     expect(code).toBe(0);
   });
 
-  it('names the file as well as what stands in for connections that it leaves out', async () => {
+  it('names the configuration file, and the default connection if it configures none', async () => {
     kit.project.write({ 'onqueue.config.js': 'module.exports = { jobs: [] };' });
     kit.connectors = { database: () => Object.assign(kit.store.duplicate(), { name: 'database' }) };
 
@@ -41,7 +41,7 @@ describe('check', () => {
     );
   });
 
-  it('finds a configuration that production could not load', async () => {
+  it('warns about a configuration that could not be loaded in production', async () => {
     kit.project.write({ 'other.config.ts': "export default { connections: { memory: { driver: 'memory' } } };" });
 
     const before = await check('--config=other.config.ts');
@@ -61,7 +61,7 @@ describe('check', () => {
     expect(stdout).toMatch(/^ok +node +\d/m);
   });
 
-  it('ends with 1 when the configuration cannot be loaded, and names versions all the same', async () => {
+  it('ends with 1 if the configuration cannot be loaded, but still reports versions', async () => {
     kit.project.write({ 'onqueue.config.js': "throw new Error('no secrets here');" });
 
     const { code, of } = await check();
@@ -73,7 +73,7 @@ describe('check', () => {
     expect(code).toBe(1);
   });
 
-  it('ends with 1 when a store does not answer, and asks the others', async () => {
+  it('ends with 1 if a store does not answer, but still asks the others', async () => {
     const config =
       "module.exports = { default: 'a', connections: { a: { driver: 'memory' }, b: { driver: 'memory' } } };";
     kit.project.write({ 'onqueue.config.js': config });
@@ -93,7 +93,7 @@ describe('check', () => {
     expect(code).toBe(1);
   });
 
-  it('finds what is wrong with jobs: no handler, no such connection, a dependency without types', async () => {
+  it('reports problems with jobs: no handler, an unknown connection, a dependency without types', async () => {
     kit.project.write({
       'jobs.js': `const { Job, Inject } = require('onqueue');
         class Smtp { constructor(host, port) {} }
@@ -122,7 +122,7 @@ describe('check', () => {
     expect(code).toBe(1);
   });
 
-  it('does not pass over names that a minifier gave, but over those that were chosen', async () => {
+  it('warns about minified names, but not about explicit ones', async () => {
     kit.project.write({
       'bundle.js': `const { Job } = require('onqueue');
         Job()(class t extends Job { handle() {} });
@@ -142,7 +142,7 @@ describe('check', () => {
     ]);
   });
 
-  it('finds a second copy of a package that must be there once', async () => {
+  it('warns about a second copy of a package that must exist only once', async () => {
     kit.project.write({
       'node_modules/tsyringe/package.json': '{ "name": "tsyringe", "version": "4.0.0", "main": "index.js" }',
       'node_modules/tsyringe/index.js': '',
@@ -161,7 +161,7 @@ describe('check', () => {
     ['22.0.0', 'ok'],
     ['20.18.3', 'error'],
     ['18.20.0', 'error'],
-  ])('finds Node.js %s %s', (version, level) => {
+  ])('reports Node.js %s as %s', (version, level) => {
     expect(diagnoseNode(version)).toMatchObject({ level });
   });
 });

@@ -9,8 +9,8 @@ describe('classes', () => {
 
   afterEach(() => kit.close());
 
-  // First, while this process knows no job.
-  it('says how to register jobs when there are none', async () => {
+  // First, while no jobs are registered in this process.
+  it('says how to register jobs if there are none', async () => {
     const { stdout, stderr, code } = await kit.run('classes');
 
     expect(stderr).toContain("--require 'dist/jobs/**/*.js'");
@@ -18,7 +18,7 @@ describe('classes', () => {
     expect(code).toBe(0);
   });
 
-  it('lists the jobs of the files that a pattern names, with what a worker would go by', async () => {
+  it('lists the jobs in the files of a pattern, with the options a worker would use', async () => {
     kit.project.write({
       'jobs/mail.js': `const { Job } = require('onqueue');
         Job({ queue: 'mail', tries: 5, timeout: '2m' })(class SendMail extends Job { handle() {} });`,
@@ -57,7 +57,7 @@ describe('classes', () => {
     });
   });
 
-  it('shows where a file broke that was to be loaded', async () => {
+  it('shows where a required file failed', async () => {
     kit.project.write({ 'broken.js': "function mail() { throw new Error('no address'); }\nmail();" });
 
     const { stderr, code } = await kit.run('classes', '--require=broken.js');
@@ -67,7 +67,7 @@ describe('classes', () => {
     expect(code).toBe(1);
   });
 
-  it('loads packages by their names, as Node.js does', async () => {
+  it('loads packages by name, as Node.js does', async () => {
     kit.project.write({
       'node_modules/my-jobs/index.js': "require('onqueue').Job()(class FromPackage { handle() {} });",
     });

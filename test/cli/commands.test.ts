@@ -11,7 +11,7 @@ beforeEach(() => {
 afterEach(() => kit.close());
 
 describe('size', () => {
-  it('shows every queue that was used, and the default one', async () => {
+  it('shows every used queue and the default one', async () => {
     await kit.push('high', 'A', 'B');
     await kit.store.push('low', [{ payload: '{}', delay: 60 }]);
     await kit.fail('1', { queue: 'high' });
@@ -31,7 +31,7 @@ describe('size', () => {
     [['--queue=high,other']],
     [['memory', '--queue=high', '--queue=other']],
     [['memory:high', '--queue=other']],
-  ])('shows the queues of %j, as JSON where that is wanted', async (line) => {
+  ])('shows the queues of %j, as JSON if asked to', async (line) => {
     await kit.push('high', 'A');
 
     const { stdout } = await kit.run('size', ...line, '--json');
@@ -42,7 +42,7 @@ describe('size', () => {
     ]);
   });
 
-  it('says of a store that is away that nothing was counted', async () => {
+  it('reports that nothing was counted if the store is away', async () => {
     const counts = () => Promise.reject(new Error("queue 'default' was not counted"));
     const paused = () => Promise.reject(new Error('the paused queues were not read'));
     const control = { ...kit.store.control, paused };
@@ -54,7 +54,7 @@ describe('size', () => {
     expect(code).toBe(1);
   });
 
-  it('says of a store that counts by estimate that it does', async () => {
+  it('says that the counts of a store are estimates if they are', async () => {
     const capabilities = { ...kit.store.capabilities, exactCounts: false };
     kit.connectors = { memory: () => Object.assign(kit.store.duplicate(), { capabilities }) };
 
@@ -62,7 +62,7 @@ describe('size', () => {
     expect(JSON.parse((await kit.run('size', '--json')).stdout)).toMatchObject([{ ready: 0, approximate: true }]);
   });
 
-  it('refuses a connection that is not configured, with the nearest', async () => {
+  it('refuses an unknown connection, and suggests the nearest', async () => {
     const { stderr, code } = await kit.run('size', 'memroy');
 
     expect(stderr).toMatch(/No connection 'memroy'.*it has memory\. Did you mean 'memory'\?.*\(E_UNKNOWN_CONNECTION\)/);
@@ -77,7 +77,7 @@ describe('clear', () => {
     await kit.push('low', 'D');
   });
 
-  it("empties the connection's own queue, and no other", async () => {
+  it("empties the connection's own queue and no other", async () => {
     const { stdout, code } = await kit.run('clear');
 
     expect(stdout).toBe('Removed 2 jobs from default.\n');
@@ -98,7 +98,7 @@ describe('clear', () => {
     },
   );
 
-  it('refuses in production where there is no terminal to ask on', async () => {
+  it('refuses in production if there is no terminal to ask on', async () => {
     kit.environment = { NODE_ENV: 'production' };
 
     const { stderr, code } = await kit.run('clear');
@@ -109,7 +109,7 @@ describe('clear', () => {
     expect(await kit.store.counts('default')).toMatchObject({ ready: 2 });
   });
 
-  it('asks in production, with what is at stake', async () => {
+  it('asks in production, saying what would be lost', async () => {
     kit.environment = { NODE_ENV: 'production' };
     kit.answer = 'y';
 
@@ -119,7 +119,7 @@ describe('clear', () => {
     expect(await kit.store.counts('default')).toMatchObject({ ready: 0 });
   });
 
-  it.each(['', 'n', 'yeah'])('takes %j for a no', async (answer) => {
+  it.each(['', 'n', 'yeah'])('takes %j as a no', async (answer) => {
     kit.environment = { NODE_ENV: 'production' };
     kit.answer = answer;
 
@@ -127,7 +127,7 @@ describe('clear', () => {
     expect(await kit.store.counts('default')).toMatchObject({ ready: 2 });
   });
 
-  it('does not ask with --force, nor outside of production', async () => {
+  it('does not ask with --force or outside production', async () => {
     kit.answer = 'n';
     await kit.run('clear', '--queue=high');
     kit.environment = { NODE_ENV: 'production' };
@@ -157,13 +157,13 @@ describe('any command', () => {
     ['pause'],
     ['resume'],
     ['restart'],
-  ])('does not let %s pass an empty store of its own for the one that others use', async (...line) => {
+  ])('warns in %s that the store in memory is not shared with other processes', async (...line) => {
     const { stderr } = await kit.run(...line);
 
     expect(stderr.match(/The memory driver lives in one process/g)).toHaveLength(1);
   });
 
-  it('does not warn of a memory that is one of several connections, where that is not asked about', async () => {
+  it('does not warn about a store in memory that the command does not use', async () => {
     kit.project.write({
       'onqueue.config.js':
         "module.exports = { default: 'stored', connections: { memory: { driver: 'memory' }, stored: { driver: 'database', url: 'sqlite:./x' } } };",
@@ -176,7 +176,7 @@ describe('any command', () => {
     expect((await kit.run('size', 'memory')).stderr).toContain('The memory driver');
   });
 
-  it('does not count one job in the plural', async () => {
+  it('uses the singular for one job', async () => {
     await kit.push('default', 'A');
     for (const id of ['1', '2', '3', '4']) await kit.fail(id);
 
@@ -207,7 +207,7 @@ describe('any command', () => {
     expect(code).toBe(1);
   });
 
-  it('shows every mistake of a configuration, without a stack', async () => {
+  it('shows every mistake of a configuration without a stack', async () => {
     kit.project.write({
       'onqueue.config.js': "module.exports = { connections: { memory: { driver: 'memroy' } }, jobz: [] };",
     });
@@ -221,7 +221,7 @@ describe('any command', () => {
     expect(code).toBe(1);
   });
 
-  it('takes another configuration with --config, and the folder of that one for the project', async () => {
+  it('uses the configuration of --config, with its folder as the project', async () => {
     const other = `module.exports = { connections: { mine: { driver: 'memory', queue: 'elsewhere' } } };`;
     kit.project.write({ 'other/package.json': '{}', 'other/mine.js': other });
     let root: string | undefined;
@@ -238,14 +238,14 @@ describe('any command', () => {
     expect(root).toBe(join(kit.project.folder, 'other'));
   });
 
-  it('says when the file of --config is not there', async () => {
+  it('says if the file of --config does not exist', async () => {
     const { stderr, code } = await kit.run('size', '--config=mine.js');
 
     expect(stderr).toContain(`--config: nothing matches 'mine.js' in ${kit.project.folder}`);
     expect(code).toBe(2);
   });
 
-  it('closes what it has opened', async () => {
+  it('closes the connections it opened', async () => {
     const opened = kit.store.duplicate();
     kit.connectors = { memory: () => opened };
 
@@ -255,8 +255,8 @@ describe('any command', () => {
   });
 });
 
-describe('a queue where the connection belongs', () => {
-  it.each(['clear', 'size', 'pause', 'resume'])('is refused by %s, with the right command', async (command) => {
+describe('a queue in place of the connection', () => {
+  it.each(['clear', 'size', 'pause', 'resume'])('is refused by %s with the right command', async (command) => {
     await kit.push('mail', 'A');
 
     const { stderr, stdout, code } = await kit.run(command, 'mail');
@@ -272,7 +272,7 @@ describe('a queue where the connection belongs', () => {
     ['clear', 'high', 'low'],
     ['work', 'high', 'low'],
     ['listen', 'high', 'low'],
-  ])('is refused among others: %s %s %s', async (command, ...queues) => {
+  ])('is refused among other arguments: %s %s %s', async (command, ...queues) => {
     const { stderr, code } = await kit.run(command, ...queues);
 
     expect(stderr).toContain(`Name queues with --queue: onqueue ${command} --queue=high,low; or, if high is a `);
@@ -280,7 +280,7 @@ describe('a queue where the connection belongs', () => {
     expect(code).toBe(2);
   });
 
-  it('is refused by work, before anything is started', async () => {
+  it('is refused by work before anything is started', async () => {
     expect(await kit.work('mail')).toMatchObject({
       stderr: expect.stringContaining('If you meant a queue: onqueue work --queue=mail') as string,
       code: 2,

@@ -1,4 +1,4 @@
-/** What `completion` prints for shells, and what it answers them; in a real shell where the machine has one. */
+/** The scripts that `completion` prints for shells, and its answers to them; also in real shells if installed. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -7,7 +7,7 @@ import { CommandKit } from './kit/command-kit';
 
 const ROOT = join(__dirname, '../..');
 const HOSTILE = '$(touch$IFS$9owned)';
-/** Names that nobody may run, and harmless ones. */
+/** Names that must never be executed, and harmless ones. */
 const CONFIG = `module.exports = {
   default: 'redis',
   connections: {
@@ -16,14 +16,14 @@ const CONFIG = `module.exports = {
     main: { driver: 'database', url: 'sqlite:./made.sqlite', queue: 'mail' },
   },
 };`;
-/** Tools print while they are loaded. */
+/** Some tools print while they are loaded. */
 const NOISY = `console.log('[dotenv] injecting env');\n${CONFIG}`;
 const jobs = (name: string): string => `const { Job } = require('onqueue');
 Job({ queue: 'high' })(class ${name} extends Job { handle() {} });`;
 
 const isHere = (shell: string): boolean => spawnSync(shell, ['-c', 'true']).status === 0;
 
-describe('what the last word of a line may become', () => {
+describe('completing the last word of a line', () => {
   let kit: CommandKit;
 
   beforeEach(() => {
@@ -62,7 +62,7 @@ describe('what the last word of a line may become', () => {
     ['onqueue size --require=sub/', ['--require=sub/other.js']],
     ['onqueue size --require=nowhere/', []],
     ['onqueue retry 0193', []],
-  ])("of '%s'", async (line, expected) => {
+  ])("completes '%s'", async (line, expected) => {
     expect(await words(line)).toEqual(expected);
   });
 
@@ -78,29 +78,29 @@ describe('what the last word of a line may become', () => {
     ['onqueue retry --name=', []],
     ['onqueue retry --require ./mail.js --name=S', ['--name=SendMail']],
     ['onqueue retry --require=./tidy.js --queue=h', ['--queue=high']],
-  ])("of '%s' is known to the project, without names that a shell would run", async (line, expected) => {
+  ])("completes '%s' from the project, without names that a shell could execute", async (line, expected) => {
     expect((await words(line)).toSorted()).toEqual(expected.toSorted());
   });
 
-  it.each(readdirSync(join(ROOT, 'src/cli/commands')))('of all flags that %s has', async (file) => {
+  it.each(readdirSync(join(ROOT, 'src/cli/commands')))('offers all flags of %s', async (file) => {
     const name = file.replace('.ts', '').replace('-', ':');
     const { stdout } = await kit.run('help', name);
     const shown = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, flag]) => flag);
     expect((await words(`onqueue ${name} -`)).map((word) => word.replace('=', ''))).toEqual(shown);
   });
 
-  it('is nothing, and no error, where the project cannot be loaded', async () => {
+  it('offers nothing, without an error, if the project cannot be loaded', async () => {
     kit.project.write({ 'onqueue.config.js': "throw new Error('broken')" });
     expect(await words('onqueue work --queue=')).toEqual([]);
     expect(await words('onqueue work --config=nowhere.js --queue=')).toEqual([]);
   });
 
-  it('asks no store: it makes no file for one', async () => {
+  it('does not open a store, so it creates no database file', async () => {
     await words('onqueue work --queue=');
     expect(existsSync(join(kit.project.folder, 'made.sqlite'))).toBe(false);
   });
 
-  it('is said to programs as well, with what each means', async () => {
+  it('is available as JSON, with an explanation of each word', async () => {
     const { stdout } = await kit.run('completion', 'zsh', '--line=onqueue pru', '--json');
     expect(JSON.parse(stdout)).toEqual([{ word: 'prune', about: 'remove old failed jobs and old batches for good' }]);
   });
@@ -110,19 +110,19 @@ describe('completion', () => {
   const kit = new CommandKit();
   afterAll(() => kit.close());
 
-  it.each(['bash', 'zsh', 'fish'])('prints the script for %s, as it is in the package', async (shell) => {
+  it.each(['bash', 'zsh', 'fish'])('prints the script for %s as it is in the package', async (shell) => {
     const script = readFileSync(join(ROOT, `completions/onqueue.${shell}`), 'utf8');
     expect((await kit.run('completion', shell)).stdout).toBe(script);
     expect(JSON.parse((await kit.run('completion', shell, '--json')).stdout)).toEqual({ shell, script });
   });
 
-  it('names the shells that there are where another one is meant', async () => {
+  it('names the supported shells if another one is asked for', async () => {
     const { stderr, code } = await kit.run('completion', 'tcsh');
     expect(stderr).toContain("there are scripts for bash, zsh, fish, but none for 'tcsh'.");
     expect(code).toBe(2);
   });
 
-  it.each(['bash', 'zsh', 'fish'].filter(isHere))('prints a script that %s can read', (shell) => {
+  it.each(['bash', 'zsh', 'fish'].filter(isHere))('prints a script that %s can parse', (shell) => {
     expect(spawnSync(shell, ['-n', join(ROOT, `completions/onqueue.${shell}`)])).toMatchObject({ status: 0 });
   });
 });
@@ -150,20 +150,20 @@ printf '%s\\n' "\${COMPREPLY[@]}"`;
     return printed.split('\n').filter((word) => word !== '');
   };
 
-  it('is given what stands behind the last = or :, because it replaces no more', () => {
+  it('gets only what follows the last = or :, because bash replaces only that part', () => {
     expect(replies('onqueue batch:c')).toEqual(['cancel']);
     expect(replies('onqueue work --log=j')).toEqual(['json']);
     expect(replies('onqueue prun')).toEqual(['prune']);
   });
 
-  it('is given no name that it would run, and runs none', () => {
+  it('gets no name that it could execute, and executes none', () => {
     expect(replies('onqueue work --queue=').toSorted()).toEqual(['default', 'mail']);
     expect(replies('onqueue work ').toSorted()).toEqual(['main', 'redis']);
     expect(replies(`onqueue work --queue=${HOSTILE} --queue=m`)).toEqual(['mail']);
     expect(existsSync(join(folder, 'owned'))).toBe(false);
   });
 
-  it('is given nothing, and prints nothing, where there is no such program', () => {
+  it('gets nothing and prints nothing if the program does not exist', () => {
     expect(replies('onqueue re', '/nonexistent')).toEqual([]);
   });
 });

@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => kit.close());
 
-/** Starts the command, and waits for what it prints. */
+/** Starts the command and waits for the address it prints. */
 async function started(...line: readonly string[]) {
   const running = kit.run('dashboard', '--port=0', ...line);
   const address = await eventually(() => /http:[^\s"]+/.exec(kit.shown)?.[0], { of: 'an address' });
@@ -27,7 +27,7 @@ const opened = (address: string, headers: Readonly<Record<string, string>> = {})
   fetch(address, { redirect: 'manual', headers: { accept: 'text/html', ...headers } });
 
 describe('onqueue dashboard', () => {
-  it('prints one link, lets one browser in by it, and ends cleanly when it is told to, also for who watches', async () => {
+  it('prints a link that lets one browser in, and ends cleanly when told to, even with a browser watching', async () => {
     await kit.push('films', 'Render');
     const { address, stop } = await started();
     const { origin } = new URL(address);
@@ -45,13 +45,13 @@ describe('onqueue dashboard', () => {
     await expect(opened(address)).rejects.toThrow('fetch failed');
   });
 
-  it('prints the link as one document for programs', async () => {
+  it('prints the link as JSON', async () => {
     const { address, stop } = await started('--json');
     const { stdout } = await stop();
     expect(JSON.parse(stdout)).toEqual({ address });
   });
 
-  it('has nobody act where it is to be read only', async () => {
+  it('refuses all actions with --read-only', async () => {
     const { address, stop } = await started('--read-only');
     const [cookie = ''] = (await opened(address)).headers.getSetCookie();
 
@@ -65,7 +65,7 @@ describe('onqueue dashboard', () => {
     await stop();
   });
 
-  it('prints no key where there is a token, which a log would keep', async () => {
+  it('prints no key if a token is set, because a log would keep it', async () => {
     kit.environment = { ONQUEUE_DASHBOARD_TOKEN: TOKEN };
     const { address, stop } = await started('--host=0.0.0.0');
     const { stdout, stderr } = await stop();
@@ -79,12 +79,12 @@ describe('onqueue dashboard', () => {
   const areSame = { ONQUEUE_DASHBOARD_TOKEN: TOKEN, ONQUEUE_DASHBOARD_VIEWER_TOKEN: ` ${TOKEN}` };
   it.each([
     ['beyond this machine without a token', ['--host=0.0.0.0'], {}, 'ONQUEUE_DASHBOARD_TOKEN is not set'],
-    ['beyond this machine with an empty one', ['--host=::'], { ONQUEUE_DASHBOARD_TOKEN: ' ' }, 'is not set'],
-    ['under a name that may lead anywhere', ['--host=localhost.example.com'], {}, 'is not set'],
-    ['with a token that is short', [], isWeak, 'ONQUEUE_DASHBOARD_TOKEN has 15 characters'],
-    ['with one for viewers that is short', [], isWeakForViewers, 'ONQUEUE_DASHBOARD_VIEWER_TOKEN has 15 characters'],
-    ['with one token for both', [], areSame, 'ONQUEUE_DASHBOARD_VIEWER_TOKEN is the same'],
-  ])('does not start %s, says what to do, and does not tell the token', async (_, line, environment, sentence) => {
+    ['beyond this machine with an empty token', ['--host=::'], { ONQUEUE_DASHBOARD_TOKEN: ' ' }, 'is not set'],
+    ['under a host name that may lead anywhere', ['--host=localhost.example.com'], {}, 'is not set'],
+    ['with a short token', [], isWeak, 'ONQUEUE_DASHBOARD_TOKEN has 15 characters'],
+    ['with a short viewer token', [], isWeakForViewers, 'ONQUEUE_DASHBOARD_VIEWER_TOKEN has 15 characters'],
+    ['with the same token for both', [], areSame, 'ONQUEUE_DASHBOARD_VIEWER_TOKEN is the same'],
+  ])('does not start %s, and says what to do without showing the token', async (_, line, environment, sentence) => {
     kit.environment = environment;
     const { code, stdout, stderr } = await kit.run('dashboard', '--port=0', ...line);
     expect([code, stdout]).toEqual([1, '']);
@@ -93,7 +93,7 @@ describe('onqueue dashboard', () => {
     expect(stderr).not.toMatch(/hunter2|an-operator-has/);
   });
 
-  it('says so where its port is taken, or its address is not of this machine', async () => {
+  it('says if its port is taken or its address is not local', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;

@@ -21,7 +21,7 @@ function watch(environment: NodeJS.ProcessEnv): () => void {
 describe.each([[{ npm_command: 'exec' }], [{ npm_lifecycle_event: 'start' }]])(
   'a process that npm started (%j)',
   (environment) => {
-    it('hears within a second that it is alone, once', async () => {
+    it('notices within a second that npm is gone, and only once', async () => {
       watch(environment);
       await clock.advance('10s');
       expect(heard).toBe(0);
@@ -34,7 +34,7 @@ describe.each([[{ npm_command: 'exec' }], [{ npm_lifecycle_event: 'start' }]])(
       expect(heard).toBe(1);
     });
 
-    it('hears nothing when it has stopped watching', async () => {
+    it('notices nothing after it stopped watching', async () => {
       const stopWatching = watch(environment);
       stopWatching();
       parent = INIT;
@@ -46,7 +46,7 @@ describe.each([[{ npm_command: 'exec' }], [{ npm_lifecycle_event: 'start' }]])(
   },
 );
 
-it('a process that something else started may outlive it', async () => {
+it('a process that was not started by npm may outlive its parent', async () => {
   watch({ HOME: '/root' });
   parent = INIT;
 

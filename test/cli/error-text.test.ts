@@ -10,20 +10,20 @@ function missing(name: string, from: string): Error {
 const ours = join(__dirname, '../../src/composition.ts');
 
 describe('the text of an error', () => {
-  it('is a sentence where a package is missing that Onqueue cannot do without', () => {
+  it('is a sentence if a package is missing that Onqueue needs', () => {
     expect(errorText(missing('tsyringe', ours))).toBe(
       'onqueue needs the package tsyringe, which is not installed. Run: npm install tsyringe',
     );
   });
 
   it.each([
-    ['a file of the project looked for it', missing('tsyringe', '/srv/app/jobs.js')],
-    ['it is a file', missing('./scope', ours)],
-  ])('is the stack of what nobody foresaw: %s', (_case, error) => {
+    ['a file of the project required it', missing('tsyringe', '/srv/app/jobs.js')],
+    ['a file is missing, not a package', missing('./scope', ours)],
+  ])('is the stack of an unexpected error: %s', (_case, error) => {
     expect(errorText(error)).toBe(error.stack);
   });
 
-  it('leads to the place in a file of the project, and through nothing that called it', () => {
+  it('shows the place in a file of the project without the frames of its callers', () => {
     const cause = new Error('vault');
     cause.stack = [
       'Error: vault',

@@ -1,4 +1,4 @@
-/** What is done to failed jobs: `failed`, `retry`, `forget`, `flush`, `prune`. */
+/** The commands for failed jobs: `failed`, `retry`, `forget`, `flush`, `prune`. */
 import { unconfirmed } from '../../src/cli/errors';
 import { MemoryFailedStore } from '../../src/connections/memory/memory-failed-store';
 import { Gate, until } from '../support/application';
@@ -24,7 +24,7 @@ describe('failed', () => {
     expect(code).toBe(0);
   });
 
-  it('takes a queue and a limit, and says when there are more', async () => {
+  it('accepts a queue and a limit, and says if there are more', async () => {
     for (const id of ['1', '2', '3']) await kit.fail(id, { queue: 'mail' });
     await kit.fail('4', { queue: 'other' });
 
@@ -41,7 +41,7 @@ describe('failed', () => {
     [['--queue=mail', '--error=refused'], ['2']],
     [['--older-than=1h'], []],
     [['--connection=elsewhere'], []],
-  ])('shows those that fit %j', async (line, ids) => {
+  ])('shows the jobs selected by %j', async (line, ids) => {
     await kit.fail('1', { name: 'Other' });
     await kit.fail('2', { queue: 'mail' });
     await kit.fail('3', { queue: 'mail', exception: 'Error: connect ECONNREFUSED' });
@@ -51,19 +51,19 @@ describe('failed', () => {
     expect((await kit.run('failed', ...line)).stdout.startsWith('No failed job matches.')).toBe(ids.length === 0);
   });
 
-  it('refuses an id together with flags that choose among all', async () => {
+  it('refuses an id together with filter flags', async () => {
     await kit.fail('1');
     const { stdout, stderr, code } = await kit.run('failed', '1', '--error=x');
     expect([stdout, code]).toEqual(['', 2]);
     expect(stderr).toContain('not both');
   });
 
-  it('says so when there are none', async () => {
+  it('says if there are none', async () => {
     expect((await kit.run('failed')).stdout).toBe('No failed jobs.\n');
     expect((await kit.run('failed', '--json')).stdout).toBe('[]\n');
   });
 
-  it('shows all of one job when its id is given', async () => {
+  it('shows all details of one job given its id', async () => {
     await kit.fail('id-1');
 
     const { stdout } = await kit.run('failed', 'id-1');
@@ -72,7 +72,7 @@ describe('failed', () => {
     expect(stdout).toContain('Error: refused\n    at mail');
   });
 
-  it('shows nothing that a terminal would obey, whatever stands in the payload or the error', async () => {
+  it('prints no terminal control characters, whatever the payload or error contains', async () => {
     await kit.fail('id-1', {
       payload: Buffer.from('{\u001b[2J'),
       exception: 'Error: \u001b]0;owned\u0007\n    at mail',
@@ -99,19 +99,19 @@ describe('failed', () => {
       await kit.fail('a', { name: 'Alert', payload: Buffer.from(alert) });
     });
 
-    it('says how many jobs wait behind one', async () => {
+    it('says how many jobs wait for it', async () => {
       const [headings, ...rows] = (await kit.run('failed')).stdout.split('\n');
       expect(headings).toMatch(/ failed at +followed by +error$/);
       expect(rows.find((row) => row.startsWith('f'))).toMatch(/ UTC +2 jobs +Error: refused$/);
       expect(rows.find((row) => row.startsWith('a'))).toMatch(/ UTC +Error: refused$/);
     });
 
-    it('names them, and says why a job was sent that catches failures', async () => {
+    it('names them, and says why a catch job was sent', async () => {
       expect((await kit.run('failed', 'f')).stdout).toContain('\nChain       2 jobs follow it: Resize, Report\n');
       expect((await kit.run('failed', 'a')).stdout).toContain('\nCause       Fetch f failed: the host is away\n');
     });
 
-    it('says both to programs', async () => {
+    it('prints both as JSON', async () => {
       const listed = JSON.parse((await kit.run('failed', '--json')).stdout) as { id: string }[];
       expect(listed).toMatchObject([
         { id: 'a', chain: [], cause: { id: 'f', name: 'Fetch' } },
@@ -120,13 +120,13 @@ describe('failed', () => {
       expect(listed[1]).not.toHaveProperty('cause');
     });
 
-    it('shows one whose links cannot be read, without them', async () => {
+    it('shows a job whose links cannot be read without them', async () => {
       await kit.fail('x', { payload: Buffer.from(fetch.replace('"queue":"images"', '"queue":5')) });
       expect((await kit.run('failed', 'x')).stdout).toMatch(/^Job +SendMail\n[^]*Payload/);
     });
   });
 
-  it('ends with 1 when there is no job of that id', async () => {
+  it('ends with 1 if there is no job with that id', async () => {
     const { stderr, code } = await kit.run('failed', 'nothing');
 
     expect(stderr).toContain("no failed job 'nothing'");
@@ -135,7 +135,7 @@ describe('failed', () => {
 });
 
 describe('retry', () => {
-  it('sends jobs back by their ids', async () => {
+  it('retries jobs by id', async () => {
     await kit.fail('1');
     await kit.fail('2');
     await kit.fail('3');
@@ -148,7 +148,7 @@ describe('retry', () => {
     expect(await kit.store.failed.count()).toBe(1);
   });
 
-  it('sends all of them back', async () => {
+  it('retries all jobs', async () => {
     await kit.fail('1');
     await kit.fail('2');
 
@@ -158,7 +158,7 @@ describe('retry', () => {
     expect(await kit.store.counts('default')).toMatchObject({ ready: 2 });
   });
 
-  it('names the ids that it does not know, retries the others, and ends with 1', async () => {
+  it('names unknown ids, retries the others, and ends with 1', async () => {
     await kit.fail('1');
 
     const { stderr, code } = await kit.run('retry', 'x', '1');
@@ -174,7 +174,7 @@ describe('retry', () => {
     [['1', '--range=1-5'], 'not both'],
     [['--range=5-1'], "--range: '5-1' is not valid."],
     [['--range=0'], "--range: '0' is not valid."],
-  ])('refuses %j, and sends nothing back', async (line, problem) => {
+  ])('refuses %j, and retries nothing', async (line, problem) => {
     await kit.fail('1');
 
     const { stderr, code } = await kit.run('retry', ...line);
@@ -195,7 +195,7 @@ describe('retry', () => {
     [['--queue=mail', '--older-than=1h'], []],
     [['--range=1-2'], ['3', '2']],
     [['--range=2', '--queue=mail'], ['2']],
-  ])('sends back what fits %j', async (line, ids) => {
+  ])('retries the jobs selected by %j', async (line, ids) => {
     jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'performance'], now: Date.now() });
     await kit.fail('1', { name: 'Other' });
     jest.advanceTimersByTime(1000);
@@ -213,7 +213,7 @@ describe('retry', () => {
 });
 
 describe('on a terminal', () => {
-  // The first look is before anything is done, and the next one when the clock moves.
+  // The first measurement is made before anything is done, the next one when the clock moves.
   const goesOn = async (...line: readonly string[]): Promise<string> => {
     kit.columns = 80;
     let isOver = false;
@@ -240,13 +240,13 @@ describe('on a terminal', () => {
   });
   afterEach(() => jest.restoreAllMocks());
 
-  it('shows how many of those that fit are done', async () => {
+  it('shows the progress among the selected jobs', async () => {
     expect(await goesOn('forget', '--name=Other')).toContain(
       'Forgetting [##########----------] 50% of 2, 4/s, 1s left',
     );
   });
 
-  it('does not wait until very many are counted', async () => {
+  it('does not wait for the count if there are very many jobs', async () => {
     jest.spyOn(MemoryFailedStore.prototype, 'count').mockResolvedValueOnce(20_002).mockResolvedValue(20_001);
     expect(await goesOn('forget', '--name=Other')).toContain('Forgetting: 1 done, 4/s');
   });
@@ -259,7 +259,7 @@ describe('forget, flush and prune', () => {
     await kit.fail('3', { queue: 'other' });
   });
 
-  it('forget removes single ones, and ends with 1 for what is not there', async () => {
+  it('forget removes single jobs, and ends with 1 for unknown ids', async () => {
     const { stdout, code } = await kit.run('forget', '1', 'x', '--json');
 
     expect(JSON.parse(stdout)).toEqual({ forgotten: 1, unknown: ['x'] });
@@ -276,17 +276,17 @@ describe('forget, flush and prune', () => {
     [['--queue=mail'], 2],
     [['--name=SendMail', '--queue=other'], 1],
     [['--error=no such text'], 0],
-  ])('forget removes those that fit %j', async (line, forgotten) => {
+  ])('forget removes the jobs selected by %j', async (line, forgotten) => {
     expect(JSON.parse((await kit.run('forget', ...line, '--json')).stdout)).toEqual({ forgotten, unknown: [] });
     expect(await kit.store.failed.count()).toBe(3 - forgotten);
   });
 
-  it.each([[[]], [['1', '--error=x']]])('forget does nothing for %j', async (line) => {
+  it.each([[[]], [['1', '--error=x']]])('forget refuses %j', async (line) => {
     expect((await kit.run('forget', ...line)).code).toBe(2);
     expect(await kit.store.failed.count()).toBe(3);
   });
 
-  it('flush goes by age, and leaves what is younger', async () => {
+  it('flush can remove only older jobs', async () => {
     expect((await kit.run('flush', '--hours=48', '--json')).stdout).toBe('{"flushed":0}\n');
     expect((await kit.run('flush', '--hours=0', '--queue=mail')).stdout).toBe('Removed 2 failed jobs.\n');
     expect((await kit.run('flush', '--hours=2d')).stderr).toContain(
@@ -295,7 +295,7 @@ describe('forget, flush and prune', () => {
     expect(await kit.store.failed.count()).toBe(1);
   });
 
-  it('flush asks in production, and refuses where there is nobody to ask', async () => {
+  it('flush asks in production, and refuses if nobody can be asked', async () => {
     kit.environment = { NODE_ENV: 'production' };
     expect((await kit.run('flush')).stderr).toContain(unconfirmed.code);
     kit.answer = 'n';
@@ -307,7 +307,7 @@ describe('forget, flush and prune', () => {
     expect(await kit.store.failed.count()).toBe(0);
   });
 
-  it('flush removes those of one queue', async () => {
+  it('flush can remove those of one queue', async () => {
     await kit.run('flush', '--queue=mail');
 
     expect(await kit.store.failed.count('mail')).toBe(0);
@@ -318,17 +318,17 @@ describe('forget, flush and prune', () => {
     expect((await kit.run('prune', '--keep=1')).stdout).toBe('Removed 2 failed jobs.\n');
   });
 
-  it('prune goes by age', async () => {
+  it('prune removes by age', async () => {
     expect((await kit.run('prune', '--older-than=1h', '--json')).stdout).toBe('{"pruned":0}\n');
     expect((await kit.run('prune', '--older-than=0')).code).toBe(0);
   });
 
-  it('prune leaves those of other connections', async () => {
+  it('prune does not touch other connections with --connection', async () => {
     expect((await kit.run('prune', '--older-than=0', '--connection=sync')).stdout).toBe('Removed 0 failed jobs.\n');
     expect(await kit.store.failed.count()).toBe(3);
   });
 
-  it('prune does nothing without being told which', async () => {
+  it('prune refuses to run without a criterion', async () => {
     const { stderr, code } = await kit.run('prune');
 
     expect(stderr).toContain('--older-than=30d');

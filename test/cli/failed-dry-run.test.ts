@@ -1,4 +1,4 @@
-/** What the commands for failed jobs say with `--dry-run`, which changes nothing. */
+/** What the commands for failed jobs print with `--dry-run`, which changes nothing. */
 import { CommandKit } from './kit/command-kit';
 
 let kit: CommandKit;
@@ -42,7 +42,7 @@ describe('--dry-run', () => {
       ['2', '1'],
     ],
     [['flush', '--hours=1'], []],
-  ])('of %j says which these are, and does nothing', async (line, ids) => {
+  ])('of %j lists the selected jobs, and does nothing', async (line, ids) => {
     const { stdout, code } = await kit.run(...line, '--dry-run');
 
     expect(stdout).toMatch(new RegExp(`(^|\\n)Without --dry-run, ${ids.length} failed jobs? would be affected\\.\\n$`));
@@ -53,7 +53,7 @@ describe('--dry-run', () => {
     expect(await kit.store.failed.count()).toBe(3);
   });
 
-  it('of flush asks nobody, as nothing is done', async () => {
+  it('of flush does not ask, because nothing is done', async () => {
     kit.environment = { NODE_ENV: 'production' };
 
     expect(await kit.run('flush', '--dry-run')).toMatchObject({ code: 0 });
@@ -68,7 +68,7 @@ describe('--dry-run', () => {
     ['--keep=9'],
     ['--older-than=0', '--keep=5'],
     ['--older-than=1h'],
-  ])('of prune says how many %s %s %s removes', async (...line) => {
+  ])('of prune says how many jobs %s %s %s would remove', async (...line) => {
     const told = JSON.parse((await kit.run('prune', ...line, '--dry-run', '--json')).stdout) as object;
     expect(await kit.store.failed.count()).toBe(3);
 
@@ -77,7 +77,7 @@ describe('--dry-run', () => {
     expect(told).toEqual({ dryRun: true, ...done });
   });
 
-  it('counts all, and lists the newest', async () => {
+  it('counts all jobs but lists only the newest', async () => {
     for (let each = 4; each <= 230; each += 1) await kit.fail(String(each), { name: 'Other' });
 
     const { stdout, stderr } = await kit.run('retry', '--name=Other', '--dry-run');

@@ -15,7 +15,7 @@ afterEach(async () => {
   await kit.close();
 });
 
-it('forget, retry and failed name the queues of an id that failed on several, and take one of them', async () => {
+it('forget, retry and failed name the queues of an id that failed on several, and accept one of them', async () => {
   const [kept] = await kit.store.failed.find('1');
   jest.spyOn(MemoryFailedStore.prototype, 'find').mockResolvedValue([kept!, { ...kept!, queue: 'other' }]);
 
@@ -27,7 +27,7 @@ it('forget, retry and failed name the queues of an id that failed on several, an
   expect((await kit.run('forget', '1', '--queue=mail')).stdout).toBe('Forgot 1 failed job.\n');
 });
 
-it('retry all --queue sends back those of this queue', async () => {
+it('retry all --queue retries only jobs of that queue', async () => {
   expect((await kit.run('retry', 'all', '--queue=mail')).stdout).toBe('Sent 2 failed jobs back to their queues.\n');
   expect(await kit.store.failed.count()).toBe(1);
 });

@@ -17,7 +17,7 @@ const FILES = [
   'other/aab.js',
 ];
 
-describe('a pattern of files', () => {
+describe('a file pattern', () => {
   let folder: string;
 
   beforeAll(() => {
@@ -46,12 +46,12 @@ describe('a pattern of files', () => {
     ['*/a.js', ['jobs/a.js']],
     ['jobs/.cache/*.js', ['jobs/.cache/d.js']],
     ['other/a+b*', ['other/a+b.js']],
-  ])('%s finds %j', (pattern, files) => {
+  ])('%s matches %j', (pattern, files) => {
     expect(found(pattern)).toEqual(files);
   });
 
   it.each(['nothing.js', 'jobs', 'nothing/*.js', 'jobs.js/*', 'jobs/*.json', 'jobs/**/d.js'])(
-    '%s finds nothing',
+    '%s matches nothing',
     (pattern) => {
       expect(found(pattern)).toEqual([]);
     },

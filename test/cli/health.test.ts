@@ -38,7 +38,7 @@ async function greeted(server: ChildCommand): Promise<number | undefined> {
 }
 
 describe('the health of work', () => {
-  it('tells of a process that is frozen, and of its return', async () => {
+  it('shows that a process is frozen, and that it has recovered', async () => {
     const supervisor = work('--health-port=0');
     await eventually(async () => (await asked(supervisor, '/ready')).status === 200);
     expect(await asked(supervisor, '/live')).toEqual({ status: 200, body: { live: true } });
@@ -57,7 +57,7 @@ describe('the health of work', () => {
     });
   });
 
-  it('is told by the process itself where there is no supervisor', async () => {
+  it('is served by the process itself without a supervisor', async () => {
     const worker = work('--no-supervisor', '--health-port=0', '--name=mails');
 
     await eventually(async () => (await asked(worker, '/ready')).status === 200);
@@ -70,14 +70,14 @@ describe('the health of work', () => {
     expect(await worker.ended).toEqual(CLEAN);
   });
 
-  it('has metrics of a process alone', async () => {
+  it('includes the metrics of a single process', async () => {
     const worker = work('--no-supervisor', '--health-port=0');
     await project.dispatch('Greet', 'Greet');
     await eventually(async () => (await greeted(worker)) === 2);
     expect((await metricsOf(worker)).get('onqueue_event_loop_lag_seconds')?.samples.size).toBe(1);
   });
 
-  it('has metrics of all processes, also of those that died', async () => {
+  it('includes the metrics of all processes, even of dead ones', async () => {
     const supervisor = work('--health-port=0');
     await project.dispatch('Greet', 'Greet');
     await eventually(async () => (await greeted(supervisor)) === 2);
@@ -90,7 +90,7 @@ describe('the health of work', () => {
     await eventually(async () => (await greeted(supervisor)) === 3);
   });
 
-  it.each([[[]], [['--no-supervisor']]])('is refused at once on a port that is taken (%j)', async (line) => {
+  it.each([[[]], [['--no-supervisor']]])('fails at once if the port is taken (%j)', async (line) => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;

@@ -1,4 +1,4 @@
-/** All that is known of one job: `inspect`. */
+/** Everything about one job: `inspect`. */
 import { QueueManager } from '../../src/application/queue-manager';
 import { systemClock } from '../../src/base/clock';
 import { builtInConnectors } from '../../src/connections/built-in';
@@ -41,7 +41,7 @@ const dispatch = (to: string): Promise<string> => new JobBus(() => manager).disp
 
 const work = (): Promise<unknown> => new Worker({ queue: 'mail', stopWhenEmpty: true }, manager).run();
 
-it('shows of one that has failed what its attempts came to, its error, and what can be done', async () => {
+it('shows the attempts and error of a failed job, and which commands apply', async () => {
   const id = await dispatch('nobody');
   await work();
   kit.columns = 60;
@@ -75,7 +75,7 @@ it('shows of one that has failed what its attempts came to, its error, and what 
   expect(stdout).not.toContain('\u001B');
 });
 
-it('shows where one waits, with the options of its dispatch, and how to cancel it', async () => {
+it('shows where a waiting job is, with the options of its dispatch and how to cancel it', async () => {
   const id = await new JobBus(() => manager).dispatch(new Inspected('ada').delay('1h'));
 
   const { stdout } = await kit.run('inspect', id, '--connection=memory', '--queue=mail');
@@ -85,7 +85,7 @@ it('shows where one waits, with the options of its dispatch, and how to cancel i
   expect(stdout).toContain(`onqueue cancel ${id} --connection=memory  keeps it from running`);
 });
 
-it('shows one that has completed, where that is remembered', async () => {
+it('shows a completed job if it is remembered', async () => {
   const id = await dispatch('ada');
   await work();
 
@@ -95,7 +95,7 @@ it('shows one that has completed, where that is remembered', async () => {
   expect(stdout).toMatch(/^Attempt 1: completed after \d+ ms/m);
 });
 
-it('is one document for a program', async () => {
+it('prints one JSON document', async () => {
   const id = await dispatch('nobody');
   await work();
 
@@ -109,7 +109,7 @@ it('is one document for a program', async () => {
   });
 });
 
-it('says when nothing is known of a job', async () => {
+it('says if nothing is known about a job', async () => {
   const { stdout, stderr, code } = await kit.run('inspect', 'nobody');
 
   expect([stdout, code]).toEqual(['', 1]);

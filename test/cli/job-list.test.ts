@@ -1,4 +1,4 @@
-/** What commands say of where jobs go. */
+/** What commands print about the destinations of jobs. */
 import { builtInConnectors, Job, QueueManager, silentLogger } from '../../src/index';
 import { listedJobs } from '../../src/cli/job-list';
 import { strangeQueuesRemark } from '../../src/cli/opening';
@@ -14,7 +14,7 @@ const manager = new QueueManager(
   { default: 'main', connections: { main: { driver: 'memory' }, other: { driver: 'memory' } }, jobs: [Notify, Report] },
 );
 
-it('a job is listed where the application routes it', () => {
+it('a job is listed with the route that the application gave it', () => {
   manager.routes.set(Report, { connection: 'other', queue: 'slow' });
 
   const report = listedJobs(manager).find(({ name }) => name === 'Report');
@@ -22,7 +22,7 @@ it('a job is listed where the application routes it', () => {
   expect(report).toMatchObject({ connection: 'other', queue: 'slow' });
 });
 
-it('a worker on a connection that no job goes to is not told that they go to its queue', () => {
+it('a worker on a connection without jobs is told where they go', () => {
   manager.routes.set(Report, { connection: 'main', queue: 'slow' });
 
   const remark = strangeQueuesRemark(listedJobs(manager), {

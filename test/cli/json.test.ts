@@ -1,4 +1,4 @@
-/** With `--json` every command prints one document and nothing else, on a terminal as in a pipe. */
+/** With `--json`, every command prints one document and nothing else, on a terminal or in a pipe. */
 import '../../src/composition';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ void Prune;
 
 const ID = '0193a6c1-0000-7000-8000-000000000000';
 
-/** By the name of a command: lines that it can carry out. What goes on until it is stopped has its own tests. */
+/** Command lines to try, by command. Commands that run until stopped have their own tests. */
 const LINES: Readonly<Record<string, readonly (readonly string[])[]>> = {
   batch: [[ID]],
   'batch:cancel': [[ID]],
@@ -57,7 +57,7 @@ beforeEach(async () => {
 
 afterEach(() => kit.close());
 
-it('is tried with each command but those that go on until they are stopped', () => {
+it('every command is tried here except those that run until stopped', () => {
   const names = readdirSync(join(__dirname, '../../src/cli/commands')).map((file) =>
     file.replace('.ts', '').replace('-', ':'),
   );
@@ -75,7 +75,7 @@ describe.each(Object.entries(LINES).flatMap(([name, lines]) => lines.map((line) 
       kit.columns = columns;
       const [name = '', ...rest] = line.split(' ');
       const { stdout, stderr, code } = await kit.run(name, ...rest, '--json');
-      // Of one thing that is not there, there is nothing to print.
+      // For an unknown id there is nothing to print.
       const isMissing = stdout === '' && code === 1 && stderr.includes('There is no ');
       expect(isMissing || typeof JSON.parse(stdout) === 'object').toBe(true);
       expect(stderr).not.toContain('\u001b');

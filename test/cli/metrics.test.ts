@@ -13,7 +13,7 @@ afterEach(() => kit.close());
 const READY = 'onqueue_queue_jobs{connection="memory",queue="mail",state="ready"}';
 
 describe('metrics', () => {
-  it('prints how the queues are', async () => {
+  it('prints the state of the queues', async () => {
     await kit.push('mail', 'A', 'B');
     await kit.fail('1', { queue: 'mail' });
 
@@ -36,7 +36,7 @@ describe('metrics', () => {
     expect(JSON.parse(stdout)).toContainEqual(expect.objectContaining({ name: 'onqueue_queue_jobs', type: 'gauge' }));
   });
 
-  it('serves them until it is told to stop, and asks the store no more than once in five seconds', async () => {
+  it('serves them until told to stop, and asks the store at most once in five seconds', async () => {
     const running = kit.run('metrics', '--port=0');
     const address = String(await eventually(() => /http:\S+\/metrics/.exec(kit.printed)?.[0]));
     const value = async () => {
@@ -58,7 +58,7 @@ describe('metrics', () => {
     await expect(fetch(address)).rejects.toThrow('fetch failed');
   });
 
-  it('says to a scraper that the store is away', async () => {
+  it('tells a scraper that the store is away', async () => {
     const queues = () => Promise.reject(new Error('the store is away'));
     kit.connectors = { memory: () => Object.assign(kit.store.duplicate(), { queues }) };
     const running = kit.run('metrics', '--port=0');

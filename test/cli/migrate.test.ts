@@ -17,7 +17,7 @@ beforeEach(() => {
 afterEach(() => kit.close());
 
 describe('onqueue migrate', () => {
-  it('makes the tables of all connections that have some, and says so', async () => {
+  it('creates the tables of all connections that have tables, and says so', async () => {
     expect(await kit.run('migrate')).toEqual({
       code: 0,
       stdout: 'stored: The tables were created (version 6).\n',
@@ -25,19 +25,19 @@ describe('onqueue migrate', () => {
     });
   });
 
-  it('says that they are up to date when it is run again', async () => {
+  it('says that they are up to date if run again', async () => {
     await kit.run('migrate');
     expect((await kit.run('migrate')).stdout).toBe('stored: The tables are up to date (version 6).\n');
     expect((await kit.run('migrate', '--json')).stdout).toBe('[{"connection":"stored","from":6,"to":6}]\n');
   });
 
-  it('prints the statements, and runs none, with --print', async () => {
+  it('prints the statements and runs none with --print', async () => {
     const { stdout } = await kit.run('migrate', '--print');
     expect(stdout).toMatch(/^-- stored\nCREATE TABLE jobs \(\n {2}id INTEGER/);
     expect((await kit.run('migrate')).stdout).toContain('were created');
   });
 
-  it('makes the tables of the others where one is away, names that, and ends with 1', async () => {
+  it('creates the tables of other connections if one is away, names it, and ends with 1', async () => {
     const gone = { driver: 'database', url: 'sqlite:./no/such/folder.sqlite' };
     const other = new CommandKit(configured({ gone, stored: sqlite }));
     other.connectors = builtInConnectors;
@@ -51,7 +51,7 @@ describe('onqueue migrate', () => {
     await other.close();
   });
 
-  it('says where there are no tables to be made', async () => {
+  it('says if there are no tables to create', async () => {
     expect(await kit.run('migrate', '--connection=memory')).toMatchObject({
       code: 0,
       stdout: '',

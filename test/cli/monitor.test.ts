@@ -1,4 +1,4 @@
-/** What is seen of a connection as a whole: `monitor`, `workers` and `jobs`. */
+/** The commands that show a whole connection: `monitor`, `workers` and `jobs`. */
 import { stripVTControlCharacters } from 'node:util';
 import { QueueManager } from '../../src/application/queue-manager';
 import { systemClock } from '../../src/base/clock';
@@ -41,7 +41,7 @@ const JOB = (name: string, id: string, attempts = 0): string =>
   `{"displayName":"${name}","job":"onqueue","data":{"commandName":"${name}","command":{}},"id":"${id}","attempts":${attempts}}`;
 
 describe('jobs', () => {
-  it('lists what is ready in the own queue, with ids, attempts and names', async () => {
+  it("lists the ready jobs of the connection's own queue with ids, attempts and names", async () => {
     const id = await manager.connection().push('Mail', {});
     await kit.store.push('default', [{ payload: JOB('Render', 'r1', 2) }]);
 
@@ -54,7 +54,7 @@ describe('jobs', () => {
     expect([stderr, code]).toEqual([expect.stringContaining('memory'), 0]);
   });
 
-  it('lists what is delayed, runs, and has failed, each with its moment', async () => {
+  it('lists delayed, running and failed jobs with their times', async () => {
     await kit.store.push('mail', [{ payload: JOB('Later', 'd1'), delay: 60 }, { payload: JOB('Render', 'r1') }]);
     await kit.store.reserve({ queues: ['mail'], limit: 1, lease: 30 });
     await kit.fail('f1', { queue: 'mail' });
@@ -66,7 +66,7 @@ describe('jobs', () => {
     expect((await lines('failed'))[1]).toMatch(/^f1 +SendMail +3 +\d{4}-.* UTC +Error: refused$/);
   });
 
-  it('goes on where the list before has ended, and says so only where there is more', async () => {
+  it('continues after the previous list, and says only then that there is more', async () => {
     const names = Array.from({ length: 250 }, (_, place) => `j${place}`);
     await kit.push('mail', ...names);
 
@@ -80,7 +80,7 @@ describe('jobs', () => {
     expect(rest.stderr).not.toContain('--after');
   });
 
-  it('is one document for a program, with payloads without secrets', async () => {
+  it('prints one JSON document, with payloads without secrets', async () => {
     await kit.store.push('mail', [{ payload: '{"job":"Mail","data":{"password":"geheim"},"id":"1","attempts":0}' }]);
 
     expect(await parsed('jobs', 'mail', '--limit=1')).toEqual({
@@ -96,7 +96,7 @@ describe('jobs', () => {
     });
   });
 
-  it('has lines of its own for each job where a table has no room, and lets no text steer the terminal', async () => {
+  it('prints separate lines for each job if a table does not fit, and no control characters', async () => {
     kit.columns = 60;
     const id = '0193a6c1-0000-7000-8000-000000000000';
     await kit.store.push('mail', [{ payload: JOB('Render', id) }, { payload: 'no json' }]);
@@ -111,7 +111,7 @@ describe('jobs', () => {
     expect(failed.stdout).toMatch(/ {2}Error: red\n$/);
   });
 
-  it('says where nothing is, and what was perhaps meant', async () => {
+  it('says if there are no jobs, and what was perhaps meant', async () => {
     kit.project.write({
       'onqueue.config.js':
         "module.exports = { default: 'memory', connections: { memory: { driver: 'memory' }, other: { driver: 'null' } } };",
@@ -122,16 +122,13 @@ describe('jobs', () => {
     expect(stderr).toContain('onqueue jobs --connection=other');
   });
 
-  it.each([[['--state=reserved']], [['--after=nowhere']], [['--limit=0']], [['a,b']]])(
-    'does not understand %j',
-    async (line) => {
-      expect(await kit.run('jobs', ...line)).toMatchObject({ code: 2, stdout: '' });
-    },
-  );
+  it.each([[['--state=reserved']], [['--after=nowhere']], [['--limit=0']], [['a,b']]])('refuses %j', async (line) => {
+    expect(await kit.run('jobs', ...line)).toMatchObject({ code: 2, stdout: '' });
+  });
 });
 
 describe('workers', () => {
-  it('lists those that were heard of, with what they run and since when', async () => {
+  it('lists active workers with what they run and for how long', async () => {
     await works();
     await works({
       id: 'w2',
@@ -151,17 +148,17 @@ describe('workers', () => {
     expect(code).toBe(0);
   });
 
-  it('is one document for a program', async () => {
+  it('prints one JSON document', async () => {
     await works();
 
     expect(await parsed('workers')).toMatchObject([{ id: 'w1', running: [{ name: 'Render', attempt: 2 }] }]);
   });
 
-  it('says that there are none', async () => {
+  it('says if there are none', async () => {
     expect((await kit.run('workers')).stdout).toBe('No worker has reported within the last minute.\n');
   });
 
-  it('says why there are none where the configuration has them tell nothing', async () => {
+  it('says why there are none if the configuration turns metrics off', async () => {
     kit.project.write({
       'onqueue.config.js': "module.exports = { connections: { memory: { driver: 'memory' } }, metrics: false };",
     });
@@ -173,7 +170,7 @@ describe('workers', () => {
     expect((await kit.run('metrics')).stdout).not.toContain('onqueue_workers{');
   });
 
-  it('refuses a connection of which nothing is kept', async () => {
+  it('refuses a connection without records', async () => {
     kit.project.write({ 'onqueue.config.js': "module.exports = { connections: { none: { driver: 'null' } } };" });
     const { stderr, code } = await kit.run('workers');
     expect([stderr, code]).toEqual([expect.stringContaining('keeps no records'), 1]);
@@ -181,7 +178,7 @@ describe('workers', () => {
 });
 
 describe('monitor', () => {
-  it('without a terminal prints once how the queues are, and what runs', async () => {
+  it('prints the state of the queues and the running jobs once if there is no terminal', async () => {
     await kit.push('mail', 'a', 'b');
     await works();
     await manager.connection().pause('default');
@@ -198,7 +195,7 @@ describe('monitor', () => {
     expect(code).toBe(0);
   });
 
-  it('ends with 1 where a queue is too long, also for a program', async () => {
+  it('ends with 1 if a queue is too long, with --json too', async () => {
     await kit.push('mail', 'a', 'b');
 
     const printed = await kit.run('monitor', '--max=1');
@@ -214,7 +211,7 @@ describe('monitor', () => {
     expect((await kit.run('monitor', '--max=2')).code).toBe(0);
   });
 
-  it('says how many failed within the last five minutes, also where no failed jobs are kept', async () => {
+  it('says how many jobs failed in the last five minutes, even if failed jobs are not kept', async () => {
     const snapshot = await manager.connection().snapshot({ queues: ['a', 'b', 'c'] });
     const [a, b, c] = snapshot.queues;
     const failing = [
@@ -232,7 +229,7 @@ describe('monitor', () => {
     ]);
   });
 
-  it('shows the queues that are named', async () => {
+  it('can be limited to named queues', async () => {
     await kit.push('mail', 'a');
 
     expect(await parsed('monitor', 'high,mail')).toMatchObject({ queues: [{ queue: 'high' }, { queue: 'mail' }] });
@@ -242,7 +239,7 @@ describe('monitor', () => {
   describe('on a terminal', () => {
     const soon = (text: string): Promise<void> => until(kit.clock, () => screen().includes(text));
 
-    /** What it shows now. */
+    /** The content of the screen. */
     function screen(): string {
       const [drawn = ''] = kit.shown.split('\u001B[H').slice(-1);
       return stripVTControlCharacters(drawn).replaceAll('\r', '');
@@ -255,7 +252,7 @@ describe('monitor', () => {
       await kit.push('mail', 'a', 'b');
     });
 
-    it('is drawn anew every two seconds, in lines that fit, and leaves the terminal as it was', async () => {
+    it('redraws every two seconds in lines that fit, and restores the terminal', async () => {
       const ended = kit.run('monitor');
       await soon('mail');
       expect(screen()).toMatch(/^ +2 +0 +0 +0 +0 +mail$/m);
@@ -275,7 +272,7 @@ describe('monitor', () => {
       expect([code, kit.press]).toEqual([0, undefined]);
     });
 
-    it('pauses and resumes the queue that was chosen', async () => {
+    it('pauses and resumes the selected queue', async () => {
       const ended = kit.run('monitor');
       await soon('mail');
 
@@ -293,7 +290,7 @@ describe('monitor', () => {
       await ended;
     });
 
-    it('pauses all that are shown, where none is chosen, when it is told twice', async () => {
+    it('pauses all shown queues if none is selected and the key is pressed twice', async () => {
       const ended = kit.run('monitor', 'high,mail');
       await soon('mail');
 
@@ -312,7 +309,7 @@ describe('monitor', () => {
       expect((await ended).code).toBe(0);
     });
 
-    it('says that the store is away, goes on, and can be left meanwhile', async () => {
+    it('says that the store is away, goes on, and can be quit meanwhile', async () => {
       const ended = kit.run('monitor');
       await soon('mail');
       const pauses = jest.spyOn(Object.getPrototypeOf(kit.store) as { queues: () => Promise<string[]> }, 'queues');
@@ -331,7 +328,7 @@ describe('monitor', () => {
       pauses.mockRestore();
     });
 
-    it('keeps the chosen queue in sight where there are more than fit', async () => {
+    it('keeps the selected queue visible if there are more than fit', async () => {
       for (let place = 10; place < 40; place += 1) await kit.push(`q${place}`, 'a');
       const ended = kit.run('monitor');
       await soon('more queues');
@@ -346,7 +343,7 @@ describe('monitor', () => {
       await ended;
     });
 
-    it('ends with 1 where a queue was too long in the end', async () => {
+    it('ends with 1 if a queue is too long at the end', async () => {
       const ended = kit.run('monitor', '--max=1');
       await soon('mail');
       expect(screen()).toMatch(/^ ! .* mail$/m);

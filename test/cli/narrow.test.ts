@@ -1,4 +1,4 @@
-/** What the commands print on a terminal of 60 columns: all of it, in lines that fit where they are no sentences. */
+/** Output on a terminal of 60 columns: complete, and in lines that fit unless they are sentences. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { visibleWidth } from '../../src/cli/table';
@@ -21,24 +21,24 @@ describe('on a terminal of 60 columns', () => {
   it.each(['', ...COMMANDS])('the help of %j fits', async (command) => {
     const { stdout } = await kit.run(...(command === '' ? ['--help'] : [command, '--help']));
     const wide = stdout.split('\n').filter((line) => visibleWidth(line) > 60);
-    // A whole command line is not broken: it is to be copied.
+    // Command lines are not wrapped, so that they can be copied.
     expect(wide.filter((line) => !/^ {2}(?:onqueue |eval )/.test(line))).toEqual([]);
   });
 
-  it('the help is of the usual width where there is no terminal', async () => {
+  it('the help has its usual width without a terminal', async () => {
     kit.columns = undefined;
     const { stdout } = await kit.run('retry', '--help');
     expect(stdout).toMatch(/^ {2}onqueue retry all {37}all failed jobs$/m);
     expect(stdout).toMatch(/^ {2}2 {4}the command line was not understood; nothing was done$/m);
   });
 
-  it('check cuts nothing off what it has found', async () => {
+  it('check cuts off none of its findings', async () => {
     const { stdout } = await kit.run('check');
     expect(stdout).toContain('warning  connection memory\n  Jobs are lost when the process ends.\n');
     expect(stdout).not.toContain('…');
   });
 
-  it('size says until when a queue is paused, with all its counts', async () => {
+  it('size shows all counts, and until when a queue is paused', async () => {
     await kit.push('newsletters-of-customers', 'SendMail');
     expect((await kit.run('size')).stdout).toMatch(/^queue +ready .*\n.*\nnewsletters-of-customers {6}1 +0 +0 +0\n$/);
     await kit.run('pause', '--queue=newsletters-of-customers', '--for=10m');
@@ -50,7 +50,7 @@ describe('on a terminal of 60 columns', () => {
   });
 
   it.each([[['failed']], [['retry', 'all', '--dry-run']], [['batches']], [['size']], [['check']]])(
-    '%j has neither colours nor other commands to the terminal',
+    '%j prints no colours or other control sequences from data',
     async (line) => {
       await kit.fail('0193a6c1-0000-7000-8000-000000000000', {
         name: 'Mail\u001b[31m',

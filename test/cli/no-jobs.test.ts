@@ -1,4 +1,4 @@
-/** In a process that knows no job: other tests of the command register some. */
+/** In a process without registered jobs, because other command tests register some. */
 import { CommandKit } from './kit/command-kit';
 
 let kit: CommandKit;
@@ -9,7 +9,7 @@ beforeEach(() => {
 
 afterEach(() => kit.close());
 
-it('a worker that knows no job does not start, and says where jobs come from', async () => {
+it('a worker without jobs does not start, and says where jobs come from', async () => {
   await kit.push('default', 'Unknown');
 
   const { stdout, stderr, code } = await kit.work('--stop-when-empty');

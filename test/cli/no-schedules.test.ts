@@ -13,14 +13,14 @@ beforeEach(() => {
 
 afterEach(() => kit.close());
 
-it('schedule:list says so where there are none', async () => {
+it('schedule:list says if there are none', async () => {
   const { stdout, stderr, code } = await kit.run('schedule:list');
   expect([stdout, code]).toEqual(['', 0]);
   expect(stderr).toContain('No schedule is declared. Import the files of your jobs');
   expect((await kit.run('schedule:list', '--json')).stdout).toBe('[]\n');
 });
 
-it('schedule:list says why one cannot be kept, in place of warning that nobody does', async () => {
+it('schedule:list says why a schedule cannot be kept, instead of warning that no worker keeps it', async () => {
   const { stdout, stderr } = await kit.run('schedule:list', '--require=./jobs.js');
   expect(stdout).toMatch(/^prune .* 'sync'/m);
   expect(stderr).not.toContain('No live worker');

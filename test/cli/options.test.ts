@@ -26,7 +26,7 @@ function parse(...line: string[]): WorkFlags {
 }
 
 describe('the options of a worker', () => {
-  it("are Laravel's", () => {
+  it('include those of Laravel', () => {
     const stops = '--max-jobs=5 --max-time=3600 --memory=128 --once --stop-when-empty --drain';
     const flags = parse(
       ...`--queue=high,default --tries=3 --timeout=60 --backoff=10 --sleep=3 --rest=0.5 ${stops}`.split(' '),
@@ -49,20 +49,20 @@ describe('the options of a worker', () => {
     });
   });
 
-  it('take durations with units, and lists of them', () => {
+  it('accept durations with units, and lists of them', () => {
     const flags = parse('--timeout=90s', '--backoff=500ms,10s, 1m', '--grace', '2m');
 
     expect(flags).toMatchObject({ timeout: '90s', backoff: ['500ms', '10s', '1m'], grace: '2m' });
   });
 
-  it('may be repeated where they are lists', () => {
+  it('may be repeated if they are lists', () => {
     expect(parse('--queue=a', '--queue=b', '--require=x.js', '--require=y.js')).toEqual({
       queue: 'a,b',
       require: ['x.js', 'y.js'],
     });
   });
 
-  it('take --delay as the old name of --backoff, and say so', () => {
+  it('accept --delay as the old name of --backoff, with a note', () => {
     expect(parsed('--delay=5s')).toEqual({
       flags: { backoff: ['5s'] },
       notes: '--delay is the old name of --backoff; please use the new one.\n',
@@ -70,7 +70,7 @@ describe('the options of a worker', () => {
     expect(parse('--delay=5s', '--backoff=1s')).toEqual({ backoff: ['1s'] });
   });
 
-  it('say what a number means that was probably thought of as milliseconds, and mean it', () => {
+  it('note that a number was probably meant as milliseconds, but take it as seconds', () => {
     const { flags, notes } = parsed('--timeout=60000', '--backoff=1s,5000');
 
     expect(notes).toContain('--timeout: 60000 means 60000 seconds');
@@ -78,7 +78,7 @@ describe('the options of a worker', () => {
     expect(flags).toEqual({ timeout: '60000s', backoff: ['1s', '5000s'] });
   });
 
-  it("leave --max-time=3600 alone, which Laravel's own pages use", () => {
+  it('accept --max-time=3600 without a note, as it is common in Laravel', () => {
     expect(parsed('--max-time=3600').notes).toBe('');
   });
 
@@ -102,7 +102,7 @@ describe('the options of a worker', () => {
     expect(() => parse(option)).toThrow(message);
   });
 
-  it('can be written down again for another process', () => {
+  it('can be written back as a command line for another process', () => {
     const line = [
       '--queue=high,default',
       '--fair',

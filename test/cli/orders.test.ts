@@ -8,7 +8,7 @@ beforeEach(() => {
 
 afterEach(() => kit.close());
 
-/** Two connections: `memory`, the default one, and `stored`, which other processes would reach. */
+/** Several connections: `memory`, the default, and `stored` and `kept`, which other processes could reach. */
 function giveTwo(away: readonly string[] = [], without: readonly string[] = []) {
   kit.project.write({
     'onqueue.config.js': `module.exports = { default: 'memory', connections: {
@@ -23,7 +23,7 @@ function giveTwo(away: readonly string[] = [], without: readonly string[] = []) 
 }
 
 describe('cancel', () => {
-  it('removes jobs that wait, and says so of each', async () => {
+  it('removes waiting jobs, and reports each', async () => {
     await kit.push('default', 'A');
     await kit.push('mail', 'B');
 
@@ -36,7 +36,7 @@ describe('cancel', () => {
     expect(await kit.store.counts('mail')).toMatchObject({ ready: 0 });
   });
 
-  it('says of a job that runs that it is told to stop', async () => {
+  it('tells a running job to stop, and says so', async () => {
     await kit.push('default', 'A');
     const { reservations: held } = await kit.store.reserve({ queues: ['default'], limit: 1, lease: 30 });
 
@@ -52,7 +52,7 @@ describe('cancel', () => {
     ]);
   });
 
-  it('names ids that are not known, cancels the others, and ends with 1', async () => {
+  it('names unknown ids, cancels the others, and ends with 1', async () => {
     await kit.push('default', 'A');
 
     const { stdout, stderr, code } = await kit.run('cancel', 'x', 'A', 'A', '--json');
@@ -65,7 +65,7 @@ describe('cancel', () => {
     expect(code).toBe(1);
   });
 
-  it('looks at one queue alone when it is named', async () => {
+  it('searches only the queue that is named', async () => {
     await kit.push('mail', 'B');
 
     expect((await kit.run('cancel', '--queue=other', 'B')).stderr).toContain("no job 'B' on memory, queue other");
@@ -77,7 +77,7 @@ describe('cancel', () => {
     [[''], 'E_INVALID_JOB_ID'],
     [['1', '--queue=a,b'], 'E_INVALID_QUEUE_NAME'],
     [['1', '--connection=other'], 'E_UNKNOWN_CONNECTION'],
-  ])('does not understand %j', async (line, problem) => {
+  ])('refuses %j', async (line, problem) => {
     const { stderr, code } = await kit.run('cancel', ...line);
 
     expect(stderr).toContain(problem);
@@ -91,7 +91,7 @@ describe('pause and resume', () => {
     await kit.push('low', 'B');
   });
 
-  it("take the connection's own queue, and say when nothing changed", async () => {
+  it("act on the connection's own queue by default, and say if nothing changed", async () => {
     expect((await kit.run('pause')).stdout).toBe('Paused default.\n');
     expect((await kit.run('pause')).stdout).toBe('default was already paused.\n');
     expect(await kit.store.control.paused()).toEqual([{ queue: 'default' }]);
@@ -107,7 +107,7 @@ describe('pause and resume', () => {
     [['memory', '--queue=high', '--queue=low']],
     [['memory:high,low']],
     [['memory:high', '--queue=low']],
-  ])('take the queues of %j', async (line) => {
+  ])('act on the queues of %j', async (line) => {
     const { stdout } = await kit.run('pause', ...line, '--json');
     expect(JSON.parse(stdout)).toEqual([
       { connection: 'memory', queue: 'high', paused: true, changed: true },
@@ -118,7 +118,7 @@ describe('pause and resume', () => {
     expect(await kit.store.control.paused()).toEqual([]);
   });
 
-  it('take another connection, and a colon in --queue for a part of the name', async () => {
+  it('accept another connection, and treat a colon in --queue as part of the name', async () => {
     giveTwo();
 
     const { stdout } = await kit.run('pause', 'stored', '--queue=memory:high,low', '--json');
@@ -129,7 +129,7 @@ describe('pause and resume', () => {
     ]);
   });
 
-  it('take a time, and say until when, as does size', async () => {
+  it('accept a duration, and say until when the queue is paused, as does size', async () => {
     expect((await kit.run('pause', '--queue=low', '--for=1h')).stdout).toMatch(/^Paused low until /);
     const { stdout } = await kit.run('pause', '--queue=low', '--for=10m');
     const [, until] = /^low was already paused; it now is until (.*)\.\n$/.exec(stdout)!;
@@ -139,7 +139,7 @@ describe('pause and resume', () => {
     ]);
   });
 
-  it('take all queues of the connection', async () => {
+  it('act on all queues of the connection with --all', async () => {
     await kit.run('pause', '--queue=gone');
 
     expect((await kit.run('pause', '--all')).stdout).toBe('Paused default.\nPaused high.\nPaused low.\n');
@@ -149,7 +149,7 @@ describe('pause and resume', () => {
     expect((await kit.run('resume', '--all')).stdout).toBe('No queue of memory is paused.\n');
   });
 
-  it.each(['pause', 'resume'])('refuse %s of all queues and of some', async (command) => {
+  it.each(['pause', 'resume'])('refuse %s with both --all and queues', async (command) => {
     const { stderr, code } = await kit.run(command, 'memory:high', '--all');
 
     expect(stderr).toContain('give either --all or queues, not both');
@@ -157,7 +157,7 @@ describe('pause and resume', () => {
     expect(await kit.store.control.paused()).toEqual([]);
   });
 
-  it('remark on a queue that nobody has used, because a slip would pause nothing', async () => {
+  it('warn about an unused queue, because a typo would pause nothing', async () => {
     const { stderr, code } = await kit.run('pause', '--queue=hihg,high');
 
     expect(stderr).toMatch(/The queue hihg of memory has never had a job.*Did you mean high\?/);
@@ -165,7 +165,7 @@ describe('pause and resume', () => {
     expect(code).toBe(0);
   });
 
-  it('do nothing at all where one of the names cannot be', async () => {
+  it('do nothing if one of the names is invalid', async () => {
     const { stderr, code } = await kit.run('pause', '--queue=high,lo w');
 
     expect(stderr).toContain('E_INVALID_QUEUE_NAME');
@@ -173,7 +173,7 @@ describe('pause and resume', () => {
     expect(await kit.store.control.paused()).toEqual([]);
   });
 
-  it('show in size', async () => {
+  it('are reflected by size', async () => {
     await kit.run('pause', '--queue=low,new');
 
     const { stdout } = await kit.run('size');
@@ -202,7 +202,7 @@ describe('restart', () => {
     expect(code).toBe(0);
   });
 
-  it('tells the workers of all connections that processes share, or of the one that is named', async () => {
+  it('reaches the workers of all shared connections, or of the one that is named', async () => {
     giveTwo();
 
     const all = await kit.run('restart', '--json');
@@ -213,7 +213,7 @@ describe('restart', () => {
     expect(JSON.parse(one.stdout)).toMatchObject([{ connection: 'stored' }]);
   });
 
-  it('tells the others when one connection is away, names it, and ends with 1', async () => {
+  it('reaches the others if one connection is away, names it, and ends with 1', async () => {
     giveTwo(['stored']);
 
     const { stdout, stderr, code } = await kit.run('restart', '--json');
@@ -223,7 +223,7 @@ describe('restart', () => {
     expect(code).toBe(1);
   });
 
-  it('names those whose store takes no orders, and what to do about them', async () => {
+  it('names connections whose store passes no orders, and says what to do instead', async () => {
     giveTwo([], ['kept']);
 
     const { stdout, stderr, code } = await kit.run('restart', '--json');
@@ -235,7 +235,7 @@ describe('restart', () => {
     expect(code).toBe(1);
   });
 
-  it('is refused where there is nobody to tell', async () => {
+  it('is refused if no connection can pass it on', async () => {
     kit.project.write({
       'onqueue.config.js': "module.exports = { default: 'none', connections: { none: { driver: 'null' } } };",
     });

@@ -19,7 +19,7 @@ function jsonTo(stream: Stream): Output {
   return output;
 }
 
-describe('the output', () => {
+describe('the output of a command', () => {
   it('is either one JSON document, or lines and tables', () => {
     const json = new Stream();
     const text = new Stream();
@@ -32,7 +32,7 @@ describe('the output', () => {
     expect([json.text, text.text]).toEqual(['["d"]\n', 'a\nb\nc\n']);
   });
 
-  it('lays JSON out on a terminal, and keeps it on one line elsewhere', () => {
+  it('formats JSON on a terminal, and keeps it on one line elsewhere', () => {
     const terminal = new Stream(true);
     const pipe = new Stream();
     jsonTo(terminal).result({ a: 1 });
@@ -42,14 +42,14 @@ describe('the output', () => {
     expect(pipe.text).toBe('{"a":1}\n');
   });
 
-  it('writes JSON in which no character is a command to a terminal', () => {
+  it('escapes control characters in JSON', () => {
     const pipe = new Stream();
     jsonTo(pipe).result({ a: '\u001b[2J\u009b2J\u007f' });
 
     expect(pipe.text).toBe('{"a":"\\u001b[2J\\u009b2J\\u007f"}\n');
   });
 
-  it('cuts tables to the terminal alone: a pipe gets every letter', () => {
+  it('cuts tables only on a terminal, so that a pipe gets everything', () => {
     const row = [['an error that is longer than the terminal']];
     const terminal = new Stream(true, 20);
     const pipe = new Stream(false, 20);
@@ -60,7 +60,7 @@ describe('the output', () => {
     expect(pipe.text).toContain('longer than the terminal');
   });
 
-  describe('of a list that is read for its last cell', () => {
+  describe('for a list whose last cell matters most', () => {
     const error = 'Error: connect ECONNREFUSED 127.0.0.1:25, which the mail server of the department answers';
     const row = ['0193a6c1-0000-7000-8000-000000000000', 'SendMail', 3, error];
     const shown = (columns: number, cells: readonly Cell[] = row): string => {
@@ -69,15 +69,15 @@ describe('the output', () => {
       return terminal.text;
     };
 
-    it.each([60, 80, 100])('has all of it on a line of its own in %d columns', (columns) => {
+    it.each([60, 80, 100])('has that cell on a separate line in %d columns', (columns) => {
       expect(shown(columns)).toBe(`${row[0]}\n  SendMail, attempts 3\n  ${error}\n`);
     });
 
-    it('leaves out on lines of their own what has nothing to say', () => {
+    it('leaves out empty cells on separate lines', () => {
       expect(shown(60, [row[0], undefined, 3, error])).toBe(`${row[0]}\n  attempts 3\n  ${error}\n`);
     });
 
-    it('is a table where there is room for it', () => {
+    it('is a table if there is room', () => {
       expect(shown(140)).toMatch(/^id +job +attempts +error\n0193a6c1-\S+ +SendMail +3 +Error: connect.*\n$/);
     });
   });
@@ -86,7 +86,7 @@ describe('the output', () => {
     ['notes something', (output: Output) => output.note('The store is slow.')],
     ['logs something', (output: Output) => output.log.write('The store is slow.\n')],
     ['prints something', (output: Output) => output.line('The store is slow.')],
-  ])('takes a line away that is to be written anew, before it %s', (_, print) => {
+  ])('removes a progress line before it %s', (_, print) => {
     const terminal = new Stream(true);
     const output = new Output(terminal, terminal);
     output.renew('1% of 100');

@@ -1,4 +1,4 @@
-/** What a long command shows of its progress. */
+/** How long commands show their progress. */
 import type { MemoryConnection } from '../../src/connections/memory/memory-connection';
 import { fromLeft, Pace, progressLine, withoutTotal } from '../../src/cli/progress';
 import { visibleWidth } from '../../src/cli/table';
@@ -8,7 +8,7 @@ import { CommandKit } from './kit/command-kit';
 
 const LINE = '\r\u001B[K';
 
-describe('the line of a long command', () => {
+describe('the progress line of a long command', () => {
   let kit: CommandKit;
   let left: number;
   let finish: (cleared: number) => void;
@@ -42,7 +42,7 @@ describe('the line of a long command', () => {
     await kit.clock.advance('250ms');
   };
 
-  it('has a bar, the rate and the time left, and is taken away at the end', async () => {
+  it('has a bar, the rate and the remaining time, and is removed at the end', async () => {
     const { ended } = await clearing();
     await moves(100);
     await moves(150);
@@ -73,7 +73,7 @@ describe('the line of a long command', () => {
     expect(visibleWidth(line)).toBeLessThan(columns);
   });
 
-  it('is not there for what is quick', async () => {
+  it('does not appear for quick commands', async () => {
     const { ended } = await clearing();
     finish(1);
 
@@ -83,7 +83,7 @@ describe('the line of a long command', () => {
   it.each([
     ['without a terminal', undefined, []],
     ['with --json', 80, ['--json']],
-  ])('is not there %s', async (_, columns, line) => {
+  ])('does not appear %s', async (_, columns, line) => {
     kit.columns = columns;
     const ended = kit.run('clear', ...line);
     await kit.clock.advance('1s');
@@ -93,8 +93,8 @@ describe('the line of a long command', () => {
   });
 });
 
-describe('a pace', () => {
-  it('is that of the last seconds, and says nothing where nothing moves', async () => {
+describe('the pace of a command', () => {
+  it('is that of the last seconds, and is left out if nothing moves', async () => {
     const clock = new TestClock();
     const pace = new Pace(clock);
     const after = async (time: `${number}s`, done: number): Promise<string[]> => {
@@ -110,7 +110,7 @@ describe('a pace', () => {
     expect(await after('60s', 10_000)).toEqual([]);
   });
 
-  it('knows of no time left where nobody knows how much there is', async () => {
+  it('gives no remaining time if the total is unknown', async () => {
     const clock = new TestClock();
     const pace = new Pace(clock);
     const measure = withoutTotal(fromLeft(async () => 100 - clock.monotonic() / 1000));
@@ -121,8 +121,8 @@ describe('a pace', () => {
   });
 });
 
-describe('what goes on', () => {
-  it('is never more than all of it, and never less than nothing', async () => {
+describe('the progress of a command', () => {
+  it('is never below zero or above the total', async () => {
     const counts = [10, 12, 0];
     const measure = fromLeft(async () => counts.shift() ?? 0);
 
@@ -134,7 +134,7 @@ describe('what goes on', () => {
     expect(progressLine('', { done: 12, total: 10 }, ['all'], 40)).toBe('[####################] all');
   });
 
-  it('shows the time alone where nobody knows how far it is', () => {
+  it('shows only the elapsed time if the progress is unknown', () => {
     expect(progressLine('Looking at redis', undefined, ['12s so far'], 60)).toBe('Looking at redis: 12s so far');
   });
 });

@@ -1,4 +1,4 @@
-/** `recount`, on a SQLite file from which another program has removed rows. */
+/** `recount` on a SQLite file from which another program has deleted rows. */
 import { join } from 'node:path';
 import { builtInConnectors } from '../../src/connections/built-in';
 import { systemClock } from '../../src/base/clock';
@@ -27,7 +27,7 @@ afterEach(() => kit.close());
 
 const MISCOUNTED = 'files: the batch batch counts 2 jobs as pending, but 1 exists\n';
 
-/** A batch of two jobs, of which the row of one is gone. */
+/** A batch of two jobs, one of whose rows is missing. */
 async function loseRow(): Promise<void> {
   const file = join(kit.project.folder, 'jobs.sqlite');
   const connection = connectDatabase(
@@ -43,7 +43,7 @@ async function loseRow(): Promise<void> {
 }
 
 describe('recount', () => {
-  it('says what is wrong, repairs it, and then finds nothing more', async () => {
+  it('reports what is wrong, repairs it, and then finds nothing more', async () => {
     await loseRow();
     expect(await kit.run('recount')).toEqual({
       code: 0,
@@ -53,7 +53,7 @@ describe('recount', () => {
     expect(await kit.run('recount')).toEqual({ code: 0, stdout: 'Nothing is wrong.\n', stderr: '' });
   });
 
-  it('only says it with --dry-run', async () => {
+  it('only reports with --dry-run', async () => {
     await loseRow();
     for (let time = 0; time < 2; time += 1) {
       expect((await kit.run('recount', '--dry-run')).stdout).toBe(
@@ -62,7 +62,7 @@ describe('recount', () => {
     }
   });
 
-  it('is one document for a program', async () => {
+  it('prints one JSON document', async () => {
     await loseRow();
     const { stdout } = await kit.run('recount', '--json');
     expect(JSON.parse(stdout)).toEqual({
@@ -71,17 +71,17 @@ describe('recount', () => {
     });
   });
 
-  it('looks at what the first connection of a failover keeps', async () => {
+  it('checks the first connection of a failover', async () => {
     await loseRow();
     expect((await kit.run('recount', '--connection=either')).stdout).toContain(MISCOUNTED);
   });
 
-  it('says which driver cannot', async () => {
+  it('names the driver if it cannot recount', async () => {
     const stderr = 'memory: the driver memory cannot recount.\n';
     expect(await kit.run('recount', '--connection=memory')).toEqual({ code: 1, stdout: '', stderr });
   });
 
-  it('refuses a connection that keeps neither', async () => {
+  it('refuses a connection that keeps no batches', async () => {
     const { stderr, code } = await kit.run('recount', '--connection=nowhere');
     expect(stderr).toContain("The connection 'nowhere' (null) keeps no batches");
     expect(code).toBe(1);

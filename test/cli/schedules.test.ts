@@ -1,4 +1,4 @@
-/** What is seen of schedules, and done to them: `schedule:list`, `schedule:run`, `schedule:pause`, `schedule:resume`, `schedule:test`. */
+/** The commands for schedules: `schedule:list`, `schedule:run`, `schedule:pause`, `schedule:resume`, `schedule:test`. */
 import '../../src/composition';
 import { QueueManager } from '../../src/application/queue-manager';
 import { systemClock } from '../../src/base/clock';
@@ -31,7 +31,7 @@ afterEach(async () => {
 const parsed = async (...line: readonly string[]): Promise<unknown> =>
   JSON.parse((await kit.run(...line, '--json')).stdout);
 
-/** As a worker does that declares a schedule of this name. */
+/** Acts like a worker that declares a schedule with this name. */
 async function kept(name: string): Promise<() => Promise<void>> {
   if (name !== 'prune') {
     manager
@@ -45,7 +45,7 @@ async function kept(name: string): Promise<() => Promise<void>> {
 }
 
 describe('schedule:list', () => {
-  it('shows when each comes up, and warns where no worker keeps it', async () => {
+  it('shows when each schedule is due, and warns if no worker keeps it', async () => {
     const { stdout, stderr, code } = await kit.run('schedule:list');
 
     expect(stdout).toMatch(
@@ -55,7 +55,7 @@ describe('schedule:list', () => {
     expect(code).toBe(0);
   });
 
-  it('warns of nothing where a worker keeps it', async () => {
+  it('does not warn if a worker keeps it', async () => {
     const stop = await kept('prune');
 
     const { stdout, stderr } = await kit.run('schedule:list');
@@ -64,7 +64,7 @@ describe('schedule:list', () => {
     await stop();
   });
 
-  it('shows what workers of other programs keep, and which nobody declares any more', async () => {
+  it('shows schedules that other programs keep, and orphans', async () => {
     const stop = await kept('report');
     expect((await kit.run('schedule:list')).stdout).toMatch(
       /^report +0 0 \* \* \* \(UTC\): Prune.* +– +never yet +kept$/m,
@@ -73,7 +73,7 @@ describe('schedule:list', () => {
     expect((await kit.run('schedule:list')).stdout).toMatch(/^report .* orphan: no longer declared$/m);
   });
 
-  it('has lines of its own for each on a terminal of 60 columns, and nothing that is cut', async () => {
+  it('prints separate lines for each schedule on a terminal of 60 columns, without cutting anything', async () => {
     kit.columns = 60;
     const { stdout } = await kit.run('schedule:list');
 
@@ -83,7 +83,7 @@ describe('schedule:list', () => {
     for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(60);
   });
 
-  it('says all of it to programs, in one document', async () => {
+  it('prints everything as one JSON document', async () => {
     expect(await parsed('schedule:list')).toEqual([
       {
         name: 'prune',
@@ -103,7 +103,7 @@ describe('schedule:list', () => {
 });
 
 describe('schedule:run', () => {
-  it('sends its job at once, and gives the id', async () => {
+  it('sends the job at once, and prints its id', async () => {
     const { id } = (await parsed('schedule:run', 'prune')) as { id: string };
 
     const { reservations } = await kit.store.reserve({ queues: ['default'], limit: 1, lease: 60 });
@@ -113,7 +113,7 @@ describe('schedule:run', () => {
 });
 
 describe('schedule:pause and schedule:resume', () => {
-  it('hold one and let it go on, for all who keep it', async () => {
+  it('stop and resume a schedule for all processes that keep it', async () => {
     expect((await kit.run('schedule:pause', 'prune')).stdout).toBe('Paused prune.\n');
     expect((await kit.run('schedule:pause', 'prune')).stdout).toBe('prune was already paused.\n');
     expect((await kit.run('schedule:list')).stdout).toMatch(/ – +never yet +paused 0s ago, no worker keeps it$/m);
@@ -126,7 +126,7 @@ describe('schedule:pause and schedule:resume', () => {
 });
 
 describe('schedule:test', () => {
-  it('shows when it comes up, and marks the days on which clocks change', async () => {
+  it('shows when a schedule is due, and marks days of clock changes', async () => {
     const { stdout, code } = await kit.run('schedule:test', 'prune', '--from=2027-03-27', '--count=3');
 
     expect(stdout).toBe(
@@ -142,7 +142,7 @@ describe('schedule:test', () => {
     expect(code).toBe(0);
   });
 
-  it('shows the times of one in UTC once', async () => {
+  it('shows the times only once if the schedule is in UTC', async () => {
     kit.project.write({
       'onqueue.config.js': [
         "const { Job } = require('onqueue');",
@@ -159,14 +159,14 @@ describe('schedule:test', () => {
     ['--from=2027-03-27T01:30', '2027-03-28T01:00:00.000Z'],
     ['--from=2027-03-27T01:30:00+01:00', '2027-03-27T01:30:00.000Z'],
     ['--from=2027-03-27 01:29', '2027-03-27T01:30:00.000Z'],
-  ])('takes %s for what it says, in UTC where it says nothing else', async (from, first) => {
+  ])('understands %s, in UTC unless it says otherwise', async (from, first) => {
     expect(await parsed('schedule:test', 'prune', from, '--count=1')).toMatchObject({
       ...{ schedule: 'prune', timezone: 'Europe/Amsterdam' },
       occurrences: [{ at: first }],
     });
   });
 
-  it('shows the next 5 without more being said', async () => {
+  it('shows five occurrences by default', async () => {
     expect(((await parsed('schedule:test', 'prune')) as { occurrences: object[] }).occurrences).toHaveLength(5);
   });
 
@@ -183,7 +183,7 @@ describe('schedule:test', () => {
   });
 });
 
-it.each(['run', 'pause', 'resume', 'test'])('schedule:%s names the schedule that was meant', async (command) => {
+it.each(['run', 'pause', 'resume', 'test'])('schedule:%s suggests the schedule that was meant', async (command) => {
   const { stdout, stderr, code } = await kit.run(`schedule:${command}`, 'prnue');
   expect([stdout, code]).toEqual(['', 2]);
   expect(stderr).toContain("No schedule 'prnue' is declared here; did you mean 'prune'?");

@@ -1,4 +1,4 @@
-/** Orders of the command line to workers of another process, through the stores that processes share. */
+/** Commands that control workers of other processes through shared stores. */
 import { builtInConnectors } from '../../src/connections/built-in';
 import { Job } from '../../src/job/job';
 import { silentLogger } from '../../src/base/console-logger';
@@ -27,7 +27,7 @@ describe.each([
   ['database', (): ConnectionConfig => ({ driver: 'database', url: 'sqlite:./queue.sqlite' })],
 ])('through %s', (_driver, config) => {
   let kit: CommandKit;
-  /** The application whose workers are told. */
+  /** The application whose workers are controlled. */
   let manager: QueueManager;
 
   beforeEach(() => {
@@ -46,7 +46,7 @@ describe.each([
 
   const reserve = () => manager.driver().reserve({ queues: ['mail'], limit: 1, lease: 30 });
 
-  it('cancel removes what waits, tells what runs to stop, and does not know what is gone', async () => {
+  it('cancel removes waiting jobs, stops running ones, and does not know removed ones', async () => {
     const queue = manager.connection();
     const running = await queue.push(new Export());
     const { reservations } = await reserve();
@@ -65,7 +65,7 @@ describe.each([
     expect(await kit.run('cancel', ready)).toMatchObject({ code: 1, stdout: '' });
   });
 
-  it('pause keeps jobs from workers until resume, which size shows', async () => {
+  it('pause keeps jobs from workers until resume, and size shows it', async () => {
     await manager.connection().push(new Export());
 
     expect((await kit.run('pause', 'main:mail')).stdout).toBe('Paused mail.\n');
@@ -78,14 +78,14 @@ describe.each([
     expect((await reserve()).reservations).toHaveLength(1);
   });
 
-  it('restart ends the workers that run, and none that start later', async () => {
+  it('restart ends the workers that run, but not those that start later', async () => {
     const worker = new Worker({ queue: 'mail' }, manager);
     const reason = worker.run();
     await eventually(() => worker.health().ready);
 
     expect((await kit.run('restart')).stdout).toContain('Told the workers of main');
 
-    // It wakes the worker, which leaves it to the next one.
+    // This wakes the worker, which leaves the job to the next one.
     await manager.connection().push(new Export());
     expect(await reason).toBe('restart');
     expect(await manager.connection().size('mail')).toBe(1);

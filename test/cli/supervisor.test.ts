@@ -16,7 +16,7 @@ function work(...line: readonly string[]): ChildCommand {
 }
 
 describe('work', () => {
-  it('runs jobs in as many processes as it is told, opens once, and tells their lines apart', async () => {
+  it('runs jobs in the given number of processes, prints one header, and marks the lines of each process', async () => {
     await project.dispatch('Wait', 'Wait');
     const supervisor = work('--processes=2', '--stop-when-empty');
     const pids = [await project.pidOf('waiting', 1), await project.pidOf('waiting', 2)];
@@ -30,7 +30,7 @@ describe('work', () => {
     expect(lines.map((line) => (JSON.parse(line) as { process: number }).process).toSorted()).toEqual([1, 2]);
   });
 
-  it('replaces a process that has worked for long enough, beside the job that it still runs', async () => {
+  it('replaces a process after --recycle, while its last job is still running', async () => {
     await project.dispatch('Wait');
     const supervisor = work('--recycle=1500ms');
     const old = await project.pidOf('waiting');
@@ -47,7 +47,7 @@ describe('work', () => {
     expect(isAlive(old)).toBe(false);
   });
 
-  it('leaves no job of a process that has died behind under --drain', async () => {
+  it('leaves no job of a dead process behind with --drain', async () => {
     await project.dispatch('Wait');
     const supervisor = work('--drain');
     const old = await project.pidOf('waiting');
@@ -84,7 +84,7 @@ describe('work', () => {
     expect(await project.pidOf('hello', 2)).not.toBe(old);
   });
 
-  it('loads nothing of the project itself', async () => {
+  it('loads no file of the project itself', async () => {
     const told = "require('node:fs').appendFileSync('loaded.txt', process.pid + ' ');";
     project.write({ 'onqueue.config.js': `${told}${project.read('onqueue.config.js')}` });
 
@@ -96,7 +96,7 @@ describe('work', () => {
     expect(pids).not.toContain(String(supervisor.pid));
   });
 
-  it('ends at once where no process can start, and says why once', async () => {
+  it('ends at once if no process can start, and says why once', async () => {
     const supervisor = work('databse', '--processes=3');
 
     expect(await supervisor.ended).toEqual({ code: 2, signal: null });

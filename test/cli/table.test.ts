@@ -2,7 +2,7 @@ import * as fc from '../support/properties';
 import { formatTable, visibleWidth } from '../../src/cli/table';
 
 describe('a table', () => {
-  it('aligns its columns, texts to the left and numbers to the right', () => {
+  it('aligns text to the left and numbers to the right', () => {
     const table = formatTable(
       ['queue', 'ready', 'note'],
       [
@@ -14,7 +14,7 @@ describe('a table', () => {
     expect(table.split('\n')).toEqual(['queue    ready  note', 'high         7  a', 'default  12345  b']);
   });
 
-  it('counts what a terminal shows: wide signs take two places, combined ones no more than one sign', () => {
+  it('counts columns as a terminal shows them: wide characters as two, combining ones as part of another', () => {
     expect(visibleWidth('日本')).toBe(4);
     expect(visibleWidth('👩‍🚀')).toBe(2);
     expect(visibleWidth('e\u0301')).toBe(1);
@@ -29,17 +29,17 @@ describe('a table', () => {
     ).toEqual(['a     b', '日本  x', 'four  x']);
   });
 
-  it('lets no control character out, which could move the cursor or break the line', () => {
+  it('contains no control characters, which could move the cursor or break the line', () => {
     const table = formatTable(['error'], [['first\nsecond \u001B[2Jthird\u009B0m']]);
 
     expect(table).toBe('error\nfirst second  [2Jthird 0m');
   });
 
-  it('shows a text of several lines as one, without their indentation', () => {
+  it('shows multi-line text on one line without indentation', () => {
     expect(formatTable(['found'], [['has mistakes:\n  one\n  two']])).toBe('found\nhas mistakes: one two');
   });
 
-  it('cuts the last column to the width of the terminal, and says that it did', () => {
+  it('cuts the last column to the width of the terminal, and marks the cut', () => {
     const table = formatTable(['id', 'error'], [['1', 'the connection was refused']], { width: 20 });
 
     expect(table.split('\n')[1]).toBe('1   the connection…');
@@ -49,7 +49,7 @@ describe('a table', () => {
     expect(formatTable(['a', 'b'], [[undefined, 'x']])).toBe('a  b\n   x');
   });
 
-  it('starts the second column at the same place in every row', () => {
+  it('starts the second column at the same position in every row', () => {
     const cell = fc.string({ unit: 'grapheme' });
     fc.assert(
       fc.property(fc.array(cell, { minLength: 1, maxLength: 8 }), (names) => {

@@ -15,7 +15,7 @@ describe('the command line', () => {
 
   afterEach(() => kit.close());
 
-  it('names the nearest command for a mistyped one', async () => {
+  it('suggests the nearest command for a mistyped one', async () => {
     const { stdout, stderr, code } = await kit.run('wrok');
 
     expect(stderr).toContain("unknown command 'wrok'");
@@ -29,24 +29,24 @@ describe('the command line', () => {
     ['listen', '--backof=3', '--backoff'],
     ['failed', '--qeue=3', '--queue'],
     ['clear', '--forse', '--force'],
-  ])('names the nearest flag of %s for %s', async (command, flag, meant) => {
+  ])('suggests the nearest flag of %s for %s', async (command, flag, meant) => {
     const { stderr, code } = await kit.run(command, flag);
 
     expect(stderr).toContain(`Did you mean ${meant}?`);
     expect(code).toBe(2);
   });
 
-  it('does not leave a mistyped flag without its nearest because it has a value', async () => {
+  it('suggests the nearest flag even if the mistyped one has a value', async () => {
     const { stderr } = await kit.run('work', '--quue=mail');
 
     expect(stderr).toBe("error: unknown option '--quue=mail'\nDid you mean --queue?\nSee onqueue help work.\n");
   });
 
-  it('names a flag for its first letters', async () => {
+  it('suggests a flag for its first letters', async () => {
     expect((await kit.run('work', '--que=mail')).stderr).toContain('Did you mean --queue?');
   });
 
-  it('says of work --connection where the name stands', async () => {
+  it('says where the connection belongs if work gets --connection', async () => {
     const { stderr, code } = await kit.run('work', '--connection=redis');
 
     expect(stderr).toContain("unknown option '--connection=redis'\nWrite it without the flag: onqueue work redis\n");
@@ -54,7 +54,7 @@ describe('the command line', () => {
     expect(code).toBe(2);
   });
 
-  it('does not answer help for an unknown command as if there were one', async () => {
+  it('does not answer help for an unknown command as if it existed', async () => {
     const { stdout, stderr, code } = await kit.run('help', 'wrok');
 
     expect(stdout).toBe('');
@@ -62,14 +62,14 @@ describe('the command line', () => {
     expect(code).toBe(2);
   });
 
-  it('shows the same help in both ways of asking for it', async () => {
+  it('shows the same help for both ways to ask for it', async () => {
     const { stdout, code } = await kit.run('help', 'work');
 
     expect({ stdout, code }).toEqual({ stdout: (await kit.run('work', '--help')).stdout, code: 0 });
     expect((await kit.run('help')).stdout).toBe((await kit.run('--help')).stdout);
   });
 
-  it('says of listen --concurrency why there is none', async () => {
+  it('says why listen has no --concurrency', async () => {
     const { stderr, code } = await kit.run('listen', '--concurrency=2');
 
     expect(stderr).toContain('onqueue listen runs one job at a time');
@@ -81,7 +81,7 @@ describe('the command line', () => {
     [['work', '--tries=many'], 'work'],
     [['classes', 'a'], 'classes'],
     [['prune'], 'prune'],
-  ])('does not leave alone whoever wrote %j', async (line, command) => {
+  ])('refers to the help of the command after %j', async (line, command) => {
     expect((await kit.run(...line)).stderr).toMatch(new RegExp(`^See onqueue help ${command}\\.$`, 'm'));
   });
 
@@ -106,14 +106,14 @@ describe('the command line', () => {
     expect(code).toBe(2);
   });
 
-  it('shows its commands, and ends with 2, when none is given', async () => {
+  it('lists its commands and ends with 2 if none is given', async () => {
     const { stderr, code } = await kit.run();
 
     for (const command of COMMANDS) expect(stderr).toMatch(new RegExp(`^  ${command}[ |]`, 'm'));
     expect(code).toBe(2);
   });
 
-  it('tells its version', async () => {
+  it('prints its version', async () => {
     const { version } = JSON.parse(readFileSync(join(__dirname, '../../package.json'), 'utf8')) as { version: string };
 
     expect(await kit.run('--version')).toMatchObject({ code: 0, stdout: `${version}\n` });
@@ -129,13 +129,13 @@ describe('the command line', () => {
     expect(code).toBe(0);
   });
 
-  it.each(COMMANDS)('has a section on %s in its page', (command) => {
+  it.each(COMMANDS)('has a section on %s in docs/cli.md', (command) => {
     const page = readFileSync(join(__dirname, '../../docs/cli.md'), 'utf8');
 
     expect(page).toMatch(new RegExp(`^## ${command}$`, 'm'));
   });
 
-  it('hides what is only for its own processes, and old names', async () => {
+  it('hides internal flags and old names', async () => {
     const { stdout } = await kit.run('work', '--help');
 
     for (const flag of ['--fresh', '--process-number', '--opened']) expect(stdout).not.toContain(flag);

@@ -2,7 +2,7 @@ import { CommandKit, type Ended } from './kit/command-kit';
 import { Job } from '../../src/job/job';
 import { eventually } from '../support/eventually';
 
-/** What the jobs of these tests do; each test sets its own. */
+/** What the jobs of these tests do; set by each test. */
 let handle: () => void | Promise<void>;
 
 @Job({ queue: 'mail', tries: 5 })
@@ -22,7 +22,7 @@ describe('work', () => {
 
   afterEach(() => kit.close());
 
-  it('opens with the store, the queues and the jobs that it knows', async () => {
+  it('prints a header with the store, the queues and the registered jobs', async () => {
     const { stdout, stderr, code } = await kit.work(
       '--queue=mail,default',
       '--timeout=5m',
@@ -34,12 +34,12 @@ describe('work', () => {
       /^Store +memory of process \d+ \(connection memory, driver memory\)\nQueues +mail, default\n\n/,
     );
     expect(stderr).toMatch(/^SendMail +mail +5 +5m +.*work\.test\.ts$/m);
-    // That is for what jobs print.
+    // Standard output is left to the jobs.
     expect(stdout).toBe('');
     expect(code).toBe(0);
   });
 
-  it('names its process where it has a name', async () => {
+  it('gives the process the title of its --name', async () => {
     await kit.work('--stop-when-empty', '--name=mails');
 
     expect(kit.title).toBe('onqueue mails');
@@ -67,7 +67,7 @@ describe('work', () => {
     expect(code).toBe(0);
   });
 
-  it('waits for a configuration that comes later, and closes what that has opened when its jobs are done', async () => {
+  it('awaits an asynchronous configuration, and closes what it opened when the jobs are done', async () => {
     const steps: string[] = [];
     kit.project.write({
       'onqueue.config.js': `module.exports = async () => {
@@ -89,7 +89,7 @@ describe('work', () => {
     expect(code).toBe(0);
   });
 
-  it('says nothing with --quiet where nothing is wrong, and by its --name what is', async () => {
+  it('prints only warnings with --quiet, marked with its --name', async () => {
     await kit.push('mail', SendMail.name);
     const { stderr } = await kit.work('--queue=mail', '--once', '--log=json', '--quiet', '--name=mails');
 
@@ -101,34 +101,31 @@ describe('work', () => {
     expect((await kit.work('-q', '-v')).code).toBe(2);
   });
 
-  it.each(['--json', '--log=json'])(
-    'writes nothing but JSON lines with %s, and none to standard output',
-    async (flag) => {
-      await kit.push('mail', SendMail.name);
+  it.each(['--json', '--log=json'])('prints only JSON lines to standard error with %s', async (flag) => {
+    await kit.push('mail', SendMail.name);
 
-      const { stdout, stderr } = await kit.work('--queue=mail', '--once', flag);
+    const { stdout, stderr } = await kit.work('--queue=mail', '--once', flag);
 
-      const lines = stderr
-        .trimEnd()
-        .split('\n')
-        .map((line) => JSON.parse(line) as object);
-      expect(lines).toMatchObject([
-        {
-          level: 'info',
-          connection: 'memory',
-          driver: 'memory',
-          queues: ['mail'],
-          jobs: [{ name: 'SendMail', queue: 'mail', tries: 5 }],
-        },
-        { level: 'warn', msg: expect.stringContaining('memory driver') as string },
-        { level: 'info', job: 'SendMail', outcome: 'completed' },
-        { level: 'info', reason: 'once' },
-      ]);
-      expect(stdout).toBe('');
-    },
-  );
+    const lines = stderr
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as object);
+    expect(lines).toMatchObject([
+      {
+        level: 'info',
+        connection: 'memory',
+        driver: 'memory',
+        queues: ['mail'],
+        jobs: [{ name: 'SendMail', queue: 'mail', tries: 5 }],
+      },
+      { level: 'warn', msg: expect.stringContaining('memory driver') as string },
+      { level: 'info', job: 'SendMail', outcome: 'completed' },
+      { level: 'info', reason: 'once' },
+    ]);
+    expect(stdout).toBe('');
+  });
 
-  it('logs when a job starts with -v', async () => {
+  it('logs the start of a job with -v', async () => {
     await kit.push('mail', SendMail.name);
 
     const { stderr } = await kit.work('--queue=mail', '--once', '-v', '--log=text');
@@ -136,7 +133,7 @@ describe('work', () => {
     expect(stderr).toMatch(/debug SendMail starts id=SendMail queue=mail attempts=1\n/);
   });
 
-  it('shows with --log=text why an attempt failed: class, stack and causes', async () => {
+  it('shows class, stack and causes of a failed attempt with --log=text', async () => {
     handle = () => {
       throw new TypeError('no address', { cause: new RangeError('index 7') });
     };
@@ -150,7 +147,7 @@ describe('work', () => {
     expect(stderr).toMatch(/\n {4}Caused by: RangeError: index 7\n {8}at /);
   });
 
-  it('gives the flags to the worker', async () => {
+  it('passes its flags to the worker', async () => {
     handle = () => {
       throw new Error('refused');
     };
@@ -161,24 +158,24 @@ describe('work', () => {
     expect(await kit.store.counts('default')).toMatchObject({ delayed: 1 });
   });
 
-  it('takes --delay for --backoff, and says so once', async () => {
+  it('accepts --delay as --backoff, and says so once', async () => {
     const { stderr } = await kit.work('--delay=5s', '--stop-when-empty');
 
     expect(stderr.match(/--delay is the old name of --backoff/g)).toHaveLength(1);
   });
 
-  it("ends with Laravel's code when the process grew too large", async () => {
+  it('ends with the code of Laravel when the process has grown too large', async () => {
     expect((await kit.work('--memory=1')).code).toBe(12);
   });
 
-  it('refuses a connection that no worker can work on', async () => {
+  it('refuses a connection without support for workers', async () => {
     kit.project.write({ 'onqueue.config.js': "module.exports = { connections: { sync: { driver: 'sync' } } };" });
     kit.connectors = { sync: () => Object.assign(kit.store.duplicate(), { name: 'sync', capabilities: {} }) };
 
     expect((await kit.work()).stderr).toContain('E_CAPABILITY');
   });
 
-  it('does not wait for ever under --once for a store that does not answer', async () => {
+  it('does not wait for ever with --once if the store does not answer', async () => {
     const reserve = () => Promise.reject(new Error('the store is away'));
     kit.connectors = { memory: () => Object.assign(kit.store.duplicate(), { reserve }) };
     const ended = kit.run('work', '--once', '--sleep=2s');
@@ -205,7 +202,7 @@ describe('work', () => {
     expect(code).toBe(2);
   });
 
-  describe('with a job that runs', () => {
+  describe('with a running job', () => {
     let finish: () => void;
     let ended: Promise<Ended>;
 
@@ -222,7 +219,7 @@ describe('work', () => {
     });
 
     it.each(['SIGTERM', 'SIGINT', 'SIGQUIT'] as const)(
-      'stops at %s when the job has finished, with 0',
+      'stops at %s once the job has finished, with 0',
       async (signal) => {
         kit.signal(signal);
         finish();
@@ -251,7 +248,7 @@ describe('work', () => {
       await ended;
     });
 
-    it('stops when npm has gone, which started it, and ends at once at a signal after that', async () => {
+    it('stops when npm, which started it, is gone, and ends at once at a later signal', async () => {
       kit.desert();
       await kit.clock.advance('201ms');
       expect(kit.printed).toContain('npm, which started this process, has gone: running jobs may finish');
@@ -262,7 +259,7 @@ describe('work', () => {
       expect((await ended).code).toBe(0);
     });
 
-    it('takes the end of npm at its signal for no second one', async () => {
+    it('does not count the end of npm after a signal as a second signal', async () => {
       kit.signal('SIGTERM');
       await kit.clock.advance('1s');
       kit.desert();
@@ -272,7 +269,7 @@ describe('work', () => {
       expect((await ended).code).toBe(0);
     });
 
-    it('takes one signal that came twice, as through npm, for one', async () => {
+    it('counts a signal that arrives twice, as it does through npm, as one', async () => {
       kit.signal('SIGINT');
       await kit.clock.advance('50ms');
       kit.signal('SIGINT');
@@ -283,7 +280,7 @@ describe('work', () => {
     });
   });
 
-  it('warns when no job that is registered goes to its queues, with the command that works them', async () => {
+  it('warns if no registered job goes to its queues, with the command for the right queues', async () => {
     const { stderr, code } = await kit.work('--queue=default', '--concurrency=3', '--stop-when-empty');
 
     expect(stderr).toContain('No registered job goes to default on its own; they go to mail');
@@ -291,7 +288,7 @@ describe('work', () => {
     expect(code).toBe(0);
   });
 
-  it('warns of jobs that wait where it was not told to work, with the command that does', async () => {
+  it('warns about jobs waiting on queues it does not work, with the command that includes them', async () => {
     await kit.push('mail', SendMail.name, SendMail.name);
     await kit.push('of-somebody-else', 'Other');
 
@@ -304,7 +301,7 @@ describe('work', () => {
     expect(stderr).not.toContain('of-somebody-else');
   });
 
-  it('says nothing of that where its queues are those of its jobs, or the others are paused', async () => {
+  it('does not warn if it works the queues of its jobs, or the others are paused', async () => {
     await kit.push('mail', SendMail.name);
     expect((await kit.work('--queue=default,mail', '--stop-when-empty')).stderr).not.toMatch(/wait on|by itself/);
 
@@ -313,8 +310,8 @@ describe('work', () => {
     expect((await kit.work('--queue=default', '--stop-when-empty')).stderr).not.toContain('Jobs wait on');
   });
 
-  // Last: from here on this process knows such a job.
-  it('does not run jobs under names that a minifier gave without a word', async () => {
+  // Last, because it registers such a job in this process.
+  it('warns before it runs jobs with minified names', async () => {
     kit.project.write({
       'bundle.js': "require('onqueue').Job()(class t extends require('onqueue').Job { handle() {} });",
     });

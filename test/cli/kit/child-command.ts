@@ -1,4 +1,4 @@
-/** Runs the real command, and programs of a project, in processes of their own. */
+/** Runs the real command, and programs of a project, in separate processes. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { eventually } from '../../support/eventually';
@@ -13,7 +13,7 @@ export interface ChildEnd {
 
 export interface CommandOptions {
   readonly variables?: NodeJS.ProcessEnv;
-  /** In a group of its own, as a shell starts it: a signal to the group reaches what a terminal's would. */
+  /** In its own process group, like a command of a shell, so that a test can signal the group as a terminal does. */
   readonly detached?: boolean;
 }
 
@@ -24,7 +24,7 @@ export class ChildCommand {
   readonly #child: ChildProcess;
 
   constructor(folder: string, line: readonly string[], { variables = {}, detached = false }: CommandOptions = {}) {
-    // Jest's own variables would tell the child that it runs under Jest.
+    // Jest's variables would make the child believe that it runs under Jest.
     const { JEST_WORKER_ID: _worker, NODE_ENV: _mode, REDIS_URL: _redis, ...environment } = process.env;
     this.#child = spawn(process.execPath, ['--require', REGISTER, ...line], {
       cwd: folder,
@@ -45,7 +45,7 @@ export class ChildCommand {
     this.#child.kill(signal);
   }
 
-  /** Waits until the command has printed something. */
+  /** Waits until the command has printed the given text. */
   async prints(text: string | RegExp): Promise<void> {
     const isThere = (all: string): boolean => (typeof text === 'string' ? all.includes(text) : text.test(all));
     await eventually(() => isThere(this.stdout + this.stderr), {
@@ -53,19 +53,19 @@ export class ChildCommand {
     });
   }
 
-  /** The end of a test that went wrong must not leave it behind. */
+  /** Ends the process, which a failed test may have left running. */
   async end(): Promise<void> {
     if (this.#child.exitCode === null && this.#child.signalCode === null) this.kill('SIGKILL');
     await this.ended;
   }
 }
 
-/** `onqueue …` in the folder of a project. */
+/** Runs `onqueue …` in the folder of a project. */
 export function command(folder: string, line: readonly string[], options?: CommandOptions): ChildCommand {
   return new ChildCommand(folder, [BIN, ...line], options);
 }
 
-/** Whether there is a process of this id. */
+/** Whether a process with this id exists. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -1,4 +1,4 @@
-/** Runs commands in this process, on a store in memory, in a project in a temporary folder. */
+/** Runs commands in this process, on a store in memory, in a temporary project. */
 import type { StopSignal } from '../../../src/cli/exit-codes';
 import { run } from '../../../src/cli/program';
 import type { Surroundings } from '../../../src/cli/session';
@@ -22,22 +22,22 @@ export class CommandKit {
   readonly project: Project;
   readonly store = new MemoryConnection('memory', new MemoryStore('memory', systemClock));
   readonly clock = new TestClock();
-  /** What the command would have ended the process with. */
+  /** The codes with which the command would have ended the process. */
   readonly exits: number[] = [];
-  /** What the command has named the process. */
+  /** The title that the command gave the process. */
   title: string | undefined;
   environment: NodeJS.ProcessEnv = {};
-  /** Answers questions; undefined: there is no terminal. */
+  /** The answer to questions. Undefined if there is no terminal. */
   answer: string | undefined;
   readonly asked: string[] = [];
-  /** How wide the terminal is that it prints to; undefined: it prints to files. */
+  /** The width of the terminal. Undefined if the output is not a terminal. */
   columns: number | undefined;
   connectors: Connectors = { memory: () => this.store.duplicate() };
-  /** What the end of npm calls. */
+  /** Simulates the end of npm. */
   desert: () => void = () => undefined;
-  /** How high it is. */
+  /** The height of the terminal. */
   rows: number | undefined;
-  /** Presses keys of the terminal; undefined: nobody listens to them. */
+  /** Presses keys. Undefined if no command listens. */
   press: ((keys: string) => void) | undefined;
   #hear: ((signal: StopSignal) => void) | undefined;
   #stdout = '';
@@ -54,17 +54,17 @@ export class CommandKit {
     return { code, stdout: this.#stdout, stderr: this.#stderr };
   }
 
-  /** `work` in this process: what runs under a supervisor is run by another one. */
+  /** Runs `work` in this process, because a supervisor would start another one. */
   work(...line: readonly string[]): Promise<Ended> {
     return this.run('work', '--no-supervisor', ...line);
   }
 
-  /** What the running command has printed until now. */
+  /** What the running command has printed so far. */
   get printed(): string {
     return this.#stdout + this.#stderr;
   }
 
-  /** The same, without what went to standard error. */
+  /** The same without standard error. */
   get shown(): string {
     return this.#stdout;
   }

@@ -8,12 +8,12 @@ module.exports = {
   connections: { database: { driver: 'database', url: 'sqlite:./queue.sqlite', retryAfter: ${retryAfter} } },
 };`;
 
-/** Each job leaves a line in a file: what it does, its process, its attempt. */
+/** Each job writes a line to a file: a text, its process and its attempt. */
 const JOBS = `const { appendFileSync, existsSync } = require('node:fs');
 const { Job } = require('onqueue');
 const write = (job, text) => appendFileSync('done.txt', [text, process.pid, job.attempts].join(' ') + '\\n');
 
-// For ever, and leaves the processor to others.
+// Blocks for ever, but yields the processor.
 const block = () => {
   for (const cell = new Int32Array(new SharedArrayBuffer(4)); ; ) Atomics.wait(cell, 0, 0, 10);
 };
@@ -29,7 +29,7 @@ exports.Exit = Job()(class Exit extends Job {
   }
 });
 
-// Leaves a rejection behind: at once, later while it runs, or after it has ended.
+// Leaves a rejected promise: at once, later while it runs, or after it has ended.
 const reject = async (ms, text) => {
   await new Promise((resolve) => setTimeout(resolve, ms));
   throw new Error(text);
@@ -64,7 +64,7 @@ exports.Throw = Job()(class Throw extends Job {
   }
 });
 
-// Of nobody's: what it comes from was begun before any job ran.
+// A rejection of no job: its promise was made before any job ran.
 const bell = new (require('node:events').EventEmitter)();
 const rung = new Promise((resolve) => bell.once('ring', resolve)).then(() => { throw new Error('of nobody'); });
 exports.Ring = Job()(class Ring extends Job {
@@ -104,7 +104,7 @@ exports.Hog = Job({ timeout: '200ms' })(class Hog extends Job {
   }
 });`;
 
-/** As npm does it: nothing of its own end reaches what it has started. */
+/** Like npm, it does not pass its own end on to the process it started. */
 const NPM = `const { spawn } = require('node:child_process');
 spawn(process.execPath, [...process.execArgv, ...process.argv.slice(2)], { stdio: 'inherit' });`;
 
@@ -112,7 +112,7 @@ export class JobProject extends Project {
   readonly #children: ChildCommand[] = [];
   readonly #frozen: number[] = [];
 
-  /** @param retryAfter seconds after which the job of a process that has died runs again */
+  /** @param retryAfter seconds after which a dead process's job runs again */
   constructor(retryAfter = 1) {
     super({ 'onqueue.config.js': configuration(retryAfter), 'jobs.js': JOBS, 'npm.js': NPM });
   }
@@ -123,7 +123,7 @@ export class JobProject extends Project {
     return child;
   }
 
-  /** `onqueue …` by a process that stands in for npm, and is the one that is given. */
+  /** Runs `onqueue …` below a process that plays npm, and returns that process. */
   underNpm(line: readonly string[]): ChildCommand {
     const child = new ChildCommand(this.folder, ['npm.js', BIN, ...line], { variables: { npm_command: 'exec' } });
     this.#children.push(child);
@@ -134,7 +134,7 @@ export class JobProject extends Project {
     for (const job of jobs) await this.push(job);
   }
 
-  /** What jobs have written. */
+  /** The lines that jobs have written. */
   get lines(): { readonly text: string; readonly pid: number; readonly attempt: number }[] {
     const lines = this.read('done.txt').split('\n').slice(0, -1);
     return lines.map((line) => {
@@ -143,20 +143,20 @@ export class JobProject extends Project {
     });
   }
 
-  /** The process of the `count`-th job that wrote this. */
+  /** The process of the `count`-th job that wrote this text. */
   async pidOf(text: string, count = 1): Promise<number> {
     const written = (): number | undefined => this.lines.filter((line) => line.text === text)[count - 1]?.pid;
     return (await eventually(written, { of: `line ${count} with "${text}"` })) ?? 0;
   }
 
-  /** Suspends a process: it does nothing, and hears nothing, until it gets SIGCONT. */
+  /** Suspends a process: it does nothing and receives no other signals until SIGCONT. */
   freeze(pid: number): void {
     this.#frozen.push(pid);
     process.kill(pid, 'SIGSTOP');
   }
 
   async end(): Promise<void> {
-    // A frozen process does not even notice that it is alone.
+    // A frozen process does not notice that its parent is gone.
     for (const pid of this.#frozen) if (isAlive(pid)) process.kill(pid, 'SIGKILL');
     await Promise.all(this.#children.map((child) => child.end()));
     this.remove();

@@ -20,7 +20,7 @@ export class Project {
     }
   }
 
-  /** What a job of the project has written; empty while it has not. */
+  /** The content of a file that a job writes. Empty until then. */
   read(name: string): string {
     try {
       return readFileSync(join(this.folder, name), 'utf8');
@@ -29,7 +29,7 @@ export class Project {
     }
   }
 
-  /** A job of this name into its SQLite file, from this process: one of its own takes a while to start. */
+  /** Pushes a job to the project's SQLite file from this process, because a new process takes a while to start. */
   async push(job: string, data: object = {}): Promise<void> {
     const url = `sqlite:${join(this.folder, 'queue.sqlite')}`;
     const manager = new QueueManager(
