@@ -12,8 +12,8 @@ import { rowLimit } from './jobs';
 import { AFTER_ALL, BEFORE_ALL } from './page';
 import { raw, type Row, rowsOf, type Sql, sql, type SqlRow, type Work, written } from './statement';
 
-/** Entries that one call removes. */
-const PAGE = 500;
+/** Entries that one call removes: 500 took MariaDB 10 ms where it had to fetch them from its disk. */
+const PAGE = 200;
 
 /** Entries that one statement skips or looks at: some 2 ms of the slowest store. */
 const LOOKED_AT = 1000;

@@ -41,7 +41,7 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
     },
     remove: (table, key, page) => {
       const [first, ...others] = key.map((name) => raw(name));
-      // To join a page of 500 the server would read all of 20,000.
+      // To join a page of some hundreds the server would read all of 20,000.
       const isSelected =
         others.length === 0 ? sql`${first!} = ANY (ARRAY(${page}))` : sql`(${first!}, ${others}) IN (${page})`;
       return sql`DELETE FROM ${table} WHERE ${isSelected}`;
