@@ -129,6 +129,8 @@ export interface Line {
 export interface FailedColumns {
   /** Behind the name of the table: an index leads along the jobs of a queue. */
   readonly alongQueue: Sql;
+  /** Those of all queues, as a condition: a server that guesses is led along their ids. */
+  readonly all: Sql;
   /** The payload, as it is read by `payloadOf`. */
   readonly payload: Sql;
   readonly payloadOf: (value: SqlValue) => Buffer;

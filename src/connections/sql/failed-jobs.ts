@@ -174,8 +174,8 @@ export class FailedJobs implements FailedStore {
   }
 
   #inQueue(queue: string | undefined): Sql {
-    if (queue === undefined) return sql`WHERE id > ${BEFORE_ALL} AND id < ${AFTER_ALL}`;
-    return sql`${this.#dialect.failed.alongQueue} WHERE queue = ${queue}`;
+    const { all, alongQueue } = this.#dialect.failed;
+    return queue === undefined ? sql`WHERE ${all}` : sql`${alongQueue} WHERE queue = ${queue}`;
   }
 
   get #table(): Sql {

@@ -78,6 +78,7 @@ export function failedColumns(current: () => Sql): FailedColumns {
   return {
     // Else it goes along the whole queue for each place in it.
     alongQueue: raw('FORCE INDEX (onqueue_queue)'),
+    all: raw('TRUE'),
     payload: raw('payload'),
     payloadOf: (value) => value as Buffer,
     storedPayload: (payload) => ({ payload }),

@@ -3,6 +3,7 @@ import type { Seconds } from '../../../base/clock';
 import { TIED_END, TIES_OPENING } from '../../../payload/ties';
 import { DELAYED, READY, RESERVED, RESERVED_ORDER } from '../columns';
 import { type Dialect, type FailedColumns, tiedIn } from '../dialect';
+import { AFTER_ALL, BEFORE_ALL } from '../page';
 import { insertInto, raw, type Row, rowsOf, run, runAll, type Sql, sql, transaction } from '../statement';
 import { addAmounts, noteSequence } from '../sums';
 import { eachTable, type TableNames } from '../table-names';
@@ -99,6 +100,7 @@ function failedColumns(current: () => Sql): FailedColumns {
   const failedAt = raw('coalesce(failed_ms, round(extract(epoch FROM failed_at) * 1000)::bigint)');
   return {
     alongQueue: raw(''),
+    all: sql`id > ${BEFORE_ALL} AND id < ${AFTER_ALL}`,
     payload: raw(`encode(coalesce(raw, convert_to(payload, 'UTF8')), 'base64')`),
     payloadOf: (value) => Buffer.from(String(value), 'base64'),
     storedPayload: (payload) => {

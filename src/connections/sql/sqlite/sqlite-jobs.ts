@@ -58,6 +58,8 @@ export function failedColumns(now: () => Seconds): FailedColumns {
   const payload = raw('CAST(payload AS BLOB)');
   return {
     alongQueue: raw(''),
+    // No bounds: it begins at the first that it finds, and what stands behind another would be looked for from there.
+    all: raw('TRUE'),
     payload,
     payloadOf: (value) => value as Buffer,
     storedPayload: (bytes) => ({ payload: storable(bytes) }),
