@@ -58,12 +58,12 @@ const rowOf = (text: string, id: string): string =>
 
 const page = (id: string, connection = 'memory'): string => `batch?connection=${connection}&id=${id}`;
 
-/** Runs all that waits. */
+/** Runs all waiting jobs. */
 const work = (manager: QueueManager): Promise<unknown> =>
   new Worker({ drain: true, schedule: false, tries: 1 }, manager).run();
 
-describe('the page of the batches', () => {
-  it('shows how far each is, and how it has ended, the newest first', async () => {
+describe('the batches page', () => {
+  it('shows the progress and outcome of each batch, the newest first', async () => {
     const { running, cancelled, withFailures, finished } = world.batches;
 
     const { text } = await panel.get('batches');
@@ -90,7 +90,7 @@ describe('the page of the batches', () => {
   it.each([
     ['running', ['running']],
     ['trouble', ['cancelled', 'withFailures']],
-  ] as const)('shows those alone that are %s', async (kind, expected) => {
+  ] as const)('can be filtered by state: %s', async (kind, expected) => {
     const { text } = await panel.get(`batches?show=${kind}`);
 
     expect([...text.matchAll(/<tr data-key="([^"]+)"/g)].map(([, id]) => id)).toEqual(
@@ -98,7 +98,7 @@ describe('the page of the batches', () => {
     );
   });
 
-  it('goes on page by page, of each connection by itself', async () => {
+  it('is paged separately for each connection', async () => {
     const { manager, clock } = testApplication({
       connections: { memory: { driver: 'memory' }, other: { driver: 'memory' }, none: { driver: 'sync' } },
       default: 'memory',
@@ -109,7 +109,7 @@ describe('the page of the batches', () => {
     expect(none.text).toMatch(/Queue\.batch\(.*Queue\.batch\(/s);
     for (let made = 0; made < 52; made += 1) await bus.batch([]).dispatch();
     await bus.batch([]).name('elsewhere').onConnection('other').dispatch();
-    // What was read before is shown for two seconds.
+    // Earlier readings are reused for two seconds.
     await clock.advance('3s');
     const count = ({ text }: { readonly text: string }) => text.match(/<tr data-key=/g)?.length;
 
@@ -123,7 +123,7 @@ describe('the page of the batches', () => {
     expect(second.text).toContain('<a href="batches">Batches of all connections');
   });
 
-  it('shows those of the other connections where one cannot be asked', async () => {
+  it('shows the batches of other connections if one cannot be read', async () => {
     const { manager, bus } = testApplication({
       connections: { memory: { driver: 'memory' }, other: { driver: 'memory' } },
       default: 'memory',
@@ -139,7 +139,7 @@ describe('the page of the batches', () => {
     expect((await own.get('batches?connection=other')).status).toBe(422);
   });
 
-  it('says so where no connection keeps any', async () => {
+  it('says if no connection keeps batches', async () => {
     const { manager } = testApplication({ connections: { now: { driver: 'sync' } }, default: 'now' });
     await using own = await served(manager);
 
@@ -148,7 +148,7 @@ describe('the page of the batches', () => {
 });
 
 describe('the page of a batch', () => {
-  it('says how far it is, and what comes next', async () => {
+  it('shows the progress and what comes next', async () => {
     const { status, text } = await panel.get(page(world.batches.running));
 
     expect(status).toBe(200);
@@ -159,7 +159,7 @@ describe('the page of a batch', () => {
     expect(await panel.json(page(world.batches.running))).toMatchObject({ completed: 8, failures: [] });
   });
 
-  it('leads to the jobs that have failed', async () => {
+  it('links to the failed jobs', async () => {
     const { text } = await panel.get(page(world.batches.withFailures));
 
     expect(text).toContain('None of its 10 jobs is left: 7 completed, 3 failed.');
@@ -170,7 +170,7 @@ describe('the page of a batch', () => {
     expect(text).toContain('received 0</bdi>');
   });
 
-  it('shows what it sends, when, and what of it was sent', async () => {
+  it('shows which callbacks are sent when, and which have been sent', async () => {
     const { text } = await panel.get(page(world.batches.running));
     expect(wordsOf(/<table><caption>What it sends.*?<tbody>(.*?)<\/tbody>/s.exec(text)![1]!)).toBe(
       'NotifyTeam in default then when all have completed not yet ' +
@@ -197,7 +197,7 @@ describe('the page of a batch', () => {
     expect(ended).toContain(`href="job?connection=memory&amp;queue=default&amp;id=${behind!.id}"`);
   });
 
-  it('looks at the newest failed jobs alone for its own, and says where the others are', async () => {
+  it('searches only the newest failed jobs, and says where the others are', async () => {
     const { manager, bus } = testApplication();
     await using own = await served(manager);
     const { id } = await bus.batch([new Fragile()]).dispatch();
@@ -209,14 +209,14 @@ describe('the page of a batch', () => {
     );
   });
 
-  it('takes its name for text', async () => {
+  it('escapes the name', async () => {
     const { text } = await panel.get(page(world.batches.cancelled));
 
     expect(text).toContain('<h1>Customers &lt;b&gt;without&lt;/b&gt; a newsletter</h1>');
     expect(text).toContain('It was cancelled. None is left: 3 completed, and 5 were skipped.');
   });
 
-  it('says where to look for one that is not known', async () => {
+  it('says where to look for an unknown batch', async () => {
     const { status, text } = await panel.get(page('made-up<i>'));
 
     expect(status).toBe(404);
@@ -233,7 +233,7 @@ describe('the page of a batch', () => {
     expect([status, text]).toEqual([422, expect.stringContaining(code)]);
   });
 
-  it('has no buttons for who may only look', async () => {
+  it('has no buttons for a viewer', async () => {
     await using viewers = await served(world.manager, { viewer: 'viewer' });
 
     for (const look of ['batches', page(world.batches.running), page(world.batches.withFailures)])
@@ -260,7 +260,7 @@ describe.each([
     if (own !== world) await own.close();
   });
 
-  it('is cancelled once that is confirmed', async () => {
+  it('is cancelled after a confirmation', async () => {
     const { manager, connection, batches, log } = own;
     const fields = { connection, id: batches.running, back: page(batches.running, connection) };
 
@@ -279,7 +279,7 @@ describe.each([
     expect((await operator.get('batches', cookieOf(again))).text).toContain('was cancelled before.');
   });
 
-  it('sends its failed jobs back, and says how many', async () => {
+  it('has its failed jobs retried, and says how many', async () => {
     const { manager, connection, batches } = own;
     const fields = { connection, id: batches.withFailures, back: 'batches' };
 
@@ -295,15 +295,15 @@ describe.each([
   });
 });
 
-describe('the actions of a batch', () => {
-  it('say that it is not known any more', async () => {
+describe('the actions on a batch', () => {
+  it('say if the batch is no longer known', async () => {
     for (const action of ['cancel-batch', 'retry-batch']) {
       const told = await panel.post(action, { connection: 'memory', id: 'gone', confirmed: 'yes' });
       expect((await panel.get('', cookieOf(told))).text).toContain('There is no batch gone any more');
     }
   });
 
-  it('say how many jobs could not go back, and why', async () => {
+  it('say how many jobs could not be retried, and why', async () => {
     const { manager, bus } = testApplication();
     await using own = await served(manager);
     const jobs = [new FragileOnce('a'), new Fragile()];

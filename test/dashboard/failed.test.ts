@@ -39,8 +39,8 @@ const noticeOf = async (answer: { readonly headers: Headers }) => {
 };
 const sizeOf = (queue: string) => world.manager.connection().size(queue);
 
-describe('the page of failed jobs', () => {
-  it('puts together what went wrong in the same way, the largest group first', async () => {
+describe('the failed jobs page', () => {
+  it('groups similar failures, the largest group first', async () => {
     const { groups, total } = await data('failed');
 
     expect(groups.slice(0, 2)).toEqual([
@@ -50,7 +50,7 @@ describe('the page of failed jobs', () => {
     expect(groups.reduce((sum, { count }) => sum + count, 0)).toBe(total);
   });
 
-  it('leads from a group to all of its jobs, and to no other', async () => {
+  it('links each group to all its jobs and no others', async () => {
     const { text } = await panel.get('failed');
     const links = [...text.matchAll(/<th scope="row"><a href="(failed\?[^"]*)"/g)].map(([, link]) => unescaped(link!));
     const { groups } = await data('failed');
@@ -59,7 +59,7 @@ describe('the page of failed jobs', () => {
     for (const [place, link] of links.entries()) expect((await data(link)).groups).toEqual([groups[place]]);
   });
 
-  it('finds by queue, class, text and age', async () => {
+  it('can be filtered by queue, class, text and age', async () => {
     expect((await data('failed?queue=media')).jobs).toHaveLength(10);
     expect((await data('failed?name=ChargeCard&error=declined')).jobs).toHaveLength(9);
     expect((await data('failed?error=nothing+says+this')).jobs).toHaveLength(0);
@@ -69,7 +69,7 @@ describe('the page of failed jobs', () => {
     expect((await data('failed?connection=elsewhere')).jobs).toHaveLength(0);
   });
 
-  it('gives programs no payloads, and shows markup as text', async () => {
+  it('contains no payloads as JSON, and escapes markup', async () => {
     const [page, json] = [
       (await panel.get('failed')).text,
       (await panel.get('failed', { accept: 'application/json' })).text,
@@ -83,14 +83,14 @@ describe('the page of failed jobs', () => {
     );
   });
 
-  it('says what is wrong with an age that is none', async () => {
+  it('says what is wrong with an invalid age', async () => {
     const { status, text } = await panel.get('failed?olderThan=soon');
 
     expect(status).toBe(422);
     expect(text).toContain('E_INVALID_DURATION');
   });
 
-  it('goes through a thousand at a time, and each job once', async () => {
+  it('is paged by a thousand jobs, each of which appears once', async () => {
     await addManyJobs(world.manager, 'crowd', { failed: 2300 });
     const first = await panel.get('failed?queue=crowd');
     expect(first.text).toContain('Looked at the newest 1,000 of 2,300.');
@@ -108,7 +108,7 @@ describe('the page of failed jobs', () => {
     await world.manager.failed.flush('crowd');
   });
 
-  it('ends a look early where jobs are large', async () => {
+  it('ends a search early if jobs are large', async () => {
     const driver = world.manager.driver();
     const text = 'x'.repeat(600_000);
     for (let place = 0; place < 30; place += 1) {
@@ -130,7 +130,7 @@ describe('the page of failed jobs', () => {
     await world.manager.failed.flush('large');
   });
 
-  it('shows a viewer neither boxes nor buttons', async () => {
+  it('shows a viewer neither checkboxes nor buttons', async () => {
     await using plain = await served(world.manager, { viewer: 'viewer' });
     const { text } = await plain.get('failed');
 
@@ -139,14 +139,14 @@ describe('the page of failed jobs', () => {
   });
 });
 
-describe('what is done with failed jobs', () => {
+describe('actions on failed jobs', () => {
   const ticked = (jobs: FailedData['jobs']) =>
     new URLSearchParams([
       ...jobs.map(({ connection, queue, id }): [string, string] => ['job', JSON.stringify([connection, queue, id])]),
       ['back', 'failed'],
     ]);
 
-  it('retries those that were ticked at once, and says of how many', async () => {
+  it('retry the selected jobs at once, and say how many', async () => {
     const { jobs } = await data('failed?queue=imports&name=ImportCatalogue');
     const before = await sizeOf('imports');
 
@@ -158,7 +158,7 @@ describe('what is done with failed jobs', () => {
     expect(again).toContain('1 failed job goes back to its queue. 2 jobs had gone before.');
   });
 
-  it('forgets those that were ticked only after a question, and logs who did it', async () => {
+  it('forget the selected jobs only after a confirmation, and log who did it', async () => {
     const { jobs } = await data('failed?queue=payments');
     const form = ticked(jobs.slice(0, 2));
     const asked = await panel.post('forget-failed', form);
@@ -182,7 +182,7 @@ describe('what is done with failed jobs', () => {
     });
   });
 
-  it('retries all that fit after a question that says what is meant, also those that are not shown', async () => {
+  it('retry all matching jobs after a confirmation that names the filter, including those not shown', async () => {
     await addManyJobs(world.manager, 'crowd', { failed: 1200 });
     const form = { all: 'yes', queue: 'crowd', error: 'Mailbox full', back: 'failed' };
     const asked = await panel.post('retry-failed', form);
@@ -196,7 +196,7 @@ describe('what is done with failed jobs', () => {
     expect(await sizeOf('crowd')).toBe(1200);
   });
 
-  it('of a group takes no other along whose cause, stack or first line has the same text', async () => {
+  it('on a group leave out jobs that have its text only in their cause, stack or first line', async () => {
     const failure = { name: 'Overlap', connection: world.connection, queue: 'overlap', attempts: 1 };
     const exceptions = [
       'Error: 4711',
@@ -223,7 +223,7 @@ describe('what is done with failed jobs', () => {
     await world.manager.failed.flush('overlap');
   });
 
-  it('is not offered for a group that no form can tell from others', async () => {
+  it('are not offered for a group that a form cannot identify', async () => {
     const failure = { connection: world.connection, queue: 'untold', attempts: 1 };
     const given = [
       ['Silent', ''],
@@ -245,7 +245,7 @@ describe('what is done with failed jobs', () => {
     await world.manager.failed.flush('untold');
   });
 
-  it.each(['retry-failed', 'forget-failed'])('does nothing where nothing was ticked: %s', async (action) => {
+  it.each(['retry-failed', 'forget-failed'])('do nothing if nothing is selected: %s', async (action) => {
     const before = (await data('failed')).total;
 
     const text = await noticeOf(await panel.post(action, { back: 'failed' }));
@@ -254,7 +254,7 @@ describe('what is done with failed jobs', () => {
     expect((await data('failed')).total).toBe(before);
   });
 
-  it('takes what is no place for none', async () => {
+  it('ignore invalid job references', async () => {
     const form = new URLSearchParams([
       ['job', '{"id":1}'],
       ['job', '["memory","mail"'],
@@ -264,7 +264,7 @@ describe('what is done with failed jobs', () => {
     expect(await noticeOf(await panel.post('retry-failed', form))).toContain('No job was ticked');
   });
 
-  it('answers before all is done where that takes long, and logs the end', async () => {
+  it('answer before all is done if that takes long, and log the end', async () => {
     let finish: (count: number) => void = () => undefined;
     const asked = new Gate();
     const flush = jest.spyOn(world.manager.failed, 'flush').mockImplementation(() => {
@@ -283,7 +283,7 @@ describe('what is done with failed jobs', () => {
     flush.mockRestore();
   });
 
-  it('logs with its stack what went wrong after it had answered', async () => {
+  it('log with its stack an error that occurs after the answer', async () => {
     let fail: (error: Error) => void = () => undefined;
     const asked = new Gate();
     const flush = jest.spyOn(world.manager.failed, 'flush').mockImplementation(() => {
@@ -304,7 +304,7 @@ describe('what is done with failed jobs', () => {
     flush.mockRestore();
   });
 
-  it('forgets all of all queues', async () => {
+  it('forget the failed jobs of all queues', async () => {
     await world.manager.connection().push(new NotifyTeam('ops', 'stays'));
 
     const text = await noticeOf(await panel.post('forget-failed', { all: 'yes', confirmed: 'yes', back: 'failed' }));

@@ -5,8 +5,8 @@ import { NotifyTeam } from './kit/shop-jobs';
 
 const advised = async (panel: Served, id: string): Promise<string> => (await panel.get(`job?id=${id}`)).text;
 
-describe('what the page of a job advises', () => {
-  it('says for how long completed jobs are kept, or that they are not', async () => {
+describe('the advice on the page of a job', () => {
+  it('says how long completed jobs are kept, or that they are not kept', async () => {
     for (const history of [{}, false] as const) {
       await using without = await served(testApplication({ history }).manager);
       expect(await advised(without, 'gone')).toMatch(
@@ -20,7 +20,7 @@ describe('what the page of a job advises', () => {
     );
   });
 
-  it('says that a worker has just taken it until workers must have told of it', async () => {
+  it('says that a worker has just taken the job, until the worker should have reported it', async () => {
     const application = testApplication();
     const { manager, clock } = application;
     const id = await application.manager.connection().push(new NotifyTeam('ops', 'here'));
@@ -32,7 +32,7 @@ describe('what the page of a job advises', () => {
     expect(await advised(panel, id)).toContain('No worker says that it runs it');
   });
 
-  it('does not wait for what workers tell where they tell nothing', async () => {
+  it('does not wait for reports of workers if they report nothing', async () => {
     const application = testApplication({ metrics: false });
     const id = await application.manager.connection().push(new NotifyTeam('ops', 'here'));
     await application.manager.driver().reserve({ queues: ['default'], limit: 1, lease: 30 });
@@ -43,7 +43,7 @@ describe('what the page of a job advises', () => {
     );
   });
 
-  it('knows of a job that was cancelled that it does not run, and that its data are gone', async () => {
+  it('says that a cancelled job does not run again, and that its data is gone', async () => {
     const application = testApplication();
     const { manager, clock } = application;
     const id = await application.manager.connection().push(new NotifyTeam('ops', 'here'));

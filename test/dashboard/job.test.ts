@@ -20,7 +20,7 @@ class Measure extends Job {
   }
 }
 
-/** As the page of a job shows it. */
+/** The page of a job. */
 const pageOf = async (panel: Served, id: string, queue?: string): Promise<string> =>
   (await panel.get(`job?id=${encodeURIComponent(id)}${queue === undefined ? '' : `&queue=${queue}`}`)).text;
 
@@ -54,7 +54,7 @@ describe('the page of a job', () => {
     await world.close();
   });
 
-  it('shows the beginning of an error that another program has kept whole', async () => {
+  it('shows only the beginning of an error that another program stored', async () => {
     const exception = `Error: broken\n${'    at x.php:1\n'.repeat(80_000)}`;
     const payload = Buffer.from('{"job":"Render","data":{},"id":"endless","attempts":1}');
     const entry = { id: 'endless', name: 'Render', connection: world.connection, queue: 'foreign', attempts: 1 };
@@ -66,7 +66,7 @@ describe('the page of a job', () => {
     expect(text.length).toBeLessThan(64 * 1024);
   });
 
-  it('tells of each attempt of a failed job, with its error, the line that it came from, and what to do', async () => {
+  it('shows each attempt of a failed job, with its error, the source line, and what to do', async () => {
     const text = await pageOf(panel, world.ids.refused);
 
     expect(text).toContain('after 3 of 3 attempts');
@@ -79,7 +79,7 @@ describe('the page of a job', () => {
     expect(told).toMatchObject({ state: 'failed', exception: expect.stringContaining('at '), history: [{}, {}, {}] });
   });
 
-  it('says where a job runs and how far it is', async () => {
+  it('shows where a job runs and its progress', async () => {
     const text = await pageOf(panel, world.ids.running);
 
     expect(text).toContain('<progress max="1" value="0.35"');
@@ -88,13 +88,13 @@ describe('the page of a job', () => {
     expect(text).toMatch(/for \d+ min on <bdi>/);
   });
 
-  it('shows what follows it in its chain, and what is sent should one fail', async () => {
+  it('shows what follows in its chain, and what is sent if a link fails', async () => {
     const text = await pageOf(panel, world.ids.chained);
 
     expect(text).toMatch(/Followed by[^]*ResizeImage[^]*NotifyTeam[^]*Should one fail[^]*NotifyTeam/);
   });
 
-  it('leads from a job to its batch', async () => {
+  it('links a job to its batch', async () => {
     const { jobs } = await world.manager.connection().jobs('media');
     const text = await pageOf(panel, jobs[0]!.id!, 'media');
 
@@ -102,7 +102,7 @@ describe('the page of a job', () => {
     expect(text).toMatch(/batch <bdi>Pictures of the catalogue<[^]*running<\/span> 8 of 20/);
   });
 
-  it('takes markup for text in a queue, data and error', async () => {
+  it('escapes markup in queue, data and error', async () => {
     const text = await pageOf(panel, world.ids.markup);
 
     expect(text).toContain('&lt;img src=x onerror=alert(1)&gt;');
@@ -110,17 +110,17 @@ describe('the page of a job', () => {
     expect(text).toContain(encodeURIComponent(QUEUES.strange).slice(0, 10));
   });
 
-  it('shows when a job has completed, and what it gave', async () => {
+  it('shows when a job completed and its result', async () => {
     const text = await pageOf(panel, world.ids.completed);
 
     expect(text).toMatch(/completed<\/span>[^]*What it gave[^]*Map<\/bdi>, 2 entries[^]*orders/);
   });
 
-  it('tells of a worker that died under the job', async () => {
+  it('shows that a worker died during the job', async () => {
     expect(await pageOf(panel, world.ids.crashed!)).toContain('<span class="badge bad">crashed</span>');
   });
 
-  it('says what it may mean that nothing is known of a job', async () => {
+  it('says what it may mean if nothing is known about a job', async () => {
     const text = await pageOf(panel, '0193a6c1-6f00-7000-8000-000000000000');
 
     expect(text).toContain('No job of this id waits, runs or has failed');
@@ -128,14 +128,14 @@ describe('the page of a job', () => {
     expect(text).toContain('href="search?text=0193a6c1-6f00-7000-8000-000000000000"');
   });
 
-  it('takes an id with white space around it, and says that an id is missing', async () => {
+  it('ignores white space around an id, and says if the id is missing', async () => {
     expect(await pageOf(panel, ` ${world.ids.ready} `)).toContain('SendInvoice');
     expect((await panel.get('job?connection=memory')).status).toBe(422);
   });
 });
 
-describe('the page of a job that waits', () => {
-  it('shows what JSON has no types for by its type', async () => {
+describe('the page of a waiting job', () => {
+  it('shows values that JSON has no types for with their types', async () => {
     const application = testApplication();
     const id = await push(application, {
       due: new Date(Date.UTC(2026, 10, 21, 9, 30)),
@@ -178,7 +178,7 @@ describe('the page of a job that waits', () => {
       expect(text).toContain(shown);
   });
 
-  it('says what the failure of a job has sent, and what follows once it is retried', async () => {
+  it('shows what the failure of a job has sent, and what follows once it is retried', async () => {
     const { manager, clock, bus } = testApplication();
     const id = await bus
       .chain([new Measure('fail'), new Measure('b')])
@@ -196,7 +196,7 @@ describe('the page of a job that waits', () => {
     expect(text).toContain(`<a href="job?connection=memory&amp;queue=default&amp;id=${jobs[0]!.id}"><bdi>Measure`);
   });
 
-  it('masks secrets wherever they stand: in data, maps, the jobs that follow, results, errors and JSON', async () => {
+  it('masks secrets everywhere: in data, maps, following jobs, results, errors and JSON', async () => {
     const application = testApplication();
     const { manager, clock, bus } = application;
     const secrets = { password: 'hunter2', deep: [{ apiKey: 4711815 }], map: new Map([['token', 'hunter2']]) };
@@ -237,7 +237,7 @@ describe('the page of a job that waits', () => {
     expect(await pageOf(panel, 'hostile')).toContain('Map</bdi>, 0 entries');
   });
 
-  it('shows texts that no worker can read, and jobs of Laravel', async () => {
+  it('shows payloads that no worker can read, and jobs of Laravel', async () => {
     const application = testApplication();
     await failOne(application, 'no-json', 'mail');
     const call = { job: 'Illuminate\\Queue\\CallQueuedHandler@call', displayName: 'App\\Jobs\\Ship' };
@@ -264,7 +264,7 @@ describe('the page of a job that waits', () => {
     expect(await pageOf(panel, 'odd')).toMatch(/No worker can read this text[^]*&lt;i&gt;odd/);
   });
 
-  it('says what keeps a job from running: nobody works its queue, or the queue is paused', async () => {
+  it('says what keeps a job from running: no worker on its queue, or a paused queue', async () => {
     const application = testApplication();
     const { manager, clock } = application;
     const id = await push(application, 1);
@@ -283,7 +283,7 @@ describe('the page of a job that waits', () => {
     await running;
   });
 
-  it('cancels a job after a question, and says afterwards that it was cancelled', async () => {
+  it('cancels a job after a confirmation, and then shows that it was cancelled', async () => {
     const application = testApplication();
     const id = await push(application, 1);
     await using panel = await served(application.manager);
@@ -297,7 +297,7 @@ describe('the page of a job that waits', () => {
     expect(await pageOf(panel, id)).toContain('>unknown</span>');
   });
 
-  it('offers nothing to who may only look', async () => {
+  it('offers no actions to a viewer', async () => {
     const application = testApplication();
     const id = await push(application, 1);
     await using panel = await served(application.manager, { viewer: 'viewer' });
@@ -305,7 +305,7 @@ describe('the page of a job that waits', () => {
     expect(await pageOf(panel, id)).not.toMatch(/<form method="post"/);
   });
 
-  it('says so when its store is away', async () => {
+  it('says if its store is away', async () => {
     const { manager } = testApplication();
     const driver = manager.driver() as { find: Connection['find'] };
     driver.find = () => Promise.reject(new QueueUnavailableError({ connection: 'memory', deadline: 5 } as never));
@@ -316,7 +316,7 @@ describe('the page of a job that waits', () => {
     expect([status, text.includes('The store cannot be reached')]).toEqual([503, true]);
   });
 
-  it('asks for the queue of a job that a large store did not look at', async () => {
+  it('asks for the queue of a job that a large store did not search', async () => {
     const { manager } = testApplication();
     const driver = manager.driver() as { find: Connection['find'] };
     driver.find = () => Promise.resolve('unseen');
@@ -326,8 +326,8 @@ describe('the page of a job that waits', () => {
   });
 });
 
-describe('a job that has failed in several places', () => {
-  it('is shown with all of them, and retried and forgotten in the one that is meant', async () => {
+describe('a job that has failed in several queues', () => {
+  it('is shown with all of them, and retried and forgotten in the chosen one', async () => {
     const redis = await startRedisServer();
     const application = testApplication({
       connections: { redis: { driver: 'redis', url: redis.url } },

@@ -1,4 +1,4 @@
-/** Pages that stay up to date, in a real browser. */
+/** Pages with live updates, in a real browser. */
 import { Job } from '../../src/job/job';
 import { QueueManager } from '../../src/application/queue-manager';
 import { builtInConnectors } from '../../src/connections/built-in';
@@ -27,12 +27,12 @@ async function given() {
   const app = testApplication();
   const main = app.manager.connection();
   const panel = await served(app.manager);
-  /** Lets the dashboard look once more. */
+  /** Lets the dashboard check the store once more. */
   const look = () => app.clock.advance('2s');
   return { ...app, main, panel, look };
 }
 
-/** Waits until the row of a queue is there, and has the dashboard look meanwhile. */
+/** Waits until the row of a queue is visible, letting the dashboard check the store meanwhile. */
 async function seen(page: Page, queue: string, look: () => Promise<void>): Promise<void> {
   await eventually(async () => {
     await look();
@@ -41,7 +41,7 @@ async function seen(page: Page, queue: string, look: () => Promise<void>): Promi
 }
 
 describe('a page of the dashboard', () => {
-  it('shows what has changed to all who watch, and keeps where each of them is', async () => {
+  it('shows changes to all its viewers, and keeps the focus of each of them', async () => {
     const { main, panel, look } = await given();
     await using _ = panel;
     const views = [await browser.open(panel.address), await browser.open(panel.address)];
@@ -49,7 +49,7 @@ describe('a page of the dashboard', () => {
     await page.locator(`${ROW} button`).focus();
     await page.evaluate(`document.querySelector('${ROW}').dataset.kept = 'yes'`);
 
-    // A queue whose row comes before it.
+    // Add a queue whose row comes before the focused one.
     await main.bulk([new Render(), new Render()], 'aaa');
     for (const view of views) await seen(view.page, 'aaa', look);
 
@@ -63,7 +63,7 @@ describe('a page of the dashboard', () => {
     }
   });
 
-  it('leaves its viewer where they are when what they were at is gone, and at nothing that acts', async () => {
+  it('keeps the focus near a removed element, but never on a button', async () => {
     const { main, panel, look } = await given();
     await using _ = panel;
     const ids = await main.bulk(
@@ -89,7 +89,7 @@ describe('a page of the dashboard', () => {
     await close();
   });
 
-  it('shows nothing new while its viewer has paused it, and all of it afterwards', async () => {
+  it('shows no changes while its viewer has paused updates, and all of them afterwards', async () => {
     const { main, panel, look } = await given();
     await using _ = panel;
     const { page, close } = await browser.open(panel.address);
@@ -107,7 +107,7 @@ describe('a page of the dashboard', () => {
     await close();
   });
 
-  it('asks for nothing while it is hidden', async () => {
+  it('requests no updates while it is hidden', async () => {
     const { panel } = await given();
     await using _ = panel;
     const { page, close } = await browser.open(panel.address);
@@ -124,7 +124,7 @@ describe('a page of the dashboard', () => {
     await close();
   });
 
-  it('leaves the store alone while nobody watches', async () => {
+  it('does not use the store while nobody watches', async () => {
     const { manager, panel, look } = await given();
     await using _ = panel;
     const { page, close } = await browser.open(panel.address);
@@ -139,7 +139,7 @@ describe('a page of the dashboard', () => {
     expect(counts).not.toHaveBeenCalled();
   });
 
-  it('says that the store is away, keeps what was seen last, and goes on once it is back', async () => {
+  it('says that the store is away, keeps the last state, and continues once the store is back', async () => {
     const port = await freePort();
     const server = await startRedisServer({ port });
     const manager = new QueueManager(
@@ -163,7 +163,7 @@ describe('a page of the dashboard', () => {
     await next.stop();
   });
 
-  it('says once that the store is away where it was away from the beginning, and shows it when it is there', async () => {
+  it('says only once that the store has been away from the start, and shows it when it appears', async () => {
     const { manager, panel, look } = await given();
     await using _ = panel;
     const away = {
@@ -191,7 +191,7 @@ describe('a page of the dashboard', () => {
     await close();
   });
 
-  it('says that the dashboard itself is away, and goes on with the next one there', async () => {
+  it('says that the dashboard itself is away, and continues with the next one at the same address', async () => {
     const { main, panel, look, manager } = await given();
     const { page, close } = await browser.open(panel.address);
     await panel[Symbol.asyncDispose]();

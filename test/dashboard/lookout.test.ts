@@ -7,8 +7,8 @@ import { eventually } from '../support/eventually';
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-describe('what was read for all viewers', () => {
-  it('is given to each of them for two seconds, and read anew by the next one', async () => {
+describe('what is read for all viewers', () => {
+  it('is shared by them for two seconds, and then read again', async () => {
     const clock = new TestClock();
     const lookout = new Lookout(clock);
     let readings = 0;
@@ -21,7 +21,7 @@ describe('what was read for all viewers', () => {
     expect(await see()).toBe(3);
   });
 
-  it('is not kept once it is old and something else is read: a viewer who leafs through fills no memory', async () => {
+  it('is released once it is old and something else is read, so that paging through lists fills no memory', async () => {
     const clock = new TestClock();
     const lookout = new Lookout(clock);
     const read = async (subject: string) => new WeakRef(await lookout.see(subject, async () => ({ subject })));

@@ -1,4 +1,4 @@
-/** The script of the pages, in a real browser. */
+/** The script that updates pages, in a real browser. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Browser, startBrowser, type View } from '../support/browser';
@@ -17,7 +17,7 @@ beforeAll(async () => {
 
 afterAll(() => browser.close());
 
-/** Makes what the body holds like `markup`, and gives what it holds then. */
+/** Morphs the content of the body into `after`, and returns the resulting markup. */
 const morphed = (before: string, after: string, meanwhile = '') =>
   view.page.evaluate(
     `(() => {
@@ -32,7 +32,7 @@ const morphed = (before: string, after: string, meanwhile = '') =>
 
 const NAMES = ['p', 'ul', 'b', 'section', 'details'];
 
-/** Markup of a few levels: elements with and without keys, some keys given twice, and texts between them. */
+/** Nested markup: elements with and without keys, some keys repeated, with text between them. */
 const { markup } = fc.letrec<{ markup: string; node: string }>((tie) => ({
   markup: fc.array(tie('node'), { maxLength: 6 }).map((nodes) => nodes.join('')),
   node: fc.oneof(
@@ -49,8 +49,8 @@ const { markup } = fc.letrec<{ markup: string; node: string }>((tie) => ({
   ),
 }));
 
-describe('a region that is sent anew', () => {
-  it('comes to be as it was sent, whatever it was before', async () => {
+describe('an updated region', () => {
+  it('becomes what was sent, whatever it was before', async () => {
     const pairs = fc.sample(fc.tuple(markup, markup), 400);
 
     const wrong = await view.page.evaluate(
@@ -67,7 +67,7 @@ describe('a region that is sent anew', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('leaves what the viewer has ticked, typed and opened', async () => {
+  it('keeps what the viewer has checked, typed and opened', async () => {
     const before = '<details><summary>a</summary></details><input type="checkbox"><input type="text" value="old">';
     const meanwhile = `
       root.querySelector('details').open = true;
@@ -81,7 +81,7 @@ describe('a region that is sent anew', () => {
     expect(await view.page.locator('[type=text]').inputValue()).toBe('typed');
   });
 
-  it('keeps the very nodes of rows that have changed their order, and what is selected in them', async () => {
+  it('keeps the nodes of reordered rows, and the selection in them', async () => {
     const row = (key: string, text: string) => `<tr data-key="${key}"><td>${text}</td></tr>`;
     const table = (...rows: readonly string[]) => `<table><tbody>${rows.join('')}</tbody></table>`;
     const before = table(row('a', '1'), row('b', '2'), row('c', '3'));

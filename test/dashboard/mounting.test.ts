@@ -1,4 +1,4 @@
-/** The dashboard within programs on real frameworks, as docs/dashboard.md mounts it. */
+/** The dashboard in programs on real frameworks, mounted as in docs/dashboard.md. */
 import 'reflect-metadata';
 import { createServer, request as ask, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -28,7 +28,7 @@ interface Mounted {
 
 type Mount = (manager: QueueManager, path: string) => Promise<Mounted>;
 
-/** The header that the program tells its users by. */
+/** The header with which the program identifies its users. */
 const USER = 'x-user';
 const roleOf = (user: unknown) => user === 'ada' && ({ role: 'operator', name: 'Ada' } as const);
 
@@ -53,7 +53,7 @@ const inFastify: Mount = async (manager, path) => {
   const panel = dashboard({ manager, authorize: (request) => roleOf(request.headers[USER]) });
   const app = fastify();
   await app.register(async (jobs) => {
-    // Forms are read by the dashboard itself.
+    // The dashboard reads forms itself.
     jobs.removeAllContentTypeParsers();
     jobs.addContentTypeParser('*', (_request, _payload, done) => done(null));
     for (const route of [path, `${path}/*`])
@@ -102,7 +102,7 @@ const inPlainHttp: Mount = (manager, path) => {
   return listening(server);
 };
 
-/** Takes what stands before `/jobs` away, and asks under a name of its own. */
+/** A proxy that strips the path before `/jobs`, and changes the host. */
 function proxyTo(port: number): Promise<Mounted> {
   const server = createServer((incoming, response) => {
     const { method, url = '', headers } = incoming;
@@ -126,29 +126,32 @@ const frameworks: readonly (readonly [string, Mount])[] = [
   ['plain node:http', inPlainHttp],
 ];
 
-describe.each(frameworks)('in %s the dashboard', (_name, mount) => {
-  it.each(['/jobs', '/admin/area/jobs'])('shows pages and acts below %s, for those who are let in', async (path) => {
-    const { manager, log } = testApplication();
-    await manager.connection().push(new Render(), 'films');
-    const { port, close } = await mount(manager, path);
-    const view = await browser.open(`http://127.0.0.1:${port}${path}`, { extraHTTPHeaders: { [USER]: 'ada' } });
-    const { page } = view;
+describe.each(frameworks)('the dashboard in %s', (_name, mount) => {
+  it.each(['/jobs', '/admin/area/jobs'])(
+    'shows pages and acts below %s, only for those who are let in',
+    async (path) => {
+      const { manager, log } = testApplication();
+      await manager.connection().push(new Render(), 'films');
+      const { port, close } = await mount(manager, path);
+      const view = await browser.open(`http://127.0.0.1:${port}${path}`, { extraHTTPHeaders: { [USER]: 'ada' } });
+      const { page } = view;
 
-    await page.locator('tr[data-key="films"] button').click();
-    await page.getByRole('link', { name: 'Workers' }).click();
-    await page.getByRole('heading', { name: 'Workers' }).waitFor();
+      await page.locator('tr[data-key="films"] button').click();
+      await page.getByRole('link', { name: 'Workers' }).click();
+      await page.getByRole('heading', { name: 'Workers' }).waitFor();
 
-    expect(new URL(page.url()).pathname).toBe(`${path}/workers`);
-    expect(await manager.connection().pausedQueues()).toEqual(['films']);
-    expect(log.messages('info')).toEqual([expect.stringContaining('Dashboard, Ada: films is paused')]);
-    expect(view.problems()).toEqual([]);
-    await view.close();
-    const refused = await fetch(`http://127.0.0.1:${port}${path}/`);
-    expect([refused.status, await refused.text()]).toEqual([403, expect.not.stringContaining('films')]);
-    await close();
-  });
+      expect(new URL(page.url()).pathname).toBe(`${path}/workers`);
+      expect(await manager.connection().pausedQueues()).toEqual(['films']);
+      expect(log.messages('info')).toEqual([expect.stringContaining('Dashboard, Ada: films is paused')]);
+      expect(view.problems()).toEqual([]);
+      await view.close();
+      const refused = await fetch(`http://127.0.0.1:${port}${path}/`);
+      expect([refused.status, await refused.text()]).toEqual([403, expect.not.stringContaining('films')]);
+      await close();
+    },
+  );
 
-  it('tells of changes as they come', async () => {
+  it('shows changes live', async () => {
     const { manager, clock } = testApplication();
     const { port, close } = await mount(manager, '/jobs');
     const view = await browser.open(`http://127.0.0.1:${port}/jobs/`, { extraHTTPHeaders: { [USER]: 'ada' } });
@@ -165,8 +168,8 @@ describe.each(frameworks)('in %s the dashboard', (_name, mount) => {
   });
 });
 
-describe('behind a proxy that takes a part of the path away the dashboard', () => {
-  it('shows pages, acts, and tells of changes', async () => {
+describe('the dashboard behind a proxy that strips part of the path', () => {
+  it('shows pages, acts, and shows changes live', async () => {
     const { manager, clock } = testApplication();
     await manager.connection().push(new Render(), 'films');
     const mounted = await inExpress(manager, '/jobs');

@@ -20,12 +20,12 @@ afterAll(async () => {
 });
 
 describe('the overview', () => {
-  it('says first what somebody should look at', async () => {
+  it('starts with what needs attention', async () => {
     const { text } = await panel.get('');
 
     const [, health = ''] = /<section id="health"[^>]*>(.*?)<\/section>/s.exec(text) ?? [];
     expect(health).toMatch(/<li class="bad">.*accounts.*, and no worker works it/);
-    // How many depends on where in its minute the clock stands: figures are by the minute.
+    // The number depends on the position of the clock within its minute, because figures are by the minute.
     const [, failures] = /(\d+) failures?<\/a> in [^.]*mail[^.]* within the last five minutes\./.exec(health) ?? [];
     expect(Number(failures)).toBeGreaterThan(0);
     expect(text).toMatch(
@@ -37,7 +37,7 @@ describe('the overview', () => {
     expect(health.indexOf('class="bad"')).toBeLessThan(health.indexOf('class="warn"'));
   });
 
-  it('shows all queues, whatever they are called', async () => {
+  it('shows all queues, whatever their names', async () => {
     const { text } = await panel.get('');
 
     expect(text).toMatch(/>payments<\/bdi><\/a> *<span class="badge warn">paused/);
@@ -46,7 +46,7 @@ describe('the overview', () => {
     expect(text).toContain(`href="queue?connection=memory&amp;queue=${QUEUES.empty}"`);
   });
 
-  it('shows how many jobs ended in each minute, with the values as a table', async () => {
+  it('shows how many jobs ended in each minute, and the values as a table', async () => {
     const { text } = await panel.get('?within=1h');
 
     const [, chart = ''] = /<div class="chart" id="rate-chart"(.*?)<\/details>/s.exec(text) ?? [];
@@ -55,7 +55,7 @@ describe('the overview', () => {
     expect((await panel.get('?within=24h')).text.match(/<tr data-key="\d+"/g)).toHaveLength(96);
   });
 
-  it('says what comes next, and nothing of what is paused', async () => {
+  it('shows what is due next, except paused schedules', async () => {
     const { text } = await panel.get('');
 
     const [, coming = ''] = /<section id="coming"[^>]*>(.*?)<\/section>/s.exec(text) ?? [];
@@ -63,13 +63,13 @@ describe('the overview', () => {
     expect(coming).not.toContain(SCHEDULES.paused);
   });
 
-  it('gives programs what it shows', async () => {
+  it('is available as JSON', async () => {
     expect(await panel.json('')).toMatchObject([
       { connection: 'memory', queues: { length: 11 }, workers: { length: 2 }, jobs: expect.arrayContaining([]) },
     ]);
   });
 
-  it('says that all is well where nothing is wrong, and shows no charts where nothing is counted', async () => {
+  it('says that all is well if nothing is wrong, and shows no charts if nothing is measured', async () => {
     await using quiet = await served(testApplication({ metrics: false }).manager);
 
     const { text } = await quiet.get('');
@@ -78,7 +78,7 @@ describe('the overview', () => {
     expect(text).not.toContain('class="chart"');
   });
 
-  it('says as many failed jobs as it counts, though no figures tell of them yet', async () => {
+  it('shows the counted failed jobs even if the figures do not contain them yet', async () => {
     const { manager } = testApplication();
     await using panel = await served(manager);
     expect((await panel.get('')).text).toContain(
@@ -95,7 +95,7 @@ describe('the overview', () => {
     expect(text).not.toMatch(/All is well|Nothing has failed/);
   });
 
-  it('says how long jobs of a paused queue wait, without a warning', async () => {
+  it('shows how long jobs of a paused queue wait, without a warning', async () => {
     const { manager, clock } = testApplication();
     await addManyJobs(manager, 'mail', { waiting: 1 });
     await manager.connection().pause('mail');
@@ -105,7 +105,7 @@ describe('the overview', () => {
     expect((await panel.get('')).text).toMatch(/<dt>Oldest waits<\/dt>\s*<dd>1 h<\/dd>/);
   });
 
-  it('leaves out of what comes next what nobody keeps', async () => {
+  it('leaves out schedules that no worker keeps from what is due next', async () => {
     const { manager } = testApplication();
     manager
       .schedule(() => new NotifyTeam('ops', 'tick'))
@@ -119,7 +119,7 @@ describe('the overview', () => {
     expect(text).not.toContain('What comes next');
   });
 
-  it('shows the other connections while one store is away', async () => {
+  it('shows other connections while one store is away', async () => {
     const connections = { memory: { driver: 'memory' }, gone: { driver: 'redis', port: 1, deadline: 1 } } as const;
     const manager = new QueueManager(
       { connectors: builtInConnectors, logger: new RecordingLogger() },

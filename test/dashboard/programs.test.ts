@@ -1,4 +1,4 @@
-/** What programs are told that act by the dashboard. */
+/** What programs get when they act through the dashboard. */
 import { type Served, served } from './kit/served';
 import { openWorld, type World } from './kit/world';
 
@@ -32,8 +32,8 @@ const errorOf = (code: string, message: string): unknown => ({
 
 it.each([
   ['that ask for JSON', ASKS_FOR_JSON],
-  ['with a token alone', { accept: '*/*', authorization: 'Bearer token' }],
-])('programs %s are told what was done, and how to take it back', async (_which, headers) => {
+  ['with only a token', { accept: '*/*', authorization: 'Bearer token' }],
+])('programs %s are told what was done and how to undo it', async (_which, headers) => {
   const fields = { connection: world.connection, queue: 'media' };
 
   expect(await act('pause-queue', fields, headers)).toEqual({
@@ -48,7 +48,7 @@ it.each([
   expect(await act('resume-queue', fields, headers)).toMatchObject({ status: 200, body: { done: 'media goes on.' } });
 });
 
-it('programs are told where to look at what they have done', async () => {
+it('programs are told where to look at what they did', async () => {
   const id = world.ids.withCause;
 
   const { body } = await act('retry-job', { connection: world.connection, id });
@@ -59,7 +59,7 @@ it('programs are told where to look at what they have done', async () => {
   });
 });
 
-it('a browser whose proxy gives it a token is led back to its page', async () => {
+it('a browser whose proxy adds a token is redirected to its page', async () => {
   const fields = { connection: world.connection, queue: 'media', back: 'workers' };
 
   const { status, headers } = await panel.post('resume-queue', fields, {
@@ -71,7 +71,7 @@ it('a browser whose proxy gives it a token is led back to its page', async () =>
   expect([status, headers.get('location')]).toEqual([303, 'workers']);
 });
 
-it('what cannot be undone is done for a program once it has confirmed it', async () => {
+it('a program must confirm what cannot be undone', async () => {
   const kept = await world.manager.failed.kept();
   const fields = { all: 'yes', queue: 'payments' };
 
@@ -86,7 +86,7 @@ it('what cannot be undone is done for a program once it has confirmed it', async
   expect(await world.manager.failed.kept()).toBeLessThan(kept);
 });
 
-it('programs are told what is wrong by a status and a code', async () => {
+it('programs get a status and a code for errors', async () => {
   await using lookers = await served(world.manager, { viewer: 'viewer' });
   await using nobodys = await served(world.manager, { viewer: false });
   const fields = { connection: world.connection, queue: 'media' };
@@ -120,7 +120,7 @@ it('programs are told what is wrong by a status and a code', async () => {
   });
 });
 
-it('a program is told of an error that is not of Onqueue as such', async () => {
+it('a program also gets an error that is not one of Onqueue', async () => {
   const resume = jest.spyOn(world.manager.failed, 'flush').mockRejectedValue(new RangeError('out of range'));
 
   expect(await act('forget-failed', { all: 'yes', confirmed: 'yes' })).toMatchObject({

@@ -20,7 +20,7 @@ const cookieOf = ({ headers }: { readonly headers: Headers }) => ({
 });
 
 describe('the page of a queue', () => {
-  it('shows its jobs by their state, with an excerpt of their data', async () => {
+  it('shows its jobs by state, with an excerpt of their data', async () => {
     const ready = await panel.get('queue?connection=memory&queue=mail');
     expect(ready.text).toContain(`id=${world.ids.ready}"`);
     expect(ready.text).toMatch(/<code><bdi>\{&quot;invoice&quot;/);
@@ -49,14 +49,14 @@ describe('the page of a queue', () => {
     expect(sizes.slice(0, 3)).toEqual([50, 50, 20]);
   });
 
-  it('masks secrets among the data', async () => {
+  it('masks secrets in the data', async () => {
     const { text } = await panel.get('queue?connection=memory&queue=accounts');
 
     expect(text).toContain('***');
     expect(text).not.toContain('correct horse');
   });
 
-  it('cancels a job once that is confirmed, and says what came of it', async () => {
+  it('cancels a job after a confirmation, and shows the result', async () => {
     const fields = {
       connection: 'memory',
       queue: 'mail',
@@ -75,7 +75,7 @@ describe('the page of a queue', () => {
     expect((await panel.get('', cookieOf(again))).text).toContain('neither waits nor runs any more');
   });
 
-  it('pauses for a time', async () => {
+  it('pauses the queue for a given time', async () => {
     const fields = { connection: 'memory', queue: 'media', back: 'queue?queue=media' };
     await panel.post('pause-queue', { ...fields, for: '15m' });
 

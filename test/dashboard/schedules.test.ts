@@ -21,8 +21,8 @@ const cookieOf = ({ headers }: { readonly headers: Headers }) => ({
   cookie: headers.getSetCookie()[0]!.split(';', 1)[0]!,
 });
 
-describe('the page of the schedules', () => {
-  it('shows when each comes up, and that no worker keeps it', async () => {
+describe('the schedules page', () => {
+  it('shows when each schedule is due, and that no worker keeps it', async () => {
     await using panel = await served(given().manager);
 
     const { text } = await panel.get('schedules');
@@ -35,7 +35,7 @@ describe('the page of the schedules', () => {
     ]);
   });
 
-  it('shows that a worker keeps it', async () => {
+  it('shows that a worker keeps a schedule', async () => {
     const { manager, clock } = given();
     const stop = manager.schedules.keep();
     await elapse(clock, 2);
@@ -46,7 +46,7 @@ describe('the page of the schedules', () => {
     await stop();
   });
 
-  it('pauses one and resumes it, each time with a way back', async () => {
+  it('pauses and resumes a schedule, with a button to undo', async () => {
     const { manager } = given();
     await using panel = await served(manager);
 
@@ -59,7 +59,7 @@ describe('the page of the schedules', () => {
     expect((await manager.schedules.list())[0]).toMatchObject({ pausedAt: undefined });
   });
 
-  it('runs one now once that is confirmed, and leads to its job', async () => {
+  it('runs a schedule after a confirmation, and links to its job', async () => {
     const { manager } = given();
     await using panel = await served(manager);
 
@@ -72,7 +72,7 @@ describe('the page of the schedules', () => {
     expect((await panel.get('schedules', cookieOf(run))).text).toContain(`href="search?text=${id}"`);
   });
 
-  it('says what is wrong with an order that cannot be carried out', async () => {
+  it('says what is wrong with a command that cannot be carried out', async () => {
     const { manager, log } = given();
     await using panel = await served(manager);
 
@@ -82,7 +82,7 @@ describe('the page of the schedules', () => {
     expect(log.messages('info')).toEqual([expect.stringContaining('Dashboard, Ada: failed: ')]);
   });
 
-  it('says how to declare one where there is none', async () => {
+  it('says how to declare a schedule if there is none', async () => {
     await using panel = await served(testApplication().manager);
 
     expect((await panel.get('schedules')).text).toContain('@Job({ schedule: ');

@@ -20,7 +20,7 @@ const pageOf = (fields: Readonly<Record<string, string>>): string => `search?${S
 const found = async (panel: Served, fields: Readonly<Record<string, string>>): Promise<Found> =>
   (await panel.json(pageOf(fields))) as Found;
 
-/** All that "Look further" leads to. */
+/** All pages reached through "Look further". */
 async function allOf(panel: Served, fields: Readonly<Record<string, string>>): Promise<readonly Found[]> {
   const all = [await found(panel, fields)];
   for (let next = all[0]!.next; next !== undefined; next = all.at(-1)!.next)
@@ -28,7 +28,7 @@ async function allOf(panel: Served, fields: Readonly<Record<string, string>>): P
   return all;
 }
 
-/** The jobs of all these: on a busy machine, a request may end before it has looked at all of a shop. */
+/** The jobs on all these pages, because on a busy machine one request may end before it has searched everything. */
 const jobsOf = async (panel: Served, text: string, fields: Readonly<Record<string, string>> = {}) =>
   (await allOf(panel, { text, ...fields })).flatMap(({ jobs }) => jobs);
 
@@ -38,7 +38,7 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
-describe.each(['memory', 'Redis'])('the search over a shop on %s', (store) => {
+describe.each(['memory', 'Redis'])('a search in a shop on %s', (store) => {
   let world: World;
   let panel: Served;
   beforeAll(async () => {
@@ -50,7 +50,7 @@ describe.each(['memory', 'Redis'])('the search over a shop on %s', (store) => {
     await world.close();
   });
 
-  it('goes straight to the job of an id, whatever has become of it', async () => {
+  it('goes straight to the job with an id, whatever its state', async () => {
     const { ready, delayed, running, secret, refused, completed } = world.ids;
     for (const id of [ready, delayed, running, secret, refused, completed]) {
       const { status, headers } = await panel.get(pageOf({ text: ` ${id} ` }));
@@ -61,7 +61,7 @@ describe.each(['memory', 'Redis'])('the search over a shop on %s', (store) => {
     }
   });
 
-  it('leads to a batch by its id, and to batches, queues, schedules and job classes by a part of their names', async () => {
+  it('finds a batch by id, and batches, queues, schedules and job classes by part of their names', async () => {
     const { connection } = world;
     const id = world.batches.running;
     const namesOf = async (text: string) => (await found(panel, { text })).known.map(({ page }) => page);
@@ -77,7 +77,7 @@ describe.each(['memory', 'Redis'])('the search over a shop on %s', (store) => {
     expect(text).toMatch(/Schedule <a href="schedules"><bdi>sweep-carts<\/bdi>/);
   });
 
-  it('finds jobs in each state by their data, their name and their error, however letters are written', async () => {
+  it('finds jobs in each state by data, name and error, ignoring case', async () => {
     const inStates = async (text: string) => [...new Set((await jobsOf(panel, text)).map(({ state }) => state))];
 
     expect(await inStates('CUSTOMER-0@example')).toEqual(['delayed', 'ready']);
@@ -89,7 +89,7 @@ describe.each(['memory', 'Redis'])('the search over a shop on %s', (store) => {
     expect(text).toMatch(/<td class="excerpt"><code><bdi>\{&quot;[^<]*<mark>lamps\.csv<\/mark>/);
   });
 
-  it('looks only where it is told to', async () => {
+  it('searches only where it is told to', async () => {
     const { connection } = world;
     const fields = { connection, queue: 'sync', state: 'failed' };
     const jobs = await jobsOf(panel, 'customer', fields);
@@ -100,7 +100,7 @@ describe.each(['memory', 'Redis'])('the search over a shop on %s', (store) => {
     expect(text).toMatch(/<option value="sync" selected>.*<option value="failed" selected>/s);
   });
 
-  it('tells nobody what a masked value is', async () => {
+  it('does not reveal masked values', async () => {
     const idsOf = async (text: string) => (await jobsOf(panel, text)).map(({ id }) => id);
 
     expect(await idsOf('noor@example.com')).toContain(world.ids.secret);
@@ -111,7 +111,7 @@ describe.each(['memory', 'Redis'])('the search over a shop on %s', (store) => {
     expect(text).not.toContain('battery');
   });
 
-  it('tells nobody what is masked in an error that another program has kept', async () => {
+  it('does not reveal masked values in errors that another program stored', async () => {
     const { failed } = world.manager.driver();
     const payload = Buffer.from('{"displayName":"Foreign","job":"Foreign","data":{},"id":"foreign-1"}');
     const exception = 'LoginFailed: mysql://shop:tarragon@db.example/shop\n    at login';
@@ -129,7 +129,7 @@ describe.each(['memory', 'Redis'])('the search over a shop on %s', (store) => {
     expect(await jobsOf(panel, 'tarragon')).toEqual([]);
   });
 
-  it('shows markup as text, around a mark as well', async () => {
+  it('escapes markup, even around a match', async () => {
     const { text } = await panel.get(pageOf({ text: '<em>LATE', queue: QUEUES.strange }));
 
     expect(text).toContain('It is <mark>&lt;em&gt;late</mark>&lt;/em&gt;');
@@ -158,7 +158,7 @@ describe.each(['memory', 'Redis'])('the search over a shop on %s', (store) => {
     expect(text).toContain(code);
   });
 
-  it('says what can be searched where nothing is, and what to do where nothing was found', async () => {
+  it('says what can be searched if nothing was entered, and what to do if nothing was found', async () => {
     const { text } = await panel.get('search');
     expect(text).toContain('The id of a job leads to it');
     expect(text).not.toContain('Looked at');
@@ -168,7 +168,7 @@ describe.each(['memory', 'Redis'])('the search over a shop on %s', (store) => {
     }
   });
 
-  it('says of a whole id that nothing has what has most likely become of its job', async () => {
+  it('says what has probably happened to the job of an unknown id', async () => {
     const { text } = await panel.get(pageOf({ text: '0193a6c1-6f00-7000-8000-000000000000' }));
 
     expect(text).toMatch(/Most likely it has completed: /);
@@ -177,19 +177,19 @@ describe.each(['memory', 'Redis'])('the search over a shop on %s', (store) => {
     expect((await panel.get(pageOf(narrow))).text).toContain('Try a shorter text');
   });
 
-  it('is not made anew while it is looked at', async () => {
+  it('is not repeated for live updates', async () => {
     expect((await panel.get(pageOf({ text: 'mail' }))).text).not.toContain('data-live');
     expect((await panel.get(pageOf({ text: 'mail' }), { accept: 'text/event-stream' })).status).toBe(204);
     expect((await panel.get('schedules')).text).toContain('data-live');
   });
 
-  it('looks at a thousand of ten thousand jobs with each request, and finds each match once', async () => {
+  it('covers a thousand of ten thousand jobs per request, and finds each match once', async () => {
     await addManyJobs(world.manager, 'many', { waiting: 9000, failed: 1000 });
     await using panel = await served(world.manager);
     const [first, ...more] = await allOf(panel, { text: '"invoice":99' });
 
     const total = first!.total;
-    // Where time passes, a request may end before.
+    // On a store in real time, a request may end before.
     expect(first!.looked).toBe(store === 'memory' ? 1000 : Math.min(first!.looked, 1000));
     expect(total).toBeGreaterThan(10_100);
     expect(more.at(-1)).toMatchObject({ looked: total, total });
@@ -197,7 +197,7 @@ describe.each(['memory', 'Redis'])('the search over a shop on %s', (store) => {
     for (const [place, { looked }] of all.entries())
       expect(looked - (all[place - 1]?.looked ?? 0)).toBeLessThanOrEqual(1000);
     const ids = all.flatMap(({ jobs }) => jobs.map(({ id }) => id));
-    // 99, 990 to 999 and 9900 to 9999 of each, as far as there are.
+    // 99, 990 to 999 and 9900 to 9999, as far as they exist.
     expect(ids).toHaveLength(11 + 11);
     expect(new Set(ids).size).toBe(ids.length);
     const { text } = await panel.get(pageOf({ text: 'nowhere to be found', queue: 'many' }));
@@ -222,7 +222,7 @@ async function given(size = 0): Promise<TestApplication & { readonly one: Connec
 
 const away = () => Promise.reject(new QueueUnavailableError({ store: 'memory', address: 'here' } as never));
 
-describe('a search over several connections', () => {
+describe('a search across several connections', () => {
   afterEach(() => void jest.restoreAllMocks());
 
   it('goes from one to the next', async () => {
@@ -240,7 +240,7 @@ describe('a search over several connections', () => {
     expect((await panel.get(pageOf({ text: 'lamp' }))).text).toMatch(/<select name="connection"><option value="">all/);
   });
 
-  it('asks the others while one is away, and says which it is', async () => {
+  it('covers the others while one is away, and names that one', async () => {
     const { manager, one } = await given();
     jest.spyOn(one, 'counts').mockImplementation(away);
     await using panel = await served(manager);
@@ -251,7 +251,7 @@ describe('a search over several connections', () => {
     expect(notes).toEqual([expect.stringContaining('memory')]);
   });
 
-  it('leaves a store alone that goes away meanwhile, and says so', async () => {
+  it('stops using a store that goes away meanwhile, and says so', async () => {
     const { manager } = await given();
     const one = manager.connection('one');
     await one.bulk([new NotifyTeam('ops', 'lamp')], 'other');
@@ -264,7 +264,7 @@ describe('a search over several connections', () => {
     expect(jobs).toHaveBeenCalledTimes(1);
   });
 
-  it('says so where the only one that is asked is away', async () => {
+  it('fails if the only connection it covers is away', async () => {
     const { manager, one } = await given();
     jest.spyOn(one, 'counts').mockImplementation(away);
     await using panel = await served(manager);
@@ -272,7 +272,7 @@ describe('a search over several connections', () => {
     expect((await panel.get(pageOf({ text: 'lamp', connection: 'one' }))).status).toBe(503);
   });
 
-  it('finds no job by its id where a store is away, and it where it is', async () => {
+  it('finds a job by its id on one connection while another one is away', async () => {
     const { manager, one } = await given();
     const id = await manager.connection('two').push(new NotifyTeam('ops', 'here'));
     jest.spyOn(one as { find: NonNullable<Connection['find']> }, 'find').mockImplementation(away);
@@ -281,7 +281,7 @@ describe('a search over several connections', () => {
     expect((await panel.get(pageOf({ text: id }))).headers.get('location')).toContain('connection=two');
   });
 
-  it('says of a store that did not look at all jobs for an id that naming their queue helps', async () => {
+  it('says that naming the queue helps if a store did not search all jobs for an id', async () => {
     const { manager, one } = await given();
     const find = jest.spyOn(one as { find: NonNullable<Connection['find']> }, 'find').mockResolvedValue('unseen');
     await using panel = await served(manager);
@@ -293,7 +293,7 @@ describe('a search over several connections', () => {
     expect((await found(panel, { text: 'lamp' })).notes).toEqual([]);
   });
 
-  it('says of a store that does not show its jobs that it does not', async () => {
+  it('says if a store cannot show its jobs', async () => {
     const { manager, one } = await given();
     jest.replaceProperty(one, 'capabilities', { ...one.capabilities, peek: false });
     await using panel = await served(manager);
@@ -304,7 +304,7 @@ describe('a search over several connections', () => {
     expect(notes).toEqual([expect.stringMatching(/'one' does not show .* only those that have failed/)]);
   });
 
-  it('looks at what a dispatcher gave, and not at what stands around it', async () => {
+  it('covers what the dispatcher gave, and not the other fields of the payload', async () => {
     const { manager, bus } = testApplication();
     await bus.chain([new NotifyTeam('ops', 'first'), new NotifyTeam('ops', 'second')]).dispatch();
     await bus.batch([new NotifyTeam('ops', 'in a batch')]).dispatch();
@@ -319,7 +319,7 @@ describe('a search over several connections', () => {
     expect((await found(panel, { text: 'acme' })).jobs).toMatchObject([{ id: 'f-1' }]);
   });
 
-  it('looks into a queue that is named, though there are more than it lists', async () => {
+  it('covers a named queue even if there are too many to list', async () => {
     const { manager } = testApplication();
     const names = Array.from({ length: 102 }, (_, place) => `queue-${1000 + place}`);
     for (const name of names) await manager.connection().bulk([new NotifyTeam('ops', 'lamp')], name);
@@ -333,7 +333,7 @@ describe('a search over several connections', () => {
     );
   });
 
-  it('ends a request after a second, and goes on from there', async () => {
+  it('ends a request after a second, and continues from there', async () => {
     const { manager, clock, one, two } = await given();
     for (const driver of [one, two]) {
       const peek = driver.peek.bind(driver);
@@ -350,7 +350,7 @@ describe('a search over several connections', () => {
     expect(pages.at(-1)!.looked).toBe(200);
   });
 
-  it('looks at no more than some megabytes with a request', async () => {
+  it('covers only some megabytes per request', async () => {
     const { manager } = await given(100_000);
     await using panel = await served(manager);
 

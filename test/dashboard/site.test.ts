@@ -14,7 +14,7 @@ class Render extends Job {
   }
 }
 
-/** It says where the dashboard is mounted, and has read forms as bytes. */
+/** Express tells the dashboard where it is mounted, and has already read forms as bytes. */
 async function inExpress(manager: QueueManager): Promise<AsyncDisposable & { readonly address: string }> {
   const panel = dashboard({ manager, authorize: () => 'operator' });
   const server = createServer(express().use('/jobs', express.raw({ type: '*/*' }), panel));
@@ -29,7 +29,7 @@ async function inExpress(manager: QueueManager): Promise<AsyncDisposable & { rea
 }
 
 describe('the dashboard', () => {
-  it('shows the queues to people, and the same to programs', async () => {
+  it('shows the queues to people, and the same as JSON to programs', async () => {
     const { manager } = testApplication();
     await manager.connection().push(new Render(), 'films&more');
     await using panel = await served(manager);
@@ -43,7 +43,7 @@ describe('the dashboard', () => {
     ]);
   });
 
-  it('leads to its first page where the slash at the end is missing, as all its addresses are relative', async () => {
+  it('redirects to its first page if the final slash is missing, because all its addresses are relative', async () => {
     await using panel = await served(testApplication().manager, { path: '/jobs' });
 
     const { status, headers } = await panel.get('');
@@ -51,7 +51,7 @@ describe('the dashboard', () => {
     expect([status, headers.get('location')]).toEqual([303, 'jobs/']);
   });
 
-  it('pauses a queue, logs who did it, and offers to take it back', async () => {
+  it('pauses a queue, logs who did it, and offers to undo it', async () => {
     const { manager, log } = testApplication();
     await using panel = await served(manager);
 
@@ -66,7 +66,7 @@ describe('the dashboard', () => {
     expect(next.headers.get('set-cookie')).toContain('Max-Age=0');
   });
 
-  it('lets nobody act who may only look, and shows them no buttons', async () => {
+  it('refuses actions of viewers, and shows them no buttons', async () => {
     const { manager } = testApplication();
     await using panel = await served(manager, { viewer: 'viewer' });
 
@@ -77,7 +77,7 @@ describe('the dashboard', () => {
     expect((await panel.get('')).text).not.toContain('<form method="post"');
   });
 
-  it('logs what went wrong in authorize with its type, its stack and its cause', async () => {
+  it('logs an error of authorize with its type, stack and cause', async () => {
     const { manager, log } = testApplication();
     const failure = new TypeError('no session', { cause: new Error('the users are away') });
     await using panel = await served(manager, { authorize: () => Promise.reject(failure) });
@@ -98,7 +98,7 @@ describe('the dashboard', () => {
     ]);
   });
 
-  it('has the cookie of a notice for TLS alone where a proxy says that it came by TLS', async () => {
+  it('marks the cookie of a notice as secure if a proxy says that the request came by TLS', async () => {
     await using panel = await served(testApplication().manager);
     const [pause, byTls] = [{ connection: 'memory', queue: 'mail' }, { 'x-forwarded-proto': 'https' }];
 
@@ -112,7 +112,7 @@ describe('the dashboard', () => {
     expect(taken.headers.get('set-cookie')).toMatch(/Max-Age=0; .*; Secure$/);
   });
 
-  it('reads a form that a parser before it has left as bytes', async () => {
+  it('reads a form that an earlier parser left as bytes', async () => {
     const { manager } = testApplication();
     await using panel = await inExpress(manager);
 
@@ -126,7 +126,7 @@ describe('the dashboard', () => {
     expect(await manager.connection().pausedQueues()).toEqual(['films&more']);
   });
 
-  it('leads people back from what it does not have, and tells programs as data', async () => {
+  it('leads people back from an unknown page or action, and tells programs as JSON', async () => {
     await using panel = await inExpress(testApplication().manager);
     const asPerson = { accept: 'text/html', 'sec-fetch-site': 'same-origin' };
 
@@ -141,7 +141,7 @@ describe('the dashboard', () => {
     expect(await told.json()).toEqual({ error: { code: 'E_DASHBOARD_ANSWER', message: 'There is no such page.' } });
   });
 
-  it('says at the end of each page which stores it shows, without their passwords', async () => {
+  it('shows in the footer of each page which stores it uses, without their passwords', async () => {
     const { manager } = testApplication({
       connections: {
         'a<b>': { driver: 'memory' },
@@ -186,7 +186,7 @@ describe('dashboard()', () => {
     );
   });
 
-  it('names the option that was meant where authorize is mistyped', () => {
+  it('names the option that was meant if authorize is misspelled', () => {
     const options = { authorise: () => 'viewer' } as unknown as DashboardOptions;
     expect(() => dashboard(options)).toThrow('did you mean authorize');
   });

@@ -1,4 +1,4 @@
-/** How large pages are, however much there is to show. */
+/** The size of pages when there is very much to show. */
 import { gzipSync } from 'node:zlib';
 import type { QueueManager } from '../../src/application/queue-manager';
 import { putWorker } from '../../src/operations/worker-record';
@@ -25,7 +25,7 @@ beforeAll(async () => {
 
 afterAll(() => panel[Symbol.asyncDispose]());
 
-/** Each with as many queues and jobs as its record may name. */
+/** Each with as many queues and jobs as its record may hold. */
 async function addWorkers(): Promise<void> {
   const { records } = manager.operationsOf(manager.driver())!;
   const at = manager.clock.now();
@@ -50,7 +50,7 @@ async function addWorkers(): Promise<void> {
 
 const sizeOf = (text: string) => ({ html: text.length, sent: gzipSync(text).length });
 
-describe('a page of very much', () => {
+describe('a page with very much to show', () => {
   it.each([
     ['', 'mail'],
     ['queue?queue=mail', 'Next page'],
@@ -60,7 +60,7 @@ describe('a page of very much', () => {
     ['search?text=SendInvoice', 'Look further'],
     ['search?text=nothing-says-this-17', 'Look further'],
     ['workers', '100 of 20,000'],
-  ])('is bounded, and says that there is more: %s', async (page, more) => {
+  ])('is of limited size, and says that there is more: %s', async (page, more) => {
     const { status, text } = await panel.get(page);
 
     expect(status).toBe(200);
@@ -87,7 +87,7 @@ describe('a page of very much', () => {
     }
   });
 
-  it('shows of many workers the silent ones first', async () => {
+  it('shows silent workers first if there are many', async () => {
     const { text } = await panel.get('workers');
 
     expect(text).toMatch(/400 workers.*100 of them/s);
@@ -95,7 +95,7 @@ describe('a page of very much', () => {
     expect(text).toContain('and 90 more queues');
   });
 
-  it('needs a style and a script that are small', async () => {
+  it('needs only a small style and script', async () => {
     const { text } = await panel.get('');
     const assets = [...text.matchAll(/(?:script|style)\.[0-9a-f]+\.(?:js|css)/g)];
 

@@ -1,4 +1,4 @@
-/** The sign-in of `onqueue dashboard`, and those who try to get round it. */
+/** The sign-in of `onqueue dashboard`, and attempts to get around it. */
 import { type Browser, startBrowser } from '../support/browser';
 import { elapse } from '../support/application';
 import { raw } from './kit/raw';
@@ -6,8 +6,8 @@ import { cookieOf, standingAlone, TOKEN, VIEWER_TOKEN } from './kit/standing-alo
 
 const BOTH = { ONQUEUE_DASHBOARD_TOKEN: TOKEN, ONQUEUE_DASHBOARD_VIEWER_TOKEN: VIEWER_TOKEN };
 
-describe('the link', () => {
-  it('lets one browser in, by a cookie that no script reads and no other site has sent', async () => {
+describe('the sign-in link', () => {
+  it('lets one browser in, with a cookie that scripts cannot read and other sites cannot send', async () => {
     await using panel = await standingAlone();
 
     const entered = await panel.get(panel.link);
@@ -24,16 +24,16 @@ describe('the link', () => {
     expect(await again.text()).toMatch(/role="alert"[^>]*>This link has let somebody in already.*stop the command/s);
   });
 
-  it('lets exactly one in where several open it at once', async () => {
+  it('lets exactly one browser in if several open it at once', async () => {
     await using panel = await standingAlone();
     const all = await Promise.all(Array.from({ length: 8 }, () => panel.get(panel.link)));
     expect(all.map(({ status }) => status).toSorted()).toEqual([303, ...Array<number>(7).fill(403)]);
   });
 
   it.each([
-    ['a browser that reads ahead', { headers: { 'sec-purpose': 'prefetch;prerender', accept: 'text/html' } }, 503],
-    ['an older one', { headers: { purpose: 'prefetch', accept: 'text/html' } }, 503],
-    ['a HEAD', { method: 'HEAD' }, 403],
+    ['a browser that prefetches', { headers: { 'sec-purpose': 'prefetch;prerender', accept: 'text/html' } }, 503],
+    ['an older browser that prefetches', { headers: { purpose: 'prefetch', accept: 'text/html' } }, 503],
+    ['a HEAD request', { method: 'HEAD' }, 403],
   ])('is not used up by %s', async (_, init, status) => {
     await using panel = await standingAlone();
     const ahead = await panel.ask(panel.link, init);
@@ -41,7 +41,7 @@ describe('the link', () => {
     expect((await panel.get(panel.link)).status).toBe(303);
   });
 
-  it('ends after a quarter of an hour', async () => {
+  it('expires after a quarter of an hour', async () => {
     await using panel = await standingAlone();
     await panel.clock.advance('901s');
     expect((await panel.get(panel.link)).status).toBe(403);
@@ -55,7 +55,7 @@ describe('the link', () => {
     },
   );
 
-  it('takes whoever is in already to the first page, as the way back of a browser does', async () => {
+  it('redirects a browser that is already signed in to the first page, for example on the way back', async () => {
     await using panel = await standingAlone();
     const session = await panel.enter();
     const { status, headers } = await panel.get(panel.link, session);
@@ -64,7 +64,7 @@ describe('the link', () => {
 });
 
 describe('a session', () => {
-  it('ends when it was not used for twelve hours', async () => {
+  it('ends if it is not used for twelve hours', async () => {
     await using panel = await standingAlone();
     const session = await panel.enter();
     await panel.clock.advance('11h');
@@ -76,7 +76,7 @@ describe('a session', () => {
     expect((await panel.get('', session)).status).toBe(303);
   });
 
-  it('ends when its viewer signs out, and with it what they still watched', async () => {
+  it('ends when its viewer signs out, together with its live updates', async () => {
     await using panel = await standingAlone({ variables: BOTH });
     const [mine, other] = [await panel.enterBy(TOKEN), await panel.enterBy(TOKEN)];
     const watched = await panel.get('', { ...mine, accept: 'text/event-stream' });
@@ -94,26 +94,26 @@ describe('a session', () => {
     expect((await panel.get('', other)).status).toBe(200);
   });
 
-  it('is never one that somebody else has chosen', async () => {
+  it('is never one that somebody else chose', async () => {
     await using panel = await standingAlone();
     const chosen = `onqueue-session-${panel.port}=chosen-by-an-attacker-chosen-by-an-attacker`;
     const entered = await panel.get(panel.link, { cookie: chosen });
     expect(cookieOf(entered)).not.toBe('');
     expect(cookieOf(entered)).not.toBe(chosen);
     expect((await panel.get('', { cookie: chosen })).status).toBe(303);
-    // Of the path of a page, it is sent before the right one.
+    // A cookie for a longer path is sent before the right one.
     const both = `${chosen}; ${cookieOf(entered)}`;
     expect((await panel.get('', { cookie: both })).status).toBe(200);
   });
 
-  it('is not ended by another site', async () => {
+  it('cannot be ended by another site', async () => {
     await using panel = await standingAlone();
     const session = await panel.enter();
     expect((await panel.post('sign-out', {}, { ...session, 'sec-fetch-site': 'cross-site' })).status).toBe(403);
     expect((await panel.get('', session)).status).toBe(200);
   });
 
-  it('has a cookie for TLS alone where a proxy says that it came by TLS', async () => {
+  it('has a secure cookie if a proxy says that the request came by TLS', async () => {
     await using panel = await standingAlone();
     const { headers } = await panel.get(panel.link, { 'x-forwarded-proto': 'https' });
     expect(headers.get('set-cookie')).toMatch(/; Secure$/);
@@ -121,7 +121,7 @@ describe('a session', () => {
 });
 
 describe('a token', () => {
-  it('signs in operators and viewers by the form, and leads where they wanted to go', async () => {
+  it('signs in operators and viewers with the form, and returns them to the page they wanted', async () => {
     await using panel = await standingAlone({ variables: BOTH });
     const asked = await panel.get('failed?queue=mail&error=a%20%26%20b');
     expect(asked.status).toBe(303);
@@ -144,7 +144,7 @@ describe('a token', () => {
     './/evil.example',
     './?\r\nset-cookie: a=b',
     './?→',
-  ])('leads nowhere else: %j', async (to) => {
+  ])('does not redirect elsewhere: %j', async (to) => {
     await using panel = await standingAlone({ variables: BOTH });
     const form = await (await panel.get(`sign-in?${new URLSearchParams({ to }).toString()}`)).text();
     const entered = await panel.post('sign-in', { token: TOKEN, to });
@@ -152,7 +152,7 @@ describe('a token', () => {
     expect([entered.status, entered.headers.get('location')]).toEqual([303, './']);
   });
 
-  it('is sent by programs with each request, which then may act without a browser', async () => {
+  it('can be sent by programs with each request, and lets them act without a browser', async () => {
     await using panel = await standingAlone({ variables: BOTH });
     const bearer = (token: string) => ({ authorization: `Bearer ${token}`, accept: 'application/json' });
     const pause = (token: string) =>
@@ -171,20 +171,20 @@ describe('a token', () => {
     expect([stranger.status, stranger.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="Onqueue"']);
   });
 
-  it('of operators lets them look alone where nobody is to act', async () => {
+  it('of an operator only lets them look in read-only mode', async () => {
     await using panel = await standingAlone({ variables: BOTH, role: 'viewer' });
     const session = await panel.enterBy(TOKEN);
     expect((await panel.get('', session)).status).toBe(200);
     expect((await panel.post('pause-queue', { connection: 'memory', queue: 'mail' }, session)).status).toBe(403);
   });
 
-  it('is not taken from a page of another site', async () => {
+  it('is not accepted from a page of another site', async () => {
     await using panel = await standingAlone({ variables: BOTH });
     const { status, headers } = await panel.post('sign-in', { token: TOKEN }, { 'sec-fetch-site': 'cross-site' });
     expect([status, headers.get('set-cookie')]).toEqual([403, null]);
   });
 
-  it('stands in no log and in no answer, and neither does a key', async () => {
+  it('appears in no log and no answer, and neither does the key of the link', async () => {
     await using panel = await standingAlone({ variables: BOTH });
     await using other = await standingAlone();
     const answers = [
@@ -206,7 +206,7 @@ describe('a token', () => {
 describe('wrong tokens', () => {
   const wrong = { token: 'x'.repeat(40) };
 
-  it('are followed by a pause of a minute, in which also the right one lets nobody in', async () => {
+  it('are followed by a pause of a minute, in which even the right one is refused', async () => {
     await using panel = await standingAlone({ variables: BOTH });
     const tries = [];
     for (let count = 0; count < 5; count += 1) tries.push((await panel.post('sign-in', wrong)).status);
@@ -221,13 +221,13 @@ describe('wrong tokens', () => {
     expect((await panel.post('sign-in', { token: TOKEN })).status).toBe(303);
   });
 
-  it('are counted where all come at once', async () => {
+  it('are counted even if they all arrive at once', async () => {
     await using panel = await standingAlone({ variables: BOTH });
     const all = await Promise.all(Array.from({ length: 20 }, () => panel.post('sign-in', wrong)));
     expect(all.filter(({ status }) => status === 403)).toHaveLength(5);
   });
 
-  it('do not lock out who is in, with a session or as a program', async () => {
+  it('do not lock out those who are signed in, or programs', async () => {
     await using panel = await standingAlone({ variables: BOTH });
     const [session, program] = [await panel.enterBy(TOKEN), { authorization: `Bearer ${TOKEN}` }];
     expect((await panel.get('', program)).status).toBe(200);
@@ -238,9 +238,9 @@ describe('wrong tokens', () => {
   });
 });
 
-describe('who has not signed in', () => {
+describe('a visitor who has not signed in', () => {
   it.each(['', 'queue?connection=memory&name=mail', 'workers', 'nothing', '__proto__', 'constructor'])(
-    'is asked to, where they wanted to see %j',
+    'is asked to sign in when opening %j',
     async (page) => {
       await using panel = await standingAlone();
       const { status, headers, text } = await panel.get(page).then(async (answer) => ({
@@ -254,14 +254,14 @@ describe('who has not signed in', () => {
   );
 
   it.each([
-    ['programs', { headers: { accept: 'application/json' } }],
-    ['who would watch', { headers: { accept: 'text/event-stream' } }],
+    ['as a program', { headers: { accept: 'application/json' } }],
+    ['as a watcher', { headers: { accept: 'text/event-stream' } }],
     [
-      'forms',
+      'with a form',
       { method: 'POST', headers: { 'sec-fetch-site': 'same-origin', accept: 'text/html' }, body: 'queue=mail' },
     ],
-    ['other methods', { method: 'DELETE', headers: { accept: 'text/html' } }],
-  ])('learns nothing: %s', async (_, init) => {
+    ['with another method', { method: 'DELETE', headers: { accept: 'text/html' } }],
+  ])('learns nothing %s', async (_, init) => {
     await using panel = await standingAlone();
     const answer = await panel.ask('pause-queue', init);
     expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="Onqueue"']);
@@ -269,7 +269,7 @@ describe('who has not signed in', () => {
   });
 });
 
-describe('a name that was made to lead to this machine', () => {
+describe('a foreign host name that points to this machine', () => {
   const hosts = (port: number) => [
     [`evil.example:${port}`, 421],
     [`localhost.evil.example:${port}`, 421],
@@ -282,7 +282,7 @@ describe('a name that was made to lead to this machine', () => {
     [`[::1]:${port}`, 303],
   ];
 
-  it('is refused, whatever is asked for, but for those of the machine itself', async () => {
+  it('is refused for every request, unlike the names of the machine itself', async () => {
     await using panel = await standingAlone();
     for (const [host, status] of hosts(panel.port)) {
       const answer = await raw(panel.port, `GET / HTTP/1.1\nHost: ${host}\nAccept: text/html`);
@@ -293,27 +293,27 @@ describe('a name that was made to lead to this machine', () => {
     expect((await panel.get(panel.link)).status).toBe(303);
   });
 
-  it('may be that of a proxy where there is a token', async () => {
+  it('is accepted if a token is set, because it may be that of a proxy', async () => {
     await using panel = await standingAlone({ variables: BOTH });
     const answer = await raw(panel.port, 'GET / HTTP/1.1\nHost: jobs.example.com\nAccept: text/html');
     expect(answer.status).toBe(303);
   });
 });
 
-it('is not waited for who sends slowly, or never to the end', async () => {
+it('requests that are sent slowly or never completed are timed out', async () => {
   await using panel = await standingAlone();
   const { headersTimeout, requestTimeout } = panel.panel.server;
   expect([headersTimeout, requestTimeout]).toEqual([10_000, 30_000]);
 });
 
-describe('the page to sign in', () => {
+describe('the sign-in page', () => {
   let browser: Browser;
   beforeAll(async () => {
     browser = await startBrowser();
   });
   afterAll(() => browser.close());
 
-  it('works without a script, and tells of what was wrong', async () => {
+  it('works without scripts, and says what was wrong', async () => {
     await using panel = await standingAlone({ variables: BOTH });
     const view = await browser.open(`${panel.address}workers`, { javaScriptEnabled: false });
     const { page } = view;
@@ -329,7 +329,7 @@ describe('the page to sign in', () => {
     await view.close();
   });
 
-  it.each(['light', 'dark'] as const)('is for everybody, in %s colours', async (colorScheme) => {
+  it.each(['light', 'dark'] as const)('is accessible in %s colours', async (colorScheme) => {
     await using panel = await standingAlone({ variables: BOTH });
     await using other = await standingAlone();
     const view = await browser.open(panel.address, { colorScheme });
@@ -342,12 +342,12 @@ describe('the page to sign in', () => {
     await view.page.goto(`${other.address}sign-in?key=old`);
     expect(await view.accessibilityProblems()).toEqual([]);
     expect(await view.page.evaluate('document.activeElement.id')).toBe('problem');
-    // A page that is refused is told of on the console.
+    // The console reports a refused page.
     expect(view.problems().filter((problem) => !problem.includes('status of 403'))).toEqual([]);
     await view.close();
   });
 
-  it('lets a browser in by the link, and the key is in no address from then on', async () => {
+  it('lets a browser in with the link, and removes the key from the address', async () => {
     await using panel = await standingAlone();
     const view = await browser.open(`${panel.address}${panel.link}`);
     expect(view.page.url()).toBe(panel.address);

@@ -13,8 +13,8 @@ class Render extends Job {
   }
 }
 
-describe('the page of the workers', () => {
-  it('shows each worker, and what it runs, with a link to the job', async () => {
+describe('the workers page', () => {
+  it('shows each worker and what it runs, with links to the jobs', async () => {
     const { manager, clock } = testApplication();
     gate.current = new Gate();
     const id = await manager.connection().push(new Render(), 'films');
@@ -34,7 +34,7 @@ describe('the page of the workers', () => {
     await running;
   });
 
-  it('marks one that is silent, and takes its names for text, whatever they are', async () => {
+  it('marks a silent worker, and escapes its names', async () => {
     const { manager, clock } = testApplication();
     await putWorker(manager.operationsOf(manager.driver())!.records, {
       ...REPORT,
@@ -50,13 +50,13 @@ describe('the page of the workers', () => {
     expect(text).not.toContain('<img src=x');
   });
 
-  it('says how to start one where there is none', async () => {
+  it('says how to start a worker if there is none', async () => {
     await using panel = await served(testApplication().manager);
 
     expect((await panel.get('workers')).text).toContain('npx onqueue work');
   });
 
-  it('says why it knows of none where they tell nothing of themselves', async () => {
+  it('says why it knows of no workers if they report nothing', async () => {
     await using panel = await served(testApplication({ metrics: false }).manager);
 
     expect((await panel.get('workers')).text).toContain('metrics: false');

@@ -1,10 +1,10 @@
-/** What is remembered of those who come has an end. */
+/** Sessions and wrong attempts take a bounded amount of memory. */
 import { Sessions } from '../../../src/dashboard/access/sessions';
 import { WrongTries } from '../../../src/dashboard/access/wrong-tries';
 import { TestClock } from '../../../src/testing/test-clock';
 
-describe('of sessions', () => {
-  it('at most a thousand are kept: the one that was longest idle ends', () => {
+describe('sessions', () => {
+  it('are kept up to a thousand, and then the one idle for longest ends', () => {
     const sessions = new Sessions(new TestClock());
     const [first, second] = [sessions.open('operator'), sessions.open('operator')];
     const found = sessions.find(second);
@@ -13,7 +13,7 @@ describe('of sessions', () => {
     expect([sessions.find(first)?.hasEnded, sessions.find(second), found?.hasEnded]).toEqual([false, undefined, true]);
   });
 
-  it('none is kept that is over, once another one begins', async () => {
+  it('that have expired are dropped when another one begins', async () => {
     const clock = new TestClock();
     const sessions = new Sessions(clock);
     const old = sessions.find(sessions.open('operator'));
@@ -23,8 +23,8 @@ describe('of sessions', () => {
   });
 });
 
-describe('of wrong tries', () => {
-  it('a thousand addresses are remembered, and no further one may try until the first is forgotten', async () => {
+describe('wrong attempts', () => {
+  it('are remembered for a thousand addresses, and others may not try until one of those is forgotten', async () => {
     const clock = new TestClock();
     const tries = new WrongTries(clock);
     for (let count = 0; count < 1000; count += 1) tries.add(`2001:db8::${count}`);
@@ -35,7 +35,7 @@ describe('of wrong tries', () => {
     expect(tries.pauseOf('2001:db8::1000')).toBe(0);
   });
 
-  it('each address has five, and its minute begins with the last one', async () => {
+  it('are limited to five for each address, whose minute begins with the last one', async () => {
     const clock = new TestClock();
     const tries = new WrongTries(clock);
     for (let count = 0; count < 4; count += 1) tries.add('192.0.2.1');

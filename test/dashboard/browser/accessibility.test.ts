@@ -1,4 +1,4 @@
-/** What each page promises to who sees little, uses no pointer, or has a small window: in a real browser. */
+/** Accessibility of every page in a real browser: for low vision, keyboards and small windows. */
 import { PAGES } from '../../../src/dashboard/pages/pages';
 import { type Browser, startBrowser, type View } from '../../support/browser';
 import { type Served, served } from '../kit/served';
@@ -12,7 +12,7 @@ let view: View;
 beforeAll(async () => {
   [world, browser] = await Promise.all([openWorld(), startBrowser()]);
   panel = await served(world.manager);
-  // Colours are there at once when the scheme changes.
+  // Reduced motion, so that colours change at once with the scheme.
   view = await browser.open('about:blank', { reducedMotion: 'reduce' });
 });
 
@@ -59,7 +59,7 @@ const addresses = Object.entries(SHOWN).map(
   ([name, address]) => [name, (of: World) => (typeof address === 'string' ? address : address(of))] as const,
 );
 
-/** What is wrong with the page that is shown: in both schemes, in a wide and in a narrow window. */
+/** Problems of the current page, in both colour schemes and in a wide and a narrow window. */
 async function faults(): Promise<readonly string[]> {
   const { page } = view;
   await page.setViewportSize({ width: 1280, height: 800 });
@@ -67,7 +67,7 @@ async function faults(): Promise<readonly string[]> {
   const found = [...view.problems(), ...(await outline()), ...(await view.accessibilityProblems())];
   await page.emulateMedia({ colorScheme: 'dark' });
   found.push(...(await view.accessibilityProblems({ runOnly: ['color-contrast'] })));
-  // A window of 1280 pixels that is enlarged to 400 %.
+  // Equals a window of 1280 pixels zoomed to 400 %.
   await page.setViewportSize({ width: 320, height: 256 });
   found.push(...(await overflow()));
   found.push(...(await view.accessibilityProblems({ runOnly: ['scrollable-region-focusable', 'target-size'] })));
@@ -78,7 +78,7 @@ async function faults(): Promise<readonly string[]> {
   return [...found, ...view.problems()];
 }
 
-/** What axe does not ask for, and the house does. */
+/** Rules of our own that axe does not check. */
 const outline = (): Promise<readonly string[]> =>
   view.page.evaluate(`(() => {
     const found = [];
@@ -87,7 +87,7 @@ const outline = (): Promise<readonly string[]> =>
       found.push('title ' + document.title + ', headings ' + JSON.stringify(headings));
     for (const table of document.querySelectorAll('table')) if (!table.caption?.textContent.trim()) found.push('no caption: ' + table.outerHTML.slice(0, 200));
     for (const cell of document.querySelectorAll('th:not([scope])')) found.push('no scope: ' + cell.outerHTML);
-    // Whoever wants less motion has none.
+    // No motion if the viewer wants less of it.
     for (const one of document.querySelectorAll('body *')) {
       const { transitionDuration, animationName } = getComputedStyle(one);
       if (transitionDuration !== '0s' || animationName !== 'none') found.push('moves: ' + one.outerHTML.slice(0, 100));
@@ -97,7 +97,7 @@ const outline = (): Promise<readonly string[]> =>
     return found;
   })()`);
 
-/** The page is to be read by going down alone; tables may be wider than their part, which is to be scrolled. */
+/** A page must scroll only vertically. A table may be wider than its section, which then scrolls. */
 const overflow = (): Promise<readonly string[]> =>
   view.page.evaluate(`(() => {
     const { offsetWidth } = document.body;
@@ -106,7 +106,7 @@ const overflow = (): Promise<readonly string[]> =>
     return ['wider than the window: ' + wide.map((one) => one.outerHTML.slice(0, 100)).join(' | ')];
   })()`);
 
-it('shows each of its pages here', () => {
+it('every page is checked here', () => {
   const shown = addresses.map(([, address]) => address(world).split('?', 1)[0]);
 
   expect([...new Set(shown)].toSorted()).toEqual(Object.keys(PAGES).toSorted());
@@ -115,11 +115,11 @@ it('shows each of its pages here', () => {
 it.each(addresses)('everybody can use the page of %s', async (_name, address) => {
   await view.page.goto(panel.address + address(world));
 
-  // A page that is none has a status that the console tells.
+  // An invalid page has an error status, which the console reports.
   expect((await faults()).filter((fault) => !fault.includes('the server responded with a status of 422'))).toEqual([]);
 });
 
-it('everybody can use what follows an action, its question and its notice', async () => {
+it('everybody can use the question and the notice of an action', async () => {
   const { page } = view;
   await page.setViewportSize({ width: 1280, height: 800 });
   await page.goto(panel.address + queue('mail'));
@@ -133,7 +133,7 @@ it('everybody can use what follows an action, its question and its notice', asyn
   expect(await faults()).toEqual([]);
 });
 
-it('everybody sees what is current and which line is which, in colours of their own as well', async () => {
+it('the current entry and the lines of a chart can be recognised with forced colours', async () => {
   const { page } = view;
   await page.emulateMedia({ forcedColors: 'active' });
   await page.goto(panel.address + queue('mail'));
@@ -149,7 +149,7 @@ it('everybody sees what is current and which line is which, in colours of their 
   await page.emulateMedia({ forcedColors: 'none' });
 });
 
-it('everybody can use a table without buttons, for who may only look', async () => {
+it('everybody can use a table without buttons, as viewers see it', async () => {
   await using still = await served(world.manager, { viewer: 'viewer' });
 
   await view.page.goto(`${still.address}schedules`);
@@ -158,14 +158,14 @@ it('everybody can use a table without buttons, for who may only look', async () 
 });
 
 it.each(['light', 'dark'] as const)(
-  'everybody sees on which side there is more of a table that is wider than a narrow window, in %s colours',
+  'a table wider than a narrow window shows on which side it continues, in %s colours',
   async (colorScheme) => {
     const { page } = view;
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize({ width: 360, height: 800 });
     await page.goto(panel.address + queue('mail'));
     const part = page.locator('#jobs');
-    /** What stands at the lower end of each side, beside the text. */
+    /** A picture of the lower end of each edge, beside the text. */
     const edges = async (): Promise<readonly string[]> => {
       const { x, y, width, height } = (await part.boundingBox())!;
       const strip = async (at: number) =>

@@ -1,4 +1,4 @@
-/** Jobs that were made to do harm to who looks at them, in a real browser. */
+/** Jobs made to harm whoever looks at them, in a real browser. */
 import type { Connection } from '../../../src/connections/contract';
 import { testApplication } from '../../support/application';
 import { type Browser, startBrowser, type View } from '../../support/browser';
@@ -11,7 +11,7 @@ const withLong = (address: string) => `${address}${'x'.repeat(280)}`;
 const nested = (depth: number) => '{"a":['.repeat(depth) + ']}'.repeat(depth);
 const member = (key: string, value: unknown) => JSON.stringify({ [key]: value });
 
-/** What stands in the payloads as their data, by the ids of the jobs. */
+/** The data of the jobs, by id. */
 const DATA: Readonly<Record<string, string>> = {
   markup: member(SCRIPT, SCRIPT),
   reversed: member(REVERSED, REVERSED),
@@ -28,7 +28,7 @@ const DATA: Readonly<Record<string, string>> = {
   prototype: '{"__proto__":{"constructor":1,"toString":2},"hasOwnProperty":3}',
 };
 
-/** Names of jobs, which stand in headings and titles. */
+/** Names of jobs, which appear in headings and titles. */
 const NAMES: Readonly<Record<string, string>> = {
   'named-markup': SCRIPT,
   'named-reversed': REVERSED,
@@ -54,7 +54,7 @@ function payloads(): readonly string[] {
   ];
 }
 
-/** All of them wait in one queue, and have failed in another. */
+/** Pushes all of them to one queue, and lets all fail in another. */
 async function addAll(driver: Connection): Promise<void> {
   const entries = payloads().map((payload) => ({ payload }));
   await driver.push('waiting', entries);
@@ -76,7 +76,7 @@ async function addAll(driver: Connection): Promise<void> {
 const ERRORS = [
   SCRIPT,
   REVERSED,
-  UNSHOWN, // As long as workers let one be.
+  UNSHOWN, // As long as an error that a worker keeps may be.
   'e'.repeat(16_000),
 ];
 
@@ -130,18 +130,18 @@ const ADDRESSES = [
   ...Array.from({ length: 4 }, (_, place) => job('broken', `failed-${place}`)),
 ];
 
-/** Bytes of a page, whatever stands in its jobs. */
+/** The maximum number of bytes of a page, whatever its jobs contain. */
 const LARGEST = 256 * 1024;
 
-/** Elements that no page has made, and how much wider than the window the page is. */
+/** Finds elements that no page creates, and measures how much wider than the window the page is. */
 const LOOK = `({
   strange: [...document.querySelectorAll('script:not(head > *), img:not(.brand > *), iframe, style, svg[onload], [onerror], textarea')].map((one) => one.outerHTML),
   tooWide: document.documentElement.scrollWidth - document.body.offsetWidth,
 })`;
 
-describe('data that were made to do harm', () => {
+describe('hostile data', () => {
   it.each(ADDRESSES.map((address) => [address.length > 60 ? `${address.slice(0, 60)}…` : address, address]))(
-    'are but text on %s',
+    'are only text on %s',
     async (_name, address) => {
       const response = await view.page.goto(panel.address + address);
 
@@ -155,7 +155,7 @@ describe('data that were made to do harm', () => {
     },
   );
 
-  it('goes back to a queue by what its error says, and by nothing else', async () => {
+  it('can be retried by error, with no other jobs', async () => {
     const { page } = view;
     await page.goto(`${panel.address}failed?name=Hostile`);
     const before = await page.locator('#failed-groups tbody .number').allTextContents();
@@ -171,7 +171,7 @@ describe('data that were made to do harm', () => {
     expect(await page.locator('#failed-groups tbody .number').count()).toBe(0);
   });
 
-  it('is told of in a window that is narrow', async () => {
+  it('fit into a narrow window in notices', async () => {
     const { page } = view;
     await page.goto(panel.address + job('waiting', LONG_ID));
 
@@ -183,7 +183,7 @@ describe('data that were made to do harm', () => {
     expect(await page.evaluate(LOOK)).toEqual({ strange: [], tooWide: 0 });
   });
 
-  it('does not turn what is told of it', async () => {
+  it('do not change the text direction of notices', async () => {
     const { page } = view;
     await page.goto(`${panel.address}queue?queue=${encodeURIComponent(REVERSED)}`);
 

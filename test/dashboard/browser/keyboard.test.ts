@@ -1,4 +1,4 @@
-/** The dashboard by its keys alone, in a real browser. */
+/** Using the dashboard with the keyboard alone, in a real browser. */
 import type { Page } from 'playwright-core';
 import { type Browser, startBrowser } from '../../support/browser';
 import { eventually } from '../../support/eventually';
@@ -22,7 +22,7 @@ afterAll(async () => {
   await world.close();
 });
 
-/** Goes on with the key until what is meant has the focus, which is to be seen on all that have it on the way. */
+/** Presses the key until the given element has the focus, and requires a visible focus on the way. */
 async function goTo(selector: string, key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<void> {
   for (let steps = 0; steps < 100; steps += 1) {
     await page.keyboard.press(key);
@@ -44,14 +44,14 @@ async function goTo(selector: string, key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise
 
 const focused = () => page.locator(':focus');
 
-/** What the page tells of the action, which has the focus: it is read out, and the next key leads on from there. */
+/** The notice of the action. It has the focus, so that it is read out and the next key continues from there. */
 async function notice(): Promise<string | null> {
   await page.locator('.notice:focus').waitFor();
   return focused().textContent();
 }
 
 describe('the keyboard', () => {
-  it('leads past the way to the other pages, to a button, to what it did, and back', async () => {
+  it('reaches a button past the navigation, its notice, and the button to undo', async () => {
     await page.goto(panel.address);
     await goTo('.skip');
     await page.keyboard.press('Enter');
@@ -66,7 +66,7 @@ describe('the keyboard', () => {
     expect(await world.manager.connection().isPaused('mail')).toBe(false);
   });
 
-  it('shows the values of a chart one by one, and all of them below it', async () => {
+  it('reads the values of a chart one by one, and opens the table with all of them', async () => {
     await page.goto(`${panel.address}queue?queue=mail`);
     await goTo('#rate-chart');
     const told = async (key: string) => {
@@ -86,7 +86,7 @@ describe('the keyboard', () => {
     expect(await page.locator('#rate-chart table').isVisible()).toBe(true);
   });
 
-  it('ticks failed jobs, and retries them', async () => {
+  it('selects failed jobs and retries them', async () => {
     await page.goto(`${panel.address}failed?queue=mail`);
     const kept = await world.manager.failed.kept('mail');
     await goTo('tbody input[type=checkbox]');
@@ -103,7 +103,7 @@ describe('the keyboard', () => {
     expect(await world.manager.failed.kept('mail')).toBe(kept! - 2);
   });
 
-  it('forgets what has failed after a question, which a key that is held too long does not answer', async () => {
+  it('forgets failed jobs after a question, which a key held too long does not answer', async () => {
     await page.goto(`${panel.address}failed?queue=media`);
     const kept = await world.manager.failed.kept('media');
     await goTo('[data-all]');
@@ -131,7 +131,7 @@ describe('the keyboard', () => {
     expect(await page.locator('h1').textContent()).toBe('CreateAccount');
   });
 
-  it('shows all of a table that is wider than the window', async () => {
+  it('scrolls a table that is wider than the window', async () => {
     await page.setViewportSize({ width: 320, height: 600 });
     await page.goto(`${panel.address}job?id=${world.ids.completed}`);
     await goTo('#job-events');

@@ -1,4 +1,4 @@
-/** A real store that goes away and comes back, seen by two viewers in a real browser. */
+/** A real store that goes away and comes back, seen by two viewers in real browsers. */
 import { QueueManager } from '../../../src/application/queue-manager';
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { RecordingLogger } from '../../support/application';
@@ -36,7 +36,7 @@ afterAll(async () => {
 const ROW = 'tr[data-key="mail"]';
 
 describe('two viewers of one store', () => {
-  it('see what the other one has done', async () => {
+  it('see what the other one does', async () => {
     const [{ page }, { page: other }] = views as [View, View];
 
     await page.locator(`${ROW} button`).click();

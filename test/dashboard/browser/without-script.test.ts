@@ -1,4 +1,4 @@
-/** The dashboard in a browser that runs no scripts: all of it works, but for updates as they come. */
+/** The dashboard in a browser without scripts: everything works except live updates. */
 import type { Page } from 'playwright-core';
 import { ACTIONS } from '../../../src/dashboard/actions/actions';
 import { type Browser, startBrowser } from '../../support/browser';
@@ -24,10 +24,10 @@ afterAll(async () => {
 
 interface Deed {
   readonly at: string | ((of: World) => string);
-  /** Whether it is done only after a question. */
+  /** Whether it asks for a confirmation. */
   readonly asks?: boolean;
   readonly told: string;
-  /** What is told once it was taken back. */
+  /** The notice after it was undone. */
   readonly undone?: string;
 }
 
@@ -50,8 +50,8 @@ const DEEDS: Readonly<Record<string, Deed>> = {
   'resume-schedule': { at: 'schedules', told: 'weekly-report goes on', undone: 'weekly-report is paused' },
 };
 
-describe('without a script the dashboard', () => {
-  it.each(Object.keys(ACTIONS))('carries out %s, and takes it back where it can be', async (action) => {
+describe('the dashboard without scripts', () => {
+  it.each(Object.keys(ACTIONS))('carries out %s, and can undo it if that is possible', async (action) => {
     const { at, asks = false, told, undone } = DEEDS[action]!;
     const address = panel.address + (typeof at === 'string' ? at : at(world));
     await page.goto(address);
@@ -69,7 +69,7 @@ describe('without a script the dashboard', () => {
     expect(await notice.textContent()).toContain(undone);
   });
 
-  it('does something with the very jobs that were ticked', async () => {
+  it('acts on exactly the selected jobs', async () => {
     await page.goto(`${panel.address}failed?name=ChargeCard`);
     const boxes = page.locator('tbody input[type=checkbox]');
     const before = await boxes.count();
@@ -86,7 +86,7 @@ describe('without a script the dashboard', () => {
     );
   });
 
-  it('asks again with what was chosen', async () => {
+  it('filters by the chosen fields, and keeps them', async () => {
     await page.goto(`${panel.address}failed`);
     await page.getByLabel('Job', { exact: true }).fill('ChargeCard');
     await page.getByLabel('Failed').selectOption('1h');
@@ -97,7 +97,7 @@ describe('without a script the dashboard', () => {
     expect(await page.getByLabel('Failed').inputValue()).toBe('1h');
   });
 
-  it('shows no control that needs a script', async () => {
+  it('shows no controls that need a script', async () => {
     const { ids } = world;
     for (const address of ['', 'failed', queue('mail'), `job?id=${ids.secret}`, 'workers', 'schedules', 'search']) {
       await page.goto(panel.address + address);

@@ -1,8 +1,8 @@
 import { ticksUpTo } from '../../../src/dashboard/charts/ticks';
 import * as fc from '../../support/properties';
 
-describe('the marks of an axis', () => {
-  it('go in equal steps from 0 up to what is shown, and hardly further', () => {
+describe('the ticks of an axis', () => {
+  it('rise in equal steps from 0 to the maximum, and hardly beyond', () => {
     fc.assert(
       fc.property(fc.double({ min: 1e-6, max: 1e12, noNaN: true }), (most) => {
         const ticks = ticksUpTo(most);
@@ -21,7 +21,7 @@ describe('the marks of an axis', () => {
     [4, [0, 1, 2, 3, 4]],
     [87, [0, 25, 50, 75, 100]],
     [0, [0, 1]],
-  ])('up to %d they are round', (most, ticks) => {
+  ])('are round numbers up to %d', (most, ticks) => {
     expect(ticksUpTo(most)).toEqual(ticks);
   });
 });

@@ -1,4 +1,4 @@
-/** What processes that are no more have left in a store: a worker that has frozen, and a schedule that nobody declares any more. */
+/** What dead processes left in a store: the record of a frozen worker, and a schedule that is no longer declared. */
 import type { Milliseconds } from '../../../src/base/clock';
 import type { RecordStore } from '../../../src/connections/record-store';
 import { uuidAt } from '../../../src/payload/uuid';
@@ -6,10 +6,10 @@ import { write } from '../../../src/schedule/schedule-states';
 import { VERSION } from '../../../src/version';
 
 const HOUR = 3_600_000;
-/** A worker keeps its record for a minute; one that is silent is to be seen for as long as a test runs. */
+/** Seconds to keep the record. Real ones are kept for a minute; this one must last as long as a test. */
 const KEPT = 3600;
 
-/** As it wrote it half a minute ago. */
+/** Writes the record of a worker that reported half a minute ago for the last time. */
 export async function putSilentWorker(
   records: RecordStore,
   now: Milliseconds,

@@ -1,4 +1,4 @@
-/** So many jobs that nobody reads them all: what a page shows of them must not depend on their number. */
+/** Very many jobs, because what a page shows must not depend on their number. */
 import type { QueueManager } from '../../../src/application/queue-manager';
 import { pagesOf } from '../../../src/base/pages';
 import type { Connection } from '../../../src/connections/contract';
@@ -6,21 +6,21 @@ import { uuidv7 } from '../../../src/payload/uuid';
 import { customer } from './shop-data';
 import { SendInvoice } from './shop-jobs';
 
-/** Calls at once: a store works on one while the next one is made. */
+/** The number of concurrent calls, so that a store always has one to work on. */
 const LANES = 4;
-/** Stands in a text in place of a number. */
+/** A placeholder in the payload for the number of a job. */
 const NUMBER = 1_234_567_890;
 const EXCEPTION = `MailRefused: 452 4.2.2 Mailbox full
     at SendInvoice.handle (/srv/shop/jobs/send-invoice.ts:31:13)`;
 
-/** Has so many jobs wait in `queue` of the default connection, and so many that have failed there: none waits there yet. */
+/** Adds waiting and failed jobs to a queue of the default connection, on which none may be waiting yet. */
 export async function addManyJobs(
   manager: QueueManager,
   queue: string,
   { waiting = 0, failed = 0 }: { readonly waiting?: number; readonly failed?: number },
 ): Promise<void> {
   const driver = manager.driver();
-  // One is encoded for all: to encode a hundred thousand takes seconds.
+  // One payload is encoded and reused, because encoding a hundred thousand takes seconds.
   const job = new SendInvoice(NUMBER, customer(0), new Date(Date.UTC(2027, 3, 1)));
   const { entry, id } = manager.encoder.encode(job, { connection: driver.name, queue });
   const entryOf = (place: number) => ({
@@ -38,7 +38,7 @@ export async function addManyJobs(
   await push(waiting);
 }
 
-/** As a worker fails them whose jobs all throw, but without running any. */
+/** Fails all waiting jobs as a worker would, but without running any. */
 async function failAll(driver: Connection, queue: string): Promise<void> {
   for (;;) {
     const { reservations } = await driver.reserve({ queues: [queue], limit: 100, lease: 60 });

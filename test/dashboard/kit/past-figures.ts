@@ -1,4 +1,4 @@
-/** Figures of two hours, as if workers had brought them: busier and quieter times, and one in which the customer service was away. */
+/** Figures of two hours, as workers would have stored them: busy and quiet times, and an outage of the customer service. */
 import type { Milliseconds } from '../../../src/base/clock';
 import type { RecordStore, Sums } from '../../../src/connections/record-store';
 import {
@@ -27,20 +27,20 @@ import { SAMPLE } from '../../../src/operations/figures/queue-sampler';
 export interface Traffic {
   readonly job: string;
   readonly queue: string;
-  /** Jobs a minute, on average. */
+  /** Average jobs per minute. */
   readonly rate: number;
-  /** How long one runs, as a rule. */
+  /** The usual duration of a run. */
   readonly took: Milliseconds;
-  /** Of those that run, so many out of a hundred fail. */
+  /** The percentage of runs that fail. */
   readonly failing: number;
 }
 
-/** So many minutes ago, the customer service was away. */
+/** When the customer service was away, in minutes before the present. */
 const OUTAGE = { from: 52, to: 38, queue: 'sync' };
 const LENGTH = 120;
-/** Sums that travel in one call. */
+/** The number of sums in one call. */
 const PAGE = 40;
-/** How much longer or shorter than most some run, and how many out of a hundred do. */
+/** How much longer or shorter than usual runs take, and the percentage of such runs. */
 const SPREAD = [
   { factor: 0.4, share: 15 },
   { factor: 1, share: 60 },
@@ -48,7 +48,7 @@ const SPREAD = [
   { factor: 6, share: 5 },
 ];
 
-/** @param now up to which they go: by the clock of the store */
+/** @param now the end of the figures, by the clock of the store */
 export async function putPastFigures(
   records: RecordStore,
   connection: string,
@@ -129,7 +129,7 @@ function timesOf(distribution: Distribution, count: number, usual: Milliseconds)
   return { ...counts, [distribution.field]: Math.round(sum / 1000 / distribution.unit) };
 }
 
-/** Numbers from 0 to 1, the same ones each time. */
+/** Pseudorandom numbers from 0 to 1, the same each time. */
 function seeded(seed: number): () => number {
   let state = seed;
   return () => {

@@ -1,14 +1,14 @@
-/** Sends a request as it is written: `fetch` would put its target, its headers and its body in order first. */
+/** Sends a request exactly as written, because `fetch` would normalise its target, headers and body. */
 import { connect } from 'node:net';
 
 export interface RawAnswer {
   readonly status: number;
-  /** By their names in small letters. */
+  /** By lower-case name. */
   readonly headers: ReadonlyMap<string, string>;
   readonly body: string;
 }
 
-/** @param head the first line and the headers; `Host` and `Connection: close` are added unless they are there */
+/** @param head the first line and the headers; `Host` and `Connection: close` are added if missing */
 export async function raw(port: number, head: string, body = ''): Promise<RawAnswer> {
   const more = [['host', `127.0.0.1:${port}`] as const, ['connection', 'close'] as const]
     .filter(([name]) => !head.toLowerCase().includes(`\n${name}:`))
@@ -22,7 +22,7 @@ function sent(port: number, bytes: Buffer): Promise<string> {
     let text = '';
     const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
     socket.setEncoding('latin1').on('data', (part: string) => (text += part));
-    // What was not taken of a large request resets the connection after its answer.
+    // The connection is reset after the answer if part of a large request was not read.
     socket.on('error', () => undefined).on('close', () => resolve(text));
   });
 }

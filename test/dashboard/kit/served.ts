@@ -1,4 +1,4 @@
-/** A dashboard behind a server of its own, and a viewer who asks it without a browser. */
+/** A dashboard on its own server, and a client that acts as a viewer without a browser. */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Authorization, dashboard } from '../../../src/dashboard';
@@ -10,15 +10,15 @@ export interface Served extends AsyncDisposable {
   readonly address: string;
   readonly port: number;
   get(page: string, headers?: Readonly<Record<string, string>>): Promise<Shown>;
-  /** As a form of a page sends it. */
+  /** Sends a form as a page would. */
   post(
     action: string,
     fields: Readonly<Record<string, string>> | URLSearchParams,
     headers?: Readonly<Record<string, string>>,
   ): Promise<Shown>;
-  /** Resolves once so many viewers listen for changes. */
+  /** Resolves once the given number of viewers listen for changes. */
   watchers(count: number): Promise<void>;
-  /** What the page gives a program. */
+  /** The page as JSON. */
   json(page: string): Promise<unknown>;
 }
 
@@ -31,11 +31,11 @@ export interface Shown {
 export interface ServedOptions {
   /** Default: an operator called Ada. */
   readonly viewer?: Authorization;
-  /** In place of `viewer`. */
+  /** Replaces `viewer`. */
   readonly authorize?: () => unknown;
-  /** Default `/jobs/`. */
+  /** Default: `/jobs/`. */
   readonly path?: string;
-  /** Default: a free one. */
+  /** Default: a free port. */
   readonly port?: number;
 }
 
@@ -50,7 +50,7 @@ export async function served(
     port: chosen = 0,
   }: ServedOptions = {},
 ): Promise<Served> {
-  // JavaScript may give anything.
+  // The cast allows invalid values, as JavaScript does.
   const panel = dashboard({ authorize: authorize as () => Authorization, manager });
   const listening = new Set<ServerResponse>();
   const server = createServer((request, response) => {

@@ -1,4 +1,4 @@
-/** Whom a shop deals with, and what goes wrong there. */
+/** The customers and orders of a shop, and its failing jobs. */
 import type { JobInstance } from '../../../src/job/definition';
 import type { Traffic } from './past-figures';
 import {
@@ -39,7 +39,7 @@ export function order(place: number): Order {
   };
 }
 
-/** What works in usual times. */
+/** The jobs in normal times. */
 export const TRAFFIC: readonly Traffic[] = [
   { job: 'SendInvoice', queue: 'mail', rate: 34, took: 240, failing: 2 },
   { job: 'ResizeImage', queue: 'media', rate: 21, took: 1900, failing: 1 },
@@ -51,7 +51,7 @@ export const TRAFFIC: readonly Traffic[] = [
   { job: 'SweepCarts', queue: 'carts', rate: 1, took: 50, failing: 0 },
 ];
 
-/** Some sixty jobs that fail, of six kinds. */
+/** About sixty failing jobs of six kinds. */
 export function failures(): readonly JobInstance[] {
   const many = (count: number, make: (place: number) => JobInstance): JobInstance[] =>
     Array.from({ length: count }, (_, place) => make(place));

@@ -1,14 +1,14 @@
-/** The jobs of a shop, as a dashboard shows them: with data of many kinds, and with errors that their data bring about. */
+/** The jobs of a shop for the dashboard to show, with data of many kinds and errors caused by that data. */
 import type { Clock, Milliseconds } from '../../../src/base/clock';
 import { Job } from '../../../src/job/job';
 import { Gate } from '../../support/application';
 
-/** How fast the work of these jobs goes, and what holds back the one that is still at work. Injected by the container of the world. */
+/** Determines how long these jobs take, and holds back those that stay running. The world's container injects it. */
 export class Pace {
   readonly #clock: Clock | undefined;
   readonly #over = new Gate();
 
-  /** @param clock that a test moves; undefined: nothing takes any time */
+  /** @param clock a test clock; undefined if nothing should take time */
   constructor(clock: Clock | undefined) {
     this.#clock = clock;
   }
@@ -18,7 +18,7 @@ export class Pace {
     await new Promise<void>((resolve) => this.#clock!.after(time, resolve));
   }
 
-  /** Until the world ends, or the job is told to. */
+  /** Waits until the world ends or the job is aborted. */
   async holdOn(signal: AbortSignal): Promise<void> {
     const told = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
     await Promise.race([this.#over.opened, told]);
@@ -92,7 +92,7 @@ export class SyncCustomer extends Job {
     await this.make(Pace).take(420);
     if (this.customerId.startsWith('gone-')) {
       const found = new Map<string, Customer>().get(this.customerId);
-      // What a program that forgets to look does.
+      // The bug: the result is used without a check.
       this.changed.has(found!.email);
     }
     if (this.customerId.startsWith('slow-')) {
@@ -149,7 +149,7 @@ export class NightlyReport extends Job {
   }
 
   async handle(): Promise<ReadonlyMap<string, number>> {
-    // Of a day on which nothing was sold it never finds an end.
+    // The report of a day without sales never ends.
     if (this.day.getTime() === 0) await this.make(Pace).holdOn(this.signal);
     await this.make(Pace).take(14_500);
     return new Map([

@@ -1,4 +1,4 @@
-/** Where the jobs of a shop are sent and run, at moments of the past where the store goes by the clock of the test. */
+/** Dispatches and runs the jobs of a shop, at moments in the past if the store uses the test clock. */
 import { QueueManager } from '../../../src/application/queue-manager';
 import { type Clock, systemClock } from '../../../src/base/clock';
 import { builtInConnectors } from '../../../src/connections/built-in';
@@ -21,13 +21,13 @@ export class Shop {
   readonly log = new RecordingLogger();
   readonly present = systemClock.now();
   readonly pace: Pace;
-  /** Undefined: the store has one of its own. */
+  /** Undefined if the store has its own clock. */
   readonly clock: TestClock | undefined;
   #sent = 0;
 
   /**
-   * @param minutes so long before the present it begins
-   * @param connection the name of its only one
+   * @param minutes how long before the present it begins
+   * @param connection the name of its only connection
    */
   constructor(store: ConnectionConfig, minutes: number, connection: string = store.driver) {
     this.connection = connection;
@@ -53,12 +53,12 @@ export class Shop {
     return this.manager.clock.now();
   }
 
-  /** Lets time go by, up to so many minutes before the present. */
+  /** Moves the clock to the given number of minutes before the present. */
   async until(minutes: number): Promise<void> {
     await this.#goTo(this.present - minutes * MINUTE);
   }
 
-  /** Ids of what was dispatched tell of the real clock, which has gone on meanwhile. */
+  /** Moves the clock to the present, because ids of dispatched jobs contain the real time. */
   async untilNow(): Promise<void> {
     await this.#goTo(systemClock.now());
   }
@@ -68,7 +68,7 @@ export class Shop {
     if (left > 0) await this.clock?.advance(left / 1000);
   }
 
-  /** Sends a job whose id says that it was made now, by the clock of the shop. */
+  /** Sends a job whose id contains the current time of the shop's clock. */
   async send(job: JobInstance, queue?: string): Promise<string> {
     const encoded = this.manager.encoder.encode(job, { connection: this.connection, queue });
     this.#sent += 1;
@@ -78,7 +78,7 @@ export class Shop {
     return id;
   }
 
-  /** Has a worker run all there is. */
+  /** Runs all jobs. */
   async work(): Promise<void> {
     const queues = await this.driver.queues();
     const backoff = this.clock === undefined ? 0 : '20s';
@@ -87,12 +87,12 @@ export class Shop {
       const sizes = await Promise.all(queues.map((queue) => this.manager.connection().size(queue)));
       return sizes.every((size) => size === 0);
     };
-    // Its last words have a deadline, so time stands still once it has nothing to do.
+    // Stop the clock once the worker has nothing to do, because its final writes have a deadline.
     if (this.clock !== undefined) while (!(await isOver())) await this.clock.advance('250ms');
     await run;
   }
 
-  /** Has a worker run so many of a queue, which then are to be completed. */
+  /** Completes the given number of jobs of a queue. */
   async workSome(queue: string, count: number): Promise<void> {
     const run = this.#worker({ queue, maxJobs: count, concurrency: count }).run();
     await this.clock?.advance('10s');

@@ -1,4 +1,4 @@
-/** The dashboard as `onqueue dashboard` serves it, on a clock of the test, and people who sign in there. */
+/** The dashboard as `onqueue dashboard` serves it, on a test clock, and helpers to sign in. */
 import type { AddressInfo } from 'node:net';
 import type { Role } from '../../../src/dashboard/access/access';
 import { StandaloneDashboard, tokensIn } from '../../../src/dashboard/standalone';
@@ -37,12 +37,12 @@ export async function standingAlone({ variables = {}, role = 'operator' }: Stand
     panel,
     port,
     address,
-    /** `sign-in?key=…` */
+    /** The sign-in link, `sign-in?key=…`. */
     link,
     ask,
     get,
     post,
-    /** What the browser sends with each request from then on. */
+    /** Signs in with the link, and returns the headers for later requests. */
     enter: async (page = link) => ({ cookie: cookieOf(await get(page)) }),
     enterBy: async (token: string) => ({ cookie: cookieOf(await post('sign-in', { token })) }),
     async [Symbol.asyncDispose]() {
@@ -53,7 +53,7 @@ export async function standingAlone({ variables = {}, role = 'operator' }: Stand
   };
 }
 
-/** `name=value`; empty: none was given. */
+/** The cookie as `name=value`. Empty if there is none. */
 export function cookieOf(response: Response): string {
   return response.headers.getSetCookie()[0]?.split(';', 1)[0] ?? '';
 }

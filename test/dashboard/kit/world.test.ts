@@ -25,7 +25,7 @@ const stores: [string, () => ConnectionConfig | undefined][] = [
   ['SQLite', () => ({ driver: 'database', url: `sqlite:${join(folder, 'jobs.sqlite')}` })],
 ];
 
-it.each(stores)('the world that pages are tested with is on %s what it says', async (_, store) => {
+it.each(stores)('the world for page tests is on %s what its types promise', async (_, store) => {
   await using world = await openWorld(store());
   const { manager, ids, batches } = world;
   const connection = manager.connection();

@@ -1,9 +1,9 @@
 /**
- * A shop whose jobs a dashboard shows: with queues, failures, histories, workers, schedules, batches, chains and figures of two hours,
- * the same ones each time.
+ * A shop whose jobs a dashboard shows: with queues, failures, histories, workers, schedules, batches, chains and figures of
+ * two hours, the same each time.
  *
- * On a memory connection all of it has happened at its time, on a clock that stands still from then on. Stores with a clock of their
- * own have seen it within a second, but for the figures; there nothing has timed out or crashed.
+ * On a memory connection everything happened at its time, on a clock that has stood still since. Stores with their own
+ * clock have seen everything except the figures within a second, and have no timeouts or crashes.
  */
 import type { QueueManager } from '../../../src/application/queue-manager';
 import type { ConnectionConfig } from '../../../src/connections/configs';
@@ -33,11 +33,11 @@ export interface World extends AsyncDisposable {
   /** The name of its only connection. */
   readonly connection: string;
   readonly log: RecordingLogger;
-  /** Of telling jobs. */
+  /** The ids of notable jobs. */
   readonly ids: WorldIds;
-  /** Their ids. */
+  /** The ids of its batches. */
   readonly batches: WorldBatches;
-  /** Lets time go by. @throws where its store has a clock of its own */
+  /** Lets time pass. @throws if its store has its own clock */
   advance(duration: Duration): Promise<void>;
   close(): Promise<void>;
 }
@@ -45,41 +45,41 @@ export interface World extends AsyncDisposable {
 export interface WorldIds {
   /** Ready in `mail`. */
   readonly ready: string;
-  /** In `mail`, for another 45 minutes. */
+  /** Delayed in `mail` for another 45 minutes. */
   readonly delayed: string;
-  /** In `imports`, 35 % done. */
+  /** Running in `imports`, 35 % done. */
   readonly running: string;
-  /** In `sync`, of a worker that is silent. */
+  /** Reserved in `sync` by a silent worker. */
   readonly abandoned: string;
-  /** Ready in `accounts`, with a password and a key among its data. */
+  /** Ready in `accounts`, with a password and a key in its data. */
   readonly secret: string;
-  /** Ready in `imports`, with two jobs that follow. */
+  /** Ready in `imports`, followed by two jobs. */
   readonly chained: string;
-  /** Has failed, in the third of three attempts. */
+  /** Failed in the third of three attempts. */
   readonly refused: string;
-  /** Has failed, with an error that has a cause. */
+  /** Failed with an error that has a cause. */
   readonly withCause: string;
-  /** Has failed, with markup in its data, its error and its queue. */
+  /** Failed, with markup in its data, error and queue. */
   readonly markup: string;
-  /** Has completed, and its result is kept. */
+  /** Completed, with a kept result. */
   readonly completed: string;
-  /** Has failed by a timeout. On memory alone. */
+  /** Failed with a timeout. Only on memory. */
   readonly timedOut?: string;
-  /** Its first worker has died, and under the second one it has failed. On memory alone. */
+  /** Its first worker died, and under the second it failed. Only on memory. */
   readonly crashed?: string;
 }
 
 export interface WorldBatches {
   readonly finished: string;
-  /** Three of ten, which it allows. */
+  /** Three of ten jobs failed, which it allows. */
   readonly withFailures: string;
-  /** 8 of 20 are done. */
+  /** 8 of 20 jobs have ended. */
   readonly running: string;
-  /** By hand: 3 of 8 were done. */
+  /** Cancelled by hand after 3 of 8 jobs. */
   readonly cancelled: string;
 }
 
-/** Queues with something about them; the others are called after what they do. */
+/** Queues with special features. The others are named after their jobs. */
 export const QUEUES = {
   paused: 'payments',
   empty: 'archive',
@@ -90,7 +90,7 @@ export const QUEUES = {
 export const SCHEDULES = { everyMinute: 'sweep-carts', paused: 'weekly-report', orphan: 'archive-orders' } as const;
 
 const BEGINNING = 120;
-/** When workers have run jobs, in minutes before the present. */
+/** When workers ran jobs, in minutes before the present. */
 const ROUNDS = [108, 92, 75, 58, 47, 31, 17, 7];
 const MONTH = new Date(Date.UTC(2027, 3, 1));
 const DAY = 86_400_000;
@@ -137,7 +137,7 @@ function declareSchedules({ manager, present }: Shop): void {
     .schedule(() => new SweepCarts())
     .everyMinute()
     .name(SCHEDULES.everyMinute);
-  // In some hours: it does not come up while the world is made.
+  // Some hours from now, so that it is not due while the world is made.
   const hour = `${(new Date(present).getUTCHours() + 9) % 24}:00`;
   manager
     .schedule(() => new NightlyReport(new Date(present)))
@@ -153,7 +153,7 @@ function declareSchedules({ manager, present }: Shop): void {
 
 type PastIds = Pick<WorldIds, 'refused' | 'withCause' | 'markup' | 'completed' | 'timedOut' | 'crashed'>;
 
-/** What has ended by now. */
+/** Everything that has ended by now. */
 async function passTime(
   shop: Shop,
 ): Promise<{ readonly ids: PastIds; readonly batches: Omit<WorldBatches, 'running'> }> {
@@ -209,7 +209,7 @@ async function cancelSync(shop: Shop): Promise<string> {
   return id;
 }
 
-/** A worker takes a job, and is never heard of again. */
+/** A worker takes a job and is never heard of again. */
 async function crash(shop: Shop): Promise<string> {
   const options = { currency: 'EUR', prune: true, rows: 90 };
   const id = await shop.send(new ImportCatalogue('supplier-17.json', options));
@@ -218,7 +218,7 @@ async function crash(shop: Shop): Promise<string> {
   return id;
 }
 
-/** A worker that has three jobs since some minutes, and a chain that waits for it. */
+/** A worker that has been running three jobs for some minutes, and a chain that waits for it. */
 async function startImports(
   shop: Shop,
 ): Promise<{ readonly worker: Worker; readonly ids: Pick<WorldIds, 'running' | 'chained'> }> {
@@ -239,7 +239,7 @@ async function startImports(
   return { worker, ids: { running, chained } };
 }
 
-/** What waits. */
+/** The waiting jobs. */
 async function fillQueues(
   shop: Shop,
 ): Promise<Pick<WorldIds, 'ready' | 'delayed' | 'secret' | 'abandoned'> & { readonly running: string }> {
@@ -280,7 +280,7 @@ async function fillQueues(
   return { ready: invoices[0]!, delayed, secret, abandoned, running };
 }
 
-/** The busy worker has told of itself and of what it does. */
+/** Waits until the busy worker has reported itself and its progress. */
 async function toldOf({ manager }: Shop, running: string): Promise<void> {
   const connection = manager.connection();
   await eventually(async () => (await connection.workers()).some(({ busy }) => busy === 3), { of: 'a busy worker' });

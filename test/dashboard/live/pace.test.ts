@@ -4,7 +4,7 @@ import { TestClock } from '../../../src/testing/test-clock';
 
 const SEEN: View = { title: 'Overview', parts: [], data: {} };
 
-/** Somebody watches a page, whose looks go as these say and then as the last one; gives how many there were. */
+/** Watches a page whose checks of the store behave as given, the last one repeatedly. Returns their number. */
 function watched(clock: TestClock, ...goes: readonly (() => Promise<View>)[]): () => number {
   let looks = 0;
   const page = new Live(clock).watch({ viewer: { role: 'viewer' }, here: './' } as PageContext, () => {
@@ -15,8 +15,8 @@ function watched(clock: TestClock, ...goes: readonly (() => Promise<View>)[]): (
   return () => looks;
 }
 
-describe('looks at a store for those who watch', () => {
-  it('come the less often the longer they take, but at once again when they had to wait for it to come back', async () => {
+describe('checks of a store for live pages', () => {
+  it('are less frequent the longer they take, except for the first one after an outage', async () => {
     const clock = new TestClock();
     const looks = watched(
       clock,
@@ -38,7 +38,7 @@ describe('looks at a store for those who watch', () => {
     expect(looks()).toBe(4);
   });
 
-  it('come as often to pages of another store, however many wait for one that does not answer', async () => {
+  it('of one store are not delayed by pages of another store that does not answer', async () => {
     const clock = new TestClock();
     const live = new Live(clock);
     const looks = { away: 0, there: 0 };
@@ -59,7 +59,7 @@ describe('looks at a store for those who watch', () => {
 
     for (let seconds = 0; seconds < 68; seconds += 1) await clock.advance('1s');
 
-    // A first round of 10 seconds; from then on one each 7.
+    // A first round of 10 seconds, and then one every 7.
     expect(looks).toEqual({ away: 50 * 9, there: 9 });
     live.close();
   });

@@ -1,10 +1,10 @@
-/** Viewers who do not take what is sent to them, such as a laptop that sleeps. */
+/** Viewers that do not read what they are sent, such as a sleeping laptop. */
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import type { Answer, EventSink } from '../../../src/dashboard/http/answer';
 import { respond } from '../../../src/dashboard/http/node-handler';
 
-it('leave when they are sent away, and hold up neither the looks nor the end of the server', async () => {
+it('a viewer that does not read is disconnected, and delays neither the checks nor the end of the server', async () => {
   let sink: EventSink | undefined;
   const left = new Promise<void>((resolve) => {
     const open = (given: EventSink): (() => void) => {

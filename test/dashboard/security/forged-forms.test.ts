@@ -1,4 +1,4 @@
-/** Forms that others have made: their sites, their notices, their fields. */
+/** Forged requests: from other sites, with forged notices or forged fields. */
 import { connect } from 'node:net';
 import { dashboard } from '../../../src/dashboard';
 import { ACTIONS } from '../../../src/dashboard/actions/actions';
@@ -9,53 +9,57 @@ import { served } from '../kit/served';
 const PAUSE = { connection: 'memory', queue: 'mail' };
 const FORM = 'application/x-www-form-urlencoded';
 
-describe('another site that the viewer visits', () => {
+describe('a request from another site', () => {
   const ORIGIN = 'http://jobs.example.com';
   it.each<[string, readonly string[], boolean]>([
-    ['says that it is the same', ['Sec-Fetch-Site: same-origin'], true],
+    ['says that it is from the same site', ['Sec-Fetch-Site: same-origin'], true],
     [
-      'is the same behind a proxy that puts its own host there',
+      'is from the same site behind a proxy that replaces the host',
       ['Host: upstream:3000', 'Sec-Fetch-Site: same-origin', `Origin: ${ORIGIN}`],
       true,
     ],
-    ['is another one', ['Sec-Fetch-Site: cross-site'], false],
-    ['is a neighbour', ['Sec-Fetch-Site: same-site'], false],
-    ['is none', ['Sec-Fetch-Site: none'], false],
-    ['is an empty one', ['Sec-Fetch-Site: '], false],
-    ['is two', ['Sec-Fetch-Site: same-origin', 'Sec-Fetch-Site: cross-site'], false],
-    ['is another one that has a token', ['Sec-Fetch-Site: cross-site', 'Authorization: Bearer x'], false],
+    ['is from another site', ['Sec-Fetch-Site: cross-site'], false],
+    ['is from a sibling site', ['Sec-Fetch-Site: same-site'], false],
+    ['is from no site', ['Sec-Fetch-Site: none'], false],
+    ['has an empty site', ['Sec-Fetch-Site: '], false],
+    ['has two sites', ['Sec-Fetch-Site: same-origin', 'Sec-Fetch-Site: cross-site'], false],
+    ['is from another site but has a token', ['Sec-Fetch-Site: cross-site', 'Authorization: Bearer x'], false],
     [
-      'is another one with the right origin',
+      'is from another site but has the right origin',
       ['Sec-Fetch-Site: cross-site', 'Host: jobs.example.com', `Origin: ${ORIGIN}`],
       false,
     ],
-    ['tells nothing', [], false],
-    ['tells its origin alone, which is right', ['Host: jobs.example.com', `Origin: ${ORIGIN}`], true],
+    ['says nothing about its site', [], false],
+    ['has only its origin, which is right', ['Host: jobs.example.com', `Origin: ${ORIGIN}`], true],
     [
-      'has the origin that a proxy tells of',
+      'has the origin that a proxy forwards',
       ['Host: upstream:3000', `Origin: ${ORIGIN}`, 'X-Forwarded-Host: jobs.example.com'],
       true,
     ],
     [
-      'has the origin that the first of two tells of',
+      'has the first of two forwarded origins',
       ['Host: a', `Origin: ${ORIGIN}`, 'X-Forwarded-Host: jobs.example.com, b'],
       true,
     ],
     [
-      'has another origin than a proxy tells of',
+      'has another origin than the forwarded one',
       ['Host: upstream:3000', 'Origin: http://evil.example', 'X-Forwarded-Host: jobs.example.com'],
       false,
     ],
     ['has another origin', ['Host: jobs.example.com', 'Origin: http://evil.example'], false],
     ['has another port', ['Host: jobs.example.com', 'Origin: http://jobs.example.com:81'], false],
-    ['has a longer name', ['Host: jobs.example.com', 'Origin: http://jobs.example.com.evil.example'], false],
-    ['has the name of a user', ['Host: jobs.example.com', 'Origin: http://jobs.example.com@evil.example'], false],
-    ['is a page in a sandbox', ['Host: jobs.example.com', 'Origin: null'], false],
-    ['is a page in a sandbox, and asks no host', ['Host: ', 'Origin: null', 'X-Forwarded-Host: '], false],
-    ['has a referrer alone', ['Host: jobs.example.com', `Referer: ${ORIGIN}/jobs/`], false],
-    ['is no site, but a browser whose proxy has a token', ['Authorization: Bearer x', 'Accept: text/html'], true],
-    ['is no site, and has another kind of token', ['Authorization: Basic eDp4'], false],
-  ])('cannot act for them: where it %s', async (_, headers, isDone) => {
+    ['has a longer host name', ['Host: jobs.example.com', 'Origin: http://jobs.example.com.evil.example'], false],
+    [
+      'has the right host as a user name',
+      ['Host: jobs.example.com', 'Origin: http://jobs.example.com@evil.example'],
+      false,
+    ],
+    ['is from a sandboxed page', ['Host: jobs.example.com', 'Origin: null'], false],
+    ['is from a sandboxed page and names no host', ['Host: ', 'Origin: null', 'X-Forwarded-Host: '], false],
+    ['has only a referrer', ['Host: jobs.example.com', `Referer: ${ORIGIN}/jobs/`], false],
+    ['is from a browser whose proxy adds a token', ['Authorization: Bearer x', 'Accept: text/html'], true],
+    ['has another kind of authorization', ['Authorization: Basic eDp4'], false],
+  ])('can act only if it is trustworthy: one that %s', async (_, headers, isDone) => {
     const { manager } = testApplication();
     await using panel = await served(manager);
     const body = 'connection=memory&queue=mail';
@@ -66,7 +70,7 @@ describe('another site that the viewer visits', () => {
     expect([status, await manager.connection().pausedQueues()]).toEqual(isDone ? [303, ['mail']] : [403, []]);
   });
 
-  it('cannot act by requests that lack a host, as those of the Fetch standard may', async () => {
+  it('cannot act without a host either, as requests of the Fetch standard may be', async () => {
     const { manager } = testApplication();
     const panel = dashboard<Request>({ manager, authorize: () => 'operator' });
     const post = (origin: string) =>
@@ -83,7 +87,7 @@ describe('another site that the viewer visits', () => {
   });
 });
 
-describe('the address that an action leads back to', () => {
+describe('the address that an action returns to', () => {
   it.each([
     ['https://evil.example/'],
     ['//evil.example'],
@@ -105,7 +109,7 @@ describe('the address that an action leads back to', () => {
     ['\thttps://evil.example'],
     ['queue\n'],
     ['x'.repeat(20_000) + '://'],
-  ])('is one of the dashboard: not %j', async (back) => {
+  ])('is always within the dashboard, and not %j', async (back) => {
     const { manager } = testApplication();
     await using panel = await served(manager);
     const { status, headers } = await panel.post('pause-queue', { ...PAUSE, back });
@@ -116,7 +120,7 @@ describe('the address that an action leads back to', () => {
   });
 });
 
-describe('a notice that somebody else has left', () => {
+describe('a forged notice', () => {
   const cookie = (value: unknown) => ({
     cookie: `onqueue-notice=${encodeURIComponent(typeof value === 'string' ? value : JSON.stringify(value))}`,
   });
@@ -127,28 +131,28 @@ describe('a notice that somebody else has left', () => {
 
   it.each([
     ['forgets a job', undo({ action: 'forget-job', fields: { ...PAUSE, id: 'x', confirmed: 'yes' } })],
-    ['forgets all that failed', undo({ action: 'forget-failed', fields: { confirmed: 'yes' } })],
-    ['is no action', undo({ action: 'https://evil.example' })],
-    ['is a list', undo({ action: ['resume-queue'] })],
-    ['is of a prototype', undo({ action: 'constructor' })],
-    ['has fields that are none', undo({ fields: { queue: { a: 1 } } })],
+    ['forgets all failed jobs', undo({ action: 'forget-failed', fields: { confirmed: 'yes' } })],
+    ['names no action', undo({ action: 'https://evil.example' })],
+    ['names a list', undo({ action: ['resume-queue'] })],
+    ['names a member of a prototype', undo({ action: 'constructor' })],
+    ['has invalid fields', undo({ fields: { queue: { a: 1 } } })],
     ['has no label', undo({ label: 7 })],
-    ['leads elsewhere', { text: 'Done', link: { address: 'https://evil.example', label: 'Look' } }],
-    ['leads elsewhere by two slashes', { text: 'Done', link: { address: '//evil.example', label: 'Look' } }],
-    ['runs a script', { text: 'Done', link: { address: 'javascript:alert(1)', label: 'Look' } }],
-    ['is markup', { text: '<script>alert(1)</script><img src=x onerror=alert(1)>' }],
+    ['links elsewhere', { text: 'Done', link: { address: 'https://evil.example', label: 'Look' } }],
+    ['links elsewhere with two slashes', { text: 'Done', link: { address: '//evil.example', label: 'Look' } }],
+    ['links to a script', { text: 'Done', link: { address: 'javascript:alert(1)', label: 'Look' } }],
+    ['contains markup', { text: '<script>alert(1)</script><img src=x onerror=alert(1)>' }],
     [
-      'is markup in its button',
+      'contains markup in its button',
       undo({ label: '"><script>alert(1)</script>', fields: { 'a"><script>': '"><script>' } }),
     ],
-    ['is none', 'null'],
+    ['is null', 'null'],
     ['is a number', '7'],
-    ['is no JSON', '{'],
-    ['is no text', { text: { toString: 1 } }],
+    ['is not JSON', '{'],
+    ['has no text', { text: { toString: 1 } }],
     ['is badly escaped', '%'],
     ['is huge', { text: 'x'.repeat(12_000) }],
-    ['is deep', '['.repeat(5000)],
-  ])('offers nothing that is asked about first, and no markup: one that %s', async (_, value) => {
+    ['is deeply nested', '['.repeat(5000)],
+  ])('offers no action that needs a confirmation, and no markup, even if it %s', async (_, value) => {
     const { manager, log } = testApplication();
     await using panel = await served(manager);
 
@@ -162,7 +166,7 @@ describe('a notice that somebody else has left', () => {
 });
 
 describe('a form', () => {
-  it('that is larger than a megabyte is refused, by each kind of server, and the next one is taken', async () => {
+  it('larger than a megabyte is refused by each kind of server, and the next one is accepted', async () => {
     const { manager, log } = testApplication();
     await using panel = await served(manager);
     const large = new URLSearchParams({ ...PAUSE, more: 'x'.repeat(1_100_000) });
@@ -180,7 +184,7 @@ describe('a form', () => {
     expect(log.messages('error')).toEqual([]);
   });
 
-  it('that is larger leaves its connection to the requests behind it', async () => {
+  it('that is too large leaves its connection to later requests', async () => {
     await using panel = await served(testApplication().manager);
     const [size, next] = [16_000_000, 'GET /jobs/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'];
     const head = ['POST /jobs/pause-queue HTTP/1.1', 'Sec-Fetch-Site: same-origin', 'Connection: keep-alive'];
@@ -192,7 +196,7 @@ describe('a form', () => {
     expect([status, body]).toEqual([413, expect.stringContaining('HTTP/1.1 200 OK')]);
   });
 
-  it('that is broken off does nothing, and is no error of the dashboard', async () => {
+  it('that is broken off does nothing, and is not logged as an error', async () => {
     const { manager, log } = testApplication();
     const authorized = new Gate();
     const authorize = () => {
@@ -218,7 +222,7 @@ describe('a form', () => {
     ['text/plain', '\0\u0001\u00ff%%%'],
     [FORM, '&&==&%=%&__proto__=1&constructor=2'],
     [FORM, ''],
-  ])('of %s that lacks what it needs does nothing: %j', async (type, body) => {
+  ])('of type %s without the needed fields does nothing: %j', async (type, body) => {
     const { manager, log } = testApplication();
     await using panel = await served(manager);
     for (const name of Object.keys(ACTIONS)) {
@@ -230,7 +234,7 @@ describe('a form', () => {
     expect(log.messages('error')).toEqual([]);
   });
 
-  it('does not say who has sent it, nor what was done', async () => {
+  it('cannot choose the user and action that are logged', async () => {
     const { manager, log } = testApplication();
     await using panel = await served(manager);
     await panel.post('pause-queue', { ...PAUSE, by: 'Grace', action: 'resume-queue', __proto__: 'x' });
@@ -240,8 +244,8 @@ describe('a form', () => {
   });
 });
 
-describe('who may look alone', () => {
-  it('can do none of the actions', async () => {
+describe('a viewer', () => {
+  it('can carry out none of the actions', async () => {
     const { manager } = testApplication();
     await using panel = await served(manager, { viewer: 'viewer' });
     for (const name of Object.keys(ACTIONS)) {

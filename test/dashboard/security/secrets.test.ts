@@ -1,9 +1,9 @@
-/** What jobs carry that is nobody's business, and what would be markup. */
+/** Secrets and markup in the data of jobs. */
 import { PAGES } from '../../../src/dashboard/pages/pages';
 import { type Served, served } from '../kit/served';
 import { openWorld, QUEUES, type World } from '../kit/world';
 
-describe('of all jobs of a shop', () => {
+describe('with all jobs of a shop', () => {
   const SECRETS = /correct horse battery staple|key-5f0c2b7e91|tok_1NqwvB2eZvKYlo|tok_live_4eC39/;
   let world: World;
   let panel: Served;
@@ -16,7 +16,7 @@ describe('of all jobs of a shop', () => {
     await world.close();
   });
 
-  /** Each page, about each thing that it can be about. */
+  /** Every page, for each thing that it can show. */
   const addresses = (): readonly string[] => {
     const connection = world.connection;
     const about: Readonly<Record<string, readonly Readonly<Record<string, string>>[]>> = {
@@ -32,7 +32,7 @@ describe('of all jobs of a shop', () => {
     );
   };
 
-  it('no page shows a secret to people or to programs, and no text of a job is markup', async () => {
+  it('no page reveals a secret to people or programs, and no text of a job becomes markup', async () => {
     for (const page of addresses()) {
       const [shown, data] = [await panel.get(page), await panel.get(page, { accept: 'application/json' })];
       expect([page, shown.status < 400, data.status]).toEqual([page, true, 200]);
@@ -42,7 +42,7 @@ describe('of all jobs of a shop', () => {
   });
 
   it.each(['correct horse', 'key-5f0c', 'tok_1Nqw', 'tok_live_4eC'])(
-    'no search tells whether %j is part of a secret',
+    'no search reveals whether %j is part of a secret',
     async (text) => {
       const found = (await panel.json(`search?${new URLSearchParams({ text }).toString()}`)) as { jobs?: unknown[] };
       expect(found.jobs ?? []).toEqual([]);

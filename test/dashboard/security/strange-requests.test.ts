@@ -1,4 +1,4 @@
-/** Requests that no browser of a viewer sends, and who may not come in. */
+/** Requests that no viewer's browser sends, and visitors who are not let in. */
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { inspect } from 'node:util';
@@ -35,7 +35,7 @@ describe('a request for a strange address', () => {
     [`GET /${'a'.repeat(100_000)}`],
     [`GET /jobs/?${'a='.repeat(7000)}`],
     ['CONNECT evil.example:443'],
-  ])('is answered without harm, and leads nowhere else: %.40s', async (request) => {
+  ])('is answered without harm and without leading elsewhere: %.40s', async (request) => {
     const { manager, log } = testApplication();
     await using panel = await served(manager);
 
@@ -44,7 +44,7 @@ describe('a request for a strange address', () => {
     expect([0, 200, 303, 400, 404, 405, 422, 431]).toContain(status);
     const target = request.slice(request.indexOf(' ') + 1);
     const location = headers.get('location') ?? '';
-    // As a browser reads it, which takes what it has asked for from the address.
+    // Resolved as a browser would, relative to the address it requested.
     const led = new URL(location, target.startsWith('/') ? `http://127.0.0.1:${panel.port}${target}` : panel.address);
     expect(led.host).toBe(`127.0.0.1:${panel.port}`);
     expect(headers.has('set-cookie')).toBe(false);
@@ -53,7 +53,7 @@ describe('a request for a strange address', () => {
   });
 
   it.each(['*', 'http://evil.example/', 'HTTP://127.0.0.1/jobs/', 'ftp://x'])(
-    'is told so where it is none: %s',
+    'is refused if it is not an address of a page: %s',
     async (target) => {
       await using panel = await served(testApplication().manager);
       expect(await raw(panel.port, `GET ${target} HTTP/1.1`)).toMatchObject({
@@ -64,7 +64,7 @@ describe('a request for a strange address', () => {
   );
 
   it.each(['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf'])(
-    'finds no page and no action of the name %s',
+    'finds no page or action named %s',
     async (name) => {
       await using panel = await served(testApplication().manager);
       expect((await panel.get(`/jobs/${name}/..;`)).status).toBe(303);
@@ -81,7 +81,7 @@ describe('a request for a strange address', () => {
     ['OPTIONS', '', 405],
     ['PATCH', 'workers', 405],
     ['TRACE', '', 405],
-  ])('does nothing by %s of %j', async (method, page, status) => {
+  ])('does nothing with %s of %j', async (method, page, status) => {
     const { manager } = testApplication();
     await using panel = await served(manager);
     const answer = await raw(panel.port, `${method} /jobs/${page}?connection=memory&queue=mail HTTP/1.1`);
@@ -91,47 +91,44 @@ describe('a request for a strange address', () => {
   });
 });
 
-describe('who may not come in', () => {
+describe('a visitor who is not let in', () => {
   const secretive = { email: 'ada@example.com', role: 'admin', password: 'hunter2' };
   it.each([
-    ['throws', () => Promise.reject(new Error('hunter2 is wrong')), 500],
-    ['throws at once', () => thrown(new TypeError('no user: hunter2')), 500],
-    ['throws what is no error', () => thrown('hunter2'), 500],
-    ['gives an object', () => ({}), 500],
+    ['rejects', () => Promise.reject(new Error('hunter2 is wrong')), 500],
+    ['throws', () => thrown(new TypeError('no user: hunter2')), 500],
+    ['throws something that is not an error', () => thrown('hunter2'), 500],
+    ['gives an empty object', () => ({}), 500],
     ['gives a user', () => secretive, 500],
     ['gives true', () => true, 500],
     ['gives another role', () => 'admin', 500],
     ['gives a role in other letters', () => 'Operator', 500],
     ['gives a list', () => ['operator'], 500],
-    ['gives a String', () => ({ role: Object('operator') as unknown }), 500],
-    ['gives an answer of its own', () => ({ status: 200, headers: {}, body: 'in' }), 500],
-    ['gives nothing', () => undefined, 403],
-    ['gives an empty text', () => '', 500],
+    ['gives a String object', () => ({ role: Object('operator') as unknown }), 500],
+    ['gives an HTTP response', () => ({ status: 200, headers: {}, body: 'in' }), 500],
+    ['gives undefined', () => undefined, 403],
+    ['gives an empty string', () => '', 500],
     ['gives false', () => false, 403],
-  ])(
-    'is kept out of pages, events and actions where authorize %s, and learns nothing of it',
-    async (_, authorize, status) => {
-      const { manager, log } = testApplication();
-      await using panel = await served(manager, { authorize });
+  ])('gets no pages, events or actions, and learns nothing, if authorize %s', async (_, authorize, status) => {
+    const { manager, log } = testApplication();
+    await using panel = await served(manager, { authorize });
 
-      const answers = [
-        await panel.get(''),
-        await panel.get('', { accept: 'text/event-stream' }),
-        await panel.get('', { accept: 'application/json' }),
-        await panel.get('no-such-page'),
-        await panel.post('pause-queue', PAUSE),
-        await panel.post('pause-queue', PAUSE, { authorization: 'Bearer x' }),
-      ];
+    const answers = [
+      await panel.get(''),
+      await panel.get('', { accept: 'text/event-stream' }),
+      await panel.get('', { accept: 'application/json' }),
+      await panel.get('no-such-page'),
+      await panel.post('pause-queue', PAUSE),
+      await panel.post('pause-queue', PAUSE, { authorization: 'Bearer x' }),
+    ];
 
-      expect(answers.map((answer) => answer.status)).toEqual(answers.map(() => status));
-      expect(answers.map(({ text }) => text).join('')).not.toMatch(/hunter2|example\.com|memory|operator/);
-      expect(await manager.connection().pausedQueues()).toEqual([]);
-      // What is wrong with the program is told to those who can mend it.
-      expect(log.messages('error')).toHaveLength(status === 500 ? 6 : 0);
-    },
-  );
+    expect(answers.map((answer) => answer.status)).toEqual(answers.map(() => status));
+    expect(answers.map(({ text }) => text).join('')).not.toMatch(/hunter2|example\.com|memory|operator/);
+    expect(await manager.connection().pausedQueues()).toEqual([]);
+    // Mistakes of the program are logged for those who can fix them.
+    expect(log.messages('error')).toHaveLength(status === 500 ? 6 : 0);
+  });
 
-  it('stands in no log where authorize gives a whole user by mistake', async () => {
+  it('is not logged if authorize gives a whole user by mistake', async () => {
     const { manager, log } = testApplication();
     await using panel = await served(manager, { authorize: () => secretive });
     await panel.get('');
@@ -139,7 +136,7 @@ describe('who may not come in', () => {
     expect(inspect(log.lines, { depth: 9 })).not.toMatch(/hunter2|example\.com/);
   });
 
-  it('waits by itself where authorize never answers, and keeps nothing once it has gone', async () => {
+  it('does not delay others if authorize never answers, and leaves nothing behind after disconnecting', async () => {
     const { manager, clock } = testApplication();
     const [asked, gate] = [new Gate(), new Gate()];
     const answers = [gate.opened.then(() => 'operator'), 'operator'];
@@ -158,7 +155,7 @@ describe('who may not come in', () => {
     gate.open();
     await clock.advance('1s');
 
-    // Nobody watches, so the store is not looked at.
+    // Nobody watches, so no check of the store is scheduled.
     expect(clock.pending).toBe(0);
   });
 });
@@ -173,7 +170,7 @@ const SAFE = {
   'cache-control': /^no-store$|immutable$/,
 };
 
-it('every answer keeps browsers from running, framing, guessing, keeping and sharing it', async () => {
+it('every answer has headers against scripts, framing, sniffing, caching and sharing', async () => {
   const { manager } = testApplication();
   await using panel = await served(manager);
   await using closed = await served(manager, { viewer: false });
@@ -209,7 +206,7 @@ it('every answer keeps browsers from running, framing, guessing, keeping and sha
   for (const { body } of answers) await body?.cancel();
 });
 
-it('a HEAD for the events of a page watches nothing, by either kind of server', async () => {
+it('a HEAD request for the events of a page watches nothing, on either kind of server', async () => {
   const { manager, clock } = testApplication();
   await using panel = await served(manager);
   const init = { method: 'HEAD', headers: { accept: 'text/event-stream' } };
@@ -218,7 +215,7 @@ it('a HEAD for the events of a page watches nothing, by either kind of server', 
   expect(clock.pending).toBe(0);
 });
 
-it('a request that something else of the program answers meanwhile is left to it', async () => {
+it('a request that the program answers itself meanwhile is left alone', async () => {
   const { manager, log } = testApplication();
   const [gate, late] = [new Gate(), [] as string[]];
   const panel = dashboard({ manager, authorize: () => gate.opened.then(() => 'viewer' as const) });
@@ -230,7 +227,7 @@ it('a request that something else of the program answers meanwhile is left to it
       return response;
     };
     gate.open();
-    // Until then the dashboard has its turn.
+    // The dashboard gets its turn before that.
     setImmediate(() => response.end());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
