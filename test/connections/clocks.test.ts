@@ -1,4 +1,4 @@
-/** Applications whose clocks are an hour off: nothing that they send, run or give back is early, late or refused for that. */
+/** Applications whose clocks are an hour off still push, run and give back jobs at the right times. */
 import { JobBus } from '../../src/dispatch/bus';
 import { type Clock, systemClock } from '../../src/base/clock';
 import { builtInConnectors } from '../../src/connections/built-in';
@@ -13,11 +13,11 @@ import { startRedisServer } from '../support/redis-server';
 
 const HOUR = 3_600_000;
 const TEN_MINUTES = 600_000;
-/** What a test may take: far from the hour by which the clocks are off. */
+/** The longest time that a test may take, far below the hour by which the clocks are off. */
 const LEEWAY = 120_000;
 
 let ran: string[] = [];
-/** What `Returning` asks for. */
+/** The time until which `Returning` releases itself. */
 let back: Date | undefined;
 
 @Job({ name: 'clocks:Dated' })
@@ -103,7 +103,7 @@ describe.each(['Redis', 'PostgreSQL', 'MariaDB'])('on %s', (store) => {
     const work = () => new Worker({ stopWhenEmpty: true, tries: 1 }, client).run();
     const waiting = async () => (await client.driver().peek('default', 'delayed', 10)).map(({ at }) => at);
 
-    it('stores a moment as the moment that it is', async () => {
+    it('stores a due time unchanged', async () => {
       const due = new Date(Date.now() + TEN_MINUTES);
 
       await bus.dispatch(new Dated()).delay(due);
@@ -111,7 +111,7 @@ describe.each(['Redis', 'PostgreSQL', 'MariaDB'])('on %s', (store) => {
       expect(await waiting()).toEqual([due.getTime()]);
     });
 
-    it('counts a span of retryUntil by the clock of the store', async () => {
+    it('counts the duration of retryUntil from the time of the store', async () => {
       await bus.dispatch(new Limited());
 
       const [job] = await client.driver().peek('default', 'ready', 1);
@@ -119,7 +119,7 @@ describe.each(['Redis', 'PostgreSQL', 'MariaDB'])('on %s', (store) => {
       expect(Math.abs(retryUntil * 1000 - (Date.now() + TEN_MINUTES))).toBeLessThan(LEEWAY);
     });
 
-    it('runs what may be run until a moment to come, and fails what could be run until one that has passed', async () => {
+    it('runs a job whose retryUntil is still to come, and fails one whose retryUntil has passed', async () => {
       const until = (ms: number) => Math.round((Date.now() + ms) / 1000);
       const payload = (id: string, field: string, ms: number) =>
         `{"job":"clocks:Dated@handle","data":{},"id":"${id}","${field}":${until(ms)},"attempts":0}`;
@@ -139,7 +139,7 @@ describe.each(['Redis', 'PostgreSQL', 'MariaDB'])('on %s', (store) => {
     it.each([
       ['release()', new Returning()],
       ['backoff()', new Failing()],
-    ])('gives back until the moment that %s gives', async (_name, job) => {
+    ])('gives a job back until the time from %s', async (_name, job) => {
       back = new Date(Date.now() + TEN_MINUTES);
       await bus.dispatch(job);
 
@@ -148,7 +148,7 @@ describe.each(['Redis', 'PostgreSQL', 'MariaDB'])('on %s', (store) => {
       expect(await waiting()).toEqual([back.getTime()]);
     });
 
-    it('chooses failed jobs by their age in the store', async () => {
+    it('selects failed jobs by their age in the store', async () => {
       await client.connection().pushRaw('{"job":"clocks:Dated@handle","data":{},"id":"a","retryUntil":1,"attempts":0}');
       await work();
 

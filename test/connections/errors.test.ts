@@ -16,7 +16,7 @@ const unavailable = {
 };
 
 describe('an error of a connection', () => {
-  it('says what did not answer, for how long, what was not done, and where the address came from', () => {
+  it('names the store, the time without an answer, what was not done, and where the address came from', () => {
     const error = new QueueUnavailableError({
       ...unavailable,
       deadline: 5,
@@ -29,21 +29,21 @@ describe('an error of a connection', () => {
     expect(error.code).toBe('E_QUEUE_UNAVAILABLE');
   });
 
-  it('says that a store refused at once, and keeps the cause', () => {
+  it('says that a store refused at once and keeps the cause', () => {
     const cause = new Error('ECONNREFUSED');
     const error = new QueueUnavailableError(unavailable, { cause });
     expect(error.message).toContain('cannot be reached; SendEmail was not queued.');
     expect(error.cause).toMatchObject({ message: cause.message });
   });
 
-  it('tells of a payload that waits already without showing it', () => {
+  it('reports a payload that already waits without showing it', () => {
     const error = new DuplicatePayloadError('main', 'mail', '{"secret":"é"}');
     expect(error.facts).toEqual({ connection: 'main', queue: 'mail', bytes: 15 });
     expect(error.message).toContain("Queue 'mail' of connection 'main' already holds this very payload (15 bytes)");
     expect(error.message).not.toContain('secret');
   });
 
-  it('names the use of a connection that came too late', () => {
+  it('names the call that came after the close', () => {
     const error = new ConnectionClosedError('main', 'push');
     expect(error.message).toContain("push came after connection 'main' was closed; nothing was done.");
     expect(error.facts).toEqual({ connection: 'main', operation: 'push' });
@@ -64,7 +64,7 @@ describe('an error of a connection', () => {
 });
 
 describe('a program that catches nothing', () => {
-  it('ends on a store that is away with the sentence, the code and the cause in a line, and no more of them', async () => {
+  it('ends on a store that is away with one line each for the message, the code and the cause', async () => {
     requireBuild();
     const project = new Project();
     project.linkPackage();

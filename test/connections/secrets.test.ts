@@ -13,7 +13,7 @@ import { type PostgresServer, startPostgresServer } from '../support/postgres-se
 import { type RedisServer, startRedisServer } from '../support/redis-server';
 import { SqsServer } from '../support/sqs-server';
 
-/** Which a URL has to encode; nothing of what is told may hold it, encoded or not. */
+/** A password that a URL must encode. No output may contain it, encoded or not. */
 const PASSWORD = 'c4nary/p@ss w0rd%';
 const ENCODED = encodeURIComponent(PASSWORD);
 const PAYLOAD = 'c4nary-of-the-payload';
@@ -26,7 +26,7 @@ class Secretive extends Job {
   handle(): void {}
 }
 
-/** All that anybody can see of what was thrown. */
+/** Everything that can be seen of a thrown error. */
 function seen(error: unknown): string {
   const hidden = inspect(error, { depth: Infinity, showHidden: true, maxStringLength: Infinity });
   return [hidden, inspect(error, { depth: Infinity }), JSON.stringify(error), String((error as Error).stack)].join(
@@ -38,7 +38,7 @@ function expectNoSecret(text: string): void {
   for (const secret of [PASSWORD, ENCODED, decodeURI(ENCODED), 'c4nary', PAYLOAD]) expect(text).not.toContain(secret);
 }
 
-/** What the ways to a store tell when a job is dispatched, read, failed and the store is looked at. */
+/** All output about a store while a job is dispatched, read and failed, and the store is diagnosed. */
 async function told(config: ConnectionConfig, logger = new RecordingLogger()): Promise<string[]> {
   const environment = { connectors: builtInConnectors, logger };
   const errors: unknown[] = [];
@@ -68,7 +68,7 @@ async function told(config: ConnectionConfig, logger = new RecordingLogger()): P
   return [...errors.map(seen), inspect(logger.lines, { depth: Infinity })];
 }
 
-/** Makes the tables, and has them refuse what is written. */
+/** Makes the tables, and makes them refuse rows. */
 async function withRule(url: string, ...rules: string[]): Promise<void> {
   const manager = new QueueManager(
     { connectors: builtInConnectors, logger: new RecordingLogger() },
@@ -95,10 +95,10 @@ async function expectTold(config: ConnectionConfig, words: string): Promise<void
 }
 
 const QUICK = { deadline: '1s' } as const;
-/** Of what never answers: each call waits for all of it. */
+/** For a store that never answers, because each call waits until its deadline. */
 const UNHEARD = { deadline: '200ms' } as const;
 
-describe('neither a password nor a payload is told by', () => {
+describe('no password and no payload is revealed by', () => {
   const servers: { stop(): Promise<void> }[] = [];
   afterAll(() => Promise.all(servers.map((server) => server.stop())));
 
@@ -111,25 +111,25 @@ describe('neither a password nor a payload is told by', () => {
   describe('Redis', () => {
     const ways: readonly (readonly [string, string[], (server: RedisServer) => ConnectionConfig, string])[] = [
       [
-        'whose password is another, in the address',
+        'with a wrong password in the address',
         ['--requirepass', 'other'],
         ({ port }) => ({ driver: 'redis', url: `redis://default:${ENCODED}@127.0.0.1:${port}/0`, ...QUICK }),
         'WRONGPASS',
       ],
       [
-        'whose password is another, beside the address',
+        'with a wrong password beside the address',
         ['--requirepass', 'other'],
         ({ port }) => ({ driver: 'redis', host: '127.0.0.1', port, username: 'u', password: PASSWORD, ...QUICK }),
         'WRONGPASS',
       ],
       [
-        'that takes no password at all',
+        'that does not support passwords',
         ['--rename-command', 'AUTH', ''],
         ({ port }) => ({ driver: 'redis', host: '127.0.0.1', port, password: PASSWORD, ...QUICK }),
         'unknown command',
       ],
       [
-        'that knows no scripts',
+        'that does not support scripts',
         ['--rename-command', 'EVALSHA', '', '--rename-command', 'EVAL', ''],
         ({ url }) => ({ driver: 'redis', url, ...QUICK }),
         'unknown command',
@@ -159,7 +159,7 @@ describe('neither a password nor a payload is told by', () => {
         'Redis at',
       ],
       [
-        'that is not there, by TLS',
+        'that is not there, with TLS',
         [],
         () => ({
           driver: 'redis',
@@ -171,8 +171,8 @@ describe('neither a password nor a payload is told by', () => {
       ],
     ];
 
-    it.each(ways)('one %s', async (_, args, configOf, words) => {
-      // ioredis says there that a password was given in vain.
+    it.each(ways)('a server %s', async (_, args, configOf, words) => {
+      // ioredis writes there that a password was given needlessly.
       const warn = jest.spyOn(console, 'warn').mockReturnValue();
       await expectTold(configOf(await redis(...args)), words);
       expectNoSecret(inspect(warn.mock.calls));
@@ -188,22 +188,22 @@ describe('neither a password nor a payload is told by', () => {
 
     const withPassword = (): string => server.url.replace('://onqueue', `://onqueue:${ENCODED}`);
 
-    it('that has no such database', () =>
+    it('a server without the database', () =>
       expectTold({ driver: 'database', url: withPassword().replace(/\/[^/]*$/, '/none'), ...QUICK }, 'none'));
 
-    it('at a port that is none', () =>
+    it('an invalid port', () =>
       expectTold(
         { driver: 'database', url: `postgres://u:${ENCODED}@127.0.0.1:99999/x`, ...QUICK },
         'postgres://user:password@host',
       ));
 
-    it('whose table refuses the row', async () => {
+    it('a table that refuses the row', async () => {
       await withRule(withPassword(), 'ALTER TABLE jobs ADD CONSTRAINT short CHECK (length(payload) < 10)');
 
       await expectTold({ driver: 'database', url: withPassword(), ...QUICK }, 'short');
     });
 
-    it('whose table refuses the row by a word that quotes it', async () => {
+    it('a table that refuses the row and quotes it', async () => {
       await withRule(
         withPassword(),
         `CREATE FUNCTION refuse() RETURNS trigger AS $$ BEGIN RAISE 'no: %', NEW.payload; END $$ LANGUAGE plpgsql`,
@@ -221,19 +221,19 @@ describe('neither a password nor a payload is told by', () => {
       servers.push(server);
     });
 
-    it('whose password is another', () =>
+    it('a server with another password', () =>
       expectTold({ driver: 'database', url: server.url.replace(':secret', `:${ENCODED}`), ...QUICK }, 'Access denied'));
   });
 
   describe('SQLite', () => {
-    it('in a folder that is not there', () =>
+    it('a file in a missing folder', () =>
       expectTold({ driver: 'database', url: 'sqlite:/nowhere/at/all.sqlite', ...QUICK }, '/nowhere/at'));
   });
 
   describe('SQS', () => {
     const credentials = { accessKeyId: `AKIA${PASSWORD}`, secretAccessKey: PASSWORD, sessionToken: PASSWORD };
 
-    it('that refuses', async () => {
+    it('a service that refuses', async () => {
       const server = await SqsServer.start();
       servers.push(server);
       server.fail({ action: 'SendMessageBatch', kind: 'refuse', calls: 9, code: `InvalidParameterValue` });
@@ -243,7 +243,7 @@ describe('neither a password nor a payload is told by', () => {
       await expectTold({ driver: 'sqs', region: 'a', endpoint, prefix, credentials, ...QUICK }, 'SQS');
     });
 
-    it('that is not there, behind a proxy of a password', () =>
+    it('an endpoint with a password that is not there', () =>
       expectTold(
         { driver: 'sqs', region: 'a', endpoint: `http://u:${ENCODED}@127.0.0.1:1`, credentials, ...UNHEARD },
         'SQS',

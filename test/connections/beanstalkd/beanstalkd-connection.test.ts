@@ -22,11 +22,11 @@ const released = (reservation: Reservation, more: object = {}): Settlement => ({
   counters: reservation.counters,
   ...more,
 });
-/** What the server says of the only job there is, by its number. */
+/** What the server reports about a job, by its number. */
 const factsOf = async (job: number): Promise<string> => world.server.say(`stats-job ${job}`);
 
 describe('the order of a tube', () => {
-  it('is that of age: a job that was delayed or given back keeps its place', async () => {
+  it('follows the age of jobs: a job that was delayed or given back keeps its place', async () => {
     await connection.push('default', [{ payload: probe('later'), delay: 30 }]);
     await push('first', 'second');
     await connection.settle([released(await reserveOne())]);
@@ -35,7 +35,7 @@ describe('the order of a tube', () => {
     expect(await ids()).toEqual(['first', 'later', 'second']);
   });
 
-  it('is that of the priority of the connection that pushed, before that of age', async () => {
+  it('follows the priority of the pushing connection before the age', async () => {
     await push('usual');
     await world.connect({ priority: 600 }).push('default', [{ payload: probe('idle') }]);
     await world.connect({ priority: 1 }).push('default', [{ payload: probe('urgent') }]);
@@ -55,7 +55,7 @@ describe('a lease', () => {
     expect((await reserveOne()).counters).toEqual({ ...noCounters, attempts: 1, crashes: 1 });
   });
 
-  it('is over in the moment in which it ends: nobody can settle what waits, or was given back by another one', async () => {
+  it('cannot be settled or renewed after its end, whether the job waits or was taken and given back by another', async () => {
     await push('a', 'b');
     const { reservations } = await reserve();
     await world.advance(61);
@@ -71,7 +71,7 @@ describe('a lease', () => {
     expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 2, reserved: 0 });
   });
 
-  it('is another one when the same connection gets the same job again', async () => {
+  it('is a new one when the same connection gets the same job again', async () => {
     await push('a');
     const stale = await reserveOne();
     await world.advance(61);
@@ -82,18 +82,18 @@ describe('a lease', () => {
     expect(await connection.settle([completed(again)])).toEqual(['settled']);
   });
 
-  it('that is longer than the one the job was pushed with is kept all the same', async () => {
+  it('is kept alive if it is longer than the one the job was pushed with', async () => {
     await world.connect({}, { retryAfter: 1 }).push('default', [{ payload: probe('a') }]);
     const reservation = await reserveOne();
     const touches = async (): Promise<number> => Number(/cmd-touch: (\d+)/.exec(await world.server.say('stats'))![1]);
 
-    // One for each third of a second.
+    // One touch every third of a second.
     await eventually(async () => (await touches()) > 4);
     expect((await reserve()).reservations).toEqual([]);
     expect(await connection.settle([completed(reservation)])).toEqual(['settled']);
   });
 
-  it('is whole seconds, and one at least', async () => {
+  it('is rounded up to whole seconds', async () => {
     await world.connect({}, { retryAfter: 0.2 }).push('default', [{ payload: probe('a') }]);
     await world.connect({}, { retryAfter: 1.5 }).push('default', [{ payload: probe('b'), delay: 1.2 }]);
 
@@ -101,7 +101,7 @@ describe('a lease', () => {
     expect(await factsOf(2)).toMatch(/\ndelay: 2\nttr: 2\n/);
   });
 
-  it('of somebody else ends unforeseen: there is another look after the length of one’s own', async () => {
+  it('of another client has no known end: the next look comes after the length of the own lease', async () => {
     await push('a');
     await reserveOne(world.connect());
 
@@ -109,8 +109,8 @@ describe('a lease', () => {
   });
 });
 
-describe('counters for which the priority has no room', () => {
-  it('travel in a body of their own, in a new job', async () => {
+describe('counters that do not fit into the priority', () => {
+  it('travel in the body of a new job', async () => {
     await push('a');
     const reservation = await reserveOne();
     const counters = { ...reservation.counters, attempts: 40, exceptions: 40 };
@@ -125,7 +125,7 @@ describe('counters for which the priority has no room', () => {
     expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
   });
 
-  it('are there for the reserve of the same call', async () => {
+  it('are seen by the reserve of the same call', async () => {
     await push('a');
     const reservation = await reserveOne();
     const settlements = [released(reservation, { counters: { ...reservation.counters, exceptions: 40 } })];
@@ -139,7 +139,7 @@ describe('counters for which the priority has no room', () => {
     ]);
   });
 
-  it('come as near as they can where the server takes no new job', async () => {
+  it('are clipped if the server takes no new job', async () => {
     await push('a');
     const reservation = await reserveOne();
     world.server.process.kill('SIGUSR1');
@@ -151,8 +151,8 @@ describe('counters for which the priority has no room', () => {
   });
 });
 
-describe('jobs of others', () => {
-  it('are known by an id of the server where they bring none, the same in each run', async () => {
+describe('jobs of other clients', () => {
+  it('get an id from the server if they have none, the same in each run', async () => {
     await world.server.say('put 1024 0 60 2\r\n{}');
     const first = await reserveOne();
     await connection.settle([released(first)]);
@@ -163,7 +163,7 @@ describe('jobs of others', () => {
     expect(second.counters.attempts).toBe(2);
   });
 
-  it('that are no JSON are handed out with their bytes, for whoever runs them to fail them', async () => {
+  it('that are not JSON are handed out with their bytes, so that a worker can fail them', async () => {
     await world.server.say('put 1024 0 60 8\r\nnot json');
     const first = await reserveOne();
     await connection.settle([released(first)]);
@@ -183,7 +183,7 @@ describe('a failed job without a failed store', () => {
     expect(await connection.settle([{ outcome: 'failed', reservation, counters, failure }])).toEqual(['settled']);
   };
 
-  it('is buried: counted apart, handed out to nobody, and left by a clear', async () => {
+  it('is buried: counted separately, not handed out, and kept by a clear', async () => {
     await push('a');
     await fail();
 
@@ -193,7 +193,7 @@ describe('a failed job without a failed store', () => {
     expect(await connection.queues()).toEqual(['default']);
   });
 
-  it('is kicked with all its tries, and its fence goes on; a delayed one is not', async () => {
+  it('is kicked with all its tries and a growing fence, while delayed jobs are not kicked', async () => {
     await push('a', 'b');
     await fail();
     await fail();
@@ -219,7 +219,7 @@ describe('a failed job without a failed store', () => {
 });
 
 describe('a prefix', () => {
-  it('keeps the tubes of two applications apart, on one server', async () => {
+  it('keeps the tubes of two applications on one server apart', async () => {
     const [ours, theirs] = [world.connect({ prefix: 'ours.' }), world.connect({ prefix: 'mine.' })];
     await ours.push('default', [{ payload: probe('a') }]);
     for (const queue of ['default', 'mail']) await theirs.push(queue, [{ payload: probe('b') }]);
@@ -231,8 +231,8 @@ describe('a prefix', () => {
   });
 });
 
-describe('what the server forbids', () => {
-  it.each(['a:b', '-a', 'ä', 'x'.repeat(201)])('a queue named %s is refused with the rule', async (queue) => {
+describe('limits of the server', () => {
+  it.each(['a:b', '-a', 'ä', 'x'.repeat(201)])('a queue named %s is refused with the rule for names', async (queue) => {
     await expect(connection.push(queue, [{ payload: probe('a') }])).rejects.toMatchObject({
       code: 'E_BEANSTALKD_TUBE_NAME',
       message: expect.stringContaining('letters, digits and - + / ; . $ _ ( )'),
@@ -240,7 +240,7 @@ describe('what the server forbids', () => {
     await expect(reserve({ queues: ['default', queue] })).rejects.toMatchObject({ code: 'E_BEANSTALKD_TUBE_NAME' });
   });
 
-  it('a text that is too long refuses the whole push, with the limit of the server and how to raise it', async () => {
+  it('a payload that is too long is refused with the whole push, naming the limit and how to raise it', async () => {
     const pushed = connection.push('default', [{ payload: probe('a') }, { payload: 'x'.repeat(70_000) }]);
 
     await expect(pushed).rejects.toMatchObject({
@@ -250,7 +250,7 @@ describe('what the server forbids', () => {
     expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
   });
 
-  it('a server that takes no more jobs says so, and hands out those it has', async () => {
+  it('a draining server refuses jobs with the reason, and hands out those it has', async () => {
     await push('a');
     world.server.process.kill('SIGUSR1');
 
@@ -262,7 +262,7 @@ describe('what the server forbids', () => {
     expect(await ids()).toEqual(['a']);
   });
 
-  it('a clear leaves what its own process runs of other queues', async () => {
+  it('clearing a queue keeps running jobs of other queues', async () => {
     await push('a');
     const reservation = await reserveOne();
 
@@ -270,7 +270,7 @@ describe('what the server forbids', () => {
     expect(await connection.settle([completed(reservation)])).toEqual(['settled']);
   });
 
-  it('a job that another process runs stays when the queue is cleared', async () => {
+  it('clearing a queue keeps jobs that another process runs', async () => {
     await push('theirs', 'waiting');
     const other = world.connect();
     const reservation = await reserveOne(other);
@@ -280,7 +280,7 @@ describe('what the server forbids', () => {
   });
 });
 
-it('a diagnosis tells of a server that keeps nothing, takes only small jobs, takes none any more, and has buried some', async () => {
+it('a diagnosis reports a server without persistence, with a small job size, in draining mode, and with buried jobs', async () => {
   await push('a');
   const reservation = await reserveOne();
   const failure = { id: 'a', name: 'Probe', exception: 'Error' };

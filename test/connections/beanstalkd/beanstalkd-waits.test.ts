@@ -18,7 +18,7 @@ const { push, reserve, reserveOne, ids } = callsOf(() => connection);
 describe('a wait', () => {
   const wait = (signal = new AbortController().signal) => connection.waiter(['default']).wait(2, signal);
 
-  it('brings the very job that ended it, and it is reserved once', async () => {
+  it('brings the job that ended it, reserved once', async () => {
     const waiting = wait();
     await push('a');
     await waiting;
@@ -27,7 +27,7 @@ describe('a wait', () => {
     expect((await reserveOne()).counters).toEqual({ ...noCounters, attempts: 1 });
   });
 
-  it('that nobody waits for any more gives the job back, at no cost', async () => {
+  it('that was aborted gives the job back without costing a try', async () => {
     const abort = new AbortController();
     const waiting = wait(abort.signal);
     await eventually(async () => (await world.server.say('stats')).includes('current-waiting: 1'));
@@ -40,7 +40,7 @@ describe('a wait', () => {
     expect(reservation!.counters).toEqual({ ...noCounters, attempts: 1, releases: 1 });
   });
 
-  it('that brought a job past the end of its lease has nothing to hand out: another one has it', async () => {
+  it('hands out nothing if the lease of the job that it brought has ended', async () => {
     const other = world.connect();
     const waiting = wait();
     await push('a');
@@ -51,7 +51,7 @@ describe('a wait', () => {
     expect((await reserve()).reservations).toEqual([]);
   });
 
-  it('that brought a job which nobody takes gives it back, at no cost', async () => {
+  it('gives a job that nobody reserves back without costing a try', async () => {
     const other = world.connect({}, { retryAfter: 1 });
     const waiting = wait();
     await other.push('default', [{ payload: probe('a') }]);
@@ -61,7 +61,7 @@ describe('a wait', () => {
     expect((await reserveOne()).counters).toEqual({ ...noCounters, attempts: 1, releases: 1 });
   });
 
-  it('is on a connection of its own, while others hold jobs', async () => {
+  it('has a connection of its own while others hold jobs', async () => {
     await push('held');
     const held = await reserveOne();
     const waiting = wait();
@@ -78,7 +78,7 @@ describe('a wait', () => {
     expect(await ids()).toEqual(['b']);
   });
 
-  it('leaves nothing on the server when its worker has ended', async () => {
+  it('leaves no waiting client on the server when its waiter was closed', async () => {
     const waiter = connection.waiter(['default']);
     const waiting = waiter.wait(2, new AbortController().signal);
     await eventually(async () => (await world.server.say('stats')).includes('current-waiting: 1'));
@@ -89,7 +89,7 @@ describe('a wait', () => {
   });
 });
 
-it('a job that waited in hand for a worker which ended is given back when its connection is closed', async () => {
+it('closing a connection gives back a job that a wait brought and nobody reserved', async () => {
   const other = world.connect();
   const waiter = other.waiter(['default']);
   const waiting = waiter.wait(2, new AbortController().signal);

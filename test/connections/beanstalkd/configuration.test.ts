@@ -13,7 +13,7 @@ it.each([
   { url: 'beanstalk://127.0.0.1:11300', queue: 'a', retryAfter: '1m', deadline: 2, maxPayload: '64kb' },
   { url: 'beanstalkd://queue-1.example.org', prefix: 'shop.', priority: 1 },
   { url: 'beanstalk://[::1]:11300/', priority: 1023 },
-])('%j is in order', (config) => {
+])('accepts %j', (config) => {
   expect(mistakesIn(config)).toEqual([]);
 });
 
@@ -24,11 +24,11 @@ it.each([
   [{ priority: 0 }, 'connections.main.priority: expected a whole number from 1 to 1023, got 0'],
   [{ priority: 1024 }, 'connections.main.priority: expected a whole number from 1 to 1023, got 1024'],
   [{ tube: 'mail' }, 'connections.main.tube: unknown key'],
-])('%j is a mistake', (config, said) => {
+])('refuses %j', (config, said) => {
   expect(mistakesIn(config)).toEqual([expect.stringContaining(said)]);
 });
 
-it('a password, which the server would not know, is not told', () => {
+it('refuses a password, which the server does not support, without showing it', () => {
   const [said] = mistakesIn({ url: 'beanstalk://user:secret@host:11300' });
 
   expect(said).toContain('neither users nor passwords');

@@ -42,7 +42,7 @@ const open = (more: Omit<Configuration, 'connections'>, connections: Configurati
 const work = () => new Worker({ stopWhenEmpty: true }, manager).run();
 const dispatch = () => new JobBus(() => manager).dispatch(new Sick());
 
-it('without a failed store a failed job is buried with its error in the log, and a retry of all kicks it', async () => {
+it('without a failed store a failed job is buried and its error logged, and a retry of all kicks it', async () => {
   open({});
   await dispatch();
   await work();
@@ -61,7 +61,7 @@ it('without a failed store a failed job is buried with its error in the log, and
   expect(await manager.driver().buried!.count('default')).toBe(0);
 });
 
-it('without a failed store a text that is no JSON is buried as well, and the jobs around it run', async () => {
+it('without a failed store a payload that is not JSON is buried too, and the jobs around it run', async () => {
   isWell = true;
   open({});
   await manager.connection().pushRaw('not json');
@@ -73,7 +73,7 @@ it('without a failed store a text that is no JSON is buried as well, and the job
   expect(await manager.failed.flush()).toBe(1);
 });
 
-it('with a failed store elsewhere the job is kept there, nothing is buried, and a retry brings it back', async () => {
+it('with a failed store elsewhere a failed job is kept there instead of buried, and a retry brings it back', async () => {
   open({ default: 'main', failed: 'kept' }, { kept: { driver: 'memory' } });
   const id = await dispatch();
   await work();
@@ -89,7 +89,7 @@ it('with a failed store elsewhere the job is kept there, nothing is buried, and 
   expect(await manager.connection('main').size()).toBe(0);
 });
 
-it('what others have buried is left alone where a failed store keeps our jobs', async () => {
+it('with a failed store elsewhere jobs that others buried are left alone', async () => {
   open({ default: 'main', failed: 'kept' }, { kept: { driver: 'memory' } });
   await server.say('put 1024 0 60 2\r\n{}\r\nreserve\r\nbury 1 1024');
 

@@ -11,7 +11,7 @@ import { eventually } from '../../support/eventually';
 @Job()
 class OldMail extends Job {}
 
-/** Says of itself that it is of this version, and knows no other command. */
+/** A server that reports this version and knows no other command. */
 async function serverOf(version: string): Promise<{ server: Server; asked: string[]; sockets: Set<Socket> }> {
   const asked: string[] = [];
   const sockets = new Set<Socket>();

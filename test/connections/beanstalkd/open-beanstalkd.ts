@@ -1,4 +1,4 @@
-/** Connections to a beanstalkd of a test's own, whose clock the test moves on. */
+/** Connections to a beanstalkd server for one test, which can move its clock. */
 import { systemClock } from '../../../src/base/clock';
 import { connectBeanstalkd } from '../../../src/connections/beanstalkd/beanstalkd-connection';
 import type {
@@ -13,7 +13,7 @@ export class BeanstalkdWorld {
   readonly server: BeanstalkdServer;
   readonly #connections: BeanstalkdConnection[] = [];
   #offset = 0;
-  /** The clock of this machine, as far as the test has moved it. */
+  /** The clock of this machine, moved as far as the test has moved the server's. */
   readonly clock = { ...systemClock, monotonic: () => systemClock.monotonic() + this.#offset };
 
   private constructor(server: BeanstalkdServer) {
@@ -24,7 +24,7 @@ export class BeanstalkdWorld {
     return new BeanstalkdWorld(await startBeanstalkd({ movable: true, ...options }));
   }
 
-  /** With leases of 60 s. */
+  /** Connects, by default with leases of 60 s. */
   connect(config: Partial<BeanstalkdConfig> = {}, context: Partial<BeanstalkdContext> = {}): BeanstalkdConnection {
     const connection = connectBeanstalkd(
       { driver: 'beanstalkd', url: this.server.url, ...config },
@@ -58,7 +58,7 @@ export const idOf = ({ payload }: Reservation): unknown => (JSON.parse(payload.t
 
 export const completed = (reservation: Reservation): Settlement => ({ outcome: 'completed', reservation });
 
-/** What tests ask of the connection of the moment, or of another one. */
+/** Short calls for tests, on the current connection by default. */
 export function callsOf(connection: () => BeanstalkdConnection) {
   const push = (...ids: readonly string[]): Promise<void> =>
     connection().push(

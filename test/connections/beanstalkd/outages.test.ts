@@ -47,7 +47,7 @@ describe('an answer that is lost with its connection', () => {
     connection = world.connect({ url: `beanstalk://127.0.0.1:${proxy.port}` }, { deadline: DEADLINE });
   };
 
-  it('leaves a doubt also where we have ended the connection ourselves', async () => {
+  it('leaves a push uncertain even if we closed the connection ourselves', async () => {
     await openBehindProxy('put ');
     const { clock } = world;
     const settings = { name: 'beanstalkd', address: 'of a test', clock, deadline: 5 };
@@ -57,7 +57,7 @@ describe('an answer that is lost with its connection', () => {
     const pushing = caller.call(() => [putCommand({ body: Buffer.from('{}'), priority: 0, delay: 0, lease: 60 })], {
       consequence: 'the job was not queued',
     });
-    // It is sent at the end of this turn.
+    // The command is sent at the end of this turn.
     await endOfTurn();
     caller.close();
     await expect(pushing).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE', facts: { uncertain: true } });
@@ -66,7 +66,7 @@ describe('an answer that is lost with its connection', () => {
   it.each([
     ['deleted', 'delete ', completed, { ready: 0, delayed: 0, reserved: 0 }],
     ['released', 'release ', released, { ready: 0, delayed: 1, reserved: 0 }],
-  ])('of a job that was %s is found out: it is settled, once', async (_what, call, settle, counts) => {
+  ])('is recovered for a job that was %s, which is settled once', async (_what, call, settle, counts) => {
     await openBehindProxy(call);
     await connection.push('default', [probe('a')]);
     const reservation = await reserveOne(connection);
@@ -77,7 +77,7 @@ describe('an answer that is lost with its connection', () => {
     expect(await connection.settle([settle(reservation)])).toEqual(['lost']);
   });
 
-  it('of a push is a doubt: it is said that the job may be queued, and it is not queued again', async () => {
+  it('makes a push fail as uncertain, and the job is not pushed again', async () => {
     await openBehindProxy('put ');
     await connection.push('default', [probe('a')]);
     proxy.loseReplies();
@@ -89,7 +89,7 @@ describe('an answer that is lost with its connection', () => {
     expect(await connection.counts('default')).toEqual({ ready: 2, delayed: 0, reserved: 0 });
   });
 
-  it('of a question is asked for again', async () => {
+  it('makes a read be repeated', async () => {
     await openBehindProxy('stats-tube');
     await connection.push('default', [probe('a')]);
     proxy.loseReplies();
@@ -97,7 +97,7 @@ describe('an answer that is lost with its connection', () => {
     expect(await connection.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
   });
 
-  it('before the server heard the outcome leaves the job to others: it is lost, and has crashed', async () => {
+  it('together with the outcome itself makes the job lost, and it counts as crashed', async () => {
     await openBehindProxy('delete ');
     await connection.push('default', [probe('a')]);
     const reservation = await reserveOne(connection);
@@ -109,7 +109,7 @@ describe('an answer that is lost with its connection', () => {
     expect((await reserveOne(connection)).counters).toMatchObject({ attempts: 1, crashes: 1 });
   });
 
-  it('that comes late gives back at no cost what nobody runs: a job that was reserved, of which the server said no more', async () => {
+  it('that arrives late gives the reserved job back without costing a try', async () => {
     await openBehindProxy('stats-job');
     await connection.push('default', [probe('a')]);
     const goOn = proxy.holdReplies();
@@ -120,7 +120,7 @@ describe('an answer that is lost with its connection', () => {
     expect((await reserveOne(connection)).counters).toMatchObject({ attempts: 1, crashes: 0, releases: 1 });
   });
 
-  it('that comes late gives back at no cost what the queues before had given', async () => {
+  it('that arrives late gives back the jobs of earlier queues without costing a try', async () => {
     await openBehindProxy('watch second');
     await connection.push('first', [probe('a')]);
     await connection.push('second', [probe('b')]);
@@ -134,7 +134,7 @@ describe('an answer that is lost with its connection', () => {
     expect(job!.counters).toMatchObject({ attempts: 1, crashes: 0, releases: 1 });
   });
 
-  it('without a word more is waited for up to the deadline, and another connection used from then on', async () => {
+  it('on a half-open connection is awaited until the deadline, and then a new connection is used', async () => {
     await openBehindProxy('put ');
     await connection.push('default', [probe('a')]);
     proxy.goHalfOpen();
@@ -149,7 +149,7 @@ describe('an answer that is lost with its connection', () => {
     expect((await reserveOne(connection)).payload.toString()).toContain('"a"');
   });
 
-  it('for one outcome of a call keeps the others, which are told by the call that follows', async () => {
+  it('to one outcome of a call keeps the others, whose results the next call returns', async () => {
     await openBehindProxy('delete ');
     const pusher = world.connect({}, { retryAfter: 3 });
     await pusher.push('default', [probe('a'), probe('b')]);
@@ -164,7 +164,7 @@ describe('an answer that is lost with its connection', () => {
     expect(results).toEqual(['lost', 'settled']);
   });
 
-  it('does not keep a worker that waits: another connection brings the job', async () => {
+  it('does not block a waiting worker: a new connection brings the job', async () => {
     await openBehindProxy('reserve');
     const waiter = connection.waiter(['default']);
     const first = waiter.wait(2, new AbortController().signal);
@@ -181,7 +181,7 @@ describe('an answer that is lost with its connection', () => {
   });
 });
 
-describe('a server that stands still for longer than the deadline', () => {
+describe('a server that freezes for longer than the deadline', () => {
   let world: BeanstalkdWorld;
   let connection: BeanstalkdConnection;
 
@@ -193,7 +193,7 @@ describe('a server that stands still for longer than the deadline', () => {
 
   afterEach(() => world.stop());
 
-  it('gives no answers, and nobody loses a job: what it was told is settled when it goes on', async () => {
+  it('loses no job: outcomes sent meanwhile are settled when it goes on', async () => {
     const held = await reserveOne(connection);
     world.server.process.kill('SIGSTOP');
     const away = { code: 'E_QUEUE_UNAVAILABLE' };
@@ -208,7 +208,7 @@ describe('a server that stands still for longer than the deadline', () => {
     expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
   });
 
-  it('gives out a job for which nobody waits any more: it goes back, at no cost', async () => {
+  it('may hand out a job to a call that was given up, which goes back without costing a try', async () => {
     await reserveOne(connection);
     world.server.process.kill('SIGSTOP');
     await expect(reserve(connection)).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
@@ -219,7 +219,7 @@ describe('a server that stands still for longer than the deadline', () => {
     expect(late.counters).toMatchObject({ attempts: 1, crashes: 0, releases: 1 });
   });
 
-  it('is not asked again and again: a settle that was not answered is waited for', async () => {
+  it('gets each settle once: a repeated settle waits for the answer to the first', async () => {
     const held = await reserveOne(connection);
     world.server.process.kill('SIGSTOP');
     for (let attempt = 0; attempt < 3; attempt += 1) await connection.settle([completed(held)]).catch(() => undefined);
@@ -230,7 +230,7 @@ describe('a server that stands still for longer than the deadline', () => {
     expect(await world.server.say('stats')).toContain('cmd-delete: 1\n');
   });
 
-  it('is given up once the leases must have ended', async () => {
+  it('makes jobs lost once their leases must have ended', async () => {
     const short = world.connect({}, { deadline: DEADLINE, retryAfter: 1 });
     await connection.clear('default');
     await short.push('default', [probe('a')]);
@@ -245,13 +245,13 @@ describe('a server that stands still for longer than the deadline', () => {
 });
 
 it.each([
-  ['nobody listens', (port: number) => `beanstalk://127.0.0.1:${port}`, /did not answer in 1 s \(.*ECONNREFUSED/],
+  ['no server listens', (port: number) => `beanstalk://127.0.0.1:${port}`, /did not answer in 1 s \(.*ECONNREFUSED/],
   [
-    'no such host is known',
+    'the host is unknown',
     () => 'beanstalk://nowhere.invalid',
     /cannot be reached \(.*ENOTFOUND.*Check the name of its host\./,
   ],
-])('where %s a push fails by the deadline, and says why', async (_what, urlOf, reason) => {
+])('if %s, a push fails within the deadline and says why', async (_what, urlOf, reason) => {
   const world = await BeanstalkdWorld.start({ movable: false });
   const connection = world.connect({ url: urlOf(world.server.port) }, { deadline: DEADLINE });
   await world.server.stop();
@@ -308,14 +308,14 @@ describe('a worker whose server is killed and started again', () => {
     server = await startBeanstalkd({ port, binlog, args: ['-f', '0'] });
   };
 
-  /** A job goes all the way. */
+  /** Dispatches a job and waits until it has run. */
   const works = async (): Promise<void> => {
     const index = (next += 1);
     await eventually(() => bus.dispatch(new Step(index)), { of: 'a dispatch' });
     await eventually(() => ran.includes(index), { of: 'its run' });
   };
 
-  it('goes on by itself, and loses nothing of what the server has kept', async () => {
+  it('continues by itself and loses no job that the server has kept', async () => {
     const accepted: number[] = [];
     let over = false;
     const dispatching = (async () => {
@@ -339,7 +339,7 @@ describe('a worker whose server is killed and started again', () => {
     await eventually(() => accepted.every((index) => ran.includes(index)), { of: 'the run of all that was accepted' });
   });
 
-  it('tells the outage once, and once that it is over', async () => {
+  it('logs the outage once and its end once', async () => {
     await works();
     const { port } = server;
     await server.stop();
@@ -356,7 +356,7 @@ describe('a worker whose server is killed and started again', () => {
     ]);
   });
 
-  it('is told that the jobs are gone where the server has kept none', async () => {
+  it('logs that jobs are gone if the server has kept none', async () => {
     await works();
     await restart(undefined);
     await works();

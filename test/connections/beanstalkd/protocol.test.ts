@@ -8,7 +8,7 @@ const read = (...chunks: readonly Buffer[]) => {
   return chunks.flatMap((chunk) => reader.read(chunk));
 };
 
-it('a body is as long as its line says, whatever it holds', () => {
+it('a body is as long as its line says, whatever it contains', () => {
   expect(read(stream)).toEqual([
     { word: 'INSERTED', args: ['7'], body: undefined },
     { word: 'RESERVED', args: ['12', '9'], body: Buffer.from('a\r\nb\r\n\r\n\u0000') },
@@ -18,7 +18,7 @@ it('a body is as long as its line says, whatever it holds', () => {
   ]);
 });
 
-it('replies are the same wherever the network cuts them', () => {
+it('replies are parsed correctly wherever the network cuts them', () => {
   const whole = read(stream);
 
   for (let cut = 1; cut < stream.length; cut += 1) {
@@ -27,7 +27,7 @@ it('replies are the same wherever the network cuts them', () => {
   expect(read(...Array.from(stream, (byte) => Buffer.from([byte])))).toEqual(whole);
 });
 
-it('a long body that comes in many pieces is joined once', () => {
+it('a long body that arrives in many pieces is joined once', () => {
   const body = Buffer.alloc(1_000_000, 'x');
   const whole = Buffer.concat([Buffer.from(`RESERVED 1 ${body.length}\r\n`), body, Buffer.from('\r\n')]);
   const pieces = Array.from({ length: 100 }, (_, index) => whole.subarray(index * 10_001, (index + 1) * 10_001));
@@ -38,7 +38,7 @@ it('a long body that comes in many pieces is joined once', () => {
 it.each([
   ['a line without an end', Buffer.alloc(2000, 'x')],
   ['a body of no known length', Buffer.from('OK fine\r\n')],
-])('%s is no answer of a beanstalkd', (_what, bytes) => {
+])('%s is refused as a reply of beanstalkd', (_what, bytes) => {
   expect(() => read(bytes)).toThrow('it does not answer as a beanstalkd does');
 });
 

@@ -1,4 +1,4 @@
-/** A server without memory, which no test can bring a real one to: it answers what the protocol says that it may. */
+/** A stand-in for a server out of memory, a state that no test can bring a real one into. */
 import { createServer, type Server, type Socket } from 'node:net';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -14,9 +14,9 @@ const PUT = /^put \d+ \d+ \d+ (\d+)$/;
 
 let server: Server;
 let connection: BeanstalkdConnection;
-/** All that was said, without the bodies of jobs. */
+/** All commands received, without the bodies of jobs. */
 let heard: string[];
-/** By its first word, one after the other; otherwise it does as it is told. */
+/** Planned answers to commands, by their first word and in order. Other commands succeed. */
 let answers: Record<string, string[]>;
 
 const url = (): string => `beanstalk://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -68,7 +68,7 @@ const push = (count: number, queue = 'default'): Promise<void> =>
 it.each([
   ['OUT_OF_MEMORY', 'refused (OUT_OF_MEMORY); 1 job was not queued. Give it more memory, or make room.'],
   ['BURIED 7', 'refused (BURIED 7); 1 job was not queued. It has no memory left: give it more, or make room.'],
-])('a push that is answered with %s is refused, and says what to do', async (answer, message) => {
+])('a push that is answered with %s is refused with the remedy', async (answer, message) => {
   answers = { put: [answer] };
 
   await expect(push(1)).rejects.toMatchObject({
@@ -78,7 +78,7 @@ it.each([
   });
 });
 
-it('a push of which the server takes a part is taken back, so that it can be sent again as a whole', async () => {
+it('a push that the server accepts only in part is taken back, so that it can be sent again as a whole', async () => {
   answers = { put: ['INSERTED 1', 'BURIED 2', 'OUT_OF_MEMORY'] };
 
   await expect(push(3)).rejects.toMatchObject({
@@ -88,7 +88,7 @@ it('a push of which the server takes a part is taken back, so that it can be sen
   expect(heard).toEqual(['put', 'put', 'put', 'delete 1', 'delete 2']);
 });
 
-it('a push of which somebody has a part already says so: sent again, that part would run twice', async () => {
+it('a partly accepted push whose jobs were already reserved says so, because a repeated push would run them twice', async () => {
   answers = { put: ['INSERTED 1', 'OUT_OF_MEMORY'], delete: ['NOT_FOUND'] };
 
   await expect(push(2)).rejects.toMatchObject({
@@ -97,7 +97,7 @@ it('a push of which somebody has a part already says so: sent again, that part w
   });
 });
 
-it('jobs that went into another tube, as theirs could not be made, are taken back, and the next ones go into theirs', async () => {
+it('jobs that went into the wrong tube because theirs could not be made are taken back, and later ones go into theirs', async () => {
   answers = { use: ['OUT_OF_MEMORY'] };
 
   await expect(push(1, 'mail')).rejects.toMatchObject({ facts: { refused: true, uncertain: false } });
@@ -106,7 +106,7 @@ it('jobs that went into another tube, as theirs could not be made, are taken bac
   expect(heard).toEqual(['use mail', 'put', 'delete 2', 'use mail', 'put']);
 });
 
-it('a failover sends what was refused to its next connection, once', async () => {
+it('a failover pushes refused jobs once to its next connection', async () => {
   answers = { put: ['INSERTED 1', 'OUT_OF_MEMORY'] };
   const manager = new QueueManager(
     { connectors: builtInConnectors, logger: silentLogger },

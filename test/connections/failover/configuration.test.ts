@@ -4,7 +4,7 @@ import '../../../src/connections/built-in';
 
 const drivers = ['redis', 'database', 'memory', 'sync', 'null', 'failover'];
 
-/** What is wrong with a failover of these, of all that are there. */
+/** The mistakes in a failover of these connections. */
 function mistakes(connections: unknown, more: object = {}): string[] {
   const configuration = {
     default: 'both',
@@ -21,7 +21,7 @@ function mistakes(connections: unknown, more: object = {}): string[] {
 }
 
 describe('the configuration of a failover', () => {
-  it('names connections that are there', () => {
+  it('accepts names of existing connections', () => {
     expect(mistakes(['redis', 'database'], { queue: 'jobs', retryAfter: '1m', maxPayload: '2mb' })).toEqual([]);
   });
 
@@ -39,19 +39,19 @@ describe('the configuration of a failover', () => {
     [['redis', 7], /names of two connections or more/],
     ['redis', /names of two connections or more/],
     [undefined, /names of two connections or more/],
-  ])('of %j is refused with what to do', (connections, mistake) => {
+  ])('refuses %j and names the remedy', (connections, mistake) => {
     const found = mistakes(connections);
     expect(found).toHaveLength(1);
     expect(found[0]).toMatch(mistake);
   });
 
-  it('takes nothing that belongs to its connections', () => {
+  it('refuses keys that belong to its connections', () => {
     expect(mistakes(['redis', 'database'], { url: 'redis://h' })).toEqual([
       expect.stringContaining('connections.both.url: unknown key'),
     ]);
   });
 
-  it('of a cluster takes no database', () => {
+  it('refuses a database number for a cluster', () => {
     const configuration = { connections: { main: { driver: 'redis', cluster: ['redis://h:1'], db: 1 } } };
     const { mistakes: found } = checkConfiguration(configuration, { drivers, registry: registry() });
     expect(found).toEqual([{ path: 'connections.main.db', problem: expect.stringContaining('database 0 alone') }]);

@@ -12,7 +12,7 @@ import { RecordingLogger } from '../../support/application';
 
 type Mood = 'well' | 'away' | 'uncertain' | 'refusing' | 'broken';
 
-/** A memory that takes jobs or not, as the test has it. `refusing`: it answers, and takes none. */
+/** A memory connection in a mood that the test sets. `refusing`: it answers but accepts no jobs. */
 class Moody {
   mood: Mood = 'well';
   pushes = 0;
@@ -65,7 +65,7 @@ class Carry extends Job {
 }
 
 const entry = (payload: string): Entry => ({ payload });
-/** Its id is its key. A large one takes a page of its own. */
+/** A job whose unique key is its id. An id that begins with `large` makes it fill a page. */
 const tied = (id: string): Entry => {
   const ties: Ties = { unique: { key: uniqueKey('Ring', id), until: 'end' } };
   const text = 'x'.repeat(id.startsWith('large') ? 600_000 : 1);
@@ -107,7 +107,7 @@ beforeEach(() => {
 afterEach(() => manager.close());
 
 const push = (text: string): Promise<unknown> => both.push('default', [entry(text)]);
-/** The first is away, and known to be. */
+/** Makes the first connection fail, and a push notice it. */
 const lose = async (mood: Mood = 'away'): Promise<void> => {
   first.mood = mood;
   await push('lost');
@@ -128,7 +128,7 @@ describe('a dispatch through a failover', () => {
     expect(first.pushes).toBe(1);
   });
 
-  it('gives what became of a unique job in the store that has it, page by page', async () => {
+  it('returns the results of unique jobs from the store that took them, even over several pages', async () => {
     const pushes = (ids: readonly string[]) => both.push('default', ids.map(tied));
     expect(await pushes(['a', 'large', 'larger'])).toBeUndefined();
     const held = (duplicate: string) => ({ duplicate });
@@ -138,7 +138,7 @@ describe('a dispatch through a failover', () => {
     expect(await pushes(['a', 'a'])).toEqual(['queued', { duplicate: 'a' }]);
   });
 
-  it('passes over what keeps no keys with a unique job, and refuses it where nobody else takes it', async () => {
+  it('skips connections without unique keys for a unique job, and is refused if no other takes it', async () => {
     Object.assign(second.connection, { capabilities: { ...second.connection.capabilities, ties: false } });
     await lose();
     await expect(both.push('default', [tied('a')])).rejects.toMatchObject({
@@ -150,7 +150,7 @@ describe('a dispatch through a failover', () => {
     expect(await both.push('default', [tied('a')])).toBeUndefined();
   });
 
-  it('goes to the first again when that answers, by one dispatch at a time', async () => {
+  it('returns to the first connection when that answers, with one dispatch as a trial', async () => {
     await lose();
     first.mood = 'well';
     await push('before anybody looked');
@@ -163,7 +163,7 @@ describe('a dispatch through a failover', () => {
     expect(await second.texts).toEqual(['lost', 'before anybody looked', 'who has it looked at', 'beside it']);
   });
 
-  it('is said in the health of the workers of its process, for as long as it goes to another', async () => {
+  it('shows the connection in use in the health of workers while it is not the first', async () => {
     const worker = new Worker({}, manager);
     const ended = worker.run();
     const standIns = (): object => worker.health().standIns;
@@ -183,7 +183,7 @@ describe('a dispatch through a failover', () => {
     await ended;
   });
 
-  it('has one that is away looked at once in a second, whatever is dispatched', async () => {
+  it('checks a connection that is away once a second, however much is dispatched', async () => {
     await lose();
     for (let number = 0; number < 30; number += 1) {
       await push(`${number}`);
@@ -192,7 +192,7 @@ describe('a dispatch through a failover', () => {
     expect([first.looks, first.pushes]).toEqual([2, 1]);
   });
 
-  it('finds one that cannot count by what it can', async () => {
+  it('notices the return of a connection that cannot count jobs', async () => {
     await lose();
     first.connection.counts = () => Promise.reject(new CapabilityError('first', 'memory', 'counts'));
     first.mood = 'well';
@@ -203,7 +203,7 @@ describe('a dispatch through a failover', () => {
     expect(await first.texts).toEqual(['a']);
   });
 
-  it('tries one that answers and takes nothing ever more seldom', async () => {
+  it('tries a connection that answers but accepts nothing less and less often', async () => {
     await lose('refusing');
     const tried: number[] = [];
     for (let second = 0; second < 60; second += 1) {
@@ -218,14 +218,14 @@ describe('a dispatch through a failover', () => {
     expect(await first.texts).toEqual([]);
   });
 
-  it('is refused where its answer was lost: it may be in the first, and would run twice', async () => {
+  it('is refused if its answer was lost, because the first connection may have the job', async () => {
     first.mood = 'uncertain';
     await expect(push('a')).rejects.toMatchObject({ facts: { connection: 'first', uncertain: true } });
     await push('b');
     expect([await first.texts, await second.texts]).toEqual([['a'], ['b']]);
   });
 
-  it('is refused where no connection takes it, with what each of them said; then all are asked again', async () => {
+  it('is refused with the errors of all connections if none accepts it, and then tries all of them again', async () => {
     first.mood = second.mood = 'away';
     const refused = manager.connection().pushRaw('{"job":"probe","displayName":"Probe"}');
     await expect(refused).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE', facts: { connection: 'second' } });
@@ -235,13 +235,13 @@ describe('a dispatch through a failover', () => {
     expect(await first.texts).toEqual(['a']);
   });
 
-  it('fails where a connection fails by a fault of its own', async () => {
+  it('fails if a connection throws an unexpected error', async () => {
     first.mood = 'broken';
     await expect(push('a')).rejects.toThrow(TypeError);
     expect(await second.texts).toEqual([]);
   });
 
-  it('goes page by page, so that no job is in both', async () => {
+  it('goes page by page, so that no job is pushed to both', async () => {
     const take = first.connection.push.bind(first.connection);
     first.connection.push = async (queue, entries) => {
       await take(queue, entries);
@@ -261,8 +261,8 @@ describe('a dispatch through a failover', () => {
   });
 });
 
-describe('of a streak without the first connection', () => {
-  it('is said once that it began, and once that it is over', async () => {
+describe('an outage of the first connection', () => {
+  it('is logged once at its start and once at its end', async () => {
     await lose();
     await push('a');
     await clock.advance(1);
@@ -276,7 +276,7 @@ describe('of a streak without the first connection', () => {
     ]);
   });
 
-  it('is told who hears errors', async () => {
+  it('is passed to onError', async () => {
     const heard: unknown[] = [];
     manager.onError((error, { connection }) => heard.push([connection, error]));
     await lose();
@@ -286,7 +286,7 @@ describe('of a streak without the first connection', () => {
 });
 
 describe('a worker of a failover', () => {
-  it('takes the jobs of the first connection alone, and says so once', async () => {
+  it('takes jobs of the first connection only, and logs it once', async () => {
     await lose();
     first.mood = 'well';
     await manager.connection('first').push(new Ring());
@@ -295,19 +295,19 @@ describe('a worker of a failover', () => {
     expect(said().filter((line) => line.includes('onqueue work second'))).toHaveLength(1);
   });
 
-  it('has the tables of the first looked at before it takes a job', async () => {
+  it('checks the tables of the first connection before it takes a job', async () => {
     const check = jest.fn(async () => undefined);
     Object.defineProperty(first.connection, 'migrations', { value: { check } });
     await new Worker({ stopWhenEmpty: true }, manager).run();
     expect(check).toHaveBeenCalledTimes(1);
   });
 
-  it('has as many calls under way at once as the first carries', () => {
+  it('makes as many calls at once as the first connection allows', () => {
     Object.defineProperty(first.connection, 'callsAtOnce', { value: 2 });
     expect(both.callsAtOnce).toBe(2);
   });
 
-  it('keeps what failed in the store of the first, where it is listed once', async () => {
+  it('keeps failed jobs in the store of the first connection, where each is listed once', async () => {
     await manager.connection().pushRaw('{"displayName":"Nobody","job":"onqueue","data":null,"attempts":9}');
     await new Worker({ once: true, tries: 1 }, manager).run();
     const listed = await manager.failed.list();
@@ -324,7 +324,7 @@ describe('the check of a failover', () => {
     expect(await check()).toEqual([{ level: 'ok', subject: 'both', message: "jobs go to 'first'" }]);
   });
 
-  it('says which connection takes none, and where they go instead', async () => {
+  it('names connections that take no jobs, and where jobs go instead', async () => {
     first.mood = 'away';
     expect(await check()).toEqual([
       { level: 'ok', subject: 'both', message: "jobs go to 'second'" },
@@ -334,12 +334,12 @@ describe('the check of a failover', () => {
     expect((await check())[0]).toMatchObject({ level: 'error', message: 'no connection takes jobs' });
   });
 
-  it('says what waits where no worker of the failover looks', async () => {
+  it('reports jobs that wait where no worker of the failover looks', async () => {
     await second.connection.push('default', [entry('a')]);
     expect((await check())[1]?.message).toMatch(/^1 job.*onqueue work second/);
   });
 
-  it('names the addresses of all', () => {
+  it('shows the addresses of all connections', () => {
     expect(both.address).toBe(`${first.connection.address}, else ${second.connection.address}`);
     expect(first.connection).toBeInstanceOf(MemoryConnection);
   });
@@ -349,7 +349,7 @@ it.each([
   ['the first', { first: '2kb', second: '8kb' }],
   ['the second', { first: '8kb', second: '2kb' }],
   ['the failover itself', { first: '8kb', second: '8kb', both: '2kb' }],
-] as const)('takes no more of a job than %s does, whoever is away', async (_who, limits: Record<string, Size>) => {
+] as const)('accepts no longer payload than %s, whichever is away', async (_who, limits: Record<string, Size>) => {
   const sized = new QueueManager(
     { connectors: builtInConnectors, logger: log, clock },
     {

@@ -2,7 +2,7 @@ import type { Clock } from '../../../src/base/clock';
 import { type CallFailure, type Purpose, StoreCaller, type Verdict } from '../../../src/connections/kit/caller';
 import { Silence } from '../../../src/connections/kit/silence';
 
-/** Time passes only while somebody waits for it. */
+/** A clock whose time passes only while something waits for it. */
 class LeapingClock implements Clock {
   #time = 0;
   now = () => this.#time;
@@ -21,7 +21,7 @@ class LeapingClock implements Clock {
 class ProbeCaller extends StoreCaller {
   protected readonly store = 'Probe';
   failure: CallFailure | undefined;
-  /** How long each attempt could take. */
+  /** The milliseconds that each attempt was given. */
   readonly spans: number[] = [];
 
   ask(answers: readonly unknown[], purpose: Partial<Purpose> = {}): Promise<unknown> {
@@ -52,11 +52,11 @@ beforeEach(() => {
   caller = new ProbeCaller({ name: 'main', address: 'probe://here', clock: new LeapingClock(), deadline: 5 });
 });
 
-it('a store that refuses for the moment is asked until it serves', async () => {
+it('retries a passing error until the store serves the call', async () => {
   expect(await caller.ask([failing('passing'), failing('passing'), 'served'])).toBe('served');
 });
 
-it('one that does so up to the deadline is unavailable, in its own words', async () => {
+it('reports the store as unavailable, in its own words, when a passing error lasts until the deadline', async () => {
   await expect(caller.ask([failing('passing')])).rejects.toMatchObject({
     message: 'Probe at probe://here did not answer in 5 s (passing); nothing was asked. Is it running?',
     facts: { uncertain: false, deadline: 5 },
@@ -65,27 +65,27 @@ it('one that does so up to the deadline is unavailable, in its own words', async
   expect(caller.spans.length).toBeGreaterThan(5);
 });
 
-it('what would be done twice is not asked again when its answer was lost', async () => {
+it('does not repeat a call whose answer was lost if it might then be done twice', async () => {
   await expect(caller.ask([failing('lost'), 'again'])).rejects.toMatchObject({ facts: { uncertain: true } });
   expect(caller.failure!.late).toBe(false);
 });
 
-it('silence is waited for up to the deadline, or half of it if the call can be repeated', async () => {
+it('waits for a silent store until the deadline, or half of it if the call can be repeated', async () => {
   await expect(caller.ask([new Silence(), 'again'])).rejects.toMatchObject({ facts: { uncertain: true, deadline: 5 } });
   expect(await caller.ask(['', new Silence(), 'again'], { repeatable: true })).toBe('again');
   expect(caller.spans.slice(0, 2)).toEqual([5000, 2500]);
 });
 
-it('what no waiting mends is not asked again', async () => {
+it('does not retry a final error', async () => {
   await expect(caller.ask([failing('final'), 'again'])).rejects.toMatchObject({ facts: { uncertain: false } });
 });
 
-it('a long poll has its time beside the deadline', async () => {
+it('gives a long poll its own time in addition to the deadline', async () => {
   expect(await caller.ask(['polled'], { repeatable: true, waits: 20 })).toBe('polled');
   expect(caller.spans).toEqual([22_500]);
 });
 
-it('whoever closes waits for what is under way', async () => {
+it('waits for pending calls before it closes', async () => {
   let over = false;
   const call = caller.ask([failing('passing'), 'served']).then(() => (over = true));
 

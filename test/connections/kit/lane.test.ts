@@ -8,7 +8,7 @@ interface Item {
   readonly reject: (error: unknown) => void;
 }
 
-/** Records which items travel together, and lets each call end when the test says so. */
+/** Records which items travel together, and ends each call when the test says so. */
 function openLane(settings: Partial<LaneSettings<Item>> = {}) {
   const calls: string[] = [];
   const ends: (() => void)[] = [];
@@ -29,7 +29,7 @@ afterEach(() => jest.restoreAllMocks());
 
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-it('what comes while a call is under way travels in the next', async () => {
+it('items that arrive during a call travel in the next one', async () => {
   const { calls, ends, send, lane } = openLane();
   const sent = [send('a'), send('b')];
   await turn();
@@ -47,7 +47,7 @@ it('what comes while a call is under way travels in the next', async () => {
   expect(lane.isIdle).toBe(true);
 });
 
-it('a call takes no more than what fits', async () => {
+it('a call takes no more items than fit', async () => {
   const { calls, ends, send } = openLane({ fitting: (items) => Math.min(items.length, 2) });
   const sent = [send('a'), send('b'), send('c')];
   await turn();
@@ -59,7 +59,7 @@ it('a call takes no more than what fits', async () => {
   expect(calls).toEqual(['a,b', 'c']);
 });
 
-it('a call that fails rejects what it has not settled, and the next goes out', async () => {
+it('a call that fails rejects the items that it has not settled, and the next call goes out', async () => {
   const { calls, ends, send } = openLane({ fitting: (items) => Math.min(items.length, 2) });
   const [good, bad, next] = [send('good'), send('bad'), send('next')];
   await turn();
@@ -73,7 +73,7 @@ it('a call that fails rejects what it has not settled, and the next goes out', a
   expect(calls).toEqual(['good,bad', 'next']);
 });
 
-it('several calls can be under way at once', async () => {
+it('several calls can be pending at once', async () => {
   const { calls, ends, send } = openLane({ atOnce: 2 });
   const sent = [send('a')];
   await turn();
@@ -90,7 +90,7 @@ it('several calls can be under way at once', async () => {
   expect(calls).toEqual(['a', 'b', 'c']);
 });
 
-it('those in line are not sent one after the other to a store that was silent up to the deadline', async () => {
+it('waiting items are rejected, not sent one by one, when the store was silent until the deadline', async () => {
   const calls: string[] = [];
   let fail!: (error: Error) => void;
   const lane = new Lane<Item>({
@@ -111,7 +111,7 @@ it('those in line are not sent one after the other to a store that was silent up
   expect(calls).toEqual(['a']);
 });
 
-it('who came soon after a call to a store that stayed silent is not sent to it either, and who came late is', async () => {
+it('an item that came early in a call to a silent store is rejected with it, and one that came late is sent', async () => {
   const calls: string[] = [];
   let fail!: (error: Error) => void;
   const lane = new Lane<Item>({
@@ -139,7 +139,7 @@ it('who came soon after a call to a store that stayed silent is not sent to it e
   expect(calls).toEqual(['a', 'c']);
 });
 
-it('holds nothing of what was sent before', async () => {
+it('keeps no reference to earlier calls', async () => {
   const lane = new Lane<Item>({ carry: async (items) => items.forEach(({ resolve }) => resolve()) });
   for (const name of ['a', 'b', 'c']) {
     await new Promise<void>((resolve, reject) => lane.send({ name, resolve, reject }));

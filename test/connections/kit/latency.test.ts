@@ -6,11 +6,11 @@ async function latency(milliseconds: number) {
   return latencyOf(clock, 'two', () => clock.advance(milliseconds / 1000));
 }
 
-it('says how long an answer takes', async () => {
+it('reports the time of a round trip', async () => {
   expect(await latency(20)).toEqual({ level: 'ok', subject: 'latency', message: '20 ms for a round trip' });
 });
 
-it('warns of a store that is far away, with what each job pays', async () => {
+it('warns of a store that is far away, with the number of round trips for each job', async () => {
   expect(await latency(21)).toEqual({
     level: 'warning',
     subject: 'latency',

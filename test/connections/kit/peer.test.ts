@@ -11,17 +11,17 @@ const failing = (error: Error) => () => {
 };
 
 describe('a package that a driver needs', () => {
-  it('is what its loader gives', () => {
+  it('is the result of its loader', () => {
     expect(loadPeer(need, () => 'pg')).toBe('pg');
   });
 
-  it('is named, with the command that installs it, where it is missing', () => {
+  it('is named with the command that installs it if it is missing', () => {
     expect(() => loadPeer(need, failing(missing('pg')))).toThrow(
       "Connection 'main' (database on PostgreSQL) needs the package pg, which is not installed. Run: npm install pg",
     );
   });
 
-  it.each([missing('pg-types'), new Error('broken')])('lets another error of its loading through: %s', (error) => {
+  it.each([missing('pg-types'), new Error('broken')])('passes other errors of its loader on: %s', (error) => {
     expect(() => loadPeer(need, failing(error))).toThrow(error);
   });
 });

@@ -11,8 +11,8 @@ beforeEach(() => {
   listeners = new RecordListeners(clock, ears);
 });
 
-describe('those who listen for records', () => {
-  it('share what they hear by: it joins each name once, and leaves it with the last', () => {
+describe('listeners for records', () => {
+  it('share one subscription to each name, which ends with the last of them', () => {
     const [one, two] = [listeners.listen('a', jest.fn()), listeners.listen('a', jest.fn())];
     one.stop();
     one.stop();
@@ -25,7 +25,7 @@ describe('those who listen for records', () => {
     expect(listeners.size).toBe(0);
   });
 
-  it('leave it open for some seconds, and for who comes meanwhile', async () => {
+  it('keep the connection open for some seconds after the last one stopped, and for a new one', async () => {
     listeners.listen('a', jest.fn()).stop();
     await clock.advance('4s');
     const next = listeners.listen('b', jest.fn());
@@ -41,7 +41,7 @@ describe('those who listen for records', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('are woken when it hears, when it hears no more, and when it was closed', () => {
+  it('are woken when the subscription starts, when it is lost, and when it is closed', () => {
     const seen: (readonly [what: string, isHeard: boolean])[] = [];
     const own = listeners.listen('a', () => seen.push(['a', own.isHeard]));
     const deaf = listeners.listen('b', () => seen.push(['b', deaf.isHeard]));
@@ -63,7 +63,7 @@ describe('those who listen for records', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('hear at once what somebody listens for already, and nothing once all is closed', () => {
+  it('listen at once to a name that is already subscribed, and to nothing after the close', () => {
     listeners.listen('a', jest.fn());
     listeners.opened('a');
     expect(listeners.listen('a', jest.fn()).isHeard).toBe(true);

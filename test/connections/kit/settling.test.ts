@@ -27,14 +27,14 @@ const told = (page: readonly Settlement[], result: SettleResult): Settled => ({
 });
 const settle = async (settlements: readonly Settlement[], result: SettleResult = 'settled'): Promise<unknown> =>
   (await settling.inPages(settlements, async (page) => (sent.push(page.length), told(page, result)))).results;
-/** Fails at its second page. */
+/** Settles in pages, of which the second fails. */
 const failing = (settlements: readonly Settlement[]): Promise<Settled> =>
   settling.inPages(settlements, async (page, isLast) => {
     if (isLast) throw away;
     return told(page, 'settled');
   });
 
-it('what was written before a page that failed is told when all are sent again, and asked for no more', async () => {
+it('the results of pages before a failed one are remembered and not sent again', async () => {
   const settlements = many(150);
   await expect(failing(settlements)).rejects.toBe(away);
 
@@ -42,7 +42,7 @@ it('what was written before a page that failed is told when all are sent again, 
   expect(sent).toEqual([50]);
 });
 
-it('what was told is forgotten: the store decides of an outcome that comes once more', async () => {
+it('a remembered result is returned once: after that the store decides again', async () => {
   const settlements = many(101);
   await expect(failing(settlements)).rejects.toBe(away);
   await settle(settlements);
@@ -50,7 +50,7 @@ it('what was told is forgotten: the store decides of an outcome that comes once 
   expect(await settle([settlements[0]!], 'lost')).toEqual(['lost']);
 });
 
-it('what was written of a page that was refused in part is told for these alone', async () => {
+it('the results of a partly refused page are remembered for the outcomes that were written', async () => {
   const settlements = many(3);
   settling.remember(settlements, ['settled', undefined, 'lost']);
 
@@ -58,7 +58,7 @@ it('what was written of a page that was refused in part is told for these alone'
   expect(sent).toEqual([1]);
 });
 
-it('of several outcomes of one reservation the first counts', async () => {
+it('the first of several outcomes of one reservation counts', async () => {
   const one = completed(reservation());
   settling.remember([one, one], ['settled', 'lost']);
 

@@ -5,7 +5,7 @@ const never = new AbortController().signal;
 const listening = () => ({ listen: jest.fn(() => () => undefined), left: jest.fn() });
 
 describe('the waiters of a connection', () => {
-  it('end with it, and with them their waits', async () => {
+  it('are closed with it, which ends their waits', async () => {
     const waiters = new Waiters('main', systemClock);
     const own = listening();
     const waiter = waiters.open(own);
@@ -18,7 +18,7 @@ describe('the waiters of a connection', () => {
     await expect(waiter.wait(1, never)).rejects.toMatchObject({ code: 'E_CONNECTION_CLOSED' });
   });
 
-  it('are let go when they are closed before', async () => {
+  it('are forgotten when they are closed first', async () => {
     const waiters = new Waiters('main', systemClock);
     const own = listening();
 
@@ -32,7 +32,7 @@ describe('the waiters of a connection', () => {
   it.each([
     ['a wake-up', (wake: () => void) => wake()],
     ['the end of its time', () => undefined],
-  ])('listen until %s', async (_, act) => {
+  ])('stop listening after %s', async (_, act) => {
     const leave = jest.fn();
     const waiter = new Waiters('main', systemClock).open({
       listen: (wake) => {
@@ -46,7 +46,7 @@ describe('the waiters of a connection', () => {
     expect(leave).toHaveBeenCalledTimes(1);
   });
 
-  it('reject for what whoever listens could not hear', async () => {
+  it('reject with an error of the listening connection', async () => {
     const waiter = new Waiters('main', systemClock).open({
       listen: (wake) => {
         wake(new Error('deaf'));

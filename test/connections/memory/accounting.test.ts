@@ -1,4 +1,4 @@
-/** Whatever is done to a store, in whatever order: each job is in one place, and its fence counts its reservations. */
+/** After any sequence of calls each job is in one place, and its fence counts its reservations. */
 import * as fc from '../../support/properties';
 import { connectMemory } from '../../../src/connections/memory/memory-connection';
 import type { MemoryConnection } from '../../../src/connections/memory/memory-connection';
@@ -24,7 +24,7 @@ class Model {
 
 const idOf = ({ payload }: { payload: Buffer }): string => (JSON.parse(payload.toString()) as { id: string }).id;
 
-/** Every text in the store, whatever its state. */
+/** Every payload in the store, in any state. */
 function keptBy(connection: MemoryConnection): readonly Buffer[] {
   const { queues, failed } = connection.snapshot();
   const waiting = [...queues.values()].flatMap(({ ready, delayed, reserved }) => [
@@ -53,7 +53,7 @@ const reserve = fc
     for (const id of reply.reservations.map(idOf)) runs.set(id, runs.get(id)! + 1);
   });
 
-/** Also of reservations that have ended long ago: those must change nothing. */
+/** Also settles reservations that ended long ago, which must change nothing. */
 const settle = fc
   .record({ index: fc.nat(1000), delay: seconds, outcome: fc.constantFrom('completed', 'spent', 'free', 'failed') })
   .map(({ index, delay, outcome }): Step => async ({ connection, reservations, completed }) => {
@@ -93,7 +93,7 @@ const retry = fc.constant<Step>(async ({ connection }) => {
 const steps = fc.array(fc.oneof(push, reserve, reserve, settle, settle, renew, advance, retry), { maxLength: 60 });
 
 describe('a memory store', () => {
-  it('has each job in one place, with a fence that counts its reservations, whatever is done to it', async () => {
+  it('has each job in one place, with a fence that counts its reservations, after any sequence of calls', async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (all) => {
         const model = new Model();
@@ -109,7 +109,7 @@ describe('a memory store', () => {
     );
   });
 
-  it('never hands out the same text twice', async () => {
+  it('never hands out the same payload twice', async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (all) => {
         const model = new Model();

@@ -1,4 +1,4 @@
-/** Whatever is done to a store, in whatever order: of each key one job waits, the last one, as long as it has to. */
+/** After any sequence of calls the last job of each debounce key waits, and for as long as it has to. */
 import * as fc from '../../support/properties';
 import { connectMemory } from '../../../src/connections/memory/memory-connection';
 import type { Reservation } from '../../../src/connections/contract';
@@ -9,7 +9,7 @@ import { TestClock } from '../../../src/testing/test-clock';
 const queue = 'mail';
 const KEYS = ['one', 'two'].map((key) => debounceKey('Probe', key, queue));
 
-/** One that waits, as it should. Milliseconds. */
+/** The job that should wait under a key. Times in milliseconds. */
 interface Waiting {
   readonly id: string;
   readonly due: number;
@@ -47,7 +47,7 @@ class Model {
       .filter((line) => !handedOut.has(line.split(' ')[0]!) && Number(line.split(' ')[1]) > now);
     const expected = [...this.waiting.values()].filter(({ due }) => due > now);
     expect(waiting.toSorted()).toEqual(expected.map(({ id, due }) => `${id} ${due}`).toSorted());
-    // Whoever has a key is there, and was never handed out: nothing is left behind.
+    // Every job that holds a key is in the store and was never handed out: no key is left behind.
     const there = new Set([...ready, ...delayed.map(([payload]) => payload)].map(idOf));
     for (const { id } of unique.values()) expect(there.has(id) && !handedOut.has(id)).toBe(true);
     expect(reserved.length).toBeLessThanOrEqual(handedOut.size);
@@ -114,7 +114,7 @@ const steps = fc.array(fc.oneof(push, push, push, push, reserve, settle, settle,
   maxLength: 60,
 });
 
-it('has one waiting job of each key, the last one, which is put off no longer than it may be', async () => {
+it('has the last job of each key waiting, for no longer than its longest delay', async () => {
   await fc.assert(
     fc.asyncProperty(steps, async (all) => {
       const model = new Model();
@@ -127,7 +127,7 @@ it('has one waiting job of each key, the last one, which is put off no longer th
   );
 });
 
-it('keeps nothing of ten thousand keys whose jobs have ended', async () => {
+it('forgets ten thousand keys whose jobs have ended', async () => {
   const { connection, clock } = new Model();
   for (let page = 0; page < 100; page += 1) {
     const entries = Array.from({ length: 100 }, (_, index) => {

@@ -27,7 +27,7 @@ const reserve = (limit = 1000, lease = 60) => connection.reserve({ queues: ['mai
 const numbered = (count: number) => Array.from({ length: count }, (_, index) => `${index}`);
 
 describe('the memory connection', () => {
-  it('shows its whole state: texts, scores, and what failed', async () => {
+  it('shows its whole state: payloads, scores and failed jobs', async () => {
     await push(['a', 'b', 'c']);
     await push(['d'], 1.5);
     const { reservations } = await reserve(2);
@@ -62,7 +62,7 @@ describe('the memory connection', () => {
     });
   });
 
-  it('hands out 100 jobs in one call, and says that more are left', async () => {
+  it('hands out 100 jobs in one call and reports that more are left', async () => {
     await push(numbered(101));
     const { reservations, nextIn } = await reserve();
     expect(reservations).toHaveLength(100);
@@ -86,14 +86,14 @@ describe('the memory connection', () => {
     expect(await connection.counts('mail')).toEqual({ ready: 99, delayed: 0, reserved: 2 });
   });
 
-  it('hands out 1 MiB of text in one call, but always one job', async () => {
+  it('hands out 1 MiB of payloads in one call, but always at least one job', async () => {
     const long = (id: string, bytes: number) => ({ payload: text(id, `"long":"${'x'.repeat(bytes)}","attempts":0`) });
     await connection.push('mail', [long('a', 2_000_000), long('b', 600_000), long('c', 600_000)]);
     const taken = [await reserve(), await reserve(), await reserve()];
     expect(taken.map(({ reservations }) => reservations.length)).toEqual([1, 1, 1]);
   });
 
-  it('keeps jobs that are delayed alike at a moment that stands still in the order of their pushes', async () => {
+  it('keeps jobs with equal delays in the order of their pushes even within one millisecond', async () => {
     for (const id of ['c', 'a', 'b']) await push([id], 10);
     await clock.advance(10);
     const { reservations } = await reserve();
@@ -102,7 +102,7 @@ describe('the memory connection', () => {
     );
   });
 
-  it('has a delayed job due at its very moment, however the seconds add up', async () => {
+  it('makes a delayed job due exactly at its time, despite rounding of seconds', async () => {
     await clock.advance('123ms');
     await push(['a'], 0.7);
     await clock.advance('699ms');
@@ -111,14 +111,14 @@ describe('the memory connection', () => {
     expect((await reserve()).reservations).toHaveLength(1);
   });
 
-  it('puts in all entries of a push but the one that waits already', async () => {
+  it('pushes all entries except the one that already waits', async () => {
     await push(['a'], 10);
     const entries = ['a', 'b'].map((id) => ({ payload: text(id), delay: 10, distinct: true }));
     await expect(connection.push('mail', entries)).rejects.toMatchObject({ code: 'E_DUPLICATE_PAYLOAD' });
     expect(await connection.counts('mail')).toEqual({ ready: 0, delayed: 2, reserved: 0 });
   });
 
-  it('sets a text aside that ends like ours but is no JSON', async () => {
+  it('sets a payload aside that ends like ours but is not JSON', async () => {
     await connection.push('mail', [{ payload: '{"broken,"attempts":0}' }]);
     const { reservations, setAside } = await reserve();
     expect(reservations).toEqual([]);
@@ -126,13 +126,13 @@ describe('the memory connection', () => {
     expect((await connection.failed.list({ limit: 1 }))[0]).toMatchObject({ attempts: 0, name: '(unreadable)' });
   });
 
-  it('is a store of its own with each connect', async () => {
+  it('has a store of its own with each connect', async () => {
     await push(['a']);
     const stranger = connectMemory({ driver: 'memory' }, { name: 'memory', clock });
     expect(await stranger.counts('mail')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
   });
 
-  it('says that jobs end with the process', async () => {
+  it('warns that jobs are lost with the process', async () => {
     expect(await connection.diagnose()).toEqual([
       { level: 'warning', subject: 'memory', message: 'Jobs are lost when the process ends.' },
     ]);

@@ -3,7 +3,7 @@ import { TestClock } from '../../../src/testing/test-clock';
 
 const payload = Buffer.from('{"job":"probe","data":{},"id":"1","attempts":0}');
 
-it('of queues that are empty it remembers the last thousand, and each that holds a job', () => {
+it('a memory store remembers the last thousand empty queues, and every queue with a job', () => {
   const store = new MemoryStore('memory', new TestClock());
   store.push('ready', [{ payload }]);
   store.push('delayed', [{ payload, delay: 60 }]);

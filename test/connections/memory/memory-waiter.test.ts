@@ -14,7 +14,7 @@ beforeEach(() => {
 
 afterEach(() => connection.close());
 
-/** Whether the promise has settled once all that was under way has had its turn. */
+/** Whether the promise has settled after all pending microtasks. */
 async function isOver(promise: Promise<unknown>): Promise<boolean> {
   let over = false;
   void promise.then(() => (over = true));
@@ -23,7 +23,7 @@ async function isOver(promise: Promise<unknown>): Promise<boolean> {
 }
 
 describe('a waiter in memory', () => {
-  it('wakes at the moment when a delayed job is due', async () => {
+  it('wakes when a delayed job becomes due', async () => {
     await connection.push('mail', [{ payload: '{}', delay: 600 }]);
     const wait = connection.waiter(['mail']).wait(3600, never);
     await clock.advance('599s');
@@ -32,7 +32,7 @@ describe('a waiter in memory', () => {
     expect(await isOver(wait)).toBe(true);
   });
 
-  it('wakes at the moment when a lease ends', async () => {
+  it('wakes when a lease ends', async () => {
     await connection.push('mail', [{ payload: '{}' }]);
     await connection.reserve({ queues: ['mail'], limit: 1, lease: 60 });
     const wait = connection.waiter(['mail']).wait(3600, never);
@@ -62,7 +62,7 @@ describe('a waiter in memory', () => {
     expect(await isOver(wait)).toBe(true);
   });
 
-  it('leaves no timer behind, however its wait ended', async () => {
+  it('leaves no timer behind, however its wait ends', async () => {
     const abort = new AbortController();
     await connection.push('mail', [{ payload: '{}', delay: 600 }]);
     const waits = [connection.waiter(['mail']).wait(10, abort.signal), connection.waiter(['mail']).wait(10, never)];

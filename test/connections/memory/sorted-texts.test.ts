@@ -7,7 +7,7 @@ type Step = readonly [step: string, text: string, score: number];
 const texts = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'é', '{}');
 const steps = fc.array(fc.tuple(fc.constantFrom('set', 'delete'), texts, fc.integer({ min: 0, max: 4 })));
 
-/** What a sorted set holds after the steps, told the slow way. */
+/** The contents of a sorted set after the steps, computed the slow way. */
 function expected(all: readonly Step[]): readonly Member[] {
   const members = new Map<string, { score: number; rank: number }>();
   for (const [rank, [step, text, score]] of all.entries()) {
@@ -29,7 +29,7 @@ function after(all: readonly Step[]): SortedTexts {
 }
 
 describe('sorted texts', () => {
-  it('stand by score, then by rank, each once, whatever was set and deleted', () => {
+  it('are sorted by score and then by rank, each once, after any changes', () => {
     fc.assert(
       fc.property(steps, (all) => {
         const sorted = after(all);
@@ -41,13 +41,13 @@ describe('sorted texts', () => {
     );
   });
 
-  it('of one score and rank stand in the order of their bytes', () => {
+  it('with equal scores and ranks are sorted by their bytes', () => {
     const sorted = new SortedTexts();
     for (const text of ['b', 'aa', 'a', 'Z']) sorted.set(text, 1, 1);
     expect(sorted.firstOf(4).map(({ text }) => text)).toEqual(['Z', 'a', 'aa', 'b']);
   });
 
-  it('say whether a text was there', () => {
+  it('tell on deletion whether a text was there', () => {
     const sorted = new SortedTexts();
     sorted.set('a', 1, 1);
     expect([sorted.has('a'), sorted.delete('a'), sorted.has('a'), sorted.delete('a')]).toEqual([

@@ -1,7 +1,7 @@
 import { TextList } from '../../../src/connections/memory/texts';
 
 describe('a text list', () => {
-  it('gives back in order what was appended, also past the closing of its gap', () => {
+  it('returns texts in the order in which they were appended, even after it was compacted', () => {
     const list = new TextList();
     const texts = Array.from({ length: 5_000 }, (_, index) => `text-${index}`);
     for (const text of texts) list.append(text);
@@ -10,7 +10,7 @@ describe('a text list', () => {
     expect([list.size, list.first(), list.take()]).toEqual([0, undefined, undefined]);
   });
 
-  it('puts texts in front in their order, also after some were taken', () => {
+  it('prepends texts in their order, even after some were taken', () => {
     const list = new TextList();
     for (const text of ['a', 'b', 'c']) list.append(text);
     list.take();

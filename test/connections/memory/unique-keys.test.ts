@@ -1,4 +1,4 @@
-/** Whatever is done to a store, in whatever order: a unique key has one holder, and that is in the store. */
+/** After any sequence of calls each unique key has one holder, which is in the store. */
 import * as fc from '../../support/properties';
 import { connectMemory } from '../../../src/connections/memory/memory-connection';
 import type { MemoryConnection } from '../../../src/connections/memory/memory-connection';
@@ -15,7 +15,7 @@ import { TestClock } from '../../../src/testing/test-clock';
 
 const queue = 'mail';
 
-/** A key of each kind, twice. */
+/** Two keys of each kind. */
 const KINDS = [
   { until: 'end', for: undefined },
   { until: 'start', for: undefined },
@@ -27,7 +27,7 @@ const TIES = [1, 2].flatMap((n) =>
     unique: { ...kind, key: uniqueKey('Probe', `${place}-${n}`) },
   })),
 );
-/** Those that their jobs hold from push to end. */
+/** The keys that their jobs hold from push to end. */
 const WHOLE = new Set([TIES[0]!.unique!.key, TIES[4]!.unique!.key]);
 
 class Model {
@@ -54,7 +54,7 @@ const reserve = fc
     reservations.push(...(await connection.reserve({ queues: [queue], ...request })).reservations);
   });
 
-/** Also of reservations that have ended long ago: those must change nothing. */
+/** Also settles reservations that ended long ago, which must change nothing. */
 const settle = fc
   .record({
     index: fc.nat(1000),
@@ -119,7 +119,7 @@ function check({ connection }: Model): void {
   expect(held.toSorted()).toEqual(whole.map((job) => `${job.unique!.key} ${job.id}`).toSorted());
 }
 
-it('has one holder of each unique key, which is in the store, whatever is done to it', async () => {
+it('has one holder of each unique key, which is in the store, after any sequence of calls', async () => {
   await fc.assert(
     fc.asyncProperty(steps, async (all) => {
       const model = new Model();
@@ -132,7 +132,7 @@ it('has one holder of each unique key, which is in the store, whatever is done t
   );
 });
 
-it('keeps nothing of ten thousand keys whose jobs have ended', async () => {
+it('forgets ten thousand keys whose jobs have ended', async () => {
   const { connection, clock } = new Model();
   for (let page = 0; page < 100; page += 1) {
     const entries = Array.from({ length: 100 }, (_, index) => {

@@ -3,14 +3,14 @@ import { CapabilityError } from '../../../src/connections/errors';
 import { connectNull } from '../../../src/connections/null/null-connection';
 
 describe('the null connection', () => {
-  it('takes every job and keeps none', async () => {
+  it('accepts every job and keeps none', async () => {
     const connection = connectNull({ driver: 'null' }, { name: 'nowhere' });
     await connection.push('mail', [{ payload: '{}' }, { payload: '{}', delay: 60 }]);
     expect(await connection.counts('mail')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
     expect(await connection.queues()).toEqual([]);
   });
 
-  it('names the connection, what it cannot do, and the drivers that can', async () => {
+  it('names the connection, the missing capability, and the drivers that have it', async () => {
     const connection = connectNull({ driver: 'null' }, { name: 'nowhere' });
     const error = await connection
       .reserve({ queues: ['mail'], limit: 1, lease: 30 })

@@ -15,7 +15,7 @@ const request = { queues: ['q'], limit: 10, lease: 600 };
 
 let world: RedisWorld;
 
-/** A job goes in and out, and a worker is woken by it: what became of its outcome. */
+/** Pushes a job, wakes a waiter with it, and runs it. Returns the results of its settlement. */
 async function works(connection: RedisConnection): Promise<unknown> {
   const woken = connection.waiter(['q']).wait(2, new AbortController().signal);
   await connection.push('q', [{ payload: payload('a') }]);
@@ -57,7 +57,7 @@ describe('a redis connection', () => {
     ['by an address', () => ({ url: `redis://127.0.0.1:${port()}/3` })],
     ['by parts', () => ({ url: undefined, port: port(), db: 3 })],
     ['by a client', () => ({ url: undefined, client: new Redis({ port: port(), db: 3, lazyConnect: true }) })],
-  ])('keeps its jobs in the database that it is given %s, and to itself', async (_, config) => {
+  ])('keeps its jobs in the database given %s, and in no other', async (_, config) => {
     const connection = world.connect(config());
     await connection.push('q', [{ payload: payload('a') }]);
     const other = new Redis(port(), { db: 3 });
@@ -73,7 +73,7 @@ describe('a redis connection over TLS', () => {
   let secure: number;
   let tls: { readonly ca: Buffer };
 
-  /** What a server is started with that also listens to TLS, on the port `secure`. */
+  /** Arguments for a server that also listens for TLS on the port `secure`. */
   const listening = async (...clients: readonly string[]): Promise<readonly string[]> => {
     secure = await freePort();
     const { authority, certificate, key } = certificates;
@@ -91,7 +91,7 @@ describe('a redis connection over TLS', () => {
   afterEach(() => world.stop());
   afterAll(() => certificates.remove());
 
-  it('works with an authority of its own, also from another thread', async () => {
+  it('works with a certificate authority of its own, even from another thread', async () => {
     world = await RedisWorld.start(await listening('no'));
     const connection = world.connect({ url: `rediss://localhost:${secure}/0`, tls }, { offset: undefined });
     expect(await works(connection)).toEqual(['settled']);
@@ -102,14 +102,14 @@ describe('a redis connection over TLS', () => {
     await thread.close();
   });
 
-  it('shows a certificate where the server wants one', async () => {
+  it('shows a certificate if the server wants one', async () => {
     world = await RedisWorld.start(await listening('yes'));
     const own = { key: await readFile(certificates.key), cert: await readFile(certificates.certificate) };
     expect(await works(world.connect({ url: undefined, port: secure, tls: { ...tls, ...own } }))).toEqual(['settled']);
   });
 
   it.each(['rediss://localhost', 'rediss://127.0.0.1'])(
-    'does not speak to %s that it has no reason to trust, and says why',
+    'refuses an untrusted certificate of %s and says why',
     async (host) => {
       world = await RedisWorld.start(await listening('no'));
       const connection = world.connect({ url: `${host}:${secure}` }, { deadline: 1 });
@@ -117,21 +117,21 @@ describe('a redis connection over TLS', () => {
     },
   );
 
-  it('reaches all nodes of a cluster as one address says, by the name that its certificate is made out to', async () => {
+  it('reaches all nodes of a cluster with TLS, by the name in their certificate', async () => {
     world = await RedisWorld.startCluster(await listening('no', '--tls-cluster', 'yes'));
     expect(await works(world.connect({ url: undefined, cluster: [`rediss://localhost:${secure}`], tls }))).toEqual([
       'settled',
     ]);
   });
 
-  it('says why it has no reason to trust a cluster', async () => {
+  it('says why it does not trust a cluster', async () => {
     world = await RedisWorld.startCluster(await listening('no', '--tls-cluster', 'yes'));
     const connection = world.connect({ url: undefined, cluster: [`rediss://localhost:${secure}`] }, { deadline: 1 });
     await expect(connection.push('q', [{ payload: payload('a') }])).rejects.toThrow(/certificate/);
   });
 });
 
-it('sentinels and the master that they name are spoken to alike, with TLS or without', () => {
+it('uses TLS for sentinels and their master alike, or for neither', () => {
   const sentinels = [{ host: 'a' }];
   const { options } = clientSource({ driver: 'redis', sentinels, name: 'main', tls: true }).template;
   expect(options).toMatchObject({ tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true });

@@ -1,4 +1,5 @@
-/** Batches, as a connection carries what becomes of them. */
+/** How a connection carries the events of batches. */
+import { TestClock } from '../../../src/testing/test-clock';
 import type { BatchCallback, NewBatch } from '../../../src/connections/batch-store';
 import type { Entry, Reservation, Settlement } from '../../../src/connections/contract';
 import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
@@ -64,33 +65,36 @@ describe('a batch on redis', () => {
       (job) => (JSON.parse(job.payload.toString()) as { id: unknown }).id,
     );
 
-  it.each([1, 2, 3, 4, 5, 6, 7, 8])('counts once and tells once, whichever reply is lost (%d)', async (lost) => {
-    let number = 0;
-    const call = <T>(act: () => Promise<T>): Promise<T> => {
-      if (++number === lost) proxy.loseReplies(2);
-      return act();
-    };
-    // The scripts are known, and the connection is made: what is lost from here on is an answer.
-    await connection.push('warm', [{ payload: payload('warm') }]);
-    await connection.reserve({ ...request, queues: ['warm'] });
+  it.each([1, 2, 3, 4, 5, 6, 7, 8])(
+    'counts each job and sends each callback once, whichever reply is lost (%d)',
+    async (lost) => {
+      let number = 0;
+      const call = <T>(act: () => Promise<T>): Promise<T> => {
+        if (++number === lost) proxy.loseReplies(2);
+        return act();
+      };
+      // Loads the scripts and connects, so that from here on only replies are lost.
+      await connection.push('warm', [{ payload: payload('warm') }]);
+      await connection.reserve({ ...request, queues: ['warm'] });
 
-    await call(() => connection.push('q', [member('a'), member('b')], batch('told', 60)));
-    await call(() => connection.push('q', [member('c')]));
-    expect(await call(() => connection.batches.seal(ID))).toBe(true);
-    const { reservations } = await call(() => connection.reserve(request));
-    const [a, b, c] = reservations;
-    await call(() => connection.settle([completed(a!), failed(b!)]));
-    const [entry] = await connection.failed.find('b');
-    expect(await call(() => connection.failed.retry(entry!, Buffer.from(member('b').payload)))).toBe(true);
-    const again = await call(() => connection.settleAndReserve!([completed(c!)], request));
-    expect(await call(() => connection.settle(again.reply.reservations.map(completed)))).toEqual(['settled']);
+      await call(() => connection.push('q', [member('a'), member('b')], batch('told', 60)));
+      await call(() => connection.push('q', [member('c')]));
+      expect(await call(() => connection.batches.seal(ID))).toBe(true);
+      const { reservations } = await call(() => connection.reserve(request));
+      const [a, b, c] = reservations;
+      await call(() => connection.settle([completed(a!), failed(b!)]));
+      const [entry] = await connection.failed.find('b');
+      expect(await call(() => connection.failed.retry(entry!, Buffer.from(member('b').payload)))).toBe(true);
+      const again = await call(() => connection.settleAndReserve!([completed(c!)], request));
+      expect(await call(() => connection.settle(again.reply.reservations.map(completed)))).toEqual(['settled']);
 
-    expect(number).toBe(8);
-    expect(await connection.batches.find(ID)).toMatchObject({ pending: 0, completed: 3, failed: 0, skipped: 0 });
-    expect(await told()).toEqual(['catch', 'then', 'finally', 'next']);
-  });
+      expect(number).toBe(8);
+      expect(await connection.batches.find(ID)).toMatchObject({ pending: 0, completed: 3, failed: 0, skipped: 0 });
+      expect(await told()).toEqual(['catch', 'then', 'finally', 'next']);
+    },
+  );
 
-  it.each(['cancel', 'seal'] as const)('gives the answer of %s that was lost', async (name) => {
+  it.each(['cancel', 'seal'] as const)('repeats the lost answer of %s', async (name) => {
     await connection.push('q', [member('a')], batch('told', 60));
     await connection.batches.cancel('another');
     proxy.loseReplies();
@@ -98,7 +102,7 @@ describe('a batch on redis', () => {
     expect(await connection.batches[name](ID)).toBe(false);
   });
 
-  it('is listed without those before it being read', async () => {
+  it('is listed without reading the batches before it', async () => {
     const connection = world.connect();
     for (const id of ['first', 'second', 'third']) await connection.push('q', [], { ...batch('q'), id });
     await world.client.config('SET', 'slowlog-log-slower-than', '0');
@@ -111,12 +115,12 @@ describe('a batch on redis', () => {
     expect(look!.slice(2, 4)).toEqual(['2', '2']);
   });
 
-  it('makes the queues known that it sends jobs to', async () => {
+  it('adds the queues of its callbacks to the known queues', async () => {
     await connection.push('q', [], batch('never pushed to'));
     expect(await connection.queues()).toEqual(['never pushed to', 'q']);
   });
 
-  it('keeps no other push from its queue when it takes no more jobs', async () => {
+  it('does not affect other pushes to its queue when it takes no more jobs', async () => {
     const pushes = await Promise.allSettled([
       connection.push('q', [{ payload: payload('a') }]),
       connection.push('q', [{ payload: payload('b') }]),
@@ -139,7 +143,7 @@ describe('a batch on redis', () => {
     expect(Object.keys(await world.keys()).filter((key) => key.includes('batches'))).toEqual([]);
   });
 
-  it('holds the outcomes of its jobs where its key is somebody else’s, names it, and counts them once that is mended', async () => {
+  it('holds the outcomes of its jobs while its key is a foreign one, names the key, and counts them once that is mended', async () => {
     await connection.push('q', [member('a')], batch('told'));
     const { reservations } = await connection.reserve(request);
     const key = `${world.prefix}:batches`;
@@ -154,7 +158,7 @@ describe('a batch on redis', () => {
     expect(await told()).toEqual(['then', 'finally', 'next']);
   });
 
-  it('sends nothing where it cannot send all', async () => {
+  it('sends no callbacks if it cannot send all of them', async () => {
     const { callbacks, ...rest } = batch('told');
     await connection.push('q', [member('a')], { ...rest, callbacks: [...callbacks, ...batch('foreign').callbacks] });
     const { reservations } = await connection.reserve(request);
@@ -164,17 +168,17 @@ describe('a batch on redis', () => {
     expect(await connection.batches.find(ID)).toMatchObject({ pending: 1, completed: 0, finishedAt: undefined });
   });
 
-  it('counts jobs of several weights, and such that were cancelled, that end in one call', async () => {
+  it('counts jobs with different weights and cancelled jobs that end in one call', async () => {
     await connection.push('q', [member('a'), member('b', 3), member('c', 2)], batch('told'));
     const [a, b, c] = (await connection.reserve(request)).reservations;
     await connection.settle([completed(a!), { outcome: 'cancelled', reservation: b! }, completed(c!)]);
     expect(await connection.batches.find(ID)).toMatchObject({ pending: 0, completed: 2, skipped: 3 });
   });
 
-  it('wakes who waits for the jobs that it sends', async () => {
+  it('wakes workers that wait for its callbacks', async () => {
     await connection.push('q', [member('a')], batch('told'));
     const { reservations } = await connection.reserve(request);
-    const other = world.connect();
+    const other = world.connect({}, { clock: new TestClock() });
     const waiter = other.waiter(['told']);
     await other.reserve({ ...request, queues: ['told'] });
     const waiting = waiter.wait(60, new AbortController().signal);
@@ -195,7 +199,7 @@ describe('a batch in a cluster', () => {
   afterEach(() => world.closeConnections());
   afterAll(() => world.stop());
 
-  it('is kept with its queue, is found by it and without it, and sends to it', async () => {
+  it('is kept with its queue, is found with and without it, and sends its callbacks there', async () => {
     const connection = world.connect({ url: undefined, cluster: [world.url] });
     await connection.push('other', [{ payload: payload('x') }]);
     await connection.push('q', [member('a')], batch('q'));
@@ -213,7 +217,7 @@ describe('a batch in a cluster', () => {
     expect(await connection.counts('q')).toMatchObject({ ready: 1 });
   });
 
-  it('does not begin where it would send to another slot', async () => {
+  it('is refused if it would send callbacks to another slot', async () => {
     const connection = world.connect({ url: undefined, cluster: [world.url] });
     await expect(connection.push('q', [member('a')], batch('another'))).rejects.toThrow('CROSSSLOT');
     expect(await connection.counts('q')).toMatchObject({ ready: 0 });

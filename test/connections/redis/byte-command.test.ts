@@ -1,7 +1,7 @@
 import { ByteCommand } from '../../../src/connections/redis/byte-command';
 
 describe('a command of bytes', () => {
-  it('fails by a function that does not hold it: one of the command kept its texts until a full collection', async () => {
+  it('has a reject function that does not reference it, which would keep its texts until a full collection', async () => {
     const command = new ByteCommand('get', ['name']);
     expect(String(command.reject)).toBe('function () { [native code] }');
     command.resolve(Buffer.from('value'));

@@ -52,7 +52,7 @@ describe('a redis connection on a client of the user', () => {
 
   afterAll(() => world.stop());
 
-  it('works whatever its options say, and puts its prefix before ours', async () => {
+  it('works with any options, and its key prefix comes before ours', async () => {
     const connection = world.connect({ url: undefined, client, prefix: 'jobs:' });
     await connection.push('q', [{ payload: payload('a') }]);
     await connection.waiter(['q']).wait(0.3, new AbortController().signal);
@@ -92,13 +92,13 @@ describe('a socket of a redis connection', () => {
   it.each<[string, (url: string) => Partial<RedisConfig>]>([
     ['an address', (url) => ({ url })],
     ['a client of the user', (url) => ({ client: new Redis(url, { lazyConnect: true }) })],
-  ])('ends no process with an error after its first, by %s', async (_, config) => {
+  ])('survives a second error without ending the process, with %s', async (_, config) => {
     world = await RedisWorld.start();
     const { open } = clientSource({ driver: 'redis', ...config(world.url) });
     await expect(breakTwice(open(() => null))).resolves.toBeUndefined();
   });
 
-  it('ends no process with an error after its first, in a cluster', async () => {
+  it('survives a second error without ending the process, in a cluster', async () => {
     world = await RedisWorld.startCluster();
     const { open } = clientSource({ driver: 'redis', cluster: [world.url] });
     await expect(breakTwice(open(() => null))).resolves.toBeUndefined();

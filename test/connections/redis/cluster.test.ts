@@ -41,14 +41,14 @@ describe('a redis connection to a cluster', () => {
   });
 
   it('wakes a worker that waits on queues of several slots', async () => {
-    const connection = world.connect({ url: undefined, cluster: [world.url] });
-    const waited = connection.waiter(['one', 'two']).wait(2, new AbortController().signal);
+    const connection = world.connect({ url: undefined, cluster: [world.url] }, { clock: new TestClock() });
+    const waited = connection.waiter(['one', 'two']).wait(2, never);
     await connection.push('two', [{ payload: payload('a') }]);
     await waited;
     expect(await connection.counts('two')).toMatchObject({ ready: 1 });
   });
 
-  it('waits on the first eight of its queues, and looks at all of them each second where it has more', async () => {
+  it('waits on the first eight of its queues, and looks at all of them each second if it has more', async () => {
     const clock = new TestClock();
     const connection = world.connect({ url: undefined, cluster: [world.url] }, { clock });
     const queues = Array.from({ length: 9 }, (_, at) => `q${at}`);
@@ -65,7 +65,7 @@ describe('a redis connection to a cluster', () => {
     expect(keys.filter((key) => key !== ':queues').every((key) => key.startsWith('{q}'))).toBe(true);
   });
 
-  describe('calls each master as seldom as it can', () => {
+  describe('calls each master as rarely as possible', () => {
     let connection: RedisConnection;
     const request: ReserveRequest = { queues: ['high', 'low'], limit: 4, lease: 60 };
 
@@ -83,7 +83,7 @@ describe('a redis connection to a cluster', () => {
     const calls = async (): Promise<number> =>
       Number(/cmdstat_evalsha:calls=(\d+)/.exec(await world.client.info('commandstats'))?.[1] ?? 0);
 
-    it('settles what has ended on a queue in one call, which also reserves where it is asked first in the same turn', async () => {
+    it('settles the outcomes of a queue in one call, which also reserves if a reserve of the same turn asks that queue first', async () => {
       const { reservations } = await connection.reserve({ ...request, queues: ['high', 'low', 'other'], limit: 9 });
       await world.client.config('RESETSTAT');
       const [results, reply] = await Promise.all([
@@ -92,11 +92,11 @@ describe('a redis connection to a cluster', () => {
       ]);
       expect(results).toEqual(Array(9).fill('settled'));
       expect(reply.reservations).toEqual([]);
-      // On 'high' and 'other' what has ended, on 'low' both at once, on 'high' the reserve.
+      // Settles on 'high' and 'other', settles and reserves on 'low' in one call, and reserves on 'high'.
       expect(await calls()).toBe(4);
     });
 
-    it('gives each outcome its own answer', async () => {
+    it('returns each outcome its own result', async () => {
       const { reservations } = await connection.reserve({ ...request, limit: 6 });
       const [, lost] = reservations;
       await connection.settle([{ outcome: 'completed', reservation: lost! }]);
@@ -106,7 +106,7 @@ describe('a redis connection to a cluster', () => {
       expect(results).toEqual(['settled', 'lost', 'settled', 'settled']);
     });
 
-    it('looks after a queue that it does not reach once in a second', async () => {
+    it('promotes and reclaims once a second in queues that a reserve does not reach', async () => {
       const clock = new TestClock();
       connection = world.connect({ url: undefined, cluster: [world.url] }, { clock });
       const reserve = () => connection.reserve({ ...request, limit: 1 });
@@ -120,7 +120,7 @@ describe('a redis connection to a cluster', () => {
     });
   });
 
-  it('says at once that its slots are not served, and that nothing was queued', async () => {
+  it('says at once that its slots are not served and that nothing was queued', async () => {
     const connection = world.connect({ url: undefined, cluster: [world.url] }, { deadline: 2 });
     const slot = await world.client.call('cluster', 'keyslot', '{q}');
     await connection.push('q', [{ payload: payload('a') }]);
@@ -134,14 +134,14 @@ describe('a redis connection to a cluster', () => {
   });
 
   it.each([
-    ['of one name that is not known', ['redis://nowhere.invalid:7000'], /nowhere\.invalid/],
-    ['of nobody who listens', ['redis://127.0.0.1:1'], /ECONNREFUSED/],
+    ['with one unknown host name', ['redis://nowhere.invalid:7000'], /nowhere\.invalid/],
+    ['on a port without a server', ['redis://127.0.0.1:1'], /ECONNREFUSED/],
   ])('%s says why it is away', async (_, nodes, reason) => {
     const connection = world.connect({ url: undefined, cluster: nodes }, { deadline: 1 });
     await expect(connection.push('q', [{ payload: payload('a') }])).rejects.toThrow(reason);
   });
 
-  it('is checked for slots that nobody serves, and for masters without a replica', async () => {
+  it('is diagnosed for unserved slots and for masters without a replica', async () => {
     const connection = world.connect({ url: undefined, cluster: [world.url] });
     const check = async () => (await connection.diagnose()).find(({ subject }) => subject === 'cluster');
     expect(await check()).toMatchObject({ level: 'warning', message: expect.stringContaining('1 of 1 masters') });
@@ -151,7 +151,7 @@ describe('a redis connection to a cluster', () => {
     await eventually(async () => String(await world.client.call('cluster', 'info')).includes('cluster_state:ok'));
   });
 
-  it('is found by one of its nodes, where others are not known any more', async () => {
+  it('is found through one of its nodes if others are unknown', async () => {
     const connection = world.connect({ url: undefined, cluster: ['redis://nowhere.invalid:7000', world.url] });
     await connection.push('q', [{ payload: payload('a') }]);
     expect(await connection.counts('q')).toMatchObject({ ready: 1 });

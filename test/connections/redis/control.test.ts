@@ -11,7 +11,7 @@ import { FaultyProxy } from '../../faults/kit/faulty-proxy';
 import { RedisWorld, silent } from './open-redis';
 
 const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
-/** A Redis that answers the scripts in turn, and notes from which keys marks are taken back. */
+/** A Redis that gives the scripts these answers in turn and notes the keys from which marks are removed. */
 function answering(
   words: readonly string[],
   cluster: boolean,
@@ -37,9 +37,9 @@ function answering(
   return { control, unmarked };
 }
 
-/** More than is looked at from both ends. */
+/** More jobs than are examined from both ends of a queue. */
 const MANY = 300;
-/** More than is searched. */
+/** More jobs than are searched in a queue. */
 const TOO_MANY = 10_400;
 
 describe('the control of a redis connection', () => {
@@ -72,7 +72,7 @@ describe('the control of a redis connection', () => {
   };
   const marks = async (): Promise<unknown> => (await world.keys())[':cancelled'];
 
-  it('finds a job behind queues that are too long to be looked at, and leaves no mark', async () => {
+  it('finds a job behind queues that are too long to be examined, and leaves no mark', async () => {
     await fill('first');
     expect(await connection.control.cancel('b')).toBe('removed');
     expect(await marks()).toBeUndefined();
@@ -86,26 +86,26 @@ describe('the control of a redis connection', () => {
     expect(await marks()).toBeUndefined();
   });
 
-  it('knows an id that is nowhere in long queues, and leaves no mark', async () => {
+  it('recognises an id that is in none of several long queues, and leaves no mark', async () => {
     await fill('first');
     await fill('second');
     expect(await connection.control.cancel('nobody', undefined, 'a reason')).toBe('unknown');
     expect(Object.keys(await world.keys()).filter((key) => key.includes('cancelled'))).toEqual([]);
   });
 
-  it('takes no mark back that a worker has met', async () => {
+  it('does not report an id as unknown if a worker has already met its mark', async () => {
     const { control } = answering(['unseen', 'marked', 'unknown'], false, { removed: 0, seen: 100 });
     expect(await control.cancel('a', 'a')).toBe('marked');
   });
 
-  it('marks once what may be in any of several queues that are too long to be searched', async () => {
+  it('marks an id once that may be in any of several queues too long to be searched', async () => {
     await fill('first', TOO_MANY);
     await fill('second', TOO_MANY);
     expect(await connection.control.cancel('second-110')).toBe('marked');
     expect(await marks()).toEqual([['second-110', expect.any(Number)]]);
   });
 
-  it('hands a marked job out as cancelled when it comes up', async () => {
+  it('hands a marked job out as cancelled', async () => {
     await fill('first', TOO_MANY);
     await connection.control.cancel('first-110', 'first');
     const request = { queues: ['first'], limit: 100, lease: 60 };
@@ -121,17 +121,14 @@ describe('the control of a redis connection', () => {
     ['signalled', false, []],
     ['removed', true, ['t:{a}:cancelled', 't:{b}:cancelled']],
     ['signalled', true, ['t:{a}:cancelled', 't:{b}:cancelled']],
-  ])(
-    'takes other marks back when a job is %s that came into sight late (in a cluster: %s)',
-    async (word, cluster, keys) => {
-      const words = ['unseen', 'unseen', 'unseen', 'marked', 'marked', word];
-      const { control, unmarked } = answering(words, cluster);
-      expect(await control.cancel('a')).toBe(word);
-      expect(unmarked).toEqual(keys);
-    },
-  );
+  ])('removes other marks when a job is %s that was found late (in a cluster: %s)', async (word, cluster, keys) => {
+    const words = ['unseen', 'unseen', 'unseen', 'marked', 'marked', word];
+    const { control, unmarked } = answering(words, cluster);
+    expect(await control.cancel('a')).toBe(word);
+    expect(unmarked).toEqual(keys);
+  });
 
-  it('removes a job once, pauses and resumes once, and says so each time, although replies are lost', async () => {
+  it('cancels, pauses and resumes once and reports it, even if replies are lost', async () => {
     await connection.push('first', [{ payload: payload('a') }]);
     await connection.control.cancel('warm');
     await connection.control.resume('warm');
@@ -150,7 +147,7 @@ describe('the control of a redis connection', () => {
     ]);
   });
 
-  it('tells a settle of lost data to nobody, and the next reserve of it once', async () => {
+  it('does not report lost data from a settle, but once from the next reserve', async () => {
     const request = { queues: ['first'], limit: 1, lease: 60 };
     const { reservations } = await connection.reserve(request);
     await world.client.flushall();
@@ -159,7 +156,7 @@ describe('the control of a redis connection', () => {
     expect(told.map(({ forgotten }) => forgotten)).toEqual([true, undefined]);
   });
 
-  it('does not take for lost data that it asks under another key, or after so long that its record is gone', async () => {
+  it('does not mistake a first call on a queue, or a record that has expired, for lost data', async () => {
     const clock = new TestClock();
     const patient = world.connect({}, { clock });
     const request = { limit: 1, lease: 60 };
@@ -171,7 +168,7 @@ describe('the control of a redis connection', () => {
     expect(replies.map(({ forgotten }) => forgotten)).toEqual([undefined, undefined, undefined]);
   });
 
-  it('tells of lost data once, whichever queue it is noticed on', async () => {
+  it('reports lost data once, whichever queue it is noticed on', async () => {
     const request = { limit: 1, lease: 60 };
     for (const queue of ['first', 'second']) await connection.reserve({ ...request, queues: [queue] });
     await world.client.flushall();
@@ -180,7 +177,7 @@ describe('the control of a redis connection', () => {
     expect(replies.map(({ forgotten }) => forgotten)).toEqual([true, undefined]);
   });
 
-  it('tells of lost data once, also where two calls are under way', async () => {
+  it('reports lost data once even with two calls at the same time', async () => {
     const both = (): Promise<readonly ReserveReply[]> => {
       const request = { queues: ['first'], limit: 1, lease: 60 };
       return Promise.all([connection.reserve(request), connection.reserve(request)]);
@@ -190,7 +187,7 @@ describe('the control of a redis connection', () => {
     expect((await both()).filter(({ forgotten }) => forgotten)).toHaveLength(1);
   });
 
-  it('logs that data were lost where only pushes notice it', async () => {
+  it('logs lost data that only pushes notice', async () => {
     const errors: unknown[] = [];
     const logger = { ...silent, error: (facts: unknown) => void errors.push(facts) };
     const pusher = world.connect({}, { logger });

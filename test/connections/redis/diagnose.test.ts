@@ -17,7 +17,7 @@ describe('the diagnosis of a redis', () => {
     return found;
   };
 
-  it('says the version, and how long a round trip takes', async () => {
+  it('reports the version and the time of a round trip', async () => {
     expect(await about('version')).toEqual({
       level: 'ok',
       subject: 'version',
@@ -26,7 +26,7 @@ describe('the diagnosis of a redis', () => {
     expect((await about('latency'))?.message).toMatch(/^[\d.]+ ms for a round trip/);
   });
 
-  it('calls a policy that evicts jobs an error, one that cannot yet a warning, and noeviction right', async () => {
+  it('reports an eviction policy that evicts jobs as an error, one that could as a warning, and noeviction as right', async () => {
     expect(await about('maxmemory-policy')).toMatchObject({
       level: 'error',
       message: expect.stringContaining('allkeys-lru'),
@@ -41,7 +41,7 @@ describe('the diagnosis of a redis', () => {
     });
   });
 
-  it('warns where nothing, or only snapshots, survive a crash', async () => {
+  it('warns if nothing or only snapshots survive a crash', async () => {
     expect((await about('persistence'))?.message).toMatch(/^none/);
     await world.client.config('SET', 'save', '3600 1');
     expect((await about('persistence'))?.message).toMatch(/^snapshots only/);

@@ -5,7 +5,7 @@ import { RedisWorld } from './open-redis';
 
 const ROOT = join(__dirname, '../../..');
 
-/** Runs a program as a user would write one, and waits until it has ended by itself. */
+/** Runs a program as a user would write it, and waits until it ends by itself. */
 async function outputOf(program: string, { url, server }: RedisWorld): Promise<string> {
   const source = `
     const { connectRedis } = require('./src/connections/redis/redis-connection');
@@ -35,12 +35,12 @@ describe('a program with a redis connection', () => {
 
   afterAll(() => world.stop());
 
-  it('ends by itself when its dispatches are done, without closing anything', async () => {
+  it('ends by itself after its dispatches without closing anything', async () => {
     const program = `await connect(process.env.REDIS_AT).push('q', [entry]); console.log('done');`;
     expect(await outputOf(program, world)).toBe('done');
   });
 
-  it('ends by itself on a cluster as well, whatever connections it opened on the way', async () => {
+  it('ends by itself on a cluster too, whatever connections it opened', async () => {
     const cluster = await RedisWorld.startCluster();
     const program = `
       const connection = connectCluster(process.env.REDIS_AT);
@@ -51,7 +51,7 @@ describe('a program with a redis connection', () => {
     await cluster.stop();
   });
 
-  it('stays for a dispatch that was not answered yet, up to its deadline', async () => {
+  it('stays alive for an unanswered dispatch until its deadline', async () => {
     const program = `connect('redis://127.0.0.1:1', 0.3).push('q', [entry]).catch((error) => console.log(error.code));`;
     expect(await outputOf(program, world)).toBe('E_QUEUE_UNAVAILABLE');
   });
@@ -68,7 +68,7 @@ describe('a program with a redis connection', () => {
     expect(await outputOf(program, world)).toBe('closed');
   });
 
-  it('does not stay for an answer that nobody misses, whether its job was cancelled', async () => {
+  it('does not stay alive for an unanswered question whether jobs were cancelled', async () => {
     const program = `
       const connection = connect(process.env.REDIS_AT);
       await connection.push('q', [entry]);

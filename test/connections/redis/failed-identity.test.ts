@@ -23,7 +23,7 @@ beforeEach(() => {
 afterEach(() => manager.close());
 afterAll(() => server.stop());
 
-/** One job of the same id on each of these queues. */
+/** Fails a job with the same id in each of these queues. */
 async function fail(...queues: readonly string[]): Promise<void> {
   const driver = manager.driver();
   for (const queue of queues) {
@@ -39,7 +39,7 @@ async function fail(...queues: readonly string[]): Promise<void> {
 const places = async (): Promise<readonly string[]> =>
   (await manager.failed.list()).map(({ id, queue }) => `${id} on ${queue}`).toSorted();
 
-it('failed jobs of one id on two queues are listed, and forgotten and retried one by one', async () => {
+it('failed jobs with the same id in two queues are listed, forgotten and retried separately', async () => {
   await fail('mail', 'reports', 'letters');
   expect(await places()).toEqual(['one on letters', 'one on mail', 'one on reports']);
   await expect(manager.failed.forget('one')).rejects.toMatchObject({ code: 'E_AMBIGUOUS_FAILED_JOB' });
@@ -55,7 +55,7 @@ it('failed jobs of one id on two queues are listed, and forgotten and retried on
   expect(await places()).toEqual([]);
 });
 
-it('failed jobs of one id on many queues all go back', async () => {
+it('failed jobs with the same id in many queues are all retried', async () => {
   const queues = Array.from({ length: 150 }, (_, index) => `queue-${index}`);
   await fail(...queues);
 

@@ -12,7 +12,7 @@ afterAll(async () => {
   await world.stop();
 });
 
-it('failed jobs of several queues are listed from any place on as they stand in the whole list', async () => {
+it('any page of the failed jobs of several queues is the same part of the whole list', async () => {
   const { failed } = world.connect();
   const sizes = { mail: 420, media: 130, reports: 60, empty: 0 };
   expect(await failed.list({ limit: 10, offset: 5000 })).toEqual([]);
@@ -22,10 +22,10 @@ it('failed jobs of several queues are listed from any place on as they stand in 
       const payload = Buffer.from(`{"job":"probe","data":{},"id":"${id}","attempts":1}`);
       await failed.put({ id, payload, name: 'probe', exception: 'no', connection: 'redis', queue, attempts: 1 });
     };
-    // Some beside each other, some one after another.
+    // Ten at the same time, and the tens one after another.
     for (let at = 0; at < size; at += 10) await Promise.all(Array.from({ length: 10 }, (_, more) => put(at + more)));
   }
-  // One more moment for many: nothing tells them apart.
+  // Many failed at the same time, and only their ids distinguish them.
   const { client, prefix } = world;
   const [key] = (await client.keys(`${prefix}*mail*:failed`)) as [string];
   const ids = await client.zrange(key, '100', '350');
@@ -42,7 +42,7 @@ it('failed jobs of several queues are listed from any place on as they stand in 
     { numRuns: 60 },
   );
 
-  // By all queues together: each of them has what is newer than the rest.
+  // Pruning with `keep` must count across all queues without reading them whole.
   await client.config('SET', 'slowlog-log-slower-than', '0');
   await client.slowlog('RESET');
   expect(await failed.prune({ keep: 333 })).toBe(610 - 333);

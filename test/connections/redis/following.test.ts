@@ -1,4 +1,5 @@
-/** What follows an outcome goes in with it, as a connection carries both. */
+/** Jobs that follow an outcome are pushed in the same call. */
+import { TestClock } from '../../../src/testing/test-clock';
 import type { FollowUp, Reservation, Settlement } from '../../../src/connections/contract';
 import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
 import { FaultyProxy } from '../../faults/kit/faulty-proxy';
@@ -48,13 +49,13 @@ const held = async (...ids: readonly string[]): Promise<readonly Reservation[]> 
 
 const ready = (queue: string): Promise<string[]> => world.client.lrange(world.prefix + queue, 0, -1);
 
-it('makes the name of a queue known that nobody has pushed to', async () => {
+it('a queue that only following jobs were pushed to is known', async () => {
   const [a] = await held('a');
   await connection.settle([completed(a!, followUp('never used', 'b'))]);
   expect(await connection.queues()).toEqual(['never used', 'q']);
 });
 
-it.each([1, 2, 3])('is there once, whichever of the replies are lost (%d)', async (count) => {
+it.each([1, 2, 3])('a following job is pushed once, however many replies are lost (%d)', async (count) => {
   const [a, b] = await held('a', 'b');
   const counters = b!.counters;
   const failure = { id: 'b', name: 'Probe', exception: 'no' };
@@ -69,7 +70,7 @@ it.each([1, 2, 3])('is there once, whichever of the replies are lost (%d)', asyn
   expect(await connection.failed.count()).toBe(1);
 });
 
-it('counts in what a call carries: a hundred jobs, or a MiB', async () => {
+it('following jobs count towards the limits of a call, a hundred jobs and 1 MiB', async () => {
   const calls: number[] = [];
   const isFollower = (word: string): boolean => word.includes('"id":"next');
   const monitor = await world.client.monitor();
@@ -82,7 +83,7 @@ it('counts in what a call carries: a hundred jobs, or a MiB', async () => {
 
   await connection.settle(ends.slice(0, 5));
   await connection.settle(ends.slice(5, 60));
-  // Two of fewer jobs would travel together.
+  // Two settles with fewer jobs would travel in one call.
   await Promise.all([connection.settle(ends.slice(60, 90)), connection.settle(ends.slice(90))]);
   await world.client.ping();
   monitor.disconnect();
@@ -91,7 +92,7 @@ it('counts in what a call carries: a hundred jobs, or a MiB', async () => {
   expect(await ready('r')).toHaveLength(120);
 });
 
-it('holds up no other outcome where its queue is somebody else’s, and goes in once that is mended', async () => {
+it('a following job whose queue is a foreign key holds up no other outcome, and is pushed once that is mended', async () => {
   const [a, b] = await held('a', 'b');
   await world.client.set(`${world.prefix}r`, 'nothing of ours');
   const ends = [completed(a!, followUp('q', 'a1'), followUp('r', 'a2')), completed(b!, followUp('q', 'b2'))];
@@ -109,9 +110,9 @@ it('holds up no other outcome where its queue is somebody else’s, and goes in 
   expect(await ready('r')).toEqual([payload('a2')]);
 });
 
-it('wakes a worker of a queue that who settles does not listen to', async () => {
+it('a following job wakes a worker of its queue', async () => {
   const [a] = await held('a');
-  const other = world.connect();
+  const other = world.connect({}, { clock: new TestClock() });
   const waiter = other.waiter(['r']);
   const request = { queues: ['r'], limit: 1, lease: 600 };
   await other.reserve(request);

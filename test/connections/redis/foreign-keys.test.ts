@@ -25,7 +25,7 @@ class Noted extends Job {
   }
 }
 
-describe('a key that somebody else uses', () => {
+describe('a foreign key in place of one of ours', () => {
   let world: RedisWorld;
 
   beforeAll(async () => {
@@ -38,7 +38,7 @@ describe('a key that somebody else uses', () => {
   afterEach(() => world.closeConnections());
   afterAll(() => world.stop());
 
-  it('is named to whoever reserves from its queue alone', async () => {
+  it('is named in the error of a reserve from its queue alone', async () => {
     await world.client.set(`${world.prefix}q:delayed`, 'not ours');
     await expect(world.connect().reserve(request)).rejects.toMatchObject({
       code: 'E_REDIS_FOREIGN_KEY',
@@ -46,7 +46,7 @@ describe('a key that somebody else uses', () => {
     });
   });
 
-  it('is named where it holds orders, and nothing is reserved', async () => {
+  it('in the place of the orders is named, and nothing is reserved', async () => {
     const connection = world.connect();
     await connection.push('q', [{ payload: payload('a') }]);
     await world.client.set(`${world.prefix}:control`, 'not ours');
@@ -60,14 +60,14 @@ describe('a key that somebody else uses', () => {
     ['sums:m1', 'hash', ({ records }) => records.sums(['m1'])],
     ['added:one', 'string', ({ records }) => records.add([], 'one', 1)],
     ['once:k', 'string', (connection) => connection.pushOnce(toPush, { key: 'k', until: 1e13 })],
-  ])('is named where %s is to be', async (name, expected, call) => {
+  ])('in the place of %s is named', async (name, expected, call) => {
     const key = `${world.prefix}:${name}`;
     await world.client.rpush(key, 'not ours');
     const error = { code: 'E_REDIS_FOREIGN_KEY', facts: { key, type: 'list', expected } };
     await expect(call(world.connect())).rejects.toMatchObject(error);
   });
 
-  it('is told in the words of redis to a user who may not ask for types', async () => {
+  it('is reported in the words of Redis if the user may not ask for types', async () => {
     await world.client.acl('SETUSER', 'worker', 'on', '>secret', '~*', '+@all', '-type');
     await world.client.set(`${world.prefix}q`, 'not ours');
     const user = { username: 'worker', password: 'secret', url: undefined, port: world.server.port };
@@ -77,7 +77,7 @@ describe('a key that somebody else uses', () => {
     });
   });
 
-  it('keeps no worker from its other queues, is told once, and is used when it is ours again', async () => {
+  it('does not affect other queues of a worker, is logged once, and its queue is used again when it is gone', async () => {
     const logger = new RecordingLogger();
     const store = { driver: 'redis', url: world.url, prefix: world.prefix } as const;
     const manager = new QueueManager({ connectors: builtInConnectors, logger }, { connections: { store } });
@@ -104,7 +104,7 @@ describe('a key that somebody else uses', () => {
     ]);
   });
 
-  it('keeps no outcome from being written where the names of queues stand, and is named once', async () => {
+  it('in the place of the names of queues does not hold up outcomes, and is named once', async () => {
     const logger = new RecordingLogger();
     const names = `${world.prefix}:queues`;
     await world.client.set(names, 'not ours');
@@ -131,7 +131,7 @@ describe('a key that somebody else uses', () => {
     expect(logger.messages('error')).toEqual([expect.stringContaining(`The key '${names}' of Redis`)]);
   });
 
-  it('holds the outcomes that would go to it, and no others', async () => {
+  it('holds up only the outcomes that would be written to it', async () => {
     const connection = world.connect();
     await connection.push(
       'q',
@@ -151,7 +151,7 @@ describe('a key that somebody else uses', () => {
     expect(await connection.settle([release])).toEqual(['settled']);
   });
 
-  it('keeps nobody from reserving who sends nothing to it', async () => {
+  it('does not affect reserves that send nothing to it', async () => {
     const connection = world.connect();
     await connection.push(
       'q',

@@ -1,4 +1,4 @@
-/** Pushes that fill calls: several are under way, and each job goes in once, in order, whatever becomes of the answers. */
+/** Pushes of several full calls at once: each job is pushed once and in order, even if answers are lost. */
 import { systemClock } from '../../../src/base/clock';
 import { RedisCaller } from '../../../src/connections/redis/caller';
 import { clientSource } from '../../../src/connections/redis/client';
@@ -17,7 +17,7 @@ const PAGES = 8;
 const payload = (id: number | string, text = ''): string =>
   `{"job":"probe","data":{"text":"${text}"},"id":"${id}","attempts":0}`;
 
-/** A hundred jobs for each page, which is what a call takes. */
+/** Pages of a hundred jobs each, which fill a call. */
 const pages = (text = '', count = PAGES): string[][] =>
   Array.from({ length: count }, (_, page) => Array.from({ length: 100 }, (_, at) => payload(page * 100 + at, text)));
 
@@ -53,7 +53,7 @@ const push = (page: readonly string[]): Promise<unknown> =>
   );
 const ready = (): Promise<string[]> => world.client.lrange(`${world.prefix}q`, 1, -1);
 
-it('are sent behind each other without waiting for answers, and found to be in when these are lost', async () => {
+it('full pushes are sent without waiting for answers, and recognised as done when the answers are lost', async () => {
   proxy.delay(600_000);
   const pushes = pages('', 4).map(push);
   await eventually(async () => (await ready()).length === 400);
@@ -64,9 +64,9 @@ it('are sent behind each other without waiting for answers, and found to be in w
   expect(await ready()).toEqual(pages('', 4).flat());
 });
 
-// Longer than what a socket takes at once: the connection ends while some calls have not arrived.
+// Longer than a socket takes at once, so that the connection ends before some calls have arrived.
 it.each(Array.from({ length: PAGES }, (_, lost) => lost + 1))(
-  'go in once, and in order, when %d connections end at an answer',
+  'full pushes are done once and in order when %d connections end at an answer',
   async (lost) => {
     const long = pages('x'.repeat(3000));
     proxy.loseReplies(lost);
@@ -75,7 +75,7 @@ it.each(Array.from({ length: PAGES }, (_, lost) => lost + 1))(
   },
 );
 
-it('wait for one that is refused: what is said of each is what became of it', async () => {
+it('each full push reports its own result when some are refused', async () => {
   const long = pages('x'.repeat(3000));
   const used = Number(/used_memory:(\d+)/.exec(await world.client.info('memory'))![1]);
   await world.client.config('SET', 'maxmemory', String(used + 1_500_000));
@@ -87,7 +87,7 @@ it('wait for one that is refused: what is said of each is what became of it', as
   expect(await ready()).toEqual(taken.flat());
 });
 
-it('hold back behind a call that may be refused a duplicate, so that its answer is not lost', async () => {
+it('full pushes wait behind a push that may be refused as a duplicate, so that its answer is not lost', async () => {
   const unique = (id: string) => connection.push('q', [{ payload: payload(id), delay: 300, distinct: true }]);
   await unique('a');
   proxy.loseReplies(2);
@@ -98,7 +98,7 @@ it('hold back behind a call that may be refused a duplicate, so that its answer 
   expect(await ready()).toEqual(pages().flat());
 });
 
-it('hold back behind a call that may be told of a unique key, so that its answer is not lost', async () => {
+it('full pushes wait behind a push with a unique key, so that its answer is not lost', async () => {
   const ties = { unique: { key: uniqueKey('Probe', 'one'), until: 'end' as const } };
   const unique = (id: string) => connection.push('q', [{ payload: withTies(payload(id), ties), ties }]);
   await unique('a');
@@ -110,7 +110,7 @@ it('hold back behind a call that may be told of a unique key, so that its answer
   expect((await ready()).slice(1)).toEqual(pages().flat());
 });
 
-it('wait for all before them: one may be given up while one before it is still to be asked again', async () => {
+it('a push waits for all earlier ones, even if the one right before it was given up', async () => {
   const link = new RedisLink(clientSource({ driver: 'redis', url: world.url }));
   const settings = { name: 'redis', address: world.url, clock: systemClock, deadline: 5, logger: silent };
   const earlier = new Gate();
@@ -138,7 +138,7 @@ it('wait for all before them: one may be given up while one before it is still t
   expect(await ready()).toEqual([...one!, ...three!]);
 });
 
-it('go in after Redis has lost its records, and say that it has', async () => {
+it('full pushes are done after Redis has lost its records, and the loss is logged', async () => {
   const logged: unknown[] = [];
   connection = world.connect({}, { logger: { ...console, error: (facts: unknown) => logged.push(facts) } });
   await push(pages('', 1)[0]!);

@@ -6,14 +6,14 @@ const INTERRUPTION = 'interruption';
 
 let clock: TestClock;
 let read: HintRead;
-/** What each blocking read has asked for, and how it is answered. */
+/** The blocking reads: their keys, and functions to answer them. */
 let reads: {
   readonly keys: readonly unknown[];
   readonly seconds: unknown;
   answer: (key?: string) => Promise<void>;
   fail: () => Promise<void>;
 }[];
-/** Lists that a hint was left in. */
+/** The lists in which a hint was left. */
 let left: string[];
 let forgotten: string[];
 let woken: string[];
@@ -54,7 +54,7 @@ function join(name: string, keys: readonly string[], seconds = 2): HintWait {
 
 const asked = (): readonly unknown[] => reads.at(-1)!.keys;
 
-it('those who wait share one read, and a hint wakes the one of them that it is meant for', async () => {
+it('waiters share one read, and a hint wakes a waiter of its queue', async () => {
   join('mail', ['mail']);
   join('both', ['mail', 'images']);
   await reads[0]!.answer(INTERRUPTION);
@@ -67,7 +67,7 @@ it('those who wait share one read, and a hint wakes the one of them that it is m
   expect(asked()).toEqual([INTERRUPTION, 'mail']);
 });
 
-it('a hint wakes one, the one that has waited longest, and the next wakes the next', async () => {
+it('each hint wakes the waiter that has waited longest', async () => {
   for (const name of ['first', 'second', 'third']) join(name, ['mail']);
 
   await reads[0]!.answer('mail');
@@ -78,7 +78,7 @@ it('a hint wakes one, the one that has waited longest, and the next wakes the ne
   expect(left).toEqual([]);
 });
 
-it('who comes with a key that is not read has the read begin anew, and once for all who come', async () => {
+it('waiters with new keys make the read restart, once for all of them', async () => {
   join('mail', ['mail']);
   join('more mail', ['mail']);
   expect(left).toEqual([]);
@@ -92,7 +92,7 @@ it('who comes with a key that is not read has the read begin anew, and once for 
   expect(asked()).toEqual([INTERRUPTION, 'mail', 'images', 'sounds']);
 });
 
-it('a hint that nobody waits for any more is given back, and not read again', async () => {
+it('a hint that nobody waits for any more is given back and not read again', async () => {
   const images = join('images', ['images']);
   join('mail', ['mail']);
   await reads[0]!.answer(INTERRUPTION);
@@ -105,7 +105,7 @@ it('a hint that nobody waits for any more is given back, and not read again', as
   expect(asked()).toEqual([INTERRUPTION, 'mail']);
 });
 
-it('who joins a read late has the time that it asked for', async () => {
+it('a waiter that joins a read late waits for its full time', async () => {
   join('early', ['mail']);
   await clock.advance('1s');
   const late = join('late', ['mail']);
@@ -120,7 +120,7 @@ it('who joins a read late has the time that it asked for', async () => {
   expect(reads).toHaveLength(2);
 });
 
-describe('a command that is to follow a read', () => {
+describe('a command that follows a read', () => {
   let sent: number;
   const follow = (): Promise<void> => {
     sent += 1;
@@ -134,7 +134,7 @@ describe('a command that is to follow a read', () => {
 
   beforeEach(() => (sent = 0));
 
-  it('stands behind it, and takes what its hint was for', async () => {
+  it('is sent behind it and takes the job of its hint', async () => {
     bring();
     expect([reads.length, sent]).toEqual([1, 1]);
     await reads[0]!.answer('mail');
@@ -142,7 +142,7 @@ describe('a command that is to follow a read', () => {
     expect(left).toEqual([]);
   });
 
-  it('ends the read that is under way, and its own when it is not wanted any more', async () => {
+  it('ends the current read, and its own when it is no longer wanted', async () => {
     join('mail', ['mail']);
     const wait = bring();
     expect([left, sent]).toEqual([[INTERRUPTION], 0]);
@@ -152,7 +152,7 @@ describe('a command that is to follow a read', () => {
     expect(left).toEqual([INTERRUPTION, INTERRUPTION]);
   });
 
-  it('is sent at once when its hint comes by the read before', async () => {
+  it('is sent at once when the previous read brings its hint', async () => {
     read.leave(join('mail', ['mail']));
     bring();
     await reads[0]!.answer('mail');
@@ -160,7 +160,7 @@ describe('a command that is to follow a read', () => {
     expect(left).toEqual([INTERRUPTION]);
   });
 
-  it('is sent at once when the read before fails, or when it is not wanted any more', async () => {
+  it('is sent at once when the previous read fails, or when it is no longer wanted', async () => {
     join('mail', ['mail']);
     read.leave(bring());
     expect(sent).toBe(1);
@@ -169,7 +169,7 @@ describe('a command that is to follow a read', () => {
     expect(sent).toBe(2);
   });
 
-  it('is better not sent behind the next read where Redis has not answered the last: nobody could end that', async () => {
+  it('should not be sent behind a read while Redis has not answered the last one, which nothing could end', async () => {
     bring();
     await clock.advance('4500ms');
     expect(read.hasFailed).toBe(true);
@@ -179,7 +179,7 @@ describe('a command that is to follow a read', () => {
     expect(read.hasFailed).toBe(false);
   });
 
-  it('is sent at once when the read is closed before: those behind it in line would wait for ever', () => {
+  it('is sent at once when the read is closed first, or the commands behind it would wait for ever', () => {
     join('mail', ['mail']);
     bring();
     read.close();
@@ -187,7 +187,7 @@ describe('a command that is to follow a read', () => {
   });
 });
 
-it('a read that nobody shares any more leaves no list behind that it was told to begin anew by', async () => {
+it('a closed read leaves no list behind that was meant to restart it', async () => {
   join('mail', ['mail']);
   join('images', ['images']);
 

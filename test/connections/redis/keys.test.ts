@@ -1,7 +1,7 @@
 import { Keys, typeOf } from '../../../src/connections/redis/keys';
 
 describe('the names of keys', () => {
-  it('are those of Laravel for the jobs of a queue, and our own beside them', () => {
+  it('are those of Laravel for the jobs of a queue, with our own beside them', () => {
     const { client, once, ...keys } = new Keys('queues:', false).queue('mail');
     expect({ ...keys, client: client('abc'), once: once('nightly') }).toEqual({
       reasons: 'queues::cancelled:reasons',
@@ -22,13 +22,13 @@ describe('the names of keys', () => {
     });
   });
 
-  it('share a slot in a cluster: the name alone is the hash tag', () => {
+  it('share a slot in a cluster, because the name of the queue is their hash tag', () => {
     const { client, once, ...keys } = new Keys('queues:', true).queue('mail');
     const names = [...Object.values(keys), client('abc'), once('nightly')];
     expect(names.map((name) => name.startsWith('queues:{mail}'))).toEqual(names.map(() => true));
   });
 
-  it('of records and sums stand where no queue can stand, and share a slot in a cluster', () => {
+  it('for records and sums cannot collide with a queue, and share a slot in a cluster', () => {
     const namesOf = (keys: Keys) => [...Object.values(keys.records('worker')), keys.sum('m1'), keys.added('source')];
     expect(namesOf(new Keys('queues:', false))).toEqual([
       'queues::records:worker',
@@ -46,12 +46,12 @@ describe('the names of keys', () => {
     ]);
   });
 
-  it('name the channel of a record behind those of its kind', () => {
+  it('include the channel of a record', () => {
     expect(new Keys('queues:', false).recordChannel('results', 'a')).toBe('queues::records:results:a');
     expect(new Keys('queues:', true).recordChannel('results', 'a')).toBe('queues::{records}:results:a');
   });
 
-  it('of what belongs to no queue stand where no queue can stand', () => {
+  it('that belong to no queue cannot collide with a queue', () => {
     const keys = new Keys('queues:', false);
     expect([keys.names, keys.ordered, keys.control, keys.lock('report')]).toEqual([
       'queues::queues',

@@ -1,7 +1,7 @@
-/** Reads all that a Redis holds under a prefix, so that a test can say what the world was before and after. */
+/** Reads everything that a Redis holds under a prefix, so that a test can compare states. */
 import type Redis from 'ioredis';
 
-/** Key without the prefix → what it holds. Lists and sorted sets in their order, as Latin-1; hashes as objects. */
+/** Values by key without the prefix. Lists and sorted sets in their order, as Latin-1. Hashes as objects. */
 export async function keyspace(client: Redis, prefix: string): Promise<Record<string, unknown>> {
   const keys = (await client.keys(`${prefix}*`)).toSorted();
   const entries = await Promise.all(

@@ -30,7 +30,7 @@ describe('the calls of a redis connection', () => {
   };
   const ready = (): Promise<string[]> => world.client.lrange(`${world.prefix}q`, 0, -1);
 
-  it('carry together what is dispatched in one turn, in its order', async () => {
+  it('combine the dispatches of one turn, in their order', async () => {
     const payloads = numbered(100);
     await Promise.all(payloads.map((text) => connection.push('q', [{ payload: text }])));
     expect(await ready()).toEqual(payloads);
@@ -54,7 +54,7 @@ describe('the calls of a redis connection', () => {
     expect(await calls()).toBe(3 + 1);
   });
 
-  it('carry a settle with the reserve of another that asks at the same time', async () => {
+  it('combine a settle with a reserve made at the same time', async () => {
     await connection.push(
       'q',
       numbered(3).map((text) => ({ payload: text })),
@@ -68,7 +68,7 @@ describe('the calls of a redis connection', () => {
     expect(await calls()).toBe(1);
   });
 
-  it('give two reserves at the same time each its own jobs', async () => {
+  it('give each of two simultaneous reserves its own jobs', async () => {
     await connection.push(
       'q',
       numbered(4).map((text) => ({ payload: text })),
@@ -77,11 +77,11 @@ describe('the calls of a redis connection', () => {
     const replies = await Promise.all([connection.reserve(request), connection.reserve(request)]);
     expect(replies.map(({ reservations }) => reservations.length)).toEqual([2, 2]);
     expect(await connection.counts('q')).toEqual({ ready: 0, delayed: 0, reserved: 4 });
-    // Each was asked without waiting for the other: under a name of its own, which its record bears.
+    // Each was sent without waiting for the other, and so under a client name of its own.
     expect(await world.client.keys(`${world.prefix}q:client:*`)).toHaveLength(3);
   });
 
-  it('refuse a duplicate to the one who sent it, and to nobody who travels along', async () => {
+  it('refuse a duplicate only to the push that contains it, not to others in the same call', async () => {
     await connection.push('q', [{ payload: payload('a'), delay: 100, distinct: true }]);
     const results = await Promise.allSettled([
       connection.push('q', [{ payload: payload('b'), delay: 100, distinct: true }]),
@@ -93,14 +93,14 @@ describe('the calls of a redis connection', () => {
     expect(await connection.counts('q')).toEqual({ ready: 1, delayed: 2, reserved: 0 });
   });
 
-  it('make a queue known once', async () => {
+  it('add a queue to the known queues once', async () => {
     await connection.push('q', [{ payload: payload('a') }]);
     await connection.push('q', [{ payload: payload('b') }]);
     expect(await world.client.info('commandstats')).toContain('cmdstat_sadd:calls=1,');
     expect(await connection.queues()).toEqual(['q', 'warm']);
   });
 
-  it('make known the queue of a job that others pushed and that fails here', async () => {
+  it('add the queue of a failed job to the known queues, even if another client pushed the job', async () => {
     await world.client.rpush(`${world.prefix}theirs`, payload('a'), 'no JSON');
     const { reservations } = await connection.reserve({ queues: ['theirs'], limit: 5, lease: 60 });
     const failure = { id: 'a', name: 'Probe', exception: 'no' };

@@ -30,16 +30,16 @@ describe('a link to redis', () => {
 
   it.each([
     ['none', []],
-    ['plain ones', ['key', '', 1, 0.5, -3]],
-    ['bytes that are no text', [Buffer.from([0, 255, 13, 10]), Buffer.alloc(0), 'after']],
-    ['others than ASCII', ['Grüße', Buffer.from('日本'), '日本', 7]],
-    ['a surrogate without its other half', ['a\ud800b', Buffer.from('c')]],
-  ])('brings arguments to the server as they are: %s', async (_, args) => {
+    ['ASCII texts and numbers', ['key', '', 1, 0.5, -3]],
+    ['bytes that are not a text', [Buffer.from([0, 255, 13, 10]), Buffer.alloc(0), 'after']],
+    ['texts beyond ASCII', ['Grüße', Buffer.from('日本'), '日本', 7]],
+    ['a lone surrogate', ['a\ud800b', Buffer.from('c')]],
+  ])('passes arguments to the server unchanged: %s', async (_, args) => {
     const reply = link.send('eval', ['return ARGV', 0, ...args]).reply;
     expect(await reply).toEqual(args.map((arg) => (Buffer.isBuffer(arg) ? arg : Buffer.from(String(arg)))));
   });
 
-  it('replaces a client once, whoever of those that waited on it gives up later', async () => {
+  it('replaces a client once, even if later callers give up on it too', async () => {
     const first = link.send('ping', []);
     await first.reply;
     link.replace(first.client);
@@ -49,7 +49,7 @@ describe('a link to redis', () => {
     expect(link.send('ping', []).client).toBe(second.client);
   });
 
-  it('ends what was sent on a connection that was lost, so that its caller knows, and connects anew', async () => {
+  it('rejects unanswered calls of a lost connection and connects again', async () => {
     const id = Number(await link.send('client', ['id']).reply);
     const unanswered = link.send('blpop', [`${world.prefix}nothing`, 0]);
     await world.client.client('KILL', 'ID', id);
@@ -58,7 +58,7 @@ describe('a link to redis', () => {
     expect(await link.send('client', ['id']).reply).not.toBe(id);
   });
 
-  it('keeps what was not sent yet until there is a connection', async () => {
+  it('keeps unsent calls until there is a connection', async () => {
     const port = await freePort();
     link = new RedisLink(clientSource({ driver: 'redis', url: `redis://127.0.0.1:${port}/0` }));
     const call = link.send('ping', []);
@@ -74,7 +74,7 @@ describe('a link to a cluster', () => {
     const world = await RedisWorld.startCluster();
     const link = new RedisLink(clientSource({ driver: 'redis', cluster: [world.url] }));
     await link.send('get', ['x']).reply;
-    // What is answered last says that the cluster is not silent as a whole.
+    // This answer shows that the cluster as a whole is not silent.
     const last = link.send('get', ['x']);
     const unanswered = Array.from({ length: 12 }, () => link.send('blpop', ['nothing', 0]));
     await last.reply;
@@ -92,14 +92,14 @@ describe('a link to a cluster', () => {
   });
 });
 
-describe('pushes that wait in line for a server that is away', () => {
-  it('fail each at its own deadline', async () => {
+describe('pushes that wait for a server that is away', () => {
+  it('each fail at their own deadline', async () => {
     const world = await RedisWorld.start();
     const clock = new TestClock();
     const connection = world.connect({ url: `redis://127.0.0.1:${await freePort()}/0` }, { clock });
     const failed: string[] = [];
     const push = (id: string): void => void connection.push('q', [entry(id)]).catch(() => failed.push(id));
-    // The first is sent at once; the two that come meanwhile travel together, and are not of one age.
+    // The first is sent at once. The next two travel in one call but have different ages.
     push('at 0 s');
     await clock.advance(1);
     push('at 1 s');

@@ -8,7 +8,7 @@ const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","
 const request = { queues: ['q'], limit: 10, lease: 600 };
 const completed = (reservation: Reservation): Settlement => ({ outcome: 'completed', reservation });
 
-/** Each call is carried out by Redis; its answer never arrives, and the connection is cut. */
+/** Redis carries out each call, but the answer never arrives and the connection is cut. */
 describe('a redis connection whose replies are lost', () => {
   let world: RedisWorld;
   let proxy: FaultyProxy;
@@ -22,7 +22,7 @@ describe('a redis connection whose replies are lost', () => {
   beforeEach(async () => {
     world.fresh();
     connection = world.connect({ url: proxy.url });
-    // The scripts are known, and the connection is made: what is lost from here on is an answer.
+    // Loads the scripts and connects, so that from here on only replies are lost.
     await connection.push('warm', [{ payload: payload('warm') }]);
     await connection.reserve({ ...request, queues: ['warm'] });
   });
@@ -44,13 +44,13 @@ describe('a redis connection whose replies are lost', () => {
     expect(await texts('delayed')).toEqual([payload('b')]);
   });
 
-  it('does not take its own repeat for a duplicate', async () => {
+  it('does not mistake its own repeat for a duplicate', async () => {
     proxy.loseReplies();
     await connection.push('q', [{ payload: payload('a'), delay: 300, distinct: true }]);
     expect(await texts('delayed')).toEqual([payload('a')]);
   });
 
-  it('is told the same of a unique key, and does not take its own repeat for another that holds it', async () => {
+  it('gets the same result for a unique key, and does not mistake its own repeat for the holder', async () => {
     const ties = { unique: { key: uniqueKey('Probe', 'one'), until: 'end' as const } };
     const tied = (id: string) => ({ payload: withTies(payload(id), ties), ties });
     proxy.loseReplies(2);
@@ -65,7 +65,7 @@ describe('a redis connection whose replies are lost', () => {
     expect(await connection.push('q', [tied('d')])).toBeUndefined();
   });
 
-  it('is told the same of a debounced job, which takes the place of one, and of no more', async () => {
+  it('gets the same result for a debounced job, which replaces exactly one other', async () => {
     const ties = { debounce: { key: debounceKey('Probe', 'one', 'q') } };
     const debounced = (id: string) => ({ payload: withTies(payload(id), ties), ties, delay: 300 });
     proxy.loseReplies(2);
@@ -79,7 +79,7 @@ describe('a redis connection whose replies are lost', () => {
     expect(await texts('ready')).toEqual([payload('plain')]);
   });
 
-  it('gets the jobs that it reserved, and no others', async () => {
+  it('gets the jobs that it reserved and no others', async () => {
     await connection.push('q', [{ payload: payload('a') }, { payload: payload('b') }]);
     proxy.loseReplies();
     const { reservations } = await connection.reserve({ ...request, limit: 1 });
@@ -88,7 +88,7 @@ describe('a redis connection whose replies are lost', () => {
     expect(await texts('ready')).toEqual([payload('b')]);
   });
 
-  it('learns that its outcomes were written, each as it was', async () => {
+  it('gets the result of each of its outcomes', async () => {
     await connection.push(
       'q',
       ['a', 'b', 'c'].map((id) => ({ payload: payload(id) })),
@@ -108,7 +108,7 @@ describe('a redis connection whose replies are lost', () => {
     expect(await connection.failed.count()).toBe(1);
   });
 
-  it('settles and reserves once where both travel together', async () => {
+  it('settles and reserves once if both travel in one call', async () => {
     await connection.push(
       'q',
       ['a', 'b', 'c'].map((id) => ({ payload: payload(id) })),
@@ -150,7 +150,7 @@ describe('a redis connection whose replies are lost', () => {
     expect(await texts('ready')).toEqual([payload('a')]);
   });
 
-  it('removes failed jobs and clears queues once, and counts them right', async () => {
+  it('removes failed jobs and clears queues once, and returns the right counts', async () => {
     const entry = {
       name: 'Probe',
       exception: 'no',

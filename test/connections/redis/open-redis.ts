@@ -1,4 +1,4 @@
-/** Connections to a test's own Redis, each test under a prefix of its own, with a clock that the test moves on. */
+/** Connections to a Redis for one test file, with a key prefix for each test and a clock that the test can move. */
 import Redis from 'ioredis';
 import { systemClock } from '../../../src/base/clock';
 import { connectRedis } from '../../../src/connections/redis/redis-connection';
@@ -13,7 +13,7 @@ export const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {},
 
 let prefixes = 0;
 
-/** One server for a test file; `fresh()` gives each test keys of its own. */
+/** One server for a test file. `fresh()` gives each test a prefix of its own. */
 export class RedisWorld {
   readonly #server: RedisServer;
   readonly client: Redis;
@@ -30,7 +30,7 @@ export class RedisWorld {
     return new RedisWorld(await startRedisServer({ args }));
   }
 
-  /** One node that has all the slots: it refuses calls across slots as any cluster does. */
+  /** A cluster of one node with all slots. Like any cluster it refuses calls across slots. */
   static async startCluster(args: readonly string[] = []): Promise<RedisWorld> {
     const bus = String(await freePort());
     const address = ['--cluster-port', bus, '--cluster-announce-ip', '127.0.0.1'];
@@ -62,7 +62,7 @@ export class RedisWorld {
     return connection;
   }
 
-  /** The clock of the scripts goes on; locks, which expire by Redis's own, are told to. */
+  /** Moves the clock of the scripts. Locks expire by Redis's own clock, so their expiry is moved too. */
   async advance(seconds: number): Promise<void> {
     this.offset += seconds;
     for (const lock of await this.client.keys(`${this.prefix}:lock:*`)) {
@@ -72,7 +72,7 @@ export class RedisWorld {
     }
   }
 
-  /** All keys of the present test, with what they hold. */
+  /** All keys of the current test with their values. */
   keys(): Promise<Record<string, unknown>> {
     return keyspace(this.client, this.prefix);
   }

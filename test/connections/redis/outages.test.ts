@@ -37,7 +37,7 @@ describe('a redis connection whose server is away', () => {
 
   afterAll(() => world.stop());
 
-  it('fails a push at the deadline, says what the system said, and that nothing was queued', async () => {
+  it('fails a push at the deadline, with the error of the system, and says that nothing was queued', async () => {
     const port = await freePort();
     const connection = world.connect({ url: `redis://:secret@127.0.0.1:${port}/0` }, { deadline: 0.2 });
     const failure = await failureOf(connection.push('q', [{ payload: payload('a') }]));
@@ -47,7 +47,7 @@ describe('a redis connection whose server is away', () => {
     expect(failure.message).not.toContain('secret');
   });
 
-  it('does not queue later what it has said was not queued', async () => {
+  it('does not push a job later that it has reported as not queued', async () => {
     const port = await freePort();
     const connection = world.connect({ url: `redis://127.0.0.1:${port}/0` }, { deadline: 0.2 });
     await expect(connection.push('q', [{ payload: payload('a') }])).rejects.toThrow('not queued');
@@ -61,7 +61,7 @@ describe('a redis connection whose server is away', () => {
     }
   });
 
-  it('goes on when the server comes within the deadline', async () => {
+  it('continues when the server comes up within the deadline', async () => {
     const port = await freePort();
     const connection = world.connect({ url: `redis://127.0.0.1:${port}/0` });
     const pushed = connection.push('q', [{ payload: payload('a') }]);
@@ -75,12 +75,12 @@ describe('a redis connection whose server is away', () => {
     }
   });
 
-  it('fails a reserve that was not carried out, so that the worker can say so', async () => {
+  it('fails a reserve that was not carried out, so that the worker can log it', async () => {
     const connection = world.connect({ url: `redis://127.0.0.1:${await freePort()}/0` }, { deadline: 0.2 });
     await expect(connection.reserve(request)).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
   });
 
-  it('says of a push without an answer that it may have been carried out', async () => {
+  it('says of an unanswered push that it may have been carried out', async () => {
     const connection = world.connect({ url: proxy.url }, { deadline: 0.4 });
     await connection.counts('q');
     proxy.goSilent();
@@ -91,7 +91,7 @@ describe('a redis connection whose server is away', () => {
     });
   });
 
-  it('asks for a reserve without an answer until it has it, on another connection, and says so once', async () => {
+  it('repeats an unanswered reserve on another connection until it is answered, and logs it once', async () => {
     const warnings: string[] = [];
     const logger: Logger = { ...silent, warn: (_, message) => warnings.push(message) };
     const connection = world.connect({ url: proxy.url }, { deadline: 0.4, logger });
@@ -107,7 +107,7 @@ describe('a redis connection whose server is away', () => {
     expect(warnings).toEqual([expect.stringContaining('repeated')]);
   });
 
-  it('connects no more once it is closed, whatever waits in line', async () => {
+  it('does not connect again once it is closed, even if calls are waiting', async () => {
     const connection = world.connect({ url: proxy.url }, { deadline: 0.4 });
     await connection.reserve({ ...request, queues: ['none'] });
     proxy.goSilent();
@@ -118,8 +118,8 @@ describe('a redis connection whose server is away', () => {
     expect(proxy.connections).toBe(connections);
   });
 
-  it('has nobody who closes wait for a look at what was cancelled', async () => {
-    // No deadline ever comes: who waits for the look waits for ever.
+  it('can be closed while it asks which jobs were cancelled', async () => {
+    // No deadline ever passes, so a close that waited for the question would wait for ever.
     const clock: Clock = { ...systemClock, after: () => ({ cancel: () => undefined }) };
     const connection = world.connect({ url: proxy.url }, { clock });
     await connection.push('q', [{ payload: payload('a') }]);
@@ -132,7 +132,7 @@ describe('a redis connection whose server is away', () => {
     expect(await look).toBeInstanceOf(QueueUnavailableError);
   });
 
-  it('takes an answer that came while a job blocked the event loop past the deadline', async () => {
+  it('accepts an answer that arrived while a job blocked the event loop past the deadline', async () => {
     const connection = world.connect({}, { deadline: 0.2 });
     await connection.counts('q');
     const pushed = connection.push('q', [{ payload: payload('a') }]);
@@ -172,7 +172,7 @@ describe('a redis connection whose server is away', () => {
     expect((await connection.reserve(request)).reservations).toHaveLength(2);
   });
 
-  it('says in the words of the server that it is full, and settles and reserves all the same', async () => {
+  it('reports a full server in its own words, and still settles and reserves', async () => {
     const connection = world.connect();
     await connection.push(
       'q',
@@ -192,7 +192,7 @@ describe('a redis connection whose server is away', () => {
     }
   });
 
-  it('hands out what waits in a server that is full', async () => {
+  it('hands out waiting jobs of a full server', async () => {
     const connection = world.connect();
     await connection.push('q', [{ payload: payload('a') }]);
     await world.client.config('SET', 'maxmemory', '1');
@@ -203,7 +203,7 @@ describe('a redis connection whose server is away', () => {
     }
   });
 
-  it('promotes and reclaims in a server that is full', async () => {
+  it('promotes and reclaims on a full server', async () => {
     const connection = world.connect();
     await connection.push('q', [{ payload: payload('a') }]);
     await connection.reserve({ ...request, lease: 100 });
@@ -217,7 +217,7 @@ describe('a redis connection whose server is away', () => {
     }
   });
 
-  it('names what is wrong when a key is used by somebody else', async () => {
+  it('names a foreign key', async () => {
     const connection = world.connect();
     await world.client.set(`${world.prefix}q`, 'not a list');
     await expect(connection.push('q', [{ payload: payload('a') }])).rejects.toMatchObject({
@@ -242,7 +242,7 @@ describe('a redis waiter whose connection fails', () => {
     return /id=(\d+).*cmd=blpop/.exec(clients)?.[1];
   };
 
-  it('waits again when its blocking connection is killed', async () => {
+  it('waits again after its blocking connection was killed', async () => {
     const connection = world.connect();
     const waited = connection.waiter(['q']).wait(2, never);
     const id = await eventually(blocked);
@@ -256,7 +256,7 @@ describe('a redis waiter whose connection fails', () => {
     expect(await world.client.exists(`${world.prefix}q:notify`)).toBe(0);
   });
 
-  it('ends in time on a connection that has gone silent, and reads on another', async () => {
+  it('ends in time on a silent connection, and then reads on another', async () => {
     const proxy = await FaultyProxy.start(world.server.port);
     const connection = world.connect({ url: proxy.url });
     const waiter = connection.waiter(['q']);
@@ -273,7 +273,7 @@ describe('a redis waiter whose connection fails', () => {
     await proxy.stop();
   });
 
-  it('gives back a hint that came when nobody waited any more', async () => {
+  it('gives back a hint that arrives when nobody waits any more', async () => {
     const connection = world.connect();
     const waiter = connection.waiter(['q']);
     const given = new AbortController();
@@ -285,7 +285,7 @@ describe('a redis waiter whose connection fails', () => {
     await eventually(async () => (await world.client.llen(`${world.prefix}q:notify`)) === 1);
   });
 
-  it('waits two seconds at most, whatever it is asked', async () => {
+  it('waits two seconds at most, whatever time is requested', async () => {
     const asked: number[] = [];
     const after: Clock['after'] = (milliseconds, callback) => {
       asked.push(milliseconds);

@@ -13,7 +13,7 @@ import { RedisWorld, silent } from './open-redis';
 const LUA = join(__dirname, '../../../lua');
 
 const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
-/** The ids of jobs that were done with, or given up. */
+/** The ids of jobs that completed or failed. */
 const ended = new Set<string>();
 
 @Job({ name: 'Ended', tries: 3 })
@@ -30,15 +30,15 @@ class Ended extends Job {
 
 const request = { queues: ['q'], limit: 10, lease: 600 };
 
-it('the commands that are asked for are those that the scripts call', () => {
+it('the list of required commands contains exactly the commands of the scripts', () => {
   const scripts = readdirSync(LUA, { encoding: 'utf8', recursive: true }).filter((file) => file.endsWith('.lua'));
   const texts = scripts.map((file) => readFileSync(join(LUA, file), 'utf8')).join('\n');
   const called = [...texts.matchAll(/\bp?call\('(\w+)'/g)].map(([, name]) => name!.toLowerCase());
-  // It is done without, where it is not allowed.
+  // The scripts do without `publish` if it is not allowed.
   expect([...SCRIPTED, 'publish'].toSorted()).toEqual([...new Set(called)].toSorted());
 });
 
-describe('a redis connection whose user may not do all', () => {
+describe('a redis connection whose user lacks permissions', () => {
   let world: RedisWorld;
 
   beforeAll(async () => {
@@ -58,19 +58,19 @@ describe('a redis connection whose user may not do all', () => {
   const connect = (logger: Logger = silent) =>
     world.connect({ username: 'worker', password: 'secret', url: undefined, port: world.server.port }, { logger });
 
-  it('reserves nothing where a script would stop half way, says what is not allowed, and goes on when it is', async () => {
+  it('reserves nothing if a script would stop half way, names the missing permissions, and continues when they are given', async () => {
     await may('-hset', '-zadd');
     const connection = connect();
     const refused = connection.reserve(request);
     await expect(refused).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE', facts: { refused: true } });
     await expect(refused).rejects.toThrow(/NOPERM this user may not call hset, zadd.*no jobs were reserved/);
-    // No answer is believed for longer than the call that it was given to.
+    // Permissions are checked again for each refused call.
     expect(await connection.counts('q')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
     await may('+hset', '+zadd');
     expect((await connection.reserve(request)).reservations).toHaveLength(1);
   });
 
-  it('takes a script that was refused on the way for a lack of permission', async () => {
+  it('reports a script that was refused half way as a lack of permission', async () => {
     await may('-rpush');
     await expect(connect().push('q', [{ payload: payload('b') }])).rejects.toMatchObject({
       code: 'E_QUEUE_UNAVAILABLE',
@@ -78,7 +78,7 @@ describe('a redis connection whose user may not do all', () => {
     });
   });
 
-  it('says once that nobody may wait for jobs', async () => {
+  it('logs once that waiting for jobs is not allowed', async () => {
     await may('-blpop');
     const said: string[] = [];
     const connection = connect({ ...silent, warn: (_, message) => said.push(message) });
@@ -88,14 +88,14 @@ describe('a redis connection whose user may not do all', () => {
     expect(said).toEqual([expect.stringMatching(/does not let us wait.*blpop.*every 2 s/)]);
   });
 
-  it('is told by the check what to allow', async () => {
+  it('is diagnosed with the permissions to give', async () => {
     await may('-blpop', '-hset');
     const found = (await connect().diagnose()).find(({ subject }) => subject === 'permissions');
     expect(found?.message).toContain('ACL SETUSER <user> +hset +blpop');
   });
 
   it.each(['zadd', 'zrem', 'lpop', 'ltrim', 'rpush', 'hset', 'set', 'zscore', 'lrange', 'evalsha'])(
-    'loses no job of a running worker while %s is taken from it',
+    'loses no job of a running worker while %s is forbidden',
     async (command) => {
       const QUEUE = `under-${command}`;
       const log = new RecordingLogger();
@@ -140,7 +140,7 @@ describe('a redis connection whose user may not do all', () => {
       const kept = await manager.failed.list({ queue: QUEUE, limit: 1000 });
       await manager.close();
 
-      // Doubled at worst: a failed one is kept once for each of its runs.
+      // A job may run twice at worst, and a failed one is then kept once per run.
       expect(new Set(kept.map(({ id }) => id)).size).toBeGreaterThanOrEqual(50);
     },
   );

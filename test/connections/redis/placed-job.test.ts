@@ -34,7 +34,7 @@ describe('looking for a job on redis', () => {
     await world.client.zadd(`${world.prefix}long:delayed`, ...scored);
   };
 
-  it('finds one at the ends of a long queue, or behind one, and says of others that it has not looked at all', async () => {
+  it('finds a job at the ends of a long queue or in another one, and reports other ids as unseen', async () => {
     await fill(1000);
 
     expect(await connection.find('first')).toMatchObject({ queue: 'long', state: 'ready' });
@@ -44,7 +44,7 @@ describe('looking for a job on redis', () => {
     expect(await connection.find('nobody')).toBe('unseen');
   });
 
-  it('finds one in the middle of the queue that is named, and knows what is not there', async () => {
+  it('finds a job anywhere in a named queue, and knows if an id is not there', async () => {
     await fill(1000);
 
     expect(await connection.find('r500', 'long')).toMatchObject({ queue: 'long', state: 'ready' });
@@ -52,14 +52,14 @@ describe('looking for a job on redis', () => {
     expect(await connection.find('a', 'long')).toBeUndefined();
   });
 
-  it('looks there at the last ten thousand or so', async () => {
+  it('searches about the last ten thousand jobs of a named queue', async () => {
     await fill(11_000);
 
     expect(await connection.find('r2000', 'long')).toMatchObject({ state: 'ready' });
     expect(await connection.find('r500', 'long')).toBe('unseen');
   });
 
-  it('is not sure where it has not looked at all delayed jobs', async () => {
+  it('reports an id as unseen if it has not examined all delayed jobs', async () => {
     await fill(300);
     await delay(150);
 
@@ -70,12 +70,12 @@ describe('looking for a job on redis', () => {
 
   it.each([
     [
-      'finds one that a worker takes while it is looked for',
+      'finds a job that a worker reserves during the search',
       ['found', 'reserved', payload('r'), '5'],
       { state: 'reserved', at: 5000 },
     ],
-    ['knows that one is gone which was there', ['unknown'], undefined],
-    ['is not sure where others came meanwhile', ['unseen', 100, 1], 'unseen'],
+    ['reports a job as gone that was removed during the search', ['unknown'], undefined],
+    ['reports an id as unseen if other jobs came during the search', ['unseen', 100, 1], 'unseen'],
   ])('%s', async (_, last, expected) => {
     const answers: unknown[][] = [['unseen', 100, 0], ['unseen', 190, 0], ['unknown'], last];
     const caller = {

@@ -25,7 +25,7 @@ afterAll(() => world.stop());
 
 const record = (id: string) => ({ kind: 'results', id, value: `of ${id}` });
 
-/** Whether it would have been heard, at each time that its listener was woken. */
+/** A listener that notes at each wake-up whether it is listening. */
 function listener(connection: RedisConnection, id: string) {
   const heard: boolean[] = [];
   const listening = connection.records.wake.listen('results', id, () => heard.push(listening.isHeard));
@@ -35,14 +35,14 @@ function listener(connection: RedisConnection, id: string) {
 const isHeard = (...own: readonly ReturnType<typeof listener>[]): Promise<boolean> =>
   eventually(() => own.every(({ listening }) => listening.isHeard), { of: 'what is put to be heard of' });
 
-/** Those who wait for messages. */
+/** The number of subscribed clients. */
 const subscribers = async (): Promise<number> =>
   String(await world.client.call('client', 'list', 'type', 'pubsub'))
     .split('\n')
     .filter(Boolean).length;
 
 describe('the channels of records in a redis', () => {
-  it('take one connection for all who listen, and none where nobody does', async () => {
+  it('share one connection among all listeners, and need none without listeners', async () => {
     const connection = world.connect();
     await connection.records.wake.put(record('a'), 60);
     expect(await subscribers()).toBe(0);
@@ -54,7 +54,7 @@ describe('the channels of records in a redis', () => {
     await eventually(async () => (await subscribers()) === 0, { of: 'the end of the connection' });
   });
 
-  it('are listened to anew when their connection is lost, and who waits is told that it was', async () => {
+  it('are subscribed again when their connection is lost, and listeners are told of the loss', async () => {
     const connection = world.connect({ url: proxy.url });
     const own = [listener(connection, 'a'), listener(connection, 'b')];
     await isHeard(...own);
@@ -72,7 +72,7 @@ describe('the channels of records in a redis', () => {
     expect(own.map(({ heard }) => heard.slice(2))).toEqual([[true], [true, true]]);
   });
 
-  it('are listened to on another connection when one that answers no more is asked for a further one', async () => {
+  it('are subscribed on a new connection when the old one does not answer a further subscription', async () => {
     const connection = world.connect({ url: proxy.url }, { deadline: 0.3 });
     const first = listener(connection, 'a');
     await isHeard(first);
@@ -85,7 +85,7 @@ describe('the channels of records in a redis', () => {
     expect(first.heard).toEqual([true, false, true]);
   });
 
-  it('of which a user may not hear, wake nobody, which the log says once, and the record is written all the same', async () => {
+  it('that a user may not subscribe to wake nobody, which is logged once, and records are still written', async () => {
     await world.client.acl('SETUSER', 'deaf', 'reset', 'on', '>secret', '~*', '+@all', 'resetchannels');
     const log = new RecordingLogger();
     const user = { url: undefined, port: world.server.port, username: 'deaf', password: 'secret' };
@@ -94,7 +94,7 @@ describe('the channels of records in a redis', () => {
     await eventually(() => log.messages('warn').length > 0, { of: 'a word about it' });
 
     await connection.records.wake.put(record('a'), 60);
-    // Behind what was asked before, on the same connection.
+    // Comes after the earlier subscriptions on the same connection.
     await listenedAgain(connection);
 
     expect(await connection.records.get('results', 'a')).toBe('of a');
@@ -112,7 +112,7 @@ describe('the channels of records in a redis', () => {
     });
   });
 
-  it('are found in a cluster, also before anything else was asked of it', async () => {
+  it('work in a cluster even before any other call', async () => {
     const cluster = await RedisWorld.startCluster();
     cluster.fresh();
     const node = `redis://127.0.0.1:${cluster.server.port}`;
@@ -130,7 +130,7 @@ describe('the channels of records in a redis', () => {
   });
 });
 
-/** By the answers that the server has given, it has refused this one as well. */
+/** Subscribes once more and waits until the server has refused that too. */
 async function listenedAgain(connection: RedisConnection): Promise<void> {
   const refused = async (): Promise<number> =>
     Number(/errorstat_NOPERM:count=(\d+)/.exec(await world.client.info('errorstats'))?.[1] ?? 0);

@@ -18,7 +18,7 @@ const IDS = Array.from({ length: 50 }, (_, at) => `job-${at}`);
 
 const records = (): Promise<string[]> => world.client.keys(`${world.prefix}*:client:*`);
 
-it('calls of one connection leave one record for each queue, however many jobs are sent back, cancelled or removed', async () => {
+it('calls of one connection leave one record per queue, however many jobs are retried or cancelled', async () => {
   const connection = world.connect();
   for (const id of IDS) {
     const payload = Buffer.from(`{"job":"probe","data":{},"id":"${id}","attempts":1}`);
@@ -34,25 +34,25 @@ it('calls of one connection leave one record for each queue, however many jobs a
   expect(await connection.counts('q')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
 });
 
-it('calls that are made at once are carried out one after another, each with its own answer', async () => {
+it('simultaneous calls are carried out one after another, each with its own answer', async () => {
   const connection = world.connect();
   const asked = ['a', 'b', 'a', 'b'].map((queue) => connection.control.pause(queue));
 
   expect(await Promise.all(asked)).toEqual([true, true, false, false]);
 });
 
-it('calls that are made at once fail together at their deadline when Redis is away', async () => {
+it('simultaneous calls fail together at their deadline when Redis is away', async () => {
   const away = { url: `redis://127.0.0.1:${await freePort()}/0` };
   const [connection, other] = [world.connect(away, { deadline: 0.5 }), world.connect(away, { deadline: 0.5 })];
   let unanswered = IDS.length;
   for (const id of IDS) connection.control.cancel(id, 'q').catch(() => (unanswered -= 1));
 
-  // Several deadlines: one after another, the fifty would take many more.
+  // These take several deadlines. If the fifty waited for one another, they would take many more.
   for (const id of IDS.slice(0, 6)) await expect(other.control.cancel(id, 'q')).rejects.toThrow('was not cancelled');
   expect(unanswered).toBe(0);
 });
 
-it('a call that is not answered holds up those of its own queue alone', async () => {
+it('an unanswered call holds up only calls of its own queue', async () => {
   const asked: string[] = [];
   const script = async (_: unknown, [, key]: readonly string[]) => {
     asked.push(key!);

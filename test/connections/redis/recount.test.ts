@@ -1,4 +1,4 @@
-/** Unique keys and batches of a Redis from which somebody has removed jobs, or keys, by hand. */
+/** Unique keys and batches of a Redis from which jobs or keys were removed by hand. */
 import type { Connection, Entry } from '../../../src/connections/contract';
 import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
 import { type Ties, uniqueKey, withTies } from '../../../src/payload/ties';
@@ -38,7 +38,7 @@ describe.each(['redis', 'cluster'])('what was removed by hand from %s', (kind) =
     return [pending, done, failed, skipped];
   };
 
-  it('frees the keys of jobs that are gone, and of no others', async () => {
+  it('frees the unique keys of jobs that are gone, and no others', async () => {
     await connection.push('default', [tied('runs'), tied('gone'), tied('waits', 'start')]);
     await connection.push('default', [{ ...tied('later'), delay: 60 }]);
     await reserve(connection, { limit: 1 });
@@ -57,14 +57,14 @@ describe.each(['redis', 'cluster'])('what was removed by hand from %s', (kind) =
     ]);
   });
 
-  it('frees all where a whole queue is deleted', async () => {
+  it('frees all unique keys of a deleted queue', async () => {
     await connection.push('default', [tied('a'), tied('b')]);
     await world.client.del(key());
     expect(await connection.recount(repair)).toEqual(expect.arrayContaining([stuck('a'), stuck('b')]));
     expect(await connection.push('default', [tied('a'), tied('b')])).toBeUndefined();
   });
 
-  it('gives the keys back to those that are to hold them until their end', async () => {
+  it('restores the unique keys of jobs that should hold them until their end', async () => {
     await connection.push('default', [tied('a'), tied('b', 'start')]);
     await world.client.del(kind === 'cluster' ? `${key()}:unique` : `${world.prefix}:unique`);
     expect(await connection.recount(repair)).toEqual([{ kind: 'unheld', key: keyOf('a'), holder: 'a' }]);
@@ -74,7 +74,7 @@ describe.each(['redis', 'cluster'])('what was removed by hand from %s', (kind) =
     expect(await connection.push('default', [tied('a')])).toBeUndefined();
   });
 
-  it('counts the jobs of batches anew, and ends those of which none is left', async () => {
+  it('counts the jobs of batches again, and finishes batches that have none left', async () => {
     const own = { callbacks: newBatch().callbacks.map((callback) => ({ ...callback, queue: 'default' })) };
     await begin(connection, ['a', 'b', 'c'], newBatch('batch', own));
     await connection.settle((await reserve(connection, { limit: 1 })).map(completed));
@@ -91,7 +91,7 @@ describe.each(['redis', 'cluster'])('what was removed by hand from %s', (kind) =
     expect((await reserve(connection)).map(idOf)).toEqual(['finally-batch', 'next-batch']);
   });
 
-  it('finds nothing while workers take, end and release jobs, and others dispatch them', async () => {
+  it('finds nothing while workers reserve, complete and release jobs and others push them', async () => {
     let isOver = false;
     const work = async (client: Connection, at: number): Promise<void> => {
       for (let round = 0; round < 60; round += 1) {
@@ -114,7 +114,7 @@ describe.each(['redis', 'cluster'])('what was removed by hand from %s', (kind) =
   });
 });
 
-describe('what was removed by hand from redis', () => {
+describe('a recount of redis', () => {
   let world: RedisWorld;
 
   beforeAll(async () => {
@@ -123,7 +123,7 @@ describe('what was removed by hand from redis', () => {
   });
   afterAll(() => world.stop());
 
-  it('finds the jobs of all queues though the list of their names is gone', async () => {
+  it('finds the jobs of all queues even if the list of queue names is gone', async () => {
     const connection = world.connect();
     await connection.push('default', [tied('a')]);
     await connection.push('other:queue', [{ ...tied('b'), delay: 60 }]);

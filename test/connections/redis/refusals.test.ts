@@ -31,10 +31,10 @@ describe('a redis database that does not exist', () => {
     ['in the URL', (): object => ({ url: world.url.replace(/0$/, '99') })],
     ['as db', (): object => ({ url: undefined, port: world.server.port, db: 99 })],
     [
-      'in a client of the user',
+      'by a client of the user',
       (): object => ({ url: undefined, client: new Redis({ port: world.server.port, db: 99, lazyConnect: true }) }),
     ],
-  ])('does not put jobs among those of database 0, given %s', async (_how, config) => {
+  ])('does not make jobs land in database 0, given %s', async (_how, config) => {
     const failure = await failureOf(world.connect(config()).push('q', [{ payload }]));
 
     expect(failure).toMatchObject({ code: 'E_QUEUE_UNAVAILABLE', facts: { uncertain: false } });
@@ -44,7 +44,7 @@ describe('a redis database that does not exist', () => {
     expect(await world.keys()).toEqual({});
   });
 
-  it('does not clear the jobs of database 0, however often it is asked to', async () => {
+  it('does not make a clear hit the jobs of database 0, however often it is repeated', async () => {
     await world.connect().push('q', [{ payload }]);
     const elsewhere = world.connect({ url: world.url.replace(/0$/, '99') });
 
@@ -54,7 +54,7 @@ describe('a redis database that does not exist', () => {
     expect(await world.connect().counts('q')).toMatchObject({ ready: 1 });
   });
 
-  it('is refused after a connection was lost as well: the server came back with fewer', async () => {
+  it('is also refused after a reconnect, when the server came back with fewer databases', async () => {
     const own = await startRedisServer();
     const connection = world.connect({ url: own.url.replace(/0$/, '9') });
     await connection.push('q', [{ payload }]);
@@ -70,7 +70,7 @@ describe('a redis database that does not exist', () => {
     await fewer.stop();
   });
 
-  it('is no obstacle to one that exists', async () => {
+  it('does not affect a database that exists', async () => {
     const connection = world.connect({ url: world.url.replace(/0$/, '3') });
 
     await connection.push('q', [{ payload }]);
@@ -80,7 +80,7 @@ describe('a redis database that does not exist', () => {
   });
 });
 
-describe('a redis that answered is not asked about whether it runs', () => {
+describe('the error of a redis that answered does not ask whether it runs', () => {
   it.each([
     ['NOAUTH Authentication required.', /user and the password/],
     ['WRONGPASS invalid username-password pair or user is disabled.', /user and the password/],
@@ -96,7 +96,7 @@ describe('a redis that answered is not asked about whether it runs', () => {
     expect(remedyOf(replied(reply))).toMatch(remedy);
   });
 
-  it('but one that did not answer is', () => {
+  it('but that of one that did not answer does', () => {
     const refused = new Error('connect ECONNREFUSED');
     expect([isReply(refused), remedyOf(refused), remedyOf(undefined)]).toEqual([false, undefined, undefined]);
   });
@@ -106,7 +106,7 @@ describe('a redis that answered is not asked about whether it runs', () => {
 class RefusedMail extends Job {}
 
 describe('a dispatch that redis refuses', () => {
-  it('names the job and says that it was not queued, where a key is of another type', async () => {
+  it('names the job and says that it was not queued if a key has another type', async () => {
     const server = await startRedisServer();
     const client = new Redis(server.url);
     const manager = new QueueManager(

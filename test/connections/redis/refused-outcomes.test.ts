@@ -29,7 +29,7 @@ it.each([
   ['queues:default:failed', 'fails', { completed: 40, failed: 0 }, 1],
   ['queues::queues', 'releases', { completed: 40, released: 1 }, 0],
 ] as const)(
-  'a foreign key at %s holds up no outcome but those it stands in the way of',
+  'a foreign key at %s holds up only the outcomes that would be written there',
   async (key, how, outcomes, left) => {
     const { worker, bus, manager, log } = workings.start({
       connections: { main: { driver: 'redis', url: server.url } },

@@ -18,7 +18,7 @@ function exchangerOf(script: (name: unknown, keys: readonly string[]) => Promise
 
 const NOTHING = [Buffer.from('exchanged'), [], never, 1, []];
 
-it('a cluster keeps a lane for each of the last thousand queues, not for each that there ever was', async () => {
+it('a cluster connection keeps lanes for the last thousand queues only', async () => {
   const clients = new Set<string>();
   const exchanger = exchangerOf((_, [client]) => {
     clients.add(client!);
@@ -32,7 +32,7 @@ it('a cluster keeps a lane for each of the last thousand queues, not for each th
   expect(clients.size).toBe(3000 + 2000);
 });
 
-it('a lane stays as long as a call of its queue is under way', async () => {
+it('a lane stays as long as a call of its queue is pending', async () => {
   let answer!: (reply: unknown) => void;
   let calls = 0;
   const exchanger = exchangerOf(() => {
@@ -43,7 +43,7 @@ it('a lane stays as long as a call of its queue is under way', async () => {
   for (let at = 0; at < 3000; at += 1) await exchanger.exchange([], { queues: [`queue-${at}`], limit: 1, lease: 60 });
   const second = exchanger.exchange([], { queues: ['busy'], limit: 1, lease: 60 });
   await new Promise(setImmediate);
-  // One call at a time is what makes a repeat harmless.
+  // Repeating a call is harmless only if each queue has one call at a time.
   const before = calls;
   answer(NOTHING);
   await Promise.all([first, second]);
@@ -52,7 +52,7 @@ it('a lane stays as long as a call of its queue is under way', async () => {
 });
 
 describe('the orders of a cluster', () => {
-  /** What each queue says. */
+  /** The orders in the reply of each queue. */
   let said: Record<string, readonly unknown[]>;
   let exchanger: SlotExchanger;
 
@@ -67,7 +67,7 @@ describe('the orders of a cluster', () => {
   const isPaused = ['paused', [1]] as const;
   const restart = (word: string): readonly unknown[] => ['restart', Buffer.from(word)];
 
-  /** The orders of `of`, after `asked` alone was asked. */
+  /** The orders for the queues `of`, after calls to the queues `asked` only. */
   async function hear(asked: readonly string[], of = asked): Promise<object> {
     const ask = async (queues: readonly string[], limit: number) =>
       (await exchanger.exchange([], { queues, limit, lease: 60 })).reply;
@@ -77,11 +77,11 @@ describe('the orders of a cluster', () => {
     return { ...(paused && { paused }), ...(word !== undefined && { restart: word }) };
   }
 
-  it('are none where no queue has any', async () => {
+  it('are empty if no queue has any', async () => {
     expect(await hear(['a'], ['a', 'b'])).toEqual({});
   });
 
-  it('name the paused ones of the queues, also those that were not asked this time', async () => {
+  it('name the paused queues of a request, even those that this call did not ask', async () => {
     said = { a: isPaused, b: isPaused };
     await hear(['a', 'b']);
     said = { b: isPaused };
@@ -90,7 +90,7 @@ describe('the orders of a cluster', () => {
     expect([await hear(['a'], ['a', 'b']), await hear(['a'])]).toEqual([{ paused: ['b'] }, {}]);
   });
 
-  it('are to start anew when any queue says another word than before', async () => {
+  it('include a restart when any queue reports another token than before', async () => {
     said = { a: restart('first'), b: restart('first') };
     const before = await hear(['a', 'b']);
     said = { a: restart('first'), b: restart('second') };
@@ -98,7 +98,7 @@ describe('the orders of a cluster', () => {
     expect([before, await hear(['b'], ['a', 'b'])]).toEqual([{ restart: 'first' }, { restart: 'second' }]);
   });
 
-  it('are no new ones when a queue is asked for the first time that heard another word, or none', async () => {
+  it('include no restart when a queue with another token, or none, is asked for the first time', async () => {
     await hear(['new']);
     said = { old: restart('first') };
     await hear(['old']);
@@ -106,7 +106,7 @@ describe('the orders of a cluster', () => {
     expect(await hear(['new'], ['new', 'old'])).toEqual({});
   });
 
-  it('are no new ones when a queue has lost its word', async () => {
+  it('include no new restart when a queue has lost its token', async () => {
     said = { a: restart('first') };
     await hear(['a']);
     said = {};
@@ -114,7 +114,7 @@ describe('the orders of a cluster', () => {
     expect(await hear(['a'])).toEqual({ restart: 'first' });
   });
 
-  it('are kept of the last thousand queues, and of each that is paused', async () => {
+  it('are remembered for the last thousand queues and for every paused one', async () => {
     said = { old: restart('first'), paused: [...isPaused, ...restart('first')] };
     await hear(['old']);
     await hear(['paused']);
@@ -122,7 +122,7 @@ describe('the orders of a cluster', () => {
       said[`queue-${at}`] = restart('first');
       await hear([`queue-${at}`]);
     }
-    // To one that is not known any more it is no new word.
+    // For a forgotten queue this is not a new token.
     said['old'] = restart('second');
     await hear(['old']);
 

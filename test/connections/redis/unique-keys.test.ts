@@ -1,4 +1,4 @@
-/** Unique keys, as a connection passes them to the scripts, beside other jobs. */
+/** How a connection passes unique keys to the scripts, beside other jobs. */
 import type { Entry, Reservation, Settlement } from '../../../src/connections/contract';
 import { givenBack } from '../../../src/connections/given-back';
 import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
@@ -36,7 +36,7 @@ const held = async (...entries: readonly Entry[]): Promise<readonly Reservation[
 const holders = async (): Promise<readonly string[]> =>
   Object.values(await world.client.hgetall(`${world.prefix}:unique`)).toSorted();
 
-it('says of each of many outcomes, of every kind, what became of it, and frees the keys of those that have ended', async () => {
+it('returns the result of each of many different outcomes, and frees the unique keys of ended jobs', async () => {
   const jobs = await held(
     ...[plain('a'), unique('b'), plain('c'), unique('d'), plain('e'), unique('f'), plain('g'), unique('h')],
     ...[plain('i'), unique('j')],
@@ -76,7 +76,7 @@ it('says of each of many outcomes, of every kind, what became of it, and frees t
   expect(await connection.counts('q')).toEqual({ ready: 3, delayed: 1, reserved: 1 });
 });
 
-it('tells each of several pushes that travel together which of its entries were refused', async () => {
+it('tells each of several pushes in one call which of its entries were refused', async () => {
   await connection.push('q', [plain('first')]);
   const results = await Promise.all([
     connection.push('q', [plain('a'), unique('b', 'one', { delay: 60 }), unique('c')]),
@@ -90,7 +90,7 @@ it('tells each of several pushes that travel together which of its entries were 
   expect(await holders()).toEqual(['0 b', '0 c']);
 });
 
-it('frees the key of a job whose id is not ASCII', async () => {
+it('frees the unique key of a job whose id is not ASCII', async () => {
   const [job] = await held(unique('jöb ☃'));
   expect(await holders()).toEqual(['0 jöb ☃']);
   await connection.settle([{ outcome: 'completed', reservation: job! }]);

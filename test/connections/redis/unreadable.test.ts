@@ -15,9 +15,9 @@ afterAll(() => world.stop());
 const nested = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 const neighbour = '{"job":"probe","data":{},"id":"neighbour","attempts":0}';
 
-describe('a text that Redis itself has to read', () => {
+describe('a payload that Redis itself has to parse', () => {
   it.each([
-    ['1,000 levels, the object among them', `{"job":"probe","data":${nested(999)},"x":1}`],
+    ['1,000 levels including the object itself', `{"job":"probe","data":${nested(999)},"x":1}`],
     ['a whole surrogate pair', '{"job":"probe","data":"\\ud83d\\ude00","x":1}'],
   ])('is handed out with %s', async (_, text) => {
     const connection = world.connect();
@@ -33,7 +33,7 @@ describe('a text that Redis itself has to read', () => {
     ['1,001 levels', `{"job":"probe","data":${nested(1000)},"x":1}`],
     ['a hundred thousand', `{"job":"probe","data":${nested(100_000)}}`],
     ['half of a surrogate pair', '{"job":"probe","data":"\\ud800","x":1}'],
-  ])('is set aside with its bytes where it has %s, and its neighbour runs', async (_, text) => {
+  ])('with %s is set aside with its bytes, and its neighbour runs', async (_, text) => {
     const connection = world.connect();
     await connection.push('default', [{ payload: text }, { payload: neighbour }]);
 
@@ -44,7 +44,7 @@ describe('a text that Redis itself has to read', () => {
     expect((await connection.failed.find(setAside[0]!.id))[0]?.payload.toString()).toBe(text);
   });
 
-  it('is not looked at where it ends as ours do: the worker says what is wrong with it', async () => {
+  it('is not parsed if it ends like our payloads, and the worker then reports what is wrong with it', async () => {
     const connection = world.connect();
     const text = `{"job":"probe","data":${nested(100_000)},"id":"deep","attempts":0}`;
     await connection.push('default', [{ payload: text }]);
@@ -55,7 +55,7 @@ describe('a text that Redis itself has to read', () => {
   });
 });
 
-describe('what somebody else wrote among the failed jobs', () => {
+describe('a foreign entry among the failed jobs', () => {
   const entries: readonly string[] = [
     'no line, and no JSON',
     '',
@@ -85,7 +85,7 @@ describe('what somebody else wrote among the failed jobs', () => {
     return connection.failed;
   }
 
-  it('hides no other one, and is listed with the bytes that are there', async () => {
+  it('does not hide other entries, and is listed with its bytes', async () => {
     const store = await writeAll();
 
     const listed = await store.list({ limit: 100 });
@@ -96,7 +96,7 @@ describe('what somebody else wrote among the failed jobs', () => {
     expect(listed.at(-1)?.payload.toString()).toBe(entries[0]);
   });
 
-  it('is sent back and forgotten like any other', async () => {
+  it('can be retried and forgotten like any other', async () => {
     const store = await writeAll();
 
     const listed = await store.list({ limit: 100 });

@@ -25,7 +25,7 @@ describe('a reserve that follows a blocking read', () => {
     world.fresh();
     stop = new AbortController();
     connection = world.connect({ url: proxy.url });
-    // The script is known, and the connection is made.
+    // Loads the script and connects.
     await connection.reserve(request);
   });
 
@@ -41,7 +41,7 @@ describe('a reserve that follows a blocking read', () => {
   };
   const push = (id: string): Promise<unknown> => connection.push('q', [{ payload: payload(id) }]);
 
-  it('brings one job the moment that it comes, and a hint for the rest stays', async () => {
+  it('brings one job as soon as it is pushed, and leaves a hint for the rest', async () => {
     const waiting = connection.waiter(['q']).waitAndReserve!(60, request, stop.signal);
     await waits(1);
     await connection.push('q', [{ payload: payload('a') }, { payload: payload('b') }]);
@@ -52,7 +52,7 @@ describe('a reserve that follows a blocking read', () => {
     expect(await world.keys()).toMatchObject({ 'q:notify': ['1'] });
   });
 
-  it('brings a job also where Redis has forgotten its scripts meanwhile', async () => {
+  it('brings a job even if Redis has forgotten its scripts meanwhile', async () => {
     const waiting = connection.waiter(['q']).waitAndReserve!(60, request, stop.signal);
     await waits(1);
     await world.client.script('FLUSH');
@@ -61,12 +61,12 @@ describe('a reserve that follows a blocking read', () => {
     expect(ids(await waiting)).toEqual(['a']);
   });
 
-  it('brings a job that was there before it', async () => {
+  it('brings a job that was pushed before it', async () => {
     await push('a');
     expect(ids(await connection.waiter(['q']).waitAndReserve!(60, request, stop.signal))).toEqual(['a']);
   });
 
-  it('ends at once when it is told to, and again with the next', async () => {
+  it('ends at once when it is aborted, as does the next one', async () => {
     const waiter = connection.waiter(['q']);
     for (const end of [new AbortController(), new AbortController()]) {
       const waiting = waiter.waitAndReserve!(60, request, end.signal);
@@ -76,7 +76,7 @@ describe('a reserve that follows a blocking read', () => {
     }
   });
 
-  it('makes no connection when it is told to end before it began: the waiter may be closed, and nobody would end it', async () => {
+  it('makes no connection if it is aborted before it began, because the waiter may be closed and nothing would end it', async () => {
     const { connections } = proxy;
     const waiter = connection.waiter(['q']);
     const waiting = waiter.waitAndReserve!(60, request, stop.signal);
@@ -87,7 +87,7 @@ describe('a reserve that follows a blocking read', () => {
     expect(proxy.connections).toBe(connections);
   });
 
-  it('takes the place of a read that is under way', async () => {
+  it('replaces a pending read', async () => {
     const waiter = connection.waiter(['q']);
     void waiter.wait(60, stop.signal);
     await waits(1);
@@ -98,7 +98,7 @@ describe('a reserve that follows a blocking read', () => {
     expect(ids(await waiting)).toEqual(['a']);
   });
 
-  it('brings what it has reserved also when the answer is lost, and no other job', async () => {
+  it('brings the job that it reserved even if the answer is lost, and no other job', async () => {
     const waiting = connection.waiter(['q']).waitAndReserve!(60, request, stop.signal);
     await waits(1);
     proxy.loseReplies();
@@ -110,7 +110,7 @@ describe('a reserve that follows a blocking read', () => {
     expect(await connection.counts('q')).toEqual({ ready: 1, delayed: 0, reserved: 1 });
   });
 
-  it('is asked by another connection where the one that it was to wait on is silent, and never comes about', async () => {
+  it('is sent on another connection if the connection of the read is silent', async () => {
     const clock = new TestClock();
     connection = world.connect({ url: proxy.url }, { clock });
     const waiter = connection.waiter(['q']);
@@ -134,7 +134,7 @@ describe('a reserve that follows a blocking read', () => {
     expect(ids(reply)).toEqual(['a']);
   });
 
-  it('only waits where others of the process wait as well: they may block the event loop while its job is there', async () => {
+  it('only waits if other workers of the process wait too, because they may block the event loop while its job is reserved', async () => {
     const waiter = connection.waiter(['q']);
     const other = connection.waiter(['q']);
     const waiting = waiter.waitAndReserve!(60, request, stop.signal);
@@ -146,7 +146,7 @@ describe('a reserve that follows a blocking read', () => {
     expect(ids(await waiter.waitAndReserve!(60, request, stop.signal))).toEqual(['a']);
   });
 
-  it('only waits where Redis refuses to: what follows would follow at once, again and again', async () => {
+  it('only waits if Redis refuses the read, because the reserve would be repeated at once again and again', async () => {
     await world.client.set(`${world.prefix}q:notify`, 'of another type');
     const waiter = connection.waiter(['q']);
     await waiter.waitAndReserve!(60, request, stop.signal).catch(() => undefined);

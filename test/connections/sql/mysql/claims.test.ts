@@ -1,5 +1,6 @@
 /** How jobs are claimed by many at once, and at what cost. */
 import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
+import { TestClock } from '../../../../src/testing/test-clock';
 import { idOf, payload, reserve } from '../open-database';
 import { describeClaims } from '../server/claims';
 import { MysqlWorld } from './open-mysql';
@@ -130,18 +131,27 @@ describe('a store in MariaDB', () => {
 });
 
 describe('a worker that waits on MariaDB', () => {
-  it('looks again soon after work, later when there is none, and at once for a push of its own process', async () => {
-    const connection = await world.open();
+  it('polls after pauses that double, is woken by a push of its own process, and polls soon again after work', async () => {
+    const clock = new TestClock();
+    const connection = await world.open({}, { clock });
     const waiter = connection.waiter(['default', 'other']);
     const never = new AbortController().signal;
-    await waiter.wait(60, never);
-    await waiter.wait(60, never);
-    await connection.push('default', [{ payload: payload('a') }]);
-    await waiter.wait(60, never);
+    const pause = async (): Promise<number> => {
+      let isOver = false;
+      void waiter.wait(60, never).then(() => (isOver = true));
+      await clock.advance(0);
+      let milliseconds = 0;
+      for (; !isOver; milliseconds += 10) await clock.advance(0.01);
+      return milliseconds;
+    };
+
+    expect([await pause(), await pause(), await pause()]).toEqual([50, 100, 200]);
     const wait = waiter.wait(60, never);
-    await connection.push('other', [{ payload: payload('b') }]);
-    await expect(wait).resolves.toBeUndefined();
-    await reserve(connection);
-    await waiter.wait(60, never);
+    await connection.push('other', [{ payload: payload('a') }]);
+    await wait;
+    await connection.push('default', [{ payload: payload('b') }]);
+    expect(await pause()).toBe(0);
+    expect(await reserve(connection)).toHaveLength(1);
+    expect(await pause()).toBe(50);
   });
 });

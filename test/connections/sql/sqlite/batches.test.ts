@@ -1,9 +1,11 @@
+import fs from 'node:fs';
 import type { NewBatch } from '../../../../src/connections/batch-store';
 import type { Reservation, Settlement } from '../../../../src/connections/contract';
 import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
 import { withTies } from '../../../../src/payload/ties';
 import { BATCH, callback, callbacksTo, link, member } from '../../../../src/testing/conformance/batch-probes';
 import { completed, failed } from '../../../../src/testing/conformance/world';
+import { TestClock } from '../../../../src/testing/test-clock';
 import { idOf, payload, reserve, TemporaryDatabase } from '../open-database';
 
 let database: TemporaryDatabase;
@@ -14,7 +16,10 @@ beforeEach(() => {
   connection = database.connect();
 });
 
-afterEach(() => database.dispose());
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await database.dispose();
+});
 
 const batch: NewBatch = { id: BATCH, name: 'images', allowsFailures: false, callbacks: callbacksTo('callbacks') };
 
@@ -115,6 +120,11 @@ describe('batches in a SQLite file', () => {
     ['its queue is cleared', async () => void (await connection.clear('default'))],
     ['it begins without jobs', async () => void (await connection.push('default', [], { ...batch, id: 'empty' }))],
   ])('wake those who wait for what is sent when %s', async (_, end) => {
+    // Neither changes of the file nor the look once a second can wake it.
+    jest.spyOn(fs, 'watch').mockImplementation(() => {
+      throw new Error('no watchers left');
+    });
+    connection = database.connect({}, { clock: new TestClock() });
     await connection.push('default', [member('a')], batch);
     const wait = connection.waiter(['callbacks']).wait(30, new AbortController().signal);
     await end();
