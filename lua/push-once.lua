@@ -39,10 +39,11 @@ if pushed then return { 'before' } end
 
 -- Everything that can be refused is checked first: a key of another type, a missing right.
 local hints = call('LLEN', notify)
-local first_entry = FIRST_TIE + 3 * (tied + debounced)
+local first_debounced = tied > 0 and FIRST_TIE + 1 + 2 * tied or FIRST_TIE
+local first_entry = first_debounced + 3 * debounced
 local keys = tied > 0 and look_up(unique, FIRST_TIE, tied)
 local put = debounced > 0
-  and put_off(unique, delayed, FIRST_TIE + 3 * tied, debounced, count, first_entry + count, moment)
+  and put_off(unique, delayed, first_debounced, debounced, count, first_entry + count, moment)
 local joining = batches and prepare_to_join(batches, cancelled_batches, callback_keys, keys and keys.refused, moment)
 if joining and joining.why then return { 'ended', joining.why } end
 

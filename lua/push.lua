@@ -18,9 +18,10 @@
 --   ARGV[4] count       number  how many entries are ready at once
 --   ARGV[5] tied        number  how many entries have a unique key
 --   ARGV[6] debounced   number  how many entries are debounced
---   ARGV[7..] entries           for each with a unique key: its place (from 1, among all), the key, tie (see
---                               unique.lua); then the same for each debounced one, whose tie has the number of ms for
---                               which it can be put off;
+--   ARGV[7..] entries           if any has a unique key: the places of those (from 1, among all) in one text, their
+--                               keys, and their ties (see unique.lua);
+--                               then for each debounced one: its place, the key, and its tie, which has the number of
+--                               ms for which it can be put off;
 --                               then the payloads of the ready ones;
 --                               then for each delayed one: rule, delay, payload
 --                               delay: seconds, or '@' and the moment; a past moment makes it ready at once
@@ -59,13 +60,14 @@ if rule == 'next' and distance > 1 then return { 'gap' } end
 local hints = call('LLEN', notify)
 local moment, first_due = nil, nil
 local due_now, added, duplicates, new = {}, {}, {}, {}
-local first_ready = FIRST_TIE + 3 * (tied + debounced)
+local first_debounced = tied > 0 and FIRST_TIE + 1 + 2 * tied or FIRST_TIE
+local first_ready = first_debounced + 3 * debounced
 local first_delayed = first_ready + count
 local keys = tied > 0 and rarely().look_up(unique, FIRST_TIE, tied)
 local refused = keys and keys.refused
 if debounced > 0 then moment = clock() end
 local put = debounced > 0
-  and rarely().put_off(unique, delayed, FIRST_TIE + 3 * tied, debounced, count, first_delayed, moment)
+  and rarely().put_off(unique, delayed, first_debounced, debounced, count, first_delayed, moment)
 local joining, last_entry = nil, #ARGV
 if batches then
   moment = clock()

@@ -15,9 +15,9 @@ end
 
 -- The beginning of the ties in the text of a job whose key is freed at its start (see `src/payload/ties.ts`), and how
 -- far from the end it may be. We rarely have to search for it: our texts have a brace or bracket where ties would end,
--- or only a unique key held until the end, or only a batch.
+-- or only a unique key held until the end (then `"ue` begins the last string before the id), or only a batch.
 local UNTIL_START, DEBOUNCED, NEAR_END = ',"ties":"us', ',"ties":"d', 640
-local UNTIL_END, BATCH = ',"ties":"ue', ',"ties":"b'
+local BATCH = ',"ties":"b'
 
 local function reserve(turn, queue, place)
   local ready, reserved, limit = queue.ready, queue.reserved, turn.limit - turn.taken
@@ -51,9 +51,11 @@ local function reserve(turn, queue, place)
           break
         end
         local before = attempts and byte(text, -59)
-        any_starts = any_starts or (before ~= 125 and before ~= 93
-          and find(text, UNTIL_END, -92, true) ~= #text - 91 and find(text, BATCH, -107, true) ~= #text - 106
-          and (find(text, UNTIL_START, -NEAR_END, true) or find(text, DEBOUNCED, -NEAR_END, true)))
+        if before ~= 125 and before ~= 93 and not any_starts then
+          local quote, unique, ending = byte(text, -84, -82)
+          any_starts = (quote ~= 34 or unique ~= 117 or ending ~= 101) and find(text, BATCH, -107, true) ~= #text - 106
+            and (find(text, UNTIL_START, -NEAR_END, true) or find(text, DEBOUNCED, -NEAR_END, true))
+        end
         count = count + 1
         found[count + 1], members[2 * count] = reservation, reservation
       end

@@ -109,11 +109,11 @@ end
 -- The same for jobs without a batch. Checking each reservation first would take longer than removing it. So the
 -- follower of a job that turns out to be lost is removed again; it is at the end of the list.
 local function end_each(turn, queue, first, count, width, is_followed, key_at)
-  local keys, ties, texts, results = {}, {}, {}, {}
+  local args, keys, ties, texts, results = ARGV, {}, {}, {}, {}
   for i = 1, count do
     local at = first + (i - 1) * width
-    if is_followed then texts[i] = ARGV[at + 1] end
-    if key_at then keys[i], ties[i] = ARGV[at + key_at], ARGV[at + key_at + 1] end
+    if is_followed then texts[i] = args[at + 1] end
+    if key_at then keys[i], ties[i] = args[at + key_at], args[at + key_at + 1] end
   end
   local held = key_at and ask_to_leave(turn.unique, keys, ties)
   if is_followed then
@@ -122,7 +122,7 @@ local function end_each(turn, queue, first, count, width, is_followed, key_at)
     queue.filled = true
   end
   for i = 1, count do
-    results[i] = redis.pcall('ZREM', queue.reserved, ARGV[first + (i - 1) * width])
+    results[i] = redis.pcall('ZREM', queue.reserved, args[first + (i - 1) * width])
     if is_followed and results[i] ~= 1 then redis.pcall('LREM', queue.ready, -1, texts[i]) end
   end
   free(turn.unique, held, results)

@@ -2,22 +2,31 @@
 --
 --   after unique.lua
 
--- Finds which of `count` keys, whose arguments begin at `first`, are free, and what to store for them. For keys that
--- other jobs hold, including jobs of this call, `refused` has the places, and `held` the places with their holders'
--- ids.
+-- The place of the entry with the key of this number.
+local function place_of(places, number)
+  for place in string.gmatch(places, '%d+') do
+    number = number - 1
+    if number == 0 then return tonumber(place) end
+  end
+end
+
+-- Finds which of `count` keys are free, and what to store for them; at `first` stand the places of their entries, then
+-- the keys, then the ties. For keys that other jobs hold, including jobs of this call, `refused` has the places, and
+-- `held` the places with their holders' ids.
 local function look_up(unique, first, count)
-  local moment, keys, taken, fields, held, refused = clock(), {}, {}, {}, {}, nil
-  for i = 1, count do keys[i] = ARGV[first + 3 * i - 2] end
-  for i, kept in ipairs(call('HMGET', unique, unpack(keys))) do
-    local key, place, tie = keys[i], ARGV[first + 3 * i - 3], ARGV[first + 3 * i - 1]
+  local args, moment, taken, fields, held, refused = ARGV, clock(), {}, {}, {}, nil
+  for i, kept in ipairs(call('HMGET', unique, unpack(args, first + 1, first + count))) do
+    local key = args[first + i]
     kept = taken[key] or kept
     local holder = kept and holder_of(kept, moment)
     if holder then
+      local place = place_of(args[first], i)
       refused = refused or {}
-      refused[tonumber(place)], held[#held + 1], held[#held + 2] = true, tonumber(place), holder
+      refused[place], held[#held + 1], held[#held + 2] = true, place, holder
     else
-      taken[key] = kept_of(tie, moment)
-      fields[#fields + 1], fields[#fields + 2] = key, taken[key]
+      local value = kept_of(args[first + count + i], moment)
+      taken[key] = value
+      fields[#fields + 1], fields[#fields + 2] = key, value
     end
   end
   return { fields = fields, refused = refused, held = held }

@@ -1,6 +1,6 @@
 /** Whatever call of a script Redis refuses: a job is in one place at least, and a repeat makes no more of it than two. */
 import type { ScriptName } from '../../src/connections/redis/scripts';
-import { debouncedProbe, keyIn, probe, REFUSED, ScriptWorld, tiedProbe } from './script-world';
+import { debouncedProbe, keyIn, probe, REFUSED, ScriptWorld, tiedProbe, uniqueArguments } from './script-world';
 
 let world: ScriptWorld;
 
@@ -96,7 +96,10 @@ const scenes: Readonly<Record<string, () => Promise<Scene>>> = {
   async push() {
     await world.pushLater([['any', 100, probe('before')]]);
     const [e, f] = [tiedProbe('e'), tiedProbe('f')];
-    const keys = [3, ...keyIn(e), 6, ...keyIn(f)];
+    const keys = uniqueArguments([
+      [3, ...keyIn(e)],
+      [6, ...keyIn(f)],
+    ]);
     const entries = ['any', 3, 2, 0, ...keys, probe('a'), probe('b'), e];
     entries.push('any', 50, probe('c'), 'unique', 60, probe('d'), 'any', 50, f);
     return {

@@ -37,15 +37,22 @@ export function keyIn(text: string): readonly [key: string, tie: string] {
 
 /** The keys of what is pushed, as push.lua takes them. */
 export function keysOf(payloads: readonly Argument[]): Argument[] {
-  const keys = payloads.flatMap((payload, at) => {
+  const unique = payloads.flatMap((payload, at) => {
     const text = String(payload);
-    return readTies(Buffer.from(text))?.unique === undefined ? [] : [at + 1, ...keyIn(text)];
+    return readTies(Buffer.from(text))?.unique === undefined ? [] : [[at + 1, ...keyIn(text)] as const];
   });
+  const keys = uniqueArguments(unique);
   const debounced = payloads.flatMap((payload, at) => {
     const { id, debounce } = readTies(Buffer.from(String(payload))) ?? {};
     return debounce === undefined ? [] : [at + 1, debounce.key, `${(debounce.longest ?? 0) * 1000} ${id}`];
   });
-  return [keys.length / 3, debounced.length / 3, ...keys, ...debounced];
+  return [unique.length, debounced.length / 3, ...keys, ...debounced];
+}
+
+/** Unique keys as push.lua takes them. */
+export function uniqueArguments(unique: readonly (readonly [place: number, key: string, tie: string])[]): string[] {
+  if (unique.length === 0) return [];
+  return [unique.map(([place]) => place).join(' '), ...unique.map(([, key]) => key), ...unique.map(([, , tie]) => tie)];
 }
 
 export class ScriptWorld {

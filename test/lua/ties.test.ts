@@ -1,6 +1,6 @@
 /** Unique keys, as the scripts keep them: the whole state before and after. */
 import { uniqueKey, withTies } from '../../src/payload/ties';
-import { keyIn, probe, ScriptWorld, tiedProbe } from './script-world';
+import { keyIn, probe, ScriptWorld, tiedProbe, uniqueArguments } from './script-world';
 
 const META = '{"name":"Probe","exception":"Error: no"}';
 const KEY = uniqueKey('Probe', 'one');
@@ -42,12 +42,13 @@ describe('push.lua, with unique keys', () => {
   it('refuses the later ones of a call that have one key, ready or delayed, and keeps the order of the others', async () => {
     const entries = ['any', 60, tied('d'), 'any', 60, tiedProbe('e')];
     const ready = [tied('a'), probe('b'), tied('c'), tiedProbe('f')];
-    const keys = [
+    const keys = uniqueArguments([
       [1, ...keyIn(ready[0]!)],
       [3, ...keyIn(ready[2]!)],
       [4, ...keyIn(ready[3]!)],
-    ].flat();
-    keys.push(5, ...keyIn(tied('d')), 6, ...keyIn(tiedProbe('e')));
+      [5, ...keyIn(tied('d'))],
+      [6, ...keyIn(tiedProbe('e'))],
+    ]);
     const { client, ready: list, delayed, notify, unique } = world.queue();
     const args = [1, 'any', 4, 5, 0, ...keys, ...ready, ...entries];
     expect(await world.run('push', [client('c'), list, delayed, notify, unique], args)).toEqual([

@@ -52,10 +52,13 @@ export function entriesOf(lists: readonly (readonly Entry[])[]): Entries {
       mayRefuse ||= distinct;
     }
   }
-  const keys = [...unique, ...debounced].flatMap(({ places, number, args }) => [
-    places === readyPlaces ? number : ready.length + number,
-    ...args,
-  ]);
+  const numberOf = ({ places, number }: KeyedEntry): number =>
+    places === readyPlaces ? number : ready.length + number;
+  const keys: (string | number)[] = debounced.flatMap((entry) => [numberOf(entry), ...entry.args]);
+  if (unique.length > 0) {
+    const [uniqueKeys, ties] = [unique.map(({ args: [key] }) => key), unique.map(({ args: [, tie] }) => tie)];
+    keys.unshift(unique.map(numberOf).join(' '), ...uniqueKeys, ...ties);
+  }
   return {
     count: ready.length + delayedPlaces.length,
     args: [ready.length, unique.length, debounced.length, ...keys, ...ready, ...delayed],
