@@ -73,7 +73,7 @@ describe('redact', () => {
   it('takes linear time, even for texts made to slow it down', () => {
     const evil = ['a.'.repeat(200_000), 'a://'.repeat(100_000), 'password'.repeat(50_000), 'x://u:'.repeat(80_000)];
 
-    expect(evil.map((text) => redact(text).length > 0)).toEqual(evil.map(() => true));
+    expect(evil.map((text) => redact(text) === text)).toEqual([true, true, true, true]);
   });
 
   it('masks a secret of any length', () => {

@@ -6,8 +6,6 @@ let kit: CommandKit;
 beforeEach(async () => {
   kit = new CommandKit();
   await kit.fail('1', { queue: 'mail' });
-  await kit.fail('2', { queue: 'mail' });
-  await kit.fail('3', { queue: 'other' });
 });
 
 afterEach(async () => {
@@ -25,9 +23,4 @@ it('forget, retry and failed name the queues of an id that failed on several, an
     expect(code).not.toBe(0);
   }
   expect((await kit.run('forget', '1', '--queue=mail')).stdout).toBe('Forgot 1 failed job.\n');
-});
-
-it('retry all --queue retries only jobs of that queue', async () => {
-  expect((await kit.run('retry', 'all', '--queue=mail')).stdout).toBe('Sent 2 failed jobs back to their queues.\n');
-  expect(await kit.store.failed.count()).toBe(1);
 });

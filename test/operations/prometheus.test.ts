@@ -94,15 +94,3 @@ describe('the metrics of jobs', () => {
     },
   );
 });
-
-describe('the queues in a snapshot', () => {
-  it('have the rate and the failures of the last minutes', async () => {
-    await application.bus.bulk([new Scraped(), new Scraped(true)]);
-    await new Worker({ queue: 'mail', stopWhenEmpty: true }, application.manager).run();
-    const { queues } = await application.manager.connection().snapshot();
-    const [mail, usual] = ['mail', 'default'].map((name) => queues.find(({ queue }) => queue === name));
-    expect(mail).toMatchObject({ failures: 1, rate: expect.any(Number) });
-    expect(mail!.rate).toBeGreaterThan(0);
-    expect(usual).toMatchObject({ failures: 0, rate: 0 });
-  });
-});

@@ -134,10 +134,10 @@ describe('processes that keep a schedule', () => {
   });
 
   test.each([
-    ['the newest missed occurrence, if it is less than a minute ago', 'skip', '20m', ['12:20:00']],
-    ['none if it is more than a minute ago', 'skip', '22m', []],
+    ['the newest missed occurrence, which is less than a minute ago,', 'skip', '20m', ['12:20:00']],
+    ['none that is more than a minute ago', 'skip', '22m', []],
     ['all missed occurrences', 'all', '22m', ['12:05:00', '12:10:00', '12:15:00', '12:20:00']],
-    ['none if it is more than an hour ago', 'latest', '64m', ['13:00:00']],
+    ['none that is more than an hour ago', 'latest', '64m', ['13:00:00']],
   ] as const)('make up for %s if missed is %s', async (_what, policy, away, sent) => {
     const declare = prune((one) => one.cron('*/5 * * * *').missed(policy));
     const end = keep(fleet.process(declare));
