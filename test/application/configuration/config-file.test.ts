@@ -258,12 +258,8 @@ describe('a configuration file', () => {
 
   it.each([
     ['nothing', 'async () => undefined', 'its function returned a value of type undefined'],
-    [
-      'is refused with its path if the promise of its function gives %s',
-      'async () => { throw new Error("no vault"); }',
-      'no vault',
-    ],
-  ])('whose function gives %s later is refused with its path', async (_what, text, message) => {
+    ['an error', 'async () => { throw new Error("no vault"); }', 'no vault'],
+  ])('is refused with its path if the promise of its function gives %s', async (_what, text, message) => {
     const file = join(folder, 'onqueue.config.js');
     write({ 'onqueue.config.js': `module.exports = ${text};` });
 
