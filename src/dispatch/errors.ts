@@ -159,13 +159,13 @@ export const invalidUniqueKey = defineError(
   (job: string, option: 'unique' | 'debounce', value: unknown, longest: number, cause?: unknown) => {
     const isLong = typeof value === 'string' && value.length > longest;
     const given = isLong
-      ? `a text of ${value.length.toLocaleString('en-US')} characters`
+      ? `a string of ${value.length.toLocaleString('en-US')} characters`
       : value instanceof Promise
         ? 'a promise'
         : valueText(value);
-    const problem = cause === undefined ? `gave ${given}` : `threw (${errorMessage(cause)})`;
+    const problem = cause === undefined ? `returned ${given}` : `threw (${errorMessage(cause)})`;
     return {
-      message: `${job} was not sent: by of its ${option} ${problem}. Have it give a number, or a text of 1 to ${longest} characters.`,
+      message: `${job} was not sent: the function \`by\` of its option ${option} ${problem}. It must return a number, or a string of 1 to ${longest} characters.`,
       facts: { job, value: isLong ? given : value },
       cause,
     };
@@ -173,7 +173,7 @@ export const invalidUniqueKey = defineError(
 );
 
 export const invalidJobId = defineError('E_INVALID_JOB_ID', (id: unknown) => ({
-  message: `${valueText(id)} is no id of a job. Give the text that dispatch() or push() resolved to: await it.`,
+  message: `${valueText(id)} is not the id of a job. Give the string that dispatch() or push() resolved to: await it.`,
   facts: { id },
 }));
 

@@ -58,7 +58,7 @@ export class PendingBatch<Sent> {
   name(name: string): this {
     const isName = typeof name === 'string' && name.length <= 255 && name.isWellFormed() && !/\p{Cc}/u.test(name);
     if (!isName)
-      throw invalidBatch(name, 'its name is a text of up to 255 characters, none of them a control character.');
+      throw invalidBatch(name, 'its name must be a string of up to 255 characters without control characters.');
     this.#name = name;
     return this;
   }

@@ -41,7 +41,7 @@ function problemOf({ prototype }: Class, options: object): string | undefined {
   const unknown = Object.keys(options).find((option) => option !== 'name');
   if (unknown !== undefined) return `has an unknown option in @Middleware: ${unknown}. The only option is name.`;
   const { name = '' } = options as { readonly name?: unknown };
-  if (typeof name !== 'string') return 'has a name in @Middleware that is not a text.';
+  if (typeof name !== 'string') return 'has a name in @Middleware that is not a string.';
   const { handle } = Object(prototype) as { readonly handle?: unknown };
   return typeof handle === 'function' ? undefined : 'has @Middleware, but no method handle(job, next).';
 }

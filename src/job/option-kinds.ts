@@ -54,5 +54,5 @@ export const moment: Kind<Milliseconds | undefined> = (value, place) => {
 
 export const text: Kind<string> = (value, place) => {
   if (typeof value === 'string' && value.trim() !== '') return value;
-  throw place.refuse(value, 'give a text of at least one character');
+  throw place.refuse(value, 'give a string of at least one character');
 };

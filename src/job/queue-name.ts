@@ -19,7 +19,7 @@ export function checkQueueName(name: unknown, subject: string, listed = ONE_QUEU
 }
 
 function problemOf(name: unknown, listed: string): string | undefined {
-  if (typeof name !== 'string' || name === '') return 'give a text of at least one character';
+  if (typeof name !== 'string' || name === '') return 'give a string of at least one character';
   if (name.includes(',')) return listed;
   if (/\s/.test(name)) return 'leave out the white space';
   // One store would refuse it, and another would keep it under a different name.

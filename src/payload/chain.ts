@@ -206,9 +206,9 @@ const WINDOW = 320;
 function linkOf(link: unknown, place: string, before?: ChainLink): ChainLink {
   if (!isRecord(link)) throw new InvalidPayloadError('expected an object', place);
   const { queue = before?.queue, connection } = link;
-  if (typeof queue !== 'string') throw new InvalidPayloadError('expected a text', `${place}/queue`);
+  if (typeof queue !== 'string') throw new InvalidPayloadError('expected a string', `${place}/queue`);
   if (connection !== undefined && typeof connection !== 'string')
-    throw new InvalidPayloadError('expected a text', `${place}/connection`);
+    throw new InvalidPayloadError('expected a string', `${place}/connection`);
   const rest: Record<string, unknown> = connection === undefined ? {} : { connection };
   for (const field of NUMBERS) {
     if (link[field] === undefined) continue;

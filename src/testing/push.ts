@@ -111,7 +111,7 @@ export class ReadPush {
     } catch (error) {
       return `${name}, whose data cannot be read (${(error as Error).message})`;
     }
-    return name === '' ? `the text ${brief(text)}` : `${name} ${brief(payload['data'])}`;
+    return name === '' ? `the string ${brief(text)}` : `${name} ${brief(payload['data'])}`;
   }
 }
 

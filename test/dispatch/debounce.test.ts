@@ -225,7 +225,7 @@ describe('the key of a debounced job', () => {
     await expect(application.bus.dispatch(new Keyed())).rejects.toMatchObject({
       code: 'E_INVALID_UNIQUE_KEY',
       message:
-        'Keyed was not sent: by of its debounce gave undefined. Have it give a number, or a text of 1 to 1000 characters.',
+        'Keyed was not sent: the function `by` of its option debounce returned undefined. It must return a number, or a string of 1 to 1000 characters.',
     });
     expect(await size()).toBe(0);
   });

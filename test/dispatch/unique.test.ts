@@ -215,12 +215,12 @@ describe('the key of a unique job', () => {
     ['an infinite number', Infinity, 'Infinity'],
     ['an empty text', '', "''"],
     ['half a character', '\ud800', "'\\ud800'"],
-    ['10 kB', 'x'.repeat(10_240), 'a text of 10,240 characters'],
+    ['10 kB', 'x'.repeat(10_240), 'a string of 10,240 characters'],
   ])('is refused if it is %s, and nothing is sent', async (_, value, shown) => {
     key = () => value;
     await expect(application.bus.dispatch(new Keyed())).rejects.toMatchObject({
       code: 'E_INVALID_UNIQUE_KEY',
-      message: `Keyed was not sent: by of its unique gave ${shown}. Have it give a number, or a text of 1 to 1000 characters.`,
+      message: `Keyed was not sent: the function \`by\` of its option unique returned ${shown}. It must return a number, or a string of 1 to 1000 characters.`,
     });
     await expect(application.bus.bulk([new Plain(), new Keyed()])).rejects.toMatchObject({
       code: 'E_INVALID_UNIQUE_KEY',
@@ -235,7 +235,7 @@ describe('the key of a unique job', () => {
     };
     await expect(application.bus.dispatch(new Keyed())).rejects.toMatchObject({
       code: 'E_INVALID_UNIQUE_KEY',
-      message: expect.stringContaining('by of its unique threw (no product)') as string,
+      message: expect.stringContaining('the function `by` of its option unique threw (no product)') as string,
       cause,
     });
   });

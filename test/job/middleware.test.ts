@@ -85,7 +85,7 @@ describe('middleware', () => {
     [
       'with a name that is not a string',
       () => Middleware({ name: 5 as never })(Bare),
-      'has a name in @Middleware that is not a text.',
+      'has a name in @Middleware that is not a string.',
     ],
     ['above a class without handle()', () => Middleware()(class Bare {} as never), 'no method handle(job, next).'],
   ])('is refused if it is declared %s', (_case, declare, problem) => {

@@ -230,7 +230,7 @@ describe('a fake', () => {
       'MakeReport was not pushed. What was pushed:',
       `  1. SendWelcome { email: 'ada@example.org', since: 1970-01-01T00:00:00.000Z } on the queue 'mail' of '${name}', delayed by 600 s`,
       `  2. Reports { day: 1 } on the queue 'default' of '${name}'`,
-      `  3. the text 'no payload' on the queue 'raw' of '${name}'`,
+      `  3. the string 'no payload' on the queue 'raw' of '${name}'`,
     ]);
   });
 

@@ -163,7 +163,7 @@ describe('a payload whose chain is corrupt', () => {
   it.each([
     ['an object in place of the list', '"chained":{}', '/chained: expected a list'],
     ['a number in place of a link', '"chained":[1]', '/chained/0: expected an object'],
-    ['a link without a queue', '"chained":[{"payload":"{}"}]', '/chained/0/queue: expected a text'],
+    ['a link without a queue', '"chained":[{"payload":"{}"}]', '/chained/0/queue: expected a string'],
     [
       'a link without a payload',
       '"chained":[{"queue":"default","payload":"{}"}]',

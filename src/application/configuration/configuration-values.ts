@@ -13,13 +13,13 @@ export const expects =
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-export const text = expects('a text', (value) => typeof value === 'string' && value !== '');
+export const text = expects('a string', (value) => typeof value === 'string' && value !== '');
 
 export const emptyOrText: Check = (value) => (value === '' ? undefined : text(value));
 
 /** Shows only the type, because even a wrong password must not appear. */
 export const secret: Check = (value) =>
-  typeof value === 'string' ? undefined : `expected a text, got a ${typeof value}`;
+  typeof value === 'string' ? undefined : `expected a string, got a ${typeof value}`;
 
 export const flag = expects('true or false', (value) => typeof value === 'boolean');
 

@@ -71,7 +71,7 @@ export const invalidFailedFilter = defineError(
 );
 
 const HOW_TO_FILTER =
-  " Give one or more of queue, name, error (a text in the exception) and olderThan; flush() and retry('all') take all.";
+  " Give one or more of queue, name, error (some text in the exception) and olderThan; flush() and retry('all') take all.";
 
 export interface LeftBehind {
   readonly id: string;

@@ -47,7 +47,7 @@ export function checkFilter(filter: FailedFilter, call: string): void {
     if (field === 'olderThan') durationSeconds(value, `olderThan of ${call}`);
     else if (!TEXTS.includes(field)) throw invalidFailedFilter(call, filter, `'${field}' is not one of its fields`);
     else if (typeof value !== 'string' || value === '')
-      throw invalidFailedFilter(call, filter, `'${field}' is not a text`);
+      throw invalidFailedFilter(call, filter, `'${field}' is not a string`);
   }
 }
 

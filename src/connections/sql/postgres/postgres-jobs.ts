@@ -167,9 +167,7 @@ export class PostgresJobs implements JobStatements {
 function pushedJob({ queue, payload, uuid, delay, due, unique, counters }: QueuedJob, n: number): object {
   const text = String(payload);
   if (text.includes('\0') || (typeof payload !== 'string' && !Buffer.from(text).equals(payload))) {
-    throw new InvalidPayloadError(
-      'it is no text that PostgreSQL can keep: it holds the character NUL, or is not UTF-8',
-    );
+    throw new InvalidPayloadError('PostgreSQL cannot store it as text: it contains the character NUL, or is not UTF-8');
   }
   return {
     ...{ queue, payload: text, uuid: storable(uuid), due },
