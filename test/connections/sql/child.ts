@@ -1,4 +1,4 @@
-/** What another process does with a file: `child.ts <file> <what> [<arguments>]`. Each line is written at once. */
+/** A process that uses a file: `child.ts <file> <what> [<arguments>]`. It writes each line at once. */
 import { writeSync } from 'node:fs';
 import { systemClock } from '../../../src/base/clock';
 import { connectDatabase } from '../../../src/connections/sql/database-connection';
@@ -17,7 +17,7 @@ const connect = (deadline?: number) =>
   );
 
 const actions: Readonly<Record<string, () => Promise<void>>> = {
-  /** Pushes one job, and ends without closing anything. */
+  /** Pushes one job and ends without closing anything. */
   async push() {
     await connect().push('default', [{ payload: payload(args[0] ?? 'a') }]);
     say('pushed');
@@ -33,7 +33,7 @@ const actions: Readonly<Record<string, () => Promise<void>>> = {
     await pushed.catch((error: { readonly code: string }) => say(error.code));
   },
 
-  /** Waits for a job, which nobody ever pushes. */
+  /** Waits for a job that nobody ever pushes. */
   async idle() {
     const connection = connect();
     await connection.reserve(request);
@@ -41,7 +41,7 @@ const actions: Readonly<Record<string, () => Promise<void>>> = {
     await connection.waiter(['default']).wait(3600, new AbortController().signal);
   },
 
-  /** Pushes and ends jobs until it is killed, and says what was confirmed. */
+  /** Pushes and completes jobs until it is killed, and prints what was confirmed. */
   async work() {
     const connection = connect();
     for (let turn = 0; ; turn += 1) {
@@ -52,14 +52,14 @@ const actions: Readonly<Record<string, () => Promise<void>>> = {
       );
       say(`pushed ${ids.join(' ')}`);
       const { reservations } = await connection.reserve({ ...request, limit: 1 });
-      // Said first: what is killed between the commit and the word for it has ended all the same.
+      // Printed first, because a process killed between the commit and its line has still ended the job.
       say(`ending ${reservations.map(idOf).join(' ')}`);
       await connection.settle(reservations.map((reservation) => ({ outcome: 'completed', reservation })));
       say(`ended ${reservations.map(idOf).join(' ')}`);
     }
   },
 
-  /** Reserves and ends all there is, and says each. */
+  /** Reserves and completes all jobs, and prints each. */
   async drain() {
     const connection = connect();
     for (;;) {
@@ -73,7 +73,7 @@ const actions: Readonly<Record<string, () => Promise<void>>> = {
     await connection.close();
   },
 
-  /** Starts a transaction, writes in it, and stands still. */
+  /** Starts a transaction, writes in it, and blocks. */
   async standInTransaction() {
     const database = openSqlite(file, 1000);
     database.exec('BEGIN IMMEDIATE');

@@ -16,32 +16,32 @@ const pushTo = (url: string): Promise<unknown> =>
 
 describe('the url of a database connection', () => {
   it.each([
-    ['a path that starts at the root folder given', 'sqlite:./data.sqlite'],
+    ['a path relative to the root folder', 'sqlite:./data.sqlite'],
     ['a path without a dot', 'sqlite:data.sqlite'],
-  ])('may be %s', async (_, url) => {
+  ])('can be %s', async (_, url) => {
     const connection = database.connect({ url });
     await connection.queues();
     expect(connection.address).toBe(join(database.folder, 'data.sqlite'));
     expect(existsSync(connection.address)).toBe(true);
   });
 
-  it.each(['sqlite:', 'sqlite://'])('may be an absolute path after %s', async (start) => {
+  it.each(['sqlite:', 'sqlite://'])('can be an absolute path after %s', async (start) => {
     const connection = database.connect({ url: `${start}${database.file}` });
     expect(connection.address).toBe(database.file);
   });
 
-  it('is onqueue.sqlite in the root folder where it is left out', () => {
+  it('is onqueue.sqlite in the root folder by default', () => {
     expect(database.connect({ url: undefined }).address).toBe(join(database.folder, 'onqueue.sqlite'));
   });
 
-  it('names one store, whether or not a symbolic link leads to it', async () => {
+  it('resolves symbolic links, so that each file is one store', async () => {
     mkdirSync(join(database.folder, 'real'));
     symlinkSync(join(database.folder, 'real'), join(database.folder, 'link'));
     expect(database.connect({ url: 'sqlite:link/a.sqlite' }).address).toBe(join(database.folder, 'real/a.sqlite'));
   });
 
   it.each(['oracle://user:hunter2@db/jobs', 'user:hunter2@db/jobs'])(
-    'is refused with the databases there are where it is that of another one, and without the password: %s',
+    'is refused without showing its password, naming the supported databases, if it is of another one: %s',
     (url) => {
       const connect = (): unknown => database.connect({ url });
       expect(connect).toThrow(expect.objectContaining({ code: 'E_DATABASE_URL' }));
@@ -51,7 +51,7 @@ describe('the url of a database connection', () => {
   );
 
   it.each(['sqlite:', 'sqlite://host', 'onqueue.sqlite', 'sqlite::memory:'])(
-    'is refused where it names no file: %s',
+    'is refused if it names no file: %s',
     (url) => {
       expect(() => database.connect({ url })).toThrow(expect.objectContaining({ code: 'E_DATABASE_URL' }));
     },
@@ -59,12 +59,12 @@ describe('the url of a database connection', () => {
 });
 
 describe('a file', () => {
-  it('is not made before the connection is used', async () => {
+  it('is not created before the connection is used', async () => {
     database.connect();
     expect(existsSync(database.file)).toBe(false);
   });
 
-  it('in a folder that does not exist is refused with the folder and the remedy, and works once it is made', async () => {
+  it('in a missing folder is refused with the remedy, and works once the folder exists', async () => {
     const connection = database.connect({ url: 'sqlite:missing/a.sqlite' });
     const push = (): Promise<unknown> => connection.push('default', [{ payload: payload('a') }]);
     const folder = join(database.folder, 'missing');
@@ -76,7 +76,7 @@ describe('a file', () => {
     expect((await reserve(connection)).map(idOf)).toEqual(['a']);
   });
 
-  it('that is no database is refused, and left as it is', async () => {
+  it('that is not a database is refused and left unchanged', async () => {
     const text = 'Dear diary, '.repeat(1000);
     writeFileSync(database.file, text);
     const push = pushTo(`sqlite:${database.file}`);
@@ -97,7 +97,7 @@ describe('a file', () => {
     });
   });
 
-  it('that another one takes the place of is said to have forgotten, once', async () => {
+  it('that was replaced by another is reported as having lost data, once', async () => {
     const connection = database.connect();
     const request = { queues: ['default'], limit: 1, lease: 60 };
     await connection.push('default', [{ payload: payload('a') }]);
@@ -122,7 +122,7 @@ describe('a payload', () => {
     expect(entry?.payload.toString()).toBe('no json \0 but bytes');
   });
 
-  it('that is no JSON object is not a failed job without a name, and its error says what to do', async () => {
+  it('that is not a JSON object becomes a failed job with a name and a helpful error', async () => {
     const connection = database.connect();
     await connection.push('default', [{ payload: 'no json' }]);
     await reserve(connection);
@@ -133,7 +133,7 @@ describe('a payload', () => {
     });
   });
 
-  it('that is not UTF-8 comes back from the failed store to the byte', async () => {
+  it('that is not UTF-8 comes back from the failed store byte for byte', async () => {
     const connection = database.connect();
     const bytes = Buffer.concat([
       Buffer.from('{"x":"'),
@@ -159,7 +159,7 @@ describe('a payload', () => {
 });
 
 describe('a list without a limit', () => {
-  it('shows all', async () => {
+  it('shows all entries', async () => {
     const connection = database.connect();
     await connection.push('default', [{ payload: 'no json' }, { payload: payload('a') }]);
     await reserve(connection, { limit: 1 });

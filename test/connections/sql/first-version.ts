@@ -1,4 +1,4 @@
-/** A file as the first version of the tables had it. */
+/** A file with the first version of the tables. */
 import { openSqlite } from '../../../src/connections/sql/sqlite/sqlite-database';
 import type { SqliteDatabase } from '../../../src/connections/sql/sqlite/sqlite-database';
 import { payload } from './open-database';
@@ -44,7 +44,7 @@ const TABLES = `
   INSERT INTO jobs_queues (name) VALUES ('default');
 `;
 
-/** One in each state, and a failed one; `now`: seconds since 1970. */
+/** One job in each state and a failed one. `now` is in seconds since 1970. */
 const JOBS = (now: number): string => `
   INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at, crashes, exceptions, releases, place, lease_until)
   VALUES
@@ -57,7 +57,7 @@ const JOBS = (now: number): string => `
   VALUES ('failed', 'database', 'default', '${payload('failed')}', 'Error: probe', ${now}, 'probe', 3);
 `;
 
-/** Without `now` it holds no jobs. */
+/** Creates the file. Without `now` it contains no jobs. */
 export function makeFirstVersion(file: string, now?: number): SqliteDatabase {
   const database = openSqlite(file, 1000);
   database.prepare('PRAGMA journal_mode = WAL').get([]);

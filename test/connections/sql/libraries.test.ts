@@ -1,9 +1,9 @@
-/** Each library by its shape; that the shape is the real one, `npm run check:frameworks` shows. */
+/** Transactions of libraries are recognised by their shape. `npm run check:frameworks` checks the shapes of the real ones. */
 import { rawQueryOf } from '../../../src/connections/sql/libraries';
 
 type Given = (...given: unknown[]) => Promise<unknown>;
 
-/** What the transaction was asked, for `SELECT $1, $2` with two values. */
+/** The arguments that the transaction gets for `SELECT $1, $2` with two values. */
 async function asked(transaction: (query: Given) => unknown): Promise<unknown[]> {
   const calls: unknown[] = [];
   const query: Given = async (...given) => void calls.push(...given);
@@ -14,7 +14,7 @@ async function asked(transaction: (query: Given) => unknown): Promise<unknown[]>
 const sqlOf = (query: unknown): unknown => (query as { getSQL(): { toQuery(): unknown } }).getSQL().toQuery();
 
 describe('a transaction of a library', () => {
-  it('of Prisma, MikroORM, knex, postgres.js, TypeORM or pg gets statement and values as it writes them', async () => {
+  it('of Prisma, MikroORM, knex, postgres.js, TypeORM or pg gets the statement and values in its own form', async () => {
     expect(await asked(($queryRawUnsafe) => ({ $queryRawUnsafe }))).toEqual(['SELECT $1, $2', 'a?', 2]);
     expect(await asked((execute) => ({ execute, isInTransaction: () => true }))).toEqual(['SELECT ?, ?', ['a?', 2]]);
     expect(await asked((raw) => Object.assign(() => undefined, { raw, isTransaction: true }))).toEqual([
@@ -25,7 +25,7 @@ describe('a transaction of a library', () => {
     expect(await asked((query) => ({ query }))).toEqual(['SELECT $1, $2', ['a?', 2]]);
   });
 
-  it('of Drizzle or kysely gets an object that says them', async () => {
+  it('of Drizzle or kysely gets an object with the statement and values', async () => {
     const [query] = await asked((execute) => ({ execute, dialect: {}, session: {}, rollback: () => undefined }));
     expect(sqlOf(query)).toEqual({ sql: 'SELECT $1, $2', params: ['a?', 2] });
     expect(await asked((executeQuery) => ({ executeQuery, isTransaction: true }))).toMatchObject([
@@ -40,8 +40,8 @@ describe('a transaction of a library', () => {
     ['knex', Object.assign(() => undefined, { raw: nothing, isTransaction: false })],
     ['kysely', { executeQuery: nothing, isTransaction: false }],
     ['postgres.js', Object.assign(() => undefined, { unsafe: nothing, begin: nothing })],
-    ['nobody', { begin: nothing }],
-  ])('is not what %s has begun none with', (_library, given) => {
+    ['an unknown library', { begin: nothing }],
+  ])('is not recognised in an object of %s outside of a transaction', (_library, given) => {
     expect(rawQueryOf(given)).toBeUndefined();
   });
 });

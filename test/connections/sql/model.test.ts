@@ -1,4 +1,4 @@
-/** Whatever is done to it, a SQLite file holds and hands out what a memory store does: that is the executable model. */
+/** A SQLite file must behave like a memory store, which serves as the executable model, after any sequence of calls. */
 import * as fc from '../../support/properties';
 import { connectMemory } from '../../../src/connections/memory/memory-connection';
 import type { Connection, Reservation, Settlement } from '../../../src/connections/contract';
@@ -17,7 +17,7 @@ type Step =
   | { readonly do: 'settle'; readonly outcome: Settlement['outcome']; readonly delay: number }
   | { readonly do: 'renew'; readonly lease: number }
   | { readonly do: 'clear'; readonly queue: string }
-  /** The job that was pushed so many before the last. */
+  /** Cancels the job pushed `age` jobs before the last. */
   | { readonly do: 'cancel'; readonly age: number; readonly queue: string | undefined }
   | { readonly do: 'pause' | 'resume'; readonly queue: string };
 
@@ -56,7 +56,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('pause', 'resume'), queue }) },
 );
 
-/** One store under the steps, and what it answered. */
+/** Takes the steps on one store and returns its answers. */
 class Subject {
   readonly #connection: Connection;
   readonly #held: Reservation[] = [];
@@ -86,7 +86,7 @@ class Subject {
     return connection.control![step.do](step.queue);
   }
 
-  /** The oldest that is held: perhaps its lease has ended long ago. */
+  /** Settles the oldest held reservation, whose lease may have ended long ago. */
   #settlement(outcome: Settlement['outcome'], delay: number): Settlement[] {
     const reservation = this.#held.shift();
     if (reservation === undefined) return [];
@@ -127,7 +127,7 @@ it('random steps lead to the same answers and the same state as in memory', asyn
       try {
         for (const [next, pause] of steps) {
           expect(await file.take(next)).toEqual(await memory.take(next));
-          // No two moments are the same: a sorted set has an order of its own for those. So one job is moved by each step.
+          // Keeps all times different, because a sorted set has an order of its own for equal ones. So each step moves one job.
           await clock.advance(pause + 0.001);
         }
         expect(await file.state()).toEqual(await memory.state());

@@ -1,4 +1,4 @@
-/** Connections to SQLite files in a folder of their own, which goes with the test. */
+/** Connections to SQLite files in a folder that is removed after the test. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

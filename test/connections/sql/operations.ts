@@ -1,4 +1,4 @@
-/** What holds of records, sums, searches, pages and pushes by a key in each database, beside what holds of every store. */
+/** Tests of records, sums, searches, pages and pushes by a key for each database, in addition to the conformance suite. */
 import type { Once, Pushed, WaitingState } from '../../../src/connections/contract';
 import type { StoreRecord } from '../../../src/connections/record-store';
 import type { SqlConnection } from '../../../src/connections/sql/sql-connection';
@@ -7,9 +7,9 @@ import { idOf, payload, reserve } from './open-database';
 import { begin, member } from './server/batches';
 
 export interface OperationsStore {
-  /** For people. */
+  /** For the names of tests. */
   readonly name: string;
-  /** With tables of its own, which are made. */
+  /** Opens a connection with migrated tables of its own. */
   open(): Promise<SqlConnection>;
   readonly table: string;
   execute(text: string): Promise<unknown>;
@@ -42,7 +42,7 @@ export async function browsed(connection: SqlConnection, state: WaitingState, li
   }
 }
 
-/** As another program does, which knows nothing of our columns. */
+/** Inserts jobs like another program that does not know our columns. */
 async function insertForeign(store: OperationsStore, ids: readonly string[]): Promise<void> {
   const rows = ids.map((id) => `('default', '${payload(id)}', 0, 1, 1)`);
   await store.execute(
@@ -55,7 +55,7 @@ export function describeOperations(store: OperationsStore): void {
     store.count(`SELECT count(*) AS n FROM ${store.table}_${table}`);
 
   describe(`counts in ${store.name}`, () => {
-    it('are exact where so many jobs wait that they are counted in pieces, with gaps among them', async () => {
+    it('are exact for so many jobs that they are counted in pieces, even with gaps between them', async () => {
       const connection = await store.open();
       await connection.push(
         'default',
@@ -63,7 +63,7 @@ export function describeOperations(store: OperationsStore): void {
       );
       await connection.push('other', [{ payload: payload('other') }]);
       await connection.push('default', [{ payload: payload('later'), delay: 60 }]);
-      // 40 × 40 × 40 more, by their places in line.
+      // Adds 40 × 40 × 40 jobs, by combining the places of the first 40.
       const jobs = (name: string): string =>
         `(SELECT place AS p FROM ${store.table} WHERE queue = 'default' AND place > 0) ${name}`;
       await store.execute(
@@ -79,7 +79,7 @@ export function describeOperations(store: OperationsStore): void {
       expect((await connection.counts('default')).ready).toBe(left);
     });
 
-    it('are exact where more than one piece wait for one moment, and others share a place in line', async () => {
+    it('are exact if more jobs than fit into a piece have the same due time or share places in line', async () => {
       const connection = await store.open();
       await connection.push(
         'default',
@@ -88,7 +88,7 @@ export function describeOperations(store: OperationsStore): void {
       const jobs = (name: string): string => `(SELECT place AS p FROM ${store.table} WHERE place > 0) ${name}`;
       const all = `${jobs('a')}, ${jobs('b')}, ${jobs('c')}`;
       const insert = `INSERT INTO ${store.table} (queue, payload, attempts, available_at, created_at, place)`;
-      // 27,000 in line, two or three of which share a place, and as many that wait for three moments, one of them alone.
+      // 27,000 ready jobs, of which two or three share each place, and as many delayed ones with three due times.
       await store.execute(`${insert} SELECT 'later', '{}', 0, CASE WHEN a.p < 2 AND b.p < 2 AND c.p < 2 THEN 2000000001
           WHEN a.p < 16 THEN 2000000000 ELSE 2000000002 END, 1, NULL FROM ${all}`);
       await store.execute(
@@ -100,7 +100,7 @@ export function describeOperations(store: OperationsStore): void {
   });
 
   describe(`records in ${store.name}`, () => {
-    it('that have ended are removed by those that are written, a bounded number at a time', async () => {
+    it('that have expired are removed when others are written, a bounded number at a time', async () => {
       const { records } = await store.open();
       for (const page of ['a', 'b', 'c']) {
         await records.put(
@@ -116,7 +116,7 @@ export function describeOperations(store: OperationsStore): void {
       expect(await left('records')).toBe(1);
     });
 
-    it('that end together are told from each other by their ids, also where only some of them stay', async () => {
+    it('that expire together are ordered by their ids, even if only some of them are kept', async () => {
       const { records } = await store.open();
       await records.put(
         numbered(9, 'probe').map((id) => record(id)),
@@ -131,13 +131,13 @@ export function describeOperations(store: OperationsStore): void {
       ]);
     });
 
-    it('stay up to a bound of thousands, which is found step by step', async () => {
+    it('are kept up to a bound of thousands, which is found step by step', async () => {
       const { records } = await store.open();
       await records.put(
         numbered(22, 'seed').map((id) => record(id, '', 'seed')),
         60,
       );
-      // 22 × 22 × 22 more, some of which end together; 250 too many with those that are put.
+      // Adds 10,150 records, some of which expire together: 250 too many with those put below.
       const seeds = (name: string): string => `(SELECT id FROM ${store.table}_records WHERE kind = 'seed') ${name}`;
       await store.execute(
         `INSERT INTO ${store.table}_records (kind, id, value, ends_at) SELECT 'probe', n, '', 5000000000 + n % 1000
@@ -157,7 +157,7 @@ export function describeOperations(store: OperationsStore): void {
       expect(found.map(({ id }) => id)).toEqual([...put.toSorted().toReversed(), ...kept]);
     });
 
-    it('are written once where one call names one twice: the last counts', async () => {
+    it('are written once if one call contains one twice, and the last one counts', async () => {
       const { records } = await store.open();
       await records.put([record('a', '1'), record('b'), record('a', '2'), record('\0'), record('\uFFFD')], 60);
       await records.put([record('\0'), record('\uFFFD')], 0);
@@ -166,7 +166,7 @@ export function describeOperations(store: OperationsStore): void {
       expect(await left('records')).toBe(1);
     });
 
-    it('go in however much they are together', async () => {
+    it('are written however large they are together', async () => {
       const { records } = await store.open();
       const value = 'v'.repeat(200 * 1024);
       await records.put(
@@ -176,7 +176,7 @@ export function describeOperations(store: OperationsStore): void {
       expect(await records.list('probe', { limit: 100 })).toHaveLength(20);
     });
 
-    it('are not replaced by who has read what is no longer there', async () => {
+    it('are not replaced based on an expired value', async () => {
       const { records } = await store.open();
       await records.put([record('a', '1')], 10);
       await store.advance(11);
@@ -187,7 +187,7 @@ export function describeOperations(store: OperationsStore): void {
   });
 
   describe(`sums in ${store.name}`, () => {
-    it('are kept as a whole for as long as one of their numbers is added to, and are removed in the end', async () => {
+    it('are kept as a whole while any of their fields is added to, and are removed in the end', async () => {
       const { records } = await store.open();
       const keep = 600;
       await records.add([{ name: 'm', amounts: { a: 1, b: 2 }, keep }], 'one', 1);
@@ -212,7 +212,7 @@ export function describeOperations(store: OperationsStore): void {
       expect(await left('sums')).toBe(2);
     });
 
-    it('of one name are added up within a call, and large ones to the last digit', async () => {
+    it('with the same name are added up within a call, exactly even for large numbers', async () => {
       const { records } = await store.open();
       const most = Number.MAX_SAFE_INTEGER - 10;
       const add = [{ a: most, '\0': 1, '\uFFFD': 1 }, { a: 4 }].map((amounts) => ({ name: 'm', amounts, keep: 60 }));
@@ -225,7 +225,7 @@ export function describeOperations(store: OperationsStore): void {
   });
 
   describe(`a push by a key to ${store.name}`, () => {
-    it('whose job is refused keeps no mark', async () => {
+    it('whose job is refused does not use up its key', async () => {
       const connection = await store.open();
       const tied = { queue: 'default', entry: member('a', 'gone') };
       const until = (await connection.now()) + 60_000;
@@ -236,7 +236,7 @@ export function describeOperations(store: OperationsStore): void {
       expect((await reserve(connection)).map(idOf)).toEqual(['b']);
     });
 
-    it('of a job of a batch counts in it', async () => {
+    it('of a batch job counts in the batch', async () => {
       const connection = await store.open();
       await begin(connection, ['b']);
       const once = { key: 'nightly', until: (await connection.now()) + 60_000 };
@@ -244,7 +244,7 @@ export function describeOperations(store: OperationsStore): void {
       expect(await connection.batches!.find('batch')).toMatchObject({ pending: 2 });
     });
 
-    it('of a debounced job replaces the one that waits', async () => {
+    it('of a debounced job replaces the waiting one', async () => {
       const connection = await store.open();
       const ties = { debounce: { key: debounceKey('Probe', 'one', 'default') } };
       const follow = (id: string) => ({
@@ -258,7 +258,7 @@ export function describeOperations(store: OperationsStore): void {
       expect(await browsed(connection, 'delayed', 10)).toEqual([['b']]);
     });
 
-    it('may be done again when its key is over, whatever else has ended and is still there', async () => {
+    it('can be repeated when its key has expired, even if other expired rows are still there', async () => {
       const connection = await store.open();
       const until = (await connection.now()) + 10_000;
       expect(await pushOnce(connection, 'a', { until })).toBe('queued');
@@ -276,7 +276,7 @@ export function describeOperations(store: OperationsStore): void {
   });
 
   describe(`a search in ${store.name}`, () => {
-    it('reads the ids that nobody has read yet, as many as a call may, and goes on the next time', async () => {
+    it('reads ids that were not read before, a bounded number per call, and continues with the next call', async () => {
       const connection = await store.open();
       await insertForeign(store, numbered(1100));
       expect(await connection.find('job-950')).toMatchObject({ queue: 'default', state: 'delayed', at: 1000 });
@@ -287,7 +287,7 @@ export function describeOperations(store: OperationsStore): void {
       expect(await connection.find('more-2200')).toMatchObject({ state: 'delayed' });
     });
 
-    it('finds the one that runs, where two have its id', async () => {
+    it('finds the running one of two jobs with the same id', async () => {
       const connection = await store.open();
       await connection.push('default', [{ payload: payload('a') }, { payload: payload('a'), delay: 60 }]);
       await reserve(connection, { limit: 1 });
@@ -296,7 +296,7 @@ export function describeOperations(store: OperationsStore): void {
   });
 
   describe(`the pages that ${store.name} shows`, () => {
-    it('hold a hundred jobs, or 1 MiB of them, and always one', async () => {
+    it('contain up to a hundred jobs or 1 MiB, but always at least one job', async () => {
       const connection = await store.open();
       const long = (id: string, length: number) => payload(id).replace('{}', `"${'x'.repeat(length)}"`);
       const lengths = [700_000, 300_000, 300_000, 2_000_000, 100];
@@ -319,7 +319,7 @@ export function describeOperations(store: OperationsStore): void {
     });
 
     it.each(['delayed', 'reserved'] as const)(
-      'hold each job once, of many that are %s to one moment',
+      'contain each of many jobs once that are %s with the same time',
       async (state) => {
         const connection = await store.open();
         const ids = numbered(25);
@@ -335,21 +335,21 @@ export function describeOperations(store: OperationsStore): void {
       },
     );
 
-    it('hold each job once, of many that share a place in line', async () => {
+    it('contain each of many jobs once that share a place in line', async () => {
       const connection = await store.open();
       const ids = numbered(25);
       await connection.push(
         'default',
         ids.map((id) => ({ payload: payload(id) })),
       );
-      // The last ones first, so that they do not stand in the table as they came.
+      // Updates the last ones first, so that their order in the table changes.
       for (const id of ids.toReversed()) {
         await store.execute(`UPDATE ${store.table} SET place = 7 WHERE uuid = '${id}'`);
       }
       expect((await browsed(connection, 'ready', 10)).flat()).toEqual(ids);
     });
 
-    it('begin anew behind what is no place', async () => {
+    it('start from the beginning after an invalid place', async () => {
       const connection = await store.open();
       await connection.push('default', [{ payload: payload('a') }]);
       for (const place of ['', 'x', '1', "1:'", '1:2:3:4', 'NaN:1']) {

@@ -21,19 +21,19 @@ afterEach(async () => {
   await database.dispose();
 });
 
-/** The ids of the lines that begin with `word`. */
+/** The ids in the lines that begin with `word`. */
 const idsAfter = (word: string, lines: readonly string[]): string[] =>
   lines.filter((line) => line.startsWith(`${word} `)).flatMap((line) => line.split(' ').slice(1));
 
 describe('a file that several processes share', () => {
-  it('shows each process what another one pushed', async () => {
+  it('shows each process the jobs that another one pushed', async () => {
     await start('push', 'theirs').exited;
     const connection = database.connect();
     await connection.push('default', [{ payload: payload('ours') }]);
     expect((await reserve(connection)).map(idOf)).toEqual(['theirs', 'ours']);
   });
 
-  it('wakes a process that waits when another one pushes', async () => {
+  it('wakes a waiting process when another one pushes', async () => {
     const connection = database.connect();
     expect(await reserve(connection)).toEqual([]);
     const wait = connection.waiter(['default']).wait(3600, new AbortController().signal);
@@ -42,7 +42,7 @@ describe('a file that several processes share', () => {
     expect((await reserve(connection)).map(idOf)).toEqual(['theirs']);
   });
 
-  it('gives each job to one of the processes that compete for it', async () => {
+  it('gives each job to one of the competing processes', async () => {
     const ids = Array.from({ length: 600 }, (_, index) => `job-${index}`);
     await database.connect().push(
       'default',
@@ -54,7 +54,7 @@ describe('a file that several processes share', () => {
     expect(settled.toSorted()).toEqual(ids.toSorted());
   });
 
-  it('loses nothing that was confirmed, and repeats nothing that was ended, when a process is killed at work', async () => {
+  it('loses no confirmed push and repeats no settled job when a process is killed at work', async () => {
     for (const name of ['first', 'second', 'third']) {
       const child = start('work', name);
       await child.said(60);
@@ -79,7 +79,7 @@ describe('a file that several processes share', () => {
     expect(String(integrity.get([])?.[0])).toBe('ok');
   });
 
-  it('undoes the transaction that a process was killed in, and frees the file for others', async () => {
+  it('undoes the transaction of a killed process and frees the file for others', async () => {
     const connection = database.connect();
     await connection.push('default', [{ payload: payload('a') }]);
     const child = start('standInTransaction');
@@ -92,7 +92,7 @@ describe('a file that several processes share', () => {
 });
 
 describe('a process with a connection', () => {
-  it('ends by itself although nothing was closed', async () => {
+  it('ends by itself even if nothing was closed', async () => {
     expect(await start('push').exited).toBe(0);
   });
 

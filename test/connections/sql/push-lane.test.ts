@@ -1,4 +1,4 @@
-/** Jobs in line for a database server that takes none. */
+/** Jobs waiting to be pushed to a database server that accepts none. */
 import type { Holders } from '../../../src/connections/sql/dialect';
 import { PushLane } from '../../../src/connections/sql/push-lane';
 import { QueueUnavailableError } from '../../../src/connections/errors';
@@ -8,7 +8,7 @@ const job = { queue: 'default', payload: '{}', unique: false, delay: 0 } as neve
 const away = (more: object): QueueUnavailableError =>
   new QueueUnavailableError({ connection: 'main', store: 'PostgreSQL', address: 'a', consequence: 'none', ...more });
 
-/** How 250 pushes of one turn end, and how often the server was asked. */
+/** The results of 250 pushes of one turn, and the number of calls to the server. */
 async function push(answer: Error): Promise<{ readonly asked: number; readonly ends: readonly unknown[] }> {
   let asked = 0;
   const lane = new PushLane('main', () => {
@@ -20,7 +20,7 @@ async function push(answer: Error): Promise<{ readonly asked: number; readonly e
   return { asked, ends };
 }
 
-it('who stood in line for a server that did not answer by the deadline waits for no further one', async () => {
+it('waiting pushes fail together with the call that got no answer within the deadline', async () => {
   const { asked, ends } = await push(away({ deadline: 5, uncertain: true }));
 
   expect(asked).toBe(1);
@@ -30,11 +30,11 @@ it('who stood in line for a server that did not answer by the deadline waits for
   });
 });
 
-it('a server that takes nothing until the deadline is not asked for each job by itself', async () => {
+it('waiting pushes are not tried one by one when the server refused a call until the deadline', async () => {
   expect((await push(away({ deadline: 5, refused: true }))).asked).toBe(1);
 });
 
-it('who came while the server was silent is asked for by a call of its own', async () => {
+it('a push that came while the server was silent gets a call of its own', async () => {
   let fail!: (error: Error) => void;
   const silence = new Promise<undefined>((_, reject) => (fail = reject));
   const sent: number[] = [];
@@ -49,7 +49,7 @@ it('who came while the server was silent is asked for by a call of its own', asy
   expect(sent).toEqual([1, 1]);
 });
 
-it('of what travels together each is told who holds the keys of its own jobs', async () => {
+it('each of several pushes in one call gets the results of its own jobs', async () => {
   const holders: Holders = new Map<number, { duplicate: string } | { replaced: string }>([
     [1, { duplicate: 'x' }],
     [3, { replaced: 'y' }],

@@ -1,4 +1,4 @@
-/** What becomes of outcomes that a database will not take: a worker on its tables, and jobs that end in all ways. */
+/** What happens to outcomes that a database refuses: a worker on its tables, and jobs that end in all ways. */
 import { JobBus } from '../../../src/dispatch/bus';
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { Job } from '../../../src/job/job';
@@ -50,7 +50,7 @@ export class Workings {
   }
 }
 
-/** What forbids, on the tables of a test, what jobs end with. */
+/** Statements that make the tables of a test refuse certain outcomes. */
 export interface Forbidding {
   /** Exceptions of more than 1000 characters. */
   readonly longExceptions: () => Promise<unknown>;
@@ -80,7 +80,7 @@ export function describeRefusals(configuration: () => Promise<Configuration>, fo
   const errorOf = ({ log }: Pick<Working, 'log'>): object | undefined =>
     log.lines.find(({ level }) => level === 'error');
 
-  it('an error that a constraint refuses is kept in short', async () => {
+  it('an error that a constraint refuses is stored in a shortened form', async () => {
     await forbid.longExceptions();
     const working = await run(new Ends('fails'), { completed: 40, failed: 1, lost: 0 });
     const [entry] = await working.manager.failed.list();
@@ -91,7 +91,7 @@ export function describeRefusals(configuration: () => Promise<Configuration>, fo
     });
   });
 
-  it('a job that a constraint does not let go back to its queue fails, and can be retried', async () => {
+  it('a job that a constraint keeps out of its queue fails and can be retried', async () => {
     await forbid.delays();
     const working = await run(new Ends('releases'), { completed: 40, failed: 1, lost: 0 });
     const [entry] = await working.manager.failed.list();
@@ -99,7 +99,7 @@ export function describeRefusals(configuration: () => Promise<Configuration>, fo
     expect(await working.manager.failed.retry(entry!.id)).toBe(true);
   });
 
-  it('a job that a trigger does not let go stays with its worker, and holds up no other', async () => {
+  it('a job that a trigger keeps from being removed stays with its worker and holds up no other', async () => {
     await forbid.removals();
     const working = await run(new Ends('stays'), { completed: 40, failed: 0, lost: 0 });
     await eventually(() => errorOf(working));
@@ -108,7 +108,7 @@ export function describeRefusals(configuration: () => Promise<Configuration>, fo
     expect(working.worker.health().ready).toBe(true);
   });
 
-  it('a job whose follower a trigger does not let in stays with its worker, without any of them, and holds up no other', async () => {
+  it('a job whose next link a trigger refuses stays with its worker, pushes nothing, and holds up no other', async () => {
     await forbid.additions();
     const { bus, manager, worker, log } = workings.start(await configuration());
     const chains = Array.from({ length: 10 }, (_, at) =>

@@ -1,6 +1,6 @@
 /**
  * Rows that another program, a mistaken UPDATE or a broken disk may leave in the table of jobs. The same seed gives the same
- * ones. A worker is let loose on them, and on as many jobs that nothing is wrong with.
+ * rows. A worker processes them together with as many good jobs.
  */
 import { JobBus } from '../../../src/dispatch/bus';
 import { builtInConnectors } from '../../../src/connections/built-in';
@@ -100,7 +100,7 @@ const COLUMNS: Readonly<Record<string, (key: string) => readonly Value[]>> = {
   uuid: (key) => [null, '', key, 'another', 'x'.repeat(300)],
 };
 
-/** Numerical Recipes' generator: enough to choose by. */
+/** The generator of Numerical Recipes, which is good enough for choosing. */
 class Dice {
   #state = SEED;
 
@@ -114,7 +114,7 @@ class Dice {
   }
 }
 
-/** @param columns those that the table has */
+/** @param columns the columns of the table */
 function fuzzedRows(columns: readonly string[]): readonly FuzzRow[] {
   const dice = new Dice();
   const known = Object.keys(COLUMNS).filter((column) => columns.includes(column));
@@ -138,22 +138,22 @@ function fuzzedRows(columns: readonly string[]): readonly FuzzRow[] {
 export interface FuzzedTable {
   readonly configuration: Configuration;
   readonly columns: readonly string[];
-  /** Rejects where the database refuses it. */
+  /** Rejects if the database refuses the row. */
   readonly insert: (row: FuzzRow) => Promise<unknown>;
 }
 
 export interface Account {
-  /** Rows that the database took. */
+  /** Rows that the database accepted. */
   readonly rows: number;
-  /** Of these. */
+  /** The rows whose jobs ran. */
   readonly ran: number;
   readonly cancelled: number;
   readonly failed: number;
-  /** Waiting for a moment that is far away, or with a lease that nobody can tell the end of. */
+  /** Rows delayed until a distant time, or with a lease whose end is unknown. */
   readonly left: number;
 }
 
-/** Works the rows off among as many jobs that nothing is wrong with, all of which run. */
+/** Works the rows off among as many good jobs, all of which run. */
 export async function workOff({ configuration, columns, insert }: FuzzedTable): Promise<Account> {
   ran = new Map();
   const log = new RecordingLogger();
@@ -179,7 +179,7 @@ export async function workOff({ configuration, columns, insert }: FuzzedTable): 
       deadline: 60_000,
       of: 'an empty line',
     });
-    // What comes after is served as if nothing had been.
+    // Later jobs are served as usual.
     await bus.dispatch(new FuzzedRow('last'));
     await eventually(() => ran.has('last'));
     await eventually(() => worker.health().running === 0);

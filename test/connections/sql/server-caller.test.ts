@@ -1,4 +1,4 @@
-/** How long a database server is asked for what it cannot give yet, and for what it can never give. */
+/** How often a connection to a database server is tried, depending on the error. */
 import { systemClock } from '../../../src/base/clock';
 import { mysqlErrors } from '../../../src/connections/sql/mysql/mysql-errors';
 import { postgresErrors } from '../../../src/connections/sql/postgres/postgres-errors';
@@ -8,7 +8,7 @@ import { raw } from '../../../src/connections/sql/statement';
 
 const DEADLINE = 0.2;
 
-/** How a call ends for which no connection can be made, and how often one was tried. */
+/** The result of a call for which no connection can be made, and the number of tries. */
 async function ask(
   errors: typeof mysqlErrors,
   code: string,
@@ -31,7 +31,7 @@ describe.each([
   ['PostgreSQL', postgresErrors],
   ['MySQL', mysqlErrors],
 ])('%s', (_product, errors) => {
-  it('is asked once where its host is not known, which waiting does not mend', async () => {
+  it('is tried once if its host is unknown, because waiting does not help', async () => {
     const { tried, end } = await ask(errors, 'ENOTFOUND');
 
     expect(tried).toBe(1);
@@ -41,7 +41,7 @@ describe.each([
     });
   });
 
-  it('is asked until the deadline where its host takes no connection, or its name cannot be asked for just now', async () => {
+  it('is tried until the deadline if its host refuses connections or its name cannot be resolved for now', async () => {
     for (const code of ['ECONNREFUSED', 'EAI_AGAIN']) {
       const { tried, end } = await ask(errors, code);
 

@@ -19,9 +19,9 @@ function execute(text: string): void {
   client.close();
 }
 
-describe('settling more than one call takes', () => {
+describe('settling more jobs than one call takes', () => {
   for (const call of ['settle', 'settleAndReserve'] as const) {
-    it(`tells by ${call}, when all are sent again, that those before a page that failed were written`, async () => {
+    it(`reports pages before a failed one as settled when all are settled again (${call})`, async () => {
       const connection = database.connect();
       const entries = Array.from({ length: MORE_THAN_A_PAGE + 1 }, (_, at) => ({ payload: payload(`p${at}`) }));
       await connection.push('default', entries);
@@ -43,10 +43,10 @@ describe('settling more than one call takes', () => {
   }
 });
 
-describe('what follows an outcome', () => {
+describe('a job that follows an outcome', () => {
   const follower = (id: string) => ({ queue: 'next', entry: { payload: payload(id) } });
 
-  it('goes in when it can, once: until then the outcome is not there either', async () => {
+  it('is pushed once, and the outcome is not written until it can be', async () => {
     const connection = database.connect();
     await connection.push('default', [{ payload: payload('a') }]);
     const [reservation] = await reserve(connection);
@@ -66,7 +66,7 @@ describe('what follows an outcome', () => {
     expect(await connection.queues()).toEqual(['default', 'next']);
   });
 
-  it('is told to those of this process that wait for its queue', async () => {
+  it('wakes waiters of its queue in this process', async () => {
     const connection = database.connect();
     await connection.push('default', [{ payload: payload('a') }]);
     const [reservation] = await reserve(connection);
@@ -76,7 +76,7 @@ describe('what follows an outcome', () => {
     told.mockRestore();
   });
 
-  it('counts among what one call moves', async () => {
+  it('counts towards the size of a call', async () => {
     const connection = database.connect();
     await connection.push('default', [{ payload: payload('a') }, { payload: payload('b') }]);
     const held = await reserve(connection);
@@ -85,12 +85,12 @@ describe('what follows an outcome', () => {
       BEGIN SELECT RAISE(ABORT, 'not here'); END`);
     const ends = held.map((reservation) => ({ outcome: 'completed', reservation, next: [long] }) as const);
     await expect(connection.settle(ends)).rejects.toThrow('not here');
-    // The first went in by a call of its own.
+    // The first one was settled in a call of its own.
     expect(await connection.counts('next')).toMatchObject({ ready: 1 });
   });
 });
 
-it('what can be set aside by no means is handed out with the jobs beside it, to a worker that fails it and is told why it cannot', async () => {
+it('a payload that cannot be set aside is handed out, and the worker that fails it gets the error', async () => {
   const connection = database.connect();
   await connection.push('default', [{ payload: 'no JSON' }, { payload: payload('a') }]);
   execute("CREATE TRIGGER forbidden BEFORE INSERT ON failed_jobs BEGIN SELECT RAISE(ABORT, 'not here'); END");

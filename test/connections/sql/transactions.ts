@@ -1,4 +1,4 @@
-/** Jobs that are pushed within a transaction of the user's, on each database. */
+/** Tests of jobs that are pushed within a transaction of the user, for each database. */
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { Job } from '../../../src/job/job';
 import { silentLogger } from '../../../src/base/console-logger';
@@ -25,11 +25,11 @@ class Sync extends Job {
   async handle(): Promise<void> {}
 }
 
-/** The connection `database` as a program has it. */
+/** A manager with the connection `database`, as a program has it. */
 export class ManagedDatabase {
   manager!: QueueManager;
 
-  /** Makes the tables. */
+  /** Opens the manager and makes the tables. */
   async open(config: Omit<DatabaseConfig, 'driver'>): Promise<void> {
     const connections = { database: { driver: 'database', ...config } } as const;
     this.manager = new QueueManager({ connectors: builtInConnectors, logger: silentLogger }, { connections });
@@ -45,18 +45,18 @@ export class ManagedDatabase {
   }
 }
 
-/** Does the work in a transaction, and commits it; where the work throws, it is rolled back. */
+/** Does the work in a transaction and commits it, or rolls it back if the work throws. */
 export type Within = (work: (transaction: unknown) => Promise<void>) => Promise<void>;
 
-/** A way to begin a transaction for each library that a user may have. */
+/** A way to run a transaction for each library that a user may have. */
 export type Ways = readonly (readonly [library: string, within: Within])[];
 
-/** A name that a statement must not take for a part of itself. */
+/** A name that must not be interpreted as part of a statement. */
 const QUOTED = `it's-"quoted"-\\?-$1`;
 
 export function describeTransactions(database: ManagedDatabase, ways: Ways): void {
   describe.each(ways)('a transaction by %s', (_name, within) => {
-    it('has its jobs once it is committed, with their ids, queues and delays', async () => {
+    it('pushes its jobs when it is committed, with their ids, queues and delays', async () => {
       const { manager } = database;
       const ids: unknown[] = [];
       const first = await manager.connection('database').push(new Invoice(0));
@@ -78,7 +78,7 @@ export function describeTransactions(database: ManagedDatabase, ways: Ways): voi
       expect(await manager.connection('database').cancel(ids[2] as string)).toBe('removed');
     });
 
-    it('has none where it is rolled back', async () => {
+    it('pushes nothing if it is rolled back', async () => {
       const work = within(async (transaction) => {
         await database.using(transaction).push(new Invoice(1));
         throw new Error('no');
@@ -87,14 +87,14 @@ export function describeTransactions(database: ManagedDatabase, ways: Ways): voi
       expect(await database.size()).toBe(0);
     });
 
-    it('keeps the counters that a text has', async () => {
+    it('keeps the counters of a raw payload', async () => {
       const text = '{"job":"a","data":{},"id":"1","crashes":2,"attempts":1}';
       await within(async (transaction) => void (await database.using(transaction).pushRaw(text)));
       const { reservations } = await database.manager.driver().reserve({ queues: ['default'], limit: 1, lease: 60 });
       expect(reservations).toMatchObject([{ counters: { attempts: 2, crashes: 2 } }]);
     });
 
-    it('has a debounced job take the place of another, also of one of its own, and goes on', async () => {
+    it('lets a debounced job replace another, even one of its own, and continues', async () => {
       const { manager } = database;
       const gone: string[] = [];
       manager.hooks.on('skipped', ({ id }) => void gone.push(id));
@@ -108,7 +108,7 @@ export function describeTransactions(database: ManagedDatabase, ways: Ways): voi
       expect(await database.size()).toBe(2);
     });
 
-    it('refuses a text twice that must be unique, there before or not, and goes on', async () => {
+    it('refuses a payload that must be distinct, whether an equal one is its own or was there before, and continues', async () => {
       await database.manager.connection('database').laterRaw('1h', '{"id":"a"}');
       const twice = { code: 'E_DUPLICATE_PAYLOAD' };
       await within(async (transaction) => {
@@ -123,13 +123,13 @@ export function describeTransactions(database: ManagedDatabase, ways: Ways): voi
   });
 }
 
-/** Where the store keeps batches. */
+/** For stores that keep batches. */
 export function describeBatches(database: ManagedDatabase, ways: Ways): void {
   const batch = { id: BATCH, name: 'images', allowsFailures: false, callbacks: callbacksTo('callbacks') };
   const find = (): Promise<unknown> => database.manager.driver().batches!.find(BATCH);
 
   describe.each(ways)('a transaction by %s', (_name, within) => {
-    it('has a batch with its jobs once it is committed, which takes more within another', async () => {
+    it('begins a batch with its jobs when it is committed, which another transaction can add to', async () => {
       await within(async (transaction) => {
         await database.manager.driver().within!(transaction)!.push('default', [member('a', 2)], batch);
       });
@@ -140,7 +140,7 @@ export function describeBatches(database: ManagedDatabase, ways: Ways): void {
       expect(await database.size()).toBe(2);
     });
 
-    it('has no batch where it is rolled back', async () => {
+    it('begins no batch if it is rolled back', async () => {
       const work = within(async (transaction) => {
         await database.manager.driver().within!(transaction)!.push('default', [member('a')], batch);
         throw new Error('no');
@@ -149,7 +149,7 @@ export function describeBatches(database: ManagedDatabase, ways: Ways): void {
       expect(await find()).toBeUndefined();
     });
 
-    it('sends at once what a batch without jobs sends, and goes on where one takes no more', async () => {
+    it('sends the callbacks of an empty batch at once, and continues after a push to a batch that takes no more jobs', async () => {
       await within(async (transaction) => {
         const pusher = database.manager.driver().within!(transaction)!;
         await pusher.push('default', [], batch);
@@ -161,7 +161,7 @@ export function describeBatches(database: ManagedDatabase, ways: Ways): void {
   });
 }
 
-/** Begins a transaction, and says how to end it. */
+/** Begins a transaction and returns a function that ends it. */
 export type Begin = () => Promise<{ readonly transaction: unknown; readonly commit: () => unknown }>;
 
 export function describeUsing(
@@ -179,7 +179,7 @@ export function describeUsing(
       },
     );
 
-    it('refuses a client that has begun no transaction, or has ended it: its jobs would be there whatever becomes of the data', async () => {
+    it('refuses a client without an open transaction, because its jobs would exist whatever happens to the data', async () => {
       const { transaction, commit } = await begin();
       const pusher = database.using(transaction);
       await commit();

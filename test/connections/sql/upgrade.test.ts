@@ -60,7 +60,7 @@ describe('a file of the first version', () => {
     expect(await upgraded().control.cancel(id)).toBe(result);
   });
 
-  it('takes jobs of a process that has not been updated yet, and they can be cancelled', async () => {
+  it('accepts jobs from a process that has not been updated yet, and these can be cancelled', async () => {
     const old = makeFirstVersion(database.file);
     const push = old.prepare(
       'INSERT INTO jobs (queue, payload, attempts, crashes, exceptions, releases, available_at, created_at, place) VALUES (?, ?, 0, 0, 0, 0, 1, 1, ?)',
@@ -72,7 +72,7 @@ describe('a file of the first version', () => {
     expect(await connection.counts('default')).toMatchObject({ ready: 299 });
   });
 
-  it('is brought up to date once, and loses nothing, when many processes start at once', async () => {
+  it('is migrated once and loses nothing when many processes start at once', async () => {
     const old = makeFirstVersion(database.file);
     const ids = Array.from({ length: 200 }, (_, index) => `job-${index}`);
     const push = old.prepare(
@@ -84,7 +84,7 @@ describe('a file of the first version', () => {
     expect(drains.flatMap(({ lines }) => lines).toSorted()).toEqual(ids.map((id) => `settled ${id}`).toSorted());
   });
 
-  it('is brought up to date by one of two that found it old', () => {
+  it('is migrated by one of two processes that found it old', () => {
     const handle = makeFirstVersion(database.file, clock.now() / 1000);
     const names = tableNames('jobs', 'database');
     const second: SqliteDatabase = {
@@ -98,7 +98,7 @@ describe('a file of the first version', () => {
     expect(handle.prepare("SELECT version FROM onqueue_versions WHERE name = 'jobs'").run([]).rows).toEqual([[6]]);
   });
 
-  it('is left as it is where another program has a table that it would need', async () => {
+  it('is left unchanged if another program has a table with a name that it needs', async () => {
     const old = makeFirstVersion(database.file, clock.now() / 1000);
     old.exec('CREATE TABLE jobs_orders (article TEXT)');
     await expect(database.connect().queues()).rejects.toMatchObject({ code: 'E_DATABASE_FOREIGN_TABLE' });

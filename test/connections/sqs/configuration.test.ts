@@ -8,7 +8,7 @@ const problems = (config: object): readonly string[] =>
     { drivers: ['sqs'], registry: registry() },
   ).mistakes.map(({ path, problem }) => `${path}: ${problem}`);
 
-it('the configuration of SQS is taken as it is documented', () => {
+it('the documented configuration of SQS is accepted', () => {
   const credentials = { accessKeyId: 'a', secretAccessKey: 'b', sessionToken: 'c' };
   const address = 'https://sqs.eu-west-1.amazonaws.com/123456789012';
   expect(
@@ -22,7 +22,7 @@ it.each([
   [{ credentials: { key: 'a', secret: 'sesame' } }, 'credentials: expected { accessKeyId, secretAccessKey }'],
   [{ group: 'orders' }, "group: expected a function, got 'orders'"],
   [{ zone: 'eu' }, 'connections.main.zone: unknown key'],
-])('a mistake in it is named: %p', (config, expected) => {
+])('a mistake in the configuration of SQS is named: %p', (config, expected) => {
   expect(problems(config)).toEqual([expect.stringContaining(expected)]);
   expect(problems(config).join('')).not.toContain('sesame');
 });

@@ -16,7 +16,7 @@ beforeEach(() => {
 
 const pushLater = (delay: number): Promise<void> => connection.push('default', [{ payload: probe('late'), delay }]);
 
-it('counts are what SQS says of them', async () => {
+it('counts are the estimates of SQS', async () => {
   await connection.push('default', [{ payload: probe('a') }, { payload: probe('b') }]);
   await connection.reserve({ queues: ['default'], limit: 1, lease: 30 });
   await world.connect().push('default', [{ payload: probe('c'), delay: 60 }]);
@@ -25,7 +25,7 @@ it('counts are what SQS says of them', async () => {
 });
 
 describe('a job that this process has just delayed', () => {
-  it('is counted until it is due, though SQS may not count it yet', async () => {
+  it('is counted until it is due, even if SQS does not count it yet', async () => {
     queue.estimate = NOTHING;
     await pushLater(60);
 
@@ -34,7 +34,7 @@ describe('a job that this process has just delayed', () => {
     expect(await connection.counts('default')).toEqual(NOTHING);
   });
 
-  it('is left to SQS after some minutes: another process may have taken it away', async () => {
+  it('is left to the estimates of SQS after some minutes, because another process may have removed it', async () => {
     queue.estimate = NOTHING;
     await pushLater(600);
     world.advance(121);
@@ -42,7 +42,7 @@ describe('a job that this process has just delayed', () => {
     expect(await connection.counts('default')).toEqual(NOTHING);
   });
 
-  it('is counted on a FIFO queue too, where one that is given back counts as reserved', async () => {
+  it('is counted on a FIFO queue too, where a job given back counts as reserved', async () => {
     await connection.push('orders.fifo', [{ payload: probe('a') }]);
     const { reservations } = await connection.reserve({ queues: ['orders.fifo'], limit: 1, lease: 30 });
     const [reservation] = reservations;
@@ -54,7 +54,7 @@ describe('a job that this process has just delayed', () => {
     expect(await connection.counts('orders.fifo')).toMatchObject({ ready: 0, delayed: 1 });
   });
 
-  it('is gone when the queue was cleared', async () => {
+  it('is not counted after the queue was cleared', async () => {
     await pushLater(60);
 
     await connection.clear('default');

@@ -21,7 +21,7 @@ async function reserve(): Promise<Reservation | undefined> {
   return (await connection.reserve({ queues: ['default'], limit: 1, lease: 60 })).reservations[0];
 }
 
-/** Looks as often as a worker's sleep would, at what it gets and when: in seconds from now. */
+/** Polls like an idle worker, and returns the jobs with the seconds after which they came. */
 async function firstWithin(seconds: number, step: number): Promise<{ job: Reservation; after: number } | undefined> {
   for (let after = 0; after <= seconds; after += step) {
     const job = await reserve();
@@ -31,7 +31,7 @@ async function firstWithin(seconds: number, step: number): Promise<{ job: Reserv
   return undefined;
 }
 
-it('a delay up to a quarter of an hour is one message, which SQS holds back', async () => {
+it('a delay of up to a quarter of an hour takes one message, which SQS holds back', async () => {
   await later(900);
   world.advance(899);
   expect(await reserve()).toBeUndefined();
@@ -40,7 +40,7 @@ it('a delay up to a quarter of an hour is one message, which SQS holds back', as
   expect(world.server.count('SendMessageBatch')).toBe(1);
 });
 
-it('a fraction of a second is no reason to be early', async () => {
+it('a delay with a fraction of a second is not cut short', async () => {
   await later(1.2);
   world.advance(1.5);
   expect(await reserve()).toBeUndefined();
@@ -49,7 +49,7 @@ it('a fraction of a second is no reason to be early', async () => {
 });
 
 it.each([901, 2000, 2.5 * HOUR, 20 * HOUR])(
-  'a delay of %d s is kept, never early, as the first delivery',
+  'a delay of %d s ends on time, and the job comes as a first delivery',
   async (delay) => {
     await later(delay);
 
@@ -64,7 +64,7 @@ it.each([901, 2000, 2.5 * HOUR, 20 * HOUR])(
   },
 );
 
-it('a release may wait for longer than SQS holds a message back', async () => {
+it('a release can have a longer delay than SQS holds a message back', async () => {
   await later(0);
   const first = await reserve();
   await connection.settle([{ outcome: 'released', reservation: first!, delay: 3000, counters: first!.counters }]);
@@ -75,14 +75,14 @@ it('a release may wait for longer than SQS holds a message back', async () => {
   expect(found!.job.counters).toMatchObject({ attempts: 2, crashes: 0 });
 });
 
-it('a job outlives the retention of its queue while it waits', async () => {
+it('a delayed job outlives the retention time of its queue', async () => {
   queue = world.createQueue('default', { MessageRetentionPeriod: '3600' });
   await later(3 * HOUR);
 
   expect((await firstWithin(3 * HOUR + 600, 300))!.job.counters.attempts).toBe(1);
 });
 
-it('a job that could not be sent anew comes back by itself, and still waits for its moment', async () => {
+it('a delayed job that could not be sent again comes back by itself and keeps its due time', async () => {
   await later(2000);
   world.advance(900);
   world.server.fail({ action: 'SendMessageBatch', kind: 'refuse', code: 'KmsDisabled', status: 400 });
@@ -95,7 +95,7 @@ it('a job that could not be sent anew comes back by itself, and still waits for 
   expect(found!.job.counters).toMatchObject({ attempts: 1, crashes: 0 });
 });
 
-it('a job whose old message could not be deleted is delayed twice, and never lost or early', async () => {
+it('a delayed job whose old message could not be deleted exists twice, and is never lost or early', async () => {
   await later(2000);
   world.advance(900);
   world.server.fail({ action: 'DeleteMessageBatch', kind: 'refuse', code: 'InternalError', status: 400 });

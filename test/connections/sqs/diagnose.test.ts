@@ -26,7 +26,7 @@ async function diagnosed(attributes: Record<string, string>, queue = 'default'):
 const warnings = (lines: readonly Diagnosis[]): readonly string[] =>
   lines.filter(({ level }) => level === 'warning').map(({ message }) => message);
 
-it('tells what a queue holds, about', async () => {
+it('reports the approximate counts of a queue', async () => {
   const connection = world.connect();
   world.createQueue('default');
   await connection.push('default', [{ payload: '{"job":"a"}' }, { payload: '{"job":"b"}', delay: 60 }]);
@@ -36,7 +36,7 @@ it('tells what a queue holds, about', async () => {
   ]);
 });
 
-it('tells of a queue that is not there, and of all that were used', async () => {
+it('reports a missing queue and all queues that were used', async () => {
   world.createQueue('mail');
   const connection = world.connect();
   await connection.push('mail', [{ payload: '{"job":"a"}' }]);
@@ -52,11 +52,11 @@ it.each([
   ['default', maxCrashes + 1, []],
   ['orders.fifo', tries - 1, [expect.stringContaining('jobs here have up to 5 tries')]],
   ['orders.fifo', tries, []],
-])('warns where SQS takes jobs of %s away after %d deliveries', async (queue, most, expected) => {
+])('warns if SQS moves jobs of %s away after %d deliveries', async (queue, most, expected) => {
   expect(warnings(await diagnosed(redrive(most), queue))).toEqual(expected);
 });
 
-it('warns where jobs are thrown away soon, and where they may be larger than the queue takes', async () => {
+it('warns of a short retention time, and of a queue that accepts only smaller jobs', async () => {
   const lines = await diagnosed({ MessageRetentionPeriod: '86400', MaximumMessageSize: '262144' });
 
   expect(warnings(lines)).toEqual([

@@ -28,7 +28,7 @@ async function reserve(limit: number, lease = 30): Promise<readonly Reservation[
 
 const idOf = ({ payload }: Reservation): unknown => (JSON.parse(payload.toString()) as { id: string }).id;
 
-it('a job of a FIFO queue that was handed out unheard is handed out by asking again, in its first try', async () => {
+it('jobs of a FIFO queue whose receive got lost are received again, still in their first try', async () => {
   world.server.fail({ action: 'ReceiveMessage', kind: 'lose', calls: 2 });
 
   const jobs = await reserve(3);
@@ -41,13 +41,13 @@ it('a job of a FIFO queue that was handed out unheard is handed out by asking ag
   expect(queue.bodies).toEqual([]);
 });
 
-it('each receive that was answered is followed by one of its own', async () => {
+it('each answered receive is followed by one with a new attempt id', async () => {
   await reserve(3);
 
   expect(new Set(attempts()).size).toBe(3);
 });
 
-it('what was handed out unheard until a reserve was given up, the next reserve is given', async () => {
+it('jobs whose receives got lost until a reserve was given up go to the next reserve', async () => {
   world.server.fail({ action: 'ReceiveMessage', kind: 'lose', calls: 99 });
   await expect(reserve(1)).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
   world.server.mend();
@@ -58,7 +58,7 @@ it('what was handed out unheard until a reserve was given up, the next reserve i
   expect(jobs.map(({ counters }) => counters.attempts)).toEqual([1, 1, 1]);
 });
 
-it('a reserve under another lease does not ask for what was handed out under the first', async () => {
+it('a reserve with another lease does not repeat a lost receive', async () => {
   world.server.fail({ action: 'ReceiveMessage', kind: 'lose', calls: 99 });
   await expect(reserve(1, 30)).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
   world.server.mend();
@@ -67,7 +67,7 @@ it('a reserve under another lease does not ask for what was handed out under the
   expect((await reserve(1, 30)).map(idOf)).toEqual(['a']);
 });
 
-it('what was handed out unheard and has changed since keeps no other job from being handed out', async () => {
+it('a lost receive of jobs that have changed since does not hold up other jobs', async () => {
   world.server.fail({ action: 'ReceiveMessage', kind: 'lose', calls: 99 });
   await expect(reserve(1)).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
   world.server.mend();
@@ -77,7 +77,7 @@ it('what was handed out unheard and has changed since keeps no other job from be
   expect((await reserve(3)).map(idOf)).toEqual(['d']);
 });
 
-it('a job whose lease ended unheard is handed out to whoever asks, and that delivery is a try', async () => {
+it('a job whose lease ended after a lost receive is handed out again, and that costs a try', async () => {
   world.server.fail({ action: 'ReceiveMessage', kind: 'lose', calls: 99 });
   await expect(reserve(1)).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
   world.server.mend();
@@ -88,7 +88,7 @@ it('a job whose lease ended unheard is handed out to whoever asks, and that deli
   expect([idOf(job!), job!.counters.attempts]).toEqual(['a', 2]);
 });
 
-it('a job of a standard queue that was handed out unheard comes when its lease ends, as one whose worker crashed', async () => {
+it('a job of a standard queue whose receive got lost comes back when its lease ends, counted as a crash', async () => {
   world.createQueue('default');
   await connection.push('default', [{ payload: probe('a') }]);
   world.server.fail({ action: 'ReceiveMessage', kind: 'lose' });

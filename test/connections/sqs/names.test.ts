@@ -4,7 +4,7 @@ import { contextOf, probe, SqsWorld } from './open-sqs';
 
 const world = new SqsWorld().forTests();
 
-it('a connection keeps the last thousand queues, and each that it waits on', async () => {
+it('a connection remembers the last thousand queues, and every queue that it waits on', async () => {
   world.createQueue('default');
   const connection = world.connect();
   const waiter = connection.waiter(['default']);
@@ -15,14 +15,14 @@ it('a connection keeps the last thousand queues, and each that it waits on', asy
   const { reservations } = await connection.reserve({ queues: ['default'], limit: 1, lease: 60 });
 
   expect(reservations).toHaveLength(1);
-  // Handed out of what the wait has brought.
+  // Comes from the job that the wait has brought.
   expect(world.server.count('ReceiveMessage')).toBe(1);
   await waiter.close();
   await connection.diagnose();
   expect(world.server.count('GetQueueAttributes')).toBe(1000);
 });
 
-it('addresses are known of the last thousand queues', async () => {
+it('the addresses of the last thousand queues are remembered', async () => {
   const asked: string[] = [];
   const call = ({ queue }: { queue: string }): Promise<object> => {
     asked.push(queue);

@@ -1,4 +1,4 @@
-/** Where tests of the `sqs` driver play: a server of their own, and connections that share its clock. */
+/** The world of tests of the `sqs` driver: a server, and connections that share its clock. */
 import { type Clock, systemClock } from '../../../src/base/clock';
 import { connectSqs, type SqsConnection, type SqsContext } from '../../../src/connections/sqs/sqs-connection';
 import type { SqsConfig } from '../../../src/connections/sqs/driver';
@@ -20,7 +20,7 @@ export class SqsWorld {
     return world;
   }
 
-  /** Starts the server before the tests of the file, takes its queues away before each, and ends what it has opened. */
+  /** Starts the server before the tests of the file, removes its queues before each, and closes what it has opened. */
   forTests(): this {
     beforeAll(async () => {
       this.server = await SqsServer.start();
@@ -31,7 +31,7 @@ export class SqsWorld {
     return this;
   }
 
-  /** The clock of the machine, and so much further as the test has moved it. */
+  /** The clock of the machine, moved as far as the test has moved it. */
   readonly clock: Clock = {
     now: () => systemClock.now() + this.#offset,
     monotonic: () => systemClock.monotonic() + this.#offset,
@@ -57,7 +57,7 @@ export class SqsWorld {
     );
   }
 
-  /** Closes it with the others. */
+  /** Closes the connection together with the others. */
   keep(connection: SqsConnection): SqsConnection {
     this.#open.push(connection);
     return connection;

@@ -32,11 +32,11 @@ async function take(count = 1, lease = 60): Promise<Reservation[]> {
   return reserve(count, lease);
 }
 
-describe('an outcome that SQS does not take', () => {
+describe('an outcome that SQS refuses', () => {
   it.each([
     ['completed', completed],
     ['released', released],
-  ])('of a job that was %s is taken when it is written again, and once', async (_, outcome) => {
+  ])('of a job that was %s is written once when it is settled again', async (_, outcome) => {
     const [job] = await take();
     const action = outcome === completed ? 'DeleteMessageBatch' : 'SendMessageBatch';
     world.server.fail({ action, kind: 'refuse', code: 'KmsDisabled', status: 400 });
@@ -48,7 +48,7 @@ describe('an outcome that SQS does not take', () => {
     expect(queue.bodies).toHaveLength(outcome === completed ? 0 : 1);
   });
 
-  it('of a release that was sent anew is not sent a third time', async () => {
+  it('of a release whose message was already sent again is not sent a third time', async () => {
     const [job] = await take();
     world.server.fail({ action: 'DeleteMessageBatch', kind: 'refuse', code: 'KmsDisabled', status: 400 });
 
@@ -59,7 +59,7 @@ describe('an outcome that SQS does not take', () => {
     expect(queue.bodies).toEqual([probe('0').replace('"attempts":0', '"exceptions":1,"attempts":1')]);
   });
 
-  it('does not hide the outcomes that were taken with it', async () => {
+  it('does not hide the outcomes that were accepted with it', async () => {
     const [a, b, c] = await take(3);
     world.server.failEntries({ action: 'DeleteMessageBatch', places: [1], code: 'KmsDisabled', senderFault: true });
 
@@ -72,7 +72,7 @@ describe('an outcome that SQS does not take', () => {
     expect(queue.bodies).toEqual([]);
   });
 
-  it('is written again by itself where its batch failed in part, and only that part', async () => {
+  it('is repeated automatically if only part of a batch failed, for that part only', async () => {
     const jobs = await take(3);
     const fault = { places: [0], code: 'InternalError', senderFault: false };
     world.server.failEntries({ action: 'DeleteMessageBatch', ...fault });
@@ -85,7 +85,7 @@ describe('an outcome that SQS does not take', () => {
 });
 
 describe('a lease', () => {
-  it('that has ended is lost, also where SQS says nothing of it', async () => {
+  it('that has ended is lost, even if SQS does not say so', async () => {
     const [a, b] = await take(2);
     world.advance(61);
 
@@ -94,10 +94,10 @@ describe('a lease', () => {
     expect(queue.bodies).toHaveLength(2);
   });
 
-  it('that another client renewed lasts for all who hold the job', async () => {
+  it('that another client renewed is renewed for every holder of the job', async () => {
     const [job] = await take();
     world.advance(50);
-    // As it reaches another thread.
+    // As the reservation reaches another thread.
     const clone = structuredClone(job!);
     expect(await world.connect().renew([clone], 60)).toEqual(['renewed']);
     world.advance(50);
@@ -120,7 +120,7 @@ describe('a lease', () => {
     expect((await reserve(1))[0]!.counters).toMatchObject({ attempts: 1, crashes: 1 });
   });
 
-  it('of a job that somebody deleted is lost', async () => {
+  it('of a deleted job is lost', async () => {
     const [job] = await take();
     queue.purge();
 
@@ -129,7 +129,7 @@ describe('a lease', () => {
 });
 
 describe('the counters', () => {
-  it('of a job that was given back at no cost are exact, and its message is a new one', async () => {
+  it('of a job given back without costing a try are exact, because its message is a new one', async () => {
     const [first] = await take();
     world.advance(61);
     const [second] = await reserve(1);
@@ -145,7 +145,7 @@ describe('the counters', () => {
     expect(third!.payload.equals(first!.payload)).toBe(false);
   });
 
-  it('tell a delivery too many from the first, where SQS delivers twice', async () => {
+  it('distinguish a duplicate delivery of SQS from the first', async () => {
     queue.duplicates = 1;
     const [first] = await take();
     const [second] = await reserve(1);
@@ -165,7 +165,7 @@ describe('on a FIFO queue', () => {
   const reserveFifo = async (): Promise<Reservation> =>
     (await connection.reserve({ queues: ['orders.fifo'], limit: 1, lease: 60 })).reservations[0]!;
 
-  it('each delivery is a try, however the one before ended', async () => {
+  it('each delivery costs a try, however the previous one ended', async () => {
     await connection.push('orders.fifo', [{ payload: probe('a') }, { payload: probe('b') }]);
     const first = await reserveFifo();
     await connection.settle([released(first)]);
@@ -178,7 +178,7 @@ describe('on a FIFO queue', () => {
     expect(world.server.count('SendMessageBatch')).toBe(1);
   });
 
-  it('a release waits for no longer than SQS hides a message', async () => {
+  it('a release is delayed no longer than SQS can hide a message', async () => {
     await connection.push('orders.fifo', [{ payload: probe('a') }]);
     await connection.settle([released(await reserveFifo(), 86_400)]);
     world.advance(43_190);
@@ -188,7 +188,7 @@ describe('on a FIFO queue', () => {
     expect(await reserveFifo()).toMatchObject({ counters: { attempts: 2 } });
   });
 
-  it('a release whose answer got lost is told as settled, though its receipt is worth nothing any more', async () => {
+  it('a release whose answer got lost is reported as settled, although its receipt has become invalid', async () => {
     await connection.push('orders.fifo', [{ payload: probe('a') }]);
     const job = await reserveFifo();
     world.server.fail({ action: 'ChangeMessageVisibilityBatch', kind: 'lose' });
@@ -198,7 +198,7 @@ describe('on a FIFO queue', () => {
     expect(await reserveFifo()).toMatchObject({ counters: { attempts: 2 } });
   });
 
-  it('a receipt that SQS no longer takes is lost', async () => {
+  it('a job whose receipt has become invalid is lost', async () => {
     await connection.push('orders.fifo', [{ payload: probe('a') }]);
     const job = await reserveFifo();
     world.server.advance(61);
@@ -206,7 +206,7 @@ describe('on a FIFO queue', () => {
     expect(await connection.settle([completed(job)])).toEqual(['lost']);
   });
 
-  it('a receipt that SQS no longer takes is lost also where a request was throttled before', async () => {
+  it('a job whose receipt has become invalid is lost even after a throttled request', async () => {
     await connection.push('orders.fifo', [{ payload: probe('a') }]);
     const job = await reserveFifo();
     world.server.advance(61);

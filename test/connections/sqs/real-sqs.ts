@@ -1,4 +1,4 @@
-/** SQS as the environment gives it: AWS, or what speaks like it. Its clock cannot be moved, so it is waited for. */
+/** SQS from the environment: AWS or a compatible service. Its clock cannot be moved, so tests wait. */
 import { CreateQueueCommand, DeleteQueueCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { systemClock } from '../../../src/base/clock';
 import { connectSqs, type SqsConnection } from '../../../src/connections/sqs/sqs-connection';
@@ -7,7 +7,7 @@ import { contextOf } from './open-sqs';
 
 const { SQS_REGION: region, SQS_ENDPOINT: endpoint } = process.env;
 
-/** Whether the environment gives one. The SDK finds the credentials. */
+/** Whether the environment configures one. The SDK finds the credentials. */
 export const hasRealSqs = region !== undefined || endpoint !== undefined;
 
 export class RealSqs {
@@ -34,7 +34,7 @@ export class RealSqs {
     await new Promise<void>((resolve) => void systemClock.after(seconds * 1000, resolve, true));
   }
 
-  /** Closes the connections, and removes the queues. */
+  /** Closes the connections and removes the queues. */
   async close(): Promise<void> {
     await Promise.all(this.#open.splice(0).map((connection) => connection.close()));
     const urls = this.#urls.splice(0);
@@ -46,7 +46,7 @@ export class RealSqs {
     this.#client.destroy();
   }
 
-  /** Queues of one run are told from those of others by what stands before the case's own suffix. */
+  /** The suffix of a case is preceded by a text that distinguishes the queues of this run. */
   #named(name: string): string {
     return name.replace(/-(\d+)(\.fifo)?$/, `-${this.#run}-$1$2`);
   }

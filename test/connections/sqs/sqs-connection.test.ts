@@ -20,7 +20,7 @@ const sent = (): readonly (readonly Record<string, unknown>[])[] =>
   world.server.asked
     .filter(({ action }) => action === 'SendMessageBatch')
     .map(({ input }) => input['Entries'] as readonly Record<string, unknown>[]);
-/** They are under way beside each other. */
+/** In any order, because the requests run at the same time. */
 const batchSizes = (): readonly number[] =>
   sent()
     .map(({ length }) => length)
@@ -37,7 +37,7 @@ describe('a push', () => {
     expect(bodies()).toHaveLength(25);
   });
 
-  it('travels with what else is pushed in the same turn, and each hears of its own', async () => {
+  it('shares requests with other pushes of the same turn, and each gets its own result', async () => {
     const connection = world.connect();
     world.server.failEntries({ action: 'SendMessageBatch', places: [1], code: 'KmsDisabled', senderFault: true });
 
@@ -52,7 +52,7 @@ describe('a push', () => {
     expect(bodies()).toEqual([probe('a'), probe('c')]);
   });
 
-  it('fills no batch beyond what SQS takes at once', async () => {
+  it('keeps batches within the size limit of SQS', async () => {
     const long = `{"job":"probe","data":"${'x'.repeat(400_000)}","attempts":0}`;
 
     await world.connect().push('default', [{ payload: long }, { payload: long }, { payload: long }]);
@@ -60,7 +60,7 @@ describe('a push', () => {
     expect(batchSizes()).toEqual([1, 2]);
   });
 
-  it('refuses what SQS does not take, with room for the counters that it will bear', async () => {
+  it('refuses a payload that SQS would not accept once it has its counters', async () => {
     const connection = world.connect();
     const long = (bytes: number): string => `{"job":"${'é'.repeat((bytes - 10) / 2)}"}`;
 
@@ -73,7 +73,7 @@ describe('a push', () => {
     expect(bodies()).toHaveLength(1);
   });
 
-  it('says how much a queue takes that takes less', async () => {
+  it('names the limit of a queue that accepts less', async () => {
     world.createQueue('small', { MaximumMessageSize: '262144' });
 
     const push = world.connect().push('small', [{ payload: `{"job":"${'x'.repeat(300_000)}"}` }]);
@@ -81,7 +81,7 @@ describe('a push', () => {
     await expect(push).rejects.toMatchObject({ code: 'E_PAYLOAD_TOO_LARGE', facts: { limit: 262_144 } });
   });
 
-  it('is cut to what the configuration says, where that is less', async () => {
+  it('is limited by the configuration if that is lower', async () => {
     const connection = world.connect({}, { maxPayload: 262_144 });
     const payload = `{"job":"${'x'.repeat(200_000)}"}`;
 
@@ -90,7 +90,7 @@ describe('a push', () => {
     expect(batchSizes()).toEqual([1, 1]);
   });
 
-  it('repeats of a batch only what failed, where that may pass', async () => {
+  it('repeats only the failed entries of a batch, if their error is passing', async () => {
     world.server.failEntries({ action: 'SendMessageBatch', places: [1], code: 'InternalError', senderFault: false });
 
     await world.connect().push(
@@ -105,7 +105,7 @@ describe('a push', () => {
     expect(bodies()).toEqual([probe('a'), probe('c'), probe('b')]);
   });
 
-  it('names those that were refused where the others are in', async () => {
+  it('names the refused jobs if the others were queued', async () => {
     world.server.failEntries({ action: 'SendMessageBatch', places: [1], code: 'KmsDisabled', senderFault: true });
 
     const push = world.connect().push(
@@ -117,7 +117,7 @@ describe('a push', () => {
     expect(bodies()).toEqual([probe('a'), probe('c')]);
   });
 
-  it('keeps what SQS would not take within a text, and refuses what no JSON holds', async () => {
+  it('keeps characters that SQS would not accept within a text, and refuses those that JSON cannot contain', async () => {
     const connection = world.connect();
 
     await connection.push('default', [{ payload: '{"job":"probe","data":"\uFFFE \u2028 😀"}' }]);
@@ -131,7 +131,7 @@ describe('a push', () => {
 });
 
 describe('the address of a queue', () => {
-  it('is asked for once where no prefix gives it', async () => {
+  it('is requested once if there is no prefix', async () => {
     const connection = world.connect({ prefix: undefined });
 
     await connection.push('default', [{ payload: probe('a') }]);
@@ -152,25 +152,22 @@ describe('the address of a queue', () => {
     expect((await connection.queues()).toSorted()).toEqual(['default', 'orders.fifo']);
   });
 
-  it('may stand in place of its name', async () => {
+  it('can be used in place of its name', async () => {
     await world.connect().push(`${world.server.prefix}/orders.fifo`, [{ payload: probe('a') }]);
 
     expect(bodies('orders.fifo')).toEqual([probe('a')]);
   });
 
-  it.each([{}, { prefix: undefined }])(
-    'of a queue that is not there is an error with the remedy: %p',
-    async (config) => {
-      const push = world.connect(config).push('lost.fifo', [{ payload: probe('a') }]);
+  it.each([{}, { prefix: undefined }])('of a missing queue is an error with the remedy: %p', async (config) => {
+    const push = world.connect(config).push('lost.fifo', [{ payload: probe('a') }]);
 
-      await expect(push).rejects.toMatchObject({
-        code: 'E_SQS_QUEUE_MISSING',
-        message: expect.stringContaining('aws sqs create-queue --queue-name lost.fifo --attributes FifoQueue=true'),
-      });
-    },
-  );
+    await expect(push).rejects.toMatchObject({
+      code: 'E_SQS_QUEUE_MISSING',
+      message: expect.stringContaining('aws sqs create-queue --queue-name lost.fifo --attributes FifoQueue=true'),
+    });
+  });
 
-  it('is that of no queue where AWS lets none bear such a name', async () => {
+  it('is not requested for a name that AWS does not allow', async () => {
     const push = world.connect().push('mail:high', [{ payload: probe('a') }]);
 
     await expect(push).rejects.toMatchObject({ code: 'E_INVALID_QUEUE_NAME' });
@@ -183,7 +180,7 @@ describe('a job on a FIFO queue', () => {
       .flat()
       .map(({ MessageGroupId }) => MessageGroupId);
 
-  it('is of one group with all others, unless the configuration knows better', async () => {
+  it('is in one group with all others, unless the configuration says otherwise', async () => {
     await world.connect().push('orders.fifo', [{ payload: probe('a') }]);
     const group = ({ id }: { readonly id?: unknown }): string | undefined => (id === 'b' ? 'group b' : undefined);
     await world.connect({ group }).push('orders.fifo', [{ payload: probe('b') }, { payload: probe('c') }]);
@@ -191,7 +188,7 @@ describe('a job on a FIFO queue', () => {
     expect(entries()).toEqual(['orders.fifo', expect.stringMatching(/^[\da-f]{64}$/), 'orders.fifo']);
   });
 
-  it('is handed out after the one before it in its group has ended, also when both are asked for at once', async () => {
+  it('is handed out after the previous one in its group has ended, even if both are requested at once', async () => {
     const connection = world.connect({ group: () => 'one' });
     await connection.push('orders.fifo', [{ payload: probe('a') }, { payload: probe('b') }]);
     const request = { queues: ['orders.fifo'], limit: 10, lease: 60 };
@@ -208,7 +205,7 @@ describe('a job on a FIFO queue', () => {
     expect(JSON.parse(again!.payload.toString())).toMatchObject({ id: 'a' });
   });
 
-  it('is a job of its own, however alike, unless the configuration gives it a key', async () => {
+  it('is a separate job even if equal to another, unless the configuration gives it a key', async () => {
     await world.connect().push('orders.fifo', [{ payload: probe('a') }, { payload: probe('a') }]);
     expect(bodies('orders.fifo')).toHaveLength(2);
 
@@ -218,7 +215,7 @@ describe('a job on a FIFO queue', () => {
     expect(bodies('orders.fifo')).toHaveLength(3);
   });
 
-  it('that failed and is retried is not taken for the first of its key', async () => {
+  it('that is retried after a failure is not mistaken for a duplicate', async () => {
     const keyed = world.connect({ deduplicate: () => 'key' });
 
     await keyed.push('orders.fifo', [{ payload: probe('a') }]);
@@ -227,7 +224,7 @@ describe('a job on a FIFO queue', () => {
     expect(bodies('orders.fifo')).toHaveLength(2);
   });
 
-  it('does not overtake one that was pushed before it', async () => {
+  it('does not overtake a job that was pushed earlier', async () => {
     const connection = world.connect();
     world.server.fail({ action: 'SendMessageBatch', kind: 'refuse', code: 'RequestThrottled', status: 403 });
     const first = connection.push('orders.fifo', [{ payload: probe('a') }]);
@@ -244,7 +241,7 @@ describe('a job on a FIFO queue', () => {
     await expect(push).rejects.toMatchObject({ code: 'E_SQS_FIFO_DELAY', facts: { queue: 'orders.fifo' } });
   });
 
-  it('is pushed once although the answer was lost', async () => {
+  it('is pushed once even if the answer is lost', async () => {
     world.server.fail({ action: 'SendMessageBatch', kind: 'lose' });
 
     await world.connect().push('orders.fifo', [{ payload: probe('a') }]);
@@ -266,7 +263,7 @@ it('a group of a standard queue shares workers fairly, and stays with a job that
   ).toEqual(['tenant', 'tenant']);
 });
 
-it('attributes that others gave a message stay with a job that is released', async () => {
+it('attributes of messages of other clients stay with a job that is released', async () => {
   const trace = { DataType: 'String', StringValue: '1-67891233-abcdef' };
   world.server.queues.get('default')!.send({ MessageBody: probe('a'), MessageAttributes: { trace } });
 
@@ -276,7 +273,7 @@ it('attributes that others gave a message stay with a job that is released', asy
   expect(sent().flat()).toEqual([expect.objectContaining({ MessageAttributes: { trace } })]);
 });
 
-it('a queue is cleared once in a minute', async () => {
+it('a queue can be cleared once a minute', async () => {
   const connection = world.connect();
   await connection.push('default', [{ payload: probe('a') }, { payload: probe('b'), delay: 5 }]);
 

@@ -6,8 +6,8 @@ import { contextOf, credentials, SqsWorld } from './open-sqs';
 const accessOf = (config: Partial<SqsConfig>) =>
   connectSqs({ driver: 'sqs', region: 'eu-west-1', credentials, ...config }, contextOf()).threadAccess;
 
-describe('what a thread is given to reach the same queues', () => {
-  it('settles and renews there, whatever functions the connection has for its pushes', async () => {
+describe('the data for a thread to reach the same queues', () => {
+  it('lets it settle and renew, even if the connection has functions for its pushes', async () => {
     const world = await SqsWorld.start();
     const queue = world.createQueue('default');
     const connection = world.connect({ group: () => 'a', deduplicate: () => 'b' });
@@ -25,7 +25,7 @@ describe('what a thread is given to reach the same queues', () => {
     await world.stop();
   });
 
-  it('is absent where a function gives the credentials, or an agent makes the requests', () => {
+  it('is absent if a function gives the credentials or an agent makes the requests', () => {
     expect(accessOf({})).toBeDefined();
     expect(accessOf({ credentials: async () => credentials })).toBeUndefined();
     expect(accessOf({ options: { requestHandler: { handle: () => undefined } } })).toBeUndefined();

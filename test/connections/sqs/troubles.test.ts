@@ -32,7 +32,7 @@ it.each([
   ['RequestThrottled', 403],
   ['ThrottlingException', 400],
   ['ServiceUnavailable', 503],
-])('%s is asked again, until it is over', async (code, status) => {
+])('%s is retried until it is over', async (code, status) => {
   world.server.fail({ action: 'SendMessageBatch', kind: 'refuse', code, status, calls: 2 });
 
   await world.connect().push('default', entries);
@@ -41,7 +41,7 @@ it.each([
   expect(world.server.count('SendMessageBatch')).toBe(3);
 });
 
-it('entries that are throttled are sent again, and no others', async () => {
+it('only throttled entries are sent again', async () => {
   const fault = { action: 'SendMessageBatch', places: [0], code: 'RequestThrottled', senderFault: true, calls: 2 };
   world.server.failEntries(fault);
 
@@ -50,7 +50,7 @@ it('entries that are throttled are sent again, and no others', async () => {
   expect(bodies()).toHaveLength(2);
 });
 
-it('throttling that does not end is said at the deadline, with the remedy', async () => {
+it('throttling that does not end is reported at the deadline with the remedy', async () => {
   world.server.fail({ action: 'SendMessageBatch', kind: 'refuse', code: 'RequestThrottled', status: 403, calls: 99 });
 
   await expect(world.connect({}, { deadline: 1 }).push('default', entries)).rejects.toMatchObject({
@@ -62,7 +62,7 @@ it('throttling that does not end is said at the deadline, with the remedy', asyn
 });
 
 it.each(['lose', 'hang'] as const)(
-  'a push without an answer (%s) is not sent twice, and said to be in doubt',
+  'a push without an answer (%s) is not repeated and is reported as uncertain',
   async (kind) => {
     world.server.fail({ action: 'SendMessageBatch', kind });
 
@@ -74,7 +74,7 @@ it.each(['lose', 'hang'] as const)(
   },
 );
 
-it('of many entries those in line are not waited for, once a batch was not answered by the deadline', async () => {
+it('waiting batches are not sent after one was not answered within the deadline', async () => {
   world.server.fail({ action: 'SendMessageBatch', kind: 'hang', calls: 99 });
   const many = Array.from({ length: 250 }, () => entries[0]!);
 
@@ -84,7 +84,7 @@ it('of many entries those in line are not waited for, once a batch was not answe
   expect(world.server.count('SendMessageBatch')).toBe(10);
 });
 
-it('a push of which one batch may be there, and the others are not, is a doubt', async () => {
+it('a push is uncertain if one of its batches may have been queued', async () => {
   const throttled = { action: 'SendMessageBatch', kind: 'refuse', code: 'RequestThrottled', status: 403 } as const;
   world.server.fail({ ...throttled, calls: 1 });
   world.server.fail({ action: 'SendMessageBatch', kind: 'hang', calls: 1 });
@@ -96,7 +96,7 @@ it('a push of which one batch may be there, and the others are not, is a doubt',
   });
 });
 
-it('what SQS took of many jobs is not among those to be sent again', async () => {
+it('jobs that SQS accepted are not reported as unsent', async () => {
   world.server.failEntries({ action: 'SendMessageBatch', places: [1], code: 'KmsDisabled', senderFault: true });
   const { endpoint, prefix } = world.server;
   const sqs = { driver: 'sqs', region: 'eu-west-1', endpoint, prefix, credentials } as const;
@@ -125,7 +125,7 @@ it.each(['lose', 'hang'] as const)('an outcome without an answer (%s) is written
   expect(bodies()).toEqual([]);
 });
 
-it('a service that is away is waited for until the deadline, and served again when it is back', async () => {
+it('a service that is away is tried until the deadline, and used again when it is back', async () => {
   const { server } = world;
   await server.stop();
   const connection = world.connect({}, { deadline: 2 });
@@ -142,7 +142,7 @@ it('a service that is away is waited for until the deadline, and served again wh
   expect(bodies()).toHaveLength(1);
 });
 
-it('a connection whose other end is gone is left for another in time', async () => {
+it('a connection whose other end is gone is replaced in time', async () => {
   const proxy = await FaultyProxy.start(world.server.port);
   const endpoint = `http://127.0.0.1:${new URL(proxy.url).port}`;
   const connection = world.connect({ endpoint, prefix: `${endpoint}/1` }, { deadline: 3 });
@@ -157,7 +157,7 @@ it('a connection whose other end is gone is left for another in time', async () 
   await proxy.stop();
 });
 
-it('nobody is asked at a port where nobody listens, and no secret is told', async () => {
+it('a port without a server is reported without revealing a secret', async () => {
   const endpoint = `http://user:sesame@127.0.0.1:${await freePort()}`;
   const push = world.connect({ endpoint }, { deadline: 0.2 }).push('default', entries);
 
@@ -168,7 +168,7 @@ it.each([
   ['SignatureDoesNotMatch', 403],
   ['AccessDenied', 403],
   ['ExpiredToken', 400],
-])('%s is said at once, with the remedy', async (code, status) => {
+])('%s is reported at once with the remedy', async (code, status) => {
   world.server.fail({ action: 'SendMessageBatch', kind: 'refuse', code, status });
 
   await expect(world.connect().push('default', entries)).rejects.toMatchObject({
@@ -178,7 +178,7 @@ it.each([
   });
 });
 
-it('what SQS refuses for a reason of its own is quoted', async () => {
+it('other errors of SQS are quoted', async () => {
   world.server.fail({ action: 'ReceiveMessage', kind: 'refuse', code: 'OverLimit', status: 403 });
 
   await expect(world.connect().reserve(request)).rejects.toMatchObject({
@@ -187,7 +187,7 @@ it('what SQS refuses for a reason of its own is quoted', async () => {
   });
 });
 
-it('a queue that cannot be read does not hold up what another has given', async () => {
+it('a queue that cannot be read does not hold up the jobs of another', async () => {
   const connection = world.connect();
   await connection.push('default', entries);
 
@@ -235,17 +235,17 @@ describe('a program', () => {
     return stdout || stderr;
   }
 
-  it('loads the SDK with the first use, and ends by itself', async () => {
+  it('loads the SDK on first use and ends by itself', async () => {
     const { endpoint, prefix } = world.server;
 
     expect(await run({ region: 'eu-west-1', endpoint, prefix, credentials })).toBe('false true pushed\n');
   });
 
-  it('is told what to install where the SDK is missing', async () => {
+  it('gets an error that names the missing SDK', async () => {
     expect(await run({ region: 'eu-west-1' }, withoutSdk)).toMatch(/E_MISSING_PEER .*npm install @aws-sdk\/client-sqs/);
   });
 
-  it('is told that the region is missing, or the credentials', async () => {
+  it('gets an error if the region or the credentials are missing', async () => {
     const { endpoint, prefix } = world.server;
 
     expect(await run({ endpoint, prefix, credentials })).toMatch(/E_QUEUE_UNAVAILABLE .*Region is missing.*AWS_REGION/);
@@ -254,7 +254,7 @@ describe('a program', () => {
 });
 
 describe('a worker', () => {
-  /** A worker waits for seconds before it takes a queue of SQS for empty. */
+  /** A worker waits some seconds before it considers a queue of SQS empty. */
   const hurried: Clock = {
     now: () => systemClock.now(),
     monotonic: () => systemClock.monotonic() * 20,
@@ -289,7 +289,7 @@ describe('a worker', () => {
 
   const work = (): Promise<unknown> => new Worker({ drain: true, sleep: 0.05 }, manager).run();
 
-  it('tries a job again that throws, and fails it where another connection keeps it, to be retried from there', async () => {
+  it('tries a failing job again, then keeps it on another connection, from where it can be retried', async () => {
     const id = await new JobBus(() => manager).dispatch(new Stumble(3));
 
     await work();
@@ -302,7 +302,7 @@ describe('a worker', () => {
     expect(bodies()).toEqual([expect.stringContaining('"releases":2,"attempts":0}')]);
   });
 
-  it('fails what is no JSON object with its bytes, and is held up by none', async () => {
+  it('fails payloads that are not JSON objects with their bytes, and continues', async () => {
     for (const payload of ['[]', 'not json', '{"a":1}}']) await manager.connection().pushRaw(payload);
     await new JobBus(() => manager).dispatch(new Stumble(0));
 

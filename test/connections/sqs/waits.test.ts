@@ -27,7 +27,7 @@ async function reserve(limit = 10, queues = ['default'], lease = 30): Promise<re
   return (await connection.reserve({ queues, limit, lease })).reservations;
 }
 
-it('an idle worker asks once in twenty seconds, however often it looks', async () => {
+it('an idle worker asks once every twenty seconds, however often it looks', async () => {
   for (let turn = 0; turn < 5; turn += 1) {
     expect(await reserve()).toEqual([]);
     await waiter.wait(0.02, never);
@@ -36,7 +36,7 @@ it('an idle worker asks once in twenty seconds, however often it looks', async (
   expect(world.server.asked.map(({ input }) => input['WaitTimeSeconds'])).toEqual([0, 20]);
 });
 
-it('what a long poll brings is handed out without another request', async () => {
+it('a job from a long poll is handed out without another request', async () => {
   const wait = waiter.wait(10, never);
   await polling(1);
   await push('a');
@@ -46,7 +46,7 @@ it('what a long poll brings is handed out without another request', async () => 
   expect(receives()).toBe(1);
 });
 
-it('what it brings comes under the lease that is asked for', async () => {
+it('a job from a long poll gets the requested lease', async () => {
   const wait = waiter.wait(10, never);
   await push('a');
   await wait;
@@ -57,7 +57,7 @@ it('what it brings comes under the lease that is asked for', async () => {
   expect(await connection.renew([job!], 60)).toEqual(['renewed']);
 });
 
-it('a job that came while nobody waited is handed out by the next reserve, or wakes the next wait', async () => {
+it('a job from a long poll that nobody waits for any more goes to the next wait or reserve', async () => {
   const abort = new AbortController();
   const wait = waiter.wait(10, abort.signal);
   await polling(1);
@@ -71,7 +71,7 @@ it('a job that came while nobody waited is handed out by the next reserve, or wa
   expect(await reserve()).toHaveLength(1);
 });
 
-it('a job that nobody takes goes back, and costs neither a try nor a crash', async () => {
+it('a job from a long poll that nobody takes goes back, costing neither a try nor a crash', async () => {
   connection = world.connect({}, { retryAfter: 1 });
   const abort = new AbortController();
   const wait = connection.waiter(['default']).wait(10, abort.signal);
@@ -94,7 +94,7 @@ it('a stop ends a long poll at once', async () => {
   await eventually(() => world.server.waiting === 0, { of: 'the end of the poll', deadline: 5000 });
 });
 
-it('a closed connection gives back what it holds', async () => {
+it('a closed connection gives back the jobs of its long polls', async () => {
   const wait = waiter.wait(10, never);
   await push('a');
   await wait;
@@ -105,7 +105,7 @@ it('a closed connection gives back what it holds', async () => {
   expect(queue.counts).toEqual({ ready: 1, delayed: 0, reserved: 0 });
 });
 
-it('a worker on several queues is woken by any, and gets what stands first', async () => {
+it('a worker on several queues is woken by any of them', async () => {
   const wait = connection.waiter(['default', 'low']).wait(10, never);
   await polling(2);
   await push('a', 'low');
@@ -114,7 +114,7 @@ it('a worker on several queues is woken by any, and gets what stands first', asy
   expect(await reserve(1, ['default', 'low'])).toMatchObject([{ queue: 'low' }]);
 });
 
-it('a long poll that fails ends the wait with its error, and the next reserve asks anew', async () => {
+it('a failed long poll ends the wait with its error, and the next reserve asks again', async () => {
   world.server.fail({ action: 'ReceiveMessage', kind: 'refuse', code: 'OverLimit', status: 403 });
 
   await expect(waiter.wait(10, never)).rejects.toMatchObject({ code: 'E_SQS_REPLY', facts: { reply: 'OverLimit' } });
@@ -123,7 +123,7 @@ it('a long poll that fails ends the wait with its error, and the next reserve as
   expect(await reserve()).toHaveLength(1);
 });
 
-it('what it brings comes under the lease that is asked for, also where that is shorter', async () => {
+it('a job from a long poll gets the requested lease even if that is shorter', async () => {
   const wait = waiter.wait(10, never);
   await push('a');
   await wait;
@@ -134,7 +134,7 @@ it('what it brings comes under the lease that is asked for, also where that is s
   expect(await reserve(1)).toMatchObject([{ counters: { crashes: 1 } }]);
 });
 
-it('a FIFO queue is not polled: what was received and not run would have cost a try', async () => {
+it('a FIFO queue is not polled, because a job received but not run would lose a try', async () => {
   await push('a', 'orders.fifo');
   await connection.waiter(['orders.fifo']).wait(0.5, never);
 

@@ -1,4 +1,4 @@
-/** Batches in MySQL: rows that a packet locks which pushes or ends jobs. */
+/** Batches in MySQL: rows that are locked by the packet that pushes or settles jobs. */
 import { type BatchCallback, callbackPayload } from '../../../../src/connections/batch-store';
 import type { Entry, Reservation, Settlement } from '../../../../src/connections/contract';
 import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
@@ -19,8 +19,8 @@ describe('batches in MariaDB', () => {
       async (connection: SqlConnection) => connection.settle((await reserve(connection)).map(completed)),
     ],
     ['it begins without jobs', (connection: SqlConnection) => begin(connection, [], newBatch('empty'))],
-  ])('wake those of their process who wait for what is sent when %s', async (_, end) => {
-    // Its time stands still: nobody looks again by himself.
+  ])('wake waiters of their process for the callbacks when %s', async (_, end) => {
+    // Its clock stands still, so that no waiter polls.
     const connection = await world.open({}, { clock: new TestClock() });
     await begin(connection, ['a']);
     const wait = connection.waiter(['callbacks']).wait(60, new AbortController().signal);
@@ -29,7 +29,7 @@ describe('batches in MariaDB', () => {
     expect(await connection.queues()).toEqual(['callbacks', 'default']);
   });
 
-  it('send texts as they are, with a cause of any characters', async () => {
+  it('send callbacks unchanged, with a cause of any characters', async () => {
     const connection = await world.open();
     const head = `{"job":"prüfe","data":{"a":"\\"\\\\\\u0000\\ud800 ? $1 '","b":"日本 😀"},`;
     const callback: BatchCallback = { on: 'catch', queue: 'anrüfe 😀', head, id: 'told' };
@@ -43,7 +43,7 @@ describe('batches in MariaDB', () => {
     expect(JSON.parse(told!.payload.toString())).toMatchObject({ cause });
   });
 
-  it('send what is to wait for its time, and what waits for one that has passed', async () => {
+  it('send callbacks that are delayed, and ones whose time has passed', async () => {
     const connection = await world.open();
     const callback = (id: string, when: object): BatchCallback => ({
       on: 'then',
@@ -64,7 +64,7 @@ describe('batches in MariaDB', () => {
     expect(Math.round((second!.at! - first!.at!) / 10_000)).toBe(94);
   });
 
-  it('take a job whose key is free, and none whose key is held, also when the answer is lost', async () => {
+  it('accept a job whose unique key is free and none whose key is held, even if the answer is lost', async () => {
     const { connection, proxy } = await world.openThrough('push');
     const ties = {
       unique: { key: uniqueKey('Probe', 'one'), until: 'end' as const },
@@ -81,7 +81,7 @@ describe('batches in MariaDB', () => {
     expect(await counted(connection)).toEqual([5, 0, 0, 0]);
   });
 
-  it('that take no more say so when the answer is lost, and leave a key free that the job would have taken', async () => {
+  it('that take no more jobs say so even if the answer is lost, and leave the unique key of the job free', async () => {
     const { connection, proxy } = await world.openThrough('push');
     await begin(connection, []);
     const unique = { key: uniqueKey('Probe', 'one'), until: 'end' as const };

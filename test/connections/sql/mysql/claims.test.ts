@@ -1,4 +1,4 @@
-/** How jobs are claimed by many at once, and at what cost. */
+/** How many clients claim jobs at once, and at what cost. */
 import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
 import { TestClock } from '../../../../src/testing/test-clock';
 import { idOf, payload, reserve } from '../open-database';
@@ -9,7 +9,7 @@ const world = new MysqlWorld().forTests();
 
 describeClaims(world);
 
-/** Rows that the statements of one call read, of whichever table. */
+/** The number of rows that one call reads, in any table. */
 async function rowsRead(connection: SqlConnection, call: () => Promise<unknown>): Promise<number> {
   const read = async (): Promise<number> => {
     const rows = await world.rows("SHOW GLOBAL STATUS LIKE 'Handler_read%'");
@@ -22,7 +22,7 @@ async function rowsRead(connection: SqlConnection, call: () => Promise<unknown>)
 }
 
 describe('a store in MariaDB', () => {
-  it('reads as many rows of a long queue as of a short one', async () => {
+  it('reads no more rows of a long queue than of a short one', async () => {
     const connection = await world.open();
     const fill = (count: number) =>
       world.rows(
@@ -36,7 +36,7 @@ describe('a store in MariaDB', () => {
     expect(long).toBeLessThanOrEqual(short + 20);
   });
 
-  it('holds up no push, and is held up by none, also in a transaction that repeats its reads', async () => {
+  it('neither holds up pushes nor is held up by them, even in a transaction with repeatable reads', async () => {
     const connection = await world.open();
     await connection.push('default', [{ payload: payload('a') }]);
     const client = await world.client();
@@ -48,7 +48,7 @@ describe('a store in MariaDB', () => {
     expect((await reserve(connection)).map(idOf)).toEqual(['open']);
   });
 
-  it('tells what somebody else keeps locked for too long, and settles it later', async () => {
+  it('reports a row that another client keeps locked for too long, and settles it later', async () => {
     const connection = await world.open({}, { deadline: 3 });
     await connection.push('default', [{ payload: payload('a') }]);
     const [reservation] = await reserve(connection);
@@ -61,16 +61,16 @@ describe('a store in MariaDB', () => {
   });
 
   it.each([
-    ['bytes that are no text', Buffer.from([0x7b, 0x00, 0xff, 0x7d])],
-    ['a text with all that SQL knows', Buffer.from(`{"a":"'';--\\\\'\\"\\u0000 %_\`$1 ? :x"}`)],
-  ])('keeps a failed job of another store to the byte: %s', async (_what, bytes) => {
+    ['bytes that are not a text', Buffer.from([0x7b, 0x00, 0xff, 0x7d])],
+    ['a text with special characters of SQL', Buffer.from(`{"a":"'';--\\\\'\\"\\u0000 %_\`$1 ? :x"}`)],
+  ])('keeps a failed job of another store byte for byte: %s', async (_what, bytes) => {
     const connection = await world.open();
     const entry = { id: "a'\\", name: 'Prøbe', exception: 'Error: \0', connection: 'elsewhere', queue: 'default' };
     await connection.failed.put({ ...entry, attempts: 1, payload: bytes });
     expect(await connection.failed.find("a'\\")).toMatchObject([{ ...entry, payload: bytes }]);
   });
 
-  it('tells queues, ids and locks apart by case, by accents and by white space at the end', async () => {
+  it('distinguishes queues, ids and locks by case, accents and trailing white space', async () => {
     const connection = await world.open();
     for (const queue of ['queue', 'Queue', 'quêue']) await connection.push(queue, [{ payload: payload(queue) }]);
     expect((await reserve(connection, { queues: ['Queue'] })).map(idOf)).toEqual(['Queue']);
@@ -80,7 +80,7 @@ describe('a store in MariaDB', () => {
     expect(await connection.locks.acquire('Lock', 'b', 60)).toBe(true);
   });
 
-  it('knows jobs and locks by names of any length, and refuses a queue of more than 255 characters', async () => {
+  it('accepts ids and names of locks of any length, and refuses a queue name of more than 255 characters', async () => {
     const connection = await world.open();
     const id = 'x'.repeat(300);
     await connection.push('default', [{ payload: payload(id) }, { payload: payload(`${id}y`) }]);
@@ -93,7 +93,7 @@ describe('a store in MariaDB', () => {
     await expect(connection.push(queue, [{ payload: '{}' }])).rejects.toMatchObject({ code: 'E_INVALID_QUEUE_NAME' });
   });
 
-  it('keeps a job that is due later than its columns can say, until then', async () => {
+  it('keeps a job delayed that is due later than its columns can express', async () => {
     const connection = await world.open();
     await connection.push('default', [{ payload: payload('pushed'), delay: 1e11 }, { payload: payload('released') }]);
     const [reservation] = await reserve(connection);
@@ -103,7 +103,7 @@ describe('a store in MariaDB', () => {
     expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 2, reserved: 0 });
   });
 
-  it('refuses what the server does not take at once, and says so', async () => {
+  it('reports a packet that is larger than the server accepts', async () => {
     const connection = await world.open();
     await world.rows('SET GLOBAL max_allowed_packet = 1048576');
     const fresh = world.connect();
@@ -117,7 +117,7 @@ describe('a store in MariaDB', () => {
     expect((await reserve(connection)).map(idOf)).toEqual(['small']);
   });
 
-  it('leaves no job of an idle worker’s behind in the records of calls', async () => {
+  it('removes the records of calls of an idle worker', async () => {
     const connection = await world.open();
     await connection.push('default', [{ payload: payload('a') }]);
     for (let poll = 0; poll < 3; poll += 1) await reserve(connection);

@@ -8,11 +8,11 @@ const world = new MysqlWorld().forTests();
 
 describeDebouncedJobs(world);
 
-describe('a transaction of a user’s on MariaDB', () => {
+describe('a user transaction on MariaDB', () => {
   it.each([
     ['COMMIT', { replaced: 'a' }],
     ['ROLLBACK', 'queued'],
-  ])('that has taken the key of a debounced job is waited for, and its end tells: %s', async (end, expected) => {
+  ])('that has taken the key of a debounced job makes others wait for its end: %s', async (end, expected) => {
     const connection = await world.open();
     const client = await world.client();
     await client.query('BEGIN');
@@ -23,7 +23,7 @@ describe('a transaction of a user’s on MariaDB', () => {
     expect(await pushing).toEqual([expected]);
   });
 
-  it('goes by what there is, not by what it saw when it began, and holds up no other jobs', async () => {
+  it('uses the current state, not that of its beginning, and does not hold up other jobs', async () => {
     const connection = await world.open({}, { deadline: 3 });
     const client = await world.client();
     await client.query(`BEGIN; SELECT COUNT(*) FROM ${world.table}`);

@@ -11,8 +11,8 @@ const world = new MysqlWorld().forTests();
 
 describeMigrations(world, /^MariaDB [\d.]+$/);
 
-describe('the tables of MariaDB, which are not made in one step,', () => {
-  it('are finished where they were made in part, as by a process that was killed', async () => {
+describe('the tables of MariaDB', () => {
+  it('are finished if a killed process made only part of them', async () => {
     const connection = await world.open();
     await world.rows(
       `DROP TABLE ${world.table}_orders; ALTER TABLE failed_${world.table} DROP COLUMN failed_ms, DROP COLUMN name,
@@ -24,7 +24,7 @@ describe('the tables of MariaDB, which are not made in one step,', () => {
     expect(await connection.failed.list({ limit: 1 })).toEqual([]);
   });
 
-  it('of the first version are given the keys of unique jobs, batches and records, and keep their jobs', async () => {
+  it('of the first version get unique keys, batches and records, and keep their jobs', async () => {
     const before = await world.open();
     await before.push('default', [{ payload: payload('a') }]);
     await world.rows(
@@ -40,7 +40,7 @@ describe('the tables of MariaDB, which are not made in one step,', () => {
     expect((await reserve(connection)).map(idOf)).toEqual(['a', 'b', 'c']);
   });
 
-  it('are made by statements that can be read', () => {
+  it('are made by readable statements', () => {
     const statements = world.connect().migrations.sql();
     expect(statements).toContain(`table_name = '${world.table}'`);
     expect(statements).not.toMatch(/X'/);
@@ -55,7 +55,7 @@ describe('the tables of MariaDB, which are not made in one step,', () => {
     ['10.6.0-MariaDB', 'MariaDB 10.6.0', false],
     ['11.4.2-MariaDB-ubu2404', 'MariaDB 11.4.2', false],
     ['5.5.5-10.3.39-MariaDB', 'MariaDB 10.3.39', true],
-  ])('need a server that skips locked rows: %s is %s, and too old: %s', async (words, server, isTooOld) => {
+  ])('need a server that can skip locked rows: %s is %s, too old: %s', async (words, server, isTooOld) => {
     const session: SqlSession = { run: async () => [{ rows: [[words]], written: 0 }] };
     const found = await perform(session, new MysqlSchema(tableNames('jobs', 'database')).server());
     expect(found).toEqual({ server, needed: isTooOld ? 'MySQL 8.0.11 or MariaDB 10.6' : undefined });

@@ -1,4 +1,4 @@
-/** Connections to a test's own MariaDB. */
+/** Connections to a MariaDB for one test file. */
 import { type Connection, createConnection, type QueryResult } from 'mysql2/promise';
 import { connectMysql } from '../../../../src/connections/sql/mysql/mysql-connection';
 import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
@@ -23,7 +23,7 @@ export class MysqlWorld extends ServerWorld<MariadbServer, Connection> {
     return rows as unknown as readonly Row[];
   }
 
-  /** Somebody waits for a row that another has locked. `information_schema.innodb_lock_waits` would not tell who asks often. */
+  /** Whether a client waits for a locked row. `information_schema.innodb_lock_waits` is cached, so polling it does not help. */
   async untilSomebodyWaits(client: Connection): Promise<void> {
     await eventually(async () => {
       const [rows] = await client.query<QueryResult>("SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'");

@@ -1,4 +1,4 @@
-/** MariaDB goes away, comes back, or its answers are lost on their way. */
+/** Outages of MariaDB, and lost answers. */
 import { createConnection } from 'mysql2';
 import { newJob } from '../../../../src/connections/sql/job-row';
 import type { MysqlConnection } from '../../../../src/connections/sql/mysql/mysql';
@@ -16,7 +16,7 @@ import { MysqlWorld } from './open-mysql';
 const world = new MysqlWorld({ durable: true }).forTests();
 
 describeLostAnswers(world, {
-  // The answer may have been lost before the transaction had ended: then it is only undone a moment later.
+  // The answer may have been lost before the transaction ended, and is then undone only a moment later.
   reserveAgain: async (connection) => {
     let reservations = await reserve(connection);
     while (reservations.length === 0) reservations = await reserve(connection);
@@ -26,16 +26,8 @@ describeLostAnswers(world, {
 });
 
 describeOutages(world, 'MySQL', [
-  [
-    'a user that it does not let in',
-    'mysql://nobody:hunter2@127.0.0.1',
-    /refused \(Access denied for user 'nobody'.*Check the user/,
-  ],
-  [
-    'a database that it does not have',
-    'mysql://onqueue:secret@127.0.0.1',
-    /Unknown database 'nowhere'.*Create the database/,
-  ],
+  ['an unknown user', 'mysql://nobody:hunter2@127.0.0.1', /refused \(Access denied for user 'nobody'.*Check the user/],
+  ['an unknown database', 'mysql://onqueue:secret@127.0.0.1', /Unknown database 'nowhere'.*Create the database/],
 ]);
 
 function poolOf({ server }: MysqlWorld, most: number, uri = server.url): MysqlPool {
@@ -44,7 +36,7 @@ function poolOf({ server }: MysqlWorld, most: number, uri = server.url): MysqlPo
 }
 
 describe('a new connection to MariaDB', () => {
-  it('takes one round trip more than one that is told nothing: after an outage, little of the deadline may be left', async () => {
+  it('takes only one more round trip than a plain one, because little of the deadline may be left after an outage', async () => {
     const proxy = await FaultyProxy.start(world.server.port);
     const uri = world.urlOf(proxy.port);
     const untold = createConnection({ uri });
@@ -66,8 +58,8 @@ describe('a new connection to MariaDB', () => {
   });
 });
 
-describe('a lost answer of MariaDB, call by call,', () => {
-  it('to what comes late, after it was sent again, changes nothing', async () => {
+describe('a lost answer of MariaDB', () => {
+  it('to a call that arrives late, after its repeat, changes nothing', async () => {
     const connection = await world.open();
     const { jobs } = mysqlDialect(mysqlNames(tableNames(world.table, 'database')), () => 0);
     const pool = poolOf(world, 1);
@@ -93,10 +85,10 @@ describe('a lost answer of MariaDB, call by call,', () => {
     await pool.close();
   });
 
-  it('of a transaction in whose midst the client went away is undone by the next call as well', async () => {
+  it('to a transaction whose client disconnected halfway is undone by the next call', async () => {
     const connection = await world.open();
     await connection.push('default', [{ payload: payload('a') }, { payload: payload('b'), delay: 5 }]);
-    // The server stands still where it moves up what is due; the next write to its client fails, which it takes no notice of.
+    // The server blocks while it promotes due jobs. Its next write to the client fails, which it ignores.
     const trigger = `CREATE TRIGGER ${world.table}_gate BEFORE UPDATE ON ${world.table} FOR EACH ROW`;
     await world.rows(`${trigger} SET @gate = GET_LOCK('${world.table}', 10)`);
     const gate = await world.client();

@@ -1,4 +1,4 @@
-/** What the statements read: a plan that the server makes by itself may go through all rows of a queue or a kind for each page. */
+/** What the statements read. A plan that the server chooses by itself may read all rows of a queue or a kind for each page. */
 import { MysqlWorld } from './open-mysql';
 
 const world = new MysqlWorld().forTests();
@@ -11,7 +11,7 @@ async function reads(): Promise<number> {
 }
 
 describe('failed jobs of a queue', () => {
-  it('are counted and skipped along the index, and not from its start for each step', async () => {
+  it('are counted and skipped along the index, not from its start for each step', async () => {
     const { failed } = await world.open();
     await world.rows(
       `INSERT INTO failed_${world.table} (uuid, connection, queue, payload, exception, failed_ms)
@@ -32,7 +32,7 @@ describe('failed jobs of a queue', () => {
 });
 
 describe('records of a kind beyond its bound', () => {
-  it('are found along the index, and not among all of the kind', async () => {
+  it('are found along the index, not among all of the kind', async () => {
     const { records } = await world.open();
     const put = (page: number): Promise<void> =>
       records.put(

@@ -44,8 +44,8 @@ describeRefusals(
   },
 );
 
-describe('a server that takes little at once', () => {
-  /** Its payload alone has most of what the server takes: hexadecimal digits are twice as many. */
+describe('a server that accepts only small packets', () => {
+  /** A payload that nearly fills a packet, because it is sent as hexadecimal digits. */
   const long = new Ends('fails', 'y'.repeat(28_000));
 
   async function expectKept({ worker, manager, bus }: Working): Promise<void> {
@@ -59,12 +59,12 @@ describe('a server that takes little at once', () => {
     expect(entry!.payload).toContain(long.filling);
   }
 
-  it('keeps a failed job whose error is too long for it beside its payload', async () => {
+  it('keeps a failed job with a shortened error if it is too long beside the payload', async () => {
     await world.open();
     await expectKept(workings.start({ connections: { main: main() }, default: 'main' }));
   });
 
-  it('keeps one of another connection so too', async () => {
+  it('keeps a failed job of another connection in the same way', async () => {
     await world.open();
     const server = await startBeanstalkd();
     const beanstalkd = { driver: 'beanstalkd' as const, url: server.url };
@@ -75,7 +75,7 @@ describe('a server that takes little at once', () => {
     await server.stop();
   });
 
-  it('leaves a failed job that is too long for it buried where it came from', async () => {
+  it('leaves a failed job buried in its own store if it is too long', async () => {
     await world.open();
     const server = await startBeanstalkd();
     const working = workings.start({
@@ -94,7 +94,7 @@ describe('a server that takes little at once', () => {
     await server.stop();
   });
 
-  it('is sent many jobs in several calls, and the one that is too long is named', async () => {
+  it('gets many jobs in several calls, and the job that is too long is named', async () => {
     await world.open();
     const { bus } = workings.start({ connections: { main: { ...main(), queue: 'elsewhere' } }, default: 'main' });
     const many = Array.from({ length: 100 }, () => new Ends('completes', 'x'.repeat(2000)));
@@ -111,7 +111,7 @@ describe('a server that takes little at once', () => {
     );
   });
 
-  it('hands out a job of another program that is too long for it to be given an id', async () => {
+  it('hands out a job of another program that is too long to get an id', async () => {
     const connection = await world.open();
     const text = payload('theirs').replace('"id":"theirs"', `"filling":"${'z'.repeat(40_000)}"`);
     await world.rows(

@@ -3,7 +3,7 @@ import { MysqlWorld } from './open-mysql';
 
 const world = new MysqlWorld().forTests();
 
-/** The server makes them itself. */
+/** Columns that the server computes. */
 const MADE = ['size', 'state', 'turn'];
 
 const literal = (value: Value): string => {
@@ -12,7 +12,7 @@ const literal = (value: Value): string => {
   return typeof value === 'string' ? `CONVERT(X'${Buffer.from(value).toString('hex')}' USING utf8mb4)` : String(value);
 };
 
-it('every row of a table, whatever stands in it, runs, fails or waits, and no other is held up by it', async () => {
+it('every row of a table, whatever its contents, runs, fails or waits, and holds up no other', async () => {
   await world.open();
   const columns = await world.rows('SELECT column_name AS name FROM information_schema.columns WHERE table_name = ?', [
     world.table,

@@ -1,4 +1,4 @@
-/** Jobs that are pushed within a transaction of the user's: they exist if it is committed, and never if it is not. */
+/** Jobs pushed within a transaction of the user exist if it is committed, and only then. */
 import knex, { type Knex } from 'knex';
 import { Kysely, MysqlDialect } from 'kysely';
 import { createPool as createCallbackPool } from 'mysql2';
@@ -113,11 +113,11 @@ describe('using() on MariaDB', () => {
   });
 });
 
-describe('a pool of the user’s own', () => {
+describe('a pool of the user', () => {
   it.each([
     ['mysql2/promise', (): DatabasePool => pool],
     ['mysql2', (): DatabasePool => pool.pool],
-  ])('of %s lends its settings, and is neither used, ended nor changed', async (_name, given) => {
+  ])('of %s provides its settings, and is neither used, ended nor changed', async (_name, given) => {
     const connection = world.connect({ pool: given() });
     await connection.push('default', [{ payload: '{"id":"a"}' }]);
     const { reservations } = await connection.reserve({ queues: ['default'], limit: 1, lease: 60 });
@@ -131,7 +131,7 @@ describe('a pool of the user’s own', () => {
     expect(rows).toEqual([{ one: 1, isolation: 'REPEATABLE-READ' }]);
   });
 
-  it('is chosen by the method that gives its connections', async () => {
+  it('is recognised by its method for connections', async () => {
     const connections = { database: { driver: 'database', pool, table: world.table } } as const;
     const other = new QueueManager({ connectors: builtInConnectors, logger: silentLogger }, { connections });
     expect(other.driver().address).toMatch(/^mysql:/);
@@ -141,8 +141,8 @@ describe('a pool of the user’s own', () => {
   });
 });
 
-describe('a socket of the machine', () => {
-  it('is named by an option in the address', async () => {
+describe('a local socket', () => {
+  it('can be given by an option in the address', async () => {
     const connection = world.connect({
       url: `mysql://onqueue:secret@localhost/onqueue?socketPath=${world.server.socket}`,
     });

@@ -1,4 +1,4 @@
-/** Unique keys in MariaDB: the rows of a table of their own say who took each last, and not whether he is still there. */
+/** Unique keys in MariaDB: a table of its own has the last holder of each key, which may be gone by now. */
 import { eventually } from '../../../support/eventually';
 import { idOf, payload, reserve } from '../open-database';
 import { back, completeAll, describeUniqueKeys, pushes, START, tied } from '../server/unique-keys';
@@ -12,7 +12,7 @@ const rowsLeft = async () =>
   Number((await world.rows(`SELECT COUNT(*) AS n FROM ${world.table}_unique_keys`))[0]!['n']);
 
 describe('a push to MariaDB of jobs with unique keys', () => {
-  it('keeps the order of its jobs, also of those that are due in one moment', async () => {
+  it('keeps the order of its jobs, even of those with the same due time', async () => {
     const connection = await world.open();
     const ids = Array.from({ length: 20 }, (_, at) => `job-${at}`);
     await pushes(connection, ...ids.map((id, at) => (at % 3 === 0 ? { payload: payload(id) } : tied(id, id))));
@@ -22,7 +22,7 @@ describe('a push to MariaDB of jobs with unique keys', () => {
     expect(await completeAll(connection)).toEqual(ids);
   });
 
-  it('whose connection is killed while it waits for a key is made again, and is in once', async () => {
+  it('whose connection is killed while it waits for a key is repeated, and its job is pushed once', async () => {
     const connection = await world.open();
     await pushes(connection, tied('a'));
     await completeAll(connection);
@@ -44,13 +44,13 @@ describe('a push to MariaDB of jobs with unique keys', () => {
 });
 
 describe('a unique key in MariaDB', () => {
-  it('that was never taken is not held by a job that has no id', async () => {
+  it('that was never taken is not held by a job without an id', async () => {
     const connection = await world.open();
     await pushes(connection, { payload: '{"job":"probe","attempts":0}' });
     expect(await pushes(connection, tied('a'))).toEqual(['queued']);
   });
 
-  it('leaves nothing behind for long: other pushes remove the rows of jobs that are gone', async () => {
+  it('does not leave its row behind for long, because other pushes remove the rows of gone jobs', async () => {
     const connection = await world.open();
     await pushes(connection, tied('stays', 'stays'));
     await pushes(connection, ...Array.from({ length: 90 }, (_, at) => tied(`job-${at}`, `key-${at}`)));
@@ -66,7 +66,7 @@ describe('a unique key in MariaDB', () => {
     expect(await pushes(connection, tied('other', 'stays'))).toEqual([{ duplicate: 'stays' }]);
   });
 
-  it('held until the start is taken anew by one that goes back unstarted: its time begins again', async () => {
+  it('held until the start is taken again, for a new time, by a job that goes back unstarted', async () => {
     const connection = await world.open();
     await pushes(connection, tied('a', 'one', { ...START, for: 60 }));
     world.offset = 50;
@@ -79,8 +79,8 @@ describe('a unique key in MariaDB', () => {
   });
 });
 
-describe('a transaction of a user on MariaDB', () => {
-  it('goes by what there is, not by what it saw when it began', async () => {
+describe('a user transaction on MariaDB', () => {
+  it('uses the current state, not that of its beginning', async () => {
     const connection = await world.open();
     await pushes(connection, tied('a'));
     const client = await world.client();
@@ -93,7 +93,7 @@ describe('a transaction of a user on MariaDB', () => {
     expect(await pushes(connection, tied('e'))).toEqual([{ duplicate: 'c' }]);
   });
 
-  it('takes a key once more when the time of the job that it let in itself is over', async () => {
+  it('takes a key again when the time of its own earlier job is over', async () => {
     const connection = await world.open();
     const client = await world.client();
     await client.query('BEGIN');
@@ -104,7 +104,7 @@ describe('a transaction of a user on MariaDB', () => {
     await client.query('ROLLBACK');
   });
 
-  it('that has taken a key is waited for by others who ask for it', async () => {
+  it('that has taken a key makes other pushes of the key wait', async () => {
     const connection = await world.open();
     const client = await world.client();
     await client.query('BEGIN');

@@ -1,4 +1,4 @@
-/** Batches in PostgreSQL: rows that those who push or end jobs lock until their transaction is over. */
+/** Batches in PostgreSQL: rows that pushes and settles lock until their transaction ends. */
 import type { Reservation } from '../../../../src/connections/contract';
 import { uniqueKey, withTies } from '../../../../src/payload/ties';
 import { eventually } from '../../../support/eventually';
@@ -6,17 +6,17 @@ import { idOf, payload, reserve } from '../open-database';
 import { begin, completed, counted, describeBatches, failed, member, newBatch, sent } from '../server/batches';
 import { PostgresWorld } from './open-postgres';
 
-// Two that wait for each other would do so beyond all deadlines.
+// Two transactions that wait for each other would do so beyond all deadlines.
 const world = new PostgresWorld({ args: ['-c', 'deadlock_timeout=60s'] }).forTests();
 
 describeBatches(world);
 
-/** Process ids of those who wait for a lock. */
+/** The process ids of sessions that wait for a lock. */
 async function waiting(): Promise<readonly unknown[]> {
   return (await world.rows('SELECT pid FROM pg_locks WHERE NOT granted')).map(({ pid }) => pid);
 }
 
-/** Somebody has the row of a batch, and may ask for that of another. */
+/** A client that has locked the row of a batch and can lock that of another. */
 async function holder(id: string) {
   const client = await world.client();
   const lock = (other: string) =>
@@ -43,7 +43,7 @@ describe('batches in PostgreSQL', () => {
     ]);
   });
 
-  it.each(['COMMIT', 'ROLLBACK'])('whose worker is ended by an administrator counts once: %s', async (end) => {
+  it.each(['COMMIT', 'ROLLBACK'])('count once if an administrator ends the session of a worker: %s', async (end) => {
     const connection = await world.open();
     await begin(connection, ['a', 'b']);
     const [a] = (await reserve(connection)) as [Reservation];
@@ -60,7 +60,7 @@ describe('batches in PostgreSQL', () => {
     expect(await sent(connection)).toEqual(['catch-batch']);
   });
 
-  it('whose dispatcher is ended by an administrator counts its jobs once', async () => {
+  it('count pushed jobs once if an administrator ends the session of the push', async () => {
     const connection = await world.open();
     await begin(connection, ['a']);
     const { release } = await holder('batch');
@@ -74,7 +74,7 @@ describe('batches in PostgreSQL', () => {
     expect((await reserve(connection)).map(idOf)).toEqual(['a', 'b']);
   });
 
-  it('hold up nobody who ends other jobs', async () => {
+  it('do not hold up the settling of other jobs', async () => {
     const connection = await world.open();
     await begin(connection, ['a']);
     await connection.push('default', [{ payload: payload('b') }]);
@@ -84,7 +84,7 @@ describe('batches in PostgreSQL', () => {
     await release();
   });
 
-  it('and unique keys are had in one order by who pushes and who sends back what has failed', async () => {
+  it('and unique keys are locked in the same order by pushes and retries', async () => {
     const connection = await world.open();
     const ties = {
       unique: { key: uniqueKey('Probe', 'one'), until: 'end' as const },
@@ -106,7 +106,7 @@ describe('batches in PostgreSQL', () => {
     expect(await counted(connection)).toEqual([2, 0, 1, 0]);
   });
 
-  it('that were cancelled are told to those alone who are handed jobs meanwhile', async () => {
+  it('make jobs cancelled only while they are cancelled themselves', async () => {
     const connection = await world.open();
     await begin(connection, ['a', 'b', 'c'], newBatch('batch', { allowsFailures: false }));
     const [a] = await reserve(connection, { limit: 1 });
@@ -119,7 +119,7 @@ describe('batches in PostgreSQL', () => {
     expect((await reserve(connection)).map(({ cancelled }) => cancelled)).toEqual([undefined, undefined, undefined]);
   });
 
-  it('are read alone that change, also by plans that were made when there were few', async () => {
+  it('are read only if they change, even by plans that were made when there were few', async () => {
     const connection = await world.open();
     await begin(connection, ['a']);
     const client = await world.client();

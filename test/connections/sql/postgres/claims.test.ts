@@ -1,4 +1,4 @@
-/** How jobs are claimed by many at once, and at what cost. */
+/** How many clients claim jobs at once, and at what cost. */
 import type { Reservation } from '../../../../src/connections/contract';
 import { eventually } from '../../../support/eventually';
 import { payload, reserve } from '../open-database';
@@ -10,7 +10,7 @@ const world = new PostgresWorld().forTests();
 describeClaims(world);
 
 describe('a store in PostgreSQL', () => {
-  it('reads what it settles and takes alone, also by plans that were made when the table was short', async () => {
+  it('reads only the jobs that it settles and reserves, even by plans that were made when the table was short', async () => {
     await world.open();
     const client = await world.client();
     const fill = (count: number) =>
@@ -22,7 +22,7 @@ describe('a store in PostgreSQL', () => {
     const call = `select "${world.table}_exchange_v6"('{2}', '{0}', '${released}', null, null, null, '{default}', 1, 60, 'c', 1, '{}', 0)`;
     await fill(5);
     await client.query(`analyze "${world.table}"`);
-    // From the sixth on a session keeps its plans.
+    // From the sixth execution on a session keeps its plans.
     for (let round = 0; round < 7; round += 1) await client.query(`begin; ${call}; rollback`);
     await client.query('begin');
     await fill(5000);
@@ -40,7 +40,7 @@ describe('a store in PostgreSQL', () => {
     expect(Object.values(rows.at(-1) as object)).toEqual([expect.stringContaining('"settled" : [2,4]')]);
   });
 
-  it('refuses a text that cannot be kept, and none that is sent with it', async () => {
+  it('refuses a payload that it cannot store, but none that is sent with it', async () => {
     const connection = await world.open();
     const pushes = ['a', '\0', 'c'].map((text) => connection.push('default', [{ payload: `{"id":"${text}"}` }]));
     const results = await Promise.allSettled(pushes);
@@ -49,7 +49,7 @@ describe('a store in PostgreSQL', () => {
     expect(await connection.counts('default')).toMatchObject({ ready: 2 });
   });
 
-  it('keeps a failed job of another store to the byte, whatever its bytes are', async () => {
+  it('keeps a failed job of another store byte for byte', async () => {
     const connection = await world.open();
     const bytes = Buffer.from([0x7b, 0x00, 0xff, 0x7d]);
     const entry = {
@@ -64,7 +64,7 @@ describe('a store in PostgreSQL', () => {
     expect(await connection.failed.find('a')).toMatchObject([{ ...entry, payload: bytes, exception: 'Error: \uFFFD' }]);
   });
 
-  it('renews without a deadlock with one who ends the same jobs: both lock them in the order of their ids', async () => {
+  it('renews and settles the same jobs without a deadlock, because both lock them in the order of their ids', async () => {
     const connection = await world.open();
     await connection.push('default', [{ payload: payload('a') }, { payload: payload('b') }]);
     const [a, b] = await reserve(connection);
@@ -72,7 +72,7 @@ describe('a store in PostgreSQL', () => {
     const lock = (id: unknown) =>
       other.query(`select from "${world.table}" where id = ${String(id)} for update nowait`);
     const idIn = ({ token }: { readonly token: unknown }): unknown => (token as { readonly id: number }).id;
-    // Behind the other one in the table: it is read last.
+    // Moves behind the other one in the table, and is read last.
     await other.query(`update "${world.table}" set queue = queue where id = ${String(idIn(a!))}`);
     await other.query('begin');
     await lock(idIn(a!));
@@ -83,7 +83,7 @@ describe('a store in PostgreSQL', () => {
     expect(await renewing).toEqual(['renewed', 'renewed']);
   });
 
-  it('ends jobs in several ways without a deadlock with one who renews them: it locks them in the order of their ids', async () => {
+  it('settles jobs in several ways without a deadlock with a renewal, because it locks them in the order of their ids', async () => {
     const connection = await world.open();
     await connection.push('default', [{ payload: payload('a') }, { payload: payload('b') }, { payload: payload('c') }]);
     const held = await reserve(connection);
@@ -106,7 +106,7 @@ describe('a store in PostgreSQL', () => {
     expect(await settling).toEqual(['settled', 'settled', 'settled']);
   });
 
-  it('wakes a worker that waits from another process’s push without delay', async () => {
+  it('wakes a waiting worker without delay when another process pushes', async () => {
     const [connection, other] = [await world.open(), world.connect()];
     const waiter = connection.waiter(['default']);
     await waiter.wait(10, new AbortController().signal);
@@ -116,7 +116,7 @@ describe('a store in PostgreSQL', () => {
     await expect(wait).resolves.toBeUndefined();
   });
 
-  it('sends hints to the queues of what follows an outcome, and none for one that was lost', async () => {
+  it('sends hints for the jobs that follow an outcome, and none for a lost outcome', async () => {
     const connection = await world.open();
     await connection.push('default', [{ payload: payload('a') }]);
     const [reservation] = await reserve(connection);

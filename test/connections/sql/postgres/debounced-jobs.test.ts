@@ -1,4 +1,4 @@
-/** Debounced jobs in PostgreSQL: a key is that of a row, whose index makes others wait for a transaction that is open. */
+/** Debounced jobs in PostgreSQL: each key is in a row, whose index makes others wait for an open transaction. */
 import { eventually } from '../../../support/eventually';
 import { payload, reserve } from '../open-database';
 import { debounced, describeDebouncedJobs } from '../server/debounced-jobs';
@@ -13,7 +13,7 @@ describe('a push to PostgreSQL of debounced jobs', () => {
   it.each([
     ['COMMIT', { replaced: 'a' }],
     ['ROLLBACK', 'queued'],
-  ])('waits for a transaction that takes one of the keys, and goes by its end: %s', async (end, expected) => {
+  ])('waits for a transaction that has taken one of its keys: %s', async (end, expected) => {
     const connection = await world.open();
     const client = await world.client();
     await client.query('BEGIN');
@@ -26,7 +26,7 @@ describe('a push to PostgreSQL of debounced jobs', () => {
     expect(await completeAll(connection)).toEqual(['c', 'b']);
   });
 
-  it('keeps no key of one whose worker died', async () => {
+  it('does not keep the key of a job whose worker died', async () => {
     const connection = await world.open();
     await pushes(connection, debounced('a', 'one', { delay: 1 }));
     world.offset = 2;
@@ -36,7 +36,7 @@ describe('a push to PostgreSQL of debounced jobs', () => {
     expect(await world.rows(`SELECT id FROM "${world.table}" WHERE unique_key IS NOT NULL`)).toEqual([]);
   });
 
-  it('leaves alone what a worker of the version before has had, which knows of no keys', async () => {
+  it('does not replace a job that a worker of the previous version, which does not know keys, has reserved', async () => {
     const connection = await world.open();
     await pushes(connection, debounced('a'));
     await world.rows(`UPDATE "${world.table}" SET attempts = 1`);
@@ -44,7 +44,7 @@ describe('a push to PostgreSQL of debounced jobs', () => {
     expect(await connection.counts('default')).toMatchObject({ delayed: 2 });
   });
 
-  it('reads the jobs of its keys, and no other, also by plans that were made when the table was short', async () => {
+  it('reads only the jobs of its keys, even by plans that were made when the table was short', async () => {
     const connection = await world.open();
     const client = await world.client();
     const push = (id: string) => pushes(connection.within(client)!, debounced(id), debounced('other', 'two'));

@@ -16,8 +16,8 @@ const world = new PostgresWorld().forTests();
 
 describeLaravelsTables(world, { migrations, utc });
 
-describe('jobs that another program has inserted', () => {
-  it('have their ids read in one transaction, however many they are', async () => {
+describe('jobs inserted by another program', () => {
+  it('get their ids in one transaction, however many there are', async () => {
     const connection = await world.open();
     await world.rows(
       `insert into "${world.table}" (queue, payload, attempts, available_at, created_at)

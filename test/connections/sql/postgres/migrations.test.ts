@@ -12,7 +12,7 @@ const world = new PostgresWorld().forTests();
 describeMigrations(world, /^PostgreSQL \d+/);
 
 describe('the tables of PostgreSQL', () => {
-  it('of the version before are asked for, and keep the function that its processes go on calling', async () => {
+  it('of the previous version must be migrated, and keep the function that its processes still call', async () => {
     const connection = await world.open();
     const { table } = world;
     await connection.push('default', [{ payload: payload('a') }]);
@@ -38,8 +38,8 @@ describe('the tables of PostgreSQL', () => {
   });
 });
 
-describe('the statements that make the tables of PostgreSQL', () => {
-  it('need a server of a version that knows them', async () => {
+describe('the migrations of PostgreSQL', () => {
+  it('need a server of a supported version', async () => {
     const old: SqlSession = { run: async () => [{ rows: [['9.6.24', '90624']], written: 0 }] };
     const schema = new PostgresSchema(tableNames('jobs', 'database'));
     expect(await perform(old, schema.server())).toEqual({ server: 'PostgreSQL 9.6.24', needed: 'PostgreSQL 12' });

@@ -1,4 +1,4 @@
-/** Connections to a test's own PostgreSQL. */
+/** Connections to a PostgreSQL for one test file. */
 import { Client } from 'pg';
 import { connectPostgres } from '../../../../src/connections/sql/postgres/postgres-connection';
 import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';

@@ -9,7 +9,7 @@ const world = new PostgresWorld().forTests();
 
 describeServerOperations(world);
 
-it('a transaction of PostgreSQL is ended by the server when its process is frozen in the middle of it', async () => {
+it('PostgreSQL ends a transaction whose process was frozen halfway', async () => {
   const client = await world.client();
   const session: SqlSession = { run: async ([statement]) => [await query(client, statement!)] };
   const { transaction } = postgresDialect(tableNames(world.table, 'database'), () => 0);

@@ -1,4 +1,4 @@
-/** PostgreSQL goes away, comes back, or its answers are lost on their way. */
+/** Outages of PostgreSQL, and lost answers. */
 import { Client } from 'pg';
 import { postgresErrors } from '../../../../src/connections/sql/postgres/postgres-errors';
 import { FaultyProxy } from '../../../faults/kit/faulty-proxy';
@@ -13,18 +13,18 @@ describeLostAnswers(world, { reserveAgain: reserve, releases: 1 });
 
 describeOutages(world, 'PostgreSQL', [
   [
-    'a user that it does not let in',
+    'an unknown user',
     'postgres://nobody:hunter2@127.0.0.1',
     /refused \(role "nobody" does not exist\).*Check the user/,
   ],
   [
-    'a database that it does not have',
+    'an unknown database',
     'postgres://onqueue:hunter2@127.0.0.1',
     /database "nowhere" does not exist.*Create the database/,
   ],
 ]);
 
-/** A call of one worker's that takes jobs. */
+/** A call with which a worker reserves jobs. */
 const exchanged = ({ number, unheard, limit = 1, offset = 0 }: Exchanged): string =>
   `select * from "${world.table}_exchange_v6"(
      '{}', '{}', null, null, null, null, '{default}', ${limit}, 60, 'other', ${number}, '${unheard}', ${offset})`;
@@ -36,8 +36,8 @@ interface Exchanged {
   readonly offset?: number;
 }
 
-describe('a lost answer of PostgreSQL, call by call,', () => {
-  it('to what comes late, after it was sent again, changes nothing', async () => {
+describe('a lost answer of PostgreSQL', () => {
+  it('to a call that arrives late, after its repeat, changes nothing', async () => {
     const connection = await world.open();
     await connection.push('default', [{ payload: payload('a') }]);
     const push = `"${world.table}_push_v3"`;
@@ -50,10 +50,10 @@ describe('a lost answer of PostgreSQL, call by call,', () => {
     expect(await connection.counts('default')).toMatchObject({ ready: 1, reserved: 1 });
   });
 
-  it('of a call in whose midst the client went away is undone by the next call as well', async () => {
+  it('to a call whose client disconnected halfway is undone by the next call', async () => {
     const connection = await world.open();
     await connection.push('default', [{ payload: payload('a') }, { payload: payload('b'), delay: 5 }]);
-    // The server stands still where it moves up what is due, and does not look after its client meanwhile.
+    // The server blocks while it promotes due jobs, and does not check its client meanwhile.
     await world.rows(
       `create function "${world.table}_gate"() returns trigger language plpgsql as
          'begin perform pg_advisory_xact_lock(1); return new; end';
@@ -82,15 +82,15 @@ describe('a lost answer of PostgreSQL, call by call,', () => {
   });
 });
 
-describe('a PostgreSQL that is away or ails', () => {
+describe('a PostgreSQL that is away or in trouble', () => {
   it.each([
     ['one of its processes crashed', '57P02'],
     ['the connection was ended by an administrator, or by a shutdown', '57P01'],
-  ])('may have carried out what it was asked when %s', (_what, code) => {
+  ])('may have carried out a call when %s', (_what, code) => {
     expect(postgresErrors.trouble({ code, severity: 'FATAL' })).toBe('gone');
   });
 
-  it('wakes who waits for a record although the connection that he hears by has ended, and tells him that it had', async () => {
+  it('wakes a listener for records although its connection has ended, and tells it of the end', async () => {
     const connection = await world.open();
     const heard: boolean[] = [];
     const { wake } = connection.records;
@@ -107,7 +107,7 @@ describe('a PostgreSQL that is away or ails', () => {
     listening.stop();
   });
 
-  it('wakes a worker although the connection that hints come by has ended', async () => {
+  it('wakes a worker although its connection for hints has ended', async () => {
     const connection = await world.open();
     const waiter = connection.waiter(['default']);
     await waiter.wait(10, new AbortController().signal);

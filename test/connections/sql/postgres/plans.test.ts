@@ -1,6 +1,6 @@
 /**
- * What the statements read where nobody has analysed the tables, as of a queue that has grown within the last minute: a plan that the
- * server makes from its guesses may read all rows for a hundred.
+ * What the statements read on tables that were never analysed, such as those of a queue that grew within the last minute. A
+ * plan that the server makes from its guesses may read all rows for the sake of a hundred.
  */
 import type { Entry } from '../../../../src/connections/contract';
 import { eventually } from '../../../support/eventually';
@@ -8,9 +8,9 @@ import type { PostgresServer } from '../../../support/postgres-server';
 import { payload } from '../open-database';
 import { PostgresWorld } from './open-postgres';
 
-/** In each table. */
+/** Rows in each table. */
 const ROWS = 20_000;
-/** Beside rows that are skipped, of which a statement passes 5,000 at most. */
+/** The most rows that a step may read, apart from skipped rows, of which a statement passes 5,000 at most. */
 const FEW = 5200;
 
 const explaining = {
@@ -40,7 +40,7 @@ class ExplainedWorld extends PostgresWorld {
     return server;
   }
 
-  /** The most rows that one step of a plan has read, with its statement. */
+  /** The highest number of rows that a step of a plan has read, with its statement. */
   async mostRead(work: () => Promise<unknown>): Promise<readonly [rows: number, statement: string]> {
     const read = (await this.plansOf(work)).map(({ Plan, 'Query Text': text }): [number, string] => [
       readBy(Plan),
@@ -87,7 +87,7 @@ function indexesOf({ 'Index Name': name, Plans = [] }: Step): readonly string[] 
 
 const world = new ExplainedWorld().forTests();
 
-/** Fills the tables behind the back of the statements: as many pushes would take a minute. */
+/** Fills the tables directly, because as many pushes would take a minute. */
 async function fill(): Promise<void> {
   const { table } = world;
   const numbers = `generate_series(1, ${ROWS}) AS n`;
@@ -110,7 +110,7 @@ async function fill(): Promise<void> {
   );
 }
 
-/** The calls of which a statement reads more. */
+/** Calls with a statement that reads more rows. */
 async function tooMuch(calls: Readonly<Record<string, () => Promise<unknown>>>) {
   const found: Record<string, readonly [rows: number, statement: string]> = {};
   for (const [name, call] of Object.entries(calls)) {
@@ -120,7 +120,7 @@ async function tooMuch(calls: Readonly<Record<string, () => Promise<unknown>>>) 
   return found;
 }
 
-describe('a statement on tables that nobody has analysed', () => {
+describe('a statement on tables that were never analysed', () => {
   it('reads no more than it needs', async () => {
     const connection = await world.open();
     await fill();
@@ -161,14 +161,14 @@ describe('a statement on tables that nobody has analysed', () => {
     expect(await tooMuch(calls)).toEqual({});
   });
 
-  it('finds a record by its key, and not along the ends of its kind', async () => {
+  it('finds a record by its key, not along the ends of its kind', async () => {
     const { records } = await world.open();
     await world.rows(
       `INSERT INTO ${world.table}_records (kind, id, value, ends_at)
         SELECT 'end', lpad(n::text, 36, '0'), repeat('x', 400), 4e9 + n / 100 FROM generate_series(1, ${ROWS}) AS n`,
     );
     const id = '7'.padStart(36, '0');
-    // Whatever the connection asks at first.
+    // Skips the first queries of the connection.
     await records.get('end', id);
     const plans = await world.plansOf(() => records.get('end', id));
     expect(plans.flatMap(({ Plan }) => indexesOf(Plan))).toEqual([`${world.table}_records_pkey`]);

@@ -1,4 +1,4 @@
-/** Who waits for a record is told by NOTIFY, which nobody pays for while nobody waits. */
+/** Listeners for records are woken by NOTIFY, which costs nothing while there are none. */
 import { eventually } from '../../../support/eventually';
 import { PostgresWorld } from './open-postgres';
 
@@ -6,7 +6,7 @@ const world = new PostgresWorld().forTests();
 
 const record = (id: string) => ({ kind: 'results', id, value: 'secret' });
 
-it('a record that nobody waits for is put without a NOTIFY, and with one where somebody does, which has its id alone', async () => {
+it('putting a record sends a NOTIFY with its id if there is a listener, and none otherwise', async () => {
   const connection = await world.open();
   const { wake } = connection.records;
   const witness = await world.client();
@@ -23,11 +23,11 @@ it('a record that nobody waits for is put without a NOTIFY, and with one where s
   expect(told).toEqual(['results b']);
 });
 
-it('who begins to listen while a record is put hears of none before that is committed, and finds it then', async () => {
+it('a listener that starts while a record is put is woken when that is committed, and finds it', async () => {
   const connection = await world.open();
   const { wake } = connection.records;
   const records = `"${world.table}_records"`;
-  // The server stands still when it has decided whom to tell, and has not committed.
+  // The server blocks after it has decided whom to notify and before it commits.
   await world.rows(
     `create function "${world.table}_gate"() returns trigger language plpgsql as
        'begin perform pg_advisory_xact_lock(1); return null; end';

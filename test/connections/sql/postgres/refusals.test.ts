@@ -38,18 +38,18 @@ describeRefusals(
   },
 );
 
-it('a job that a constraint refuses is said to be refused, with what it was refused by', async () => {
+it('a job that a constraint refuses is reported with the name of the constraint', async () => {
   const connection = await world.open();
   await world.rows(`ALTER TABLE ${world.table} ADD CONSTRAINT no_secrets CHECK (payload NOT LIKE '%secret%')`);
   const pushing = connection.push('default', [{ payload: payload('secret') }]);
   await expect(pushing).rejects.toMatchObject({ code: 'E_DATABASE_REFUSED' });
   await expect(pushing).rejects.toThrow(/violates check constraint "no_secrets"\); the job was not queued\./);
-  // The row stands in what the server says beside it.
+  // The server puts the row into the details of its error.
   const { cause } = (await pushing.catch((error: unknown) => error)) as Error;
   expect(inspect(cause)).not.toContain('"id":"secret"');
 });
 
-it('jobs that are refused leave the name that calls are recorded under to those that follow', async () => {
+it('later jobs can be pushed under the same call name after some were refused', async () => {
   const connection = await world.open();
   await world.rows(`ALTER TABLE ${world.table} ADD CONSTRAINT no_secrets CHECK (payload NOT LIKE '%secret%')`);
   for (const id of ['a', 'secret', 'b', 'secret', 'c']) {

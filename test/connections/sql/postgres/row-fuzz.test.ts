@@ -9,7 +9,7 @@ const literal = (value: Value): string => {
   return typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : `'${value}'`;
 };
 
-it('every row of a table, whatever stands in it, runs, fails or waits, and no other is held up by it', async () => {
+it('every row of a table, whatever its contents, runs, fails or waits, and holds up no other', async () => {
   await world.open();
   const columns = await world.rows('SELECT column_name FROM information_schema.columns WHERE table_name = ?', [
     world.table,

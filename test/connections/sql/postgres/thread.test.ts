@@ -3,7 +3,7 @@ import { PostgresWorld } from './open-postgres';
 
 const world = new PostgresWorld().forTests();
 
-it('the thread that keeps leases takes two connections of a server, whatever so many workers renew at once', async () => {
+it('the thread that renews leases uses two connections to a server, however many workers renew at once', async () => {
   const connection = await world.open();
   await connection.push(
     'default',

@@ -1,4 +1,4 @@
-/** Jobs that are pushed within a transaction of the user's: they exist if it is committed, and never if it is not. */
+/** Jobs pushed within a transaction of the user exist if it is committed, and only then. */
 import knex, { type Knex } from 'knex';
 import { Kysely, PostgresDialect } from 'kysely';
 import { Pool } from 'pg';
@@ -115,7 +115,7 @@ describeUsing(
 );
 
 describe('using() on PostgreSQL', () => {
-  it('is refused by a store that has no transactions of a user’s', async () => {
+  it('is refused by a store without user transactions', async () => {
     const connections = { memory: { driver: 'memory' } } as const;
     const other = new QueueManager({ connectors: builtInConnectors, logger: silentLogger }, { connections });
     expect(() => other.connection('memory').using(pool)).toThrow(
@@ -137,8 +137,8 @@ describe('using() on PostgreSQL', () => {
   });
 });
 
-describe('a pool of the user’s own', () => {
-  it('is said to have no connection to spare where all are in use', async () => {
+describe('a pool of the user', () => {
+  it('is reported to have no free connection if all are in use', async () => {
     const small = new Pool({ connectionString: world.server.url, max: 1 });
     const held = await small.connect();
     const push = world.connect({ pool: small }, { deadline: 0.3 }).push('default', [{ payload: '{"id":"a"}' }]);
@@ -148,7 +148,7 @@ describe('a pool of the user’s own', () => {
     await small.end();
   });
 
-  it('carries all calls, and is neither ended nor changed', async () => {
+  it('is used for all calls, and is neither ended nor changed', async () => {
     const connection = world.connect({ pool });
     await connection.push('default', [{ payload: '{"id":"a"}' }]);
     const waiter = connection.waiter(['default']);

@@ -1,4 +1,4 @@
-/** Unique keys in PostgreSQL: held by the rows of jobs, whose index makes others wait for a transaction that is open. */
+/** Unique keys in PostgreSQL: held by the rows of jobs, whose index makes others wait for an open transaction. */
 import type { Reservation } from '../../../../src/connections/contract';
 import { uniqueKey } from '../../../../src/payload/ties';
 import { eventually } from '../../../support/eventually';
@@ -10,12 +10,12 @@ const world = new PostgresWorld().forTests();
 
 describeUniqueKeys(world);
 
-/** Process ids of those who wait for a lock. */
+/** The process ids of sessions that wait for a lock. */
 async function waiting(): Promise<readonly unknown[]> {
   return (await world.rows('SELECT pid FROM pg_locks WHERE NOT granted')).map(({ pid }) => pid);
 }
 
-/** A transaction that is open, and has pushed these. */
+/** An open transaction that has pushed these jobs. */
 async function open(connection: Awaited<ReturnType<typeof world.open>>, ...entries: Parameters<typeof pushes>[1][]) {
   const client = await world.client();
   await client.query('BEGIN');
@@ -24,7 +24,7 @@ async function open(connection: Awaited<ReturnType<typeof world.open>>, ...entri
 }
 
 describe('a push to PostgreSQL of jobs with unique keys', () => {
-  it('keeps the order of its jobs, also of those that are due in one moment', async () => {
+  it('keeps the order of its jobs, even of those with the same due time', async () => {
     const connection = await world.open();
     const ids = Array.from({ length: 20 }, (_, at) => `job-${at}`);
     await pushes(connection, ...ids.map((id, at) => (at % 3 === 0 ? { payload: payload(id) } : tied(id, id))));
@@ -37,7 +37,7 @@ describe('a push to PostgreSQL of jobs with unique keys', () => {
   it.each([
     ['COMMIT', { duplicate: 'a' }, ['a', 'c', 'd']],
     ['ROLLBACK', 'queued', ['b', 'c', 'd']],
-  ])('waits for a transaction that takes one of the keys, and goes by its end: %s', async (end, expected, inside) => {
+  ])('waits for a transaction that has taken one of its keys: %s', async (end, expected, inside) => {
     const connection = await world.open();
     const client = await open(connection, tied('a'));
     const pushing = pushes(connection, tied('b'), tied('c', 'two'), { payload: payload('d') });
@@ -47,7 +47,7 @@ describe('a push to PostgreSQL of jobs with unique keys', () => {
     expect(await completeAll(connection)).toEqual(inside);
   });
 
-  it('takes them in their own order: two that name them in opposite ones do not wait for each other', async () => {
+  it('locks its keys in a fixed order, so that two pushes with opposite orders do not wait for each other', async () => {
     const connection = await world.open();
     const others = [world.connect(), world.connect()];
     const client = await open(connection, tied('a', 'two'));
@@ -63,12 +63,12 @@ describe('a push to PostgreSQL of jobs with unique keys', () => {
     expect(row).toEqual({ deadlocks: '0' });
   });
 
-  it('takes those whose time is over in the order in which a worker locks their jobs', async () => {
+  it('takes expired keys in the order in which a worker locks their jobs', async () => {
     const connection = await world.open();
     const keys = ['one', 'two'].toSorted((a, b) => (uniqueKey('Probe', a) < uniqueKey('Probe', b) ? 1 : -1));
     await pushes(connection, ...keys.map((key) => tied(key, key, { for: 10 })));
     world.offset = 11;
-    // The first job has the later key.
+    // The first job has the key that sorts last.
     const rows = await world.rows(`SELECT id FROM "${world.table}" ORDER BY id`);
     const client = await world.client();
     const lock = (row: number) =>
@@ -82,7 +82,7 @@ describe('a push to PostgreSQL of jobs with unique keys', () => {
     expect(await pushing).toEqual(['queued', 'queued']);
   });
 
-  it('whose connection is ended by an administrator while it waits is in once', async () => {
+  it('is done once if an administrator ends its connection while it waits', async () => {
     const connection = await world.open();
     const client = await open(connection, tied('a'));
     const pushing = pushes(connection, tied('b'), tied('c', 'two'), { payload: payload('d') });
@@ -94,7 +94,7 @@ describe('a push to PostgreSQL of jobs with unique keys', () => {
     expect(await completeAll(connection)).toEqual(['b', 'c', 'd']);
   });
 
-  it('reads who holds its keys, and no other job, also by plans that were made when the table was short', async () => {
+  it('reads only the holders of its keys, even by plans that were made when the table was short', async () => {
     const connection = await world.open();
     const client = await world.client();
     const push = (id: string) => pushes(connection.within(client)!, tied(id), tied('other', 'two'));
@@ -121,7 +121,7 @@ describe('a push to PostgreSQL of jobs with unique keys', () => {
 });
 
 describe('a worker on PostgreSQL', () => {
-  it('does not wait for a transaction that takes the key of a job that goes back unstarted', async () => {
+  it('does not wait for a transaction that has taken the key of a job that goes back unstarted', async () => {
     const connection = await world.open({}, { deadline: 3 });
     await pushes(connection, tied('a', 'one', START), tied('b', 'two', START));
     const [a, b] = (await reserve(connection)) as [Reservation, Reservation];
@@ -133,7 +133,7 @@ describe('a worker on PostgreSQL', () => {
     expect((await reserve(connection)).map(idOf).toSorted()).toEqual(['a', 'b', 'c']);
   });
 
-  it('takes a key again from one whose time for it is over, for the time that its own job has it', async () => {
+  it('takes a key again, for a new time, from a job whose time for it is over', async () => {
     const connection = await world.open();
     await pushes(connection, tied('a', 'one', { ...START, for: 60 }));
     const [a] = (await reserve(connection)) as [Reservation];
@@ -146,10 +146,10 @@ describe('a worker on PostgreSQL', () => {
     expect(await pushes(connection, tied('d'))).toEqual(['queued']);
   });
 
-  it('of the version before frees a key with the row of its job', async () => {
+  it('of the previous version frees a key with the row of its job', async () => {
     const connection = await world.open();
     await pushes(connection, tied('a'), tied('b', 'two', START));
-    // What its functions do: they know of no keys.
+    // As the functions of that version do, which do not know keys.
     await world.rows(`UPDATE "${world.table}" SET reserved_at = 1, attempts = 1, lease_until = 1e10`);
     expect(await pushes(connection, tied('c'), tied('d', 'two', START))).toEqual([
       { duplicate: 'a' },
@@ -160,8 +160,8 @@ describe('a worker on PostgreSQL', () => {
   });
 });
 
-describe('a transaction of a user’s on PostgreSQL', () => {
-  it('goes on after a job that was refused, and commits the others', async () => {
+describe('a user transaction on PostgreSQL', () => {
+  it('continues after a refused job and commits the others', async () => {
     const connection = await world.open();
     await pushes(connection, tied('a'));
     const client = await open(connection, tied('b'), tied('c', 'two'));
@@ -170,7 +170,7 @@ describe('a transaction of a user’s on PostgreSQL', () => {
     expect(await completeAll(connection)).toEqual(['a', 'c']);
   });
 
-  it('that sees what there was when it began has a conflict where a key was taken since, and may be made again', async () => {
+  it('with a snapshot has a conflict if a key was taken since its beginning, and can be repeated', async () => {
     const connection = await world.open();
     const client = await world.client();
     await client.query(`BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM "${world.table}"`);

@@ -1,4 +1,4 @@
-/** What holds of batches on each database server, whose clients are many, and whose answers can be lost. */
+/** Tests of batches for each database server, with many clients and lost answers. */
 import type { BatchCallback, NewBatch } from '../../../../src/connections/batch-store';
 import type { Entry, Reservation, Settlement } from '../../../../src/connections/contract';
 import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
@@ -14,7 +14,7 @@ export function member(id: string, batch = 'batch'): Entry {
 
 const EVENTS = ['then', 'catch', 'finally', 'next'] as const;
 
-/** Each has the id of its event and batch. */
+/** A batch whose callbacks have the ids of their event and batch. */
 export function newBatch(id = 'batch', options: Partial<NewBatch> = {}): NewBatch {
   const callbacks = EVENTS.map((on): BatchCallback => {
     return { on, queue: 'callbacks', head: '{"job":"probe","data":{},', id: `${on}-${id}` };
@@ -39,14 +39,14 @@ export const failed = (reservation: Reservation): Settlement => ({
   cause: { id: String(idOf(reservation)), name: 'Probe', message: 'broken' },
 });
 
-/** The ids of the callbacks that were sent since the last look. */
+/** The ids of the callbacks that were sent since the last call. */
 export async function sent(connection: SqlConnection): Promise<readonly unknown[]> {
   const reservations = await reserve(connection, { queues: ['callbacks'] });
   await connection.settle(reservations.map(completed));
   return reservations.map(idOf).toSorted();
 }
 
-/** pending, completed, failed and skipped. */
+/** The counts of pending, completed, failed and skipped jobs. */
 export async function counted(connection: SqlConnection, id = 'batch'): Promise<readonly (number | undefined)[]> {
   const batch = await connection.batches!.find(id);
   return [batch?.pending, batch?.completed, batch?.failed, batch?.skipped];
@@ -61,8 +61,8 @@ async function connections(world: ServerWorld, count: number): Promise<readonly 
 }
 
 export function describeBatches(world: ServerWorld): void {
-  describe(`a batch in ${world.name} whose answers are lost`, () => {
-    it.each([1, 2, 3])('%d times in a row counts each job once that is pushed', async (lost) => {
+  describe(`a batch in ${world.name} with lost answers`, () => {
+    it.each([1, 2, 3])('counts each pushed job once (%d answers lost in a row)', async (lost) => {
       const { connection, proxy } = await world.openThrough('push');
       proxy.loseReplies(lost);
       await begin(connection, ['a', 'b']);
@@ -72,14 +72,14 @@ export function describeBatches(world: ServerWorld): void {
       expect((await reserve(connection)).map(idOf)).toEqual(['a', 'b', 'c', 'd']);
     });
 
-    it('is over at once and once where it has no jobs', async () => {
+    it('finishes at once and only once if it has no jobs', async () => {
       const { connection, proxy } = await world.openThrough('push');
       proxy.loseReplies(2);
       await begin(connection, []);
       expect(await sent(connection)).toEqual(['finally-batch', 'next-batch', 'then-batch']);
     });
 
-    it('takes the jobs of a push that is sent again though it has ended since', async () => {
+    it('accepts the repeat of a push even if it has finished meanwhile', async () => {
       const { connection, proxy } = await world.openThrough('push');
       await begin(connection, ['a']);
       const cut = proxy.holdReplies();
@@ -95,7 +95,7 @@ export function describeBatches(world: ServerWorld): void {
       expect(await sent(connection)).toEqual(['finally-batch', 'next-batch', 'then-batch']);
     });
 
-    it.each([1, 2, 3, 4])('by call %d of its workers counts each end once, and sends once what is due', async (nth) => {
+    it.each([1, 2, 3, 4])('counts each end and sends each callback once (answer to settle %d lost)', async (nth) => {
       const { connection, proxy } = await world.openThrough('exchange');
       await begin(connection, ['a', 'b', 'c']);
       const [a, b, c] = (await reserve(connection)) as [Reservation, Reservation, Reservation];
@@ -120,7 +120,7 @@ export function describeBatches(world: ServerWorld): void {
       expect(await sent(connection)).toEqual(['catch-batch', 'finally-batch', 'next-batch']);
     });
 
-    it('until the deadline counts what is settled again later once', async () => {
+    it('counts a job once that is settled again after all answers until the deadline were lost', async () => {
       const { connection, proxy } = await world.openThrough('exchange', 1);
       await begin(connection, ['a', 'b']);
       const [a, b] = (await reserve(connection)) as [Reservation, Reservation];
@@ -133,8 +133,8 @@ export function describeBatches(world: ServerWorld): void {
     });
   });
 
-  describe(`batches in ${world.name} of many clients at once`, () => {
-    it('are counted right and end once, though each client ends jobs of several, in an order of its own', async () => {
+  describe(`batches in ${world.name} with many clients at once`, () => {
+    it('are counted right and finish once, although each client settles jobs of several batches in its own order', async () => {
       const clients = await connections(world, 8);
       const [first] = clients as [SqlConnection];
       for (let round = 0; round < 40; round += 1) {
@@ -158,7 +158,7 @@ export function describeBatches(world: ServerWorld): void {
       }
     });
 
-    it('lose no job where some push, others end, cancel, clear and send back what has failed', async () => {
+    it('lose no job while clients push, settle, cancel, clear and retry', async () => {
       const clients = await connections(world, 8);
       const [first] = clients as [SqlConnection];
       for (let round = 0; round < 40; round += 1) {
@@ -193,8 +193,8 @@ export function describeBatches(world: ServerWorld): void {
     });
   });
 
-  describe(`a transaction of a user’s on ${world.name}`, () => {
-    it('begins a batch that nobody sees, and adds jobs to another that nobody has if it is rolled back', async () => {
+  describe(`a user transaction on ${world.name}`, () => {
+    it('leaves nothing of a new batch and of jobs added to another one if it is rolled back', async () => {
       const connection = await world.open();
       await begin(connection, ['a']);
       const client = await world.client();

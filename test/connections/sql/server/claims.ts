@@ -1,11 +1,11 @@
-/** How jobs are claimed by many at once on each database server. */
+/** Tests of many clients that claim jobs at once, for each database server. */
 import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
 import { idOf, payload, reserve } from '../open-database';
 import type { ServerWorld } from './server-world';
 
 const REQUEST = { queues: ['default'], lease: 60 };
 
-/** Takes and completes jobs until there are none. */
+/** Reserves and completes jobs until there are none. */
 async function work(connection: SqlConnection, limit: number): Promise<readonly unknown[]> {
   const ids: unknown[] = [];
   let { reservations, nextIn } = await connection.reserve({ ...REQUEST, limit });
@@ -21,7 +21,7 @@ async function work(connection: SqlConnection, limit: number): Promise<readonly 
 
 export function describeClaims(world: ServerWorld): void {
   describe(`claiming jobs in ${world.name}`, () => {
-    it('gives each of 10,000 jobs to one of four workers while others push, and none twice', async () => {
+    it('gives each of 10,000 jobs to exactly one of four workers while others push', async () => {
       const first = await world.open();
       const others = [world.connect(), world.connect(), world.connect()];
       const ids = Array.from({ length: 10_000 }, (_, index) => `job-${index}`);
@@ -40,7 +40,7 @@ export function describeClaims(world: ServerWorld): void {
       expect(await first.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
     });
 
-    it('waits for no transaction that is still open', async () => {
+    it('does not wait for open transactions', async () => {
       const connection = await world.open();
       await connection.push('default', [{ payload: payload('held') }, { payload: payload('free') }]);
       const client = await world.client();

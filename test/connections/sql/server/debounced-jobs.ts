@@ -1,4 +1,4 @@
-/** What holds of debounced jobs on each database server, whose clients are many, and whose answers can be lost. */
+/** Tests of debounced jobs for each database server, with many clients and lost answers. */
 import type { Entry } from '../../../../src/connections/contract';
 import { debounceKey, withTies } from '../../../../src/payload/ties';
 import { idOf, payload, reserve } from '../open-database';
@@ -18,26 +18,29 @@ const KEYS = ['one', 'two', 'three', 'four', 'five'];
 
 export function describeDebouncedJobs(world: ServerWorld): void {
   describe(`a push to ${world.name} of debounced jobs`, () => {
-    it.each([1, 2, 3])('whose answer is lost %d times in a row replaces once, and tells the same', async (lost) => {
-      const { connection, proxy } = await world.openThrough('push');
-      await pushes(connection, debounced('a'), tied('held', 'x'));
-      const entries = [
-        debounced('b'),
-        tied('c', 'x'),
-        debounced('d'),
-        { payload: payload('e') },
-        debounced('f', 'two'),
-      ];
-      proxy.loseReplies(lost);
-      const results = await pushes(connection, ...entries);
-      expect(results).toEqual([{ replaced: 'a' }, { duplicate: 'held' }, { replaced: 'b' }, 'queued', 'queued']);
-      expect(await pushes(connection, debounced('g'))).toEqual([{ replaced: 'd' }]);
-      expect(await completeAll(connection)).toEqual(['held', 'e']);
-      world.offset = 61;
-      expect((await completeAll(connection)).toSorted()).toEqual(['f', 'g']);
-    });
+    it.each([1, 2, 3])(
+      'whose answer is lost %d times in a row replaces once and returns the same results',
+      async (lost) => {
+        const { connection, proxy } = await world.openThrough('push');
+        await pushes(connection, debounced('a'), tied('held', 'x'));
+        const entries = [
+          debounced('b'),
+          tied('c', 'x'),
+          debounced('d'),
+          { payload: payload('e') },
+          debounced('f', 'two'),
+        ];
+        proxy.loseReplies(lost);
+        const results = await pushes(connection, ...entries);
+        expect(results).toEqual([{ replaced: 'a' }, { duplicate: 'held' }, { replaced: 'b' }, 'queued', 'queued']);
+        expect(await pushes(connection, debounced('g'))).toEqual([{ replaced: 'd' }]);
+        expect(await completeAll(connection)).toEqual(['held', 'e']);
+        world.offset = 61;
+        expect((await completeAll(connection)).toSorted()).toEqual(['f', 'g']);
+      },
+    );
 
-    it('in several pages is told of each in its place', async () => {
+    it('in several pages returns the results in the order of the jobs', async () => {
       const connection = await world.open();
       const entries = Array.from({ length: 250 }, (_, at) => debounced(`job-${at}`, String(at % 240)));
       const results = await pushes(connection, ...entries);
@@ -46,7 +49,7 @@ export function describeDebouncedJobs(world: ServerWorld): void {
       expect(await connection.counts('default')).toMatchObject({ delayed: 240 });
     });
 
-    it('from eight connections at once has one wait for each key, in whatever order the keys come', async () => {
+    it('from eight connections at once leaves one waiting job per key, in whatever order the keys come', async () => {
       const first = await world.open();
       const connections = [first, ...Array.from({ length: 7 }, () => world.connect())];
       const gone: string[] = [];
@@ -62,7 +65,7 @@ export function describeDebouncedJobs(world: ServerWorld): void {
       expect([gone.length, new Set(gone).size]).toEqual([10 * 8 * 5 - 5, 10 * 8 * 5 - 5]);
     });
 
-    it('beside workers that take what is due loses none, and removes none that was taken', async () => {
+    it('loses no job and replaces no reserved job while workers take due ones', async () => {
       const connection = await world.open();
       const others = [world.connect(), world.connect()];
       const [gone, ran]: [string[], unknown[]] = [[], []];
@@ -86,8 +89,8 @@ export function describeDebouncedJobs(world: ServerWorld): void {
     });
   });
 
-  describe(`a transaction of a user’s on ${world.name}`, () => {
-    it('takes the places of jobs, which are there again if it is rolled back', async () => {
+  describe(`a user transaction on ${world.name}`, () => {
+    it('replaces debounced jobs, which are restored if it is rolled back', async () => {
       const connection = await world.open();
       await pushes(connection, debounced('a'));
       const client = await world.client();
@@ -99,7 +102,7 @@ export function describeDebouncedJobs(world: ServerWorld): void {
       expect(await connection.counts('default')).toMatchObject({ delayed: 1 });
     });
 
-    it('that has pushed a debounced job holds up no worker that runs the one before it', async () => {
+    it('that has pushed a debounced job does not hold up a worker that runs the previous one', async () => {
       const connection = await world.open({}, { deadline: 3 });
       await pushes(connection, debounced('a'));
       world.offset = 61;
@@ -113,7 +116,7 @@ export function describeDebouncedJobs(world: ServerWorld): void {
     });
   });
 
-  it(`a debounced job in ${world.name} that was handed out is not removed, though the clock of the server goes back`, async () => {
+  it(`a debounced job in ${world.name} that was handed out is not replaced, even if the clock of the server goes back`, async () => {
     const connection = await world.open();
     await pushes(connection, debounced('a'));
     world.offset = 61;
@@ -124,7 +127,7 @@ export function describeDebouncedJobs(world: ServerWorld): void {
     expect(await connection.counts('default')).toMatchObject({ delayed: 2 });
   });
 
-  it(`a debounced job in ${world.name} whose worker died, or was never heard of, gets no key again`, async () => {
+  it(`a debounced job in ${world.name} whose worker died, or whose reservation was never received, does not get its key again`, async () => {
     const { connection, proxy } = await world.openThrough('exchange', 1);
     await pushes(connection, debounced('a', 'one', { delay: 1 }), debounced('b', 'two', { delay: 1 }));
     world.offset = 2;

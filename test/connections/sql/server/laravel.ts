@@ -1,4 +1,4 @@
-/** Tables that Laravel has made, and that both use, on each database server. */
+/** Tests of tables that Laravel has made and both use, for each database server. */
 import { idOf, payload, reserve } from '../open-database';
 import type { ServerWorld } from './server-world';
 
@@ -6,9 +6,9 @@ const laravelsPayload = (uuid: string): string =>
   `{"uuid":"${uuid}","displayName":"App\\\\Jobs\\\\Report","job":"App\\\\Jobs\\\\Report@handle","maxTries":null,"data":{"n":"é"}}`;
 
 export interface LaravelsTables {
-  /** What Laravel 12's migrations run for jobs in a table of that name. */
+  /** The statements of Laravel 12's migrations for a table of jobs with this name. */
   readonly migrations: (jobs: string) => string;
-  /** What writes a moment of UTC as Laravel does. */
+  /** An expression that writes a UTC time as Laravel does. */
   readonly utc: (moment: string) => string;
 }
 
@@ -17,7 +17,7 @@ export function describeLaravelsTables(world: ServerWorld, { migrations, utc }: 
     await world.rows(migrations(world.table));
   });
 
-  /** As Laravel's DatabaseQueue does. */
+  /** Pushes a job like Laravel's DatabaseQueue. */
   async function laravelPushes(uuid: string, delay = 0): Promise<void> {
     const now = Math.floor(Date.now() / 1000);
     await world.rows(
@@ -26,7 +26,7 @@ export function describeLaravelsTables(world: ServerWorld, { migrations, utc }: 
     );
   }
 
-  /** The next job that a worker of Laravel's would take. */
+  /** The next job that a Laravel worker would take. */
   const laravelTakes = () =>
     world.rows(
       `select * from ${world.table} where queue = ? and ((reserved_at is null and available_at <= ?) or reserved_at <= ?)
@@ -35,7 +35,7 @@ export function describeLaravelsTables(world: ServerWorld, { migrations, utc }: 
     );
 
   describe('tables that Laravel has made', () => {
-    it('get what is missing, and keep what is there', async () => {
+    it('get the missing columns and keep their jobs', async () => {
       await laravelPushes('before');
       const connection = await world.open();
 
@@ -51,7 +51,7 @@ export function describeLaravelsTables(world: ServerWorld, { migrations, utc }: 
       expect(await world.rows(`select * from ${world.table}`)).toEqual([]);
     });
 
-    it('hold jobs that come up in the order of their moments, and keep the id that they get', async () => {
+    it('contain jobs that run in the order of their due times and keep the ids that they get', async () => {
       const connection = await world.open();
       await laravelPushes('later', 60);
       await laravelPushes('first');
@@ -67,7 +67,7 @@ export function describeLaravelsTables(world: ServerWorld, { migrations, utc }: 
       expect(idOf(again[0]!)).toBe(idOf(first!));
     });
 
-    it('hold jobs that can be cancelled by an id of their own', async () => {
+    it('contain jobs that can be cancelled by their own ids', async () => {
       const connection = await world.open();
       await world.rows(
         `insert into ${world.table} (queue, attempts, available_at, created_at, payload) values ('default', 0, 0, 0, ?)`,
@@ -77,7 +77,7 @@ export function describeLaravelsTables(world: ServerWorld, { migrations, utc }: 
       expect(await connection.control.cancel('theirs')).toBe('removed');
     });
 
-    it('hold our jobs as Laravel reads them: ready ones at once, delayed ones not too early', async () => {
+    it('contain our jobs in a form that Laravel reads: ready ones at once, delayed ones not too early', async () => {
       const connection = await world.open();
       await connection.push('default', [{ payload: payload('delayed'), delay: 1.5 }]);
       const [delayed] = await world.rows(`select * from ${world.table}`);
@@ -98,7 +98,7 @@ export function describeLaravelsTables(world: ServerWorld, { migrations, utc }: 
       expect(await laravelTakes()).toEqual([]);
     });
 
-    it('hold failed jobs that each side reads', async () => {
+    it('contain failed jobs that both sides read', async () => {
       const connection = await world.open();
       await connection.push('default', [{ payload: payload('ours') }]);
       const [reservation] = await reserve(connection);
@@ -119,13 +119,13 @@ export function describeLaravelsTables(world: ServerWorld, { migrations, utc }: 
       const [row] = await world.rows(
         `select connection, failed_at > now() - interval '1' day as recent from failed_${world.table} where uuid = 'ours'`,
       );
-      // MySQL has no truth but 1.
+      // MySQL returns 1 for true.
       expect({ ...row, recent: Number(row!['recent']) }).toEqual({ connection: 'database', recent: 1 });
       expect(await connection.failed.retry(theirs!, theirs!.payload)).toBe(true);
       expect((await reserve(connection))[0]!.payload.toString()).toContain('"uuid":"theirs"');
     });
 
-    it('let a job be tried more often than their columns count, and hold names of any length', async () => {
+    it('allow more tries than their columns could count, and long names', async () => {
       await laravelPushes('tried');
       await world.rows(`update ${world.table} set attempts = 126`);
       const connection = await world.open();
@@ -144,7 +144,7 @@ export function describeLaravelsTables(world: ServerWorld, { migrations, utc }: 
       expect(await connection.failed.list({ limit: 1 })).toMatchObject([{ attempts: 40_001 }]);
     });
 
-    it('are found too narrow, or without our columns, whatever their version says, and mended', async () => {
+    it('are recognised as too narrow or without our columns, whatever their version says, and mended', async () => {
       const mending = (await world.open()).migrations;
       const narrow = { level: 'error', subject: 'tables' };
       for (const [change, flaw] of [
@@ -173,7 +173,7 @@ export function describeLaravelsTables(world: ServerWorld, { migrations, utc }: 
       }
     });
 
-    it('hold a job that a worker of Laravel’s has left, which is given up when that would', async () => {
+    it('release a job that a Laravel worker has left when Laravel would', async () => {
       await laravelPushes('left');
       await world.rows(`update ${world.table} set attempts = 1, reserved_at = ?`, [Math.floor(Date.now() / 1000)]);
       const connection = await world.open();
@@ -182,7 +182,7 @@ export function describeLaravelsTables(world: ServerWorld, { migrations, utc }: 
       expect((await reserve(connection)).map(({ counters }) => counters)).toMatchObject([{ attempts: 1, crashes: 1 }]);
     });
 
-    it('hold one that was left since they were migrated too, from when a worker starts', async () => {
+    it('also release a job that was left after the migration, once a worker starts', async () => {
       const connection = await world.open();
       await laravelPushes('left');
       await world.rows(`update ${world.table} set attempts = 1, reserved_at = ?`, [Math.floor(Date.now() / 1000)]);
@@ -191,7 +191,7 @@ export function describeLaravelsTables(world: ServerWorld, { migrations, utc }: 
       expect((await reserve(connection)).map(({ counters }) => counters)).toMatchObject([{ attempts: 1, crashes: 1 }]);
     });
 
-    it('are left alone where they are of another kind', async () => {
+    it('are left unchanged if they are of another kind', async () => {
       await world.rows(`drop table ${world.table}; create table ${world.table} (id int, title text)`);
       await expect(world.open()).rejects.toMatchObject({ code: 'E_DATABASE_FOREIGN_TABLE' });
       const columns = 'select column_name from information_schema.columns where table_name = ?';

@@ -1,4 +1,4 @@
-/** What holds of the tables on each database server. */
+/** Tests of the tables for each database server. */
 import { JobBus } from '../../../../src/dispatch/bus';
 import { builtInConnectors } from '../../../../src/connections/built-in';
 import { Job } from '../../../../src/job/job';
@@ -14,10 +14,10 @@ class Probe extends Job {
   handle(): void {}
 }
 
-/** @param version what a diagnosis says of the server */
+/** @param version matches the version in a diagnosis of the server */
 export function describeMigrations(world: ServerWorld, version: RegExp): void {
   describe(`the tables of ${world.name}`, () => {
-    it('are asked for by the command that makes them where they are not there', async () => {
+    it('are missed with an error that names the command to make them', async () => {
       const connection = world.connect();
       const pushing = connection.push('default', [{ payload: payload('a') }]);
       await expect(pushing).rejects.toMatchObject({ code: 'E_DATABASE_NOT_MIGRATED' });
@@ -30,7 +30,7 @@ export function describeMigrations(world: ServerWorld, version: RegExp): void {
       expect((await reserve(connection)).map(idOf)).toEqual(['a']);
     });
 
-    it('are asked for also where they are gone since', async () => {
+    it('are missed with the same error if they were dropped later', async () => {
       const connection = await world.open();
       await connection.push('default', []);
       await connection.counts('default');
@@ -38,7 +38,7 @@ export function describeMigrations(world: ServerWorld, version: RegExp): void {
       await expect(connection.counts('default')).rejects.toMatchObject({ code: 'E_DATABASE_NOT_MIGRATED' });
     });
 
-    it('are made once, however many make them at once, and not again', async () => {
+    it('are made once, however many clients make them at once', async () => {
       const connections = [world.connect(), world.connect(), world.connect(), world.connect()];
       const runs = await Promise.all(connections.map(({ migrations }) => migrations.run()));
       expect(runs.filter(({ from }) => from === 0)).toHaveLength(1);
@@ -46,7 +46,7 @@ export function describeMigrations(world: ServerWorld, version: RegExp): void {
       expect(await connections[0]!.migrations.run()).toEqual({ from: known, to: known });
     });
 
-    it('are made by the statements that are printed, which may be run again', async () => {
+    it('are made by the printed statements, which can be run again', async () => {
       const connection = world.connect();
       const client = await world.client();
       await client.query(connection.migrations.sql());
@@ -57,7 +57,7 @@ export function describeMigrations(world: ServerWorld, version: RegExp): void {
       expect(await connection.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
     });
 
-    it('are left alone where a later version has made them', async () => {
+    it('are left unchanged if a later version has made them', async () => {
       const connection = await world.open();
       await world.rows('UPDATE onqueue_versions SET version = 99 WHERE name = ?', [world.table]);
       await expect(connection.migrations.run()).rejects.toMatchObject({ code: 'E_DATABASE_NEWER_TABLES' });
@@ -70,7 +70,7 @@ export function describeMigrations(world: ServerWorld, version: RegExp): void {
       );
     });
 
-    it('keep a worker from starting where a later version has made them', async () => {
+    it('keep a worker from starting if a later version has made them', async () => {
       await world.open();
       await world.rows('UPDATE onqueue_versions SET version = 99 WHERE name = ?', [world.table]);
       const log = new RecordingLogger();
@@ -86,7 +86,7 @@ export function describeMigrations(world: ServerWorld, version: RegExp): void {
       await manager.close();
     });
 
-    it('are waited for by a worker that says which command makes them', async () => {
+    it('are awaited by a worker, which logs the command to make them', async () => {
       const log = new RecordingLogger();
       const main = { driver: 'database' as const, url: world.server.url, table: world.table };
       const manager = new QueueManager(
@@ -105,7 +105,7 @@ export function describeMigrations(world: ServerWorld, version: RegExp): void {
       await manager.close();
     });
 
-    it('may be named by a word of SQL, and by capitals', async () => {
+    it('can have an SQL keyword or capitals as their name', async () => {
       for (const table of ['Order', 'user']) {
         const connection = await world.open({}, { table });
         await connection.push('default', [{ payload: payload('a') }]);
@@ -113,7 +113,7 @@ export function describeMigrations(world: ServerWorld, version: RegExp): void {
       }
     });
 
-    it('are diagnosed: the version of the server and theirs, and the way there', async () => {
+    it('are diagnosed with their version, that of the server, and the latency', async () => {
       const connection = world.connect();
       expect(await connection.diagnose()).toContainEqual({
         level: 'error',

@@ -1,4 +1,4 @@
-/** What holds of records, sums and pushes by a key on each database server, whose clients are many, and whose answers can be lost. */
+/** Tests of records, sums and pushes by a key for each database server, with many clients and lost answers. */
 import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
 import { idOf, reserve } from '../open-database';
 import { describeOperations, numbered, pushOnce, record } from '../operations';
@@ -24,14 +24,14 @@ export function describeServerOperations(world: ServerWorld): void {
   });
 
   describe(`a lost answer of ${world.name}`, () => {
-    it('to the mark of a push by a key undoes it, and it is done again', async () => {
+    it('to the mark of a push by a key undoes the push, and it is repeated', async () => {
       const { connection, proxy } = await world.openThrough({ words: 'INTO' });
       proxy.loseReplies();
       expect(await pushOnce(connection, 'a')).toBe('queued');
       expect((await reserve(connection)).map(idOf)).toEqual(['a']);
     });
 
-    it('to a push by a key is told as done before, and the job is there once', async () => {
+    it('to a push by a key makes it report `before`, and the job exists once', async () => {
       const { connection, proxy } = await world.openThrough({ words: 'COMMIT' });
       proxy.loseReplies();
       expect(await pushOnce(connection, 'a')).toBe('before');
@@ -39,7 +39,7 @@ export function describeServerOperations(world: ServerWorld): void {
       expect((await reserve(connection)).map(idOf)).toEqual(['a']);
     });
 
-    it.each([1, 2])('to a replacement, %d times in a row, is told as done', async (lost) => {
+    it.each([1, 2])('to a replacement, %d times in a row, makes it report success', async (lost) => {
       const { connection, proxy } = await world.openThrough({ words: '_records' });
       proxy.loseReplies(lost);
       expect(await connection.records.replace(record('a', '1'), undefined, 60)).toBe(true);
@@ -59,8 +59,8 @@ export function describeServerOperations(world: ServerWorld): void {
     });
   });
 
-  describe(`${world.name}, asked by many clients at once,`, () => {
-    it('adds to the same sums in any order, and loses nothing', async () => {
+  describe(`${world.name} with many clients at once`, () => {
+    it('adds to the same sums in any order and loses nothing', async () => {
       const all = await clients(world, 5);
       const names = numbered(4, 'm');
       const fields = Object.fromEntries(numbered(20, 'f').map((field) => [field, 1]));
@@ -80,7 +80,7 @@ export function describeServerOperations(world: ServerWorld): void {
       expect(await all[0]!.records.sums(names)).toEqual(names.map(() => total));
     });
 
-    it('writes the same records in any order, and removes those that have ended', async () => {
+    it('writes the same records in any order and removes expired ones', async () => {
       const all = await clients(world, 5);
       const records = numbered(50, 'r').map((id) => record(id));
       for (let round = 0; round < 5; round += 1) {
@@ -100,7 +100,7 @@ export function describeServerOperations(world: ServerWorld): void {
       expect(await world.rows(`SELECT kind FROM ${world.table}_records`)).toHaveLength(50);
     });
 
-    it('pushes each job once by its key, also to queues that are new', async () => {
+    it('pushes each job once by its key, even to new queues', async () => {
       const all = await clients(world, 5);
       const keys = numbered(12, 'key');
       const results = await Promise.all(

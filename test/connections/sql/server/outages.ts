@@ -1,4 +1,4 @@
-/** What holds on each database server that goes away, comes back, or whose answers are lost on their way. */
+/** Tests of outages and lost answers for each database server. */
 import { sendAll } from '../../../../src/dispatch/bulk';
 import type { EncodedJob } from '../../../../src/dispatch/encoded-job';
 import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
@@ -14,15 +14,15 @@ const following = (...ids: readonly string[]) =>
   ids.map((id) => ({ queue: 'default', entry: { payload: payload(id) } }));
 
 export interface AfterLoss {
-  /** Reserves once more, until there is something again of what a lost answer had reserved. */
+  /** Reserves until the jobs of a lost answer are handed out again. */
   readonly reserveAgain: (connection: SqlConnection) => Promise<readonly Reservation[]>;
-  /** What a job counts that was reserved unheard. */
+  /** The free releases of a job whose reservation was lost. */
   readonly releases: unknown;
 }
 
 export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases }: AfterLoss): void {
   describe(`a lost answer of ${world.name}`, () => {
-    it('queues a job once', async () => {
+    it('to a push leaves the job queued once', async () => {
       const { connection, proxy } = await world.openThrough('push');
       proxy.loseReplies(2);
       await connection.push('default', [{ payload: payload('a') }]);
@@ -30,7 +30,7 @@ export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases
       expect((await reserve(connection)).map(idOf)).toEqual(['a', 'b']);
     });
 
-    it('hands out again what was reserved unheard, at no cost in tries and without a crash', async () => {
+    it('to a reserve lets its jobs be handed out again without costing a try or counting a crash', async () => {
       const { connection, proxy } = await world.openThrough('exchange');
       await connection.push('default', [{ payload: payload('a') }, { payload: payload('b') }]);
       proxy.loseReplies();
@@ -40,7 +40,7 @@ export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases
       expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 2 });
     });
 
-    it('to each of several calls at once is undone by the calls that come one after another', async () => {
+    it('to each of several simultaneous reserves is undone by later calls', async () => {
       const { connection, proxy } = await world.openThrough('exchange', 1);
       await connection.push('default', [{ payload: payload('a') }, { payload: payload('b') }]);
       proxy.loseReplies(100);
@@ -53,7 +53,7 @@ export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases
       expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 2 });
     });
 
-    it('is heard by the next call: what was settled is told as settled, and what was lost as lost', async () => {
+    it('to a settle is recovered: each outcome is reported as settled or lost as it was', async () => {
       const { connection, proxy } = await world.openThrough('exchange');
       await connection.push(
         'default',
@@ -75,7 +75,7 @@ export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases
       expect(await connection.failed.count()).toBe(1);
     });
 
-    it('to outcomes adds once what follows them, and nothing that follows a lost one', async () => {
+    it('to outcomes pushes their following jobs once, and none for a lost outcome', async () => {
       const { connection, proxy } = await world.openThrough('exchange');
       await connection.push(
         'default',
@@ -96,7 +96,7 @@ export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases
       expect([await connection.counts('lost'), await connection.queues()]).toEqual([nothing, ['default']]);
     });
 
-    it('to an outcome that is settled again later adds once what follows it', async () => {
+    it('to an outcome that is settled again later pushes its following jobs once', async () => {
       const { connection, proxy } = await world.openThrough('exchange', 1);
       await connection.push('default', [{ payload: payload('a') }]);
       const [a] = (await reserve(connection)) as [Reservation];
@@ -109,7 +109,7 @@ export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases
       expect(await connection.counts('default')).toEqual({ ...nothing, reserved: 1 });
     });
 
-    it('to a settle is heard also where another call comes between: what it settled is not told as lost', async () => {
+    it('to a settle is recovered even after another call', async () => {
       const { connection, proxy } = await world.openThrough('exchange', 1);
       await connection.push('default', [{ payload: payload('a') }, { payload: payload('b') }]);
       const [a, b] = (await reserve(connection)) as [Reservation, Reservation];
@@ -128,7 +128,7 @@ export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases
       expect(await connection.settle([completed(a)])).toEqual(['lost']);
     });
 
-    it('to a settle is heard also by the call that sets aside what no worker can read', async () => {
+    it('to a settle is recovered even by a call that sets an unreadable payload aside', async () => {
       const { connection, proxy } = await world.openThrough('exchange', 1);
       await connection.push('default', [{ payload: payload('a') }, { payload: payload('b') }]);
       const [a, b] = (await reserve(connection)) as [Reservation, Reservation];
@@ -141,7 +141,7 @@ export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases
       expect(await connection.settle([completed(a), completed(b)])).toEqual(['settled', 'settled']);
     });
 
-    it('of one push is not taken for that of the next', async () => {
+    it('to one push is not mistaken for that to the next', async () => {
       const { connection, proxy } = await world.openThrough('push', 2);
       proxy.loseReplies(100);
       await expect(connection.push('default', [{ payload: payload('a') }])).rejects.toMatchObject({
@@ -152,7 +152,7 @@ export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases
       expect((await reserve(connection)).map(idOf)).toEqual(['a', 'b']);
     });
 
-    it('is an error that says so where it does not come within the deadline, and undone by the next call', async () => {
+    it('to a reserve is reported as uncertain at the deadline and undone by the next call', async () => {
       const { connection, proxy } = await world.openThrough('exchange', 1);
       await connection.push('default', [{ payload: payload('a') }]);
       proxy.loseReplies(100);
@@ -167,19 +167,19 @@ export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases
   });
 }
 
-/** What the server says of an address whose user or database it refuses; passwords in it are `hunter2` or `secret`. */
+/** An address that the server refuses, and its words. Passwords in it are `hunter2` or `secret`. */
 export type Refusal = readonly [what: string, address: string, words: RegExp];
 
-/** @param store what errors call it */
+/** @param store the name of the store in errors */
 export function describeOutages(world: ServerWorld, store: string, refusals: readonly Refusal[]): void {
   describe(`a ${world.name} that is away`, () => {
-    it('fails a push by its deadline, and for certain', async () => {
+    it('fails a push at its deadline, with certainty that it was not queued', async () => {
       const { connection, proxy } = await world.openThrough('push', 2);
       await connection.push('default', [{ payload: payload('a') }]);
       const { port } = world.server;
       proxy.retarget(1);
       proxy.cut();
-      // It may have been sent before the end of its connection was noticed.
+      // This one may have been sent before the end of its connection was noticed.
       await expect(connection.push('default', [{ payload: payload('b') }])).rejects.toMatchObject({
         code: 'E_QUEUE_UNAVAILABLE',
       });
@@ -192,7 +192,7 @@ export function describeOutages(world: ServerWorld, store: string, refusals: rea
       await expect(pushing).rejects.not.toThrow(/unless only its answer was lost/);
     });
 
-    it('is used again when it is back, by workers that wait as well, and has lost nothing', async () => {
+    it('is used again when it is back, even by waiting workers, and has lost nothing', async () => {
       const connection = await world.open();
       await connection.push('default', [{ payload: payload('a') }]);
       const waiter = connection.waiter(['default']);
@@ -209,8 +209,8 @@ export function describeOutages(world: ServerWorld, store: string, refusals: rea
       await expect(again).resolves.toBeUndefined();
     });
 
-    it('is given up where it takes everything and answers nothing, and asked on another connection', async () => {
-      // The new connection comes about in half of the deadline.
+    it('that accepts everything and answers nothing is tried on a new connection', async () => {
+      // The new connection is tried after half of the deadline.
       const { connection, proxy } = await world.openThrough('push');
       await connection.push('default', [{ payload: payload('a') }]);
       proxy.goHalfOpen();
@@ -218,7 +218,7 @@ export function describeOutages(world: ServerWorld, store: string, refusals: rea
       expect((await reserve(connection)).map(idOf)).toEqual(['a', 'b']);
     });
 
-    it('fails a bulk of several calls by one deadline, whose jobs but for those of the first call are not in for certain', async () => {
+    it('fails a bulk of several calls at one deadline, and only the first call is uncertain', async () => {
       const [{ connection, proxy }, other] = [await world.openThrough('push', 1), await world.openThrough('push', 1)];
       const pushOne = (one: SqlConnection) => one.push('default', [{ payload: payload('a') }]);
       await pushOne(connection);
@@ -238,7 +238,7 @@ export function describeOutages(world: ServerWorld, store: string, refusals: rea
           () => undefined,
           ({ error }) => refusals.push(error),
         ).then(() => ended.push('the bulk')),
-        // Whatever a deadline is on this machine: two of them are longer.
+        // Two deadlines are longer than one, however slow this machine is.
         pushOne(other.connection)
           .catch(() => pushOne(other.connection))
           .catch(() => ended.push('two pushes, one after another')),
@@ -261,7 +261,7 @@ export function describeOutages(world: ServerWorld, store: string, refusals: rea
       expect(await pushing).toMatchObject({ facts: { uncertain: true } });
     });
 
-    it.each(refusals)('says at once that it refuses %s, and no password', async (_what, address, words) => {
+    it.each(refusals)('that refuses %s is reported at once, without a password', async (_what, address, words) => {
       const connection = world.connect({ url: `${address}:${world.server.port}/nowhere` });
       const pushing = connection.push('default', [{ payload: payload('a') }]);
       await expect(pushing).rejects.toThrow(words);

@@ -1,4 +1,4 @@
-/** What is found of batches in the tables of a server, while workers are at it. */
+/** Tests of recounts of batches in the tables of a server, while workers use them. */
 import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
 import { reserve } from '../open-database';
 import { begin, completed, counted, newBatch, sent } from './batches';
@@ -10,7 +10,7 @@ export function describeRecount(world: ServerWorld): void {
   const remove = (condition: string): Promise<unknown> => world.rows(`DELETE FROM ${world.table} WHERE ${condition}`);
 
   describe(`a batch in ${world.name} whose jobs were removed by hand`, () => {
-    it('is counted anew', async () => {
+    it('is counted again', async () => {
       const connection = await world.open();
       await begin(connection, ['a', 'b', 'c']);
       await begin(connection, ['d'], newBatch('other'));
@@ -23,7 +23,7 @@ export function describeRecount(world: ServerWorld): void {
       expect(await connection.recount!(repair)).toEqual([]);
     });
 
-    it('ends where none is left, and sends what it sends then', async () => {
+    it('finishes if none are left, and sends its callbacks', async () => {
       const connection = await world.open();
       await begin(connection, ['a', 'b']);
       const [a] = await reserve(connection, { limit: 1 });
@@ -35,8 +35,8 @@ export function describeRecount(world: ServerWorld): void {
     });
   });
 
-  describe(`batches in ${world.name} that are sound`, () => {
-    it('are found so, however many clients push and end their jobs meanwhile', async () => {
+  describe(`sound batches in ${world.name}`, () => {
+    it('are found sound, however many clients push and settle their jobs meanwhile', async () => {
       const connection = await world.open();
       const clients: readonly SqlConnection[] = Array.from({ length: 4 }, () => world.connect());
       let isOver = false;

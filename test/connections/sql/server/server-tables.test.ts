@@ -4,7 +4,7 @@ import { ServerTables } from '../../../../src/connections/sql/server/server-tabl
 import { performNow, type Sql, type SqlResult, type Work } from '../../../../src/connections/sql/statement';
 import { tableNames } from '../../../../src/connections/sql/table-names';
 
-it('tables that another process finishes while they are looked at are not taken for damaged', async () => {
+it('tables that another process finishes during the check are not considered damaged', async () => {
   const schema = new PostgresSchema(tableNames('jobs', 'database'));
   const ours = ['jobs.lease_until', 'jobs.cancel_reason', 'failed_jobs.failed_ms', 'jobs_orders.ends_at'];
   let areMade = false;

@@ -1,4 +1,4 @@
-/** Connections to a test's own database server, each test on tables of its own, with a clock that the test moves on. */
+/** Connections to a database server for one test file, with tables for each test and a clock that the test can move. */
 import { systemClock } from '../../../../src/base/clock';
 import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
 import type { OpenContext } from '../../../../src/connections/sql/database-connection';
@@ -14,7 +14,7 @@ export interface DatabaseServer {
   stop(): Promise<void>;
 }
 
-/** Of a user's, and of no use to us but for what both servers' know. */
+/** The client of a user, with the methods that the clients of both servers have. */
 export interface UserClient {
   query(text: string): Promise<unknown>;
 }
@@ -28,7 +28,7 @@ export abstract class ServerWorld<
   Server extends DatabaseServer = DatabaseServer,
   Client extends UserClient = UserClient,
 > {
-  /** For people. */
+  /** For the names of tests. */
   abstract readonly name: string;
   server!: Server;
   table = '';
@@ -38,7 +38,7 @@ export abstract class ServerWorld<
   readonly #proxies: FaultyProxy[] = [];
   #reader: Promise<Client> | undefined;
 
-  /** Starts the server before the tests of the file, gives each test tables of its own, and ends what it has opened. */
+  /** Starts the server before the tests of the file, gives each test its own tables, and closes what it has opened. */
   forTests(): this {
     beforeAll(async () => {
       this.server = await this.start();
@@ -49,13 +49,13 @@ export abstract class ServerWorld<
     return this;
   }
 
-  /** From here on other tables are meant, which are not made yet. */
+  /** Switches to other tables, which are not made yet. */
   fresh(): void {
     this.table = `jobs_${++tables}`;
     this.offset = 0;
   }
 
-  /** Its tables are made. */
+  /** Opens a connection whose tables are made. */
   async open(config: Partial<DatabaseConfig> = {}, context: Partial<OpenContext> = {}): Promise<SqlConnection> {
     const connection = this.connect(config, context);
     await connection.migrations.run();
@@ -80,7 +80,7 @@ export abstract class ServerWorld<
     return connection;
   }
 
-  /** A connection by way of a proxy that can lose the answers to one kind of call, or to what holds these words; its tables are made. */
+  /** A connection through a proxy that can lose the answers to one kind of call, or to calls with these words. Its tables are made. */
   async openThrough(
     call: 'push' | 'exchange' | { readonly words: string },
     deadline = 5,
@@ -91,17 +91,17 @@ export abstract class ServerWorld<
     return { connection: await this.open({ url: this.urlOf(proxy.port) }, { deadline }), proxy };
   }
 
-  /** A client of a user's. */
+  /** The client of a user. */
   async client(): Promise<Client> {
     const client = await this.openClient();
     this.#clients.push(client);
     return client;
   }
 
-  /** The rows that a statement gives to somebody else; a `?` in it stands for one of the values. */
+  /** The rows that a statement returns to another client. A `?` in it stands for a value. */
   abstract rows(text: string, values?: readonly unknown[]): Promise<readonly Row[]>;
 
-  /** The client by which a test looks at rows: one, or a condition that is asked for again and again takes all that the server has. */
+  /** The client with which a test looks at rows. It is shared, because polling a condition would use up all connections. */
   protected reader(): Promise<Client> {
     this.#reader ??= this.client();
     return this.#reader;
@@ -114,17 +114,17 @@ export abstract class ServerWorld<
     await Promise.all(this.#proxies.splice(0).map((proxy) => proxy.stop()));
   }
 
-  /** Of the test's server where another port leads to it. */
+  /** The address of the test's server through another port. */
   abstract urlOf(port: number): string;
 
   protected abstract start(): Promise<Server>;
 
   protected abstract connected(config: DatabaseConfig, context: OpenContext): SqlConnection;
 
-  /** What stands in what such a call sends, also where it is sent again, and in nothing else. */
+  /** Words that only such a call sends, even when it is repeated. */
   protected abstract wordsOf(call: 'push' | 'exchange'): string;
 
-  /** The server may be ended under it. */
+  /** A client that survives the end of the server. */
   protected abstract openClient(): Promise<Client>;
 
   protected abstract closeClient(client: Client): Promise<void>;

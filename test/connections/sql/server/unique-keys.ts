@@ -1,4 +1,4 @@
-/** What holds of unique keys on each database server, whose clients are many, and whose answers can be lost. */
+/** Tests of unique keys for each database server, with many clients and lost answers. */
 import type { Entry, Pushed, Reservation } from '../../../../src/connections/contract';
 import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
 import { afterFreeRelease } from '../../../../src/payload/counters';
@@ -21,7 +21,7 @@ export async function pushes(
   return (await connection.push('default', entries)) ?? entries.map(() => 'queued');
 }
 
-/** Gives the ids of those that were there, in their order. */
+/** Completes all jobs and returns their ids, in their order. */
 export async function completeAll(connection: SqlConnection): Promise<readonly unknown[]> {
   const reservations = await reserve(connection);
   await connection.settle(reservations.map((reservation) => ({ outcome: 'completed', reservation })));
@@ -33,18 +33,21 @@ export const back = (reservation: Reservation) =>
 
 export function describeUniqueKeys(world: ServerWorld): void {
   describe(`a push to ${world.name} of jobs with unique keys`, () => {
-    it.each([1, 2, 3])('whose answer is lost %d times in a row tells who held them at first', async (lost) => {
-      const { connection, proxy } = await world.openThrough('push');
-      await pushes(connection, tied('before'));
-      const entries = [tied('a'), tied('b', 'two'), { payload: payload('c') }, tied('d', 'two'), tied('e', 'three')];
-      proxy.loseReplies(lost);
-      const results = await pushes(connection, ...entries);
-      expect(results).toEqual([{ duplicate: 'before' }, 'queued', 'queued', { duplicate: 'b' }, 'queued']);
-      expect(await pushes(connection, tied('f', 'two'), tied('g', 'four'))).toEqual([{ duplicate: 'b' }, 'queued']);
-      expect(await completeAll(connection)).toEqual(['before', 'b', 'c', 'e', 'g']);
-    });
+    it.each([1, 2, 3])(
+      'whose answer is lost %d times in a row returns the holders from the first time',
+      async (lost) => {
+        const { connection, proxy } = await world.openThrough('push');
+        await pushes(connection, tied('before'));
+        const entries = [tied('a'), tied('b', 'two'), { payload: payload('c') }, tied('d', 'two'), tied('e', 'three')];
+        proxy.loseReplies(lost);
+        const results = await pushes(connection, ...entries);
+        expect(results).toEqual([{ duplicate: 'before' }, 'queued', 'queued', { duplicate: 'b' }, 'queued']);
+        expect(await pushes(connection, tied('f', 'two'), tied('g', 'four'))).toEqual([{ duplicate: 'b' }, 'queued']);
+        expect(await completeAll(connection)).toEqual(['before', 'b', 'c', 'e', 'g']);
+      },
+    );
 
-    it('of which some must be distinct as well is told of both', async () => {
+    it('of which some must also be distinct reports both kinds of duplicates', async () => {
       const connection = await world.open();
       const [delayed, twin] = ['a', 'a'].map((id) => ({ payload: payload(id), delay: 60, distinct: true }));
       expect(await pushes(connection, tied('b'), delayed!, tied('c'))).toEqual([
@@ -56,7 +59,7 @@ export function describeUniqueKeys(world: ServerWorld): void {
       expect(await pushes(connection, tied('e', 'two'))).toEqual(['queued']);
     });
 
-    it('in several pages is told of each in its place', async () => {
+    it('in several pages returns the results in the order of the jobs', async () => {
       const connection = await world.open();
       const entries = Array.from({ length: 250 }, (_, at) => tied(`job-${at}`, String(at % 240)));
       const results = await pushes(connection, ...entries);
@@ -65,7 +68,7 @@ export function describeUniqueKeys(world: ServerWorld): void {
       expect(await connection.counts('default')).toMatchObject({ ready: 240 });
     });
 
-    it('from eight connections at once lets in one job for each key, in whatever order the keys come', async () => {
+    it('from eight connections at once pushes one job per key, in whatever order the keys come', async () => {
       const first = await world.open();
       const connections = [first, ...Array.from({ length: 7 }, () => world.connect())];
       const keys = ['one', 'two', 'three', 'four', 'five'];
@@ -85,7 +88,7 @@ export function describeUniqueKeys(world: ServerWorld): void {
   });
 
   describe(`a unique key in ${world.name}`, () => {
-    it.each(['DELETE FROM', 'TRUNCATE TABLE'])('is free when somebody removes its job: %s', async (statement) => {
+    it.each(['DELETE FROM', 'TRUNCATE TABLE'])('is free when its job is removed by hand: %s', async (statement) => {
       const connection = await world.open();
       await pushes(connection, tied('a'));
       await world.rows(`${statement} ${world.table}`);
@@ -93,7 +96,7 @@ export function describeUniqueKeys(world: ServerWorld): void {
       expect(await pushes(connection, tied('c'))).toEqual(['queued']);
     });
 
-    it('is had by a failed job that is retried or by one that is pushed at that moment, and neither is lost', async () => {
+    it('is taken either by a retried failed job or by a job pushed at the same time, and neither job is lost', async () => {
       const connection = await world.open();
       const other = world.connect();
       for (let round = 0; round < 20; round += 1) {
@@ -113,7 +116,7 @@ export function describeUniqueKeys(world: ServerWorld): void {
       }
     });
 
-    it('held until the start is held again by one whose worker died, if nobody else has it', async () => {
+    it('held until the start is held again by a job whose worker died, if no other job has it', async () => {
       const connection = await world.open();
       await pushes(connection, tied('a', 'one', START), tied('b', 'two', START));
       expect((await reserve(connection, { lease: 30 })).map(idOf)).toEqual(['a', 'b']);
@@ -124,7 +127,7 @@ export function describeUniqueKeys(world: ServerWorld): void {
       expect(await pushes(connection, ...again)).toEqual([{ duplicate: 'a' }, { duplicate: 'c' }]);
     });
 
-    it('held until the start is held again by one whose reservation nobody heard of', async () => {
+    it('held until the start is held again by a job whose reservation was never received', async () => {
       const { connection, proxy } = await world.openThrough('exchange', 1);
       await pushes(connection, tied('a', 'one', START));
       proxy.loseReplies(100);
@@ -134,7 +137,7 @@ export function describeUniqueKeys(world: ServerWorld): void {
       expect(await pushes(connection, tied('b', 'one', START))).toEqual([{ duplicate: 'a' }]);
     });
 
-    it('held until the start is taken again by the first that goes back unstarted, also after others had it', async () => {
+    it('held until the start is taken again by the first job that goes back unstarted, even if others had it since', async () => {
       const connection = await world.open();
       const all: Reservation[] = [];
       for (const id of ['a', 'b', 'c']) {
@@ -149,8 +152,8 @@ export function describeUniqueKeys(world: ServerWorld): void {
     });
   });
 
-  describe(`a transaction of a user’s on ${world.name}`, () => {
-    it('takes keys, and they are free again if it is rolled back', async () => {
+  describe(`a user transaction on ${world.name}`, () => {
+    it('takes keys, which are free again if it is rolled back', async () => {
       const connection = await world.open();
       await pushes(connection, tied('a'));
       const client = await world.client();
@@ -164,7 +167,7 @@ export function describeUniqueKeys(world: ServerWorld): void {
       expect(await completeAll(connection)).toEqual(['a', 'g', 'h']);
     });
 
-    it('that was refused a job holds up neither who holds the key nor others who ask for it', async () => {
+    it('whose job was refused holds up neither the holder of the key nor other pushes', async () => {
       const connection = await world.open({}, { deadline: 3 });
       await pushes(connection, tied('a'));
       const client = await world.client();

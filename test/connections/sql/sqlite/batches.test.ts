@@ -38,11 +38,11 @@ async function counts(): Promise<unknown> {
 
 const sent = async (): Promise<unknown> => (await reserve(connection, { queues: ['callbacks'] })).map(idOf);
 
-/** Of what the batch is to be told nothing is written while this lasts. */
+/** A trigger that makes callbacks and links fail. */
 const BROKEN = `CREATE TRIGGER broken BEFORE INSERT ON jobs WHEN NEW.queue IN ('callbacks', 'links')
   BEGIN SELECT RAISE(ABORT, 'broken'); END`;
 
-/** Each ends the last job of the batch, or adds to it, and fails half way while `BROKEN` stands. */
+/** Each settles the last job of the batch or adds to it, and fails half way while `BROKEN` is there. */
 const STEPS: readonly [what: string, settlement: (job: Reservation) => Settlement, after: unknown][] = [
   ['completes', completed, { pending: 0, completed: 1, failed: 0, skipped: 0 }],
   ['fails', failed, { pending: 0, completed: 0, failed: 1, skipped: 0 }],
@@ -50,18 +50,21 @@ const STEPS: readonly [what: string, settlement: (job: Reservation) => Settlemen
 ];
 
 describe('batches in a SQLite file', () => {
-  it.each(STEPS)('count a job once that %s by a step which is rolled back at first', async (_, settlement, after) => {
-    await connection.push('default', [member('a')], batch);
-    const [job] = await reserve(connection);
-    alter(BROKEN);
-    await expect(connection.settle([settlement(job!)])).rejects.toThrow(/broken/);
-    expect(await counts()).toEqual({ pending: 1, completed: 0, failed: 0, skipped: 0 });
-    alter('DROP TRIGGER broken');
-    expect(await connection.settle([settlement(job!)])).toEqual(['settled']);
-    expect(await counts()).toEqual(after);
-  });
+  it.each(STEPS)(
+    'count a job once that %s in a step which is rolled back the first time',
+    async (_, settlement, after) => {
+      await connection.push('default', [member('a')], batch);
+      const [job] = await reserve(connection);
+      alter(BROKEN);
+      await expect(connection.settle([settlement(job!)])).rejects.toThrow(/broken/);
+      expect(await counts()).toEqual({ pending: 1, completed: 0, failed: 0, skipped: 0 });
+      alter('DROP TRIGGER broken');
+      expect(await connection.settle([settlement(job!)])).toEqual(['settled']);
+      expect(await counts()).toEqual(after);
+    },
+  );
 
-  it('are as they were where what they send at their seal, or by a clear or a cancel, is refused', async () => {
+  it('stay unchanged if their callbacks are refused during a seal, a clear or a cancel', async () => {
     await connection.push('default', [member('a')], batch);
     await connection.push('default', [], { ...batch, id: 'open', openFor: 60 });
     alter(BROKEN);
@@ -76,7 +79,7 @@ describe('batches in a SQLite file', () => {
     expect(await counts()).toMatchObject({ pending: 0, skipped: 1 });
   });
 
-  it('of two count each its own jobs that end in one call', async () => {
+  it('each count their own jobs that end in one call', async () => {
     await connection.push('default', [member('a')], batch);
     const ties = { batch: { id: 'batch-2', weight: 1 } };
     await connection.push('default', [{ payload: withTies(payload('b'), ties), ties }], {
@@ -90,7 +93,7 @@ describe('batches in a SQLite file', () => {
     expect(await sent()).toEqual(['then', 'finally', 'next', 'second']);
   });
 
-  it('that take no more keep out their own jobs alone, of those that are pushed at once', async () => {
+  it('that take no more jobs refuse only their own jobs among simultaneous pushes', async () => {
     await connection.queues();
     const pushed = await Promise.allSettled([
       connection.push('default', [{ payload: payload('a') }]),
@@ -102,7 +105,7 @@ describe('batches in a SQLite file', () => {
     expect((await reserve(connection)).map(idOf)).toEqual(['a', 'c', 'd']);
   });
 
-  it('count all that a clear of several calls removes, whatever their texts hold before it', async () => {
+  it('count all jobs that a clear of several calls removes, whatever their payloads contain', async () => {
     await connection.push('default', [], { ...batch, openFor: 60 });
     const long = (at: number): string => `${'ü'.repeat(at)}","ties":"b${BATCH}*9`;
     for (let page = 0; page < 6; page += 1) {
@@ -119,7 +122,7 @@ describe('batches in a SQLite file', () => {
     ['its last job is cancelled', async () => void (await connection.control.cancel('a'))],
     ['its queue is cleared', async () => void (await connection.clear('default'))],
     ['it begins without jobs', async () => void (await connection.push('default', [], { ...batch, id: 'empty' }))],
-  ])('wake those who wait for what is sent when %s', async (_, end) => {
+  ])('wake waiters for their callbacks when %s', async (_, end) => {
     // Neither changes of the file nor the look once a second can wake it.
     jest.spyOn(fs, 'watch').mockImplementation(() => {
       throw new Error('no watchers left');

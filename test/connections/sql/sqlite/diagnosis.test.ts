@@ -14,7 +14,7 @@ afterEach(async () => {
 });
 
 describe('the diagnosis of a SQLite file', () => {
-  it('tells the version, the path and the journal', async () => {
+  it('reports the version, the path and the journal mode', async () => {
     expect(await database.connect().diagnose()).toEqual([
       {
         level: 'ok',
@@ -24,7 +24,7 @@ describe('the diagnosis of a SQLite file', () => {
     ]);
   });
 
-  it('warns of a file system that several machines share', async () => {
+  it('warns of a file system shared by several machines', async () => {
     jest.spyOn(fs, 'statfsSync').mockReturnValue({ type: 0x6969 } as fs.StatsFs);
     expect(await database.connect().diagnose()).toContainEqual({
       level: 'warning',
@@ -34,7 +34,7 @@ describe('the diagnosis of a SQLite file', () => {
     });
   });
 
-  it('tells what is wrong with a file that cannot be opened', async () => {
+  it('says why a file cannot be opened', async () => {
     mkdirSync(database.file);
     expect(await database.connect().diagnose()).toEqual([
       {

@@ -7,7 +7,7 @@ describe('the engine of SQLite', () => {
       'the package @libsql/linux-x64-gnu is not installed',
     ],
     [new Error('/app/node_modules/@libsql/x/index.node: invalid ELF header'), 'could not be loaded (/app/node_modules'],
-  ])('is named where its native part is missing, or of another machine: %s', (error, reason) => {
+  ])('is named if its native part is missing or for another machine: %s', (error, reason) => {
     expect.assertions(2);
     jest.isolateModules(() => {
       jest.doMock('libsql', () => {

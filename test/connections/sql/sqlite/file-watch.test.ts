@@ -22,7 +22,7 @@ afterEach(async () => {
 
 const wait = (queue = 'default'): Promise<void> => connection.waiter([queue]).wait(3600, new AbortController().signal);
 
-/** Writes as another process does: nothing of Onqueue in this one hears of it. */
+/** Inserts a job like another process: no part of Onqueue in this process notices. */
 function insertElsewhere(): void {
   openSqlite(database.file, 1000).exec(
     `INSERT INTO jobs (queue, payload, available_at, created_at) VALUES ('default', '${payload('a')}', 1, 1)`,
@@ -35,7 +35,7 @@ function withoutWatching(): void {
   });
 }
 
-/** Leaves out the look that comes once a second. */
+/** Disables the look that comes once a second. */
 function withoutNet(): void {
   const { after } = systemClock;
   jest
@@ -53,14 +53,14 @@ describe('a wait on a file', () => {
     await expect(waiting).resolves.toBeUndefined();
   });
 
-  it('is woken once a second where the file system reports nothing', async () => {
+  it('is woken once a second if the file system reports nothing', async () => {
     withoutWatching();
     const waiting = wait();
     insertElsewhere();
     await expect(waiting).resolves.toBeUndefined();
   });
 
-  it('is woken at once by a push of this process, by whichever connection', async () => {
+  it('is woken at once by a push of this process, on any connection', async () => {
     withoutWatching();
     withoutNet();
     const waiting = wait();
@@ -68,7 +68,7 @@ describe('a wait on a file', () => {
     await expect(waiting).resolves.toBeUndefined();
   });
 
-  it('goes on when a job comes to another queue, here or elsewhere', async () => {
+  it('continues when a job is pushed to another queue, by this process or another', async () => {
     const woken: string[] = [];
     const waiting = wait('other').then(() => woken.push('other'));
     insertElsewhere();
@@ -79,7 +79,7 @@ describe('a wait on a file', () => {
     await waiting;
   });
 
-  it('watches nothing once it is over', async () => {
+  it('stops watching when it ends', async () => {
     const close = jest.fn();
     jest.spyOn(fs, 'watch').mockReturnValue(Object.assign(new EventEmitter() as fs.FSWatcher, { close }));
     const waiter = connection.waiter(['default']);

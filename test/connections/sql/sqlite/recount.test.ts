@@ -1,4 +1,4 @@
-/** What is found of batches in a file from which rows were removed by hand. */
+/** Recounts of batches in a file from which rows were removed by hand. */
 import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
 import { reserve, TemporaryDatabase } from '../open-database';
 import { begin, completed, counted, member, newBatch, sent } from '../server/batches';
@@ -14,7 +14,7 @@ beforeEach(() => {
 
 afterEach(() => database.dispose());
 
-/** Runs statements on the file, as another program. */
+/** Runs statements on the file like another program. */
 function alter(text: string): void {
   const Libsql = require('libsql') as new (file: string) => { exec(text: string): void; close(): void };
   const handle = new Libsql(database.file);
@@ -23,7 +23,7 @@ function alter(text: string): void {
 }
 
 describe('a batch in a SQLite file', () => {
-  it('whose rows were removed is counted anew, and what is gone counts as skipped', async () => {
+  it('whose rows were removed is counted again, and the missing jobs count as skipped', async () => {
     await begin(connection, ['a', 'b', 'c']);
     await begin(connection, ['d'], newBatch('other'));
     alter("DELETE FROM jobs WHERE uuid = 'b'");
@@ -36,7 +36,7 @@ describe('a batch in a SQLite file', () => {
     expect(await connection.recount!(repair)).toEqual([]);
   });
 
-  it('of which none is left ends, and sends once what it sends then', async () => {
+  it('with no jobs left finishes and sends its callbacks once', async () => {
     await begin(connection, ['a', 'b']);
     await connection.settle((await reserve(connection, { limit: 1 })).map(completed));
     alter("DELETE FROM jobs WHERE queue = 'default'");
@@ -46,7 +46,7 @@ describe('a batch in a SQLite file', () => {
     expect(await sent(connection)).toEqual(['finally-batch', 'next-batch']);
   });
 
-  it('that got rows back counts them again, and no more as skipped than were', async () => {
+  it('whose rows were restored counts them again', async () => {
     await begin(connection, ['a', 'b', 'c']);
     alter("CREATE TABLE kept AS SELECT * FROM jobs; DELETE FROM jobs WHERE uuid <> 'c'");
     await connection.recount!(repair);
@@ -55,7 +55,7 @@ describe('a batch in a SQLite file', () => {
     expect(await counted(connection)).toEqual([4, 0, 0, 0]);
   });
 
-  it('is looked at in pieces, between which the event loop goes on', async () => {
+  it('is counted in pieces, between which the event loop runs', async () => {
     await connection.push('default', [{ payload: '{"job":"plain","id":"p","attempts":0}' }]);
     alter(
       `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 60000)
@@ -71,7 +71,7 @@ describe('a batch in a SQLite file', () => {
     expect(turns).toBeGreaterThan(0);
   });
 
-  it('with jobs that wait, are delayed and run is sound, though they are many and others have none', async () => {
+  it('with many ready, delayed and reserved jobs is found sound, even beside batches without jobs', async () => {
     await connection.push('default', [], newBatch('batch', { openFor: 60 }));
     for (let page = 0; page < 25; page += 1) {
       const entries = Array.from({ length: 100 }, (_, n) => ({ ...member(`job-${page * 100 + n}`), delay: page * 60 }));

@@ -9,7 +9,7 @@ beforeEach(() => {
 
 afterEach(() => database.dispose());
 
-/** Raises by a trigger, as no constraint can be added to a table of SQLite's. */
+/** Raises an error in a trigger, because SQLite cannot add constraints to a table. */
 async function forbid(event: string, condition: string): Promise<void> {
   const connection = database.connect();
   await connection.counts('default');

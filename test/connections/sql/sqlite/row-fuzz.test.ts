@@ -30,7 +30,7 @@ const literal = (value: Value): string => {
   return typeof value === 'string' ? `CAST(X'${Buffer.from(value).toString('hex')}' AS TEXT)` : String(value);
 };
 
-it('every row of a file, whatever stands in it, runs, fails or waits, and no other is held up by it', async () => {
+it('every row of a file, whatever its contents, runs, fails or waits, and holds up no other', async () => {
   const columns = engine.prepare("SELECT CAST(name AS BLOB) FROM pragma_table_info('jobs')").raw().all([]).map(String);
   const account = await workOff({
     configuration: {

@@ -23,19 +23,19 @@ describe('cancelling', () => {
     expect(await reserve(connection)).toEqual([]);
   });
 
-  it('finds a job by the id that it was given when it was handed out', async () => {
+  it('finds a job by the id that it got when it was handed out', async () => {
     await connection.push('default', [{ payload: '{"job":"nameless"}' }]);
     const [reservation] = await reserve(connection);
     expect(await connection.control.cancel(String(idOf(reservation!)))).toBe('signalled');
   });
 
-  it('of no id is none, also where jobs have none', async () => {
+  it('with an empty id finds nothing, even if jobs have no id', async () => {
     await connection.push('default', [{ payload: '{"job":"nameless"}' }, { payload: 'no json' }]);
     expect(await connection.control.cancel('')).toBe('unknown');
     expect(await connection.counts('default')).toMatchObject({ ready: 2 });
   });
 
-  it('ends one of two jobs with the same id, first the one that runs', async () => {
+  it('cancels one of two jobs with the same id, the running one first', async () => {
     await connection.push('default', [{ payload: payload('twin') }, { payload: payload('twin') }]);
     const [running] = await reserve(connection, { limit: 1 });
     expect(await connection.control.cancel('twin')).toBe('signalled');
@@ -45,7 +45,7 @@ describe('cancelling', () => {
 });
 
 describe('orders', () => {
-  it('outlive those who gave them', async () => {
+  it('outlive the connections that gave them', async () => {
     await connection.control.pause('default');
     await connection.control.restart();
     const { restart } = await connection.reserve({ queues: ['default'], limit: 1, lease: 60 });
@@ -57,7 +57,7 @@ describe('orders', () => {
     });
   });
 
-  it('of one connection are not those of another in the same file', async () => {
+  it('for one table do not apply to another in the same file', async () => {
     await connection.control.pause('default');
     await connection.control.restart();
     const other = database.connect({ table: 'other_jobs' });
@@ -65,7 +65,7 @@ describe('orders', () => {
     expect((await other.reserve({ queues: ['default'], limit: 1, lease: 60 })).restart).toBeUndefined();
   });
 
-  it('of another process wake who waits for a queue to be resumed', async () => {
+  it('of another process wake waiters of a queue that is resumed', async () => {
     await connection.push('default', [{ payload: payload('a') }]);
     await connection.control.pause('default');
     const wait = connection.waiter(['default']).wait(3600, new AbortController().signal);

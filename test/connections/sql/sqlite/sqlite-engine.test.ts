@@ -19,7 +19,7 @@ beforeEach(() => {
 
 afterEach(() => database.dispose());
 
-/** Locks the file as a process would that writes for long. */
+/** Locks the file like a process that writes for long. */
 function lockFile(): SqliteDatabase {
   const holder = openSqlite(database.file, 1000);
   holder.exec('BEGIN IMMEDIATE');
@@ -33,19 +33,19 @@ async function turns(count: number): Promise<void> {
 }
 
 describe('a busy file', () => {
-  it('leaves the event loop free, and is written to once others let go of it', async () => {
+  it('leaves the event loop free and is written once it is unlocked', async () => {
     const connection = database.connect();
     await reserve(connection);
     const holder = lockFile();
     const push = connection.push('default', [{ payload: payload('a') }]);
-    // Were the loop blocked until the lock is free, this would never be reached.
+    // Never reached if the loop were blocked until the file is unlocked.
     await turns(100);
     holder.exec('ROLLBACK');
     await push;
     expect((await reserve(connection)).map(idOf)).toEqual(['a']);
   });
 
-  it('can be opened for the first time once others let go of it', async () => {
+  it('can be opened for the first time once it is unlocked', async () => {
     const holder = lockFile();
     const push = database.connect().push('default', [{ payload: payload('a') }]);
     await turns(100);
@@ -62,7 +62,7 @@ describe('a busy file', () => {
     holder.exec('ROLLBACK');
   });
 
-  it('is given up at the deadline, with an error that says that it is busy, and nothing is written', async () => {
+  it('is given up at the deadline with an error that says that it is busy, and nothing is written', async () => {
     const connection = database.connect({}, { deadline: 0.05 });
     await reserve(connection);
     const holder = lockFile();
@@ -75,7 +75,7 @@ describe('a busy file', () => {
     expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
   });
 
-  it('ends a push of many pages where it stands, and the error says how many are in', async () => {
+  it('ends a push of many pages part way, and the error says how many jobs were queued', async () => {
     const connection = database.connect({}, { deadline: 0.05 });
     await reserve(connection);
     const entries = Array.from({ length: 5000 }, (_, index) => ({ payload: payload(`${index}`) }));
@@ -92,7 +92,7 @@ describe('a busy file', () => {
     });
   });
 
-  it('makes a close wait for what was asked for before', async () => {
+  it('makes a close wait for earlier calls', async () => {
     const connection = database.connect();
     await reserve(connection);
     const holder = lockFile();
@@ -106,7 +106,7 @@ describe('a busy file', () => {
 });
 
 describe('calls of one turn of the event loop', () => {
-  it('share a transaction: the log grows by less than a page for each', async () => {
+  it('share a transaction, so that the log grows by less than a page for each', async () => {
     const connection = database.connect();
     await connection.push('default', [{ payload: payload('first') }]);
     const before = statSync(`${database.file}-wal`).size;
@@ -123,7 +123,7 @@ describe('calls of one turn of the event loop', () => {
     expect((await reserve(connection)).map(idOf)).toEqual(ids);
   });
 
-  it('do not fail with the one among them that fails', async () => {
+  it('do not fail when one of them fails', async () => {
     const connection = database.connect();
     const twin = { payload: payload('twin'), delay: 60, distinct: true };
     await connection.push('default', [twin]);
@@ -138,14 +138,14 @@ describe('calls of one turn of the event loop', () => {
   });
 });
 
-describe('what is confirmed', () => {
-  /** SQLite's words: 2 waits for the disk, 1 leaves that to a later commit. */
+describe('a confirmed write', () => {
+  /** `PRAGMA synchronous`: 2 waits for the disk, 1 leaves that to a later commit. */
   function* synchronous(): Work<unknown> {
     const [row] = yield* rowsOf(raw('PRAGMA synchronous'));
     return row?.[0];
   }
 
-  it('is on disk where it must survive a power failure, and costs no wait for the disk where not', async () => {
+  it('is on disk if it must survive a power failure, and does not wait for the disk otherwise', async () => {
     const options = { connection: 'database', file: database.file, deadline: 5, origin: undefined, logger: silent };
     const engine = new SqliteEngine({ ...options, prepare: () => 0 });
     const purpose = { consequence: 'nothing was done', writes: 'repeatable' } as const;
@@ -158,11 +158,11 @@ describe('what is confirmed', () => {
 });
 
 describe('a loop of awaited calls', () => {
-  it('lets timers and signals be heard', async () => {
+  it('lets timers and signals through', async () => {
     const connection = database.connect();
     const heard = jest.fn();
     setImmediate(() => heard());
-    // Each call resolves in a microtask: without turns in between, this loop would be endless.
+    // Each call resolves in a microtask, so without turns in between this loop would never end.
     while (heard.mock.calls.length === 0) await connection.counts('default');
     setImmediate(() => heard());
     while (heard.mock.calls.length === 1) await connection.push('default', [{ payload: payload('a') }]);
@@ -173,7 +173,7 @@ describe('a loop of awaited calls', () => {
 describe('a file that is removed while it is in use', () => {
   const removeFile = (): void => ['', '-wal', '-shm'].forEach((end) => rmSync(`${database.file}${end}`));
 
-  it('is made anew by the next push, and a warning tells of it', async () => {
+  it('is created again by the next push, with a warning', async () => {
     const warnings: string[] = [];
     const logger = { ...silent, warn: (_facts: object, message: string) => void warnings.push(message) };
     const connection = database.connect({}, { logger });
@@ -186,12 +186,12 @@ describe('a file that is removed while it is in use', () => {
 });
 
 describe('a closed connection', () => {
-  it('has ended its reads, and does not open the file anew for one that waited for its turn', async () => {
+  it('has ended its reads, and does not open the file again for one that waited for its turn', async () => {
     const connection = database.connect();
     await connection.push('default', [{ payload: payload('a') }]);
     await turnOfTheEventLoop();
     await connection.counts('default');
-    // The turn has been long enough: the next read waits for another one.
+    // The turn has taken long enough, so the next read waits for another one.
     for (const until = systemClock.monotonic() + 10; systemClock.monotonic() < until;);
     const count = connection.counts('default');
     await Promise.resolve();
@@ -201,14 +201,14 @@ describe('a closed connection', () => {
     expect(existsSync(database.file)).toBe(false);
   });
 
-  it('refuses also what would go on with the next page', async () => {
+  it('also refuses the next page of a running call', async () => {
     const connection = database.connect();
     const entries = Array.from({ length: 1000 }, (_, index) => ({ payload: payload(`${index}`) }));
     const push = connection.push('default', entries);
     await Promise.all([connection.close(), expect(push).rejects.toThrow(ConnectionClosedError)]);
   });
 
-  it('leaves no log behind', async () => {
+  it('leaves no write-ahead log behind', async () => {
     const connection = database.connect();
     await connection.push('default', [{ payload: payload('a') }]);
     await connection.close();

@@ -3,7 +3,7 @@ import { openSqlite } from '../../../../src/connections/sql/sqlite/sqlite-databa
 
 const circumstances = { connection: 'database', file: '/data/jobs.sqlite', deadline: 5, origin: undefined };
 
-/** The error by which SQLite itself refuses to write, after `pragma`. */
+/** The error with which SQLite itself refuses to write after `pragma`. */
 function refusal(pragma: string): unknown {
   const database = openSqlite(':memory:', 0);
   database.exec('CREATE TABLE t (a)');
@@ -20,7 +20,7 @@ const message = (error: unknown): string => (explain(error, 'the job was not que
 const raised = (code: string): unknown => Object.assign(new Error('words of the engine'), { code });
 
 describe('an error of SQLite', () => {
-  it('for want of space names the file, what was not done, and what to do', () => {
+  it('for lack of space names the file, what was not done, and the remedy', () => {
     const error = refusal('PRAGMA max_page_count = 5');
     expect(explain(error, 'the job was not queued', circumstances)).toMatchObject({ code: 'E_DATABASE_FULL' });
     expect(message(error)).toBe(
@@ -28,7 +28,7 @@ describe('an error of SQLite', () => {
     );
   });
 
-  it('for want of the right to write says so', () => {
+  it('for lack of write permission says so', () => {
     expect(message(refusal('PRAGMA query_only = 1'))).toBe(
       '/data/jobs.sqlite cannot be written; the job was not queued. ' +
         "Give this process's user the right to write the file and its folder, where SQLite keeps its log.",
@@ -45,7 +45,7 @@ describe('an error of SQLite', () => {
     expect(message(raised(code))).toMatch(expected);
   });
 
-  it('keeps the engine’s own as its cause', () => {
+  it('keeps the error of the engine as its cause', () => {
     const cause = raised('SQLITE_CORRUPT');
     expect(explain(cause, 'nothing was done', circumstances)).toMatchObject({
       cause,
@@ -53,7 +53,7 @@ describe('an error of SQLite', () => {
     });
   });
 
-  it('is worth another try only where others hold the file', () => {
+  it('is worth a retry only if others hold the file', () => {
     const codes = ['SQLITE_BUSY', 'SQLITE_BUSY_RECOVERY', 'SQLITE_LOCKED', 'SQLITE_FULL', 'SQLITE_IOERR'];
     expect(codes.map((code) => isBusy(raised(code)))).toEqual([true, true, true, false, false]);
     expect(isBusy(null)).toBe(false);

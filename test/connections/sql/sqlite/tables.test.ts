@@ -31,7 +31,7 @@ afterEach(() => database.dispose());
 
 const open = (): SqliteDatabase => openSqlite(database.file, 1000);
 
-/** What Laravel's migration makes. */
+/** The table that Laravel's migration makes. */
 const LARAVEL_JOBS = `CREATE TABLE jobs (id integer primary key autoincrement not null, queue varchar not null, payload text not null,
   attempts integer not null, reserved_at integer, available_at integer not null, created_at integer not null)`;
 
@@ -52,7 +52,7 @@ describe('the tables', () => {
     );
   });
 
-  it('of two connections stand side by side in one file', async () => {
+  it('of two connections can be in one file', async () => {
     const [ours, theirs] = [database.connect(), database.connect({ table: 'other_jobs' })];
     await ours.push('default', [{ payload: payload('ours') }]);
     await theirs.push('default', [{ payload: payload('theirs') }]);
@@ -61,7 +61,7 @@ describe('the tables', () => {
     expect(await theirs.failed.count()).toBe(0);
   });
 
-  it('leave the version of the file to its other users', async () => {
+  it('leave the user version of the file to other programs', async () => {
     open().exec('PRAGMA user_version = 7');
     await database.connect().queues();
     expect(open().prepare('PRAGMA user_version').get([])).toEqual([7]);
@@ -97,13 +97,13 @@ describe('the tables', () => {
   });
 
   it.each(['jobs; DROP TABLE users', 'jobs"', "jobs'", '', '1jobs', 'sqlite_jobs', 'jöbs', 'j'.repeat(49)])(
-    'cannot be called %p',
+    'cannot be named %p',
     (table) => {
       expect(() => database.connect({ table })).toThrow(expect.objectContaining({ code: 'E_DATABASE_TABLE_NAME' }));
     },
   );
 
-  it('take jobs that another program inserts by Laravel’s columns', async () => {
+  it('accept jobs that another program inserts with Laravel’s columns', async () => {
     const connection = database.connect();
     await connection.queues();
     const now = Math.floor(systemClock.now() / 1000);
@@ -120,7 +120,7 @@ describe('the tables', () => {
     expect(more).toEqual([]);
   });
 
-  it('take a text that is not UTF-8, which would end the process if it were read as text', async () => {
+  it('accept a payload that is not UTF-8, which would end the process if it were read as text', async () => {
     const connection = database.connect();
     await connection.queues();
     open().exec(
@@ -133,11 +133,11 @@ describe('the tables', () => {
 });
 
 describe('the indexes', () => {
-  it('serve every statement on jobs: none reads through all of them', async () => {
+  it('serve every statement on jobs, so that none scans the table', async () => {
     await database.connect().queues();
     const plan: string[] = [];
     const handle = open();
-    /** Runs the work, and notes how the engine would find the rows of each statement. */
+    /** Runs the work and notes the query plan of each statement. */
     const explain = <T>(work: Work<T>): T => performNow((statements) => statements.map(explained), work);
     const explained = ({ text, values }: Sql): SqlResult => {
       plan.push(

@@ -1,4 +1,4 @@
-/** Jobs that are pushed within a transaction of the user's: they exist if it is committed, and never if it is not. */
+/** Jobs pushed within a transaction of the user exist if it is committed, and only then. */
 import { join } from 'node:path';
 import knex, { type Knex } from 'knex';
 import { Kysely, type SqliteDatabase, SqliteDialect } from 'kysely';
@@ -53,7 +53,7 @@ const byKysely: Within = (work) => kysely().transaction().execute(work);
 
 const BetterSqlite = jest.requireActual<typeof Knex.Client>('knex/lib/dialects/better-sqlite3');
 
-/** How knex is told to open its files by libsql. */
+/** Makes knex open its files with libsql. */
 class LibsqlClient extends BetterSqlite {
   _driver(): unknown {
     return Libsql;
@@ -88,7 +88,7 @@ describe.each(WAYS)('a transaction by %s', (_name, within) => {
     expect(await database.size()).toBe(1);
   });
 
-  it('is told who holds a key', async () => {
+  it('gets the holder of a unique key', async () => {
     const ties = { unique: { key: uniqueKey('Probe', 'one'), until: 'end' as const } };
     const tied = (id: string): Entry => ({ payload: withTies(payload(id), ties), ties });
     await within(async (transaction) => {
@@ -112,7 +112,7 @@ describeUsing(
 );
 
 describe('using() on SQLite', () => {
-  it('refuses two texts of one call that must be unique, before the first is written', async () => {
+  it('refuses two equal payloads of one call that must be distinct, before the first is written', async () => {
     const entry = { payload: '{"id":"a"}', delay: 60, distinct: true };
     await byLibsql(async (transaction) => {
       const push = database.manager.driver().within!(transaction)!.push('default', [entry, entry]);
@@ -128,7 +128,7 @@ describe('using() on SQLite', () => {
     other.close();
   });
 
-  it('refuses another copy of SQLite, which does not see the locks of this one', () => {
+  it('refuses another copy of SQLite, which does not see the locks of ours', () => {
     const { prepare, exec } = handle;
     const other = { prepare, exec, inTransaction: true };
     expect(() => database.using(other)).toThrow(refusal('E_DATABASE_FOREIGN_ENGINE'));
@@ -139,7 +139,7 @@ describe('using() on SQLite', () => {
     await expect(database.using(answers).push(new Invoice(1))).rejects.toThrow(refusal('E_DATABASE_FOREIGN_ENGINE'));
   });
 
-  it('asks for the tables where they are to be made and the transaction holds the file', async () => {
+  it('asks for a migration if tables are missing while the transaction locks the file', async () => {
     const connections = { fresh: { driver: 'database', url: `sqlite:${files.file}`, table: 'others' } } as const;
     const fresh = new QueueManager({ connectors: builtInConnectors, logger: silentLogger }, { connections });
     await byLibsql(async (transaction) => {

@@ -32,7 +32,7 @@ function debounced(id: string, key = 'one'): Entry {
 }
 
 describe('unique keys in a SQLite file', () => {
-  it('of a bulk in several pages are told in their places', async () => {
+  it('of a bulk in several pages have their results in the order of the jobs', async () => {
     const connection = database.connect();
     const entries = Array.from({ length: 600 }, (_, at) => tied(`job-${at}`, String(at % 590)));
     const results = (await connection.push('default', entries))!;
@@ -41,7 +41,7 @@ describe('unique keys in a SQLite file', () => {
     expect(await connection.counts('default')).toMatchObject({ ready: 590 });
   });
 
-  it('are taken with the transaction of a user, and free again if that is rolled back', async () => {
+  it('are taken within a user transaction, and free again if it is rolled back', async () => {
     const connection = database.connect();
     await connection.push('default', [tied('a')]);
     const handle = open();
@@ -58,7 +58,7 @@ describe('unique keys in a SQLite file', () => {
     expect((await reserve(connection)).map(idOf)).toEqual(['a', 'e']);
   });
 
-  it('of debounced jobs are taken with the transaction of a user, and those replaced are there again if it is rolled back', async () => {
+  it('of debounced jobs are taken within a user transaction, and replaced jobs are restored if it is rolled back', async () => {
     const connection = database.connect();
     await connection.push('default', [debounced('a')]);
     const handle = open();
@@ -72,7 +72,7 @@ describe('unique keys in a SQLite file', () => {
     expect(await connection.counts('default')).toMatchObject({ delayed: 1 });
   });
 
-  it('of debounced jobs in a bulk of several pages are told in their places', async () => {
+  it('of debounced jobs in a bulk of several pages have their results in the order of the jobs', async () => {
     const connection = database.connect();
     const entries = Array.from({ length: 600 }, (_, at) => debounced(`job-${at}`, String(at % 590)));
     const results = (await connection.push('default', entries))!;
@@ -81,7 +81,7 @@ describe('unique keys in a SQLite file', () => {
     expect(await connection.counts('default')).toMatchObject({ delayed: 590 });
   });
 
-  it('go with a row that is removed by hand', async () => {
+  it('are freed with a row that is removed by hand', async () => {
     const connection = database.connect();
     await connection.push('default', [tied('a')]);
     const handle = open();
@@ -90,7 +90,7 @@ describe('unique keys in a SQLite file', () => {
     expect((await connection.push('default', [tied('b')])) ?? ['queued']).toEqual(['queued']);
   });
 
-  it('held until the start are taken again after a crash, by one job alone, if nobody else has them', async () => {
+  it('held until the start are taken again after a crash, if no other job has them', async () => {
     const clock = new TestClock();
     const connection = database.connect({}, { clock });
     await connection.push('default', [tied('a', 'one', 'start'), tied('b', 'two', 'start')]);
