@@ -1,4 +1,4 @@
-/** The texts of a batch and of its jobs, how they are pushed, and outcomes of these as exchange.lua takes them. */
+/** Payloads of a batch and its jobs, functions that push them, and their outcomes as arguments of exchange.lua. */
 import { withTies } from '../../src/payload/ties';
 import { type Argument, keysOf, probe, type ScriptWorld } from './script-world';
 
@@ -24,7 +24,7 @@ export const batchKeys = (world: ScriptWorld): readonly string[] => {
   return [batches, begunBatches, cancelledBatches];
 };
 
-/** Texts that belong to the batch, and how many jobs hang on each; what it begins with, unless it is there. */
+/** Pushes payloads of the batch with their weights. `begins` has the fields of a batch that begins with them. */
 export type Pushed = readonly [
   texts: readonly string[],
   weights: readonly number[],
@@ -32,7 +32,7 @@ export type Pushed = readonly [
   sequence?: number,
 ];
 
-/** To `q`. What the batch sends goes to `told`. */
+/** Pushes to `q`. The callbacks of the batch go to `told`. */
 export function pushMembers(
   world: ScriptWorld,
   ...[texts, weights, beginning = [], sequence = world.nextSequence()]: Pushed

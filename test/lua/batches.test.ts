@@ -1,4 +1,4 @@
-/** Batches, as the scripts keep them: the whole state before and after. */
+/** How the scripts keep batches: the whole state before and after. */
 import type { ScriptName } from '../../src/connections/redis/scripts';
 import { readTies, withTies } from '../../src/payload/ties';
 import { batchKeys, CAUSE, completed, EVENTS, failed, ID, member, type Pushed, pushMembers, told } from './batch-texts';
@@ -15,7 +15,7 @@ afterAll(() => world.stop());
 
 const push = (...pushed: Pushed): Promise<unknown[]> => pushMembers(world, ...pushed);
 
-/** @param options name, whether failures are allowed, seconds that each call keeps it open, how often progress is told */
+/** @param options the name, whether failures are allowed, seconds that each call keeps it open, and jobs per progress */
 const begin = (
   ids: readonly string[],
   options: readonly Argument[] = ['images', 0, 0, 0],
@@ -28,7 +28,7 @@ const begin = (
     sequence,
   );
 
-/** Pending, completed, failed, skipped; then when it was cancelled and finished, as whether; and what it has told. */
+/** The counts of pending, completed, failed and skipped jobs, whether it was cancelled and finished, and the events sent. */
 async function numbers(): Promise<unknown> {
   const [pending, completed, failed, skipped, , cancelled, finished, open, , , , sent] = (await world.client.hget(
     world.queue().batches,
@@ -48,7 +48,7 @@ const change = (script: ScriptName, ...args: readonly Argument[]): Promise<unkno
 };
 
 describe('push.lua, with a batch', () => {
-  it('has it begin with its first jobs, and keeps what it sends and when it began', async () => {
+  it('begins it with its first jobs, and keeps its callbacks and the time of its beginning', async () => {
     expect(await begin(['a', 'b'], ['images', 1, 60, 10])).toEqual(['pushed']);
     const { ':batches': kept, ...state } = await world.state();
     expect(state).toEqual({
@@ -63,7 +63,7 @@ describe('push.lua, with a batch', () => {
     });
   });
 
-  it('has more join, and tells who comes too late why, also where the answer was lost', async () => {
+  it('adds more jobs, and refuses late ones with the reason, even in a repeat', async () => {
     expect(await push([member('a')], [1], [], 1)).toEqual(['ended', 'unknown']);
     const { batches } = world.queue();
     await world.client.hset(batches, ID, '1 0 0 0 1 0 0 0 0 0 0 ');
@@ -79,34 +79,37 @@ describe('push.lua, with a batch', () => {
     expect(await world.state()).toEqual(before);
   });
 
-  it('counts none that stay out for their unique keys', async () => {
+  it('does not count jobs that are refused for their unique keys', async () => {
     const texts = ['a', 'b', 'c'].map((id) => tiedProbe(id, { key: id === 'c' ? 'c' : 'one' }));
     expect(await push(texts, [2, 3, 4], ['images', 0, 0, 0], 1)).toEqual(['pushed', [], 'recorded', [2, 'a']]);
     expect(await numbers()).toEqual([[6, 0, 0, 0], RUNNING]);
   });
 
-  it('sends what is due by a batch without jobs', async () => {
+  it('sends the callbacks of a batch without jobs', async () => {
     await begin([]);
     expect(await numbers()).toEqual([[0, 0, 0, 0], { ...RUNNING, finished: true, sent: 'tfn' }]);
     expect(await sent()).toEqual([told('then'), told('finally'), told('next')]);
     expect(await world.client.llen(world.queue('told').notify)).toBe(1);
   });
 
-  it.each(['rpush', 'hset', 'zadd'])('leaves no job and no batch where the right to %s is missing', async (command) => {
-    await world.client.call('acl', 'setuser', 'default', `-${command}`);
-    await expect(push([tiedProbe('a')], [1], ['images', 0, 0, 0])).rejects.toThrow(/can't run|ACL/);
-    await world.client.call('acl', 'setuser', 'default', '+@all');
-    expect(await world.state()).toEqual({});
-  });
+  it.each(['rpush', 'hset', 'zadd'])(
+    'leaves neither jobs nor a batch if the permission for %s is missing',
+    async (command) => {
+      await world.client.call('acl', 'setuser', 'default', `-${command}`);
+      await expect(push([tiedProbe('a')], [1], ['images', 0, 0, 0])).rejects.toThrow(/can't run|ACL/);
+      await world.client.call('acl', 'setuser', 'default', '+@all');
+      expect(await world.state()).toEqual({});
+    },
+  );
 
-  it.each(['batches', 'begunBatches', 'ready'] as const)('writes nothing where %s is of another type', async (name) => {
+  it.each(['batches', 'begunBatches', 'ready'] as const)('writes nothing if %s has another type', async (name) => {
     await world.client.set(world.queue()[name], 'nothing of ours');
     const before = await world.state();
     await expect(begin(['a'])).rejects.toThrow('WRONGTYPE');
     expect(await world.state()).toEqual(before);
   });
 
-  it('forgets finished ones of a day ago, page by page, and leaves those that are not finished', async () => {
+  it('forgets batches that finished a day ago, page by page, and keeps unfinished ones', async () => {
     const { batches, begunBatches } = world.queue();
     const [seconds] = await world.client.time();
     const old = Number(seconds) - 90_000;
@@ -124,7 +127,7 @@ describe('push.lua, with a batch', () => {
 });
 
 describe('exchange.lua, with a batch', () => {
-  it('counts what ended once, and what was lost not at all', async () => {
+  it('counts each end once and lost outcomes not at all', async () => {
     await begin(['a', 'b', 'c']);
     const [a, b] = await world.reserve(2);
     const outcomes = completed(a!, a!, 'not there', b!);
@@ -134,7 +137,7 @@ describe('exchange.lua, with a batch', () => {
     expect(await numbers()).toEqual([[1, 2, 0, 0], RUNNING]);
   });
 
-  it('sends what is due, with the cause of a failure, and hands out in the same call what it sent', async () => {
+  it('sends due callbacks with the cause of a failure, and can hand them out in the same call', async () => {
     await begin(['a', 'b']);
     const [a, b] = await world.reserve(2);
     await world.exchange({ outcomes: failed(a!) });
@@ -149,17 +152,17 @@ describe('exchange.lua, with a batch', () => {
     expect((await world.state())[':batches:cancelled']).toBeUndefined();
   });
 
-  it('tells who is handed the jobs of a cancelled batch, also by a repeat, and not of others', async () => {
+  it('marks jobs of a cancelled batch as cancelled, even in a repeat, and no others', async () => {
     await begin(['a', 'b']);
     await world.push([probe('plain')]);
     await change('batch-cancel', ID);
     const call = { limit: 9, sequence: 1 };
     expect((await world.exchange(call)).news).toEqual(['cancelled', [1, '', 2, '']]);
-    // In the order of the texts.
+    // A repeat returns jobs in the order of their payloads.
     expect((await world.exchange(call)).news).toEqual(['cancelled', [2, '', 3, '']]);
   });
 
-  it('tells so in the call that has cancelled it', async () => {
+  it('marks them even in the call that has cancelled the batch', async () => {
     await begin(['a', 'b']);
     const [a] = await world.reserve();
     expect((await world.exchange({ outcomes: failed(a!), limit: 9 })).news).toEqual(['cancelled', [1, '']]);
@@ -169,7 +172,7 @@ describe('exchange.lua, with a batch', () => {
     ['batches', 'q'],
     ['ready', 'told'],
     ['notify', 'told'],
-  ] as const)('leaves what it cannot count as it is, and settles the others (%s of %s)', async (name, queue) => {
+  ] as const)('leaves jobs that it cannot count unchanged and settles the others (%s of %s)', async (name, queue) => {
     await begin(['a']);
     await world.push([probe('plain')]);
     const [a, plain] = await world.reserve(2);
@@ -183,28 +186,25 @@ describe('exchange.lua, with a batch', () => {
     expect(await world.state()).toEqual({ ...before, 'q:reserved': [[a, 600]] });
   });
 
-  it('hands out nothing while it cannot tell which batches are cancelled', async () => {
+  it('hands out nothing while it cannot read which batches are cancelled', async () => {
     await begin(['a']);
     await world.client.set(world.queue().cancelledBatches, 'nothing of ours');
     await expect(world.exchange({ limit: 1 })).rejects.toThrow('WRONGTYPE');
     expect(await world.client.llen(world.queue().ready)).toBe(1);
   });
 
-  it.each(['hset', 'hdel', 'rpush', 'zrem'])(
-    'counts nothing of what it cannot write without the right to %s',
-    async (command) => {
-      await begin(['a']);
-      const [a] = await world.reserve();
-      const before = await numbers();
-      await world.client.call('acl', 'setuser', 'default', `-${command}`);
-      await world.exchange({ outcomes: completed(a!) }).catch(() => undefined);
-      await world.client.call('acl', 'setuser', 'default', '+@all');
-      expect([await numbers(), await sent()]).toEqual([before, []]);
-      expect(await world.client.zcard(world.queue().reserved)).toBe(1);
-    },
-  );
+  it.each(['hset', 'hdel', 'rpush', 'zrem'])('counts nothing if the permission for %s is missing', async (command) => {
+    await begin(['a']);
+    const [a] = await world.reserve();
+    const before = await numbers();
+    await world.client.call('acl', 'setuser', 'default', `-${command}`);
+    await world.exchange({ outcomes: completed(a!) }).catch(() => undefined);
+    await world.client.call('acl', 'setuser', 'default', '+@all');
+    expect([await numbers(), await sent()]).toEqual([before, []]);
+    expect(await world.client.zcard(world.queue().reserved)).toBe(1);
+  });
 
-  it('lets the job of a forgotten batch end all the same', async () => {
+  it('settles a job of a forgotten batch', async () => {
     await begin(['a']);
     const [a] = await world.reserve();
     await world.client.del(...batchKeys(world));
@@ -212,7 +212,7 @@ describe('exchange.lua, with a batch', () => {
     expect(await world.state()).toEqual({});
   });
 
-  it('leaves a unique key with a job of a batch as well', async () => {
+  it('frees the unique key of a batch job', async () => {
     const ties = withTies(tiedProbe('a').replace(/"ties":"[^"]*",/, ''), {
       unique: { key: keyIn(tiedProbe('a'))[0] as string, until: 'end' },
       batch: { id: ID, weight: 1 },
@@ -227,7 +227,7 @@ describe('exchange.lua, with a batch', () => {
   });
 });
 
-/** The weights of the members that wait or run. */
+/** The sum of the weights of the members that wait or run. */
 async function membersInside(): Promise<number> {
   const { ready, delayed, reserved } = world.queue();
   const texts = [await world.client.lrange(ready, 0, -1)];
@@ -239,7 +239,7 @@ async function membersInside(): Promise<number> {
 const pending = async (): Promise<number> =>
   Number((await world.client.hget(world.queue().batches, ID))?.split(' ')[0] ?? 0);
 
-/** Whoever is handed its jobs is told so exactly while it is cancelled and has not finished. */
+/** Whether the batch is marked as cancelled exactly while it is cancelled and unfinished. */
 async function isMarkedRight(): Promise<boolean> {
   const { batches, cancelledBatches } = world.queue();
   const [, , , , , cancelled = '0', finished] = ((await world.client.hget(batches, ID)) ?? '').split(' ');
@@ -259,13 +259,13 @@ const run = (script: 'clear' | 'cancel' | 'retry', ...args: readonly Argument[])
   return world.run(script, all, [world.nextSequence(), ...args]);
 };
 
-describe('whatever call of a script redis refuses, a batch counts the jobs that are there', () => {
+describe('a batch counts the jobs that are there, whichever command of a script redis refuses', () => {
   const failure = async (): Promise<void> => {
     const [a] = await world.reserve();
     await world.exchange({ outcomes: failed(a!) });
   };
   const scenes: Readonly<Record<string, () => Promise<() => Promise<unknown>>>> = {
-    // Where it is in, only a repeat that finds no record would begin it again.
+    // If the batch was pushed, only a repeat without a record would begin it again.
     begin: async () => async () => (await pending()) > 0 || begin(['x', 'y']),
     push: async () => () => push([member('x'), member('y', 2)], [1, 2]),
     exchange: async () => {
@@ -310,7 +310,7 @@ describe('whatever call of a script redis refuses, a batch counts the jobs that 
 describe('the scripts that remove, with a batch', () => {
   const clear = (most: number): Promise<unknown[]> => run('clear', most);
 
-  it('clears page by page, counts what is gone as skipped, and leaves what came since', async () => {
+  it('clear page by page, count removed jobs as skipped, and keep later jobs', async () => {
     await begin(Array.from({ length: 150 }, (_, at) => `job-${at}`));
     expect(await clear(-1)).toEqual(['cleared', 100, 50]);
     await world.push([probe('later')]);
@@ -321,7 +321,7 @@ describe('the scripts that remove, with a batch', () => {
     expect(await world.client.llen(world.queue().notify)).toBe(1);
   });
 
-  it('removes nothing, and counts nothing, where what is due cannot be sent', async () => {
+  it('remove and count nothing if the callbacks cannot be sent', async () => {
     await begin(['a']);
     await world.client.set(world.queue('told').ready, 'nothing of ours');
     const before = await world.state();
@@ -331,7 +331,7 @@ describe('the scripts that remove, with a batch', () => {
 });
 
 describe('batch-callbacks.lua', () => {
-  it('tells what a batch sends, and what it has told', async () => {
+  it('returns the callbacks of a batch and the events that were sent', async () => {
     await begin(['a'], ['images', 0, 0, 10]);
     const { batches } = world.queue();
     const own = world.queue('told');
@@ -348,7 +348,7 @@ describe('batch-callbacks.lua', () => {
 });
 
 describe('the scripts that change a batch', () => {
-  it('hold one that is open, and no other', async () => {
+  it('hold only an open one', async () => {
     await begin(['a'], ['images', 0, 60, 0]);
     world.offset = 1000;
     expect(await change('batch-hold', ID)).toEqual(['held']);
@@ -359,7 +359,7 @@ describe('the scripts that change a batch', () => {
     expect(await numbers()).toEqual([[1, 0, 0, 0], RUNNING]);
   });
 
-  it('give up one whose sender is gone, and tell so', async () => {
+  it('cancel one whose dispatcher is gone, and send its catch callback', async () => {
     await begin(['a'], ['images', 1, 60, 0]);
     world.offset = 100;
     expect(await change('batch-seal', ID, CAUSE)).toEqual(['sealed']);
@@ -377,7 +377,7 @@ describe('the scripts that change a batch', () => {
     expect(await change('batch-cancel', ID)).toEqual(['unchanged']);
   });
 
-  it('forget all that are old, and nothing else', async () => {
+  it('forget all old ones and nothing else', async () => {
     await begin(['a']);
     await change('batch-cancel', ID);
     const prune = (unfinished: string): Promise<unknown[]> =>

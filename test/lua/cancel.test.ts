@@ -28,19 +28,19 @@ describe('cancel.lua', () => {
   const fill = (key: string, texts: readonly string[]): Promise<unknown> =>
     world.client.zadd(key, ...texts.flatMap((text, at) => [String(1e10 + at), text]));
 
-  it('takes a ready job out, and leaves the others in their order', async () => {
+  it('removes a ready job and leaves the others in their order', async () => {
     await world.push(probes(3));
     expect(await cancel('p1')).toBe('removed');
     expect(await world.state()).toEqual({ q: [probe('p0'), probe('p2')], 'q:notify': ['1'] });
   });
 
-  it('takes one of two twins out', async () => {
+  it('removes one of two equal jobs', async () => {
     await world.push([probe('a'), probe('b'), probe('a')]);
     expect(await cancel('a')).toBe('removed');
     expect((await world.state())['q']).toEqual([probe('b'), probe('a')]);
   });
 
-  it('takes a delayed job out', async () => {
+  it('removes a delayed job', async () => {
     await world.pushLater([
       ['any', 300, probe('a')],
       ['any', 500, probe('b')],
@@ -49,14 +49,14 @@ describe('cancel.lua', () => {
     expect(await world.state()).toEqual({ 'q:delayed': [[probe('b'), 500]], 'q:notify': ['1'] });
   });
 
-  it('marks a job that is reserved, for thirty days', async () => {
+  it('marks a reserved job for thirty days', async () => {
     await world.push([probe('a')]);
     const [token] = await world.reserve();
     expect(await cancel('a')).toBe('signalled');
     expect(await world.state()).toEqual({ 'q:reserved': [[token, 600]], ':cancelled': [['a', 30 * DAY]] });
   });
 
-  it('knows nothing of an id that is nobody’s own, and writes nothing', async () => {
+  it('reports an id that no job has as its own as unknown, and writes nothing', async () => {
     await world.push([
       '{"data":{"id":"inner"},"note":"\\"id\\":\\"quoted\\"","id":"a","attempts":0}',
       '[]',
@@ -86,7 +86,7 @@ describe('cancel.lua', () => {
     expect(await cancel(id)).toBe('removed');
   });
 
-  it('does not take the first of two ids in a text for its id', async () => {
+  it('does not use the first of two ids in a payload', async () => {
     await world.push(['{"id":"first","data":{},"id":"a","attempts":0}']);
     expect(await cancel('first')).toBe('unknown');
   });
@@ -101,7 +101,7 @@ describe('cancel.lua', () => {
     expect(await world.client.lrange(world.queue().ready, 0, -1)).toEqual(probes(500).toSpliced(place, 1));
   });
 
-  it('has looked at all ready jobs where two hundred wait', async () => {
+  it('examines all of two hundred ready jobs', async () => {
     await world.client.rpush(world.queue().ready, ...probes(200));
     expect(await cancel('nobody')).toBe('unknown');
   });
@@ -110,7 +110,7 @@ describe('cancel.lua', () => {
     ['ready', () => world.client.rpush(world.queue().ready, ...probes(500)), 'p250'],
     ['delayed', () => fill(world.queue().delayed, probes(101)), 'p100'],
     ['reserved', () => fill(world.queue().reserved, probes(101)), 'p100'],
-  ])('marks what it does not find among many %s jobs, and moves nothing', async (_, given, id) => {
+  ])('marks an id that it does not find among many %s jobs, and moves nothing', async (_, given, id) => {
     await given();
     const before = await world.whole();
     expect(await cancel(id, { way: 'look' })).toBe('unseen');
@@ -137,7 +137,7 @@ describe('cancel.lua', () => {
       return world.run('cancel', keys, [world.nextSequence(), id, 'search', '', from]);
     };
 
-    it('goes on from the tail by a hundred jobs, and looks at the ten before them once more', async () => {
+    it('continues by a hundred jobs from the tail, and examines the previous ten once more', async () => {
       await world.client.rpush(world.queue().ready, ...probes(300));
       expect(await search('p0', 100)).toEqual(['unseen', 190]);
       expect(await search('p0', 190)).toEqual(['unseen', 280]);
@@ -145,13 +145,13 @@ describe('cancel.lua', () => {
       expect(await search('nobody', 279)).toEqual(['unknown']);
     });
 
-    it('finds what others have moved to the tail meanwhile by taking out jobs behind it', async () => {
+    it('finds a job that has moved towards the tail because jobs behind it were removed', async () => {
       await world.client.rpush(world.queue().ready, ...probes(300));
       await world.client.ltrim(world.queue().ready, 0, -11);
       expect(await search('p199', 100)).toEqual(['removed']);
     });
 
-    it('takes its mark along, and looks at nothing but ready jobs', async () => {
+    it('removes the mark of the job, and searches only ready jobs', async () => {
       await world.push(probes(3));
       await world.pushLater([['any', 100, probe('later')]]);
       await world.mark('p0');
@@ -160,7 +160,7 @@ describe('cancel.lua', () => {
       expect(await world.marks()).toEqual([]);
     });
 
-    it('passes nothing unseen where texts are long', async () => {
+    it('skips no job if payloads are long', async () => {
       const long = (id: string): string => probe(id).replace('{}', `"${'x'.repeat(0.6 * MEGABYTE)}"`);
       await world.push(['a', 'b', 'c'].map(long));
       expect(await search('a', 1)).toEqual(['unseen', 1]);
@@ -168,14 +168,14 @@ describe('cancel.lua', () => {
     });
   });
 
-  it('looks at a mebibyte of text of each list at most', async () => {
+  it('examines 1 MiB of each list at most', async () => {
     const long = (id: string): string => probe(id).replace('{}', `"${'x'.repeat(0.6 * MEGABYTE)}"`);
     await world.push(['a', 'b', 'c'].map(long));
     expect(await cancel('b')).toBe('marked');
     expect(await cancel('c')).toBe('removed');
   });
 
-  it('keeps a mark for thirty days longer than any job of the queue is delayed', async () => {
+  it('keeps a mark for thirty days longer than the longest delay in the queue', async () => {
     await world.push([probe('a')]);
     await world.reserve();
     await world.pushLater([['any', 90 * DAY, probe('b')]]);
@@ -184,7 +184,7 @@ describe('cancel.lua', () => {
     expect(await world.client.ttl(world.queue().cancelled)).toBeGreaterThan(119 * DAY);
   });
 
-  it('drops a hundred marks whose time is over, and takes their end for no other’s', async () => {
+  it('removes a hundred expired marks, and no others', async () => {
     const over = probes(150).flatMap((text, at) => [String(at + 1), text]);
     await world.client.zadd(world.queue().cancelled, ...over);
     await world.mark('new');
@@ -194,7 +194,7 @@ describe('cancel.lua', () => {
     expect(await world.marks()).toEqual(['new']);
   });
 
-  it('takes a mark along with the job that it removes', async () => {
+  it('removes the mark together with the job', async () => {
     await world.push([probe('a')]);
     await world.reserve();
     await cancel('a');
@@ -205,7 +205,7 @@ describe('cancel.lua', () => {
     expect(await world.state()).toEqual({ 'q:notify': ['1'] });
   });
 
-  it('keeps why a job was cancelled for as long as the mark, and not for a later one of its id', async () => {
+  it('keeps the reason for a cancellation as long as the mark, and not for a later job with the id', async () => {
     const reasons = (): Promise<Record<string, string>> => world.client.hgetall(world.queue().reasons);
     await world.push([probe('a'), probe('b')]);
     const [a, b] = await world.reserve(2);
@@ -218,14 +218,14 @@ describe('cancel.lua', () => {
     expect([await reasons(), await world.marks()]).toEqual([{}, []]);
   });
 
-  it('drops the reasons with the marks whose time is over', async () => {
+  it('removes reasons together with expired marks', async () => {
     await world.client.zadd(world.queue().cancelled, 1, 'old');
     await world.client.hset(world.queue().reasons, 'old', 'long ago');
     await cancel('nobody');
     expect(await world.client.exists(world.queue().reasons)).toBe(0);
   });
 
-  it('says again that it removed a job when its reply was lost, and removes no twin', async () => {
+  it('repeats that it removed a job when the reply was lost, and removes no equal job', async () => {
     await world.push([probe('a'), probe('a')]);
     expect(await cancel('a', { sequence: 1e6 })).toBe('removed');
     const before = await world.whole();
@@ -233,7 +233,7 @@ describe('cancel.lua', () => {
     expect(await world.whole()).toEqual(before);
   });
 
-  it('may be repeated where it only marked', async () => {
+  it('can be repeated if it only marked a job', async () => {
     await world.push([probe('a')]);
     await world.reserve();
     await cancel('a', { sequence: 1e6 });

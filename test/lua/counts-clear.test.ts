@@ -28,19 +28,19 @@ describe('counts.lua and clear.lua', () => {
     await world.reserve(2);
   };
 
-  it('counts nothing in a queue that is not there', async () => {
+  it('counts nothing in a missing queue', async () => {
     expect(await counts()).toEqual(['counted', 0, 0, 0]);
     expect(await world.whole()).toEqual({});
   });
 
-  it('counts ready, delayed and reserved jobs, and changes nothing', async () => {
+  it('counts ready, delayed and reserved jobs and changes nothing', async () => {
     await fill();
     const before = await world.whole();
     expect(await counts()).toEqual(['counted', 3, 1, 2]);
     expect(await world.whole()).toEqual(before);
   });
 
-  it('removes what waits and what runs, with its hints, and leaves what failed and other queues', async () => {
+  it('removes waiting and reserved jobs with the hints, and keeps failed jobs and other queues', async () => {
     await fill();
     await world.push([probe('other')], { queue: 'other' });
     const { failed, failedJobs } = world.queue();
@@ -54,7 +54,7 @@ describe('counts.lua and clear.lua', () => {
     });
   });
 
-  it('takes the marks of cancelled jobs along that it removes from those that run, and no others', async () => {
+  it('removes the cancellation marks of reserved jobs, and no others', async () => {
     await fill();
     await world.mark('p0', 'p1', 'elsewhere');
     await clear();
@@ -65,7 +65,7 @@ describe('counts.lua and clear.lua', () => {
     expect(await clear()).toEqual(['cleared', 0]);
   });
 
-  it('does not clear again what came since, when its reply was lost', async () => {
+  it('does not remove later jobs in a repeat', async () => {
     await fill();
     await clear(1);
     await world.push([probe('since')]);

@@ -1,4 +1,4 @@
-/** Debounced jobs, as the scripts keep them: the whole state before and after. */
+/** How the scripts keep debounced jobs: the whole state before and after. */
 import { debounceKey } from '../../src/payload/ties';
 import { debouncedProbe, probe, ScriptWorld, tiedProbe } from './script-world';
 
@@ -17,13 +17,13 @@ const push = (id: string, delay: number | string = 60, sequence = world.nextSequ
   world.pushLater([['any', delay, debouncedProbe(id)]], { sequence });
 const replaced = (...words: readonly (string | number)[]): unknown[] => ['pushed', [], 'recorded', [], words];
 const kept = (): Promise<Record<string, string>> => world.client.hgetall(world.queue().unique);
-/** Ids by their keys. */
+/** The ids of waiting jobs by their keys. */
 const waiting = async (): Promise<Record<string, string>> =>
   Object.fromEntries(Object.entries(await kept()).map(([key, text]) => [key, text.replace(/^\d+:\d+ /, '')]));
 const delayed = (): Promise<string[]> => world.client.zrange(world.queue().delayed, '0', '-1');
 
 describe('push.lua, with debounced jobs', () => {
-  it('keeps who waits under a key, until when, and for what moment', async () => {
+  it('stores the waiting job of a key, its latest possible time, and its due time', async () => {
     await world.pushLater([['any', 60, debouncedProbe('a', { longest: 300 })]]);
     const [, ending, due, id] = /^(\d+):(\d+) (.*)$/.exec((await kept())[KEY]!)!;
     expect([(Number(ending) - Number(due)) / 1e6, id]).toEqual([240, 'a']);
@@ -31,7 +31,7 @@ describe('push.lua, with debounced jobs', () => {
     expect(Math.round(Number(score) * 1e6)).toBe(Number(due));
   });
 
-  it('removes the one before it, and holds the queue as if there had been one', async () => {
+  it('removes the previous job and leaves the queue as if it had never existed', async () => {
     await push('a', 100);
     expect(await push('b', 200)).toEqual(replaced(1, 'a'));
     expect(await waiting()).toEqual({ [KEY]: 'b' });
@@ -46,7 +46,7 @@ describe('push.lua, with debounced jobs', () => {
     expect(await delayed()).toEqual([debouncedProbe('b')]);
   });
 
-  it('tells of those that were replaced beside those that were refused', async () => {
+  it('returns replaced jobs beside refused ones', async () => {
     await push('a');
     const entries = [
       ['any', 0, tiedProbe('x', { key: 'k' })],
@@ -58,20 +58,20 @@ describe('push.lua, with debounced jobs', () => {
     expect(await delayed()).toEqual([debouncedProbe('c')]);
   });
 
-  it('has a job once that is sent again when its moment is over', async () => {
+  it('pushes a job once that is pushed again after its due time', async () => {
     const [seconds] = await world.client.time();
     await push('a', `@${Number(seconds) + 100}`);
     expect(await push('a', `@${Number(seconds) - 100}`)).toEqual(['pushed']);
     expect(await world.state()).toEqual({ q: [debouncedProbe('a')], 'q:notify': ['1'] });
   });
 
-  it('leaves nothing of a key under which nobody waits any more', async () => {
+  it('removes a key without a waiting job', async () => {
     await push('a');
     expect(await push('b', 0)).toEqual(replaced(1, 'a'));
     expect(await world.state()).toEqual({ q: [debouncedProbe('b')], 'q:notify': ['1'] });
   });
 
-  it('finds the one that waits among many that wait for one moment', async () => {
+  it('finds the waiting job among many with the same due time', async () => {
     const [seconds] = await world.client.time();
     const moment = `@${Number(seconds) + 600}`;
     const ids = Array.from({ length: 150 }, (_, at) => `other-${at}`);
@@ -84,7 +84,7 @@ describe('push.lua, with debounced jobs', () => {
     expect(await delayed()).toHaveLength(300);
   });
 
-  it('removes no other job that waits for the very moment', async () => {
+  it('removes no other job with the same due time', async () => {
     await push('a');
     const [score] = (await world.client.zrange(world.queue().delayed, '0', '-1', 'WITHSCORES')).slice(1);
     await world.client.zadd(world.queue().delayed, score!, probe('beside'));
@@ -92,7 +92,7 @@ describe('push.lua, with debounced jobs', () => {
     expect((await delayed()).toSorted()).toEqual([debouncedProbe('b'), probe('beside')].toSorted());
   });
 
-  it('does not miss a job that was removed by hand', async () => {
+  it('works if the waiting job was removed by hand', async () => {
     await push('a');
     await world.client.del(world.queue().delayed);
     expect(await push('b')).toEqual(['pushed']);
@@ -100,7 +100,7 @@ describe('push.lua, with debounced jobs', () => {
   });
 
   it.each(['zadd', 'hset', 'zrem', 'rpush', 'hdel'])(
-    'changes nothing where the right to %s is missing',
+    'changes nothing if the permission for %s is missing',
     async (command) => {
       await push('a');
       const before = await world.state();
@@ -141,7 +141,7 @@ describe('the other scripts, with debounced jobs', () => {
     return world.run(name, [client('c'), ...keys[name]], [world.nextSequence(), ...args]);
   };
 
-  it('forget who waited once it is handed out, also behind others, and nobody else', async () => {
+  it('forget a waiting job once it is handed out, even behind others, and no other', async () => {
     await world.push(['1', '2'].map((id) => probe(id)));
     await world.pushLater([
       ['any', 60, debouncedProbe('a')],
@@ -153,7 +153,7 @@ describe('the other scripts, with debounced jobs', () => {
     expect(Object.values(await waiting())).toEqual(['c']);
   });
 
-  it('leave the key to the next one when one that was due is handed out', async () => {
+  it('leave the key to the next job when a due one is handed out', async () => {
     await push('a');
     world.offset = 100;
     expect(await push('b')).toEqual(['pushed']);
@@ -161,7 +161,7 @@ describe('the other scripts, with debounced jobs', () => {
     expect(await waiting()).toEqual({ [KEY]: 'b' });
   });
 
-  it('keep nothing of one that is given back, reclaimed or ends', async () => {
+  it('keep no key of a job that is given back, reclaimed or settled', async () => {
     await push('a');
     world.offset = 100;
     const [a] = await world.reserve(1, 50);
@@ -177,7 +177,7 @@ describe('the other scripts, with debounced jobs', () => {
     expect(await world.state()).toEqual({});
   });
 
-  it('forget who waited when it is cancelled or cleared', async () => {
+  it('forget a waiting job when it is cancelled or cleared', async () => {
     await push('a');
     expect(await run('cancel', 'a', 'mark', '', 0)).toEqual(['removed']);
     expect(await kept()).toEqual({});
@@ -186,7 +186,7 @@ describe('the other scripts, with debounced jobs', () => {
     expect(await world.state()).toEqual({});
   });
 
-  it('send one back that has failed, whoever waits under its key', async () => {
+  it('retry a failed job, whichever job waits under its key', async () => {
     const meta = '{"name":"Probe","exception":"Error: no"}';
     const { failed, failedJobs } = world.queue();
     await push('b');

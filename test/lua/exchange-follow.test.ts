@@ -27,7 +27,7 @@ const settle = (...outcomes: readonly Argument[][]): ReturnType<ScriptWorld['exc
   world.exchange({ queues: ['q', 'r'], sources: 0, outcomes: outcomes.flat() });
 
 describe('exchange.lua, with jobs that follow an outcome', () => {
-  it('puts what follows a success into its queues, and leaves a hint on each', async () => {
+  it('pushes the jobs that follow a success to their queues, and leaves a hint in each', async () => {
     const [a] = await reserved('a');
     const { lost } = await settle(next(2, [0, 'b'], [0, 'c']), next(1, [0, 'd']), completed(a!));
     expect(lost).toEqual([]);
@@ -38,7 +38,7 @@ describe('exchange.lua, with jobs that follow an outcome', () => {
     });
   });
 
-  it('has what follows wait for seconds, or for a moment; one that has passed makes it ready', async () => {
+  it('delays following jobs for seconds or until a time, and makes them ready if the time has passed', async () => {
     const [a] = await reserved('a');
     const [now] = await world.client.time();
     await settle(next(2, [300, 'b'], [`@${Number(now) + 700}`, 'c'], [`@${Number(now) - 1}`, 'd']), completed(a!));
@@ -52,7 +52,7 @@ describe('exchange.lua, with jobs that follow an outcome', () => {
     });
   });
 
-  it('keeps the order of what follows with one delay, also of several outcomes', async () => {
+  it('keeps the order of following jobs with equal delays, even of several outcomes', async () => {
     const [a, b] = await reserved('a', 'b');
     await settle(next(2, [300, 'z'], [300, 'y']), completed(a!), next(2, [300, 'x']), completed(b!));
     expect(await world.client.zrange(world.queue('r').delayed, '0', '-1')).toEqual([
@@ -62,13 +62,13 @@ describe('exchange.lua, with jobs that follow an outcome', () => {
     ]);
   });
 
-  it('leaves a hint where what follows becomes due before all others', async () => {
+  it('leaves a hint if a following job becomes due before all others', async () => {
     const [a] = await reserved('a');
     await settle(next(2, [300, 'b']), completed(a!));
     expect(await world.state()).toEqual({ 'r:delayed': [[probe('b'), 300]], 'r:notify': ['1'] });
   });
 
-  it('leaves no hint for what waits behind others', async () => {
+  it('leaves no hint for a following job that waits behind others', async () => {
     await world.pushLater([['any', 100, probe('first')]]);
     const [a] = await reserved('a');
     await world.client.del(world.queue().notify);
@@ -76,7 +76,7 @@ describe('exchange.lua, with jobs that follow an outcome', () => {
     expect(Object.keys(await world.state())).toEqual(['q:delayed']);
   });
 
-  it('writes what follows a failure beside the failed job', async () => {
+  it('pushes the jobs that follow a failure and keeps the failed job', async () => {
     const [a] = await reserved('a');
     await settle(next(2, [0, 'b']), failed(a!, 'a'));
     expect(await world.state()).toEqual({
@@ -87,7 +87,7 @@ describe('exchange.lua, with jobs that follow an outcome', () => {
     });
   });
 
-  it('gives each outcome its own, and none to one that is lost', async () => {
+  it('pushes the following jobs of each outcome, and none of a lost one', async () => {
     const [a, b, c] = await reserved('a', 'b', 'c');
     const { lost } = await settle(
       ...[next(2, [0, 'a2']), ['completed', 1, 2, a!, b!] as Argument[]],
@@ -103,7 +103,7 @@ describe('exchange.lua, with jobs that follow an outcome', () => {
     });
   });
 
-  it('leaves the keyspace as it is, to the byte, where the outcome is lost', async () => {
+  it('leaves the keyspace unchanged if the outcome is lost', async () => {
     await reserved('a');
     const before = await world.state();
     await settle(next(1, [0, 'b'], [60, 'c']), next(2, [0, 'd']), completed(probe('a', 7)));
@@ -120,14 +120,14 @@ describe('exchange.lua, with jobs that follow an outcome', () => {
     expect(await world.whole()).toEqual(before);
   });
 
-  it('removes the mark of a cancelled job that has ended with something that follows', async () => {
+  it('removes the mark of a cancelled job that ends with following jobs', async () => {
     const [a] = await reserved('a');
     await world.mark('a');
     await settle(next(1, [0, 'b']), completed(a!));
     expect(await world.marks()).toEqual([]);
   });
 
-  it('gives what follows an id of its own where its twin waits already', async () => {
+  it('gives a following job an id of its own if an equal job waits already', async () => {
     await world.pushLater([['any', 300, probe('b')]]);
     const [a] = await reserved('a');
     const outcomes = [next(1, [300, 'b'], [300, 'b']), completed(a!)].flat();
@@ -141,13 +141,13 @@ describe('exchange.lua, with jobs that follow an outcome', () => {
   });
 });
 
-describe('exchange.lua, with jobs of which each is followed by one in its own queue, ready at once', () => {
+describe('exchange.lua, with jobs each followed by one ready job in the same queue', () => {
   const goOn = (...links: readonly (readonly [token: string, id: string])[]): Argument[] => [
     ...['completed+next', 1, links.length],
     ...links.flatMap(([token, id]) => [token, probe(id)]),
   ];
 
-  it('puts what follows them at the tail, in their order, and leaves a hint', async () => {
+  it('pushes the following jobs to the tail, in their order, and leaves a hint', async () => {
     const [a, b] = await reserved('a', 'b');
     await world.push([probe('waits')]);
     await world.client.del(world.queue().notify);
@@ -155,7 +155,7 @@ describe('exchange.lua, with jobs of which each is followed by one in its own qu
     expect(await world.state()).toEqual({ q: [probe('waits'), probe('b2'), probe('a2')], 'q:notify': ['1'] });
   });
 
-  it('gives each its own once, and none to one that is lost', async () => {
+  it('pushes each following job once, and none of a lost outcome', async () => {
     const [a, b] = await reserved('a', 'b');
     const { lost } = await settle(
       ...[goOn([probe('gone', 1), 'never'], [a!, 'a2'], [a!, 'never']), completed(b!)],
@@ -165,7 +165,7 @@ describe('exchange.lua, with jobs of which each is followed by one in its own qu
     expect(await world.state()).toEqual({ q: [probe('a2')], 'q:notify': ['1'] });
   });
 
-  it('leaves the keyspace as it is, to the byte, where all are lost', async () => {
+  it('leaves the keyspace unchanged if all are lost', async () => {
     await reserved('a');
     await world.push([probe('never'), probe('waits')]);
     const before = await world.state();
@@ -182,7 +182,7 @@ describe('exchange.lua, with jobs of which each is followed by one in its own qu
     expect(await world.whole()).toEqual(before);
   });
 
-  it('frees the keys of those that have one', async () => {
+  it('frees the unique keys of ended jobs', async () => {
     const [a, b] = [tiedProbe('a'), tiedProbe('b')];
     await world.push([a, b]);
     const [held] = await world.reserve();
@@ -197,14 +197,14 @@ describe('exchange.lua, with jobs of which each is followed by one in its own qu
     });
   });
 
-  it('removes the marks of those that were cancelled', async () => {
+  it('removes the marks of cancelled jobs', async () => {
     const [a] = await reserved('a');
     await world.mark('a');
     await settle(goOn([a!, 'a2']));
     expect(await world.marks()).toEqual([]);
   });
 
-  it('holds them all back where their queue is somebody else’s, and settles the others', async () => {
+  it('leaves them all unsettled if their queue is a foreign key, and settles others', async () => {
     const [a, b, c] = await reserved('a', 'b', 'c');
     await world.client.set(world.queue().ready, 'nothing of ours');
     const words = expect.stringContaining('WRONGTYPE') as string;
@@ -215,7 +215,7 @@ describe('exchange.lua, with jobs of which each is followed by one in its own qu
     expect((await world.state())['q']).toEqual([probe('a2'), probe('b2')]);
   });
 
-  it.each(['rpush', 'zrem'])('writes nothing where the right to %s is missing', async (command) => {
+  it.each(['rpush', 'zrem'])('writes nothing if the permission for %s is missing', async (command) => {
     const [a] = await reserved('a');
     const before = await world.state();
     await world.client.call('acl', 'setuser', 'default', `-${command}`);
@@ -224,7 +224,7 @@ describe('exchange.lua, with jobs of which each is followed by one in its own qu
     expect(await world.state()).toEqual(before);
   });
 
-  it('goes in on a full server: it takes the place of the job before it', async () => {
+  it('works on a full server, because each following job replaces another', async () => {
     const [a] = await reserved('a');
     await world.client.config('SET', 'maxmemory', '1');
     expect((await settle(goOn([a!, 'a2']))).news).toEqual([]);
@@ -232,33 +232,36 @@ describe('exchange.lua, with jobs of which each is followed by one in its own qu
   });
 });
 
-describe('exchange.lua, where what follows is refused', () => {
+describe('exchange.lua, if a following job is refused', () => {
   it.each([
     ['ready', next(1, [0, 'b']), next(2, [0, 'c'])],
     ['delayed', next(1, [0, 'b'], [60, 'd']), next(2, [60, 'c'])],
-  ] as const)('writes nothing of the outcome, and the others, as often as it is tried (%s)', async (key, mine, its) => {
-    const [a, b, c] = await reserved('a', 'b', 'c');
-    await world.client.set(world.queue('r')[key], 'nothing of ours');
-    const attempt = (): ReturnType<typeof settle> =>
-      settle([...mine], [...its], completed(a!), [...mine], [...its], failed(b!, 'b'), completed(c!));
-    const words = expect.stringContaining('WRONGTYPE') as string;
-    expect((await attempt()).news).toEqual(['unsettled', [words, 1, 2]]);
-    expect((await attempt()).news).toEqual(['unsettled', [words, 1, 2]]);
-    expect(await world.state()).toEqual({
-      'q:reserved': [
-        [a, 600],
-        [b, 600],
-      ],
-      [`r${key === 'ready' ? '' : ':delayed'}`]: 'nothing of ours',
-    });
+  ] as const)(
+    'writes nothing of the outcome but all others, however often it is tried (%s)',
+    async (key, mine, its) => {
+      const [a, b, c] = await reserved('a', 'b', 'c');
+      await world.client.set(world.queue('r')[key], 'nothing of ours');
+      const attempt = (): ReturnType<typeof settle> =>
+        settle([...mine], [...its], completed(a!), [...mine], [...its], failed(b!, 'b'), completed(c!));
+      const words = expect.stringContaining('WRONGTYPE') as string;
+      expect((await attempt()).news).toEqual(['unsettled', [words, 1, 2]]);
+      expect((await attempt()).news).toEqual(['unsettled', [words, 1, 2]]);
+      expect(await world.state()).toEqual({
+        'q:reserved': [
+          [a, 600],
+          [b, 600],
+        ],
+        [`r${key === 'ready' ? '' : ':delayed'}`]: 'nothing of ours',
+      });
 
-    await world.client.del(world.queue('r')[key]);
-    expect((await attempt()).lost).toEqual([3]);
-    expect(await world.client.lrange(world.queue().ready, 0, -1)).toEqual([probe('b'), probe('b')]);
-    expect(await world.client.zcard(world.queue().failed)).toBe(1);
-  });
+      await world.client.del(world.queue('r')[key]);
+      expect((await attempt()).lost).toEqual([3]);
+      expect(await world.client.lrange(world.queue().ready, 0, -1)).toEqual([probe('b'), probe('b')]);
+      expect(await world.client.zcard(world.queue().failed)).toBe(1);
+    },
+  );
 
-  it('keeps no failed job where the right is missing to push what follows', async () => {
+  it('keeps no failed job if the permission to push its following jobs is missing', async () => {
     await world.push([probe('b')]);
     const [kept] = await world.reserve();
     await settle(failed(kept!, 'b'));
@@ -272,14 +275,14 @@ describe('exchange.lua, where what follows is refused', () => {
     expect(await world.state()).toEqual(before);
   });
 
-  it('is taken by a full server: it takes the place of the job before it', async () => {
+  it('works on a full server, because a following job replaces another', async () => {
     const [a] = await reserved('a');
     await world.client.config('SET', 'maxmemory', '1');
     expect((await settle(next(2, [0, 'b'], [60, 'c']), completed(a!))).news).toEqual([]);
     expect(Object.keys(await world.state())).toEqual(['r', 'r:delayed', 'r:notify']);
   });
 
-  it('leaves the job as it is on a replica, and no record: another server may carry it out', async () => {
+  it('leaves the job unchanged and no record on a replica, because another server may carry the call out', async () => {
     const [a] = await reserved('a');
     const before = await world.whole();
     await world.client.call('replicaof', '127.0.0.1', '1');

@@ -10,7 +10,7 @@ describe('exchange.lua, promoting and reclaiming', () => {
   beforeEach(() => world.fresh());
   afterAll(() => world.stop());
 
-  it('puts due jobs at the tail of the ready list, in the order in which they came due', async () => {
+  it('moves due jobs to the tail of the ready list, in the order of their due times', async () => {
     await world.pushLater([
       ['any', 300, probe('third')],
       ['any', 100, probe('first')],
@@ -26,7 +26,7 @@ describe('exchange.lua, promoting and reclaiming', () => {
     });
   });
 
-  it('puts lost jobs at the head, in the order of their lease ends, and counts the crash in place of the attempt', async () => {
+  it('moves jobs with expired leases to the head, in the order of the expiries, counting a crash in place of the attempt', async () => {
     await world.push([probe('a'), probe('b'), probe('c'), probe('waiting')]);
     await world.reserve(1, 300);
     await world.reserve(1, 100);
@@ -37,7 +37,7 @@ describe('exchange.lua, promoting and reclaiming', () => {
     expect((await world.state())['q']).toEqual([lost('a'), probe('waiting')]);
   });
 
-  it('looks after a queue for a caller that wants none of its jobs, and leaves a hint for one that does', async () => {
+  it('promotes and reclaims for a caller that wants no jobs of the queue, and leaves a hint for others', async () => {
     await world.pushLater([['any', 100, probe('due')]]);
     await world.client.del(world.queue().notify);
     world.offset = 500;
@@ -53,7 +53,7 @@ describe('exchange.lua, promoting and reclaiming', () => {
     expect((await world.exchange({ limit: 1 })).jobs).toEqual([]);
   });
 
-  it('counts crashes on top of what stands there', async () => {
+  it('adds to the crashes in the payload', async () => {
     const text = '{"id":"x","crashes":2,"exceptions":1,"releases":4,"attempts":3}';
     await world.push([text]);
     await world.reserve(1, 100);
@@ -62,14 +62,14 @@ describe('exchange.lua, promoting and reclaiming', () => {
     expect(jobs).toEqual([[1, '{"id":"x","crashes":3,"exceptions":1,"releases":4,"attempts":4}']]);
   });
 
-  it('sets aside what stands among the reserved jobs and is no JSON object', async () => {
+  it('sets aside a reserved payload that is not a JSON object', async () => {
     await world.client.zadd(world.queue().reserved, 1, 'nonsense');
     const { aside } = await world.exchange({ limit: 1, sequence: 1e6 });
     expect(aside).toEqual([1, 'worker-1000000-1', NOT_AN_OBJECT]);
     expect(Object.keys(await world.state())).toEqual(['q:failed', 'q:failed:jobs']);
   });
 
-  it('promotes a hundred jobs in one call at most, and says that there is more to do', async () => {
+  it('promotes a hundred jobs in one call at most and reports that more are due', async () => {
     await world.pushLater(probes(101).map((text) => ['any', 100, text] as const));
     world.offset = 500;
     const { jobs, nextIn } = await world.exchange({ limit: 100 });
@@ -89,7 +89,7 @@ describe('exchange.lua, promoting and reclaiming', () => {
     expect(await world.client.zcard(world.queue().reserved)).toBe(21);
   });
 
-  it('promotes a mebibyte of text at most', async () => {
+  it('promotes 1 MiB at most', async () => {
     const long = (id: string): string => probe(id).replace('{}', `"${'x'.repeat(400_000)}"`);
     await world.pushLater(['a', 'b', 'c'].map((id) => ['any', 100, long(id)] as const));
     world.offset = 500;
@@ -113,7 +113,7 @@ describe('exchange.lua, promoting and reclaiming', () => {
     expect(await promoted()).toBe(4);
   });
 
-  it('asks what is due 20 ms after it did, and before where a call would get less than it wants', async () => {
+  it('looks for due jobs every 20 ms, and earlier if a call would get fewer jobs than it wants', async () => {
     const due = (): Promise<number> => world.client.zcard(world.queue().delayed);
     world.frozen = true;
     await world.push(probes(3));
@@ -127,7 +127,7 @@ describe('exchange.lua, promoting and reclaiming', () => {
     expect([await world.reserve(), await due()]).toEqual([[probe('last', 1)], 0]);
   });
 
-  it('asks what is due although the clock was set back', async () => {
+  it('looks for due jobs even after the clock was set back', async () => {
     await world.push(probes(2));
     world.offset = 3600;
     await world.reserve();
@@ -137,7 +137,7 @@ describe('exchange.lua, promoting and reclaiming', () => {
     expect(await world.client.zcard(world.queue().delayed)).toBe(0);
   });
 
-  it('asks what is due although outcomes alone were written a moment ago', async () => {
+  it('looks for due jobs even if a call has just settled without reserving', async () => {
     world.frozen = true;
     await world.push(probes(3));
     const [token] = await world.reserve();
@@ -148,7 +148,7 @@ describe('exchange.lua, promoting and reclaiming', () => {
     expect(await world.client.zcard(world.queue().delayed)).toBe(0);
   });
 
-  it('reserves nothing that it may not take out of the queue', async () => {
+  it('reserves nothing that it cannot remove from the queue', async () => {
     await world.push(probes(2));
     const [token] = await world.reserve();
     const calls = ['TIME', 'GET', 'EXISTS', 'ZREM', 'LRANGE', 'ZCOUNT', 'ZADD', 'LTRIM'];
@@ -183,7 +183,7 @@ describe('exchange.lua, hints and the next look', () => {
 
   const hints = (queue = 'q'): Promise<number> => world.client.llen(world.queue(queue).notify);
 
-  it('leaves a hint where jobs are left, also where somebody took the last one', async () => {
+  it('leaves a hint while jobs are left, even if the last hint was taken', async () => {
     await world.push(probes(3));
     await world.client.del(world.queue().notify);
     await world.exchange({ limit: 1 });
@@ -192,41 +192,41 @@ describe('exchange.lua, hints and the next look', () => {
     expect(await hints()).toBe(1);
   });
 
-  it('removes all hints with the last job, those of Laravel too', async () => {
+  it('removes all hints with the last job, including those of Laravel', async () => {
     await world.push(probes(2));
     await world.client.rpush(world.queue().notify, '1', '1', '1');
     await world.exchange({ limit: 2 });
     expect(await hints()).toBe(0);
   });
 
-  it('removes hints that were left where nothing is to be had', async () => {
+  it('removes hints of an empty queue', async () => {
     await world.client.rpush(world.queue().notify, '1', '1');
     await world.exchange({ limit: 1 });
     expect(await hints()).toBe(0);
   });
 
-  it('leaves the hints of queues that it did not look at', async () => {
+  it('keeps the hints of queues that it did not look at', async () => {
     await world.push(probes(1), { queue: 'low' });
     await world.push(probes(2), { queue: 'high' });
     await world.exchange({ queues: ['high', 'low'], limit: 1 });
     expect([await hints('high'), await hints('low')]).toEqual([1, 1]);
   });
 
-  it('leaves a hint for a delayed job that it gave back, when the caller got all it asked for', async () => {
+  it('leaves a hint for a released, delayed job if the caller got all the jobs it asked for', async () => {
     await world.push([probe('a'), probe('b')]);
     const [token] = await world.reserve();
     await world.exchange({ outcomes: ['released', 1, 1, token!, token!.length - 14, ',"attempts":1}', 300], limit: 1 });
     expect(await hints()).toBe(1);
   });
 
-  it('leaves none for it when the caller will wait itself', async () => {
+  it('leaves no hint for it if the caller will wait itself', async () => {
     await world.push([probe('a')]);
     const [token] = await world.reserve();
     await world.exchange({ outcomes: ['released', 1, 1, token!, token!.length - 14, ',"attempts":1}', 300], limit: 1 });
     expect(await hints()).toBe(0);
   });
 
-  it('leaves a hint for a delayed job that it gave back to a queue which the caller does not look at', async () => {
+  it('leaves a hint for a job released with a delay to a queue that the caller does not look at', async () => {
     await world.push([probe('a')]);
     const [token] = await world.reserve();
     const outcomes = ['released', 2, 1, token!, token!.length - 14, ',"attempts":1}', 300];
@@ -234,27 +234,27 @@ describe('exchange.lua, hints and the next look', () => {
     expect(await hints()).toBe(1);
   });
 
-  it('leaves a hint where it promoted jobs for another', async () => {
+  it('leaves a hint after promoting jobs for other callers', async () => {
     await world.push(probes(2), { queue: 'high' });
     await world.client.zadd(world.queue('low').delayed, 1, probe('low'));
     await world.exchange({ queues: ['high', 'low'], limit: 1 });
     expect(await hints('low')).toBe(1);
   });
 
-  it('says when the first delayed job of all the queues becomes ready', async () => {
+  it('returns when the first delayed job of all the queues becomes ready', async () => {
     await world.pushLater([['any', 300, probe('a')]]);
     const { nextIn } = await world.exchange({ queues: ['other', 'q'], limit: 1 });
     expect(Math.round(Number(nextIn) / 100)).toBe(3);
   });
 
-  it('says when the first lease ends, where that is sooner', async () => {
+  it('returns when the first lease ends, if that is sooner', async () => {
     await world.pushLater([['any', 900, probe('a')]]);
     await world.push([probe('b')]);
     const { nextIn } = await world.exchange({ limit: 2, lease: 300 });
     expect(Math.round(Number(nextIn) / 100)).toBe(3);
   });
 
-  it('says to look at once when a queue that it did not reach has jobs', async () => {
+  it('tells the caller to look at once if a queue that it did not reach has jobs', async () => {
     await world.push([probe('a')], { queue: 'high' });
     await world.push([probe('b')], { queue: 'low' });
     expect((await world.exchange({ queues: ['high', 'low'], limit: 1 })).nextIn).toBe('0');

@@ -1,10 +1,10 @@
 import { probe, probes, ScriptWorld } from './script-world';
 
-/** A job that its workers died with so many times. */
+/** A job whose workers died this many times. */
 const suspect = (id: string, crashes: number): string =>
   `{"job":"probe","data":{},"id":"${id}","crashes":${crashes},"attempts":0}`;
 
-describe('exchange.lua, under orders', () => {
+describe('exchange.lua, with orders', () => {
   let world: ScriptWorld;
 
   beforeAll(async () => {
@@ -17,17 +17,17 @@ describe('exchange.lua, under orders', () => {
     const { control, ready } = world.queue(name);
     return world.client.hset(control, `paused:${ready}`, name);
   };
-  /** What stands before the counters. */
+  /** The length of the payload before its counters. */
   const keep = (token: string): number => token.indexOf(',"attempts"');
 
-  it('says nothing where there is nothing to say', async () => {
+  it('reports nothing without orders', async () => {
     await world.push([probe('a')]);
     await world.exchange({});
     expect((await world.exchange({ limit: 1 })).news).toEqual([]);
   });
 
   describe('that pause a queue', () => {
-    it('reserves nothing from it, takes from the others, and says which it is', async () => {
+    it('reserves nothing from it, reserves from the others, and names it', async () => {
       await world.push([probe('a')], { queue: 'high' });
       await world.push([probe('b')], { queue: 'low' });
       await pause('high');
@@ -35,7 +35,7 @@ describe('exchange.lua, under orders', () => {
       expect([jobs, news]).toEqual([[[2, probe('b', 1)]], ['paused', [1]]]);
     });
 
-    it('promotes and reclaims in it all the same, and leaves no hint there', async () => {
+    it('still promotes and reclaims in it, and leaves no hint there', async () => {
       await world.push([probe('lost')]);
       await world.exchange({ limit: 1, lease: 100 });
       await world.pushLater([
@@ -50,7 +50,7 @@ describe('exchange.lua, under orders', () => {
       expect(rest).toEqual({ q: [suspect('lost', 1), probe('due')], 'q:delayed': [[probe('later'), 900]] });
     });
 
-    it('looks again when one of the others has something, and not because of it', async () => {
+    it('sets the next look for the other queues only', async () => {
       await world.push([probe('a')], { queue: 'high' });
       await world.pushLater([['any', 500, probe('b')]]);
       await pause('high');
@@ -58,7 +58,7 @@ describe('exchange.lua, under orders', () => {
       expect(Math.round(Number(nextIn) / 100)).toBe(5);
     });
 
-    it('settles on it as ever', async () => {
+    it('settles in it as usual', async () => {
       await world.push([probe('a')]);
       const [token] = await world.reserve();
       await pause('q');
@@ -66,7 +66,7 @@ describe('exchange.lua, under orders', () => {
       expect(await world.client.exists(world.queue().reserved)).toBe(0);
     });
 
-    it('for a time hand its jobs out when that is over, and leave nothing of it', async () => {
+    it('for a limited time hands its jobs out afterwards, and removes the pause', async () => {
       const { control, ready } = world.queue('q');
       await world.push([probe('a')]);
       const [seconds] = await world.client.time();
@@ -81,21 +81,21 @@ describe('exchange.lua, under orders', () => {
       expect(await world.client.exists(control)).toBe(0);
     });
 
-    it('says of no queue that it is paused which is only settled on', async () => {
+    it('does not report the pause of a queue that it only settles in', async () => {
       await pause('r');
       const { news } = await world.exchange({ queues: ['q', 'r'], sources: 1, limit: 1, sequence: 1 });
       expect(news).toEqual([]);
     });
   });
 
-  it('hands on the token of the last order to start anew, to those who reserve', async () => {
+  it('returns the token of the last restart to calls that reserve', async () => {
     await world.client.hset(world.queue().control, 'restart', 'token');
     expect((await world.exchange({ limit: 1, sequence: 1 })).news).toEqual(['restart', 'token']);
     expect((await world.exchange({ limit: 0 })).news).toEqual([]);
   });
 
   describe('that cancel jobs', () => {
-    it('says which of the jobs that it hands out are cancelled, over all the queues', async () => {
+    it('reports which of the jobs that it hands out are cancelled, across all queues', async () => {
       await world.push([probe('a'), probe('b')], { queue: 'high' });
       await world.push([probe('c'), '{"id":"d","data":{}}'], { queue: 'low' });
       await world.mark('b', 'd', 'nobody');
@@ -108,7 +108,7 @@ describe('exchange.lua, under orders', () => {
     it.each([
       ['completed', []],
       ['failed', [',"attempts":1}', 'a', '{"name":"Probe","exception":"no"}']],
-    ])('takes the mark of a job along that is settled as %s, and no other', async (kind, rest) => {
+    ])('removes the mark of a job that is settled as %s, and no other', async (kind, rest) => {
       await world.push([probe('a')]);
       const [token] = await world.reserve();
       await world.mark('a', 'b');
@@ -124,13 +124,13 @@ describe('exchange.lua, under orders', () => {
       expect(await world.marks()).toEqual(['a']);
     });
 
-    it('keeps the mark of a job that was lost: somebody else holds it', async () => {
+    it('keeps the mark of a lost job, because another worker holds it', async () => {
       await world.mark('a', 'b');
       await world.exchange({ outcomes: ['completed', 1, 2, probe('a', 7), probe('b', 7)] });
       expect(await world.marks()).toEqual(['a', 'b']);
     });
 
-    it('tells a repeat what is cancelled by then, of the jobs that are still its own', async () => {
+    it('reports the current cancellations to a repeat, for the jobs that it still holds', async () => {
       await world.push([probe('a'), probe('b')]);
       const first = await world.exchange({ limit: 2, sequence: 1e6 });
       await world.client.zrem(world.queue().reserved, probe('a', 1));
@@ -141,7 +141,7 @@ describe('exchange.lua, under orders', () => {
   });
 
   describe('on a store that was flushed', () => {
-    it('says that there is no record of an earlier call, also to the repeat, and no longer after it', async () => {
+    it('reports a missing record of earlier calls to the call and its repeat, but not later', async () => {
       await world.exchange({ sequence: 1 });
       await world.client.del(world.queue().client('worker'));
       const replies = [];
@@ -149,12 +149,12 @@ describe('exchange.lua, under orders', () => {
       expect(replies).toEqual([['unrecorded', 1], ['unrecorded', 1], []]);
     });
 
-    it('says nothing of it to a first call: there is none before it', async () => {
+    it('does not report it to a first call', async () => {
       expect((await world.exchange({ limit: 1, sequence: 1 })).news).toEqual([]);
     });
   });
 
-  it('costs a call nothing but one look where there are no orders', async () => {
+  it('costs a call only one check if there are no orders', async () => {
     await world.push(probes(2));
     await world.exchange({ limit: 1 });
     await world.client.config('RESETSTAT');

@@ -12,7 +12,7 @@ describe('exchange.lua, reserving', () => {
   beforeEach(() => world.fresh());
   afterAll(() => world.stop());
 
-  it('hands out the head of the ready list under a lease, one attempt more', async () => {
+  it('hands out the head of the ready list under a lease, with one more attempt', async () => {
     await world.push([probe('a'), probe('b'), probe('c')]);
     const { jobs, nextIn } = await world.exchange({ limit: 2 });
     expect(jobs).toEqual([[1, probe('a', 1), probe('b', 1)]]);
@@ -27,7 +27,7 @@ describe('exchange.lua, reserving', () => {
     });
   });
 
-  it('raises the attempts of texts as we write them, of one length and of others, and changes nothing else', async () => {
+  it('increments the attempts of our payloads, whether or not their length changes, and changes nothing else', async () => {
     const attempts = [0, 0, 0, 1, 8, 9, 9, 0];
     const written = (raised: number): string[] =>
       ['', 'é\\u0000', 'long '.repeat(2000)].flatMap((text, kind) =>
@@ -45,7 +45,7 @@ describe('exchange.lua, reserving', () => {
     expect((await world.exchange({ limit: 100 })).jobs).toEqual([[1, ...read]]);
   });
 
-  it('reads no more than one text that does not fit', async () => {
+  it('reads at most one payload that does not fit', async () => {
     const long = (id: string): string => probe(id).replace('{}', `{"text":"${'x'.repeat(0.7 * MEGABYTE)}"}`);
     await world.push(['a', 'b', 'c', 'd', 'e', 'f'].map(long));
     await world.client.config('RESETSTAT');
@@ -56,12 +56,12 @@ describe('exchange.lua, reserving', () => {
     expect(await world.client.info('commandstats')).toContain('cmdstat_lrange:calls=2,');
   });
 
-  it('finds nothing in an empty queue, and leaves nothing there', async () => {
+  it('finds nothing in an empty queue and leaves nothing there', async () => {
     expect(await world.exchange({ limit: 5 })).toMatchObject({ jobs: [], aside: [], nextIn: 'never' });
     expect(await world.state()).toEqual({});
   });
 
-  it('reserves nothing when it is only to settle', async () => {
+  it('reserves nothing if it should only settle', async () => {
     await world.push([probe('a')]);
     const before = await world.state();
     expect((await world.exchange({ limit: 0 })).jobs).toEqual([]);
@@ -84,14 +84,14 @@ describe('exchange.lua, reserving', () => {
     expect((await world.state())['q']).toEqual([probe('p100')]);
   });
 
-  it('moves a mebibyte of text at most, in the order of the list', async () => {
+  it('moves 1 MiB at most, in the order of the list', async () => {
     const long = (id: string): string => probe(id).replace('{}', `"${'x'.repeat(0.4 * MEGABYTE)}"`);
     await world.push(['a', 'b', 'c', 'd'].map(long));
     expect((await world.reserve(10)).map((text) => text.length > 0.4 * MEGABYTE)).toEqual([true, true]);
     expect((await world.state())['q']).toEqual([long('c'), long('d')]);
   });
 
-  it('moves one job always, however long', async () => {
+  it('always moves at least one job, however long', async () => {
     const long = probe('a').replace('{}', `"${'x'.repeat(2 * MEGABYTE)}"`);
     await world.push([long, probe('b')]);
     expect(await world.reserve(10)).toEqual([long.replace('"attempts":0}', '"attempts":1}')]);
@@ -110,7 +110,7 @@ describe('exchange.lua, reserving', () => {
       '{"n":12345678901234567890,"id":"x","attempts":1}',
     ],
     [
-      'attempts that others follow',
+      'attempts followed by other fields',
       '{"id":"x","attempts":2,"delay":null}',
       '{"id":"x","attempts":2,"delay":null,"attempts":3}',
     ],
@@ -120,7 +120,7 @@ describe('exchange.lua, reserving', () => {
     ['white space before it, as at the first attempt', ' \n{"id":"x","attempts":1}', ' \n{"id":"x","attempts":2}'],
     ['white space at the end', '{"id":"x"} \n', '{"id":"x","attempts":1}'],
     ['escapes', '{"s":"\\u00e9\\/","id":"x","attempts":0}', '{"s":"\\u00e9\\/","id":"x","attempts":1}'],
-  ])('counts an attempt in a text with %s', async (_, pushed, reserved) => {
+  ])('counts an attempt in a payload with %s', async (_, pushed, reserved) => {
     await world.push([pushed]);
     expect(await world.reserve()).toEqual([reserved]);
   });
@@ -131,12 +131,12 @@ describe('exchange.lua, reserving', () => {
     ['no id', '{"data":{},"attempts":0}', '{"data":{},"id":"worker-1000000-1","attempts":1}'],
     ['an id that is no text', '{"id":5,"attempts":0}', '{"id":5,"id":"worker-1000000-1","attempts":1}'],
     ['an id within', '{"data":{"id":"x"},"attempts":0}', '{"data":{"id":"x"},"id":"worker-1000000-1","attempts":1}'],
-  ])('gives an id to a text with %s', async (_, pushed, reserved) => {
+  ])('gives an id to a payload with %s', async (_, pushed, reserved) => {
     await world.push([pushed]);
     expect((await world.exchange({ limit: 1, sequence: 1e6 })).jobs).toEqual([[1, reserved]]);
   });
 
-  it('gives an id of its own to a text that is reserved already, in this call or before', async () => {
+  it('gives an id of its own to a payload of which an equal one is already reserved', async () => {
     await world.push([probe('a'), probe('a'), probe('a')]);
     await world.reserve();
     const { jobs } = await world.exchange({ limit: 2, sequence: 1e6 });
@@ -149,7 +149,7 @@ describe('exchange.lua, reserving', () => {
     ]);
   });
 
-  it('gives an id of its own to the second of two twins that it reserves together', async () => {
+  it('gives an id of its own to the second of two equal jobs reserved together', async () => {
     await world.push([probe('a'), probe('a')]);
     const { jobs } = await world.exchange({ limit: 2, sequence: 1e6 });
     const twin = '{"job":"probe","data":{},"id":"a","id":"worker-1000000-1","attempts":1}';
@@ -158,7 +158,7 @@ describe('exchange.lua, reserving', () => {
   });
 
   it.each(['[]', '""', '"text"', '7', '', 'no JSON', '{"a":1', 'null', '[1,2,{}]'])(
-    'sets %j aside with its bytes and the reason, and goes on to the good one',
+    'sets %j aside with its bytes and the reason, and continues with the next job',
     async (bad) => {
       await world.push([bad, probe('good')]);
       const { jobs, aside } = await world.exchange({ limit: 1, sequence: 1e6 });
@@ -176,13 +176,13 @@ describe('exchange.lua, reserving', () => {
     '{nonsense,"attempts":0}',
     'nonsense,"attempts":0}',
     '["nonsense","id":"01234567-89ab-7def-8123-456789abcdef","attempts":0}',
-  ])('sets aside %s, which only looks like ours at its end', async (nonsense) => {
+  ])('sets aside %s, which resembles our payloads only at its end', async (nonsense) => {
     await world.push([nonsense]);
     expect((await world.exchange({ limit: 1 })).aside).toHaveLength(3);
     expect(await world.client.exists(world.queue().ready, world.queue().reserved)).toBe(0);
   });
 
-  it('keeps bytes that are no UTF-8', async () => {
+  it('keeps bytes that are not UTF-8', async () => {
     const payload = Buffer.concat([
       Buffer.from('{"s":"'),
       Buffer.from([0xff, 0xfe]),
@@ -192,7 +192,7 @@ describe('exchange.lua, reserving', () => {
     expect(await world.reserve()).toEqual([payload.toString('latin1').replace('"attempts":0', '"attempts":1')]);
   });
 
-  it('gives the same jobs to a call whose reply was lost, and reserves no others', async () => {
+  it('returns the same jobs to a repeat and reserves no others', async () => {
     await world.push([probe('a'), probe('b'), '7', probe('c')]);
     const first = await world.exchange({ limit: 3, sequence: 1e6 });
     const before = await world.whole();
@@ -200,7 +200,7 @@ describe('exchange.lua, reserving', () => {
     expect(await world.whole()).toEqual(before);
   });
 
-  it('gives a repeated call only those of its jobs that nobody else has got meanwhile', async () => {
+  it('returns only those jobs to a repeat that no other worker has got meanwhile', async () => {
     await world.push([probe('a'), probe('b')]);
     await world.exchange({ limit: 2, lease: 100, sequence: 1e6 });
     world.offset = 200;
@@ -208,7 +208,7 @@ describe('exchange.lua, reserving', () => {
     expect((await world.exchange({ limit: 2, lease: 100, sequence: 1e6 })).jobs).toEqual([[1]]);
   });
 
-  it('never gives two calls one score, so that a repeat finds its own jobs alone', async () => {
+  it('gives each call a different score, so that a repeat finds only its own jobs', async () => {
     world.frozen = true;
     await world.push([probe('a'), probe('b')]);
     await world.exchange({ limit: 1, client: 'other' });

@@ -15,7 +15,7 @@ describe('exchange.lua, settling', () => {
     await world.push(ids.map((id) => probe(id)));
     return world.reserve(ids.length);
   };
-  /** What stands before the counters. */
+  /** The length of the payload before its counters. */
   const keep = (token: string): number => token.indexOf(',"attempts"');
 
   it('removes a completed reservation', async () => {
@@ -25,7 +25,7 @@ describe('exchange.lua, settling', () => {
     expect(await world.state()).toEqual({});
   });
 
-  it('puts a released job without delay at the tail, with the counters that came with it, and leaves a hint', async () => {
+  it('moves a released job without a delay to the tail with its new counters, and leaves a hint', async () => {
     const [token] = await reserved('a');
     await world.push([probe('b')]);
     await world.client.del(world.queue().notify);
@@ -34,7 +34,7 @@ describe('exchange.lua, settling', () => {
     expect(await world.state()).toEqual({ q: [probe('b'), again], 'q:notify': ['1'] });
   });
 
-  it('puts what was not started before all others, each before the one before it, and leaves a hint', async () => {
+  it('moves jobs that were not started to the head, the last one first, and leaves a hint', async () => {
     const [a, b] = await reserved('a', 'b');
     await world.push([probe('c')]);
     await world.client.del(world.queue().notify);
@@ -44,13 +44,13 @@ describe('exchange.lua, settling', () => {
     expect(await world.state()).toEqual({ q: [again('a'), again('b'), probe('c')], 'q:notify': ['1'] });
   });
 
-  it('makes a released job with a delay wait, and leaves a hint where it is the first to become due', async () => {
+  it('delays a job released with a delay, and leaves a hint if it is the first to become due', async () => {
     const [token] = await reserved('a');
     await world.exchange({ outcomes: ['released', 1, 1, token!, keep(token!), ',"attempts":1}', 300] });
     expect(await world.state()).toEqual({ 'q:delayed': [[probe('a', 1), 300]], 'q:notify': ['1'] });
   });
 
-  it('moves a failed job to the failed store with its reason and its bytes', async () => {
+  it('moves a failed job to the failed store with its error and its bytes', async () => {
     const [token] = await reserved('a');
     const { lost } = await world.exchange({
       outcomes: ['failed', 1, 1, token!, keep(token!), ',"attempts":1}', 'a', META],
@@ -62,7 +62,7 @@ describe('exchange.lua, settling', () => {
     });
   });
 
-  it('keeps a job beside an earlier failure of the same id', async () => {
+  it('keeps a failed job beside an earlier failure with the same id', async () => {
     const [first] = await reserved('a');
     await world.exchange({ outcomes: ['failed', 1, 1, first!, keep(first!), ',"attempts":1}', 'a', META] });
     await world.push([probe('a', 4)]);
@@ -78,7 +78,7 @@ describe('exchange.lua, settling', () => {
     expect(jobs).toEqual({ a: `${META}\n${probe('a', 1)}`, [String(ids?.[1]?.[0])]: `${META}\n${probe('a', 5)}` });
   });
 
-  it('calls a reservation lost that is not there, writes nothing for it, and carries out the others', async () => {
+  it('reports a missing reservation as lost, writes nothing for it, and settles the others', async () => {
     const [a, b] = await reserved('a', 'b');
     const { lost } = await world.exchange({
       outcomes: [
@@ -91,14 +91,14 @@ describe('exchange.lua, settling', () => {
     expect(await world.state()).toEqual({ 'q:reserved': [[b, 600]] });
   });
 
-  it('leaves the keyspace as it is, to the byte, where all are lost', async () => {
+  it('leaves the keyspace unchanged if all are lost', async () => {
     await reserved('a');
     const before = await world.state();
     await world.exchange({ outcomes: ['completed', 1, 2, probe('a'), probe('a', 2)] });
     expect(await world.state()).toEqual(before);
   });
 
-  it('settles on several queues, each by its place', async () => {
+  it('settles in several queues, given by their places', async () => {
     await world.push([probe('a')], { queue: 'q' });
     await world.push([probe('b')], { queue: 'r' });
     await world.exchange({ queues: ['q', 'r'], limit: 2 });
@@ -110,7 +110,7 @@ describe('exchange.lua, settling', () => {
     expect(await world.state()).toEqual({ 'q:reserved': [[probe('a', 1), 600]] });
   });
 
-  it('settles a job whose lease has ended, as long as nobody reclaimed it', async () => {
+  it('settles a job whose lease has ended if it was not reclaimed yet', async () => {
     const [token] = await reserved('a');
     world.offset = 1000;
     expect((await world.exchange({ outcomes: ['completed', 1, 1, token!], limit: 1 })).lost).toEqual([]);
@@ -142,7 +142,7 @@ describe('exchange.lua, settling', () => {
     expect(await world.whole()).toEqual(before);
   });
 
-  it('gives the job an id of its own where its twin waits already', async () => {
+  it('gives the job an id of its own if an equal one waits already', async () => {
     await world.push([probe('a')]);
     const [first] = await world.reserve();
     const release = ['released', 1, 1, first!, keep(first!), ',"attempts":1}', 300];

@@ -40,7 +40,7 @@ describe('the scripts of failed jobs', () => {
     const { client, failed, failedJobs } = world.queue();
     return world.run('prune', [client('c'), failed, failedJobs], [sequence, olderThan, newest]);
   };
-  /** `a` failed first, a thousand seconds before `b`, and so on. */
+  /** Keeps failed jobs: `a` failed a thousand seconds before `b`, and so on. */
   const failInTurn = async (...ids: string[]): Promise<void> => {
     for (const id of ids) {
       await keep(id);
@@ -50,12 +50,12 @@ describe('the scripts of failed jobs', () => {
   const left = (): Promise<string[]> => world.client.zrange(world.queue().failed, '0', '-1');
 
   describe('keep.lua', () => {
-    it('keeps a failed job with its reason and its bytes', async () => {
+    it('keeps a failed job with its error and its bytes', async () => {
       expect(await keep('a')).toEqual(['kept', 'a']);
       expect(await world.whole()).toMatchObject({ 'q:failed:jobs': { a: `${META}\n${probe('a')}` } });
     });
 
-    it('replaces an earlier failure of the same job, also when its reply was lost', async () => {
+    it('replaces an earlier failure of the same job, even in a repeat', async () => {
       const later = probe('a').replace('"attempts":0', '"crashes":1,"attempts":2');
       await keep('a');
       await keep('a', later);
@@ -63,7 +63,7 @@ describe('the scripts of failed jobs', () => {
       expect(await world.state()).toEqual({ 'q:failed': [['a', 0]], 'q:failed:jobs': { a: `${META}\n${later}` } });
     });
 
-    it('keeps another job of the same id beside it, by the id it was given', async () => {
+    it('keeps another job with the same id beside it, under the given id', async () => {
       await keep('a', 'unreadable');
       await keep('a');
       await keep('a');
@@ -82,14 +82,14 @@ describe('the scripts of failed jobs', () => {
       expect(await world.state()).toEqual({ q: [probe('b'), 'again'], 'q:notify': ['1'] });
     });
 
-    it('takes a mark along that the job was cancelled: it is to run', async () => {
+    it('removes the cancellation mark of the job, because it should run', async () => {
       await keep('a');
       await world.mark('a', 'b');
       await retry('a', probe('a'), probe('a'));
       expect(await world.marks()).toEqual(['b']);
     });
 
-    it('finds a payload that has line breaks in it', async () => {
+    it('finds a payload that contains line breaks', async () => {
       await keep('a', '{\n"x":1\n}');
       expect(await retry('a', '{\n"x":1\n}', 'again')).toEqual(['retried']);
     });
@@ -104,7 +104,7 @@ describe('the scripts of failed jobs', () => {
       expect(await world.whole()).toEqual(before);
     });
 
-    it('gives the recorded answer when its reply was lost, and sends nothing back twice', async () => {
+    it('returns the recorded answer to a repeat and retries nothing twice', async () => {
       await keep('a');
       await retry('a', probe('a'), 'again');
       await keep('a');
@@ -121,19 +121,19 @@ describe('the scripts of failed jobs', () => {
   });
 
   describe('forget.lua', () => {
-    it('removes one failed job, and leaves the others', async () => {
+    it('removes one failed job and keeps the others', async () => {
       await keep('a');
       await keep('b');
       expect(await forget('a')).toEqual(['forgotten']);
       expect(await world.state()).toEqual({ 'q:failed': [['b', 0]], 'q:failed:jobs': { b: `${META}\n${probe('b')}` } });
     });
 
-    it('does nothing with one that is not there', async () => {
+    it('does nothing if the job is missing', async () => {
       expect(await forget('a')).toEqual(['absent']);
       expect(await world.whole()).toEqual({});
     });
 
-    it('gives the recorded answer when its reply was lost, and refuses an older call', async () => {
+    it('returns the recorded answer to a repeat, and refuses an older call', async () => {
       await keep('a');
       await forget('a', 2);
       expect(await forget('a', 2)).toEqual(['forgotten']);
@@ -142,7 +142,7 @@ describe('the scripts of failed jobs', () => {
   });
 
   describe('prune.lua', () => {
-    it('removes what failed longer ago than it is told', async () => {
+    it('removes jobs that failed longer ago than the given age', async () => {
       await failInTurn('a', 'b', 'c');
       expect(await prune(1500, 0)).toEqual(['pruned', 2, 'done']);
       expect(await left()).toEqual(['c']);
@@ -155,21 +155,21 @@ describe('the scripts of failed jobs', () => {
       expect(await left()).toEqual(['b', 'c']);
     });
 
-    it('removes nothing where nothing is, or all is to be kept', async () => {
+    it('removes nothing if there is nothing or everything should be kept', async () => {
       expect(await prune('any', 0)).toEqual(['pruned', 0, 'done']);
       await failInTurn('a');
       expect(await prune('any', 5, 2)).toEqual(['pruned', 0, 'done']);
       expect(await prune(5000, 0, 3)).toEqual(['pruned', 0, 'done']);
     });
 
-    it('removes a hundred in one call at most, the oldest first, and says that there are more', async () => {
+    it('removes a hundred in one call at most, the oldest first, and reports that more are left', async () => {
       const ids = Array.from({ length: 101 }, (_, at) => `f${at}`);
       await failInTurn(...ids);
       expect(await prune('any', 0)).toEqual(['pruned', 100, 'more']);
       expect(await left()).toEqual(['f100']);
     });
 
-    it('removes no others when its reply was lost, and refuses an older call', async () => {
+    it('removes nothing more in a repeat, and refuses an older call', async () => {
       await failInTurn('a');
       await prune('any', 0, 2);
       await failInTurn('b');

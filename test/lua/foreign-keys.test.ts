@@ -14,12 +14,12 @@ type Name = 'ready' | 'delayed' | 'reserved' | 'notify' | 'failed' | 'failedJobs
 
 const spoil = (name: Name, queue = 'q'): Promise<unknown> => world.client.set(world.queue(queue)[name], FOREIGN);
 
-/** All texts that stand anywhere, whatever state they are in. */
+/** All payloads in the store, in any state. */
 const texts = async (): Promise<string> => JSON.stringify(await world.state());
 
-describe('exchange, where a queue has a key of another type', () => {
+describe('exchange.lua, if a key of a queue has another type', () => {
   it.each(['ready', 'delayed', 'reserved'] as const)(
-    'takes from the queues before and behind it, and names it (%s)',
+    'reserves from the other queues and names it (%s)',
     async (name) => {
       for (const queue of ['a', 'b', 'c']) await world.push([probe(queue)], { queue });
       await spoil(name, 'b');
@@ -31,12 +31,12 @@ describe('exchange, where a queue has a key of another type', () => {
         [3, probe('c', 1)],
       ]);
       expect(news.slice(-2)).toEqual(['skipped', [2, expect.stringContaining('WRONGTYPE')]]);
-      // It is looked at again, and not without end.
+      // The next look is in a second, not at once.
       expect(Number(nextIn)).toBe(1);
     },
   );
 
-  it('gives the same answer to a repeat, without the jobs of a key that has become foreign', async () => {
+  it('gives a repeat the same answer, without the jobs of a key that has become foreign', async () => {
     for (const queue of ['a', 'b']) await world.push([probe(queue)], { queue });
     const call = { queues: ['a', 'b'], limit: 5, sequence: 1000 };
     await world.exchange(call);
@@ -59,7 +59,7 @@ describe('exchange, where a queue has a key of another type', () => {
     ['ready', probe('a')],
     ['failed', 'no JSON'],
     ['failedJobs', 'no JSON'],
-  ] as const)('reclaims nothing that it could not keep (%s)', async (name, text) => {
+  ] as const)('does not reclaim a job that it could not store (%s)', async (name, text) => {
     const [seconds] = await world.client.time();
     await world.client.zadd(world.queue().reserved, Number(seconds) + 100, text);
     await spoil(name);
@@ -71,7 +71,7 @@ describe('exchange, where a queue has a key of another type', () => {
   });
 
   it.each(['failed', 'failedJobs'] as const)(
-    'leaves what is no JSON object where it is, and gives what stood before it (%s)',
+    'leaves a payload that is not a JSON object in place, and hands out the jobs before it (%s)',
     async (name) => {
       await world.push([probe('a'), 'no JSON', probe('b')]);
       await spoil(name);
@@ -84,7 +84,7 @@ describe('exchange, where a queue has a key of another type', () => {
     },
   );
 
-  it('writes outcomes and gives jobs although no hint can be left, and leaves the key as it is', async () => {
+  it('settles and reserves even if it cannot leave a hint, and keeps the key unchanged', async () => {
     await world.push([probe('a'), probe('b')]);
     const [first] = await world.reserve();
     await world.client.del(world.queue().notify);
@@ -104,25 +104,22 @@ describe('exchange, where a queue has a key of another type', () => {
     ['released', 'delayed', [30, ',"attempts":1}', 300]],
     ['failed', 'failed', [30, ',"attempts":1}', 'id', '{}']],
     ['failed', 'failedJobs', [30, ',"attempts":1}', 'id', '{}']],
-  ] as const)(
-    'leaves a job reserved that cannot be %s (%s), and writes the other outcomes',
-    async (kind, name, rest) => {
-      await world.push([probe('a'), probe('b')]);
-      const [first, second] = await world.reserve(2);
-      await spoil(name);
-      const outcomes = [kind, 1, 1, first!, ...rest, 'completed', 1, 1, second!];
+  ] as const)('leaves a job reserved that cannot be %s (%s), and settles the others', async (kind, name, rest) => {
+    await world.push([probe('a'), probe('b')]);
+    const [first, second] = await world.reserve(2);
+    await spoil(name);
+    const outcomes = [kind, 1, 1, first!, ...rest, 'completed', 1, 1, second!];
 
-      const { lost, news } = await world.exchange({ outcomes, sources: 0 });
+    const { lost, news } = await world.exchange({ outcomes, sources: 0 });
 
-      expect(lost).toEqual([]);
-      expect(news).toEqual(['unsettled', [expect.stringContaining('WRONGTYPE'), 1]]);
-      expect(await world.client.zrange(world.queue().reserved, '0', '-1')).toEqual([first]);
-    },
-  );
+    expect(lost).toEqual([]);
+    expect(news).toEqual(['unsettled', [expect.stringContaining('WRONGTYPE'), 1]]);
+    expect(await world.client.zrange(world.queue().reserved, '0', '-1')).toEqual([first]);
+  });
 });
 
-describe('exchange, where the orders are of another type', () => {
-  it.each(['control', 'cancelled'] as const)('settles what has ended, and takes nothing (%s)', async (name) => {
+describe('exchange.lua, if the orders have another type', () => {
+  it.each(['control', 'cancelled'] as const)('settles and reserves nothing (%s)', async (name) => {
     await world.push([probe('a'), probe('b')]);
     const [token] = await world.reserve();
     await world.client.set(world.queue()[name], FOREIGN);

@@ -21,20 +21,20 @@ describe('the scripts of locks', () => {
     expect(await left()).toBeGreaterThan(30_000);
   });
 
-  it('lock-acquire.lua refuses a lock that another holds, and leaves it as it is', async () => {
+  it('lock-acquire.lua refuses a lock that another owner holds and leaves it unchanged', async () => {
     await ask('acquire', 'mine');
     expect(await ask('acquire', 'yours', 900_000)).toEqual(['held']);
     expect(await world.whole()).toEqual({ ':lock:report': 'mine' });
     expect(await left()).toBeLessThanOrEqual(60_000);
   });
 
-  it('lock-acquire.lua acquires again for its owner, as when a reply was lost', async () => {
+  it('lock-acquire.lua acquires again for its owner, as after a lost reply', async () => {
     await ask('acquire', 'mine');
     expect(await ask('acquire', 'mine', 900_000)).toEqual(['acquired']);
     expect(await left()).toBeGreaterThan(600_000);
   });
 
-  it('lock-renew.lua renews for the owner alone', async () => {
+  it('lock-renew.lua renews only for the owner', async () => {
     await ask('acquire', 'mine');
     expect(await ask('renew', 'yours', 900_000)).toEqual(['lost']);
     expect(await left()).toBeLessThanOrEqual(60_000);
@@ -42,12 +42,12 @@ describe('the scripts of locks', () => {
     expect(await left()).toBeGreaterThan(600_000);
   });
 
-  it('lock-renew.lua does not make a lock', async () => {
+  it('lock-renew.lua does not create a lock', async () => {
     expect(await ask('renew', 'mine')).toEqual(['lost']);
     expect(await world.whole()).toEqual({});
   });
 
-  it('lock-release.lua releases for the owner alone, once', async () => {
+  it('lock-release.lua releases once, and only for the owner', async () => {
     await ask('acquire', 'mine');
     expect(await release('yours')).toEqual(['lost']);
     expect(await world.whole()).toEqual({ ':lock:report': 'mine' });
@@ -56,7 +56,7 @@ describe('the scripts of locks', () => {
     expect(await world.whole()).toEqual({ ':lock:report:released:first': '1' });
   });
 
-  it('lock-release.lua answers a repeat as it did before, also when another has taken the lock since', async () => {
+  it('lock-release.lua gives a repeat the same answer, even if another owner has the lock by then', async () => {
     await ask('acquire', 'mine');
     await release('mine', 'first');
     await ask('acquire', 'yours');

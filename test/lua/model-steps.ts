@@ -1,21 +1,21 @@
-/** What the model test does to a store: any sequence of these steps, with jobs of all kinds. */
+/** The steps of the model test, which applies any sequence of them to a store, with jobs of all kinds. */
 import * as fc from '../support/properties';
 import { type BatchCallback, callbackPayload } from '../../src/connections/batch-store';
 import type { Entry, Settlement } from '../../src/connections/contract';
 import { debounceKey, type Ties, uniqueKey, withTies } from '../../src/payload/ties';
 
 /**
- * Times are chosen so that no two of them meet: what is delayed or leased ends fifty seconds off any moment at which
- * something is done, and the milliseconds that a run takes decide nothing.
+ * Delays and leases end fifty seconds away from any step, so that the milliseconds that a run takes do not affect the
+ * result.
  */
 export const QUEUES = ['high', 'low'] as const;
 const DELAYS = [0, 250, 750] as const;
 const LEASES = [350, 850] as const;
-/** The last is longer than finished batches are kept. */
+/** Seconds. The last one is longer than finished batches are kept. */
 const ADVANCES = [100, 500, 100, 500, 90_000] as const;
 export const OPEN_FOR = 350;
 export const OLD = 450;
-/** Up to when it is pushed by each of these keys, from the start. */
+/** The deadline of a push by each of these keys, in seconds from the start. */
 export const ONCE = { soon: 350, 'in a while': 1150, never: -50 } as const;
 
 export type Ending = Settlement['outcome'] | 'not started';
@@ -34,13 +34,13 @@ export const BODIES = {
     withTies(BODIES.ours(n), { debounce: { key: debounceKey('Probe', 'one', ''), longest: 450 } }),
 } as const;
 
-/** Each of these jobs hangs on a batch. */
+/** A job of a batch. */
 export function member(n: number, batch: string, weight: number): Entry {
   const ties = { batch: { id: batch, weight } };
   return { payload: withTies(BODIES.ours(n), ties), ties };
 }
 
-/** Two batches that end in one step send theirs at one moment: in what order is nobody's matter. */
+/** If two batches finish in one step, the order of their callbacks is undefined. */
 const CALLBACKS: readonly (readonly [on: BatchCallback['on'], queue: string, delay?: number])[] = [
   ['then', 'told'],
   ['catch', 'told'],
@@ -60,7 +60,7 @@ const tied = (n: number, unique: Ties['unique']): string => withTies(BODIES.ours
 
 export interface Following {
   readonly queue: string;
-  /** A link: of the batch that the job belongs to. */
+  /** `link`: a job of the same batch as the settled job. */
   readonly body: keyof typeof BODIES | 'link';
   readonly delay: number;
 }
@@ -100,7 +100,7 @@ export type Step =
       readonly which: number;
       readonly outcome: Ending;
       readonly delay: number;
-      /** What follows it, where something can. */
+      /** The jobs that follow the outcome, if it can have any. */
       readonly next: readonly Following[];
     }
   | { readonly do: 'renew'; readonly which: number; readonly lease: number }

@@ -10,10 +10,10 @@ import { RedisWorld } from '../connections/redis/open-redis';
 import { BODIES, callbacksOf, member, OLD, ONCE, OPEN_FOR, QUEUES, steps } from './model-steps';
 import type { Ending, Following, Step } from './model-steps';
 
-/** One back end, driven step by step. What it answers is compared, and so is all that it holds. */
+/** One store, driven step by step. Its answers and its whole state are compared. */
 class Actor {
   readonly #connection: Connection;
-  /** Seconds since 1970, by the clock of the store. */
+  /** Seconds since 1970 by the clock of the store. */
   readonly #start: number;
   readonly #advance: (seconds: number) => Promise<void>;
   readonly #holders: () => Promise<unknown>;
@@ -89,7 +89,7 @@ class Actor {
       case 'prune':
         return connection.batches!.prune({ olderThan: OLD, unfinished: step.unfinished });
       case 'cancel':
-        // Only where the id is one job's: of twins a store may take either.
+        // Only if one job has the id: of equal jobs a store may choose either.
         return connection.control!.cancel(`job-${step.job}`, step.queue);
       case 'pause':
       case 'resume':
@@ -186,7 +186,7 @@ function settlementOf(reservation: Reservation, outcome: Ending, delay: number):
   };
 }
 
-/** Ids that a store gave are its own. */
+/** Replaces ids that a store generated, because these differ. */
 function anonymous(payload: Buffer): string {
   return payload
     .toString('latin1')
@@ -205,7 +205,7 @@ describe('the scripts and the memory connection', () => {
 
   afterAll(() => world.stop());
 
-  it('answer alike and hold alike after any sequence of steps', async () => {
+  it('give the same answers and have the same state after any sequence of steps', async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (sequence) => {
         world.fresh();

@@ -21,7 +21,7 @@ describe('the scripts of pauses', () => {
     ':control': Object.fromEntries(names.map((name) => [`paused:${world.queue(name).ready}`, name])),
   });
 
-  it('pause one queue and no other, and say so', async () => {
+  it('pause one queue and no other, and report it', async () => {
     expect(await pause('q')).toBe('paused');
     expect(await pause('r')).toBe('paused');
     expect(await world.state()).toEqual(paused('q', 'r'));
@@ -31,7 +31,7 @@ describe('the scripts of pauses', () => {
     expect(await world.state()).toEqual({});
   });
 
-  it('change nothing where it is as asked, and say so', async () => {
+  it('change nothing if the queue is already as requested, and report it', async () => {
     expect(await resume()).toBe('unchanged');
     expect(await world.whole()).toEqual({});
     await pause();
@@ -43,7 +43,7 @@ describe('the scripts of pauses', () => {
   it.each([
     ['ready', () => world.push([probe('a')])],
     ['delayed', () => world.pushLater([['any', 300, probe('a')]])],
-  ])('leave a hint for who waits when a queue with %s jobs is resumed', async (_, given) => {
+  ])('leave a hint when a queue with %s jobs is resumed', async (_, given) => {
     await given();
     await world.client.del(world.queue().notify);
     await pause();
@@ -51,7 +51,7 @@ describe('the scripts of pauses', () => {
     expect((await world.state())['q:notify']).toEqual(['1']);
   });
 
-  it('leave an order to start anew as it is', async () => {
+  it('leave an order to restart unchanged', async () => {
     await world.client.hset(world.queue().control, 'restart', 'token');
     await pause();
     await resume();
@@ -61,7 +61,7 @@ describe('the scripts of pauses', () => {
   it.each([
     ['pause', [pause], 'paused'],
     ['resume', [pause, resume], 'resumed'],
-  ])('say again what a %s changed when its reply was lost', async (_, orders, word) => {
+  ])('repeat the answer of a %s whose reply was lost', async (_, orders, word) => {
     for (const order of orders.slice(0, -1)) await order('q', 1e6 - 1);
     const last = orders.at(-1)!;
     expect(await last('q', 1e6)).toBe(word);

@@ -19,14 +19,14 @@ const find = (id: string, from = 0): Promise<unknown[]> => {
 const rounded = (scores: unknown): number[] => (scores as string[]).map((score) => Math.round(Number(score) % 1000));
 
 describe('peek.lua', () => {
-  it('shows nothing of a queue that is not there', async () => {
+  it('shows nothing of a missing queue', async () => {
     for (const state of ['ready', 'delayed', 'reserved'] as const) {
       expect(await peek(state)).toEqual(['peeked', -1, [], []]);
     }
     expect(await world.whole()).toEqual({});
   });
 
-  it('shows ready jobs from a place on, and changes nothing', async () => {
+  it('shows ready jobs from a place on and changes nothing', async () => {
     await world.push(probes(25));
     const before = await world.whole();
     expect(await peek('ready', 0, 2)).toEqual(['peeked', 2, [probe('p0'), probe('p1')], []]);
@@ -36,7 +36,7 @@ describe('peek.lua', () => {
     expect(await world.whole()).toEqual(before);
   });
 
-  it('shows delayed jobs and those that run by their moments, and when these are', async () => {
+  it('shows delayed and reserved jobs in the order of their times, with these times', async () => {
     const [seconds] = await world.client.time();
     const base = Math.ceil(Number(seconds) / 1000) * 1000 + 1000;
     for (const state of ['delayed', 'reserved'] as const) {
@@ -47,7 +47,7 @@ describe('peek.lua', () => {
     }
   });
 
-  it('shows a hundred at once, or 1 MiB, and one in any case', async () => {
+  it('shows up to a hundred jobs or 1 MiB, but always at least one', async () => {
     await world.push(probes(120));
     const [, next, payloads] = await peek('ready', 5, 1000);
     expect([next, payloads]).toEqual([105, probes(120).slice(5, 105)]);
@@ -60,7 +60,7 @@ describe('peek.lua', () => {
     expect((await peek('delayed', 2))[1]).toBe(4);
   });
 
-  it('says so of a key of another type', async () => {
+  it('reports a key of another type', async () => {
     await world.client.set(world.queue().ready, 'nothing of ours');
     await expect(peek('ready')).rejects.toThrow('WRONGTYPE');
     await expect(find('a')).rejects.toThrow('WRONGTYPE');
@@ -68,7 +68,7 @@ describe('peek.lua', () => {
 });
 
 describe('find.lua', () => {
-  it('finds a job in each of its states, and changes nothing', async () => {
+  it('finds a job in each of its states and changes nothing', async () => {
     await world.push([probe('running'), probe('ready'), tiedProbe('tied')]);
     const [token] = await world.reserve();
     await world.pushLater([['any', 300, probe('later')]]);
@@ -84,12 +84,12 @@ describe('find.lua', () => {
     expect(await world.whole()).toEqual(before);
   });
 
-  it('is not misled by an id that stands elsewhere in a text', async () => {
+  it('is not misled by an id elsewhere in a payload', async () => {
     await world.push([`{"job":"probe","data":{"id":"a"},"id":"b","attempts":0}`, 'a, no JSON']);
     expect(await find('a')).toEqual(['unknown']);
   });
 
-  it('looks at both ends of the ready jobs, and says that it has not looked at all', async () => {
+  it('examines both ends of the ready jobs and reports that it has not seen all', async () => {
     await world.push(probes(250));
     for (const id of ['p0', 'p99', 'p150', 'p249']) expect(await find(id)).toEqual(['found', 'ready', probe(id)]);
     for (const id of ['p100', 'p149', 'nobody']) expect(await find(id)).toEqual(['unseen', 100, 0]);
@@ -101,7 +101,7 @@ describe('find.lua', () => {
     expect(await find('p100')).toEqual(['unseen', 0, 1]);
   });
 
-  it('looks deeper among the ready jobs, from a place on and a little before it, a page at a time', async () => {
+  it('searches deeper in pages, from a place on and a little before it', async () => {
     await world.push(probes(450));
     const before = await world.whole();
     expect(await find('p349', 100)).toEqual(['found', 'ready', probe('p349')]);
@@ -113,7 +113,7 @@ describe('find.lua', () => {
     expect(await world.whole()).toEqual(before);
   });
 
-  it('looks at all where all are few', async () => {
+  it('examines all jobs if they are few', async () => {
     await world.push(probes(200));
     expect(await find('nobody')).toEqual(['unknown']);
   });

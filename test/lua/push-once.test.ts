@@ -17,7 +17,7 @@ afterAll(() => world.stop());
 const FOREIGN = 'nothing of ours';
 const MARK = ':once:k';
 
-/** All keys, but for what the mark holds. */
+/** All keys, without the value of the mark. */
 async function state(): Promise<Record<string, unknown>> {
   const found = await world.state();
   if (MARK in found) found[MARK] = 'is there';
@@ -25,7 +25,7 @@ async function state(): Promise<Record<string, unknown>> {
 }
 
 describe('push-once.lua', () => {
-  it('puts a payload into the queue with a hint, and keeps its key until its moment', async () => {
+  it('pushes a payload with a hint and keeps its key until the deadline', async () => {
     expect(await world.pushOnce(probe('a'))).toEqual(['queued']);
     expect(await state()).toEqual({ q: [probe('a')], 'q:notify': ['1'], [MARK]: 'is there' });
     const left = await world.client.ttl(world.queue().once('k'));
@@ -36,19 +36,19 @@ describe('push-once.lua', () => {
   it.each([
     ['in some time', 100],
     ['at a moment', 'at'],
-  ])('has one wait that is to become ready %s', async (_, delay) => {
+  ])('delays a job that becomes ready %s', async (_, delay) => {
     const [seconds] = await world.client.time();
     const when = delay === 'at' ? `@${Number(seconds) + 100}` : delay;
     expect(await world.pushOnce(probe('a'), { delay: when })).toEqual(['queued']);
     expect(await state()).toEqual({ 'q:delayed': [[probe('a'), 100]], 'q:notify': ['1'], [MARK]: 'is there' });
   });
 
-  it('has one be ready whose moment is over', async () => {
+  it('pushes a job as ready whose due time has passed', async () => {
     await world.pushOnce(probe('a'), { delay: '@1000' });
     expect((await state())['q']).toEqual([probe('a')]);
   });
 
-  it('leaves no second hint, and none for what becomes due after others', async () => {
+  it('leaves no second hint, and none for a job that becomes due after others', async () => {
     await world.pushLater([['any', 100, probe('first')]]);
     await world.client.del(world.queue().notify);
     await world.pushOnce(probe('later'), { delay: 200, key: 'l' });
@@ -58,7 +58,7 @@ describe('push-once.lua', () => {
     expect((await state())['q:notify']).toEqual(['1']);
   });
 
-  it('pushes nothing by a key by which another was pushed, and changes nothing', async () => {
+  it('pushes and changes nothing if the key was used', async () => {
     await world.pushOnce(probe('a'));
     const before = await world.whole();
     expect(await world.pushOnce(probe('b'))).toEqual(['before']);
@@ -66,7 +66,7 @@ describe('push-once.lua', () => {
     expect(await world.pushOnce(probe('b'), { key: 'other' })).toEqual(['queued']);
   });
 
-  it('pushes nothing behind its moment, whether it was pushed before or not, and changes nothing', async () => {
+  it('pushes and changes nothing after the deadline, whether the key was used or not', async () => {
     await world.pushOnce(probe('a'), { until: 100 });
     world.offset = 100;
     const before = await world.whole();
@@ -75,7 +75,7 @@ describe('push-once.lua', () => {
     expect(await world.whole()).toEqual(before);
   });
 
-  it('gives a repeat the answer that was lost, also behind its moment', async () => {
+  it('gives a repeat the answer that was lost, even after the deadline', async () => {
     const call = { call: 'mine', until: 100 };
     expect(await world.pushOnce(probe('a'), call)).toEqual(['queued']);
     world.offset = 200;
@@ -91,7 +91,7 @@ describe('push-once.lua', () => {
     expect((await state())[':unique']).toEqual({ [key]: tie });
   });
 
-  it('keeps one out whose unique key is held, which counts as pushed, also for a repeat', async () => {
+  it('refuses a job whose unique key is held, which uses up its own key, even in a repeat', async () => {
     await world.push([tiedProbe('a', { key: 'one' })]);
     const before = await state();
     const again = { call: 'mine' };
@@ -103,7 +103,7 @@ describe('push-once.lua', () => {
     expect(await state()).toMatchObject({ q: [tiedProbe('a', { key: 'one' })] });
   });
 
-  it('has a debounced one take the place of the one that waits', async () => {
+  it('lets a debounced job replace the waiting one', async () => {
     await world.pushOnce(debouncedProbe('a'), { key: 'first', delay: 100 });
     expect(await world.pushOnce(debouncedProbe('b'), { delay: 200, call: 'mine' })).toEqual(['queued', 'a']);
     expect(await world.pushOnce(debouncedProbe('b'), { delay: 200, call: 'mine' })).toEqual(['queued', 'a']);
@@ -114,7 +114,7 @@ describe('push-once.lua', () => {
     expect((await state())[':unique']).toBeUndefined();
   });
 
-  it('has one that belongs to a batch join it, and refuses one whose batch has ended', async () => {
+  it('adds a batch job to its batch, and refuses it if the batch has ended', async () => {
     const { batches } = world.queue();
     await world.client.hset(batches, ID, '1 0 0 0 1 0 0 0 0 0 0 ');
     expect(await world.pushOnce(member('a'), { batch: ID })).toEqual(['queued']);
@@ -131,7 +131,7 @@ describe('push-once.lua', () => {
       const key = name === 'once' ? keys.once('k') : keys[name];
       await (name === 'once' ? world.client.rpush(key, FOREIGN) : world.client.set(key, FOREIGN));
       const before = await world.whole();
-      // Nothing that was written can be taken back.
+      // A script cannot undo its writes.
       await world.client.call('acl', 'setuser', 'default', '-del', '-hdel');
       const delay = name === 'delayed' ? 100 : 0;
       await expect(world.pushOnce(tiedProbe('a'), { delay })).rejects.toThrow('WRONGTYPE');
@@ -140,7 +140,7 @@ describe('push-once.lua', () => {
     },
   );
 
-  it.each([0, 100])('leaves nothing behind on a full server (in %d s)', async (delay) => {
+  it.each([0, 100])('leaves nothing behind on a full server (delay of %d s)', async (delay) => {
     await world.client.config('SET', 'maxmemory', '1');
     await expect(world.pushOnce(tiedProbe('a'), { delay })).rejects.toThrow('OOM');
     expect(await world.whole()).toEqual({});

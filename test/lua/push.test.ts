@@ -9,18 +9,18 @@ describe('push.lua', () => {
   beforeEach(() => world.fresh());
   afterAll(() => world.stop());
 
-  it('puts payloads at the tail of the ready list, in their order, and leaves one hint', async () => {
+  it('pushes payloads to the tail of the ready list in their order, and leaves one hint', async () => {
     await world.push([probe('a')]);
     expect(await world.push([probe('b'), probe('c')])).toEqual(['pushed']);
     expect(await world.state()).toEqual({ q: [probe('a'), probe('b'), probe('c')], 'q:notify': ['1'] });
   });
 
-  it('writes nothing but its record when nothing is pushed', async () => {
+  it('writes only its record if nothing is pushed', async () => {
     expect((await world.push([]))[0]).toBe('pushed');
     expect(await world.state()).toEqual({});
   });
 
-  it('keeps every byte: empty containers, long numbers, Unicode, bytes that are no UTF-8', async () => {
+  it('keeps every byte: empty containers, long numbers, Unicode, bytes that are not UTF-8', async () => {
     const bodies = ['[]', '{}', '""', '{"a":[],"n":12345678901234567890}', '{"s":"\\u00e9😀"}'].map((text) =>
       Buffer.from(text),
     );
@@ -29,12 +29,12 @@ describe('push.lua', () => {
     expect((await world.state())['q']).toEqual(payloads.map((bytes) => bytes.toString('latin1')));
   });
 
-  it('takes as many as one call carries, and one more', async () => {
+  it('accepts as many payloads as one call carries, and one more', async () => {
     await world.push(probes(101));
     expect((await world.state())['q']).toEqual(probes(101));
   });
 
-  it('makes delayed payloads wait, those of one delay in the order in which they were pushed', async () => {
+  it('delays payloads, those with equal delays in the order of the push', async () => {
     await world.pushLater([
       ['any', 300, probe('z')],
       ['any', 300, probe('a')],
@@ -56,7 +56,7 @@ describe('push.lua', () => {
     expect((await world.state())['q:delayed']).toEqual([[probe('a'), 1100]]);
   });
 
-  it('leaves a hint for a delayed payload only when it is the first to become due', async () => {
+  it('leaves a hint for a delayed payload only if it is the first to become due', async () => {
     await world.pushLater([['any', 100, probe('first')]]);
     await world.client.del(world.queue().notify);
     await world.pushLater([['any', 200, probe('second')]]);
@@ -65,7 +65,7 @@ describe('push.lua', () => {
     expect(await world.client.llen(world.queue().notify)).toBe(1);
   });
 
-  it('refuses a unique payload that waits as delayed already, and takes the others of the call', async () => {
+  it('refuses a distinct payload that is delayed already, and accepts the others of the call', async () => {
     await world.pushLater([['unique', 100, probe('a')]]);
     const reply = await world.pushLater([
       ['unique', 300, probe('b')],
@@ -79,7 +79,7 @@ describe('push.lua', () => {
     ]);
   });
 
-  it('gives the recorded answer to a call whose reply was lost, and pushes nothing again', async () => {
+  it('returns the recorded answer to a repeat and pushes nothing again', async () => {
     await world.pushLater([['unique', 100, probe('a')]], { sequence: 7 });
     const first = await world.pushLater([['unique', 100, probe('a')]], { sequence: 8 });
     const before = await world.whole();
@@ -88,20 +88,20 @@ describe('push.lua', () => {
     expect(await world.whole()).toEqual(before);
   });
 
-  it('says that there is no record of an earlier call', async () => {
+  it('reports that there is no record of an earlier call', async () => {
     expect(await world.push([probe('a')], { sequence: 1 })).toEqual(['pushed']);
     await world.client.del(world.queue().client('pusher'));
     expect(await world.push([probe('b')], { sequence: 2 })).toEqual(['pushed', [], 'unrecorded']);
   });
 
-  it('pushes nothing again when a later call was carried out: this one was before it', async () => {
+  it('pushes nothing if a later call was carried out, because this one was too', async () => {
     await world.push([probe('b')], { sequence: 9 });
     const before = await world.whole();
     expect(await world.push([probe('a')], { sequence: 8 })).toEqual(['pushed']);
     expect(await world.whole()).toEqual(before);
   });
 
-  it('carries out a call that is sent behind another where that was the last to be carried out', async () => {
+  it('carries out a chained call if the previous one was the last to be carried out', async () => {
     await world.pushLater([['unique', 100, probe('a')]], { sequence: 7 });
     await world.pushLater([['unique', 100, probe('a')]], { sequence: 8 });
     expect(await world.push([probe('b')], { sequence: 9, rule: 'next' })).toEqual(['pushed']);
@@ -111,7 +111,7 @@ describe('push.lua', () => {
   it.each([
     ['was not', 8],
     ['is not on record', undefined],
-  ])('writes nothing of a call that is sent behind another which %s', async (_what, last) => {
+  ])('writes nothing of a chained call if the previous one %s', async (_what, last) => {
     if (last !== undefined) await world.push([probe('a')], { sequence: last });
     const before = await world.whole();
     expect(await world.push([probe('c')], { sequence: 10, rule: 'next' })).toEqual(['gap']);

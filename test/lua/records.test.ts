@@ -42,7 +42,7 @@ const endsLongAgo = (count: number): string[] =>
   Array.from({ length: count }, (_, at) => [String(at), `gone-${at}`]).flat();
 
 describe('record-put.lua', () => {
-  it('writes a value and its end, in the place of what stood there, until the last is over', async () => {
+  it('writes a value and its end, replacing the old one, and expires with the last value', async () => {
     expect(await put({ a: '1', b: '2' })).toBe('put');
     expect(await put({ a: '3' }, { keep: 600 })).toBe('put');
 
@@ -60,7 +60,7 @@ describe('record-put.lua', () => {
     }
   });
 
-  it('tells those of it who listen to a channel, once it is written', async () => {
+  it('publishes a record to its channel once it is written', async () => {
     const heard: unknown[] = [];
     const listener = world.client.duplicate();
     await listener.subscribe(`${world.prefix}told`);
@@ -75,13 +75,13 @@ describe('record-put.lua', () => {
     listener.disconnect();
   });
 
-  it('keeps one kind apart from another', async () => {
+  it('keeps different kinds apart', async () => {
     await put({ a: '1' });
     await world.run('record-put', keys('other'), [300, 'all', 'any', '', '', 'a', '2']);
     expect(await get('a')).toEqual(['got', '1']);
   });
 
-  it('removes what is kept for no time, and leaves the others', async () => {
+  it('removes records with a lifetime of 0 and keeps the others', async () => {
     await put({ a: '1', b: '2' });
     expect(await put({ a: '' }, { keep: 0 })).toBe('put');
     expect(await world.state()).toEqual({ ':records:probe': { b: '2' }, ':records:probe:ends': [['b', 300]] });
@@ -111,7 +111,7 @@ describe('record-put.lua', () => {
     expect(await world.whole()).toEqual(before);
   });
 
-  it('answers a repeat of a replacement as it did before', async () => {
+  it('gives a repeated replacement the same answer', async () => {
     for (const rule of ['none', 'this'] as const) {
       const options = { rule, expected: rule === 'this' ? '1' : '' };
       const value = rule === 'this' ? '2' : '1';
@@ -120,7 +120,7 @@ describe('record-put.lua', () => {
     }
   });
 
-  it('drops what is over, so much at a time, and tells of none of it', async () => {
+  it('removes expired records, a bounded number at a time, without publishing them', async () => {
     await put(named(100), { keep: 100 });
     await world.client.zadd(keys()[1]!, ...endsLongAgo(250));
     world.offset = 200;
@@ -134,7 +134,7 @@ describe('record-put.lua', () => {
     expect(await world.client.hlen(keys()[0]!)).toBe(2);
   });
 
-  it('keeps no more than it is to, and those that are over last', async () => {
+  it('keeps no more records than the bound, those that expire last', async () => {
     await put(named(100), { keep: 100 });
     await put({ late: '1' }, { keep: 600 });
     await put({ middle: '1' }, { keep: 300, most: 2 });
@@ -147,7 +147,7 @@ describe('record-put.lua', () => {
     });
   });
 
-  it('takes nothing on a full server, and removes what is kept for no time', async () => {
+  it('writes nothing on a full server, but removes records with a lifetime of 0', async () => {
     await put({ a: '1' });
     const before = await world.whole();
     await world.client.config('SET', 'maxmemory', '1');
@@ -167,14 +167,14 @@ describe('record-put.lua', () => {
 });
 
 describe('record-get.lua', () => {
-  it('reads a value as it is, and changes nothing', async () => {
+  it('reads a value unchanged and changes nothing', async () => {
     await put({ a: '{"text":"é"}' });
     const before = await world.whole();
     expect(await get('a')).toEqual(['got', Buffer.from('{"text":"é"}').toString('latin1')]);
     expect(await world.whole()).toEqual(before);
   });
 
-  it('knows nothing of what is over, or was never there', async () => {
+  it('returns nothing for an expired or unknown record', async () => {
     await put({ a: '1' }, { keep: 100 });
     world.offset = 200;
     expect(await get('a')).toEqual(['absent']);
@@ -183,7 +183,7 @@ describe('record-get.lua', () => {
 });
 
 describe('record-list.lua', () => {
-  it('lists those first that are over last, and of these the greater id, and changes nothing', async () => {
+  it('lists those first that expire last, then by descending id, and changes nothing', async () => {
     await put({ over: '0' }, { keep: 100 });
     await put({ a: '1' }, { keep: 600 });
     await put({ b: '2', c: '3' }, { keep: 400 });
@@ -196,7 +196,7 @@ describe('record-list.lua', () => {
     expect(await world.whole()).toEqual(before);
   });
 
-  it('gives a hundred at most, and says where to go on', async () => {
+  it('returns a hundred at most, and where to continue', async () => {
     await put(named(100));
     await put({ a: '1' });
     const [, next, ...words] = await list(0, 500);
@@ -204,7 +204,7 @@ describe('record-list.lua', () => {
     expect(await list(100, 400)).toHaveLength(4);
   });
 
-  it('gives 1 MiB at most, and one in any case', async () => {
+  it('returns 1 MiB at most, but always at least one', async () => {
     const long = 'x'.repeat(600 * 1024);
     for (const id of ['a', 'b']) await put({ [id]: long + long });
     await put({ c: long, d: '4' }, { keep: 600 });
@@ -213,7 +213,7 @@ describe('record-list.lua', () => {
     expect(await list(3)).toEqual(['listed', -1, 'a', long + long]);
   });
 
-  it('passes over an end without a value', async () => {
+  it('skips an end without a value', async () => {
     await put({ a: '1', b: '2' });
     await world.client.hdel(keys()[0]!, 'b');
     expect(await list()).toEqual(['listed', -1, 'a', '1']);
@@ -235,7 +235,7 @@ async function add({ amounts = { a: 1 }, names = ['m1'], sequence = 1, source = 
   return (await world.run('sum-add', [world.keys.added(source), ...sums], [sequence, ...names.flatMap(() => one)]))[0];
 }
 
-/** What a sum has come to, without its end. */
+/** The fields of a sum without its end. */
 async function summed(name = 'm1'): Promise<Readonly<Record<string, string>>> {
   const [, words] = (await world.run('sum-read', [world.keys.sum(name)], [])) as [string, string[]];
   const pairs = words.flatMap((word, at) => (at % 2 === 0 ? [[word, words[at + 1]!] as const] : []));
@@ -243,7 +243,7 @@ async function summed(name = 'm1'): Promise<Readonly<Record<string, string>>> {
 }
 
 describe('sum-add.lua and sum-read.lua', () => {
-  it('add up what several sources add to several sums, and keep them for a time', async () => {
+  it('add the amounts of several sources to several sums, and keep these for a time', async () => {
     expect(await add({ amounts: { a: 1, b: 20 }, names: ['m1', 'q1'] })).toBe('added');
     expect(await add({ amounts: { b: 5, end: 2 }, source: 'two' })).toBe('added');
 
@@ -255,12 +255,12 @@ describe('sum-add.lua and sum-read.lua', () => {
     expect(await world.client.ttl(world.keys.added('one'))).toBeGreaterThan(3000);
   });
 
-  it('add to one sum twice that is named twice', async () => {
+  it('add twice to a sum that is named twice', async () => {
     await add({ names: ['m1', 'm1'] });
     expect(await summed()).toEqual({ '+a': '2' });
   });
 
-  it('add nothing again that was added, nor what came before it', async () => {
+  it('add nothing for a repeated or an older call', async () => {
     await add({ sequence: 2 });
     const before = await world.whole();
     for (const sequence of [1, 2]) expect(await add({ sequence })).toBe('known');
@@ -268,7 +268,7 @@ describe('sum-add.lua and sum-read.lua', () => {
     expect(await add({ sequence: 3 })).toBe('added');
   });
 
-  it('begin anew where the sums are over', async () => {
+  it('start from 0 if the sums have expired', async () => {
     await add({ keep: 100 });
     world.offset = 200;
     expect(await summed()).toEqual({});
@@ -276,7 +276,7 @@ describe('sum-add.lua and sum-read.lua', () => {
     expect(await summed()).toEqual({ '+b': '1' });
   });
 
-  it('add thousands of numbers, and great ones, exactly', async () => {
+  it('add thousands of numbers and large numbers exactly', async () => {
     const amounts = Object.fromEntries(Array.from({ length: 5000 }, (_, at) => [`n${at}`, 2 ** 40 + at]));
     await add({ amounts });
     await add({ amounts, sequence: 2 });
@@ -293,7 +293,7 @@ describe('sum-add.lua and sum-read.lua', () => {
     expect(await world.whole()).toEqual(before);
   });
 
-  it('are never carried out twice where Redis refuses the addition half way', async () => {
+  it('never add twice if Redis refuses the addition half way', async () => {
     await add();
     for (const call of [1, 2, 3, 4, 5, 6, 7]) {
       world.refusedCall = call;

@@ -1,4 +1,4 @@
-/** `recount.lua`: keys and batches are compared with the jobs that are there; the whole state before and after. */
+/** `recount.lua` compares keys and batches with the existing jobs: the whole state before and after. */
 import { withTies } from '../../src/payload/ties';
 import { keyIn, probe, REFUSED, ScriptWorld, tiedProbe } from './script-world';
 
@@ -18,11 +18,11 @@ const run = (way: 'look' | 'repair', { names = 0, jobs = 100, bytes = 1e6, seque
 
 const member = (id: string, weight = 1): string => withTies(probe(id), { batch: { id: 'batch', weight } });
 
-/** Nothing has become of its jobs. */
+/** A batch none of whose jobs has ended. */
 const keepBatch = (pending: number): Promise<unknown> =>
   world.client.hset(world.queue().batches, 'batch', `${pending} 0 0 0 5 0 0 0 0 0 0 `);
 
-/** It sends a job at its end. */
+/** A batch that sends a job when it finishes. */
 async function keepCallback(): Promise<void> {
   const { batches } = world.queue();
   const { ready, delayed, notify } = world.queue('told');
@@ -34,7 +34,7 @@ async function keepCallback(): Promise<void> {
 const stuck = (id: string): unknown[] => ['stuck', keyIn(tiedProbe(id))[0], id];
 
 describe('recount.lua', () => {
-  it('finds nothing where all is as the jobs say, whatever state they are in', async () => {
+  it('finds nothing if everything matches the jobs, in whatever state these are', async () => {
     await world.push([tiedProbe('runs'), tiedProbe('waits'), tiedProbe('starts', { until: 'start' }), probe('plain')]);
     await world.pushLater([['any', 500, tiedProbe('later', { most: 50 })]]);
     await world.push([tiedProbe('crashed').replace('"attempts":0', '"crashes":1,"attempts":0')]);
@@ -44,7 +44,7 @@ describe('recount.lua', () => {
     expect(await world.state()).toEqual(before);
   });
 
-  it('frees a key whose holder is gone, and writes nothing where it only looks', async () => {
+  it('frees a key whose holder is gone, but writes nothing without `repair`', async () => {
     await world.push([tiedProbe('a'), tiedProbe('b')]);
     const { ready, unique } = world.queue();
     await world.client.lpop(ready);
@@ -55,7 +55,7 @@ describe('recount.lua', () => {
     expect(await world.client.hkeys(unique)).toEqual([keyIn(tiedProbe('b'))[0]]);
   });
 
-  it('leaves a key alone that passed to another after its time, and whose first holder is there still', async () => {
+  it('leaves a key alone that passed to another job after its time while the first holder still exists', async () => {
     await world.push([tiedProbe('a', { key: 'one', most: 10 })]);
     world.offset = 500;
     await world.push([tiedProbe('b', { key: 'one', most: 10 })]);
@@ -64,7 +64,7 @@ describe('recount.lua', () => {
     expect(await run('repair')).toEqual(['recounted', []]);
   });
 
-  it('gives a key that nobody holds to the first that is to, and to none that may be there without', async () => {
+  it('gives a free key to the first job that should hold it, and not to one that need not', async () => {
     await world.push([tiedProbe('a'), tiedProbe('starts', { until: 'start' }), tiedProbe('bounded', { most: 500 })]);
     const { unique } = world.queue();
     await world.client.del(unique);
@@ -73,7 +73,7 @@ describe('recount.lua', () => {
     expect(await world.client.hgetall(unique)).toEqual({ [key]: tie });
   });
 
-  it('counts by their weights what a batch has pending', async () => {
+  it('counts the pending jobs of a batch by their weights', async () => {
     await world.push([member('a', 3), member('b')]);
     await keepBatch(6);
     expect(await run('repair')).toEqual(['recounted', ['miscounted', 'batch', '6', '4']]);
@@ -83,7 +83,7 @@ describe('recount.lua', () => {
     expect(await world.client.hget(world.queue().batches, 'batch')).toMatch(/^9 0 0 0 /);
   });
 
-  it('is carried out once, however often it is sent', async () => {
+  it('is carried out once, however often it is repeated', async () => {
     await keepBatch(2);
     const sequence = world.nextSequence();
     const answer = await run('repair', { sequence });
@@ -97,7 +97,7 @@ describe('recount.lua', () => {
     ['a queue that is new', { names: 1 }, 'changed'],
     ['more jobs than it may look at', { jobs: 1 }, 'unseen'],
     ['longer texts than it may look at', { bytes: 100 }, 'unseen'],
-  ])('says nothing of %s, and writes nothing', async (_, bounds, word) => {
+  ])('reports nothing for %s and writes nothing', async (_, bounds, word) => {
     await world.push([tiedProbe('a'), tiedProbe('b')]);
     await world.client.lpop(world.queue().ready);
     await world.push([probe('c')]);
@@ -106,7 +106,7 @@ describe('recount.lua', () => {
     expect(await world.whole()).toEqual(before);
   });
 
-  it('is done as a whole by a repeat, whichever of its calls is refused', async () => {
+  it('is completed by a repeat, whichever of its commands is refused', async () => {
     const answers: unknown[] = [];
     for (let refusedCall = 1; answers.length === 0; refusedCall += 1) {
       await world.fresh();
@@ -122,7 +122,7 @@ describe('recount.lua', () => {
       await run('repair');
       expect(await run('repair')).toEqual(['recounted', []]);
       expect(await world.client.hget(world.queue().batches, 'batch')).toMatch(/^0 0 0 2 /);
-      // What dies half way is there twice at worst.
+      // A job is there twice at worst if the script stops half way.
       const told = await world.client.llen(world.queue('told').ready);
       expect([1, 2]).toContain(told);
       expect(answers.length === 0 || told === 1).toBe(true);

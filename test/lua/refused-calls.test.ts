@@ -1,4 +1,4 @@
-/** Whatever call of a script Redis refuses: a job is in one place at least, and a repeat makes no more of it than two. */
+/** Whichever command of a script Redis refuses, each job stays in at least one place, and after a repeat in at most two. */
 import type { ScriptName } from '../../src/connections/redis/scripts';
 import { debouncedProbe, keyIn, probe, REFUSED, ScriptWorld, tiedProbe, uniqueArguments } from './script-world';
 
@@ -13,11 +13,11 @@ afterAll(() => world.stop());
 type Argument = string | number;
 
 interface Scene {
-  /** Jobs that stay, whatever happens. */
+  /** Jobs that must still be there, whatever happens. */
   readonly stay: readonly string[];
-  /** Jobs that are there once the script has given an answer. */
+  /** Jobs that must be there once the script has answered. */
   readonly come?: readonly string[];
-  /** Jobs that are there once the outcome is written which they follow. */
+  /** Jobs that must be there once the outcome that they follow is written. */
   readonly follow?: readonly string[];
   act(): Promise<unknown>;
 }
@@ -40,7 +40,7 @@ const tiedEnd = (id: string): readonly [token: string, keep: number] => {
   return [token, token.indexOf(',"attempts"')];
 };
 
-/** All that an exchange can do, on two queues: settles, writes what follows, promotes, reclaims, sets aside, reserves, and leaves hints. */
+/** Everything that an exchange can do, on two queues: settle, push following jobs, promote, reclaim, set aside, reserve and leave hints. */
 async function everything(): Promise<Scene> {
   world.offset = 0;
   await world.push([probe('over'), probe('unread-lease')]);
@@ -240,7 +240,7 @@ const scenes: Readonly<Record<string, () => Promise<Scene>>> = {
   },
 };
 
-/** In how many places each job is: as a text, not by the mark of its cancellation. */
+/** The number of places of each job, counting payloads but not cancellation marks. */
 async function copies(ids: readonly string[]): Promise<readonly number[]> {
   const { ':cancelled': _, ...state } = await world.state();
   const texts = JSON.stringify(state);
@@ -283,12 +283,12 @@ it.each(Object.keys(scenes))('%s', async (name) => {
   expect(refused).toBeGreaterThan(3);
 });
 
-// Not zscore: it is asked only where two jobs have one text, and then these are there twice.
+// Not zscore: it is called only if two jobs have equal payloads, and these are there twice.
 const COMMANDS =
   'exists get hget hmget hset lpop lpush lrange ltrim rpush set zadd zcard zcount zrange zrangebyscore zrem';
 
 it.each([...COMMANDS.split(' '), 'zmscore', 'llen'])(
-  'a right to %s that is taken away doubles nothing',
+  'revoking the permission for %s duplicates nothing',
   async (command) => {
     const { stay, follow, act } = await everything();
     const before = await copies(stay);

@@ -12,7 +12,7 @@ describe('renew.lua', () => {
   const renew = (...args: (string | number)[]): Promise<unknown[]> =>
     world.run('renew', [world.queue().reserved, world.queue().cancelled], args);
 
-  it('lets leases start anew, and leaves the texts as they are', async () => {
+  it('renews leases and leaves the payloads unchanged', async () => {
     await world.push(probes(2));
     const tokens = await world.reserve(2, 300);
     world.offset = 200;
@@ -20,7 +20,7 @@ describe('renew.lua', () => {
     expect((await world.state())['q:reserved']).toEqual(tokens.map((token) => [token, 700]));
   });
 
-  it('calls lost what is not there, and does not bring it back', async () => {
+  it('reports a missing job as lost and does not bring it back', async () => {
     await world.push([probe('a')]);
     const [token] = await world.reserve(1, 300);
     expect(await renew(500, probe('a'), token!, probe('a', 2))).toEqual(['renewed', [1, 3], []]);
@@ -35,7 +35,7 @@ describe('renew.lua', () => {
     expect((await world.exchange({ limit: 1 })).jobs).toEqual([]);
   });
 
-  it('says which of those that it renewed were cancelled', async () => {
+  it('reports which of the renewed jobs were cancelled', async () => {
     await world.push(probes(3));
     const tokens = await world.reserve(3, 300);
     await world.mark('p0', 'p2');
@@ -43,7 +43,7 @@ describe('renew.lua', () => {
     expect((await world.state())['q:reserved']).toEqual(tokens.map((token) => [token, 500]));
   });
 
-  it('may be repeated', async () => {
+  it('can be repeated', async () => {
     await world.push([probe('a')]);
     const [token] = await world.reserve(1, 100);
     await renew(300, token!);
@@ -52,12 +52,12 @@ describe('renew.lua', () => {
     expect(await world.state()).toEqual(before);
   });
 
-  it('writes nothing when it is given nothing', async () => {
+  it('writes nothing for an empty list', async () => {
     expect(await renew(300)).toEqual(['renewed', [], []]);
     expect(await world.state()).toEqual({});
   });
 
-  it('takes a score that no other job has: by it a reserve that is repeated finds its jobs', async () => {
+  it('uses a score that no other job has, because a repeated reserve finds its jobs by the score', async () => {
     world.frozen = true;
     await world.push([probe('a'), probe('b')]);
     const [token] = await world.reserve();

@@ -1,4 +1,4 @@
-/** Calls the scripts as the driver does, and shows the whole keyspace before and after. */
+/** Calls the scripts like the driver, and shows the whole keyspace. */
 import { Keys, type QueueKeys } from '../../src/connections/redis/keys';
 import { script, type ScriptName } from '../../src/connections/redis/scripts';
 import { debounceKey, readTies, type UniqueTie, uniqueKey, withTies } from '../../src/payload/ties';
@@ -7,13 +7,13 @@ import { RedisWorld } from '../connections/redis/open-redis';
 
 export type Argument = string | number | Buffer;
 
-/** Times in states are rounded to this many seconds from the start of the test: tests wait for hundreds, and take none. */
+/** Times in states are rounded to this many seconds from the start of the test, because tests move the clock by hundreds. */
 const ROUNDING = 100;
 
 export const probe = (id: string, attempts = 0): string =>
   `{"job":"probe","data":{},"id":"${id}","attempts":${attempts}}`;
 
-/** Holds a unique key: until its end, if nothing else is said. */
+/** A job that holds a unique key, by default until its end. */
 export const tiedProbe = (
   id: string,
   { key = id, until = 'end' as UniqueTie['until'], attempts = 0, most = 0 } = {},
@@ -22,20 +22,20 @@ export const tiedProbe = (
     unique: { key: uniqueKey('Probe', key), until, ...(most > 0 && { for: most }) },
   });
 
-/** Waits under a key, and can be put off for so many seconds at most. */
+/** A debounced job, which can be put off for `longest` seconds at most. */
 export function debouncedProbe(id: string, { key = 'one', longest }: { key?: string; longest?: number } = {}): string {
   return withTies(probe(id), { debounce: { key: debounceKey('Probe', key, 'q'), longest } });
 }
 
 export const probes = (count: number): string[] => Array.from({ length: count }, (_, at) => probe(`p${at}`));
 
-/** The unique key of a job, and its tie, as the scripts take them. */
+/** The unique key of a job and its tie, as arguments of the scripts. */
 export function keyIn(text: string): readonly [key: string, tie: string] {
   const { id, unique } = readTies(Buffer.from(text, 'latin1'))!;
   return [unique!.key, `${(unique!.for ?? 0) * 1000} ${id}`];
 }
 
-/** The keys of what is pushed, as push.lua takes them. */
+/** The keys of pushed jobs, as arguments of push.lua. */
 export function keysOf(payloads: readonly Argument[]): Argument[] {
   const unique = payloads.flatMap((payload, at) => {
     const text = String(payload);
@@ -60,9 +60,9 @@ export class ScriptWorld {
   #start = 0;
   #sequence = 0;
   offset = 0;
-  /** Let every call happen at one and the same microsecond. */
+  /** Makes every call happen at the same microsecond. */
   frozen = false;
-  /** Which of the calls of a script is refused, from 1. */
+  /** The number of the command of a script that is refused, from 1. */
   refusedCall: number | undefined;
 
   private constructor(redis: RedisWorld) {
@@ -102,7 +102,7 @@ export class ScriptWorld {
     return new Keys(this.prefix, false);
   }
 
-  /** Replies with Latin-1 texts in place of bytes. */
+  /** Runs a script. Bytes in its reply become Latin-1 texts. */
   async run(name: ScriptName, keys: readonly string[], args: readonly Argument[]): Promise<unknown[]> {
     const source =
       this.refusedCall === undefined ? script(name).source : refusing(script(name).source, this.refusedCall);
@@ -130,7 +130,7 @@ export class ScriptWorld {
     return this.#push('q', [sequence, 'any', 0, ...keys, ...entries.flat()]);
   }
 
-  /** @param until seconds from the start. `batch`: the entry's, of weight 1 */
+  /** @param until seconds from the start. `batch` is the batch of the entry, with weight 1 */
   async pushOnce(
     payload: string,
     { delay = 0, key = 'k', call = `call-${this.nextSequence()}`, until = 900, batch }: PushingOnce = {},
@@ -148,7 +148,7 @@ export class ScriptWorld {
     return this.run('push', [client('pusher'), ready, delayed, notify, unique], args);
   }
 
-  /** Settles `outcomes`, which name queues by their place from 1, then reserves from the first `sources` of `queues`. */
+  /** Settles `outcomes`, which give queues by their places from 1, then reserves from the first `sources` of `queues`. */
   async exchange({
     outcomes = [],
     queues = ['q'],
@@ -186,13 +186,13 @@ export class ScriptWorld {
     return { word, lost, jobs, aside, nextIn, news } as Exchange;
   }
 
-  /** Reserves up to `limit` jobs of the queue `q`, and gives their texts. */
+  /** Reserves up to `limit` jobs of the queue `q` and returns their payloads. */
   async reserve(limit = 1, lease = 600): Promise<string[]> {
     const { jobs } = await this.exchange({ limit, lease });
     return jobs.flatMap(([, ...texts]) => texts);
   }
 
-  /** Has jobs be cancelled. */
+  /** Marks jobs as cancelled. */
   async mark(...ids: readonly string[]): Promise<void> {
     for (const id of ids) await this.client.zadd(this.queue().cancelled, 1e10, id);
   }
@@ -201,14 +201,14 @@ export class ScriptWorld {
     return this.client.zrange(this.queue().cancelled, '0', '-1');
   }
 
-  /** All keys but the records of answers, with times as rounded seconds from the start. */
+  /** All keys except the records of answers, with times as rounded seconds from the start. */
   async state(): Promise<Record<string, unknown>> {
     const all = Object.entries(await keyspace(this.client, this.prefix));
     const shown = all.filter(([key]) => !key.includes(':client:'));
     return Object.fromEntries(shown.map(([key, value]) => [key, this.#rounded(value)]));
   }
 
-  /** Everything, to the byte. */
+  /** All keys, byte for byte. */
   whole(): Promise<Record<string, unknown>> {
     return keyspace(this.client, this.prefix);
   }
@@ -230,7 +230,7 @@ export interface PushingOnce {
   readonly batch?: string;
 }
 
-/** The key that is there once a call was refused. */
+/** The key that exists once a command was refused. */
 export const REFUSED = 'a call was refused';
 
 function refusing(source: string, call: number): string {
@@ -258,11 +258,11 @@ export interface Exchange {
   readonly jobs: readonly (readonly [place: number, ...texts: string[]])[];
   readonly aside: readonly (number | string)[];
   readonly nextIn: string;
-  /** Words, each with what belongs to it. */
+  /** Words, each followed by its value. */
   readonly news: readonly unknown[];
 }
 
-/** What is nearly always there in a test, apart from the other news. */
+/** Separates the news that nearly every reply has from the rest. */
 function apart(words: readonly unknown[]): { lost: unknown; aside: unknown; news: readonly unknown[] } {
   const known: Record<string, unknown> = { lost: [], aside: [] };
   const news: unknown[] = [];

@@ -1,4 +1,4 @@
-/** Unique keys, as the scripts keep them: the whole state before and after. */
+/** How the scripts keep unique keys: the whole state before and after. */
 import { uniqueKey, withTies } from '../../src/payload/ties';
 import { keyIn, probe, ScriptWorld, tiedProbe, uniqueArguments } from './script-world';
 
@@ -23,7 +23,7 @@ const completed = (text: string): ReturnType<ScriptWorld['exchange']> =>
   world.exchange({ outcomes: ['completed+unique', 1, 1, text, ...keyIn(text)] });
 
 describe('push.lua, with unique keys', () => {
-  it('keeps who holds a key, and says it to who comes later', async () => {
+  it('stores the holder of a key and returns it to later pushes', async () => {
     expect(await push('a', 300)).toEqual(['pushed']);
     const entries = [
       ['any', 0, probe('b')],
@@ -39,7 +39,7 @@ describe('push.lua, with unique keys', () => {
     });
   });
 
-  it('refuses the later ones of a call that have one key, ready or delayed, and keeps the order of the others', async () => {
+  it('refuses later jobs of a call with the same key, ready or delayed, and keeps the order of the others', async () => {
     const entries = ['any', 60, tied('d'), 'any', 60, tiedProbe('e')];
     const ready = [tied('a'), probe('b'), tied('c'), tiedProbe('f')];
     const keys = uniqueArguments([
@@ -63,7 +63,7 @@ describe('push.lua, with unique keys', () => {
     });
   });
 
-  it('gives a repeat the answer that was lost, and does not take it for a duplicate of itself', async () => {
+  it('gives a repeat the answer that was lost, and does not mistake it for a duplicate', async () => {
     expect(await push('a', 0, 1)).toEqual(['pushed']);
     expect(await push('a', 0, 1)).toEqual(['pushed']);
     const refused = await push('b', 0, 2);
@@ -85,7 +85,7 @@ describe('push.lua, with unique keys', () => {
     expect(await world.state()).toEqual({});
   });
 
-  it('refuses what would hold a key where somebody else uses the key of them all, and nothing more', async () => {
+  it('refuses only jobs with unique keys if the hash of keys has another type', async () => {
     await world.client.set(world.queue().unique, 'nothing of ours');
     await expect(push('a')).rejects.toThrow('WRONGTYPE');
     await world.push([probe('b')]);
@@ -96,7 +96,7 @@ describe('push.lua, with unique keys', () => {
 });
 
 describe('exchange.lua, with unique keys', () => {
-  it('leaves the key of a job that has ended, beside others', async () => {
+  it('frees the key of an ended job among others', async () => {
     await push('a');
     await world.pushLater([['any', 0, tiedProbe('b')]]);
     const [a] = await world.reserve();
@@ -108,7 +108,7 @@ describe('exchange.lua, with unique keys', () => {
     });
   });
 
-  it('leaves those of many at once, and none of a job that is lost', async () => {
+  it('frees the keys of many jobs at once, but not of a lost one', async () => {
     await world.push([tiedProbe('a'), tiedProbe('b'), tiedProbe('c', { most: 60 })]);
     const [a, , c] = await world.reserve(3);
     const stale = tiedProbe('b', { attempts: 7 });
@@ -117,7 +117,7 @@ describe('exchange.lua, with unique keys', () => {
     expect(Object.values(await holders())).toEqual(['0 b']);
   });
 
-  it('asks nothing about keys for a job that has none, while others hold theirs', async () => {
+  it('does not look up keys for a job without one', async () => {
     await push('a');
     await world.push([probe('b')]);
     await world.client.call('acl', 'setuser', 'default', '-hget', '-hmget', '-hset', '-hdel');
@@ -125,7 +125,7 @@ describe('exchange.lua, with unique keys', () => {
     expect(await world.exchange({ outcomes: ['completed', 1, 1, b!] })).toMatchObject({ lost: [], news: [] });
   });
 
-  it('leaves it with a failure, and with what follows it', async () => {
+  it('frees the key with a failure and its following jobs', async () => {
     await push('a');
     const [a] = await world.reserve();
     const keep = a!.indexOf(',"attempts"');
@@ -139,7 +139,7 @@ describe('exchange.lua, with unique keys', () => {
     expect(await world.client.lrange(world.queue().ready, 0, -1)).toEqual([probe('b')]);
   });
 
-  it('leaves no key that somebody else has taken meanwhile', async () => {
+  it('does not free a key that another job has taken meanwhile', async () => {
     await push('a');
     const [a] = await world.reserve();
     await world.client.hset(world.queue().unique, KEY, '0 other');
@@ -147,7 +147,7 @@ describe('exchange.lua, with unique keys', () => {
     expect(await holders()).toEqual({ [KEY]: '0 other' });
   });
 
-  it('does not settle a job whose key it could not leave', async () => {
+  it('does not settle a job whose key it cannot free', async () => {
     await push('a');
     await world.push([probe('b')]);
     const [a, b] = await world.reserve(2);
@@ -160,7 +160,7 @@ describe('exchange.lua, with unique keys', () => {
     expect(await world.state()).toEqual({ ':unique': { [KEY]: '0 a' }, 'q:reserved': [[a, 600]] });
   });
 
-  it('frees the keys that are held until the start, and no others, of texts as we write them', async () => {
+  it('frees keys held until the start, and no others, of our payloads', async () => {
     const idOf = (at: number): string => `019c7d7a-2c00-7a6b-9d3e-${String(at).padStart(12, '0')}`;
     const [[, untilEnd], [, untilStart], [, bounded]] = ['end', 'start', 'start'].map((until, at) => {
       const options = { key: `key ${at}`, until: until as 'end' | 'start', most: at === 2 ? 60 : 0 };
@@ -178,7 +178,7 @@ describe('exchange.lua, with unique keys', () => {
     }
   });
 
-  it('has one that held its key until its start hold it again when it is lost or given back', async () => {
+  it('lets a job take its key held until the start again when it is reclaimed or given back', async () => {
     const text = tied('a', { until: 'start' });
     await world.pushLater([['any', 0, text]]);
     await world.reserve(1, 100);
@@ -194,7 +194,7 @@ describe('exchange.lua, with unique keys', () => {
     expect(await holders()).toEqual({ [KEY]: '0 a' });
   });
 
-  it('leaves it again where one call gives the job back and hands it out', async () => {
+  it('frees the key again if one call gives the job back and hands it out', async () => {
     await world.pushLater([['any', 0, tied('a', { until: 'start' })]]);
     const [a] = await world.reserve();
     const back = ['released', 1, 1, a!, a!.indexOf(',"attempts"'), ',"releases":1,"attempts":0}', 'front'];
@@ -203,7 +203,7 @@ describe('exchange.lua, with unique keys', () => {
     expect(await holders()).toEqual({});
   });
 
-  it('leaves the key of a job that was sent back before', async () => {
+  it('frees the key of a job that was retried before', async () => {
     const text = tied('a').replace(',"id"', ',"fenceAtRetry":3,"id"');
     await world.pushLater([['any', 0, text]]);
     expect(await holders()).toEqual({ [KEY]: '0 a' });
@@ -211,7 +211,7 @@ describe('exchange.lua, with unique keys', () => {
     expect(await world.state()).toEqual({});
   });
 
-  it('keeps for how long a key is held at most', async () => {
+  it('stores the longest time that a key is held', async () => {
     await world.pushLater([['any', 0, tied('a', { most: 60 })]]);
     const [seconds] = await world.client.time();
     const [ending, id] = (await holders())[KEY]!.split(' ');
@@ -243,7 +243,7 @@ describe('the scripts that remove and send back, with unique keys', () => {
     return world.run(name, [client('c'), ...keys[name]], [world.nextSequence(), ...args]);
   };
 
-  it('clears page by page where keys are held, and frees those of what it removes', async () => {
+  it('clear page by page if keys are held, and free those of the removed jobs', async () => {
     const ids = Array.from({ length: 150 }, (_, at) => `job-${at}`);
     await world.pushLater(ids.map((id) => ['any', 0, tiedProbe(id)]));
     await world.pushLater([['any', 60, tied('later')]]);
@@ -254,13 +254,13 @@ describe('the scripts that remove and send back, with unique keys', () => {
     expect(await world.state()).toEqual({});
   });
 
-  it('frees the key of a job that is cancelled while it waits', async () => {
+  it('free the key of a waiting job that is cancelled', async () => {
     await push('a', 60);
     expect(await run('cancel', 'a', 'mark', '', 0)).toEqual(['removed']);
     expect(await holders()).toEqual({});
   });
 
-  it('sends no failed job back whose key is held, and has it hold its key otherwise', async () => {
+  it('do not retry a failed job whose key is held, and otherwise take its key again', async () => {
     await push('b');
     const { failed, failedJobs } = world.queue();
     await world.run('keep', [failed, failedJobs], ['a', META, tied('a'), 'a-2']);
@@ -273,7 +273,7 @@ describe('the scripts that remove and send back, with unique keys', () => {
     expect(await world.state()).toEqual({ ':unique': { [KEY]: '0 a' }, q: [tied('a')], 'q:notify': ['1'] });
   });
 
-  it('leaves a failed job and no key where it may not be pushed', async () => {
+  it('leave a failed job unchanged and take no key if it cannot be pushed', async () => {
     const { failed, failedJobs } = world.queue();
     await world.run('keep', [failed, failedJobs], ['a', META, tied('a'), 'a-2']);
     const before = await world.state();
