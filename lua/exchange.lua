@@ -1,6 +1,7 @@
 -- exchange.lua: settle the jobs that have ended, then reserve the next ones: all of a worker's traffic.
 --
 --   parts    reserve look
+--   sometimes   unique ends
 --   rarely   texts failed marks budget pauses refusals orders unique ties tied batches told aside follow settle refresh
 --
 --   KEYS[1] client                   string  the recorded answer to this client
@@ -106,7 +107,9 @@ while ARGV[at] do
     followers, width = rarely().read_followers(followers, queue, first, count), 2
   else
     if kind ~= 'completed' or followers then
-      first, width, results = rarely().settle(turn, queue, kind, first, count, followers)
+      local is_simple = not followers and find(kind, '^completed%+') and not find(kind, '+batch', 1, true)
+      local settle = is_simple and sometimes().end_completed or rarely().settle
+      first, width, results = settle(turn, queue, kind, first, count, followers)
       followers = nil
     end
     for i = 1, count do

@@ -1,5 +1,6 @@
 -- push.lua: put payloads into a queue, ready or delayed.
 --
+--   sometimes   unique take
 --   rarely   texts unique ties take debounce batches old join
 --
 --   KEYS[1] client      string  the number of this client's last call that was carried out, and its answer
@@ -63,7 +64,7 @@ local due_now, added, duplicates, new = {}, {}, {}, {}
 local first_debounced = tied > 0 and FIRST_TIE + 1 + 2 * tied or FIRST_TIE
 local first_ready = first_debounced + 3 * debounced
 local first_delayed = first_ready + count
-local keys = tied > 0 and rarely().look_up(unique, FIRST_TIE, tied)
+local keys = tied > 0 and sometimes().look_up(unique, FIRST_TIE, tied)
 local refused = keys and keys.refused
 if debounced > 0 then moment = clock() end
 local put = debounced > 0
@@ -104,7 +105,7 @@ local comes_first = first_due and call('ZCOUNT', delayed, '-inf', '(' .. score(f
 if first_due then call('ZADD', delayed, 'XX', 0, nobody()) end
 
 local write = joining and rarely().join_batch(joining, begun_batches, ready, unique, keys)
-  or keys and rarely().take(unique, keys, ready) or call
+  or keys and sometimes().take(unique, keys, ready) or call
 if put then write = rarely().wait_under(unique, put, write) end
 if refused then
   for place = count, 1, -1 do

@@ -106,29 +106,6 @@ local function end_batched(turn, queue, first, count, width, is_followed, key_at
   return results
 end
 
--- The same for jobs without a batch. Checking each reservation first would take longer than removing it. So the
--- follower of a job that turns out to be lost is removed again; it is at the end of the list.
-local function end_each(turn, queue, first, count, width, is_followed, key_at)
-  local args, keys, ties, texts, results = ARGV, {}, {}, {}, {}
-  for i = 1, count do
-    local at = first + (i - 1) * width
-    if is_followed then texts[i] = args[at + 1] end
-    if key_at then keys[i], ties[i] = args[at + key_at], args[at + key_at + 1] end
-  end
-  local held = key_at and ask_to_leave(turn.unique, keys, ties)
-  if is_followed then
-    ask_to_remove(queue.reserved)
-    call('RPUSH', queue.ready, unpack(texts))
-    queue.filled = true
-  end
-  for i = 1, count do
-    results[i] = redis.pcall('ZREM', queue.reserved, args[first + (i - 1) * width])
-    if is_followed and results[i] ~= 1 then redis.pcall('LREM', queue.ready, -1, texts[i]) end
-  end
-  free(turn.unique, held, results)
-  return results
-end
-
 -- The batch of outcomes whose arguments begin at `first`.
 local function batch_at(first)
   return {
@@ -139,7 +116,7 @@ end
 
 -- Settles `count` outcomes of a kind, whose arguments begin at `first`, the first one with the jobs that follow it.
 -- Returns where the arguments of the first outcome begin, how many each has, and a result for each, as of ZREM: 1, 0
--- if the reservation is gone, or an error.
+-- if the reservation is gone, or an error. For completed jobs without a batch and without such followers see ends.lua.
 local function settle(turn, queue, kind, first, count, followers)
   local outcome = string.match(kind, '^%a+')
   local is_followed, is_unique = find(kind, '+next', 1, true), find(kind, '+unique', 1, true)
@@ -152,8 +129,7 @@ local function settle(turn, queue, kind, first, count, followers)
   if cause_at then width = width + 1 end
   local results = {}
   if outcome == 'completed' and not followers then
-    local end_all = batch and end_batched or end_each
-    local done, result = pcall(end_all, turn, queue, first, count, width, is_followed, key_at, batch)
+    local done, result = pcall(end_batched, turn, queue, first, count, width, is_followed, key_at, batch)
     if done then return first, width, result end
     for i = 1, count do results[i] = result end
     return first, width, results

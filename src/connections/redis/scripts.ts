@@ -60,9 +60,9 @@ export function script(name: ScriptName): Script {
 }
 
 /**
- * The parts named in the header come before the script: those under `parts` as they are, those under `rarely` inside a
- * function `rarely()` that creates their functions on its first call and returns them by name. Creating functions would cost
- * every call of a script.
+ * The parts named in the header come before the script: those under `parts` as they are, those under `sometimes` and `rarely` inside
+ * functions of these names, which create the functions of their parts when first called and return them by name. Creating functions
+ * would cost every call of a script.
  */
 function sourceOf(name: ScriptName): string {
   const text = scriptText(name);
@@ -70,8 +70,13 @@ function sourceOf(name: ScriptName): string {
     (new RegExp(`^-- {3}${word} +(.*)$`, 'm').exec(text)?.[1]?.split(' ') ?? [])
       .map((part) => scriptText(`parts/${part}`))
       .join('\n');
-  const rare = named('rarely');
-  const functions = [...rare.matchAll(/^local function (\w+)/gm)].map(([, made]) => `${made} = ${made}`);
-  const rarely = `local made\nlocal function rarely()\nif made then return made end\n${rare}\nmade = { ${functions.join(', ')} }\nreturn made\nend`;
-  return [scriptText('parts/base'), ...(rare === '' ? [] : [rarely]), named('parts'), text].join('\n');
+  const later = ['sometimes', 'rarely'].map((word) => createdLater(word, named(word)));
+  return [scriptText('parts/base'), ...later, named('parts'), text].join('\n');
+}
+
+function createdLater(name: string, parts: string): string {
+  if (parts === '') return '';
+  const functions = [...parts.matchAll(/^local function (\w+)/gm)].map(([, made]) => `${made} = ${made}`);
+  const made = `${name}_made`;
+  return `local ${made}\nlocal function ${name}()\nif ${made} then return ${made} end\n${parts}\n${made} = { ${functions.join(', ')} }\nreturn ${made}\nend`;
 }
