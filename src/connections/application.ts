@@ -1,4 +1,4 @@
-/** What a connection and a worker may use of the application they belong to; a `QueueManager` is one. */
+/** What connections and workers may use of their application; a `QueueManager` is one. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Clock, Seconds } from '../base/clock';
 import type { Random } from '../base/random';
@@ -13,11 +13,11 @@ import type { Connection } from './contract';
 import type { Observer } from './observer';
 import type { Onward } from './onward';
 
-/** Where an error came from that had nobody to go to. */
+/** Where an error came from that nobody could receive. */
 export interface ErrorContext {
   /** What was being done, in words. */
   readonly during: string;
-  /** The running job, where one was. */
+  /** The running job, if there was one. */
   readonly job?: JobContext | undefined;
   /** The name of the job that was being dispatched. */
   readonly name?: string | undefined;
@@ -29,11 +29,11 @@ export interface ErrorContext {
 export interface BatchReference {
   readonly id: string;
   readonly connection: string;
-  /** One of its jobs' queues; undefined: none is known, and the store is to look for it. */
+  /** The queue of one of its jobs. Undefined if none is known, and the store has to search. */
   readonly queue: string | undefined;
 }
 
-/** How a job has ended, for who waits for what it gives. */
+/** How a job ended, for whoever waits for its result. */
 export type JobEnd =
   | { readonly kind: 'completed'; readonly value: unknown }
   | { readonly kind: 'failed'; readonly error: Error }
@@ -45,40 +45,40 @@ export interface Application {
   readonly hooks: Hooks;
   readonly clock: Clock;
   readonly random: Random;
-  /** They look at runs. */
+  /** Observers of runs. */
   readonly observers: Set<Observer>;
   readonly logger: Logger;
-  /** How many failed jobs are kept of each queue. */
+  /** How many failed jobs are kept per queue. */
   readonly keptFailures: number;
   /** Another connection of the configuration. */
   driver(name: string): Connection;
-  /** Jobs that are to follow one of the connection `from`. @throws what is wrong with them */
+  /** Encodes jobs that follow a job of the connection `from`. @throws what is wrong with them */
   links(jobs: readonly object[], from: string): readonly ChainLink[];
-  /** Whether it can follow the job `name` of the connection `from`. @throws PayloadTooLargeError */
+  /** Checks that the chain can follow the job `name` of the connection `from`. @throws PayloadTooLargeError */
   checkChain(chain: Chain, from: string, name: string): void;
-  /** What a job adds to its batch. @throws what is wrong with it */
+  /** Encodes what a job adds to its batch. @throws what is wrong with it */
   batchMembers(batch: BatchReference, jobs: Iterable<BatchMember>): readonly Onward[];
-  /** Adds jobs to a batch now; gives how many. @throws what is wrong with them, and what its store throws */
+  /** Adds jobs to a batch now; returns how many. @throws what is wrong with them, and what its store throws */
   addToBatch(batch: BatchReference, jobs: BatchSource): Promise<number>;
   /**
-   * Keeps what a job gives, or how else it ends, for so many seconds from now.
+   * Keeps a job's result, or how else it ended, for `keep` seconds from now.
    *
-   * @throws QueueUnavailableError who is to keep it is away
+   * @throws QueueUnavailableError the store that should keep it is away
    */
   keepEnd(job: JobContext, end: JobEnd, keep: Seconds): Promise<void>;
-  /** The connections that are open. */
+  /** The open connections. */
   readonly drivers: Iterable<Connection>;
-  /** To `Queue.onError`, or the log: errors that must not change what goes on. Never throws. */
+  /** Reports errors that must not change the course of things, to `Queue.onError` or the log. Never throws. */
   report(error: unknown, context: ErrorContext): void;
 }
 
-/** For whom the present code runs, where that is not the usual one. */
-const inForce = new AsyncLocalStorage<Application>();
+/** The application of the current async context, if it is not the usual one. */
+const scoped = new AsyncLocalStorage<Application>();
 let usual: Application | undefined;
 
-/** The application that stands behind `Queue` here and now. */
+/** The application behind `Queue` here and now. */
 export function currentApplication(): Application | undefined {
-  return inForce.getStore() ?? usual;
+  return scoped.getStore() ?? usual;
 }
 
 export function usualApplication(): Application | undefined {
@@ -90,10 +90,10 @@ export function setUsualApplication(application: Application | undefined): void 
 }
 
 /**
- * Has `application` stand behind `Queue` in `run` and in all that it starts: the jobs of what a worker runs would otherwise
- * land where nobody looks for them. Costs nothing where it stands there anyway: an async context of its own would make each
- * promise of the process dearer.
+ * Makes `application` the one behind `Queue` in `run` and everything that it starts: otherwise the jobs that a worker's jobs
+ * dispatch would land where nobody looks for them. Free of charge if it is the current application already: an async context
+ * of its own would make every promise of the process more expensive.
  */
 export function runFor<Result>(application: Application, run: () => Result): Result {
-  return application === currentApplication() ? run() : inForce.run(application, run);
+  return application === currentApplication() ? run() : scoped.run(application, run);
 }

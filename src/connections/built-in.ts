@@ -1,4 +1,4 @@
-/** Our own drivers. Each is loaded when a connection of it is first used. */
+/** Our own drivers. Each is loaded when one of its connections is first used. */
 import { beanstalkdDriver } from './beanstalkd/driver';
 import type { Connectors } from './connector';
 import { setDrivers } from './driver';
@@ -10,7 +10,7 @@ import { databaseDriver } from './sql/driver';
 import { sqsDriver } from './sqs/driver';
 import { syncDriver } from './sync/driver';
 
-/** In the order in which messages and the documentation name them. */
+/** In the order used in messages and the documentation. */
 export const drivers = [
   redisDriver,
   databaseDriver,

@@ -1,4 +1,4 @@
-/** What makes a connection from its part of the configuration. */
+/** Makes a connection from its part of the configuration. */
 import type { Clock, Seconds } from '../base/clock';
 import type { Logger } from '../base/logger';
 import type { Application } from './application';
@@ -13,7 +13,7 @@ export interface ConnectionSettings {
   readonly queue: string;
   readonly retryAfter: Seconds;
   readonly deadline: Seconds;
-  /** Bytes of a payload that are not refused. */
+  /** The largest payload accepted, in bytes. */
   readonly maxPayload: number;
   /** Dispatches within `Queue.transaction()` wait for its end. */
   readonly afterCommit?: boolean | undefined;
@@ -22,7 +22,7 @@ export interface ConnectionSettings {
 export interface ConnectorContext extends ConnectionSettings {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The project's folder, where relative paths start. */
+  /** The project's folder, the base of relative paths. */
   readonly root: string;
   /** Where the address came from, as a clause, if not from the configuration: `REDIS_URL came from the environment`. */
   readonly origin: string | undefined;
@@ -30,8 +30,8 @@ export interface ConnectorContext extends ConnectionSettings {
   readonly manager: Application;
 }
 
-/** Called once for each connection, on its first use. Opens nothing yet: a program that never dispatches needs no store. */
+/** Called once per connection, on its first use. Opens nothing yet: a program that never dispatches needs no store. */
 export type Connector<Config = Drivers[keyof Drivers]> = (config: Config, context: ConnectorContext) => Connection;
 
-/** The connectors of our own drivers, each with its own configuration. */
+/** The connectors of our own drivers, each with its configuration. */
 export type Connectors = { readonly [Driver in keyof Drivers]?: Connector<Drivers[Driver]> };

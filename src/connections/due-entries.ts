@@ -1,4 +1,7 @@
-/** Entries as a driver takes them: its own clock judges moments where it can, and ours never does where it has told its own. */
+/**
+ * Entries in the form that a driver takes: its clock judges moments if it can, and ours never does if the store tells its
+ * own time.
+ */
 import { type Milliseconds, type Seconds, systemClock } from '../base/clock';
 import { withRetryUntil } from '../payload/payload-text';
 import type { Connection, Entry } from './contract';
@@ -9,10 +12,10 @@ export interface Timed {
   readonly retryWithin?: Seconds | undefined;
 }
 
-/** What takes jobs, as far as its clock is concerned. */
+/** A target for jobs, as far as its clock is concerned. */
 export type TimedTarget = Partial<Pick<Connection, 'now' | 'capabilities'>>;
 
-/** The same entries where nothing of them depends on a clock, as nearly always. */
+/** The same entries if none depends on a clock, as nearly always. */
 export async function entriesFor(target: TimedTarget, jobs: readonly Timed[]): Promise<readonly Entry[]> {
   const judges = target.capabilities?.moments === true;
   const asks = ({ entry, retryWithin }: Timed): boolean =>
@@ -22,7 +25,7 @@ export async function entriesFor(target: TimedTarget, jobs: readonly Timed[]): P
   return jobs.map((job) => (asks(job) ? entryAt(job, now, judges) : job.entry));
 }
 
-/** `now` by the clock that judges it. */
+/** `now`: by the clock that judges it. */
 export function entryAt({ entry, retryWithin }: Timed, now: Milliseconds, judges: boolean): Entry {
   const { dueAt, ...rest } = entry;
   const payload = retryWithin === undefined ? entry.payload : withRetryUntil(entry.payload, now + retryWithin * 1000);

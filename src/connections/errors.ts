@@ -1,4 +1,4 @@
-/** What can go wrong between a connection and its store; the same whatever the driver. */
+/** Errors between a connection and its store; the same for all drivers. */
 import type { Seconds } from '../base/clock';
 import { defineError, errorClass } from '../base/define-error';
 import { valueText } from '../base/value-text';
@@ -8,19 +8,19 @@ import { type Capability, driversWith } from './driver';
 export interface Unavailability {
   /** The connection's name in the configuration. */
   readonly connection: string;
-  /** What it is, for people: `Redis`, `SQLite`, … */
+  /** The kind of store, for display: `Redis`, `SQLite`, … */
   readonly store: string;
   /** `Connection.address`: without a password. */
   readonly address: string;
-  /** What was not done for it, as a clause: `SendEmail was not queued`. */
+  /** What was not done because of it, as a clause: `SendEmail was not queued`. */
   readonly consequence: string;
-  /** How long was waited; absent: it refused at once. */
+  /** How long we waited; absent: it refused at once. */
   readonly deadline?: Seconds | undefined;
-  /** It answered, and would not serve; absent: it was silent. */
+  /** It answered, but refused to serve; absent: it was silent. */
   readonly refused?: boolean | undefined;
-  /** What the store or the system said, in its own words: `WRONGPASS invalid username-password pair`. */
+  /** The words of the store or the system: `WRONGPASS invalid username-password pair`. */
   readonly reason?: string | undefined;
-  /** The call was sent and its answer never came: what was not done may have been done all the same. */
+  /** The call was sent but its answer never came: it may have been carried out all the same. */
   readonly uncertain?: boolean | undefined;
   /** Where the address came from, as a clause, if not from the configuration: `REDIS_URL came from the environment`. */
   readonly origin?: string | undefined;
@@ -28,7 +28,7 @@ export interface Unavailability {
   readonly remedy?: string | undefined;
 }
 
-/** The store did not answer in time, or not at all, or would not serve. */
+/** The store did not answer in time or at all, or refused to serve. */
 export class QueueUnavailableError extends errorClass(
   'E_QUEUE_UNAVAILABLE',
   (facts: Unavailability, options?: { cause?: unknown }) => {
@@ -46,7 +46,7 @@ export class QueueUnavailableError extends errorClass(
   },
 ) {}
 
-/** The store serves nobody, or not us; otherwise it refused what it was sent. */
+/** Whether the store serves nobody, or not us. Otherwise it refused what it was sent. */
 export function isStoreAway(error: unknown): error is QueueUnavailableError {
   return error instanceof QueueUnavailableError;
 }
@@ -74,13 +74,13 @@ const CAPABILITY_MEANING: Readonly<Record<Capability, string>> = {
   transactions: 'push within a transaction of yours',
 };
 
-/** What a connection without it keeps none of. */
+/** Things that a connection without the capability cannot keep. */
 const KEPT: { readonly [C in Capability]?: string } = {
   ties: 'unique or debounced jobs',
   batches: 'batches',
 };
 
-/** A connection was asked for what its driver cannot do. */
+/** A connection was asked for something that its driver cannot do. */
 export class CapabilityError extends errorClass(
   'E_CAPABILITY',
   (connection: string, driver: string, capability: Capability) => {
@@ -96,7 +96,7 @@ export class CapabilityError extends errorClass(
   },
 ) {}
 
-/** `laterRaw` was given a text that waits as delayed already: a sorted set would silently make one job of the two. */
+/** `laterRaw` was given a text that already waits as delayed: a sorted set would silently merge the two jobs. */
 export class DuplicatePayloadError extends errorClass(
   'E_DUPLICATE_PAYLOAD',
   (connection: string, queue: string, payload: string) => {
@@ -116,7 +116,7 @@ const BATCH_ENDS: Readonly<Record<BatchEnd, string>> = {
   unknown: 'is not known: it was pruned, or is kept elsewhere',
 };
 
-/** A batch was given more jobs, and takes none any more. */
+/** A batch was given more jobs, but takes no more. */
 export const batchEnded = defineError('E_BATCH_ENDED', (connection: string, batch: string, end: BatchEnd) => ({
   message:
     `The batch ${batch} on connection '${connection}' ${BATCH_ENDS[end]}; it takes no more jobs. ` +
@@ -135,7 +135,7 @@ export class ConnectionClosedError extends errorClass(
   }),
 ) {}
 
-/** A job that carries more than its connection takes: refused when it is dispatched, or sent back from the failed jobs. */
+/** A job is larger than its connection takes: refused when it is dispatched, or sent back from the failed jobs. */
 export class PayloadTooLargeError extends errorClass(
   'E_PAYLOAD_TOO_LARGE',
   (job: string, connection: string, size: number, limit: number) => ({
@@ -152,7 +152,7 @@ function sizeText(bytes: number): string {
   return `${bytes.toLocaleString('en-US')} bytes (${Math.round((bytes / divisor) * 10) / 10} ${unit})`;
 }
 
-/** `driver` is what needs it, for people: `sqs`, `database on PostgreSQL`. */
+/** `driver`: what needs the package, for display: `sqs`, `database on PostgreSQL`. */
 export const missingPeer = defineError(
   'E_MISSING_PEER',
   (connection: string, driver: string, peer: string, cause: unknown) => ({
@@ -162,9 +162,9 @@ export const missingPeer = defineError(
   }),
 );
 
-/** `using()` was given what is no transaction that the driver knows. */
+/** `using()` was given something that the driver does not know as a transaction. */
 export const unknownTransaction = defineError('E_UNKNOWN_TRANSACTION', (connection: string, transaction: unknown) => {
-  // Never its fields: a client may hold a password.
+  // Never show its fields: a client may hold a password.
   const given =
     typeof transaction === 'object' && transaction !== null
       ? `an instance of ${transaction.constructor?.name ?? 'no class'}`
@@ -178,7 +178,7 @@ export const unknownTransaction = defineError('E_UNKNOWN_TRANSACTION', (connecti
   };
 });
 
-/** `Queue.observe()` was given what would see nothing. */
+/** `Queue.observe()` was given an object that would see nothing. */
 export const invalidObserver = defineError('E_INVALID_OBSERVER', (given: unknown, problem: string) => ({
   message:
     `Queue.observe() was given ${valueText(given)}: ${problem}. Give an object with one or more of the functions dispatching(job), ` +

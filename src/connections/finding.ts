@@ -1,13 +1,13 @@
-/** What a store keeps beside its jobs that they do not bear out: somebody has removed some of them, or their keys, by hand. */
+/** Something in a store that disagrees with its jobs: somebody has removed jobs, or their keys, by hand. */
 export type Finding =
-  /** The job that holds this unique key is gone: no other would ever get in. Repaired: the key is free. */
+  /** The job that holds this unique key is gone: no other could ever get in. Repair: the key is freed. */
   | { readonly kind: 'stuck'; readonly key: string; readonly holder: string }
-  /** This job is to hold this unique key, and nobody does: others would get in beside it. Repaired: it holds it. */
+  /** This job should hold this unique key, but nobody does: others could get in. Repair: it holds the key. */
   | { readonly kind: 'unheld'; readonly key: string; readonly holder: string }
-  /** So many jobs of this batch are pending by its count, and so many are there. Repaired: it counts these, and the others as skipped. */
+  /** The batch counts `pending` jobs, but `found` exist. Repair: it counts these, and the missing ones as skipped. */
   | { readonly kind: 'miscounted'; readonly batch: string; readonly pending: number; readonly found: number };
 
 export interface RecountOptions {
-  /** False: it only looks. */
+  /** False: only look. */
   readonly repair: boolean;
 }

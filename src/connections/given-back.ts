@@ -1,4 +1,4 @@
-/** What was reserved and is not started: back to where it came from, at no cost in tries. */
+/** The settlement of a job that was reserved but not started: back to its place, at no cost in tries. */
 import { afterFreeRelease } from '../payload/counters';
 import type { Reservation, Settlement } from './contract';
 

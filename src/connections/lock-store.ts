@@ -2,10 +2,10 @@
 import type { Seconds } from '../base/clock';
 
 export interface LockStore {
-  /** True: `token` holds `name` for `ttl` seconds from now. Asking again with the same token is true as well. */
+  /** True if `token` holds `name` for `ttl` seconds from now, even if it held it already. */
   acquire(name: string, token: string, ttl: Seconds): Promise<boolean>;
-  /** False: the lock is no longer this token's. */
+  /** False if the lock is no longer this token's. */
   renew(name: string, token: string, ttl: Seconds): Promise<boolean>;
-  /** False: the lock was no longer this token's; nothing was removed. */
+  /** False if the lock was no longer this token's; then nothing was removed. */
   release(name: string, token: string): Promise<boolean>;
 }

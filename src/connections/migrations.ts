@@ -1,18 +1,18 @@
-/** The tables of a store, for those who make them: `onqueue migrate`. */
+/** The tables of a store, for `onqueue migrate`. */
 
 export interface Migrations {
   /** The version of the tables that this Onqueue works with. */
   readonly version: number;
   /**
-   * Makes them, or brings them up to date; nothing where they are. May run twice, and at once.
+   * Creates the tables or brings them up to date; does nothing if they are. May run twice, even at the same time.
    *
-   * @returns the versions, and what was wrong with tables whose version was right, as a clause
+   * @returns the versions, and what was repaired in tables whose version was right, as a clause
    */
   run(): Promise<{ readonly from: number; readonly to: number; readonly mended?: string | undefined }>;
   /**
-   * For a worker that starts. A store that is away, or has no tables yet, may come back or get them: nothing is said of it.
+   * For a starting worker. Says nothing if the store is away or has no tables yet: that may change.
    *
-   * @throws what no waiting mends: they were made by a later version, or are somebody else's
+   * @throws what waiting does not fix: a later version made the tables, or they are somebody else's
    */
   check?(): Promise<void>;
   /** The statements, for those who run them themselves. */

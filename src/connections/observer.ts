@@ -1,4 +1,7 @@
-/** What looks at jobs from the outside, as tracing, figures and histories do. Nothing waits for it, and it changes no outcome. */
+/**
+ * Observers watch jobs from the outside, for tracing, figures and histories. Nothing waits for them, and they change no
+ * outcome.
+ */
 import type { Milliseconds } from '../base/clock';
 import type { JobContext } from '../job/job-context';
 import type { Progress } from '../job/progress';
@@ -13,13 +16,13 @@ export interface DispatchingJob {
   readonly queue: string;
 }
 
-/** What an observer makes of one dispatch. */
+/** An observer's view of one dispatch. */
 export interface DispatchObservation {
-  /** Added to the payload, as `createPayloadUsing` does: JSON alone. */
+  /** Fields to add to the payload, as with `createPayloadUsing`: plain JSON. */
   readonly fields?: Readonly<Record<string, unknown>> | undefined;
   /**
-   * The job is in its queue, or in the payload of the one that it follows; with an error: it could not be encoded, or its store has
-   * refused it. Not called for one that a transaction has taken back.
+   * Called when the job is in its queue, or in the payload of the job that it follows; with an error if it could not be
+   * encoded, or its store refused it. Not called for a job that a transaction has rolled back.
    */
   readonly end?: ((error?: unknown) => void) | undefined;
 }
@@ -27,41 +30,41 @@ export interface DispatchObservation {
 export interface EndedRun {
   readonly job: JobContext;
   readonly reservation: Reservation;
-  /** As the store has confirmed it. `lost`: it refused what the run had ended with. */
+  /** As confirmed by the store. `lost`: it refused the outcome. */
   readonly outcome: Settlement['outcome'] | 'lost';
-  /** What its attempt failed with, or why it was given back; undefined: neither. */
+  /** The error of the attempt, or why the job was given back. Undefined if neither. */
   readonly error: Error | undefined;
-  /** Of a job that has failed for good: its error as it is kept, with its stack and causes. */
+  /** For a job that failed for good: its error as it is kept, with its stack and causes. */
   readonly exception?: string | undefined;
-  /** Its handler was called. */
+  /** Whether its handler was called. */
   readonly isAttempt: boolean;
-  /** When it began, by the clock of the store where that is known. */
+  /** When it began, by the store's clock if that is known. */
   readonly startedAt: Milliseconds;
   readonly took: Milliseconds;
-  /** From when it was ready to its first attempt. Undefined: it is another attempt, or nobody knows. */
+  /** From when it was ready to its first attempt. Undefined for later attempts, and if nobody knows. */
   readonly waited: Milliseconds | undefined;
 }
 
-/** Each part may be absent, is called at once and never awaited, and what it throws goes to `Queue.onError`. */
+/** Each function is optional, is called synchronously and never awaited. Its errors go to `Queue.onError`. */
 export interface Observer {
   /** A job is about to be encoded, in the async context of its dispatch. Not called for a text that is a payload already. */
   dispatching?(job: DispatchingJob): DispatchObservation | undefined | void;
   /**
-   * A handler is about to run: `call` runs it with its middleware, and has to be called before this returns. What it gives or throws
-   * is what the run goes on with, whatever is made of it here.
+   * A handler is about to run: `call` runs it with its middleware, and has to be called before this returns. The run
+   * continues with what `call` returns or throws, whatever the observer makes of it.
    */
   around?(job: JobContext, call: () => unknown): unknown;
-  /** A run of a worker has ended, and the store has confirmed how. */
+  /** A worker's run has ended, and the store has confirmed how. */
   ended?(run: EndedRun): void;
-  /** A run begins of a job whose worker before died or froze. */
+  /** A run begins of a job whose previous worker died or froze. */
   recovered?(job: JobContext, reservation: Reservation): void;
-  /** A running job says how far it is. */
+  /** A running job reports its progress. */
   progressed?(job: JobContext, progress: Progress): void;
 }
 
 const PARTS: readonly (keyof Observer)[] = ['dispatching', 'around', 'ended', 'recovered', 'progressed'];
 
-/** What is none would be found out when nothing is seen. @throws E_INVALID_OBSERVER */
+/** Otherwise a wrong observer would be noticed only because nothing is seen. @throws E_INVALID_OBSERVER */
 export function checkObserver(given: unknown): void {
   if (typeof given !== 'object' || given === null) throw invalidObserver(given, 'it is no object');
   const observer = given as Readonly<Record<string, unknown>>;
@@ -75,7 +78,7 @@ interface Observed {
   report(error: unknown, context: { readonly job: JobContext; readonly during: string }): void;
 }
 
-/** Never throws: whatever looks at a job is not in its way. */
+/** Never throws: observers must not be in a job's way. */
 export function tellObservers(application: Observed, job: JobContext, tell: (observer: Observer) => void): void {
   for (const observer of application.observers) {
     try {

@@ -1,4 +1,4 @@
-/** A job that goes to another connection than the one where the job before it ended. */
+/** A job that goes to another connection than that of the job before it. */
 import type { Application } from './application';
 import type { Entry } from './contract';
 import { entriesFor, type Timed } from './due-entries';
@@ -8,7 +8,7 @@ export interface Onward extends Timed {
   readonly queue: string;
 }
 
-/** Gives what was sent. @throws E_UNKNOWN_CONNECTION, and what its driver throws */
+/** Returns the entry that was sent. @throws E_UNKNOWN_CONNECTION, and what its driver throws */
 export async function sendOnward(application: Pick<Application, 'driver'>, onward: Onward): Promise<Entry> {
   const target = application.driver(onward.connection);
   const [entry] = await entriesFor(target, [onward]);

@@ -1,10 +1,10 @@
-/** A queue that is paused, as a store tells it. */
+/** A paused queue, as a store reports it. */
 import type { Milliseconds } from '../base/clock';
 
-/** A queue that nothing is taken from. */
+/** A queue from which nothing is taken. */
 export interface Pause {
   readonly queue: string;
-  /** When it ends by itself, by the clock of the store: milliseconds since 1970. Absent: not before it is resumed. */
+  /** When the pause ends by itself, by the store's clock, in milliseconds since 1970. Absent: only when it is resumed. */
   readonly until?: Milliseconds | undefined;
 }
 

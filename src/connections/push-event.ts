@@ -1,4 +1,4 @@
-/** What the hooks of a push are told. */
+/** The events of a push, for its hooks. */
 import type { QueueingEvent } from '../job/hook-events';
 import { BUILT_IN } from '../job/registry';
 import { glimpseOf, UNREADABLE_NAME } from '../payload/unreadable';
@@ -22,7 +22,10 @@ export function pushEvent({ id, name, connection, queue, entry }: Push): Queuein
   return { connectionName: connection, queue, id: id || undefined, name, payload, delay: when };
 }
 
-/** Of a job that follows another. Undefined: it only sends that on, which is heard of where it arrives. */
+/**
+ * The event of a job that follows another. Undefined for a carrier, which only sends a job on: that job is reported where it
+ * arrives.
+ */
 export function followUpEvent({ connection, queue }: FollowUpPlace, entry: Entry): QueueingEvent | undefined {
   const { id = '', name = UNREADABLE_NAME } = glimpseOf(Buffer.from(entry.payload));
   return name.startsWith(BUILT_IN) ? undefined : pushEvent({ id, name, connection, queue, entry });

@@ -1,8 +1,8 @@
-/** What the `sync` driver can do beside a connection's duties: give the value of `handle`. */
+/** What the `sync` driver can do besides a connection's duties: return the value of `handle`. */
 import type { Connection } from './contract';
 
 export interface SyncRunner {
-  /** Runs the payload at once, in one attempt; gives `handle`'s value, or rejects with what the job failed with. */
+  /** Runs the payload at once, in one attempt. Resolves with `handle`'s value, or rejects with the job's error. */
   run(queue: string, payload: string): Promise<unknown>;
 }
 

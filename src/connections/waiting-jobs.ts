@@ -1,4 +1,4 @@
-/** What a store shows of the jobs that wait in it, and run. */
+/** What a store shows of its waiting and running jobs. */
 export interface Counts {
   readonly ready: number;
   readonly delayed: number;
@@ -9,13 +9,13 @@ export type WaitingState = keyof Counts;
 
 export interface PeekedJob {
   readonly payload: Buffer;
-  /** Milliseconds since 1970: when a delayed job becomes ready, or a reserved one's lease ends. */
+  /** Milliseconds since 1970: when a delayed job becomes ready, or a reserved job's lease ends. */
   readonly at?: number | undefined;
-  /** What `peek` goes on behind. Only where the driver has `operations`; nobody else reads it. */
+  /** The place after which `peek` continues. Only if the driver has `operations`; nobody else reads it. */
   readonly place?: string | undefined;
 }
 
-/** A job that was looked for by its id. */
+/** A job found by its id. */
 export interface PlacedJob extends Pick<PeekedJob, 'payload' | 'at'> {
   readonly queue: string;
   readonly state: WaitingState;

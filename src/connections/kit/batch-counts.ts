@@ -1,4 +1,7 @@
-/** How a batch goes on when something becomes of its jobs: for stores that reckon here, and as the model of those that do so in a script. */
+/**
+ * How a batch changes when its jobs are added or end: for stores that compute this here, and the model for those that do so
+ * in a script.
+ */
 import type { Milliseconds } from '../../base/clock';
 import type { Cause } from '../../payload/chain';
 import type { BatchTie } from '../../payload/ties';
@@ -14,28 +17,30 @@ import {
 import type { FollowUp, Settlement } from '../contract';
 import { nextOf } from './settling';
 
-/** A batch as it is kept. */
+/** A stored batch. */
 export interface KeptBatch extends BatchState, BatchCallbacks, Pick<NewBatch, 'openFor'> {}
 
-/** By how much its numbers change. */
+/** How much the numbers of a batch change. */
 export interface BatchChange {
   readonly pending?: number | undefined;
   readonly completed?: number | undefined;
   readonly failed?: number | undefined;
   readonly skipped?: number | undefined;
-  /** Of the first that failed. */
+  /** The cause of the first failure. */
   readonly cause?: Cause | undefined;
-  /** Who was to send its jobs has ended before: nothing has failed, and `catch` is told this all the same. */
+  /**
+   * Whoever sent its jobs died before it was sealed: nothing has failed, but `catch` is sent with this cause all the same.
+   */
   readonly abandoned?: Cause | undefined;
 }
 
 export interface BatchStep {
   readonly batch: KeptBatch;
-  /** What is sent with it. */
+  /** The jobs to send in the same step. */
   readonly followUps: readonly FollowUp[];
 }
 
-/** As it is told. */
+/** The state without the callbacks. */
 export function stateOf(batch: KeptBatch): BatchState {
   const { callbacks: _, every: __, openFor: ___, sent: ____, ...state } = batch;
   return state;
@@ -46,7 +51,7 @@ export function newlyKept(batch: NewBatch, now: Milliseconds): KeptBatch {
   return { ...batch, pending: 0, completed: 0, failed: 0, skipped: 0, createdAt: now, openUntil, sent: [] };
 }
 
-/** Why it takes no more jobs; undefined: it does. One that has ended does not begin anew. */
+/** Why the batch takes no more jobs. Undefined if it does. A batch that has ended does not start again. */
 export function endOf(batch: KeptBatch | undefined): BatchEnd | undefined {
   if (batch === undefined) return 'unknown';
   if (batch.cancelledAt !== undefined) return 'cancelled';
@@ -57,27 +62,33 @@ export function cancelledBatch(batch: KeptBatch, now: Milliseconds): KeptBatch {
   return { ...batch, cancelledAt: batch.cancelledAt ?? now };
 }
 
-/** Who sends its jobs is at work, and is given up later. Undefined: it is not open. */
+/**
+ * Postpones the moment when the batch counts as abandoned, because its sender is at work. Undefined if the batch is not
+ * open.
+ */
 export function heldBatch(batch: KeptBatch, now: Milliseconds): KeptBatch | undefined {
   const { openUntil, openFor = 0 } = batch;
   return openUntil === undefined ? undefined : { ...batch, openUntil: now + openFor * 1000 };
 }
 
-/** Undefined: it was sealed before. @param abandoned undefined also where it is not beyond its time */
+/** Undefined if it was sealed before. @param abandoned undefined also seals a batch that has time left */
 export function sealedBatch(batch: KeptBatch, abandoned: Cause | undefined, now: Milliseconds): BatchStep | undefined {
   if (batch.openUntil === undefined || (abandoned !== undefined && batch.openUntil > now)) return undefined;
   const sealed = { ...batch, openUntil: undefined };
   return changedBatch(abandoned === undefined ? sealed : cancelledBatch(sealed, now), { abandoned }, now);
 }
 
-/** The retry of a job that has failed: it counts as pending again, with the links behind it, and nothing it met before stops it. */
+/**
+ * The retry of a failed job: it counts as pending again, with the links behind it, even if the batch was cancelled or had
+ * finished.
+ */
 export function retriedBatch(batch: KeptBatch, weight: number): KeptBatch {
   const { pending, failed, skipped } = batch;
   const open = { ...batch, cancelledAt: undefined, finishedAt: undefined };
   return { ...open, pending: pending + weight, failed: failed - 1, skipped: skipped - (weight - 1) };
 }
 
-/** By how much the batch of a job changes with its end. @param settlement absent: the job was removed */
+/** How the end of a job changes its batch. @param settlement absent: the job was removed */
 export function changeBy({ id, weight }: BatchTie, settlement?: Settlement): BatchChange {
   if (settlement?.outcome !== 'completed' && settlement?.outcome !== 'failed') {
     return { pending: -weight, skipped: weight };
@@ -88,12 +99,12 @@ export function changeBy({ id, weight }: BatchTie, settlement?: Settlement): Bat
   return { pending, failed: 1, skipped: weight - 1, cause: settlement.cause };
 }
 
-/** Of those that belong to the batch. */
+/** The weight of those that belong to the batch. */
 export function weightIn(id: string, ties: readonly (BatchTie | undefined)[]): number {
   return ties.reduce((sum, tie) => (tie?.id === id ? sum + tie.weight : sum), 0);
 }
 
-/** Both at once. */
+/** Both changes together. */
 export function sumOf(one: BatchChange = {}, other: BatchChange): BatchChange {
   return {
     pending: (one.pending ?? 0) + (other.pending ?? 0),

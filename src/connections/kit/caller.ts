@@ -1,7 +1,7 @@
 /**
- * Calls a store within a deadline, and calls again as long as that may help and can do no harm.
+ * Calls a store within a deadline, and repeats the call as long as that may help and can do no harm.
  *
- * Each driver says what its errors mean, and how a failure is told; when to ask again is decided here, once.
+ * Each driver says what its errors mean and how a failure is reported. When to repeat is decided here, once.
  */
 import { pauseAfter, sleep } from '../../base/backoff';
 import type { Clock, Milliseconds, Seconds } from '../../base/clock';
@@ -14,7 +14,7 @@ import { isUnknownHost, UNKNOWN_HOST_REMEDY } from './unknown-host';
 export interface CallerSettings {
   /** The connection's name in the configuration. */
   readonly name: string;
-  /** For people: without a password. */
+  /** For display: without a password. */
   readonly address: string;
   readonly clock: Clock;
   /** How long a call waits for an answer. */
@@ -25,13 +25,13 @@ export interface CallerSettings {
 
 /** What a call is for. */
 export interface Purpose {
-  /** What is not done if it fails, as a clause: `2 jobs were not queued`. */
+  /** What is not done if the call fails, as a clause: `2 jobs were not queued`. */
   readonly consequence: string;
-  /** Asking twice does no more than asking once: the call is repeated when its answer was lost. */
+  /** Asking twice has the same effect as asking once, so the call is repeated if its answer was lost. */
   readonly repeatable?: boolean | undefined;
-  /** Default: that of the connection. */
+  /** Default: the connection's deadline. */
   readonly deadline?: Seconds | undefined;
-  /** From when on the deadline counts, by the monotonic clock. Default: now. */
+  /** When the deadline starts, by the monotonic clock. Default: now. */
   readonly since?: Milliseconds | undefined;
   /** How long the store itself may wait before it answers: a long poll. */
   readonly waits?: Seconds | undefined;
@@ -45,10 +45,10 @@ export type Verdict = 'passing' | 'lost' | 'final';
 
 /** Why a call was given up. */
 export interface CallFailure {
-  /** Of the last attempt that was not silent: it says more than silence. `Silence` if all were silent. */
+  /** The error of the last attempt that was not silent, which says more than silence. `Silence` if all were silent. */
   readonly error: unknown;
   readonly verdict: Verdict;
-  /** It was asked until the deadline. */
+  /** The call was repeated until the deadline. */
   readonly late: boolean;
   /** One of the attempts may have been carried out. */
   readonly uncertain: boolean;
@@ -56,27 +56,29 @@ export interface CallFailure {
 
 export interface Unserved extends Partial<Pick<CallFailure, 'error' | 'late' | 'uncertain'>> {
   readonly consequence: string;
-  /** Of which of its servers. Default: the address of the connection. */
+  /** Which of the store's servers. Default: the address of the connection. */
   readonly address?: string | undefined;
-  /** How long was waited, if that is late. Default: the deadline of the connection. */
+  /** How long we waited, if `late`. Default: the deadline of the connection. */
   readonly deadline?: Seconds | undefined;
-  /** The store answered, and would not serve. */
+  /** The store answered, but refused to serve. */
   readonly refused?: boolean | undefined;
-  /** What the store said. Default: what the error says. */
+  /** What the store said. Default: the text of the error. */
   readonly reason?: string | undefined;
   readonly remedy?: string | undefined;
 }
 
 const BACKOFF = { first: 20, longest: 1000 };
 
-/** A connection that died unnoticed is given up early enough for another one to answer within the deadline. */
+/**
+ * Attempts within a deadline: a connection that died unnoticed is given up early enough for another one to answer in time.
+ */
 export const ATTEMPTS_IN_SILENCE = 2;
 
-/** An attempt that has less time than this would only be cut off, and leave a doubt. */
+/** An attempt with less time than this would only be cut off, and leave a doubt. */
 export const SHORTEST_ATTEMPT: Milliseconds = 50;
 
 export abstract class StoreCaller<Wanted extends Purpose = Purpose> {
-  /** For people: `SQS`. */
+  /** For display: `SQS`. */
   protected abstract readonly store: string;
   readonly settings: CallerSettings;
   readonly #shortestAttempt: Milliseconds;
@@ -89,16 +91,16 @@ export abstract class StoreCaller<Wanted extends Purpose = Purpose> {
 
   protected abstract verdictOn(error: unknown, purpose: Wanted): Verdict;
 
-  /** The error that is thrown for it. */
+  /** The error to throw for a failure. */
   protected abstract explain(failure: CallFailure, purpose: Wanted): Error;
 
-  /** Whether it is asked on all the same, from the deadline on for another one. */
+  /** Whether to continue despite the failure, with a new deadline if this one has passed. */
   protected asksOn(_failure: CallFailure, _error: Error, _purpose: Wanted): boolean {
     return false;
   }
 
   /**
-   * @param attempt asks once, and rejects with `Silence` if nothing came within so many milliseconds
+   * @param attempt asks once, and rejects with `Silence` if no answer came within `milliseconds`
    * @throws what `explain` makes of a failure
    */
   protected async insist<T>(purpose: Wanted, attempt: (milliseconds: Milliseconds) => Promise<T>): Promise<T> {
@@ -142,7 +144,7 @@ export abstract class StoreCaller<Wanted extends Purpose = Purpose> {
     return this.underWay.idle(clock, deadline * 1000);
   }
 
-  /** The store is away, or does not serve us. */
+  /** The error for a store that is away or does not serve us. */
   unavailable(unserved: Unserved): QueueUnavailableError {
     const { name, origin } = this.settings;
     const {

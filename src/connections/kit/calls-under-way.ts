@@ -1,4 +1,4 @@
-/** Counts calls without an answer: a connection that closes waits for them. */
+/** Counts unanswered calls: a connection that closes waits for them. */
 import { type Clock, endOfTurn, type Milliseconds } from '../../base/clock';
 import { within } from './silence';
 
@@ -22,7 +22,7 @@ export class CallsUnderWay {
     return call;
   }
 
-  /** Resolves when nothing is under way any more, at the latest after so many milliseconds. */
+  /** Resolves when nothing is under way any more, at the latest after `milliseconds`. */
   async idle(clock: Clock, milliseconds: Milliseconds): Promise<void> {
     const end = clock.monotonic() + milliseconds;
     while (this.#count > 0 && clock.monotonic() < end) {

@@ -1,4 +1,4 @@
-/** The capabilities of a store that lacks nothing, and of what keeps no jobs. Drivers say in what theirs differs. */
+/** The capabilities of a store that lacks nothing, and of one that keeps no jobs. Drivers state how theirs differ. */
 import type { Capabilities } from '../contract';
 
 export const ALL_CAPABLE: Capabilities = {

@@ -1,29 +1,29 @@
-/** Sends what comes in as one call at a time: what comes while a call is under way travels in the next. */
+/** Sends items one call at a time: those that arrive while a call is under way travel together in the next one. */
 import { type Milliseconds, systemClock } from '../../base/clock';
 import { QueueUnavailableError } from '../errors';
 
 export interface LaneSettings<Item> {
   /**
-   * Sends the items in one call, and settles each. If it rejects, so does each that is not settled yet. If the store was
-   * silent up to the deadline, so do those that stood in line, or have waited for nearly as long: call after call, the last
-   * would wait for many times that.
+   * Sends the items in one call, and settles each. If it rejects, the items that are not settled yet are rejected. If the
+   * store was silent until the deadline, so are the items that were waiting behind that call or have waited for nearly as
+   * long: otherwise, call after call, the last item would wait many times the deadline.
    */
   readonly carry: (items: readonly Item[]) => Promise<void>;
-  /** How many of the waiting items travel in the next call: one at least. Default: all. */
+  /** How many waiting items travel in the next call: at least one. Default: all. */
   readonly fitting?: ((items: readonly Item[]) => number) | undefined;
-  /** What comes until this resolves travels along. Default: what comes in the same turn of the microtasks. */
+  /** Items that arrive until this resolves travel together. Default: items of the same microtask turn. */
   readonly gather?: (() => Promise<void>) | undefined;
   /** Calls under way at once. Default: 1. */
   readonly atOnce?: number | undefined;
 }
 
-/** Of a deadline. The next pages of a bulk come a moment after the first. */
+/** Part of a deadline. The next pages of a bulk arrive a moment after the first. */
 const NEARLY = 0.9;
 
 export class Lane<Item extends { readonly reject: (error: unknown) => void }> {
   readonly #settings: LaneSettings<Item>;
   readonly #waiting: Item[] = [];
-  /** When each of those came. */
+  /** When each of the waiting items arrived. */
   readonly #cameAt: Milliseconds[] = [];
   #isGathering = false;
   #running = 0;
@@ -33,12 +33,12 @@ export class Lane<Item extends { readonly reject: (error: unknown) => void }> {
     this.#settings = settings;
   }
 
-  /** Nothing is under way, and nothing waits. */
+  /** Nothing is under way or waiting. */
   get isIdle(): boolean {
     return this.#running === 0;
   }
 
-  /** Resolves when all that was sent so far is settled. */
+  /** Resolves when everything sent so far is settled. */
   get settled(): Promise<void> {
     return this.#settled;
   }
@@ -48,7 +48,7 @@ export class Lane<Item extends { readonly reject: (error: unknown) => void }> {
     this.#cameAt.push(systemClock.monotonic());
     if (this.#isGathering || this.#running >= (this.#settings.atOnce ?? 1)) return;
     this.#running += 1;
-    // Without a value: each would hold the one before it, for as long as the lane is used.
+    // Resolves without a value: otherwise each promise would hold the one before it, for as long as the lane is used.
     this.#settled = Promise.all([this.#settled, this.#run()]).then(() => undefined);
   }
 
@@ -64,7 +64,7 @@ export class Lane<Item extends { readonly reject: (error: unknown) => void }> {
         await carry(items);
       } catch (error) {
         for (const item of items) item.reject(error);
-        // Otherwise it was asked until the deadline.
+        // From here on: the call was repeated until the deadline.
         if (!(error instanceof QueueUnavailableError) || error.facts.deadline === undefined) continue;
         const unsent = new QueueUnavailableError({ ...error.facts, uncertain: false }, { cause: error.cause });
         const since = systemClock.monotonic() - error.facts.deadline * 1000 * NEARLY;

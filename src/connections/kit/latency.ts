@@ -1,13 +1,13 @@
-/** How long a store takes to answer: what `onqueue check` says of the way to it. */
+/** How long a store takes to answer, for `onqueue check`. */
 import type { Clock } from '../../base/clock';
 import type { Diagnosis } from '../contract';
 
-/** Milliseconds; every job takes at least one such round trip. */
+/** In milliseconds. Every job takes at least one such round trip. */
 const SLOW = 20;
 
 /**
- * @param ask the store something. What the first question costs beside, such as a connection, is to be paid before
- * @param trips how many of them a job takes: `at least one`
+ * @param ask sends a question. Extra costs of the first one, such as connecting, have to be paid before
+ * @param trips how many round trips a job takes: `at least one`
  */
 export async function latencyOf(clock: Clock, trips: string, ask: () => Promise<unknown>): Promise<Diagnosis> {
   const sentAt = clock.monotonic();

@@ -1,18 +1,18 @@
-/** What a server says of its version, beside the oldest one that a driver was made for. */
+/** A server's version, and the oldest one that a driver supports. */
 
 export interface OldVersion {
   /** The connection's name in the configuration. */
   readonly connection: string;
   /** `Connection.address`: without a password. */
   readonly address: string;
-  /** Product and version, as `needed` is. */
+  /** Product and version, in the form of `needed`. */
   readonly found: string;
   readonly needed: string;
-  /** What was not done for it, as a clause: `SendEmail was not queued`. */
+  /** What was not done because of it, as a clause: `SendEmail was not queued`. */
   readonly consequence: string;
 }
 
-/** By major and minor number. One that says none is taken for new enough. */
+/** Compares major and minor numbers. A server without a version counts as new enough. */
 export function isOlder(version: string, needed: string): boolean {
   const [major, minor] = numbersOf(version);
   const [neededMajor, neededMinor] = numbersOf(needed);

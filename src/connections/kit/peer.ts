@@ -1,10 +1,10 @@
-/** Loads the package that a driver needs of its own, on the first use of a connection: nobody else has to install it. */
+/** Loads the package that a driver needs, when a connection is first used: nobody else has to install it. */
 import { missingPeer } from '../errors';
 
 export interface Need {
   /** The connection's name in the configuration. */
   readonly connection: string;
-  /** What needs the package, for people: `database on PostgreSQL`. */
+  /** What needs the package, for display: `database on PostgreSQL`. */
   readonly driver: string;
   readonly peer: string;
 }
@@ -17,7 +17,7 @@ export function loadPeer<Package>({ connection, driver, peer }: Need, load: () =
   try {
     return load();
   } catch (error) {
-    // One that is there and lacks something of its own must say what.
+    // A package that is installed but lacks a dependency must say so itself.
     const { code, message } = error as NodeJS.ErrnoException;
     if (code !== 'MODULE_NOT_FOUND' || !message.includes(`'${peer}'`)) throw error;
     throw missingPeer(connection, driver, peer, error);

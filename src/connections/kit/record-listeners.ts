@@ -1,17 +1,17 @@
 /**
- * Who listens for records in this process, by the name of what he listens for. What they hear by is opened for the first of them,
- * and closed some time after the last: who asks for one result after the other does not connect for each.
+ * The listeners for records in this process, by name. The ears, by which they hear, are opened for the first listener and
+ * closed a while after the last one: whoever waits for one result after another does not reconnect for each.
  */
 import type { Clock, Milliseconds, Timer } from '../../base/clock';
 import type { Listening } from '../record-store';
 
-/** By which they hear. */
+/** How listeners hear. */
 export interface Ears {
-  /** Somebody listens for a name that nobody listened for before. True: it is heard from now on. */
+  /** Somebody listens for a name that nobody listened for before. True if it is heard from now on. */
   join(name: string): boolean;
-  /** Nobody listens for it any more. */
+  /** Nobody listens for the name any more. */
   leave?(name: string): void;
-  /** Nobody has listened for anything for a while, or never will again. */
+  /** Nobody has listened for a while, or ever will again. */
   close(): void;
 }
 
@@ -47,7 +47,7 @@ export class RecordListeners {
     let listened = this.#names.get(name);
     if (listened === undefined) this.#names.set(name, (listened = { isHeard: false, wakes: new Set() }));
     const { wakes } = listened;
-    // Two may listen with the same function.
+    // Two listeners may pass the same function.
     const own = (): void => wake();
     wakes.add(own);
     if (wakes.size === 1) listened.isHeard = this.#join(name);
@@ -62,7 +62,7 @@ export class RecordListeners {
     };
   }
 
-  /** From now on what is put under this name is heard. */
+  /** From now on records put under this name are heard. */
   opened(name: string): void {
     const listened = this.#names.get(name);
     if (listened === undefined) return;
@@ -70,7 +70,7 @@ export class RecordListeners {
     this.wake(name);
   }
 
-  /** Nothing is heard any more: who waits is to look by himself. */
+  /** Nothing is heard any more: waiters have to look for themselves. */
   lost(): void {
     for (const [name, listened] of this.#names) {
       const { isHeard } = listened;
@@ -83,7 +83,7 @@ export class RecordListeners {
     for (const wake of this.#names.get(name)?.wakes ?? []) wake();
   }
 
-  /** Those who wait look once more, and meet a connection that is closed. */
+  /** Waiters look once more, and find the connection closed. */
   close(): void {
     this.#closed = true;
     this.#linger?.cancel();

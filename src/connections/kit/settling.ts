@@ -1,15 +1,15 @@
 /**
  * Settles in pages of what one call may move.
  *
- * If a settle fails half way, its caller hears of the failure alone and sends all of it again. Until then we remember what was
- * written the first time: the store would call it lost.
+ * If a settle fails half way, its caller sees only the failure and sends everything again. Until then we remember what was
+ * written the first time, which the store would report as lost.
  */
 import { endOfPage, MOST_BYTES, MOST_JOBS, pagesOf } from '../../base/pages';
 import type { FollowUp, Reservation, ReserveReply, Settlement, SettleResult } from '../contract';
 
 export interface Settled {
   readonly results: readonly SettleResult[];
-  /** Where nothing was asked for: nothing. */
+  /** Empty if nothing was requested. */
   readonly reply: ReserveReply;
 }
 
@@ -17,31 +17,31 @@ export const NOTHING: Settled = { results: [], reply: { reservations: [], setAsi
 
 const NONE: readonly FollowUp[] = [];
 
-/** What goes in with the outcome. */
+/** The jobs that are written with the outcome. */
 export function nextOf(settlement: Settlement): readonly FollowUp[] {
   return (settlement.outcome === 'completed' || settlement.outcome === 'failed' ? settlement.next : undefined) ?? NONE;
 }
 
-/** How many jobs it moves: its own, and what follows it. */
+/** How many jobs a settlement moves: its own, and those that follow. */
 export function jobsOf(settlement: Settlement): number {
   return 1 + nextOf(settlement).length;
 }
 
-/** Settles a page, and reserves with the last one, which may be empty, what was asked for. */
+/** Settles a page and, with the last one, which may be empty, reserves what was requested. */
 type Exchange = (page: readonly Settlement[], isLast: boolean) => Promise<Settled>;
 
 export class Settling {
   readonly #bytesOf: (settlement: Settlement) => number;
   readonly #written = new WeakMap<Reservation, SettleResult>();
-  /** Something was remembered at some time: as a rule nothing ever is. */
+  /** Something was remembered at some time. Usually nothing ever is. */
   #mayKnow = false;
 
-  /** @param bytesOf of the texts that travel with it */
+  /** @param bytesOf size of the texts that travel with a settlement */
   constructor(bytesOf: (settlement: Settlement) => number) {
     this.#bytesOf = bytesOf;
   }
 
-  /** By a call whose answer did not come. */
+  /** These were written by a call whose answer did not come. */
   wereWritten(reservations: readonly Reservation[]): void {
     this.#mayKnow ||= reservations.length > 0;
     for (const reservation of reservations) this.#written.set(reservation, 'settled');
@@ -79,11 +79,11 @@ export class Settling {
     return { results: results as readonly SettleResult[], reply };
   }
 
-  /** @param results of those that were written; undefined: of the others */
+  /** @param results results of the written settlements; undefined for the others */
   remember(settlements: readonly Settlement[], results: readonly (SettleResult | undefined)[]): void {
     settlements.forEach(({ reservation }, at) => {
       const result = results[at];
-      // Of several outcomes of one reservation the first counts.
+      // If one reservation has several outcomes, the first counts.
       if (result === undefined || this.#written.has(reservation)) return;
       this.#written.set(reservation, result);
       this.#mayKnow = true;

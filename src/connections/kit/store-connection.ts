@@ -1,4 +1,4 @@
-/** What all connections of ours do alike: end once, and refuse what comes later or what their store lacks. */
+/** What all our connections share: they end once, and refuse later calls and capabilities that their store lacks. */
 import type { Capability } from '../driver';
 import { CapabilityError, ConnectionClosedError } from '../errors';
 
@@ -6,7 +6,7 @@ export abstract class StoreConnection {
   abstract readonly driver: string;
   #closing: Promise<void> | undefined;
 
-  /** @param name in the configuration */
+  /** @param name its name in the configuration */
   constructor(readonly name: string) {}
 
   close(): Promise<void> {
@@ -14,14 +14,14 @@ export abstract class StoreConnection {
     return this.#closing;
   }
 
-  /** Ends what is open. Called once. */
+  /** Closes what is open. Called once. */
   protected abstract end(): Promise<void>;
 
   protected checkOpen(operation: string): void {
     if (this.#closing !== undefined) throw new ConnectionClosedError(this.name, operation);
   }
 
-  /** A closed connection says that first: another driver would not help. */
+  /** A closed connection reports that first: another driver would not help. */
   protected lacks(operation: string, capability: Capability): Error {
     this.checkOpen(operation);
     return new CapabilityError(this.name, this.driver, capability);

@@ -1,4 +1,4 @@
-/** A connection that keeps no jobs: it answers what is true of an empty store, and hands out nothing. */
+/** A connection that keeps no jobs: it answers like an empty store, and hands out nothing. */
 import type {
   Capabilities,
   Connection,

@@ -1,6 +1,6 @@
-/** No address is known for the name of a server's host. Asking again cannot help before somebody mends the name. */
+/** A server's host name is unknown. Asking again cannot help until somebody fixes the name. */
 
-/** What to do about it, as a sentence. */
+/** The remedy, as a sentence. */
 export const UNKNOWN_HOST_REMEDY = 'Check the name of its host.';
 
 export function isUnknownHost(error: unknown): boolean {

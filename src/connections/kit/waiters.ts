@@ -1,17 +1,17 @@
-/** The waiters of one connection. They end with it; one that is closed before is let go. */
+/** The waiters of one connection. They end with it; a waiter that is closed earlier is released. */
 import type { Clock, Seconds } from '../../base/clock';
 import type { Waiter } from '../contract';
 import { ConnectionClosedError } from '../errors';
 
-/** Ends a wait; with an error, it rejects. */
+/** Ends a wait. With an error, the wait rejects. */
 export type Wake = (error?: unknown) => void;
 
 export interface Listening {
-  /** No wait is longer. */
+  /** The longest wait. */
   readonly longest?: Seconds | undefined;
   /** Whether a wait keeps the process alive. Default: yes. */
   readonly keepAlive?: boolean | undefined;
-  /** Called when a wait begins, for so many seconds. May wake at once. Returns what is called when the wait is over. */
+  /** Called when a wait of `seconds` begins. May call `wake` at once. Returns a function to call when the wait is over. */
   readonly listen: (wake: Wake, seconds: Seconds) => () => void;
   /** Called once, when the waiter is closed. */
   readonly left?: (() => void | Promise<void>) | undefined;
