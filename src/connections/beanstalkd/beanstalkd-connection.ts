@@ -1,4 +1,4 @@
-/** The `beanstalkd` driver: a queue is a tube, a lease the time to run, a renewal a touch. */
+/** The `beanstalkd` driver: a queue is a tube, a lease is the time to run, a renewal is a touch. */
 import type { Seconds } from '../../base/clock';
 import type { BeanstalkdConfig } from './driver';
 import type { ConnectorContext } from '../connector';
@@ -97,7 +97,7 @@ export class BeanstalkdConnection extends StoreConnection implements Connection 
     return this.#do('settleAndReserve', async () => {
       const { current } = this.#reservers;
       const settling = settle(settlements);
-      // On one connection the server does one after the other; otherwise the reserve would not see what was settled.
+      // On one connection the server works in order. Otherwise the reserve would not see the settled jobs.
       const inOrder = settlements.every((settlement) => {
         const held = settlement.reservation.token;
         return held instanceof Held && held.reserver === current && goesAtOnce(held, settlement);
@@ -129,7 +129,7 @@ export class BeanstalkdConnection extends StoreConnection implements Connection 
     });
   }
 
-  /** Jobs that other connections hold stay: the server lets nobody else end them. */
+  /** Jobs held by other connections stay: only their holders can end them. */
   clear(queue: string): Promise<number> {
     return this.#do('clear', () => clearTube(this.#caller, this.#reservers, this.#tubes.of(queue)));
   }
@@ -174,7 +174,7 @@ export class BeanstalkdConnection extends StoreConnection implements Connection 
     return forgotten ? { ...reply, forgotten } : reply;
   }
 
-  /** A server that was started anew without its jobs. */
+  /** Detects that the server restarted without its jobs. */
   #hear(facts: Fields): void {
     if (this.#server !== undefined && this.#server.get('id') !== facts.get('id')) {
       this.#forgotten ||= !isDurable(this.#server) || !isDurable(facts);
@@ -188,7 +188,7 @@ export class BeanstalkdConnection extends StoreConnection implements Connection 
   }
 }
 
-/** Connects with the first call, not before. */
+/** Connects only with the first call. */
 export function connectBeanstalkd(config: BeanstalkdConfig, context: BeanstalkdContext): BeanstalkdConnection {
   return new BeanstalkdConnection(config, context);
 }

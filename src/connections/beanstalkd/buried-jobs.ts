@@ -1,4 +1,4 @@
-/** Failed jobs of a server whose worker has no other place for them: buried, and kicked to be run again. */
+/** Failed jobs for which there is no failed store: buried, and kicked to run again. */
 import type { Buried } from '../contract';
 import type { BeanstalkdCaller } from './caller';
 import { tubeCounts } from './protocol';
@@ -20,7 +20,7 @@ export class BuriedJobs implements Buried {
     return tubeCounts(reply!).buried;
   }
 
-  /** One by one: a kick of many takes delayed jobs where no buried ones are left. */
+  /** One by one: a kick of many would take delayed jobs once no buried ones are left. */
   async kick(): Promise<number> {
     return this.#each('kick-job', 'KICKED', await this.#queues());
   }
@@ -34,7 +34,7 @@ export class BuriedJobs implements Buried {
     let count = 0;
     for (const queue of queues) {
       const tube = this.#tubeOf(queue);
-      // No more than there are now: one that fails anew is buried anew.
+      // No more than there are now: a job that fails again is buried again.
       for (let left = await this.count(queue); left > 0; left -= 1) {
         const first = (await this.#caller.call((link) => [...link.use(tube), 'peek-buried'], question)).at(-1)!;
         if (first.word !== 'FOUND') break;

@@ -1,4 +1,4 @@
-/** Opens connections to the server, and holds the one on which jobs are pushed and questions are asked. */
+/** Opens connections to the server, and keeps the one for pushes and questions. */
 import type { Milliseconds } from '../../base/clock';
 import { type CallerSettings, type CallFailure, type Purpose, StoreCaller, type Verdict } from '../kit/caller';
 import { isOlder } from '../kit/older-version';
@@ -8,7 +8,7 @@ import { beanstalkdReply, beanstalkdVersion } from './errors';
 import { type Command, Link, LinkEnded, type Place } from './link';
 import type { Fields, Reply } from './protocol';
 
-/** The oldest that this driver was made for. */
+/** The oldest version that this driver supports. */
 const NEEDED_VERSION = '1.10';
 
 const REMEDIES: Readonly<Record<string, string>> = {
@@ -23,11 +23,11 @@ export class BeanstalkdCaller extends StoreCaller {
   protected readonly store = 'beanstalkd';
   readonly #place: Place;
   readonly #heard: (facts: Fields) => void;
-  /** Forgotten when it ends, or does not come about: then there is another one. */
+  /** Forgotten when it ends or cannot be opened: then another one is opened. */
   #link: Promise<Link> | undefined;
   #closed = false;
 
-  /** @param heard told what the server says of itself, for each connection that is made to it */
+  /** @param heard called with the server's facts, for each connection that is made to it */
   constructor(settings: CallerSettings, place: Place, heard: (facts: Fields) => void) {
     super(settings);
     this.#place = place;
@@ -38,15 +38,15 @@ export class BeanstalkdCaller extends StoreCaller {
     return this.settings.deadline * 1000;
   }
 
-  /** A connection of one's own. @throws QueueUnavailableError, E_BEANSTALKD_VERSION */
+  /** Opens a new connection. @throws QueueUnavailableError, E_BEANSTALKD_VERSION */
   open(consequence: string): Promise<Link> {
     return this.insist({ consequence }, (milliseconds) => this.#open(milliseconds));
   }
 
   /**
-   * Sends commands, connecting if there is no connection; gives a reply for each.
+   * Sends commands, connecting if necessary; returns a reply for each.
    *
-   * @param commands what to send, on the link that they are sent on
+   * @param commands returns the commands for the link that they are sent on
    * @throws QueueUnavailableError, E_BEANSTALKD_VERSION
    */
   call(commands: (link: Link) => readonly Command[], purpose: Purpose): Promise<readonly Reply[]> {
@@ -63,7 +63,7 @@ export class BeanstalkdCaller extends StoreCaller {
     });
   }
 
-  /** What the server said of itself when it was last connected to. @throws QueueUnavailableError, E_BEANSTALKD_VERSION */
+  /** The server's facts from when we last connected. @throws QueueUnavailableError, E_BEANSTALKD_VERSION */
   async facts(consequence: string): Promise<Fields> {
     return (await this.insist({ consequence }, (milliseconds) => this.#connected(milliseconds))).facts;
   }
@@ -77,7 +77,7 @@ export class BeanstalkdCaller extends StoreCaller {
     return this.unavailable({ consequence, uncertain, refused: true, reason: reply, remedy });
   }
 
-  /** The error for a link that ended or was silent; another error stays as it is. */
+  /** The error for a link that ended or was silent; other errors are returned unchanged. */
   explainLink(error: unknown, consequence: string, uncertain = false): unknown {
     return isAway(error) ? this.unavailable({ consequence, error, uncertain }) : error;
   }
@@ -120,7 +120,7 @@ export class BeanstalkdCaller extends StoreCaller {
     return link;
   }
 
-  /** Shared by all who ask, for as long as it lives. @throws LinkEnded */
+  /** Shared by all callers, as long as it lives. @throws LinkEnded */
   async #connected(milliseconds: Milliseconds): Promise<Link> {
     if (this.#link === undefined) {
       const forget = (): void => (this.#link = undefined);
@@ -135,8 +135,8 @@ export class BeanstalkdCaller extends StoreCaller {
   }
 }
 
-/** What stood in the way of a call that was not sent. */
+/** Why a call was not sent. */
 const causeOf = (error: unknown): unknown => (error instanceof LinkEnded && !error.sent ? error.cause : error);
 
-/** The link is of no use any more. */
+/** Whether the link is useless from now on. */
 const isAway = (error: unknown): boolean => error instanceof LinkEnded || error instanceof Silence;

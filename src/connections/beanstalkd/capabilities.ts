@@ -1,13 +1,13 @@
-/** What can be done with beanstalkd. */
+/** What beanstalkd can do. */
 import type { Capabilities } from '../contract';
 import { ALL_CAPABLE } from '../kit/capabilities';
 
 export const BEANSTALKD: Capabilities = {
   ...ALL_CAPABLE,
   moments: false,
-  // A job keeps the place of its age, whether it was delayed or given back.
+  // A job keeps the place of its age, whether it was delayed or released.
   requeue: false,
-  // The server shows the first job of a state, and no others.
+  // The server shows only the first job of a state.
   peek: false,
   failed: false,
   locks: false,

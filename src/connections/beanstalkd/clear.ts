@@ -1,4 +1,4 @@
-/** Empties a tube, in pages. What other processes hold is out of reach: the server lets nobody else end it. */
+/** Empties a tube, in pages. Jobs held by other processes are out of reach: only their holders can end them. */
 import type { BeanstalkdCaller } from './caller';
 import type { Command, Link } from './link';
 import type { Reply } from './protocol';
@@ -9,7 +9,7 @@ const PAGE = 100;
 /** @throws QueueUnavailableError */
 export async function clearTube(caller: BeanstalkdCaller, reservers: Reservers, tube: string): Promise<number> {
   const consequence = 'the queue was not cleared, or not all of it';
-  // A connection of its own: if it fails, the server takes back the jobs that it has reserved and not deleted.
+  // A new connection: if it fails, the server takes back the jobs that it reserved and did not delete.
   const link = await caller.open(consequence);
   const ask = (commands: readonly Command[]): Promise<readonly Reply[]> => link.call(commands, caller.deadline);
   try {
@@ -35,7 +35,7 @@ async function takeReady(ask: Ask): Promise<readonly Reply[]> {
   return replies.filter(({ word }) => word === 'RESERVED');
 }
 
-/** Only the first is ever shown. One that becomes ready meanwhile may be somebody's, and stays. */
+/** The server shows only the first one. A job that becomes ready meanwhile may be somebody's, and stays. */
 async function endDelayed(ask: Ask, link: Link, tube: string): Promise<number> {
   for (let count = 0; ;) {
     const first = (await ask([...link.use(tube), 'peek-delayed'])).at(-1)!;

@@ -1,4 +1,4 @@
-/** Looks for what loses or stops jobs in a beanstalkd: what `onqueue check` prints of it. */
+/** Finds what may lose or stop jobs in a beanstalkd, for `onqueue check`. */
 import type { Diagnosis } from '../contract';
 import { latencyOf } from '../kit/latency';
 import type { BeanstalkdCaller } from './caller';
@@ -17,12 +17,12 @@ export async function diagnoseBeanstalkd(caller: BeanstalkdCaller, maxPayload: n
   ];
 }
 
-// One that is too old does not get so far.
+// A server that is too old fails earlier.
 function version(facts: Fields): Diagnosis {
   return { level: 'ok', subject: 'version', message: `beanstalkd ${facts.get('version')}` };
 }
 
-/** Whether a server keeps its jobs over a restart. */
+/** Whether a server keeps its jobs across a restart. */
 export const isDurable = (facts: Fields): boolean => Number(facts.get('binlog-current-index')) > 0;
 
 function persistence(facts: Fields): Diagnosis {

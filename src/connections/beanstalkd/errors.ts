@@ -1,8 +1,11 @@
-/** What only a beanstalkd can answer. If it does not answer, that is `QueueUnavailableError`, as with every store. */
+/**
+ * Errors that only beanstalkd answers with. A beanstalkd that does not answer is a `QueueUnavailableError`, as with every
+ * store.
+ */
 import { defineError } from '../../base/define-error';
 import type { OldVersion } from '../kit/older-version';
 
-/** A queue's name that a tube cannot bear. */
+/** The queue's name is not a valid tube name. */
 export const tubeName = defineError('E_BEANSTALKD_TUBE_NAME', (connection: string, queue: string, tube: string) => {
   const whole = tube === queue ? '' : ` (the tube '${tube}')`;
   return {
@@ -17,14 +20,14 @@ interface Place {
   /** The connection's name in the configuration. */
   readonly connection: string;
   readonly address: string;
-  /** What was not done for it, as a clause: `SendEmail was not queued`. */
+  /** What was not done because of it, as a clause: `SendEmail was not queued`. */
   readonly consequence: string;
 }
 
-/** Bytes, both. */
+/** Both in bytes. */
 type Sizes = Place & { readonly size: number; readonly limit: number };
 
-/** A text that is longer than the server takes; nothing of the call was sent. */
+/** The text is longer than the server takes; nothing of the call was sent. */
 export const jobTooBig = defineError('E_BEANSTALKD_JOB_TOO_BIG', (facts: Sizes) => ({
   message:
     `beanstalkd at ${facts.address} takes up to ${facts.limit} bytes, and the text has ${facts.size}; ${facts.consequence}. ` +
@@ -32,10 +35,10 @@ export const jobTooBig = defineError('E_BEANSTALKD_JOB_TOO_BIG', (facts: Sizes) 
   facts,
 }));
 
-/** What the server answered to a command, in its own words. */
+/** The server's answer to a command, in its own words. */
 type UnexpectedReply = Place & { readonly command: string; readonly reply: string };
 
-/** An answer that waiting does not mend: `UNKNOWN_COMMAND` of an old server, `BAD_FORMAT`, `INTERNAL_ERROR`. */
+/** An answer that does not go away by itself: `UNKNOWN_COMMAND` of an old server, `BAD_FORMAT`, `INTERNAL_ERROR`. */
 export const beanstalkdReply = defineError('E_BEANSTALKD_REPLY', (facts: UnexpectedReply) => ({
   message:
     `beanstalkd at ${facts.address} answered '${facts.command}' with '${facts.reply}'; ${facts.consequence}. ` +
@@ -43,7 +46,7 @@ export const beanstalkdReply = defineError('E_BEANSTALKD_REPLY', (facts: Unexpec
   facts,
 }));
 
-/** The server is older than what the driver was made for, by what it says of itself when a connection is made. */
+/** The server is older than the driver supports. Detected when a connection is made. */
 export const beanstalkdVersion = defineError('E_BEANSTALKD_VERSION', (facts: OldVersion) => ({
   message:
     `Connection '${facts.connection}' leads to beanstalkd ${facts.found} at ${facts.address}; ${facts.consequence}. ` +

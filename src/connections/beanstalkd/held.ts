@@ -1,4 +1,4 @@
-/** The jobs that connections of ours have reserved. */
+/** The jobs that our connections have reserved. */
 import type { Milliseconds } from '../../base/clock';
 import type { Counters } from '../../payload/counters';
 import type { SettleResult } from '../contract';
@@ -6,7 +6,7 @@ import type { JobFacts } from './marks';
 import type { Fields } from './protocol';
 import type { Reserver } from './reserver';
 
-/** Fresh from the server. */
+/** A job fresh from the server. */
 export interface RawJob {
   readonly id: string;
   readonly body: Buffer;
@@ -14,11 +14,11 @@ export interface RawJob {
   readonly askedAt: Milliseconds;
 }
 
-/** With what the server knows of it. */
+/** A job with what the server knows about it. */
 export interface KnownJob extends RawJob {
   readonly tube: string;
   readonly facts: JobFacts;
-  /** How long the server leaves it with a silent holder, as it was pushed. */
+  /** How long the server leaves it with a silent holder, as set by its push. */
   readonly ttr: Milliseconds;
   /** The connection that has reserved it. */
   readonly reserver: Reserver;
@@ -30,25 +30,25 @@ export function knownJob(job: RawJob, fields: Fields, reserver: Reserver): Known
   return { ...job, facts, reserver, tube: fields.get('tube') ?? '', ttr: number('ttr') * 1000 };
 }
 
-/** Stands for one reservation; the same job reserved again gets another one. */
+/** One reservation; the same job reserved again gets another one. */
 export class Held {
   readonly job: KnownJob;
-  /** Those of its body; undefined: it is no JSON object, and can be given none. */
+  /** The counters of its body. Undefined if that is not a JSON object, and can be given none. */
   readonly written: Counters | undefined;
-  /** No other reservation that is held has the same. */
+  /** A name that no other held reservation has. */
   readonly name: string;
-  /** When the server was last asked to leave it with us, and did. */
+  /** When we last asked the server to leave it with us, successfully. */
   keptAt: Milliseconds;
-  /** How long we are to keep it without being asked again. */
+  /** Until when we keep it without being asked again. */
   leaseEnd: Milliseconds = -Infinity;
   /** It has ended, or is somebody else's. */
   isOver = false;
-  /** A call settles it, and will tell what became of it. */
+  /** A call is settling it, and will report the result. */
   isClaimed = false;
-  /** What the server was asked, also if nobody has heard the answer yet. It is not asked again. */
+  /** The settlement that was sent, even if nobody has heard the answer yet. It is not sent again. */
   settling: Promise<SettleResult> | undefined;
   touching: Promise<boolean> | undefined;
-  /** The priority after a settlement whose answer was lost; 'gone': there would be none. */
+  /** The priority after a settlement whose answer was lost; 'gone' if the job would be gone. */
   doubt: number | 'gone' | undefined;
 
   constructor(job: KnownJob, written: Counters | undefined, name: string) {
@@ -62,17 +62,17 @@ export class Held {
     return this.job.reserver;
   }
 
-  /** Whether the server has it with us for certain, also when what is sent now arrives late. */
+  /** Whether the server certainly still leaves it with us, even if what we send now arrives late. */
   isFresh(now: Milliseconds): boolean {
     return now - this.keptAt < this.job.ttr / 2;
   }
 
-  /** Whether the server may still have it with us. */
+  /** Whether the server may still leave it with us. */
   mayLast(now: Milliseconds): boolean {
     return !this.isOver && now - this.keptAt < this.job.ttr;
   }
 
-  /** False: it is no longer ours to settle, or another call settles it. */
+  /** False if it is no longer ours to settle, or another call is settling it. */
   claim(): boolean {
     const isOurs = this.settling !== undefined || this.doubt !== undefined || this.reserver.holds(this);
     if (this.isClaimed || !isOurs) return false;
@@ -80,7 +80,7 @@ export class Held {
     return true;
   }
 
-  /** The call that claimed it has told what became of it. */
+  /** The call that claimed it has reported the result. */
   told(): void {
     this.isClaimed = false;
     this.settling = this.doubt = undefined;

@@ -1,5 +1,5 @@
 /**
- * One connection to a beanstalkd: commands go out in one order, and their replies come back in it.
+ * One connection to a beanstalkd: commands are sent in order, and their replies come back in that order.
  *
  * It is opened once. When it ends, so do all calls under way, and the server takes back the jobs that were reserved on it.
  */
@@ -13,10 +13,10 @@ export interface Place {
   readonly port: number;
 }
 
-/** A line, or with the body of a job. Both end as the protocol wants it. */
+/** A line or, as a Buffer, a line with the body of a job and its line ends. */
 export type Command = string | Buffer;
 
-/** The connection has ended, or never came about: an answer that is not there yet will not come. */
+/** The connection has ended or was never made: missing answers will not come. */
 export class LinkEnded extends Error {
   /** Whether the server may have seen the commands. */
   readonly sent: boolean;
@@ -36,7 +36,7 @@ interface Call {
   readonly dueAt: Milliseconds;
 }
 
-/** A timer may ring a little early. A call that was given up by it must count as overdue then. */
+/** A timer may fire a little early. A call given up then must count as overdue. */
 const EARLY: Milliseconds = 5;
 
 const FIRST_TUBE = 'default';
@@ -47,7 +47,7 @@ export class Link {
   readonly #clock: Clock;
   readonly #reader = new ReplyReader();
   readonly #calls: Call[] = [];
-  /** Goes out at the end of this turn. */
+  /** Sent at the end of this turn. */
   readonly #outgoing: Command[] = [];
   readonly #watched = new Set([FIRST_TUBE]);
   #used = FIRST_TUBE;
@@ -68,7 +68,7 @@ export class Link {
     socket.on('close', () => this.#finish(new Error('the connection was closed')));
   }
 
-  /** One attempt. @throws LinkEnded with what the system says, or with silence */
+  /** One attempt. @throws LinkEnded with the system's error, or with silence */
   static async open({ host, port }: Place, clock: Clock, milliseconds: Milliseconds): Promise<Link> {
     const since = clock.monotonic();
     const socket = connect({ host, port });
@@ -84,7 +84,7 @@ export class Link {
     }
   }
 
-  /** What the server said of itself when it was connected to. */
+  /** The server's facts from when the connection was made. */
   get facts(): Fields {
     return this.#facts;
   }
@@ -93,22 +93,22 @@ export class Link {
     return this.#end === undefined;
   }
 
-  /** Some answer is late: what is asked now will be later still. */
+  /** Some answer is late: the answer to a new call would be later still. */
   get isOverdue(): boolean {
     const now = this.#clock.monotonic();
     return this.#calls.some(({ dueAt }) => dueAt < now);
   }
 
   /**
-   * Sends commands in one go; gives a reply for each. What is called in one turn of the event loop goes out together.
+   * Sends commands in one go; returns a reply for each. All calls of one turn of the event loop go out together.
    *
-   * @throws Silence after so many milliseconds: the replies may still come, or the link ends; LinkEnded
+   * @throws Silence after `milliseconds`: the replies may still come, or the link ends; LinkEnded
    */
   call(commands: readonly Command[], milliseconds: Milliseconds): Promise<readonly Reply[]> {
     return within(this.#clock, milliseconds, this.ask(commands, milliseconds));
   }
 
-  /** Like `call`, for as long as the link lives. After so many milliseconds it is overdue. @throws LinkEnded */
+  /** Like `call`, but waits as long as the link lives. After `milliseconds` the link is overdue. @throws LinkEnded */
   ask(commands: readonly Command[], milliseconds: Milliseconds): Promise<readonly Reply[]> {
     if (this.#end !== undefined) return Promise.reject(new LinkEnded(this.#end, false));
     if (commands.length === 0) return Promise.resolve([]);
@@ -120,7 +120,7 @@ export class Link {
     });
   }
 
-  /** The commands after which only these tubes are reserved from. To be sent at once. */
+  /** The commands after which only these tubes are reserved from. Must be sent at once. */
   watch(tubes: readonly string[]): readonly string[] {
     const added = tubes.filter((tube) => !this.#watched.has(tube));
     const left = [...this.#watched].filter((tube) => !tubes.includes(tube));
@@ -129,25 +129,28 @@ export class Link {
     return [...added.map((tube) => `watch ${tube}`), ...left.map((tube) => `ignore ${tube}`)];
   }
 
-  /** The command after which jobs are put into this tube, where one is needed. To be sent at once. */
+  /** The command after which jobs are put into this tube, if one is needed. Must be sent at once. */
   use(tube: string): readonly string[] {
     if (this.#used === tube) return [];
     this.#used = tube;
     return [`use ${tube}`];
   }
 
-  /** Says no more, and hears what is under way: a reserve that waits is answered at once. The server then ends the link. */
+  /**
+   * Sends no more, but still hears the answers under way: a waiting reserve is answered at once. Then the server ends the
+   * link.
+   */
   finish(): void {
     this.#socket.end();
   }
 
-  /** Ends it at once: what was not read on the other side never will be. */
+  /** Ends it at once: bytes that the other side has not read are lost. */
   close(): void {
     this.#finish(new Error('the connection was closed'));
     this.#socket.resetAndDestroy();
   }
 
-  // One write for all: each of its own would cost more than the rest of a short job.
+  // One write for all: separate writes would cost more than everything else in a short job.
   #flush(): void {
     const commands = this.#outgoing.splice(0);
     if (commands.every((command) => typeof command === 'string')) {

@@ -1,23 +1,23 @@
 /**
- * Where a job's counters are kept: in its priority, the one number that a release can change along with it.
+ * Keeps a job's counters in its priority, the one number that a release can change.
  *
- * The body of a job never changes in a beanstalkd, and the server counts reservations, not why they ended. So of the 32
- * bits of a priority the upper 10 are the user's, and the lower 22 say what the reservations so far came to:
+ * The body of a job never changes in beanstalkd, and the server counts reservations, but not why they ended. So the upper 10
+ * of the 32 bits of a priority are the user's, and the lower 22 record how the reservations so far ended:
  *
  *     | priority 10 | free releases 8 | attempts 5 | exceptions 5 | timeouts 4 |
  *
- * They are counted down from all ones: a job that was released stands before fresh ones of its priority, as it does by its
- * age. What the body says is added to them. A reservation that they do not account for was a crash: its worker was lost
- * with its connection, or was silent for longer than the lease. A release by a client of somebody else is told from one
- * by `releases` of the server, and counts as an attempt.
+ * They are counted down from all ones, so that a released job comes before fresh ones of its priority, as it does by its
+ * age. The counters in the body are added to them. A reservation that they do not account for was a crash: its worker was
+ * lost with its connection, or was silent for longer than the lease. A release by another kind of client is recognised by
+ * the server's count of `releases`, and counts as an attempt.
  */
 import type { Counters } from '../../payload/counters';
 import { noCounters } from '../../payload/counters';
 
-/** 0 is left to clients of others: their small numbers are not taken for marks. */
+/** 0 is left to other clients: their small numbers must not be taken for marks. */
 const LOWEST_PRIORITY = 1;
 
-/** What the marks can say of a job, beside what its body says. */
+/** The counters that the marks can hold, in addition to those of the body. */
 type Marks = Omit<Counters, 'crashes'>;
 
 /** The largest value of each, from the lowest bits up. */
@@ -26,19 +26,19 @@ const FIELDS = Object.entries(MOST) as readonly (readonly [name: keyof Marks, mo
 
 const SPAN = 2 ** 22;
 
-/** What the server says of a reserved job. */
+/** What the server says about a reserved job. */
 export interface JobFacts {
-  /** As it is sent, with the marks in it. */
+  /** The raw priority, including the marks. */
   readonly priority: number;
-  /** This reservation included. */
+  /** Includes this reservation. */
   readonly reserves: number;
   readonly releases: number;
 }
 
-/** How a job that was never released is sent. */
+/** The priority of a job that was never released. */
 export const freshPriority = (priority: number): number => priority * SPAN + SPAN - 1;
 
-/** What the reservations before this one came to, to be added to what the body says. */
+/** The counters of the reservations before this one, to be added to those of the body. */
 export function pastOf({ priority, reserves, releases }: JobFacts): Counters {
   const past = reserves - 1;
   let marks = marksOf(priority);
@@ -49,8 +49,8 @@ export function pastOf({ priority, reserves, releases }: JobFacts): Counters {
 }
 
 /**
- * The priority of a job that is given back with these counters: what they are beyond those of its body. Undefined: the
- * marks have no room for it, or it would not come back with these.
+ * The priority of a job that is released with these counters beyond those of its body. Undefined if the marks have no room
+ * for them, or the job would come back with different ones.
  */
 export function releasedPriority(facts: JobFacts, beyond: Counters): number | undefined {
   const { attempts, releases, crashes } = beyond;
@@ -60,7 +60,7 @@ export function releasedPriority(facts: JobFacts, beyond: Counters): number | un
   return marked(facts, beyond);
 }
 
-/** The same, as near as it comes: attempts for which there is no room count as free releases, not as crashes. */
+/** The nearest possible priority: attempts that do not fit count as free releases, not as crashes. */
 export function nearestPriority(facts: JobFacts, beyond: Counters): number {
   const within = (value: number, most: number): number => Math.min(Math.max(value, 0), most);
   const attempts = within(beyond.attempts, Math.min(MOST.attempts, facts.reserves));
@@ -73,20 +73,20 @@ export function nearestPriority(facts: JobFacts, beyond: Counters): number {
   });
 }
 
-/** Given back unseen: this reservation is one more that cost nothing. */
+/** For a job given back unseen: this reservation counts as free. */
 export function unseenPriority(facts: JobFacts): number {
   const past = pastOf(facts);
   return nearestPriority(facts, { ...past, releases: past.releases + 1 });
 }
 
-/** Set aside for good; a kick gives it all its tries again. */
+/** For a job that is buried; a kick gives it all its tries again. */
 export const buriedPriority = (facts: JobFacts): number =>
   nearestPriority(facts, { ...noCounters, releases: facts.reserves });
 
-/** What the user chose, or the nearest to what a client of somebody else did. */
+/** The user's priority, or the nearest to what another client chose. */
 export const userPriority = ({ priority }: JobFacts): number => Math.max(Math.floor(priority / SPAN), LOWEST_PRIORITY);
 
-/** What the body of a job says and what its marks say, together. */
+/** The sum of the counters in the body and in the marks. */
 export function sumOf(one: Counters, other: Counters, sign: 1 | -1 = 1): Counters {
   return {
     attempts: one.attempts + sign * other.attempts,
@@ -97,7 +97,7 @@ export function sumOf(one: Counters, other: Counters, sign: 1 | -1 = 1): Counter
   };
 }
 
-/** What counters are beyond those of the body: the part that the marks are to say. */
+/** The part of the counters beyond those of the body, which the marks have to hold. */
 export const beyond = (counters: Counters, written: Counters = noCounters): Counters => sumOf(counters, written, -1);
 
 function marked(facts: JobFacts, marks: Marks): number {

@@ -1,12 +1,12 @@
 /**
- * The protocol of beanstalkd: what commands look like, and the replies. A reply is a line of words, in some cases with a body
- * behind it of so many bytes.
+ * The protocol of beanstalkd: how commands are written and replies read. A reply is a line of words; in some cases a body of
+ * a given length follows.
  */
 import type { Seconds } from '../../base/clock';
 
 const MOST_SECONDS = 2 ** 32 - 1;
 
-/** The protocol knows no part of a second: rounded up, so that nothing comes early. */
+/** The protocol has only whole seconds: rounded up, so that nothing comes early. */
 export const wholeSeconds = (seconds: Seconds): Seconds => Math.min(Math.max(Math.ceil(seconds), 0), MOST_SECONDS);
 
 export interface Put {
@@ -25,23 +25,23 @@ export interface Reply {
   /** `INSERTED`, `NOT_FOUND`, … */
   readonly word: string;
   readonly args: readonly string[];
-  /** Of `RESERVED`, `FOUND` and `OK` alone. */
+  /** Only for `RESERVED`, `FOUND` and `OK`. */
   readonly body: Buffer | undefined;
 }
 
 const WITH_BODY = new Set(['RESERVED', 'FOUND', 'OK']);
 const LINE_END = '\r\n';
-/** Of a beanstalkd no line is longer. */
+/** No line of a beanstalkd is longer. */
 const LONGEST_LINE = 1024;
 
-/** Cuts a stream of bytes into replies, wherever the network cut it. */
+/** Cuts a stream of bytes into replies, wherever the network split it. */
 export class ReplyReader {
   #chunks: Buffer[] = [];
   #length = 0;
-  /** Bytes that the first reply needs. Nothing is joined before they are there: a long body comes in many chunks. */
+  /** Bytes that the first reply needs. Chunks are not joined before that: a long body comes in many chunks. */
   #needed = 1;
 
-  /** @throws Error for what is no reply of a beanstalkd */
+  /** @throws Error for bytes that are not a reply of beanstalkd */
   read(chunk: Buffer): readonly Reply[] {
     this.#chunks.push(chunk);
     this.#length += chunk.length;
@@ -80,10 +80,10 @@ export class ReplyReader {
   }
 }
 
-/** What a server says of itself, of a tube or of a job. */
+/** What the server says about itself, a tube or a job. */
 export type Fields = ReadonlyMap<string, string>;
 
-/** The fields of a body like that of `stats`: one `name: value` on each line. */
+/** The fields of a body like that of `stats`: one `name: value` per line. */
 export function fieldsOf(body: Buffer | undefined): Fields {
   const fields = new Map<string, string>();
   for (const line of String(body).split('\n')) {
@@ -93,7 +93,7 @@ export function fieldsOf(body: Buffer | undefined): Fields {
   return fields;
 }
 
-/** How many jobs a tube has, by a reply to `stats-tube`; `total`: all that were put into it. */
+/** How many jobs a tube has, from a reply to `stats-tube`; `total`: all that were ever put into it. */
 export type TubeCounts = Record<'ready' | 'delayed' | 'reserved' | 'buried' | 'total', number>;
 
 export function tubeCounts({ body }: Reply): TubeCounts {

@@ -34,7 +34,7 @@ export async function push(
   const replies = await caller.call(commands, { consequence });
   const refused = replies.find(({ word }) => word !== 'INSERTED' && word !== 'USING');
   if (refused === undefined) return;
-  // The link still uses the tube of before, in which nobody looks for these.
+  // The link still uses the previous tube, in which nobody looks for these jobs.
   if (refused === replies[0] && replies.length > puts.length) used?.close();
   const left = await takeBack(caller, replies, consequence);
   const out = entries.length - left;
@@ -43,7 +43,8 @@ export async function push(
 }
 
 /**
- * So that the rest can be sent again, or elsewhere, as a whole. A server without memory may even take a job and bury it.
+ * Removes the jobs that were taken, so that all can be sent again, or elsewhere. A server without memory may even take a job
+ * and bury it.
  *
  * @returns how many of the jobs somebody has already
  */

@@ -1,4 +1,4 @@
-/** Reserves jobs from the tubes of a worker, in the order in which they are named. */
+/** Reserves jobs from the tubes of a worker, in the order of its queues. */
 import type { Seconds } from '../../base/clock';
 import {
   afterReserve,
@@ -21,17 +21,17 @@ import type { Reserver } from './reserver';
 import type { Reservers } from './reservers';
 import type { Tubes } from './tubes';
 
-/** So many are asked for in one go: their texts are not known to be short. */
+/** How many jobs are asked for in one go: their texts may be long. */
 const AT_ONCE = 25;
-/** If a reserve hands out jobs, it does not ask when the delayed ones are due. */
+/** A reserve that hands out jobs does not ask when the delayed ones are due; it looks again after this time. */
 const LOOK_AGAIN: Seconds = 1;
 
-/** What the body of a job says. */
+/** A job, and the counters in its body. */
 interface Read {
   readonly job: KnownJob;
-  /** Undefined: it is no JSON object. Whoever runs it fails it, with its bytes. */
+  /** Undefined if it is not a JSON object: the worker that runs it fails it, byte for byte. */
   readonly written: Counters | undefined;
-  /** With what the server says of the reservations before this one. */
+  /** Including the reservations before this one, by the server. */
   readonly before: Counters;
   readonly identified: boolean;
 }
@@ -39,15 +39,15 @@ interface Read {
 export class Reserve {
   readonly #reservers: Reservers;
   readonly #request: ReserveRequest;
-  /** By tube. */
+  /** The queues by tube. */
   readonly #queues: ReadonlyMap<string, string>;
   /**
-   * What the server says of each tube, once the first of them was reserved from. Of the ready jobs some are taken meanwhile;
-   * the reserved ones are those of others, and ours of before.
+   * The server's counts of each tube, from when the first tube was reserved from. Some ready jobs are taken meanwhile; the
+   * reserved ones are those of others, and our earlier ones.
    */
   #tubes: ReadonlyMap<string, TubeCounts> | undefined;
   #bytes = 0;
-  /** Reserved, and not described yet. */
+  /** Reserved, but not described yet. */
   readonly #raw: RawJob[] = [];
 
   constructor(reservers: Reservers, tubes: Tubes, request: ReserveRequest) {
@@ -65,7 +65,7 @@ export class Reserve {
       caught = await this.#catch(reserver, caught);
       return await this.#handOut(reserver, caught, ownBefore);
     } catch (error) {
-      // Nobody will run what was caught.
+      // Nobody will run these jobs.
       reserver.abandon(this.#raw);
       await giveBack(caught);
       throw error;
@@ -122,7 +122,7 @@ export class Reserve {
     let payload = job.body;
     if (written !== undefined) {
       payload = withCounters(payload, counters);
-      // Two jobs of one id at once are two jobs all the same.
+      // Two jobs with the same id at once are still two jobs.
       if (!identified || names.has(nameOf(payload, counters))) payload = withId(payload, ownId(job));
     }
     const token = new Held(job, written, nameOf(payload, counters));
@@ -146,7 +146,7 @@ export class Reserve {
     for (const { job, keptAt } of this.#reservers.held()) {
       if (this.#queues.has(job.tube)) next = Math.min(next, (keptAt + job.ttr - clock.monotonic()) / 1000);
     }
-    // The server does not tell when the lease of somebody else's job ends.
+    // The server does not say when the lease of somebody else's job ends.
     let reserved = 0;
     for (const [, state] of states) reserved += state.reserved;
     if (reserved > ownBefore) next = Math.min(next, this.#request.lease);
@@ -161,14 +161,14 @@ function read(job: KnownJob): Read {
   const { body } = job;
   const canonical = readCounters(body);
   const identified = hasId(body);
-  // Behind a text that is no JSON a tail of ours may stand, but no id.
+  // Our counters may follow a text that is not JSON, but an id cannot.
   const any = canonical === undefined || !identified ? readCountersOfAny(body) : undefined;
   const written = !identified && any === undefined ? undefined : (canonical?.counters ?? any);
   const past = pastOf(job.facts);
   return { job, written, before: sumOf(written ?? noCounters, past), identified };
 }
 
-/** The id of a job that brings none; the same in each of its reservations, for as long as the server runs. */
+/** The id of a job without one; the same in each of its reservations, as long as the server runs. */
 const ownId = ({ id, reserver }: KnownJob): string => `beanstalkd-${reserver.link.facts.get('id')}-${id}`;
 
 const nameOf = (payload: Buffer, counters: Counters): string => `${readId(payload)} ${fenceOf(counters)}`;

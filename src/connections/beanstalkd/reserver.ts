@@ -1,8 +1,9 @@
 /**
- * A connection that reserves jobs and holds them. The server lets nobody else renew or end them, and takes them all back
- * when the connection ends: they are lost then.
+ * A connection that reserves jobs and holds them. Only it can renew or end them, and the server takes them all back when it
+ * ends: then they are lost.
  *
- * Silence does not end one that holds jobs: as long as their leases may last, the server may come back, and they with it.
+ * Silence does not end a connection that holds jobs: as long as their leases may last, the server may come back, and the
+ * jobs with it.
  */
 import type { Milliseconds, Seconds } from '../../base/clock';
 import type { RenewResult } from '../contract';
@@ -14,23 +15,23 @@ import { unseenPriority } from './marks';
 import { fieldsOf, type Reply } from './protocol';
 
 const NO_JOB = new Set(['TIMED_OUT', 'DEADLINE_SOON']);
-/** Part of the time that the server leaves a job with us. After it we touch the job, unless renewals come as often. */
+/** Part of a job's time to run after which we touch it, unless renewals come as often. */
 const THIRD = 1 / 3;
 
-/** What one look for jobs has brought. */
+/** The result of one look for jobs. */
 export interface Catch {
   readonly jobs: readonly RawJob[];
-  /** The replies to what else was asked. */
+  /** The replies to the other commands. */
   readonly others: readonly Reply[];
 }
 
 export class Reserver {
   readonly link: Link;
   readonly caller: BeanstalkdCaller;
-  /** A reserve waits on the server: nothing else can be asked. */
+  /** A reserve is waiting on the server: nothing else can be asked. */
   isBlocked = false;
   readonly #held = new Map<string, Held>();
-  /** Calls that bring jobs which nobody runs. */
+  /** Calls that will bring jobs that nobody runs. */
   #unseen = 0;
   #keeping: { cancel(): void } | undefined;
 
@@ -52,13 +53,13 @@ export class Reserver {
     return this.#held.values();
   }
 
-  /** Whether a reservation is the last one that was made of its job, and not over. */
+  /** Whether a reservation is the latest of its job, and not over. */
   holds(held: Held): boolean {
     return !held.isOver && this.#held.get(held.job.id) === held;
   }
 
   /**
-   * Reserves up to `limit` jobs of a tube that are ready now, and sends other commands along.
+   * Reserves up to `limit` ready jobs of a tube, and sends other commands along.
    *
    * @throws QueueUnavailableError
    */
@@ -67,7 +68,7 @@ export class Reserver {
     return this.#reserve([tube], reserves, others, this.caller.deadline);
   }
 
-  /** Waits on the server until a job of these tubes is ready, for so many whole seconds. @throws QueueUnavailableError */
+  /** Waits on the server until a job of these tubes is ready, for whole `seconds`. @throws QueueUnavailableError */
   async wait(tubes: readonly string[], seconds: Seconds): Promise<KnownJob | undefined> {
     this.isBlocked = true;
     try {
@@ -79,7 +80,7 @@ export class Reserver {
     }
   }
 
-  /** Asks what the server knows of jobs that were just reserved; leaves out what is gone. @throws QueueUnavailableError */
+  /** Asks the server about jobs that were just reserved; omits those that are gone. @throws QueueUnavailableError */
   async describe(jobs: readonly RawJob[]): Promise<readonly KnownJob[]> {
     const described = this.#described(jobs);
     try {
@@ -103,7 +104,7 @@ export class Reserver {
     let next = Infinity;
     for (const tube of tubes) {
       const first = (await this.#call([...this.link.use(tube), 'peek-delayed'], consequence)).at(-1)!;
-      // The tube had delayed jobs a moment ago. They have become ready, and a worker that waits for nothing else would miss them.
+      // The tube had delayed jobs a moment ago. They became ready, and a worker waiting for nothing else would miss them.
       if (first.word !== 'FOUND') return 0;
       const [known] = await this.#call([`stats-job ${first.args[0]}`], consequence);
       next = Math.min(next, Number(fieldsOf(known!.body).get('time-left') ?? 0) + 1);
@@ -113,23 +114,25 @@ export class Reserver {
 
   /** From here on the job is kept for `lease` seconds from when it was asked for. */
   keep(held: Held, lease: Seconds): void {
-    // In place of an older reservation, if the server had taken the job back and gave it to this very connection again.
+    // Replaces an older reservation, if the server had taken the job back and gave it to this very connection again.
     this.#held.set(held.job.id, held);
     held.leaseEnd = held.keptAt + lease * 1000;
     this.#keepShort();
   }
 
-  /** Gives a job back that nobody has run, at no cost. If its connection has ended, the server has taken it back itself. */
+  /** Gives back a job that nobody has run, at no cost. If its connection has ended, the server has taken it back itself. */
   async giveBack({ id, facts }: KnownJob): Promise<void> {
     await this.#call([`release ${id} ${unseenPriority(facts)} 0`], 'a job was not given back').catch(() => undefined);
   }
 
-  /** Gives back what was reserved and is not described, at no cost: to end the connection would count as a crash of each. */
+  /**
+   * Gives back jobs that were reserved and not described, at no cost: ending the connection would count as a crash of each.
+   */
   abandon(jobs: readonly RawJob[]): void {
     if (jobs.length > 0) this.#giveBackUnseen(this.#described(jobs));
   }
 
-  /** Deletes a job that it holds, whatever its holder thinks. False: it was gone. @throws QueueUnavailableError */
+  /** Deletes a job that it holds, even if a worker runs it. False if it was gone. @throws QueueUnavailableError */
   async end(held: Held): Promise<boolean> {
     const [reply] = await this.#call([`delete ${held.job.id}`], 'a job that runs was not removed');
     this.drop(held);
@@ -154,7 +157,7 @@ export class Reserver {
     }
   }
 
-  /** False: it is no longer ours. Waits for as long as the connection lives. */
+  /** False if it is no longer ours. Waits as long as the connection lives. */
   touch(held: Held): Promise<boolean> {
     if (!this.holds(held)) return Promise.resolve(false);
     held.touching ??= this.#touch(held).finally(() => {
@@ -204,8 +207,8 @@ export class Reserver {
     }
   }
 
-  // Nobody runs the jobs that still come. If they do not come soon, the server is to hear that the connection has ended, and
-  // hands them to others: that counts a crash of each.
+  // Gives back jobs that arrive too late for anybody to run them. If they do not come soon, we end the connection, and the
+  // server hands them to others: that counts as a crash of each.
   #giveBackUnseen(coming: Promise<readonly KnownJob[]>): void {
     const { clock } = this.caller.settings;
     const given = coming.then((jobs) => Promise.all(jobs.map((job) => this.giveBack(job))));
@@ -226,8 +229,8 @@ export class Reserver {
   }
 
   /**
-   * What to throw for a link that ended or was silent. A silent one is given up once none of its jobs can be ours any more,
-   * and none may come.
+   * The error to throw for a link that ended or was silent. A silent link is given up once none of its jobs can be ours any
+   * more, and none may come.
    */
   failed(error: unknown, consequence: string, uncertain = false): unknown {
     const now = this.caller.settings.clock.monotonic();
@@ -242,7 +245,7 @@ export class Reserver {
     this.#held.clear();
   }
 
-  // The server knows the lease that the job was pushed with. Where the worker's is longer, we touch the job meanwhile.
+  // The server uses the lease that the job was pushed with. If the worker's is longer, we touch the job meanwhile.
   #keepShort(): void {
     if (this.#keeping !== undefined) return;
     const { clock } = this.caller.settings;

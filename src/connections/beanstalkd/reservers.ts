@@ -1,21 +1,24 @@
-/** The connections that hold jobs: one that reserves, one for each wait, and as many more as hold what a wait has brought. */
+/**
+ * The connections that hold jobs: one that reserves, one for each wait, and as many more as hold jobs that a wait has
+ * brought.
+ */
 import type { Clock, Milliseconds } from '../../base/clock';
 import type { BeanstalkdCaller } from './caller';
 import type { Held, KnownJob } from './held';
 import { Reserver } from './reserver';
 
-/** Where all of them hold jobs, a wait is a pause. */
+/** Most connections. If all of them hold jobs, a wait is only a pause. */
 const MOST = 8;
 
-/** A worker that was woken reserves much sooner than this. One that was told to reserve nothing may not for hours. */
+/** A worker that was woken reserves much sooner than this. One that was told to reserve nothing may not do so for hours. */
 const LONGEST_KEPT: Milliseconds = 5000;
-/** Part of what the server leaves us that may be over when a job is handed out. */
+/** Part of the time to run that may be over when a job is handed out. */
 const STALE = 1 / 3;
 
 export class Reservers {
   readonly #caller: BeanstalkdCaller;
   readonly #all = new Set<Reserver>();
-  /** What waits have brought, in the order in which it came. */
+  /** Jobs that waits have brought, in order of arrival. */
   readonly #awaited: KnownJob[] = [];
   #opening = 0;
 
@@ -27,13 +30,14 @@ export class Reservers {
     return this.#caller.settings.clock;
   }
 
-  /** One to reserve with. @throws QueueUnavailableError */
+  /** A connection to reserve with. @throws QueueUnavailableError */
   async usable(consequence: string): Promise<Reserver> {
     return this.current ?? this.#open(consequence);
   }
 
   /**
-   * One to wait on. It holds nothing: a connection that waits can renew nothing. Undefined: there are too many.
+   * A connection to wait on. It holds no jobs, because a connection that waits can renew nothing. Undefined if there are too
+   * many.
    *
    * @throws QueueUnavailableError
    */
@@ -41,12 +45,12 @@ export class Reservers {
     const [reserving, ...others] = [...this.#all].filter(({ isUsable }) => isUsable);
     const idle = others.toReversed().find(({ isEmpty }) => isEmpty);
     if (idle !== undefined) return idle;
-    // All others hold jobs: reserves go on with those. The only one stays free for reserves.
+    // All others hold jobs, and reserves go on with those. An only connection stays free for reserves.
     if (reserving !== undefined && reserving.isEmpty && others.length > 0) return reserving;
     return this.#all.size + this.#opening < MOST ? this.#open(consequence) : undefined;
   }
 
-  /** The one that `usable` gives, if there is one already. */
+  /** The connection that `usable` returns, if there is one already. */
   get current(): Reserver | undefined {
     for (const reserver of this.#all) if (reserver.isUsable) return reserver;
     return undefined;
@@ -67,22 +71,22 @@ export class Reservers {
     });
   }
 
-  /** What waits have brought of these tubes. From here on it is the caller's. */
+  /** Hands over the jobs that waits have brought from these tubes. */
   takeAwaited(tubes: readonly string[]): readonly KnownJob[] {
     const taken = this.#awaited.filter(({ tube }) => tubes.includes(tube));
     const left = this.#awaited.filter(({ tube }) => !tubes.includes(tube));
     this.#awaited.splice(0, Infinity, ...left);
     const now = this.clock.monotonic();
-    // Others may have what the server has taken back, with its connection or at the end of its lease.
+    // Others may have jobs that the server has taken back, with their connection or at the end of their lease.
     return taken.filter(({ reserver, askedAt, ttr }) => reserver.link.isOpen && now < askedAt + ttr);
   }
 
-  /** All that is held, by whichever connection. */
+  /** All held jobs of all connections. */
   *held(): Generator<Held> {
     for (const reserver of this.#all) yield* reserver.held;
   }
 
-  /** Nothing more is to be asked on it. */
+  /** No more calls may be made on it. */
   remove(reserver: Reserver): void {
     this.#all.delete(reserver);
   }

@@ -1,4 +1,4 @@
-/** Ends reservations, each on the connection that holds it: only its holder can. */
+/** Ends reservations, each on the connection that holds it, because only the holder can. */
 import { withCounters } from '../../payload/counters';
 import type { Settlement, SettleResult } from '../contract';
 import { Silence, within } from '../kit/silence';
@@ -10,9 +10,9 @@ import { fieldsOf, putCommand, wholeSeconds } from './protocol';
 type Released = Extract<Settlement, { readonly outcome: 'released' }>;
 
 /**
- * Sent at once. If one fails, those that are settled are told by the call that follows.
+ * All are sent at once. If one fails, the next call reports those that are settled.
  *
- * @throws QueueUnavailableError; then it may be asked for again, and is not carried out twice
+ * @throws QueueUnavailableError; then the call may be repeated, and nothing is carried out twice
  */
 export async function settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
   const claimed = settlements.map(({ reservation: { token } }) =>
@@ -46,10 +46,10 @@ async function settleInTime(held: Held, settlement: Settlement): Promise<SettleR
 }
 
 /**
- * Waits for as long as the connection lives. If it ends before the answer is there, the server is asked on another one
- * what became of the job.
+ * Waits as long as the connection lives. If it ends before the answer comes, we ask the server on another one what happened
+ * to the job.
  *
- * @throws QueueUnavailableError if that one does not come about either
+ * @throws QueueUnavailableError if no other connection can be made either
  */
 async function settleHeld(held: Held, settlement: Settlement): Promise<SettleResult> {
   if (held.doubt !== undefined) return foundOut(held);
@@ -68,7 +68,7 @@ async function settleHeld(held: Held, settlement: Settlement): Promise<SettleRes
   }
 }
 
-/** Whether it can be settled by one command that goes out at once. */
+/** Whether it can be settled by one command that is sent at once. */
 export function goesAtOnce(held: Held, settlement: Settlement): boolean {
   const { clock } = held.reserver.caller.settings;
   if (settlement.outcome === 'released')
@@ -81,7 +81,7 @@ async function release(held: Held, settlement: Released): Promise<SettleResult> 
   const counters = beyond(settlement.counters, held.written);
   const priority = releasedPriority(facts, counters);
   if (priority === undefined && held.written !== undefined) {
-    const moved = await putAnew(held, settlement);
+    const moved = await putAgain(held, settlement);
     if (moved !== undefined) return moved;
   }
   held.doubt = priority ?? nearestPriority(facts, counters);
@@ -89,10 +89,10 @@ async function release(held: Held, settlement: Released): Promise<SettleResult> 
 }
 
 /**
- * The marks have no room for these counters: the job is put in once more with all of them in its body, and then the old
- * one removed. A crash between the two leaves the job twice rather than nowhere. Undefined: it was not taken.
+ * The marks have no room for these counters: puts the job in once more with all of them in its body, and then removes the
+ * old one. A crash between the two leaves the job twice rather than losing it. Undefined if the new job was not taken.
  */
-async function putAnew(held: Held, settlement: Released): Promise<SettleResult | undefined> {
+async function putAgain(held: Held, settlement: Released): Promise<SettleResult | undefined> {
   if (!(await isOurs(held))) return 'lost';
   const { link } = held.reserver;
   const put = putCommand({

@@ -1,6 +1,6 @@
 /**
- * Waits for work by a reserve that the server answers when there is some. The next reserve hands out the job that it
- * brings; if nobody waits any more, the job is given back unseen.
+ * Waits for work by a reserve that the server answers when there is some. The next reserve hands out the job that it brings;
+ * if nobody waits any more, the job is given back unseen.
  */
 import { sleep } from '../../base/backoff';
 import type { Seconds } from '../../base/clock';
@@ -10,12 +10,12 @@ import { wholeSeconds } from './protocol';
 import type { Reserver } from './reserver';
 import type { Reservers } from './reservers';
 
-/** If no connection is left to wait on. */
+/** Pause if no connection is left to wait on. */
 const PAUSE: Seconds = 0.25;
 
-/** For one worker. */
+/** The wait of one worker. */
 export class TubeWait implements Listening {
-  /** How long a reserve waits on the server, also when nobody waits for it any more. */
+  /** How long a reserve waits on the server, even if nobody waits for it any more. */
   readonly longest: Seconds = 2;
   readonly #reservers: Reservers;
   readonly #tubes: readonly string[];
@@ -46,7 +46,7 @@ export class TubeWait implements Listening {
     if (reserver === undefined) return;
     const { link, caller } = reserver;
     this.#reservers.remove(reserver);
-    // The server answers a wait at once when it hears that no more is to come.
+    // The server answers a wait at once when it hears that nothing more will come.
     link.finish();
     await within(caller.settings.clock, caller.deadline, link.ended).catch(() => link.close());
   };
@@ -63,7 +63,7 @@ export class TubeWait implements Listening {
         else if (job !== undefined) await reserver.giveBack(job);
       }
     } catch {
-      // The reserve that follows meets the same trouble, and tells it.
+      // The reserve that follows meets the same trouble, and reports it.
     }
     this.#reserver = undefined;
     this.#isReserving = false;

@@ -1,4 +1,4 @@
-/** What a queue is called in a beanstalkd. */
+/** The tube names of queues. */
 import { tubeName } from './errors';
 
 const NAME = /^[A-Za-z0-9+/;.$_()][A-Za-z0-9+/;.$_()-]{0,199}$/;
@@ -19,7 +19,7 @@ export class Tubes {
     return tube;
   }
 
-  /** Undefined: not one of ours. */
+  /** Undefined if it is not one of ours. */
   queueOf(tube: string): string | undefined {
     return tube.startsWith(this.#prefix) ? tube.slice(this.#prefix.length) : undefined;
   }

@@ -1,7 +1,7 @@
 /**
  * The `failover` driver: jobs go to the first of several connections that takes them. The first one does everything else.
  *
- * A push whose answer was lost goes to no other: it may have been carried out, and its jobs would run twice.
+ * A push whose answer was lost goes to no other connection: it may have been carried out, and its jobs would run twice.
  */
 import type { Milliseconds, Seconds } from '../../base/clock';
 import type { FailoverConfig } from './driver';
@@ -125,12 +125,13 @@ export class FailoverConnection implements Connection {
 
   async push(queue: string, entries: readonly Entry[], begins?: NewBatch): Promise<readonly Pushed[] | void> {
     this.#checkOpen('push');
-    // Its jobs are counted where it is kept.
+    // The jobs of a batch are counted where the batch is kept.
     if (begins !== undefined || entries[0]?.ties?.batch !== undefined)
       return this.standsFor.push(queue, entries, begins);
     const results: Pushed[] = [];
     let isTold = false;
-    // A connection takes all of a page or nothing. Of more it could take a part, which would go to another one as well.
+    // A connection takes all of a page or nothing. Of a longer list it might take a part, and that part would go to another
+    // connection as well.
     for (const page of pagesOf(entries, ({ payload }) => Buffer.byteLength(payload))) {
       const pushed = await this.#push(queue, page);
       isTold ||= pushed !== undefined;
@@ -141,7 +142,7 @@ export class FailoverConnection implements Connection {
 
   async #push(queue: string, entries: readonly Entry[]): Promise<readonly Pushed[] | undefined> {
     const failures: QueueUnavailableError[] = [];
-    // One that knows no keys would let each job in.
+    // A connection without unique keys would let every job in.
     const isTied = entries.some(({ ties }) => ties !== undefined);
     const able = isTied ? this.#members.filter(({ connection }) => connection.capabilities.ties) : this.#members;
     for (const member of inTurn(able, queue)) {
@@ -211,7 +212,7 @@ export class FailoverConnection implements Connection {
     return [taking, ...found];
   }
 
-  /** With the first: what is asked of one is asked of the other. The rest are closed by whoever opened them. */
+  /** Closes the first connection, which does everything but push. The others are closed by whoever opened them. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.standsFor.close();
@@ -239,7 +240,7 @@ export class FailoverConnection implements Connection {
   }
 }
 
-/** Last those that seem to be away: before a job is refused they are asked as well. */
+/** Members that seem to be away come last: they are tried before a job is refused. */
 function* inTurn(members: readonly Member[], queue: string): Iterable<Member> {
   const left: Member[] = [];
   for (const member of members) {
@@ -249,7 +250,7 @@ function* inTurn(members: readonly Member[], queue: string): Iterable<Member> {
   yield* left;
 }
 
-/** The last one's, with what kept the others. */
+/** The last member's error, with the reasons of the others. */
 function refusedByAll(failures: readonly QueueUnavailableError[]): Error {
   const { facts, cause } = failures.at(-1)!;
   const others = failures

@@ -1,4 +1,4 @@
-/** One of the connections that a failover has, and whether it takes jobs at the moment. */
+/** One connection of a failover, and whether it takes jobs at the moment. */
 import { pauseAfter } from '../../base/backoff';
 import type { Milliseconds } from '../../base/clock';
 import type { Connection, Entry, Pushed } from '../contract';
@@ -6,15 +6,15 @@ import type { ConnectorContext } from '../connector';
 import { entriesFor } from '../due-entries';
 import { CapabilityError, QueueUnavailableError } from '../errors';
 
-/** Between two looks at one that is away; where it answers and takes nothing, ever longer. */
+/** Pauses between two looks at a member that is away; they grow if it answers but takes nothing. */
 const BACKOFF = { first: 1000, longest: 30_000 };
 
 export class Member {
   readonly name: string;
   readonly #context: ConnectorContext;
-  /** Pushes that it has not taken since it took one. */
+  /** Failed pushes since it last took one. */
   #failures = 0;
-  /** It has answered: the next push tries it. Others wait until the result of that is known. */
+  /** It has answered: the next push tries it. Other pushes wait until the result is known. */
   #mayBeBack = false;
   #isAsked = false;
   #askAt: Milliseconds = -Infinity;
@@ -28,7 +28,7 @@ export class Member {
     return this.#context.manager.driver(this.name);
   }
 
-  /** Whether a push tries it in its turn: it would wait for its deadline in vain where it is away. */
+  /** Whether a push tries it in its turn: if it is away, the push would wait for its deadline in vain. */
   isWorthATry(queue: string): boolean {
     if (this.#failures === 0) return true;
     const isWorth = this.#mayBeBack;
@@ -38,9 +38,9 @@ export class Member {
   }
 
   /**
-   * Gives what became of each; undefined: all are in. An error: it has taken none.
+   * Returns what happened to each entry; undefined if all were queued; an error if it took none.
    *
-   * @throws QueueUnavailableError it may have taken them: sent to another as well, they would run twice
+   * @throws QueueUnavailableError it may have taken them: sent to another member as well, they would run twice
    */
   async push(queue: string, entries: readonly Entry[]): Promise<QueueUnavailableError | readonly Pushed[] | undefined> {
     let pushed: readonly Pushed[] | void;
@@ -58,7 +58,7 @@ export class Member {
     return pushed ?? undefined;
   }
 
-  /** How many jobs are ready in the queue; undefined: it answers, and does not count. @throws what it throws */
+  /** How many jobs are ready in the queue. Undefined if it answers but cannot count. @throws what it throws */
   async look(queue: string): Promise<number | undefined> {
     try {
       return (await this.connection.counts(queue)).ready;

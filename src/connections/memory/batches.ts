@@ -27,13 +27,13 @@ export class Batches {
   /** In the order in which they began. */
   readonly #batches = new Map<string, KeptBatch>();
 
-  /** @param follow queues what a batch sends */
+  /** @param follow queues the jobs that a batch sends */
   constructor(clock: Clock, follow: (followUp: FollowUp) => void) {
     this.#clock = clock;
     this.#follow = follow;
   }
 
-  /** Why it takes no more jobs. Undefined: it does. @param begins it is there from now on */
+  /** Returns why the batch takes no more jobs. Undefined if it does. @param begins if given, the batch exists from now on */
   begin(id: string, begins: NewBatch | undefined): BatchEnd | undefined {
     if (begins === undefined) return endOf(this.#batches.get(id));
     this.#forgetFinished(BATCH_KEPT);
@@ -41,21 +41,21 @@ export class Batches {
     return undefined;
   }
 
-  /** These are in their queue. */
+  /** These entries were queued. */
   join(id: string, entries: readonly Pick<Entry, 'ties'>[]): void {
     this.#hold(id);
     const ties = entries.map(({ ties }) => ties?.batch);
     this.#change(id, { pending: weightIn(id, ties) });
   }
 
-  /** A job of a batch has ended, and these follow it. */
+  /** A job of a batch has ended. */
   leave(text: Text, settlement: Settlement): void {
     const tie = this.#tieOf(text);
     if (tie === undefined) return;
     this.#change(tie.id, changeBy(tie, settlement));
   }
 
-  /** Jobs that no worker has ended are gone, all in one step. */
+  /** Jobs were removed in one step, without a worker ending them. */
   leaveAll(texts: readonly Text[]): void {
     const changes = new Map<string, BatchChange>();
     for (const text of texts) {
@@ -81,7 +81,10 @@ export class Batches {
     return new Map(this.#batches);
   }
 
-  /** As a connection has them. @param checkOpen rejects a call after its end. @param changed tells those who wait for work */
+  /**
+   * The batch store of a connection. @param checkOpen throws if the connection is closed. @param changed notifies those who
+   * wait for work
+   */
   store(checkOpen: (operation: string) => void, changed: () => void): BatchStore {
     return {
       find: async (id) => {

@@ -1,4 +1,4 @@
-/** The `memory` driver, as it is configured and loaded. */
+/** The `memory` driver: its configuration and how it is loaded. */
 import { COMMON_KEYS, LEASE_KEY } from '../../application/configuration/configuration-keys';
 import type { Duration } from '../../job/duration';
 import type { CommonConfig } from '../configs';

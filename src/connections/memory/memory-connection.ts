@@ -1,6 +1,6 @@
 /**
- * The `memory` driver: a whole store in this process. It is the executable model that the scripts of Redis are compared
- * with, and what tests run on; jobs end with the process.
+ * The `memory` driver: a whole store in this process. It is the executable model that the Redis scripts are compared with,
+ * and the store that tests run on; its jobs end with the process.
  */
 import type { MemoryConfig } from './driver';
 import type { Clock, Milliseconds, Seconds, Timer } from '../../base/clock';
@@ -38,13 +38,13 @@ import { entryOf, MemoryStore } from './memory-store';
 import type { Text } from './texts';
 import type { Holder } from './unique-keys';
 
-/** All of a store, for tests that compare whole states. */
+/** The whole store, for tests that compare states. */
 export interface MemorySnapshot {
   readonly queues: ReadonlyMap<string, MemoryQueueState>;
   /** In the order in which they failed. */
   readonly failed: readonly FailedEntry[];
   readonly locks: ReadonlyMap<string, Lock>;
-  /** The holders of unique keys, by these. */
+  /** The holders of unique keys, by key. */
   readonly unique: ReadonlyMap<string, Holder>;
   readonly batches: ReadonlyMap<string, KeptBatch>;
 }
@@ -57,7 +57,7 @@ export class MemoryConnection extends StoreConnection implements Connection {
   readonly locks: MemoryLockStore;
   readonly batches: BatchStore;
   readonly records: MemoryRecordStore;
-  /** It freezes with its worker. */
+  /** It freezes together with its worker. */
   readonly threadAccess = null;
   readonly #store: MemoryStore;
   readonly #waiters: Waiters;
@@ -73,7 +73,7 @@ export class MemoryConnection extends StoreConnection implements Connection {
     this.batches = store.batches.store(checkOpen, () => store.changed());
   }
 
-  /** Another connection to the same store, as another process has one to the same Redis. */
+  /** Another connection to the same store, like a second process on the same Redis. */
   duplicate(): MemoryConnection {
     return new MemoryConnection(this.name, this.#store);
   }
@@ -195,7 +195,7 @@ export class MemoryConnection extends StoreConnection implements Connection {
     await this.#waiters.close();
   }
 
-  // Looks at the state itself: a change that came before the wait counts as well.
+  // Looks at the state itself: a change before the wait counts as well.
   #listen(queues: readonly string[], wake: Wake): () => void {
     let timer: Timer | undefined;
     const look = (): void => {

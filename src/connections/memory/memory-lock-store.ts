@@ -45,13 +45,13 @@ export class MemoryLockStore implements LockStore {
     return lock !== undefined && lock.end > this.#store.clock.now() ? lock.token : undefined;
   }
 
-  /** Deleted first, so that the locks stand in the order in which they were last taken. */
+  /** Deleted first, so that the locks are sorted by when they were last taken. */
   #hold(name: string, token: string, ttl: Seconds): void {
     this.#store.locks.delete(name);
     this.#store.locks.set(name, { token, end: this.#store.clock.now() + ttl * 1000 });
   }
 
-  /** A lock whose owner died is looked at by nobody: without this they would pile up, one for each job. */
+  /** Nobody looks at a lock whose owner died: without this, such locks would pile up, one for each job. */
   #forgetEnded(): void {
     for (const [name, lock] of this.#store.locks) {
       if (lock.end > this.#store.clock.now()) return;

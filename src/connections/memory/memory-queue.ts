@@ -24,11 +24,11 @@ export interface Take {
   readonly limit: number;
   readonly leaseEnd: Seconds;
   readonly budget: Budget;
-  /** Given what is no JSON object. */
+  /** Called with texts that are not JSON objects. */
   readonly setAside: (payload: Buffer) => void;
 }
 
-/** All of a queue, for tests that compare whole states. Scores are seconds since 1970. */
+/** A whole queue, for tests that compare states. Scores are seconds since 1970. */
 export interface MemoryQueueState {
   readonly ready: readonly Buffer[];
   readonly delayed: readonly (readonly [payload: Buffer, due: Seconds])[];
@@ -39,9 +39,12 @@ export class MemoryQueue {
   readonly #ready = new TextList();
   readonly #delayed = new SortedTexts();
   readonly #reserved = new SortedTexts();
-  /** Jobs that were cancelled while they ran, by id: true, or why. Whoever holds them is told, also the next to reserve them. */
+  /**
+   * Jobs cancelled while they ran, by id: true, or the reason. Whoever holds them is told, and so is whoever reserves them
+   * next.
+   */
   readonly #cancelled = new Map<string, true | string>();
-  /** Counts the moves, so that of two jobs at one moment the one moved first comes up first. */
+  /** Counts the moves, so that of two jobs due at the same moment the one moved first comes up first. */
   #moves = 0;
 
   append(text: Text): void {
@@ -53,7 +56,7 @@ export class MemoryQueue {
     this.#ready.prepend(texts);
   }
 
-  /** What waits as delayed already gets the new moment. */
+  /** A job that already waits as delayed gets the new moment. */
   delay(text: Text, due: Seconds): void {
     this.#delayed.set(text, due, ++this.#moves);
   }
@@ -62,22 +65,25 @@ export class MemoryQueue {
     return this.#delayed.has(text);
   }
 
-  /** False: it was not among the delayed. */
+  /** False if it was not delayed. */
   removeDelayed(text: Text): boolean {
     return this.#delayed.delete(text);
   }
 
-  /** A twin with the same text that waits already would swallow it: it gets another id. */
+  /** A waiting job with the same text would swallow it, so it gets another id. */
   delayBeside(text: Text, due: Seconds): void {
     this.delay(unlike(this.#delayed, text), due);
   }
 
-  /** Delayed jobs that are due go to the tail, in the order of their moments. */
+  /** Due jobs go to the tail, in the order of their moments. */
   promote(now: Seconds, budget: Budget): void {
     for (const text of due(this.#delayed, now, budget)) this.#ready.append(text);
   }
 
-  /** Jobs whose lease has ended go to the head, in the order of the ends. The crash is counted, the try given back. Gives them. */
+  /**
+   * Jobs whose lease has ended go to the head, in the order of the ends. Counts a crash instead of a try, and returns the
+   * new texts.
+   */
   reclaim(now: Seconds, budget: Budget): readonly Text[] {
     const reclaimed = due(this.#reserved, now, budget).map((text) => {
       const payload = bytesOf(text);
@@ -98,7 +104,7 @@ export class MemoryQueue {
       const payload = bytesOf(text);
       const waiting = countersOf(payload);
       const identified = hasId(payload);
-      // A tail of ours behind what is no JSON: its id would be looked for in vain.
+      // Our counters after a text that is not JSON: there is no id to be found.
       if (waiting === undefined || (!identified && readCountersOfAny(payload) === undefined)) {
         setAside(payload);
         continue;
@@ -112,12 +118,12 @@ export class MemoryQueue {
     return taken;
   }
 
-  /** False: nobody holds this reservation any more. */
+  /** False if nobody holds this reservation any more. */
   drop(reserved: Text): boolean {
     return this.#reserved.delete(reserved);
   }
 
-  /** The job has ended: what was said of it is not meant for a later one of its id. */
+  /** The job has ended: its cancellation is not meant for a later job with its id. */
   forgetCancelled(reserved: Text): void {
     if (this.#cancelled.size > 0) this.#cancelled.delete(String(idOf(reserved)));
   }
@@ -125,7 +131,7 @@ export class MemoryQueue {
   /**
    * Looks at every job of the queue.
    *
-   * @param left given what is removed
+   * @param left called with the removed job
    */
   cancel(id: string, reason: string | undefined, left: (text: Text) => void): CancelResult {
     const isMeant = (text: Text): boolean => idOf(text) === id;
@@ -134,7 +140,7 @@ export class MemoryQueue {
       this.#cancelled.set(id, reason ?? true);
       return 'signalled';
     }
-    // It may have been given back after it was told to end; a later job of its id was not.
+    // The job may have been given back after it was told to end; a later job with its id was not.
     this.#cancelled.delete(id);
     const delayed = this.#delayed.firstOf(Infinity).find(({ text }) => isMeant(text));
     if (delayed !== undefined) this.#delayed.delete(delayed.text);
@@ -144,19 +150,19 @@ export class MemoryQueue {
     return 'removed';
   }
 
-  /** Whether, or why. */
+  /** Whether it was cancelled, or the reason. */
   cancelled(reserved: Text): boolean | string {
     return this.#cancelled.size > 0 && (this.#cancelled.get(String(idOf(reserved))) ?? false);
   }
 
-  /** False: nobody holds this reservation any more. */
+  /** False if nobody holds this reservation any more. */
   renew(reserved: Text, leaseEnd: Seconds): boolean {
     if (!this.#reserved.has(reserved)) return false;
     this.#reserved.set(reserved, leaseEnd, ++this.#moves);
     return true;
   }
 
-  /** The moment when another look is worth while; −Infinity: something can be had now. */
+  /** The moment when another look is worthwhile. −Infinity: there are ready jobs now. */
   get nextAt(): Seconds {
     if (this.#ready.size > 0) return -Infinity;
     return Math.min(this.#delayed.first()?.score ?? Infinity, this.#reserved.first()?.score ?? Infinity);
@@ -170,7 +176,7 @@ export class MemoryQueue {
     return { ready: this.#ready.size, delayed: this.#delayed.size, reserved: this.#reserved.size };
   }
 
-  /** @param after how many of its state come before */
+  /** @param after how many jobs of the state to skip */
   peek(state: WaitingState, limit: number, after = 0): readonly PeekedJob[] {
     return this.#all(state, after + limit)
       .slice(after)
@@ -191,7 +197,7 @@ export class MemoryQueue {
     return (state === 'delayed' ? this.#delayed : this.#reserved).firstOf(limit);
   }
 
-  /** All that is in it. */
+  /** All texts in the queue. */
   *texts(): Iterable<Text> {
     yield* this.#ready.firstOf(Infinity);
     for (const texts of [this.#delayed, this.#reserved]) for (const { text } of texts.firstOf(Infinity)) yield text;
@@ -230,7 +236,7 @@ function idOf(text: Text): unknown {
   }
 }
 
-/** Takes out those whose moment has come, while the budget lasts. */
+/** Removes and returns the due texts, as long as the budget lasts. */
 function due(texts: SortedTexts, now: Seconds, budget: Budget): readonly Text[] {
   const taken: Text[] = [];
   for (let next = texts.first(); next !== undefined && next.score <= now; next = texts.first()) {
@@ -241,7 +247,7 @@ function due(texts: SortedTexts, now: Seconds, budget: Budget): readonly Text[] 
   return taken;
 }
 
-/** The text itself, or, where it is there already, the same job under another id. */
+/** The text itself or, if there is an equal one, the same job under another id. */
 function unlike(texts: SortedTexts, text: Text): Text {
   return texts.has(text) ? textOf(withId(bytesOf(text), uuidv7())) : text;
 }

@@ -15,7 +15,7 @@ interface Listener extends Pick<StoreRecord, 'kind' | 'id'> {
 export class MemoryRecordStore implements RecordStore {
   readonly #store: MemoryStore;
   readonly #checkOpen: (operation: string) => void;
-  /** Of those who listen through this connection. */
+  /** Those who listen through this connection. */
   readonly #listeners = new Set<Listener>();
   readonly wake: RecordWake = {
     put: async (record, keep) => {
@@ -37,7 +37,7 @@ export class MemoryRecordStore implements RecordStore {
     for (const kind of new Set(records.map((record) => record.kind))) this.#store.records.keepNewest(kind, most);
   }
 
-  /** Those who wait look once more, and meet a connection that is closed. */
+  /** Waiters look once more, and find the connection closed. */
   close(): void {
     for (const { wake } of this.#listeners) wake();
   }
@@ -83,7 +83,7 @@ export class MemoryRecordStore implements RecordStore {
   }
 }
 
-/** What is kept: shared by the connections of a store. */
+/** The records, shared by all connections of a store. */
 export class Records {
   readonly listeners = new Set<Listener>();
   readonly #now: () => Milliseconds;

@@ -1,4 +1,4 @@
-/** What one memory store holds, shared by its connections; every method is one step, as a script is in Redis. */
+/** One memory store, shared by its connections. Every method is one step, like a script in Redis. */
 import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 import type { FailedEntry } from '../failed-store';
 import { withCounters } from '../../payload/counters';
@@ -39,10 +39,10 @@ export interface MemoryEntry {
   readonly ties?: Ties | undefined;
 }
 
-/** As fine as the scores that Redis keeps; unrounded, a job could be late by the error of a sum. */
+/** As precise as Redis's scores; unrounded, a rounding error could delay a job. */
 const toMicroseconds = (seconds: Seconds): Seconds => Math.round(seconds * 1e6) / 1e6;
 
-/** As the store keeps it: bytes. */
+/** An entry in stored form, as bytes. */
 export function entryOf(entry: Entry): MemoryEntry {
   return { ...entry, payload: Buffer.from(entry.payload) };
 }
@@ -50,7 +50,7 @@ export function entryOf(entry: Entry): MemoryEntry {
 /** The kind of the records that hold the keys of `pushOnce`. */
 const ONCE = 'once';
 
-/** Of queues that are empty, as many names are remembered as `queues()` may tell. */
+/** How many names of empty queues are remembered for `queues()`. */
 const MOST_EMPTY = 1000;
 
 export class MemoryStore {
@@ -83,12 +83,12 @@ export class MemoryStore {
     return [...this.#queues.keys()];
   }
 
-  /** A queue that nothing was pushed to is empty, and is not remembered. */
+  /** A queue that nothing was pushed to is empty, and not remembered. */
   queue(name: string): MemoryQueue {
     return this.#queues.get(name) ?? new MemoryQueue();
   }
 
-  /** All go in but those that are refused; the error names the first of them. Undefined: all are in. */
+  /** All entries go in except refused ones; the error names the first of these. Undefined if all were queued. */
   push(name: string, entries: readonly MemoryEntry[], begins?: NewBatch): readonly Pushed[] | undefined {
     const batch = begins?.id ?? entries[0]?.ties?.batch?.id;
     const end = batch === undefined ? undefined : this.batches.begin(batch, begins);
@@ -121,7 +121,7 @@ export class MemoryStore {
     return undefined;
   }
 
-  /** `refused`: the first that was. `others`: what became of those that are not simply queued. */
+  /** `refused`: the first refused text. `others`: what happened to entries that are not simply queued. */
   #push(name: string, entries: readonly MemoryEntry[]) {
     const queue = this.#known(name);
     let refused: Buffer | undefined;
@@ -149,7 +149,7 @@ export class MemoryStore {
     return { refused, others };
   }
 
-  /** The id of the job whose place it takes; undefined: nobody's. */
+  /** The id of the job that it replaces. Undefined if there is none. */
   #debounce(
     queue: MemoryQueue,
     { id }: TiedJob,
@@ -209,7 +209,7 @@ export class MemoryStore {
   }
 
   settle(settlements: readonly Settlement[]): readonly SettleResult[] {
-    // What goes back to the head of its queue, in its order.
+    // The texts that go back to the head of their queue, in their order.
     const front = new Map<MemoryQueue, Text[]>();
     const results = settlements.map((settlement): SettleResult => {
       const { reservation, outcome } = settlement;
@@ -256,14 +256,14 @@ export class MemoryStore {
     return 'unknown';
   }
 
-  /** False: it was paused already. */
+  /** False if it was paused already. */
   pause(queue: string, seconds: Seconds = Infinity): boolean {
     const wasPaused = this.#isPaused(queue);
     this.#pauses.set(queue, this.clock.now() + seconds * 1000);
     return !wasPaused;
   }
 
-  /** False: it was not paused. */
+  /** False if it was not paused. */
   resume(queue: string): boolean {
     const wasPaused = this.#isPaused(queue);
     this.#pauses.delete(queue);
@@ -280,13 +280,13 @@ export class MemoryStore {
     this.#restart = uuidv7();
   }
 
-  /** The same id again takes the place of the older entry, and counts as the newest. */
+  /** An entry with the same id replaces the older one, and counts as the newest. */
   putFailed(entry: Omit<FailedEntry, 'failedAt'>): void {
     this.failed.delete(entry.id);
     this.failed.set(entry.id, { ...entry, failedAt: this.clock.now() });
   }
 
-  /** How many were removed. */
+  /** Returns how many were removed. */
   clear(name: string): number {
     const { ready, delayed, reserved } = this.queue(name).counts;
     const texts = [...this.queue(name).texts()];
@@ -296,7 +296,7 @@ export class MemoryStore {
     return ready + delayed + reserved;
   }
 
-  /** Seconds until something can be had on one of the queues; 0: now. */
+  /** Seconds until one of the queues has a job; 0: now. */
   nextIn(queues: readonly string[]): Seconds {
     const moments = queues.map((name) =>
       this.#isPaused(name) ? this.#pauses.get(name)! / 1000 : this.queue(name).nextAt,
@@ -305,7 +305,7 @@ export class MemoryStore {
     return Math.max(toMicroseconds(next - this.#in(0)), 0);
   }
 
-  /** Calls back after each change that may bring work, until the function it returns is called. */
+  /** Calls back after each change that may bring work, until the returned function is called. */
   watch(watcher: () => void): () => void {
     this.#watchers.add(watcher);
     return () => void this.#watchers.delete(watcher);
@@ -319,7 +319,7 @@ export class MemoryStore {
     else queue.delayBeside(textOf(payload), due);
   }
 
-  /** These are gone, and no worker has ended them. */
+  /** These were removed without a worker ending them. */
   #leave(texts: readonly Text[]): void {
     for (const text of texts) this.unique.leave(text);
     this.batches.leaveAll(texts);
@@ -348,13 +348,13 @@ export class MemoryStore {
     return (this.#pauses.get(queue) ?? -Infinity) > this.clock.now();
   }
 
-  /** Undefined: it is ready at once. */
+  /** Undefined if it is ready at once. */
   #due({ delay = 0, dueAt }: Pick<MemoryEntry, 'delay' | 'dueAt'>): Seconds | undefined {
     if (dueAt === undefined) return delay > 0 ? this.#in(delay) : undefined;
     return dueAt > this.clock.now() ? toMicroseconds(dueAt / 1000) : undefined;
   }
 
-  /** The moment so many seconds from now. */
+  /** The moment `seconds` from now. */
   #in(seconds: Seconds): Seconds {
     return toMicroseconds(this.clock.now() / 1000 + seconds);
   }
@@ -367,7 +367,7 @@ export class MemoryStore {
     return { queue, id, reason: NOT_AN_OBJECT };
   }
 
-  /** Tells those who wait for work. */
+  /** Notifies those who wait for work. */
   changed(): void {
     for (const watcher of this.#watchers) watcher();
   }

@@ -1,20 +1,20 @@
-/** Collections of payloads, as cheap at their ends as those of Redis, and how much of them one call may move. */
+/** Collections of payloads that are as cheap at their ends as those of Redis, and the limit of what one call may move. */
 import type { Seconds } from '../../base/clock';
 import { MOST_BYTES, MOST_JOBS } from '../../base/pages';
 
-/** Payload bytes as one character for each byte: such a text can be a key, and compares byte by byte as in Redis. */
+/** Payload bytes, one character per byte: such a text can be a key, and compares byte by byte as in Redis. */
 export type Text = string;
 
 export const textOf = (bytes: Buffer): Text => bytes.toString('latin1');
 
 export const bytesOf = (text: Text): Buffer => Buffer.from(text, 'latin1');
 
-/** How much one call may move, also with a million jobs due at once. */
+/** How much one call may move, even with a million jobs due at once. */
 export class Budget {
   #jobs = MOST_JOBS;
   #bytes = MOST_BYTES;
 
-  /** Whether `text` may be moved as well. Always the first, however long: else it would stay for ever. */
+  /** Whether `text` may be moved as well. The first text always may, however long: otherwise it would stay forever. */
   charge(text: Text): boolean {
     if (this.#jobs === 0 || (this.#jobs < MOST_JOBS && text.length > this.#bytes)) return false;
     this.#jobs -= 1;
@@ -23,7 +23,7 @@ export class Budget {
   }
 }
 
-/** Taken elements leave a gap at the front; it is closed once it outweighs what is left. */
+/** Taken elements leave a gap at the front, which is closed once it outweighs the rest. */
 const GAP_WORTH_CLOSING = 1024;
 
 /** The ready jobs of a queue. */
@@ -58,7 +58,7 @@ export class TextList {
     return text;
   }
 
-  /** Removes the first that is meant, and gives it. */
+  /** Removes and returns the first text that matches. */
   remove(isMeant: (text: Text) => boolean): Text | undefined {
     const place = this.#items.findIndex((text, index) => index >= this.#head && isMeant(text));
     return place >= 0 ? this.#items.splice(place, 1)[0] : undefined;
@@ -76,9 +76,9 @@ export class TextList {
 
 export interface Scored {
   readonly text: Text;
-  /** The moment when it becomes ready, or its lease ends: seconds since 1970. */
+  /** The moment when it becomes ready, or its lease ends, in seconds since 1970. */
   readonly score: Seconds;
-  /** Which comes first of two at one moment: a server's clock moves on between two calls, a test's may stand still. */
+  /** Which of two at the same moment comes first. A server's clock moves on between two calls; a test's may stand still. */
   readonly rank: number;
 }
 
@@ -88,7 +88,7 @@ const precedes = (a: Scored, b: Scored): boolean => {
   return a.text < b.text;
 };
 
-/** Texts in the order of their scores, each once: delayed and reserved jobs. */
+/** Texts sorted by score, each once: delayed and reserved jobs. */
 export class SortedTexts {
   readonly #byText = new Map<Text, Scored>();
   #order: Scored[] = [];
@@ -109,7 +109,7 @@ export class SortedTexts {
     return this.#order.slice(0, limit);
   }
 
-  /** Adds the text, or gives it another score. */
+  /** Adds the text, or changes its score. */
   set(text: Text, score: Seconds, rank: number): void {
     this.delete(text);
     const scored = { text, score, rank };
@@ -117,7 +117,7 @@ export class SortedTexts {
     this.#order.splice(this.#positionOf(scored), 0, scored);
   }
 
-  /** False: it was not there. */
+  /** False if it was not there. */
   delete(text: Text): boolean {
     const scored = this.#byText.get(text);
     if (scored === undefined) return false;
@@ -131,7 +131,7 @@ export class SortedTexts {
     this.#order = [];
   }
 
-  /** How many stand before it. */
+  /** How many come before it. */
   #positionOf(scored: Scored): number {
     let low = 0;
     let high = this.#order.length;

@@ -1,11 +1,11 @@
-/** Which job of a memory store holds each unique key, or waits under the key of a debounced one. */
+/** The jobs of a memory store that hold unique keys or wait under debounce keys. */
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { readTies, type TiedJob } from '../../payload/ties';
 import { bytesOf, type Text } from './texts';
 
 export interface Holder {
   readonly id: string;
-  /** From then on another may take it. Of a debounced job: until then it can be put off. */
+  /** From then on another job may take it. For a debounced job: it can be put off until then. */
   readonly until: Milliseconds;
   /** How a debounced job waits. */
   readonly waits?: { readonly text: Text; readonly due: Seconds };
@@ -14,7 +14,7 @@ export interface Holder {
 export class UniqueKeys {
   readonly #holders = new Map<string, Holder>();
 
-  /** Undefined: it is held by this job now, or it has none. Otherwise the id of who holds it. */
+  /** Takes the key. Undefined if this job holds it now, or has none. Otherwise the id of the holder. */
   take(tied: TiedJob, now: Milliseconds): string | undefined {
     const holder = tied.unique && this.#holderOf(tied.unique.key, now);
     if (holder === undefined) this.#hold(tied, now);
@@ -25,24 +25,24 @@ export class UniqueKeys {
     return this.#holders.get(key);
   }
 
-  /** It waits under this key, and no other does any more; undefined: none does. */
+  /** Sets the job that waits under this key. Undefined if none does. */
   set(key: string, holder: Holder | undefined): void {
     if (holder === undefined) this.#holders.delete(key);
     else this.#holders.set(key, holder);
   }
 
-  /** The job has not been started, after all. */
+  /** The job was not started after all. */
   retake(text: Text, now: Milliseconds): void {
     const tied = readTies(bytesOf(text));
     if (tied?.unique?.until === 'start' && this.#holderOf(tied.unique.key, now) === undefined) this.#hold(tied, now);
   }
 
-  /** It is handed to a worker. */
+  /** The job is handed to a worker. */
   start(text: Text): void {
     this.#leave(text, 'start');
   }
 
-  /** It has ended. */
+  /** The job has ended. */
   leave(text: Text): void {
     this.#leave(text, undefined);
   }

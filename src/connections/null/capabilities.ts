@@ -1,4 +1,4 @@
-/** What the `null` driver can do: nothing of it has to be kept for that. */
+/** What the `null` driver can do without keeping anything. */
 import type { Capabilities } from '../contract';
 import { STORELESS } from '../kit/capabilities';
 

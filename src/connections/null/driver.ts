@@ -1,4 +1,4 @@
-/** The `null` driver, as it is configured and loaded. */
+/** The `null` driver: its configuration and how it is loaded. */
 import { COMMON_KEYS } from '../../application/configuration/configuration-keys';
 import type { CommonConfig } from '../configs';
 import type { Driver } from '../driver';

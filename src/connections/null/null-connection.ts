@@ -1,4 +1,4 @@
-/** The `null` driver: takes every job and throws it away, for runs in which nothing may be queued. */
+/** The `null` driver: takes every job and throws it away, for runs that must not queue anything. */
 import type { NullConfig } from './driver';
 import type { Diagnosis, Entry } from '../contract';
 import { StorelessConnection } from '../kit/storeless-connection';

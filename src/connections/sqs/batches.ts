@@ -6,29 +6,29 @@ import { QueueUnavailableError } from '../errors';
 import type { Request, Send, SqsCaller } from './caller';
 import { codeOf, isThrottled, verdictOn } from './refusals';
 
-/** What SQS takes at once. */
+/** Most entries that SQS takes at once. */
 const MOST_ENTRIES = 10;
 
-/** Batches of one call that are under way at once. */
+/** Most batches of one call under way at once. */
 const MOST_AT_ONCE = 10;
 
 /**
- * How one entry ended. `code`: what SQS refused it with; absent: the call failed as a whole. `again`: it was asked before, and
- * may have been done, unheard.
+ * How one entry ended. `code`: SQS's refusal; absent: the call failed as a whole. `again`: it was asked before, and may have
+ * been carried out without our hearing it.
  */
 export type EntryResult =
   | { readonly done: true }
   | { readonly done: false; readonly code?: string | undefined; readonly error: Error; readonly again?: boolean };
 
 export interface BatchOf<Entry> {
-  /** Of the queue. */
+  /** The queue's URL. */
   readonly url: string;
   readonly entries: readonly Entry[];
-  /** Bytes that an entry adds; absent: they do not count. */
+  /** Bytes that an entry adds; absent: size does not matter. */
   readonly sizeOf?: ((entry: Entry) => number) | undefined;
-  /** Bytes of a batch at most. */
+  /** Most bytes of a batch. */
   readonly mostBytes?: number | undefined;
-  /** One batch after another, and none after one that failed. */
+  /** Send one batch after another, and none after one that failed. */
   readonly inOrder?: boolean | undefined;
   readonly send: (
     client: SQS,
@@ -56,12 +56,12 @@ export async function inBatches<Entry>(
   return results;
 }
 
-/** The result of the entries that are not sent after a failure. Undefined: they are sent. */
+/** The result of the entries that are not sent after a failure. Undefined if they are sent. */
 function failureOfRest(results: readonly EntryResult[], inOrder: boolean): EntryResult | undefined {
   for (const result of results) {
     if (result.done) continue;
     const { error } = result;
-    // It was asked until the deadline. Round after round, the last would wait for many times that.
+    // The call was repeated until the deadline. Round after round, the last entries would wait many times that.
     if (error instanceof QueueUnavailableError && error.facts.deadline !== undefined) {
       const { facts, cause } = error;
       return { done: false, error: new QueueUnavailableError({ ...facts, uncertain: false }, { cause }) };
@@ -105,12 +105,12 @@ async function carryOut<Entry>(
   return results;
 }
 
-/** SQS says of each entry whose fault it was. */
+/** SQS says for each entry whose fault it was. */
 function isPassing({ SenderFault, Code = '' }: BatchResultErrorEntry): boolean {
   return SenderFault !== true || isThrottled({ Code });
 }
 
-/** The same as if all of the batch had failed for it: the rest is asked for again. */
+/** An error as if the whole batch had failed with it, so that the rest is sent again. */
 function asThrown({ Code = 'Error', Message = '' }: BatchResultErrorEntry): Error {
   return Object.assign(new Error(Message), { Code, $metadata: { httpStatusCode: 503 } });
 }

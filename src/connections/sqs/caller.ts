@@ -1,4 +1,4 @@
-/** Asks SQS for something, and tells what it means where that fails. */
+/** Calls SQS, and explains what a failure means. */
 import type { SQS } from '@aws-sdk/client-sqs';
 import { foreignText } from '../../base/foreign-error';
 import { type CallerSettings, type CallFailure, type Purpose, StoreCaller, type Verdict } from '../kit/caller';
@@ -10,16 +10,16 @@ import { codeOf, isMissingQueue, isReply, isUnusable, remedyOf, type Thrown, ver
 export interface Request extends Purpose {
   /** The action of the API. */
   readonly operation: string;
-  /** The queue's name or URL, for people. */
+  /** The queue's name or URL, for display. */
   readonly queue: string;
-  /** Ends it from outside. */
+  /** Ends the call from outside. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /** One call of the API. */
 export type Send<Output> = (client: SQS, options: { readonly abortSignal: AbortSignal }) => Promise<Output>;
 
-/** Part of the deadline: a request takes longer than one to a server next door. */
+/** Part of the deadline: a request takes longer than one to a server nearby. */
 const SHORTEST_ATTEMPT = 1 / 5;
 
 export class SqsCaller extends StoreCaller<Request> {
@@ -38,7 +38,7 @@ export class SqsCaller extends StoreCaller<Request> {
       const { signal = ending.signal, waits } = request;
       try {
         const sent = send(this.link.client, { abortSignal: AbortSignal.any([signal, ending.signal]) });
-        // What only waits for work does not keep the process alive.
+        // A request that only waits for work does not keep the process alive.
         return await within(this.settings.clock, milliseconds, sent, waits === undefined);
       } catch (error) {
         ending.abort();
@@ -47,7 +47,7 @@ export class SqsCaller extends StoreCaller<Request> {
     });
   }
 
-  /** An error of one entry of a batch, or of a whole call. */
+  /** The error of one entry of a batch, or of a whole call. */
   replyError({ operation, queue, consequence }: Request, reply: string, said: string, cause?: unknown): Error {
     const { name: connection, address } = this.settings;
     const message = foreignText(said);

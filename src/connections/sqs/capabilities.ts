@@ -1,4 +1,4 @@
-/** What can be done with Amazon SQS. */
+/** What Amazon SQS can do. */
 import type { Capabilities } from '../contract';
 import { ALL_CAPABLE } from '../kit/capabilities';
 
@@ -6,7 +6,7 @@ export const SQS: Capabilities = {
   ...ALL_CAPABLE,
   moments: false,
   exactCounts: false,
-  // FIFO queues keep one in each group.
+  // FIFO queues keep an order within each group.
   order: false,
   requeue: false,
   peek: false,

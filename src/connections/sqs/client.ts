@@ -1,4 +1,4 @@
-/** Makes a client of the AWS SDK from the configuration, and what it is called for people. */
+/** Creates a client of the AWS SDK from the configuration, and its display name. */
 import type { MessageAttributeValue, SQS, SQSClientConfig } from '@aws-sdk/client-sqs';
 import { systemClock } from '../../base/clock';
 import { StoreClock } from '../../base/store-clock';
@@ -9,7 +9,7 @@ export type Attributes = Readonly<Record<string, MessageAttributeValue>>;
 
 export interface SqsLink {
   readonly client: SQS;
-  /** By the heads of its answers, which are cut to the second: never later than it is for SQS. */
+  /** SQS's time by the headers of its answers, cut to whole seconds: never later than it really is. */
   readonly time: StoreClock;
 }
 
@@ -29,7 +29,7 @@ export function openLink(connection: string, { region, endpoint, credentials, op
     ...(region !== undefined && { region }),
     ...(endpoint !== undefined && { endpoint }),
     ...(credentials !== undefined && { credentials: credentials as NonNullable<SQSClientConfig['credentials']> }),
-    // The caller decides what is asked again: the client would repeat a push that was carried out.
+    // The caller decides what is repeated: the client would repeat a push that was carried out.
     maxAttempts: 1,
   });
   const time = new StoreClock(systemClock);
@@ -40,7 +40,7 @@ export function openLink(connection: string, { region, endpoint, credentials, op
         note(time, reply.response);
         return reply;
       } catch (error) {
-        // A refusal says what time it is as well; one for a clock that is off says little else.
+        // A refusal tells the time as well; a refusal because of a wrong clock says little else.
         note(time, (error as { readonly $response?: unknown }).$response);
         throw error;
       }
@@ -56,7 +56,7 @@ function note(time: StoreClock, response: unknown): void {
   if (!Number.isNaN(moment)) time.told(moment);
 }
 
-/** Without what may be a password. */
+/** The address, without anything that may be a password. */
 export function addressOf({ endpoint, prefix, region }: SqsConfig): string {
   const given = endpoint ?? prefix;
   if (given === undefined) return region === undefined ? 'sqs.amazonaws.com' : `sqs.${region}.amazonaws.com`;

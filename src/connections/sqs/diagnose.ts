@@ -1,4 +1,4 @@
-/** Looks for settings of queues that lose jobs, or take them from their workers: what `onqueue check` prints of SQS. */
+/** Finds queue settings that lose jobs or take them from their workers, for `onqueue check`. */
 import type { JobRegistry } from '../../job/registry';
 import type { Diagnosis } from '../contract';
 import { sqsQueueMissing } from './errors';
@@ -13,7 +13,7 @@ const USUAL_RETENTION = 345_600;
 const DAY = 86_400;
 
 export interface Expected {
-  /** Bytes of a message that are sent. */
+  /** The largest message that is sent, in bytes. */
   readonly room: number;
   readonly registry: JobRegistry | undefined;
 }
@@ -70,7 +70,7 @@ function size({ MaximumMessageSize }: Settings, room: number): Line | undefined 
   };
 }
 
-// What SQS moves away by itself never fails here: no `failed()`, no entry among the failed jobs.
+// A job that SQS moves away by itself never fails here: no `failed()`, no entry among the failed jobs.
 function deadLetters({ RedrivePolicy }: Settings, isFifo: boolean, { registry }: Expected): Line | undefined {
   if (RedrivePolicy === undefined) return undefined;
   const most = Number((JSON.parse(RedrivePolicy) as { maxReceiveCount?: unknown }).maxReceiveCount);

@@ -1,4 +1,4 @@
-/** What only SQS can answer. If it does not answer, that is `QueueUnavailableError`, as with every store. */
+/** Errors that only SQS answers with. An SQS that does not answer is a `QueueUnavailableError`, as with every store. */
 import { defineError } from '../../base/define-error';
 
 interface Place {
@@ -6,9 +6,9 @@ interface Place {
   readonly connection: string;
   /** `Connection.address`. */
   readonly address: string;
-  /** The queue's name, or its URL where that is known. */
+  /** The queue's name, or its URL if that is known. */
   readonly queue: string;
-  /** What was not done for it, as a clause: `SendEmail was not queued`. */
+  /** What was not done because of it, as a clause: `SendEmail was not queued`. */
   readonly consequence: string;
 }
 
@@ -17,7 +17,7 @@ export interface SqsReply extends Place {
   readonly operation: string;
   /** SQS's own code: `OverLimit`. */
   readonly reply: string;
-  /** What SQS says of it. */
+  /** SQS's explanation. */
   readonly message: string;
 }
 
@@ -25,7 +25,7 @@ interface Options {
   readonly cause?: unknown;
 }
 
-/** SQS answered with an error that waiting does not mend. */
+/** SQS answered with an error that does not go away by itself. */
 export const sqsReply = defineError('E_SQS_REPLY', (facts: SqsReply, { cause }: Options = {}) => ({
   message:
     `SQS at ${facts.address} refused ${facts.operation} on '${facts.queue}' with ${facts.reply} (${facts.message}); ` +
@@ -34,7 +34,7 @@ export const sqsReply = defineError('E_SQS_REPLY', (facts: SqsReply, { cause }: 
   cause,
 }));
 
-/** There is no such queue. SQS makes none by itself. */
+/** There is no such queue, and SQS creates none by itself. */
 export const sqsQueueMissing = defineError('E_SQS_QUEUE_MISSING', (facts: Place, { cause }: Options = {}) => {
   const { address, connection, queue, consequence } = facts;
   const name = queue.replace(/^.*\//, '');
@@ -48,7 +48,7 @@ export const sqsQueueMissing = defineError('E_SQS_QUEUE_MISSING', (facts: Place,
   };
 });
 
-/** SQS took some entries of a push, and not the others. `refused`: the places of those, from 0. */
+/** SQS took some entries of a push, but not all. `refused`: the indexes of the others. */
 export const sqsPartialPush = defineError(
   'E_SQS_PARTIAL_PUSH',
   (connection: string, queue: string, total: number, refused: readonly number[], cause: Error) => ({
@@ -67,7 +67,7 @@ export const sqsFifoDelay = defineError('E_SQS_FIFO_DELAY', (connection: string,
   facts: { connection, queue },
 }));
 
-/** A queue is cleared at most once in 60 seconds. */
+/** A queue can be cleared only once in 60 seconds. */
 export const sqsPurgeInProgress = defineError(
   'E_SQS_PURGE_IN_PROGRESS',
   (connection: string, queue: string, cause: unknown) => ({

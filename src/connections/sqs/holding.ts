@@ -1,21 +1,21 @@
 /**
  * A message that this process holds: until when, and whether it has ended.
  *
- * SQS does not say that a receipt has become worthless: it deletes the message, or ignores the request, without a word. So
- * this process goes by its own clock to know whether a lease has ended, and all its threads look at the same memory.
+ * SQS does not say that a receipt has become worthless: it deletes the message or ignores the request silently. So this
+ * process uses its own clock to know whether a lease has ended, and all its threads share the same memory.
  */
 import { type Clock, type Milliseconds, monotonicOrigin, type Seconds } from '../../base/clock';
 import type { Reservation } from '../contract';
 import type { Attributes } from './client';
 
-/** What a reservation bears; cloned into another thread, it still is the same memory. */
+/** The token of a reservation; cloned into another thread, it still refers to the same memory. */
 export interface Token {
   readonly receipt: string;
   /** When it was asked for. */
   readonly receivedAt: Milliseconds;
   /** Its state, and when its lease ends. */
   readonly memory: BigInt64Array<SharedArrayBuffer>;
-  /** What is sent again with its text. */
+  /** Sent again together with its text. */
   readonly group?: string | undefined;
   readonly attributes?: Attributes | undefined;
 }
@@ -26,16 +26,16 @@ const LEASE_END = 1;
 const OPEN = 0n;
 /** Somebody is ending it. */
 const CLAIMED = 1n;
-/** Its text was sent anew, but it was not deleted yet. */
+/** Its text was sent again, but the old message is not deleted yet. */
 const SENT = 2n;
 const ENDED = 3n;
 
-/** Where SQS takes a message back, however often its lease was renewed. */
+/** When SQS takes a message back, however often its lease was renewed. */
 const LONGEST: Milliseconds = 12 * 3600 * 1000;
 
 const ORIGIN = monotonicOrigin();
 
-/** A moment that all threads of the process know. */
+/** The time by a clock that all threads of the process share. */
 export function sharedNow(clock: Clock): Milliseconds {
   return clock.monotonic() + ORIGIN;
 }
@@ -49,7 +49,7 @@ export class Holding {
     this.token = token;
   }
 
-  /** Undefined: nothing of ours. */
+  /** Undefined if it is not ours. */
   static of({ token }: Reservation): Holding | undefined {
     return token === undefined ? undefined : new Holding(token as Token);
   }
@@ -74,7 +74,7 @@ export class Holding {
     Atomics.store(this.token.memory, LEASE_END, BigInt(Math.floor(moment)));
   }
 
-  /** For how long it can be hidden from now on: so many whole seconds as are asked for, or as SQS still gives. */
+  /** How long it can be hidden from now on, in whole seconds: as long as asked for, or as long as SQS still allows. */
   hideable(seconds: Seconds, now: Milliseconds): Seconds {
     return Math.min(Math.ceil(seconds), Math.floor((this.token.receivedAt + LONGEST - now) / 1000));
   }
@@ -83,7 +83,7 @@ export class Holding {
     return Atomics.load(this.token.memory, STATE) === OPEN && now < this.leaseEnd;
   }
 
-  /** `open`: ours to end. `sent`: only to be deleted. */
+  /** `open`: ours to end. `sent`: only has to be deleted. */
   claim(now: Milliseconds): Claim {
     if (this.#swap(SENT, CLAIMED)) return 'sent';
     return now < this.leaseEnd && this.#swap(OPEN, CLAIMED) ? 'open' : 'lost';

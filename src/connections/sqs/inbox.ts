@@ -1,8 +1,9 @@
 /**
- * Where jobs come out of one queue. A worker that waits does so by a long poll; the job that it brings is handed out by the
- * next reserve, or goes back at no cost when nobody takes it.
+ * Receives the jobs of one queue. A worker waits by a long poll; the next reserve hands out the job that it brings, or the
+ * job goes back at no cost if nobody takes it.
  *
- * An idle worker costs a request in twenty seconds: the poll goes on while the worker looks whether there is something to do.
+ * An idle worker costs one request in twenty seconds: the poll goes on while the worker checks whether there is something to
+ * do.
  */
 import type { Message } from '@aws-sdk/client-sqs';
 import type { Clock, Milliseconds, Seconds, Timer } from '../../base/clock';
@@ -16,10 +17,10 @@ import { renew } from './renew';
 import { settle } from './settle';
 import type { Receive, SqsQueue } from './sqs-queue';
 
-/** What SQS gives at once. */
+/** Most messages that SQS returns at once. */
 const MOST_RECEIVED = 10;
 
-/** The longest that SQS waits before it says that there is nothing. */
+/** The longest that SQS waits before it reports that there is nothing. */
 const LONGEST_POLL: Seconds = 20;
 
 /** A worker that was woken asks much sooner than this. */
@@ -32,33 +33,33 @@ export class Inbox {
   readonly queue: SqsQueue;
   readonly #clock: Clock;
   readonly #lease: Seconds;
-  /** What a poll has brought, until somebody takes it, or it goes back. */
+  /** The job that a poll has brought, until somebody takes it or it goes back. */
   #kept: Reservation | undefined;
   #returning: Timer | undefined;
   #poll: AbortController | undefined;
   readonly #listeners = new Set<Wake>();
   #waiters = 0;
 
-  /** @param lease for what a poll brings */
+  /** @param lease the lease of jobs that a poll brings */
   constructor(queue: SqsQueue, clock: Clock, lease: Seconds) {
     this.queue = queue;
     this.#clock = clock;
     this.#lease = Math.ceil(lease);
   }
 
-  /** Holds nothing, and nobody waits for anything. */
+  /** Holds nothing, and nobody waits here. */
   get isIdle(): boolean {
     return this.#kept === undefined && this.#waiters === 0 && this.#poll === undefined;
   }
 
-  /** Up to `limit` jobs, each under a lease of `seconds` from about now. @throws only if there are none */
+  /** Up to `limit` jobs, each with a lease of `seconds` from about now. @throws only if there are none */
   async take(limit: number, seconds: Seconds): Promise<readonly Reservation[]> {
     const lease = Math.ceil(seconds);
     const taken = await this.#takeKept(lease);
     let bytes = 0;
-    // A poll under way would have brought what there is.
+    // A poll under way would have brought any job there is.
     while (taken.length < limit && bytes < MOST_BYTES && this.#poll === undefined) {
-      // Of a FIFO queue one at a time: two of one group must not run beside each other.
+      // From a FIFO queue only one at a time: two jobs of one group must not run side by side.
       const wanted = Math.min(limit - taken.length, this.queue.isFifo ? 1 : MOST_RECEIVED);
       try {
         const received = await this.#receive({ limit: wanted, lease });
@@ -78,22 +79,25 @@ export class Inbox {
     this.#waiters += 1;
   }
 
-  /** The last to go ends the poll. What SQS hands out at that very moment comes back when its lease ends. */
+  /** The last one to leave ends the poll. A job that SQS hands out at that very moment comes back when its lease ends. */
   exit(): void {
     this.#waiters -= 1;
     if (this.#waiters === 0) this.#poll?.abort();
   }
 
-  /** Wakes once something comes, at once if it has come already, or with the error of the poll. Gives what ends it. */
+  /**
+   * Wakes once a job comes, at once if one has come already, or with the error of the poll. Returns the function that stops
+   * listening.
+   */
   listen(wake: Wake): () => void {
     this.#listeners.add(wake);
     if (this.#kept !== undefined) wake();
-    // On a FIFO queue, what is received and not run has cost a try.
+    // On a FIFO queue, a job that is received and not run costs a try.
     else if (this.#poll === undefined && !this.queue.isFifo) void this.#pollOn();
     return () => void this.#listeners.delete(wake);
   }
 
-  /** Gives back what was not handed out. */
+  /** Gives back a job that was not handed out. */
   async close(): Promise<void> {
     this.#poll?.abort();
     await this.#giveBack();
@@ -118,7 +122,7 @@ export class Inbox {
     for (const wake of this.#listeners) wake(error);
   }
 
-  // What was polled for under another lease gets the one that is asked for.
+  // A job that was polled for with another lease gets the one that is asked for.
   async #takeKept(lease: Seconds): Promise<Reservation[]> {
     const kept = this.#keptNoLonger();
     if (kept === undefined) return [];
@@ -129,7 +133,7 @@ export class Inbox {
     return result === 'renewed' ? [kept] : [];
   }
 
-  // What fails comes back when its lease ends.
+  // If this fails, the job comes back when its lease ends.
   async #giveBack(): Promise<void> {
     const kept = this.#keptNoLonger();
     if (kept === undefined) return;
@@ -147,7 +151,7 @@ export class Inbox {
     const { lease, waits } = receive;
     const askedAt = sharedNow(this.#clock);
     const messages = await this.queue.receive(receive);
-    // A long poll may have waited: its lease began when SQS handed something out, an answer's way ago.
+    // A long poll may have waited: the lease began when SQS handed the job out, one answer's travel time ago.
     const receivedAt = waits === undefined ? askedAt : sharedNow(this.#clock) - Math.min(1000, lease * 100);
     const now = this.queue.caller.link.time.now();
     const early = messages.filter((message) => remainingDelay(message, now) > 0);
@@ -163,7 +167,7 @@ export class Inbox {
     return { queue: this.queue.name, ...incoming(message, this.queue.isFifo), token };
   }
 
-  // First sent anew, then deleted. If something fails on the way the old message comes back by itself.
+  // Sent again first, then deleted. If something fails in between, the old message comes back by itself.
   async #delayAgain(messages: readonly Message[], now: Milliseconds): Promise<void> {
     const sent = await this.queue.send(
       messages.map((message) =>

@@ -1,4 +1,4 @@
-/** From a payload to the message that carries it, and back. */
+/** Converts a payload to the message that carries it, and back. */
 import type { Message, SendMessageBatchRequestEntry } from '@aws-sdk/client-sqs';
 import type { Milliseconds, Seconds } from '../../base/clock';
 import {
@@ -14,16 +14,16 @@ import {
 import { InvalidPayloadError } from '../../payload/errors';
 import type { Attributes } from './client';
 
-/** What SQS holds a message back for at most. */
+/** The longest delay that SQS supports. */
 const LONGEST_DELAY: Seconds = 900;
 
-/** How long a job waits as a whole, from the moment at which it was sent; only where SQS does not hold it back for as long. */
+/** A job's whole delay, from the moment it was sent; only if SQS cannot delay it for that long. */
 const DELAY_ATTRIBUTE = 'Onqueue.Delay';
 
-/** Two characters that JSON may hold as they are and SQS refuses; they are written as escapes, which say the same. */
+/** Two characters that JSON may contain and SQS refuses; they are written as escapes, which mean the same. */
 const ESCAPED = /[\uFFFE\uFFFF]/g;
 
-/** What SQS refuses, and no JSON holds. */
+/** Characters that SQS refuses and JSON cannot contain. */
 // oxlint-disable-next-line no-control-regex -- they are what is looked for
 const REFUSED = /[\u0000-\u0008\u000B\u000C\u000E-\u001F]/;
 
@@ -35,7 +35,7 @@ export interface Outgoing {
   readonly attributes?: Attributes | undefined;
 }
 
-/** @throws InvalidPayloadError SQS takes no such text */
+/** @throws InvalidPayloadError SQS does not take such a text */
 export function entryOf({ payload, delay, group, deduplication, attributes }: Outgoing): MessageEntry {
   if (payload === '') throw new InvalidPayloadError('it is empty, which no message of SQS may be');
   if (REFUSED.test(payload)) {
@@ -56,7 +56,7 @@ export function entryOf({ payload, delay, group, deduplication, attributes }: Ou
 
 export type MessageEntry = Omit<SendMessageBatchRequestEntry, 'Id'> & { readonly MessageBody: string };
 
-/** Bytes of a message, as SQS counts them. */
+/** The size of a message in bytes, as SQS counts it. */
 export function sizeOf({ MessageBody, MessageAttributes = {} }: MessageEntry): number {
   let bytes = Buffer.byteLength(MessageBody);
   for (const [name, { DataType = '', StringValue = '', BinaryValue = [] }] of Object.entries(MessageAttributes)) {
@@ -65,13 +65,13 @@ export function sizeOf({ MessageBody, MessageAttributes = {} }: MessageEntry): n
   return bytes;
 }
 
-/** Attributes that others gave it: they are sent again with its text. */
+/** Attributes given by others: they are sent again with its text. */
 export function attributesOf({ MessageAttributes }: Message): Attributes | undefined {
   const { [DELAY_ATTRIBUTE]: _, ...others } = MessageAttributes ?? {};
   return Object.keys(others).length > 0 ? others : undefined;
 }
 
-/** Seconds until the job may be handed out; 0 or less: now. `now`: by the clock of SQS. */
+/** Seconds until the job may be handed out; 0 or less: now. `now`: by SQS's clock. */
 export function remainingDelay({ Attributes = {}, MessageAttributes = {} }: Message, now: Milliseconds): Seconds {
   const delay = Number(MessageAttributes[DELAY_ATTRIBUTE]?.StringValue ?? 0);
   const sent = Number(Attributes.SentTimestamp);
@@ -84,15 +84,15 @@ export interface Incoming {
 }
 
 /**
- * The text of a message with what its delivery adds to its counters. A message cannot be changed: on a standard queue
- * each delivery but the first is one whose holder died, for what is given back is a new message. On a FIFO queue that would
- * cost it its place, so each delivery is a try there.
+ * The text of a message, with this delivery added to its counters. A message cannot be changed. On a standard queue each
+ * delivery but the first means that a holder died, because a released job is a new message. On a FIFO queue a new message
+ * would cost the job its place, so there each delivery is a try.
  */
 export function incoming({ Body = '', MessageId = '', Attributes = {} }: Message, isFifo: boolean): Incoming {
   const deliveries = Math.max(Number(Attributes.ApproximateReceiveCount ?? 1), 1);
   const text = Buffer.from(Body);
   const counters = readCounters(text)?.counters ?? readCountersOfAny(text);
-  // The worker that runs it fails it, with its bytes.
+  // The worker that runs it fails it, byte for byte.
   if (counters === undefined) return { payload: text, counters: { ...noCounters, attempts: deliveries } };
   const { attempts, crashes } = counters;
   const counted = isFifo
@@ -101,7 +101,7 @@ export function incoming({ Body = '', MessageId = '', Attributes = {} }: Message
   return { payload: withCounters(hasId(text) ? text : withId(text, MessageId), counted), counters: counted };
 }
 
-/** The text that goes back; what is no JSON object bears no counters. */
+/** The text that goes back; a text that is not a JSON object has no counters. */
 export function textWith(payload: Buffer, counters: Counters): string {
   return (hasCounters(payload) ? withCounters(payload, counters) : payload).toString();
 }

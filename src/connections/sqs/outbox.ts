@@ -1,4 +1,4 @@
-/** Where jobs go into one queue. What is dispatched in one turn of the event loop goes together: SQS bills each request. */
+/** Sends jobs to one queue. Jobs dispatched in one turn of the event loop go together, because SQS bills each request. */
 import { createHash } from 'node:crypto';
 import type { SqsConfig, SqsPayload } from './driver';
 import { PayloadTooLargeError } from '../errors';
@@ -13,7 +13,7 @@ import { sqsFifoDelay, sqsPartialPush } from './errors';
 import { entryOf, type MessageEntry, sizeOf } from './message';
 import type { SqsQueue } from './sqs-queue';
 
-/** Kept free in each message: a job that goes back has longer counters. */
+/** Bytes kept free in each message: a released job has longer counters. */
 const GROWTH = 1024;
 
 /** How SQS says that a message is larger than its queue takes. */
@@ -29,11 +29,11 @@ export class Outbox {
   readonly #connection: string;
   readonly #queue: SqsQueue;
   readonly #config: SqsConfig;
-  /** Bytes of a payload. */
+  /** Most bytes of a payload. */
   readonly #limit: number;
   readonly #lane: Lane<Push>;
 
-  /** @param room bytes of a message at most */
+  /** @param room most bytes of a message */
   constructor(connection: string, queue: SqsQueue, config: SqsConfig, room: number) {
     this.#connection = connection;
     this.#queue = queue;
@@ -51,7 +51,7 @@ export class Outbox {
     return this.#lane.isIdle;
   }
 
-  /** Resolves when what was pushed has its results. */
+  /** Resolves when all pushes have their results. */
   get sent(): Promise<unknown> {
     return this.#lane.settled;
   }
@@ -65,7 +65,8 @@ export class Outbox {
     const refused = results.flatMap(({ done }, index) => (done ? [] : [index]));
     const [first] = refused;
     if (first === undefined) return;
-    // If one reason leaves a doubt, it is told: jobs that may be there must not be sent elsewhere as well.
+    // If one of the errors leaves a doubt, it is the one to report: jobs that may be queued must not be sent elsewhere as
+    // well.
     const told = refused.find((index) => isUncertain(results[index]!)) ?? first;
     const cause = this.#errorOf(results[told]!, messages[told]!);
     if (refused.length === entries.length) throw cause;
@@ -91,8 +92,8 @@ export class Outbox {
     return entry;
   }
 
-  // Unless the user says otherwise each push is a job of its own, and what is sent twice because no answer came is one. A
-  // failed job that is retried would be taken for the first of its key, and be lost.
+  // Unless the user says otherwise each push is a separate job, and a push repeated because no answer came is the same one.
+  // With the user's key, a retried failed job would be taken for the first job with that key, and be lost.
   #deduplication(payload: string, fields: SqsPayload): string {
     const text = Buffer.from(payload);
     const counters = readCounters(text)?.counters ?? readCountersOfAny(text);
@@ -122,7 +123,7 @@ function fieldsOf(payload: string): SqsPayload {
   }
 }
 
-/** AWS takes 128 characters of ASCII without spaces; of anything else, a digest. */
+/** AWS takes 128 ASCII characters without spaces; anything else becomes a digest. */
 function lettersOf(key: string): string {
   return /^[!-~]{1,128}$/.test(key) ? key : createHash('sha256').update(key).digest('hex');
 }

@@ -1,4 +1,4 @@
-/** What a queue is called in SQS: its name with prefix and suffix is its URL, or SQS is asked for that. */
+/** The names of queues in SQS. A name with prefix and suffix is its URL; without a prefix SQS is asked for that. */
 import type { SqsConfig } from './driver';
 import { Recent } from '../../base/recent';
 import { invalidQueueName } from '../../job/errors';
@@ -6,10 +6,10 @@ import type { SqsCaller } from './caller';
 
 const FIFO = '.fifo';
 
-/** What AWS lets a queue be called. */
+/** The queue names that AWS allows. */
 const NAME = /^[\w-]{1,75}(\.fifo|[\w-]{0,5})$/;
 
-/** Addresses of others are asked for again. */
+/** The URLs of further queues are asked for again. */
 const MOST_URLS = 1000;
 
 const URL_NAME = /^https?:\/\//;
@@ -48,7 +48,7 @@ export class QueueNames {
     return this.#fullName(queue).endsWith(FIFO);
   }
 
-  /** All queues that there are under prefix and suffix. */
+  /** All queues that match prefix and suffix. */
   async all(): Promise<readonly string[]> {
     const request = {
       operation: 'ListQueues',

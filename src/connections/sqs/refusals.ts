@@ -1,14 +1,14 @@
-/** Tells apart why SQS, or the way to it, does not do what was asked. */
+/** Classifies why SQS, or the connection to it, did not do what was asked. */
 import type { Verdict } from '../kit/caller';
 import { Silence } from '../kit/silence';
 
-/** What the SDK throws for an answer of the service, or for none. */
+/** What the SDK throws for an error answer, or for a missing one. */
 export interface Thrown {
   readonly name?: string;
   readonly message?: string;
-  /** Of a system call: `ECONNREFUSED`. */
+  /** The code of a system call: `ECONNREFUSED`. */
   readonly code?: string;
-  /** Of an answer: the code of the older protocol, which is better known. */
+  /** The code of an answer in the older protocol, which is better known. */
   readonly Code?: string;
   readonly $metadata?: { readonly httpStatusCode?: number };
   readonly errors?: readonly unknown[];
@@ -25,10 +25,10 @@ const MISSING_QUEUE = /QueueDoesNotExist|NonExistentQueue|InvalidAddress/;
 /** Nobody was reached: nothing was sent. */
 const UNSENT = /\b(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENETDOWN)\b/;
 
-/** A receipt that is worth nothing any more: the message was deleted, or its time is over. */
+/** The receipt is worthless: the message was deleted, or its time is over. */
 const LOST_RECEIPT = /^(ReceiptHandleIsInvalid|InvalidParameterValue|MessageNotInflight)$/;
 
-/** `AWS.SimpleQueueService.MessageNotInflight` and `MessageNotInflight` are one. */
+/** `AWS.SimpleQueueService.MessageNotInflight` and `MessageNotInflight` mean the same. */
 export function codeOf({ Code, name = 'Error' }: Thrown): string {
   return (Code ?? name).replace('AWS.SimpleQueueService.', '');
 }
@@ -62,18 +62,18 @@ export function isLostReceipt(code: string | undefined): boolean {
   return code !== undefined && LOST_RECEIPT.test(code);
 }
 
-/** What a receive of this id was given is not given again: its lease has ended, or somebody has changed it. */
+/** SQS no longer repeats the result of a receive with this id: its lease has ended, or somebody has changed it. */
 export function isSpentAttempt(error: unknown): boolean {
   const thrown = error as Thrown;
   return isReply(thrown) && /\bReceiveRequestAttemptId\b/.test(thrown.message ?? '');
 }
 
-/** Nobody is asked, or nobody would answer, before somebody mends the configuration. */
+/** Asking is useless until somebody fixes the configuration. */
 export function isUnusable(thrown: Thrown): boolean {
   return isNamed(CREDENTIALS, thrown) || isWithoutRegion(thrown);
 }
 
-/** What somebody can do about it, as a sentence. */
+/** The remedy, as a sentence. */
 export function remedyOf(thrown: Thrown): string | undefined {
   if (isWithoutRegion(thrown)) return "Give region, such as 'eu-west-1', or set AWS_REGION.";
   if (isNamed(CREDENTIALS, thrown)) {
@@ -90,7 +90,7 @@ function isWithoutRegion({ message }: Thrown): boolean {
   return message === 'Region is missing';
 }
 
-// By the message too: the SDK keeps nothing else of an error of another realm, as in a test runner's sandbox.
+// Also checks the message: the SDK keeps nothing else of an error of another realm, as in a test runner's sandbox.
 function isUnsent({ code = '', message = '', errors = [] }: Thrown): boolean {
   return UNSENT.test(`${code} ${message}`) || errors.some((part) => isUnsent(part as Thrown));
 }

@@ -1,4 +1,4 @@
-/** Starts the leases of messages anew. */
+/** Renews the leases of messages. */
 import type { Milliseconds, Seconds } from '../../base/clock';
 import type { RenewResult, Reservation } from '../contract';
 import { Holding } from './holding';
@@ -6,10 +6,11 @@ import { isLostReceipt } from './refusals';
 import type { SqsQueue } from './sqs-queue';
 
 /**
- * One result for each, in order. A job that is not ours any more is lost, as is one after 12 hours: SQS renews no more then.
+ * One result for each, in order. A job that is no longer ours is lost, and so is one after 12 hours, when SQS renews no
+ * more.
  *
  * @param now by the clock that all threads share
- * @throws what the first that failed was refused with
+ * @throws the first error
  */
 export async function renew(
   queue: SqsQueue,

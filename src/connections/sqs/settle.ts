@@ -1,9 +1,9 @@
 /**
  * Writes the ends of reservations to SQS.
  *
- * A message cannot be changed. On a standard queue what goes back with other counters is sent anew and then deleted, in this
- * order: a crash between the two doubles a job, and never loses one. On a FIFO queue that would cost it its place in its
- * group: there it becomes visible again as it is.
+ * A message cannot be changed. On a standard queue a job with new counters is sent again and then its old message deleted,
+ * in this order: a crash between the two doubles a job, and never loses one. On a FIFO queue that would cost the job its
+ * place in its group, so its message becomes visible again unchanged.
  */
 import type { Milliseconds } from '../../base/clock';
 import { groupsOf } from '../../base/groups';
@@ -18,7 +18,7 @@ interface Ending {
   readonly index: number;
   readonly settlement: Settlement;
   readonly holding: Holding;
-  /** Its text was sent anew: only to be deleted. */
+  /** Its text was sent again: the old message only has to be deleted. */
   sent: boolean;
   error?: Error | undefined;
 }
@@ -26,9 +26,9 @@ interface Ending {
 type Release = Extract<Settlement, { outcome: 'released' }>;
 
 export interface Ended {
-  /** Undefined: it failed. */
+  /** Undefined where it failed. */
   readonly results: readonly (SettleResult | undefined)[];
-  /** What the first that failed was refused with. */
+  /** The first error. */
   readonly error?: Error | undefined;
 }
 
@@ -62,13 +62,13 @@ export async function settle(
   return { results, error: endings.find(({ error }) => error !== undefined)?.error };
 }
 
-/** Gives those that were lost. Never throws: what failed bears its error. */
+/** Returns those that were lost. Never throws: failed ones get their `error` set. */
 async function end(queue: SqsQueue, endings: readonly Ending[], now: Milliseconds): Promise<readonly Ending[]> {
   const released = endings.filter(({ settlement }) => settlement.outcome === 'released');
   const shown = queue.isFifo ? released : [];
   try {
     const unsent = queue.isFifo ? [] : released.filter(({ sent }) => !sent);
-    await sendAnew(queue, unsent);
+    await sendAgain(queue, unsent);
     const over = endings.filter((ending) => !shown.includes(ending) && ending.error === undefined);
     const [visible, deleted] = await Promise.all([
       show(queue, shown, now),
@@ -82,7 +82,7 @@ async function end(queue: SqsQueue, endings: readonly Ending[], now: Millisecond
   }
 }
 
-async function sendAnew(queue: SqsQueue, endings: readonly Ending[]): Promise<void> {
+async function sendAgain(queue: SqsQueue, endings: readonly Ending[]): Promise<void> {
   const entries = endings.map(({ settlement, holding }) => {
     const { reservation, delay, counters } = settlement as Release;
     const { group, attributes } = holding.token;
@@ -109,7 +109,7 @@ function lostOf(endings: readonly Ending[], results: readonly EntryResult[]): re
   return endings.filter((ending, index) => {
     const result = results[index]!;
     if (result.done) return false;
-    // By a request whose answer was lost it became worthless.
+    // An earlier request, whose answer was lost, made the receipt worthless.
     if (isLostReceipt(result.code)) return result.again !== true;
     ending.error = result.error;
     return false;

@@ -49,14 +49,14 @@ export interface SqsContext extends Pick<
   readonly manager?: { readonly registry: JobRegistry } | undefined;
 }
 
-/** What this connection has of a queue: where jobs go in, and where they come out. */
+/** The two ends of a queue: where jobs go in, and where they come out. */
 interface QueueEnds {
   readonly queue: SqsQueue;
   readonly outbox: Outbox;
   readonly inbox: Inbox;
 }
 
-/** Those of others are made anew. */
+/** The ends of further queues are created again. */
 const MOST_QUEUES = 1000;
 
 /** A FIFO queue is not polled: somebody has to look at it. */
@@ -75,7 +75,7 @@ export class SqsConnection extends StoreConnection implements Connection {
   readonly #queues = new Recent<string, QueueEnds>(MOST_QUEUES, isIdle);
   readonly #waiters: Waiters;
   readonly #settling = new Settling(() => 0);
-  /** Bytes of a message at most. */
+  /** Most bytes of a message. */
   readonly #room: number;
 
   /** @throws E_MISSING_PEER */
@@ -92,13 +92,13 @@ export class SqsConnection extends StoreConnection implements Connection {
 
   get threadAccess(): ThreadAccess | undefined {
     const { name, deadline, retryAfter, maxPayload, queue, origin } = this.#context;
-    // A job that was received has its group.
+    // A received job already has its group.
     const { group: _, deduplicate: __, ...config } = this.#config;
     const data: ThreadData = { name, deadline, retryAfter, maxPayload, queue, origin, config };
     try {
       return { module: threadModule('connections/sqs/thread-store'), data: structuredClone(data) };
     } catch {
-      // A function gives the credentials, or an instance makes the requests.
+      // A function provides the credentials, or an instance makes the requests.
       return undefined;
     }
   }
@@ -128,7 +128,7 @@ export class SqsConnection extends StoreConnection implements Connection {
 
   async settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
     this.checkOpen('settle');
-    // Written to the failed store of another connection, it is completed here.
+    // Once it is in the failed store of another connection, it is completed here.
     if (settlements.some(({ outcome }) => outcome === 'failed')) throw this.lacks('settle', 'failed');
     const { results } = await this.#settling.inPages(settlements, async (page) => {
       const ended = await settle(page, (queue) => this.#ends(queue).queue, sharedNow(this.#context.clock));
@@ -155,7 +155,7 @@ export class SqsConnection extends StoreConnection implements Connection {
     return this.#ends(queue).queue.counts();
   }
 
-  /** About how many: SQS counts by estimate. */
+  /** Returns about how many: SQS only estimates counts. */
   async clear(name: string): Promise<number> {
     this.checkOpen('clear');
     const { queue } = this.#ends(name);
@@ -173,13 +173,13 @@ export class SqsConnection extends StoreConnection implements Connection {
     throw this.lacks('peek', 'peek');
   }
 
-  /** Those that there are under prefix and suffix, used or not. */
+  /** All queues that match prefix and suffix, used or not. */
   async queues(): Promise<readonly string[]> {
     this.checkOpen('queues');
     return this.#names.all();
   }
 
-  /** As the header of an answer says, to the second. If there is no answer, our own clock counts. */
+  /** As the header of an answer says, to the second. Without an answer our own clock counts. */
   async now(): Promise<Milliseconds> {
     this.checkOpen('now');
     const { time } = this.#caller.link;
@@ -236,7 +236,7 @@ export class SqsConnection extends StoreConnection implements Connection {
   }
 }
 
-/** Connects with the first call, not before. @throws E_MISSING_PEER */
+/** Connects only with the first call. @throws E_MISSING_PEER */
 export function connectSqs(config: SqsConfig, context: SqsContext): SqsConnection {
   return new SqsConnection(config, context);
 }

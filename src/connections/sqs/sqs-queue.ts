@@ -1,4 +1,4 @@
-/** One queue of SQS: the requests that concern it, in batches. */
+/** One queue of SQS: its requests, in batches. */
 import { randomUUID } from 'node:crypto';
 import type {
   Message,
@@ -15,7 +15,7 @@ import { type MessageEntry, sizeOf } from './message';
 import type { QueueNames } from './queue-names';
 import { isSpentAttempt } from './refusals';
 
-/** For so long after a change SQS may still count as before. */
+/** For this long after a change SQS may still return the old counts. */
 const LAG: Seconds = 120;
 
 const SYSTEM_ATTRIBUTES: MessageSystemAttributeName[] = ['ApproximateReceiveCount', 'SentTimestamp', 'MessageGroupId'];
@@ -32,11 +32,11 @@ export interface Receive {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A receive of a FIFO queue whose answer was not heard. */
+/** A receive from a FIFO queue whose answer was not heard. */
 interface Unheard {
   readonly attempt: string;
   readonly lease: Seconds;
-  /** From then on others may have what it was given, by the monotonic clock. */
+  /** From then on others may get its jobs, by the monotonic clock. */
   readonly until: Milliseconds;
 }
 
@@ -46,11 +46,11 @@ export class SqsQueue {
   readonly caller: SqsCaller;
   readonly #names: QueueNames;
   readonly #mostBytes: number;
-  /** Until then this process has a job delayed that SQS may not count yet, by the monotonic clock. */
+  /** Until then this process has a delayed job that SQS may not count yet, by the monotonic clock. */
   #delayedUntil: Milliseconds = -Infinity;
   #unheard: readonly Unheard[] = [];
 
-  /** @param mostBytes of a batch */
+  /** @param mostBytes most bytes of a batch */
   constructor(name: string, names: QueueNames, caller: SqsCaller, mostBytes: number) {
     this.name = name;
     this.isFifo = names.isFifo(name);
@@ -60,8 +60,8 @@ export class SqsQueue {
   }
 
   /**
-   * If an answer is lost, the jobs of a standard queue come again when their leases end, whether it is asked again or not.
-   * A FIFO queue gives the same ones again to whoever asks under the same id, also in a later call.
+   * If an answer is lost, the jobs of a standard queue come again when their leases end, whether we ask again or not. A FIFO
+   * queue returns the same jobs again to whoever asks with the same id, even in a later call.
    */
   async receive(receive: Receive): Promise<readonly Message[]> {
     if (!this.isFifo) return this.#receive(receive, {});
@@ -77,7 +77,7 @@ export class SqsQueue {
     }
   }
 
-  /** One result for each, in order. Without an answer they are sent again only where SQS recognises them. */
+  /** One result for each, in order. Without an answer they are sent again only if SQS recognises duplicates. */
   send(entries: readonly MessageEntry[]): Promise<readonly EntryResult[]> {
     for (const { DelaySeconds = 0 } of entries) this.noteDelay(DelaySeconds);
     const consequence = `${entries.length} jobs were not queued`;
@@ -92,7 +92,7 @@ export class SqsQueue {
     return this.#batches(request, { entries }, (client, input, options) => client.deleteMessageBatch(input, options));
   }
 
-  /** Hides each for so many seconds from now: a lease, or a release where that is 0 or a delay. */
+  /** Hides each message for its seconds from now: a renewed lease, or a release if that is 0 or a delay. */
   hide(
     held: readonly { readonly receipt: string; readonly seconds: Seconds }[],
     consequence: string,
@@ -104,7 +104,7 @@ export class SqsQueue {
     );
   }
 
-  /** About how many jobs it holds; one is delayed at least where this process has just delayed one. */
+  /** About how many jobs it holds; at least one delayed job if this process has just delayed one. */
   async counts(): Promise<Counts> {
     const found = await this.attributes(`queue '${this.name}' was not counted`);
     return {
@@ -114,12 +114,12 @@ export class SqsQueue {
     };
   }
 
-  /** SQS may not count what this process has delayed. */
+  /** Whether this process has a delayed job that SQS may not count yet. */
   get isDelaying(): boolean {
     return this.caller.settings.clock.monotonic() < this.#delayedUntil;
   }
 
-  /** A job waits here for so long. */
+  /** Notes that a job waits here for `seconds`. */
   noteDelay(seconds: Seconds): void {
     const until = this.caller.settings.clock.monotonic() + Math.min(seconds, LAG) * 1000;
     if (seconds > 0) this.#delayedUntil = Math.max(this.#delayedUntil, until);
@@ -139,7 +139,7 @@ export class SqsQueue {
     this.#delayedUntil = -Infinity;
   }
 
-  /** The id of a receive that was asked for under the same lease. */
+  /** The id of an unheard receive with the same lease. */
   #takeUnheard(lease: Seconds): string | undefined {
     const now = this.caller.settings.clock.monotonic();
     const unheard = this.#unheard.filter(({ until }) => now < until);
@@ -148,7 +148,7 @@ export class SqsQueue {
     return taken?.attempt;
   }
 
-  /** @param of the attempt; it gets another id where that can be asked for no longer */
+  /** @param of the id of the attempt; replaced by another id if SQS no longer repeats its result */
   async #receive(
     { limit, lease, waits, signal }: Receive,
     of: { ReceiveRequestAttemptId?: string },

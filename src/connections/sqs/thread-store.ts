@@ -1,4 +1,4 @@
-/** The module that another thread reaches the same queues with; see `ThreadAccess`. */
+/** The module by which another thread reaches the same queues; see `ThreadAccess`. */
 import { type Seconds, systemClock } from '../../base/clock';
 import type { SqsConfig } from './driver';
 import type { StoreThread } from '../contract';

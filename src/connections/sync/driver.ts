@@ -1,10 +1,10 @@
-/** The `sync` driver, as it is configured and loaded. */
+/** The `sync` driver: its configuration and how it is loaded. */
 import { COMMON_KEYS } from '../../application/configuration/configuration-keys';
 import type { CommonConfig } from '../configs';
 import type { Driver } from '../driver';
 import { STORELESS } from '../kit/capabilities';
 
-/** Jobs run at once, in place of the push. */
+/** Jobs run at once instead of being queued. */
 export interface SyncConfig extends CommonConfig {
   readonly driver: 'sync';
 }

@@ -58,7 +58,7 @@ export class SyncConnection extends StorelessConnection implements SyncRunner {
     return job.value;
   }
 
-  // The job has run, whatever becomes of what it gave.
+  // The job has run, even if its result cannot be kept.
   async #keepEnd(job: RunningJob, outcome: Outcome): Promise<void> {
     const { manager } = this.#context;
     try {
@@ -78,7 +78,7 @@ export class SyncConnection extends StorelessConnection implements SyncRunner {
       }
     } catch (error) {
       if (failure === undefined) throw error;
-      // The job that failed is what its dispatch tells of.
+      // The dispatch fails with the job's own error.
       manager.report(error, { job, during: `what the failure of ${job.name} sends` });
     }
   }
