@@ -59,18 +59,18 @@ const CAPABILITY_MEANING: Readonly<Record<Capability, string>> = {
   counts: 'count jobs by state',
   exactCounts: 'count jobs exactly',
   order: 'hand jobs out in the order in which they were pushed',
-  requeue: 'give a job that comes back its place at the tail',
+  requeue: 'put a returning job at the tail of its queue',
   clear: 'clear a queue',
   peek: 'show waiting jobs',
   wake: 'wake a waiting worker',
   failed: 'keep failed jobs',
   locks: 'hold locks',
-  follows: 'take what follows an outcome in the step that writes it',
+  follows: 'write following jobs in the same step as an outcome',
   ties: 'keep unique or debounced jobs',
   batches: 'keep batches',
   control: 'cancel jobs, pause queues or restart workers',
   operations: 'find jobs by their ids or keep records',
-  recordWake: 'wake who waits for a record',
+  recordWake: 'wake those who wait for a record',
   transactions: 'push within a transaction of yours',
 };
 
@@ -171,7 +171,7 @@ export const unknownTransaction = defineError('E_UNKNOWN_TRANSACTION', (connecti
       : valueText(transaction);
   return {
     message:
-      `Queue.connection('${connection}').using() was given ${given}, which is no transaction that is known. Give the client that ` +
+      `Queue.connection('${connection}').using() was given ${given}, which is not a known kind of transaction. Give the client that ` +
       'has begun it (not the pool), what Prisma, Drizzle, TypeORM, MikroORM, kysely, knex or postgres.js hands to the function of ' +
       'a transaction, or an object with query(text, values) that runs a statement in it.',
     facts: { connection, given },

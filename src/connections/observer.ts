@@ -66,10 +66,10 @@ const PARTS: readonly (keyof Observer)[] = ['dispatching', 'around', 'ended', 'r
 
 /** Otherwise a wrong observer would be noticed only because nothing is seen. @throws E_INVALID_OBSERVER */
 export function checkObserver(given: unknown): void {
-  if (typeof given !== 'object' || given === null) throw invalidObserver(given, 'it is no object');
+  if (typeof given !== 'object' || given === null) throw invalidObserver(given, 'it is not an object');
   const observer = given as Readonly<Record<string, unknown>>;
   const wrong = PARTS.find((part) => observer[part] !== undefined && typeof observer[part] !== 'function');
-  if (wrong !== undefined) throw invalidObserver(given, `${wrong} is no function`);
+  if (wrong !== undefined) throw invalidObserver(given, `${wrong} is not a function`);
   if (PARTS.every((part) => observer[part] === undefined)) throw invalidObserver(given, 'it has none of these');
 }
 

@@ -92,7 +92,7 @@ function remedyFor(reason: string): string {
 }
 
 export const invalidContainer = defineError('E_INVALID_CONTAINER', (container: unknown) => ({
-  message: `container: ${valueText(container)} is no container. Give a container of tsyringe, or { resolve: (token, scope) => … }.`,
+  message: `container: ${valueText(container)} is not a container. Give a container of tsyringe, or { resolve: (token, scope) => … }.`,
   facts: { container: valueText(container) },
 }));
 

@@ -73,7 +73,7 @@ class Decoder {
     } catch {
       // Not the form of this type: see below.
     }
-    if (value === undefined) throw this.#refusal(`what stands there is not the JSON form of a ${type}`, pointer);
+    if (value === undefined) throw this.#refusal(`the value there is not the JSON form of a ${type}`, pointer);
     return value;
   }
 
@@ -109,7 +109,7 @@ export function upgraded(data: Data, from: unknown, definition: JobDefinition, p
   if (written === version || upgrade === undefined) return data;
   const result: unknown = upgrade(data, written);
   if (!isRecord(result) || !isPlain(result)) {
-    throw new InvalidPayloadError(`upgrade() of ${name} gave no plain object for version ${written}`, place);
+    throw new InvalidPayloadError(`upgrade() of ${name} returned no plain object for version ${written}`, place);
   }
   checkMade(result, place);
   return result;

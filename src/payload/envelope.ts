@@ -83,7 +83,7 @@ export class Envelope {
     this.#text = text;
     this.#parsed = fields;
     const { id, job, displayName, middleware } = fields;
-    if (typeof job !== 'string') throw new InvalidPayloadError('it does not say which job it is of', '/job');
+    if (typeof job !== 'string') throw new InvalidPayloadError('it does not say which job it is for', '/job');
     this.id = typeof id === 'string' && id !== '' ? named(id, '/id') : undefined;
     this.kind =
       job === HANDLER || job === HANDLER_WITH_FOLLOWERS
@@ -146,7 +146,7 @@ export function decodeEnvelope(payload: Buffer): Envelope {
   if (!isUtf8(payload)) throw new InvalidPayloadError('it is not UTF-8');
   const text = payload.toString('utf8');
   const fields = parse(text);
-  if (!isRecord(fields)) throw new InvalidPayloadError('it is JSON, but no object');
+  if (!isRecord(fields)) throw new InvalidPayloadError('it is JSON, but not an object');
   checkNesting(text, fields);
   return new Envelope(text, fields);
 }
@@ -164,7 +164,7 @@ export function decodeJob(envelope: Envelope, definition: JobDefinition, classes
   const { command, types, versions } = jobData(taken);
   const data = decodeValue(command, types, classes, '/data/command', versions);
   if (!isRecord(data) || !isPlain(data))
-    throw new InvalidPayloadError('the data as a whole have a type', '/data/types');
+    throw new InvalidPayloadError('the data as a whole must not have a type', '/data/types');
   return jobOf(definition, upgraded(data, envelope.version, definition, '/data/command'), '/data/command');
 }
 
@@ -201,7 +201,7 @@ export function decodeMiddleware(envelope: Envelope, classes: CodecClasses): unk
   );
   if (!Array.isArray(middleware)) throw new InvalidPayloadError('expected a list', '/middleware/command');
   middleware.forEach((layer, index) => {
-    if (!isLayer(layer, classes)) throw new InvalidPayloadError('it is no middleware', `/middleware/command/${index}`);
+    if (!isLayer(layer, classes)) throw new InvalidPayloadError('it is not middleware', `/middleware/command/${index}`);
   });
   return middleware;
 }

@@ -98,7 +98,8 @@ export function checkMade(value: object, place: string): void {
 function walk(root: object, place?: string, seen?: Set<object>): void {
   let level = [root];
   for (let depth = 0; level.length > 0; depth++) {
-    if (depth === LEVELS) throw new InvalidPayloadError(`its values stand more than ${MAX_DEPTH} levels deep`, place);
+    if (depth === LEVELS)
+      throw new InvalidPayloadError(`its values are nested more than ${MAX_DEPTH} levels deep`, place);
     const next: object[] = [];
     for (const holder of level) {
       const key = FORBIDDEN.find((name) => Object.hasOwn(holder, name));

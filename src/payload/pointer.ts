@@ -59,7 +59,7 @@ export function locate(root: { value: unknown }, pointer: string, place: string)
     const step = unescaped(segment);
     if (step === undefined) throw new InvalidPayloadError('in a JSON Pointer, ~ is written ~0', place + pointer);
     key = step;
-    if (!holds(parent, key)) throw new InvalidPayloadError('nothing stands there', place + pointer);
+    if (!holds(parent, key)) throw new InvalidPayloadError('there is nothing at this place', place + pointer);
   }
   return { parent, key };
 }

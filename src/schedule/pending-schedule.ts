@@ -122,7 +122,7 @@ export class PendingSchedule {
       const [, hour, minute] = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(time) ?? [];
       if (hour === undefined) throw place.refuse(time, "give a time of day, such as '03:00'");
       if (this.#days === undefined)
-        throw place.refuse(time, 'it says no day: write daily(), weekdays(), weekly() or monthly() before it');
+        throw place.refuse(time, 'there is no day: write daily(), weekdays(), weekly() or monthly() before it');
       this.#when = `${Number(minute)} ${Number(hour)} ${this.#days}`;
     });
   }
@@ -229,14 +229,11 @@ export class PendingSchedule {
     const place = placeOf('Queue.schedule()');
     const job: unknown = this.#make();
     if (typeof job !== 'object' || job === null)
-      throw place.refuse(job, 'the function is to give a job, each time anew: () => new Prune()');
+      throw place.refuse(job, 'the function has to return a new job each time: () => new Prune()');
     if (job instanceof Promise)
-      throw place.refuse(
-        'a promise',
-        'the function is to give the job itself; what it needs first, handle() can wait for',
-      );
+      throw place.refuse('a promise', 'the function has to return the job itself; handle() can await what it needs');
     if (job instanceof PendingChain)
-      throw place.refuse('a chain', 'the function is to give one job; its handle() can send the chain');
+      throw place.refuse('a chain', 'the function has to return one job; its handle() can send the chain');
     const definition = definitionOfJob(job, registry);
     checkInstance(job, definition);
     const { name } = definition;
@@ -257,7 +254,10 @@ export class PendingSchedule {
 
   #comesUp(when: string | Cadence, place: Place): void {
     if (this.#when !== undefined)
-      throw place.refuse(typeof when === 'string' ? when : when.text, 'it says already when; declare another schedule');
+      throw place.refuse(
+        typeof when === 'string' ? when : when.text,
+        'the schedule has a time already; declare another schedule',
+      );
     this.#when = when;
   }
 

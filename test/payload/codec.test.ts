@@ -330,7 +330,7 @@ describe('types that do not match the data', () => {
     [[null], '/'],
     [null, '/a'],
   ])('are refused if they point to nothing in %j: %s', (command, pointer) => {
-    expect(() => decode(command, { [pointer]: 'undefined' })).toThrow('nothing stands there');
+    expect(() => decode(command, { [pointer]: 'undefined' })).toThrow('there is nothing at this place');
   });
 
   it('never change a prototype', () => {

@@ -76,11 +76,15 @@ describe('the envelope of a class job', () => {
   });
 
   it('refuses a type for the command as a whole', () => {
-    expect(() => decode(ours({ types: { '': 'Map' } }))).toThrow('/data/types: the data as a whole have a type');
+    expect(() => decode(ours({ types: { '': 'Map' } }))).toThrow(
+      '/data/types: the data as a whole must not have a type',
+    );
   });
 
   it('refuses a type that does not match, with the pointer from the root of the payload', () => {
-    expect(() => decode(ours({ types: { '/at': 'Date' } }))).toThrow('/data/command/at: nothing stands there');
+    expect(() => decode(ours({ types: { '/at': 'Date' } }))).toThrow(
+      '/data/command/at: there is nothing at this place',
+    );
   });
 
   it('refuses a key `constructor` in the data', () => {
@@ -120,7 +124,7 @@ describe('the version of the data', () => {
       const bad = (() => result) as unknown as NonNullable<JobDefinition['upgrade']>;
 
       expect(() => decode(ours({}), { version: 1, upgrade: bad })).toThrow(
-        'upgrade() of SendEmail gave no plain object',
+        'upgrade() of SendEmail returned no plain object',
       );
     },
   );
@@ -213,8 +217,8 @@ describe('an invalid payload', () => {
     ['a byte order mark', Buffer.from('\ufeff{}'), 'it is not JSON'],
     ['half an object', Buffer.from('{"job":"onque'), 'it is not JSON'],
     ['nothing', Buffer.alloc(0), 'it is not JSON'],
-    ['a list', Buffer.from('[]'), 'it is JSON, but no object'],
-    ['null', Buffer.from('null'), 'it is JSON, but no object'],
+    ['a list', Buffer.from('[]'), 'it is JSON, but not an object'],
+    ['null', Buffer.from('null'), 'it is JSON, but not an object'],
     ['an object without a job', Buffer.from('{}'), '/job'],
     ['a job that is a number', payload({ job: 1 }), '/job'],
     ['a job without a name', payload({ job: '@fire' }), '/job'],

@@ -356,7 +356,7 @@ describe('a chain on a sync connection', () => {
   it('logs which jobs do not run if a link releases itself', async () => {
     await application.bus.chain([new Does('release'), new Note('never')]).dispatch();
     expect(ran).toEqual(['release']);
-    expect(application.log.messages('warn').join('\n')).toContain('The 1 jobs that were to follow it are not run');
+    expect(application.log.messages('warn').join('\n')).toContain('The 1 jobs that follow it are not run');
   });
 });
 

@@ -49,10 +49,10 @@ export class SyncConnection extends StorelessConnection implements SyncRunner {
     if (outcome.error !== undefined) throw outcome.error;
     if (outcome.settlement.outcome === 'released') {
       const { length } = job.links;
-      const rest = length === 0 ? '' : ` The ${length} jobs that were to follow it are not run.`;
+      const rest = length === 0 ? '' : ` The ${length} jobs that follow it are not run.`;
       this.#context.logger.warn(
         { job: job.name, id: job.id, connection: this.name, queue },
-        `${job.name} released itself, which does nothing on the connection '${this.name}': it has no later.${rest}`,
+        `${job.name} released itself, which does nothing on the connection '${this.name}': it cannot run later.${rest}`,
       );
     }
     return job.value;
@@ -64,7 +64,7 @@ export class SyncConnection extends StorelessConnection implements SyncRunner {
     try {
       await keepEndOf(manager, job, outcome);
     } catch (error) {
-      manager.report(error, { job, during: `keeping what ${job.name} gave` });
+      manager.report(error, { job, during: `keeping the result of ${job.name}` });
     }
   }
 
