@@ -1,7 +1,7 @@
 /**
- * Batches as rows. Whatever changes one runs in the transaction that pushes its jobs or ends them, and holds the row until that is
- * over: those who end the last jobs at once do so one after another. Of several batches the rows are had in the order of their ids,
- * or two would wait for each other.
+ * Batches as rows. Every change runs in the transaction that pushes or ends the batch's jobs, and holds the row lock until
+ * that transaction ends, so calls that end the last jobs at the same time do so one after another. Several batches are
+ * locked in the order of their ids, as two calls could deadlock otherwise.
  */
 import type { Milliseconds, Seconds } from '../../base/clock';
 import type { Cause } from '../../payload/chain';
@@ -33,7 +33,7 @@ import {
 import { type Dialect, isTrue, type Leaving, type QueuedJob } from './dialect';
 import { raw, rowsOf, run, type Sql, sql, type SqlRow, type SqlValue, type Work, written } from './statement';
 
-/** What becomes of a batch; undefined: nothing. */
+/** How a batch changes; undefined: not at all. */
 type Rule = (batch: KeptBatch, now: Milliseconds) => BatchStep | undefined;
 
 export type BatchDialect = Pick<
@@ -41,7 +41,10 @@ export type BatchDialect = Pick<
   'tables' | 'now' | 'after' | 'read' | 'text' | 'key' | 'replace' | 'remove' | 'skipLocked' | 'forUpdate'
 >;
 
-/** Stand for what a batch sends until something is due: the texts are long, and are needed a few times in its life. */
+/**
+ * Placeholder for a batch's callbacks until one of them is due: their texts are long, and are needed only a few times in its
+ * life.
+ */
 const UNREAD: readonly BatchCallback[] = (['then', 'catch', 'finally', 'next', 'progress'] as const).map((on) => {
   return { on, queue: '', head: '', id: '' };
 });
@@ -50,7 +53,7 @@ const COLUMNS = raw(
   'allows_failures, pending, completed, failed, skipped, created_at, finished_at, cancelled_at, open_until, every_jobs, open_for',
 );
 
-/** Finished batches that each new one removes: more than it adds, so that they never pile up. */
+/** Finished batches that each new batch removes: more than one, so that they never pile up. */
 const SWEPT = 10;
 
 export class BatchRows {
@@ -60,14 +63,17 @@ export class BatchRows {
     this.#dialect = dialect;
   }
 
-  /** Why it takes no more jobs; undefined: it does. @param begins it is there from now on */
+  /**
+   * Why the batch takes no more jobs; undefined if it still takes some.
+   * @param begins given if the batch starts with this push
+   */
   *begin(id: string, begins: NewBatch | undefined): Work<BatchEnd | undefined> {
     if (begins === undefined) return endOf((yield* this.#held(id))?.batch);
     for (const statement of this.beginning(begins)) yield* run(statement);
     return undefined;
   }
 
-  /** Adds its row, and removes some that finished long ago. */
+  /** Adds the row of a new batch, and removes some batches that finished long ago. */
   beginning({ id, name, allowsFailures, callbacks, every, openFor }: NewBatch): readonly Sql[] {
     const { after, now, text, key, replace, tables } = this.#dialect;
     const row = {
@@ -82,7 +88,7 @@ export class BatchRows {
     return [this.#removal(BATCH_KEPT, false, SWEPT), replace(tables.batches, ['id'], row)];
   }
 
-  /** These are in their queues. Returns what is sent by it. */
+  /** Counts jobs that were put into their queues. Returns what the batch sends because of it. */
   *join(id: string, jobs: readonly QueuedJob[]): Work<readonly FollowUp[]> {
     const added = jobs.map(({ batch }) => batch);
     const pending = weightIn(id, added);
@@ -92,7 +98,7 @@ export class BatchRows {
     return step?.followUps ?? [];
   }
 
-  /** Jobs of these have ended. Returns what is sent by it. */
+  /** Counts jobs that have ended. Returns what their batches send because of it. */
   *leave(changes: ReadonlyMap<string, BatchChange>): Work<readonly FollowUp[]> {
     const followUps: FollowUp[] = [];
     for (const id of [...changes.keys()].toSorted()) {
@@ -102,12 +108,12 @@ export class BatchRows {
     return followUps;
   }
 
-  /** Nobody else changes it before the transaction is over: asked for before unique keys are, as by who pushes its jobs. */
+  /** Locks the batch until the transaction ends. Call it before unique keys are locked, as pushes do. */
   *lock(id: string): Work<void> {
     yield* this.#held(id);
   }
 
-  /** As `lock` does, and gives those that are there. */
+  /** Locks the batches, and returns those that exist. */
   *lockAll(ids: readonly string[]): Work<readonly BatchState[]> {
     const states: BatchState[] = [];
     for (const id of ids.toSorted()) {
@@ -117,7 +123,7 @@ export class BatchRows {
     return states;
   }
 
-  /** A job that has failed is back in its queue. */
+  /** Counts a failed job that went back into its queue. */
   *retry({ id, weight }: BatchTie): Work<void> {
     yield* this.#change(id, (batch) => silently(retriedBatch(batch, weight)));
   }
@@ -127,7 +133,7 @@ export class BatchRows {
     return step !== undefined;
   }
 
-  /** Undefined: it was sealed before, is unknown, or is not to be given up yet. */
+  /** Undefined if the batch was already sealed, is unknown, or is not to be abandoned yet. */
   *seal(id: string, abandoned: Cause | undefined): Work<BatchStep | undefined> {
     return yield* this.#change(id, (batch, now) => sealedBatch(batch, abandoned, now));
   }
@@ -139,7 +145,7 @@ export class BatchRows {
     return step !== undefined;
   }
 
-  /** Those of these that were cancelled. */
+  /** The ids of the given batches that were cancelled. */
   *cancelledOf(ids: readonly string[]): Work<ReadonlySet<string>> {
     const { read, tables, key } = this.#dialect;
     const rows = yield* rowsOf(
@@ -148,7 +154,7 @@ export class BatchRows {
     return new Set(rows.map(([id]) => String(id)));
   }
 
-  /** The newest first. */
+  /** Newest first. */
   *list(rest: Sql): Work<readonly BatchState[]> {
     const rows = yield* rowsOf(this.#select(rest));
     return rows.map((row) => stateOf(batchOf(row)));
@@ -158,7 +164,7 @@ export class BatchRows {
     return (yield* this.list(sql`WHERE id = ${this.#dialect.key(id)}`))[0];
   }
 
-  /** What it sends. Undefined: it is not known. */
+  /** The batch's callbacks; undefined if the batch is unknown. */
   *callbacks(id: string): Work<BatchCallbacks | undefined> {
     const { read, tables, key } = this.#dialect;
     const columns = [read('callbacks'), read('sent'), raw('every_jobs')];
@@ -172,7 +178,10 @@ export class BatchRows {
     };
   }
 
-  /** Removes up to so many of those that finished long ago, or began then and have not finished. Returns how many. */
+  /**
+   * Removes up to `most` batches that finished before that age, and with `unfinished` also those that began before it and
+   * have not finished. Returns how many.
+   */
   *prune(age: Seconds, unfinished: boolean, most: number): Work<number> {
     return yield* written(this.#removal(age, unfinished, most));
   }
@@ -188,7 +197,7 @@ export class BatchRows {
     );
   }
 
-  /** Undefined also where it is not there: whoever pruned it did not want to hear of it. */
+  /** Also undefined if the batch is gone: whoever pruned it does not want its callbacks. */
   *#change(id: string, rule: Rule): Work<BatchStep | undefined> {
     const { batch, now } = (yield* this.#held(id)) ?? {};
     const outline = batch && rule(batch, now!);
@@ -199,7 +208,7 @@ export class BatchRows {
     return step;
   }
 
-  /** Nobody else changes it before the transaction is over. */
+  /** Reads the batch, and locks it until the transaction ends. */
   *#held(id: string): Work<{ readonly batch: KeptBatch; readonly now: Milliseconds } | undefined> {
     const { key, forUpdate } = this.#dialect;
     const [row] = yield* rowsOf(this.#select(sql`WHERE id = ${key(id)} ${forUpdate}`));
@@ -226,14 +235,14 @@ export class BatchRows {
   }
 }
 
-/** Selects something where a batch is not over. @param condition that meets this too */
+/** Selects a row if there is an unfinished batch. @param condition a further condition on the batch */
 export function findUnfinished({ batches }: Dialect['tables'], condition = raw('TRUE')): Sql {
   return sql`SELECT 1 FROM ${batches} WHERE finished_at IS NULL AND ${condition} LIMIT 1`;
 }
 
 export const IS_CANCELLED = raw('cancelled_at IS NOT NULL');
 
-/** By how much each batch changes, and is changed once. */
+/** Adds the changes up, so that each batch is updated once. */
 export function changesOf(leavings: readonly Leaving[]): ReadonlyMap<string, BatchChange> {
   const changes = new Map<string, BatchChange>();
   for (const { id, change } of leavings) changes.set(id, sumOf(changes.get(id), change));
@@ -267,10 +276,10 @@ const eventsIn = (sent: SqlValue | undefined): readonly BatchEvent[] =>
     .split(',')
     .filter((event) => event !== '') as BatchEvent[];
 
-/** Nothing is sent with it. */
+/** A step that sends nothing. */
 const silently = (batch: KeptBatch | undefined): BatchStep | undefined => batch && { batch, followUps: [] };
 
-/** Milliseconds since 1970, of seconds. */
+/** Converts seconds to milliseconds since 1970. */
 function moment(value: SqlValue): Milliseconds | undefined {
   return value === null ? undefined : Math.round(Number(value) * 1000);
 }

@@ -1,4 +1,6 @@
-/** The batches of a database, as its users see them, and what becomes of them when jobs are removed, also by others. */
+/**
+ * The public view of a database's batches, and how batches change when jobs are removed, be it by operators or by others.
+ */
 import type { Seconds } from '../../base/clock';
 import type { Cause } from '../../payload/chain';
 import type { BatchCallbacks, BatchState, BatchStore } from '../batch-store';
@@ -13,13 +15,13 @@ import { batchAtEnd, looseWeightsOf, miscounted, repairsOf, weightsOf } from './
 import { followerOf } from './reservations';
 import { raw, sql, type Work, written } from './statement';
 
-/** Batches that one call removes, or counts anew. */
+/** Batches that one call removes or recounts. */
 const PAGE = 500;
 
-/** To read the ends of all texts takes longer than other calls. */
+/** Reading the end of every payload takes longer than other calls. */
 const RECOUNT_DEADLINE: Seconds = 600;
 
-/** Of one that is over nobody goes by its count; but it may have got jobs again. */
+/** Nobody looks at the count of a finished batch, unless it got jobs again. */
 const UNFINISHED = raw('WHERE finished_at IS NULL OR pending <> 0');
 
 /** Runs work that removes jobs. */
@@ -35,7 +37,7 @@ export class Batches implements BatchStore {
   readonly #rows: BatchRows;
   readonly #wrote: (queue: string) => void;
 
-  /** @param wrote called when something was sent to a queue */
+  /** @param wrote called when a batch has sent something to a queue */
   constructor(access: Access, dialect: Dialect, rows: BatchRows, wrote: (queue: string) => void) {
     this.#access = access;
     this.#dialect = dialect;
@@ -84,8 +86,8 @@ export class Batches implements BatchStore {
   }
 
   /**
-   * First looks at all without a lock, by which those that jobs leave meanwhile seem wrong as well; then holds these, and looks
-   * again: whoever changes their jobs waits to count them, and nobody sees what he has not committed.
+   * First looks at all batches without locking them, which also reports those whose jobs end meanwhile. Then locks these
+   * suspects and looks again: whoever ends their jobs now waits for the lock, and uncommitted changes are invisible.
    */
   async recount({ repair }: RecountOptions): Promise<readonly Finding[]> {
     const dialect = this.#dialect;
@@ -108,7 +110,7 @@ export class Batches implements BatchStore {
     return found;
   }
 
-  /** Makes one transaction of work that removes jobs, and of what becomes of their batches by it. */
+  /** Runs work that removes jobs, and updates the batches of these jobs, in one transaction. */
   readonly removing: Removing = async (operation, purpose, work) => {
     const { done } = (await this.#sending(operation, purpose, function* (rows) {
       const done = yield* work();
@@ -118,7 +120,7 @@ export class Batches implements BatchStore {
     return done;
   };
 
-  /** Makes one transaction of work, and of what is sent by it. */
+  /** Runs work, and pushes what its batches send, in one transaction. */
   async #sending<T extends { readonly followUps: readonly FollowUp[] }>(
     operation: string,
     purpose: Purpose,
@@ -149,7 +151,7 @@ export const queuesOf = (sent: readonly { readonly queue: string }[]): readonly 
   ...new Set(sent.map(({ queue }) => queue)),
 ];
 
-/** By how much each batch changes when its jobs are gone of whose texts these are the ends. */
+/** How batches change when jobs are removed. `ends` are the ends of these jobs' payloads. */
 function changesBy(ends: readonly Buffer[]): ReadonlyMap<string, BatchChange> {
   const ties = ends.map(batchAtEnd).filter((tie) => tie !== undefined);
   return changesOf(ties.map((tie) => ({ id: tie.id, change: changeBy(tie) })));

@@ -1,21 +1,21 @@
 /**
- * Names calls whose answers may be lost on their way. A server records under the name what it did. So when a call is repeated,
- * or at the next one, it is known what became of it, and nothing is done twice.
+ * Names calls whose answers may get lost on the way. The server records under the name what a call did. When the call is
+ * repeated, or with the client's next call, we learn what became of it, and nothing is done twice.
  */
 import { uuidv7 } from '../../payload/uuid';
 import type { Reservation } from '../contract';
 import type { ReservationToken } from './dialect';
 
 export interface CallMark {
-  /** One call of a client is under way at a time. */
+  /** A client has one call under way at a time. */
   readonly client: string;
-  /** Grows. A call that reaches the server after a later one of its client, from a connection given up, does nothing. */
+  /** Grows. A call that arrives after a later one of the same client, on a connection we gave up, does nothing. */
   readonly number: number;
-  /** The calls of this client since the last answer. */
+  /** The numbers of this client's calls since its last answer. */
   readonly unheard: readonly number[];
 }
 
-/** Of a server that is away for long the first calls are of no interest any more: the leases have ended. */
+/** When a server is away for long, the oldest calls no longer matter: their leases have ended. */
 const MOST_UNHEARD = 100;
 
 /** Makes calls one after another. */
@@ -23,7 +23,7 @@ export class CallClient {
   readonly name = uuidv7();
   #number = 0;
   #unheard: readonly number[] = [];
-  /** What unheard calls were to settle. */
+  /** The reservations that unanswered calls were to settle. */
   readonly #doubtful = new Set<Reservation>();
 
   get wasUsed(): boolean {
@@ -46,7 +46,9 @@ export class CallClient {
     return mark;
   }
 
-  /** These jobs were settled by the last call, and by those before it. Returns those of the doubtful that were. */
+  /**
+   * The last call was answered: it, and those before it, settled these jobs. Returns the doubtful reservations among them.
+   */
   heard(settled: ReadonlySet<number> = new Set()): readonly Reservation[] {
     const doubtful = [...this.#doubtful];
     this.#unheard = [];
@@ -54,21 +56,21 @@ export class CallClient {
     return doubtful.filter(({ token }) => settled.has((token as ReservationToken).id));
   }
 
-  /** The last call was refused. Of one that was sent once nothing is there, and nothing is on its way. */
+  /** The last call was refused. If it was sent only once, it left nothing behind, and no copy of it is still on its way. */
   refused(): void {
     if (this.#unheard.length === 1) this.#unheard = [];
   }
 
-  /** The last call was to settle these, and nobody knows whether it did. */
+  /** The last call was to settle these, and we do not know whether it did. */
   doubt(reservations: readonly Reservation[]): void {
     for (const reservation of reservations) this.#doubtful.add(reservation);
   }
 }
 
-/** The clients of calls that may be under way at once. */
+/** The clients of a connection: one for each call that is under way at the same time. */
 export class CallClients {
   readonly all: CallClient[] = [];
-  /** What ends when the call of a client does. */
+  /** For each client with a call under way: a promise that resolves when the call ends. */
   readonly #calls = new Map<CallClient, Promise<void>>();
 
   async use<T>(call: (client: CallClient) => Promise<T>, client = this.#free()): Promise<T> {
@@ -82,19 +84,25 @@ export class CallClients {
     }
   }
 
-  /** Has those whose settles are in doubt ask what became of them: told by another one, they would be taken for lost. */
+  /**
+   * Makes clients with doubtful settlements ask what became of them. If another client settled them again, they would be
+   * reported as lost.
+   */
   async clearDoubts(ask: (client: CallClient) => Promise<unknown>): Promise<void> {
     const doubtful = this.all.filter(({ isDoubtful }) => isDoubtful);
     if (doubtful.length > 0) await Promise.all(doubtful.map((client) => this.#clearDoubt(client, ask)));
   }
 
   async #clearDoubt(client: CallClient, ask: (client: CallClient) => Promise<unknown>): Promise<void> {
-    // The call that is under way may hear of it.
+    // The call under way may bring the answer.
     while (this.#calls.has(client)) await this.#calls.get(client);
     if (client.isDoubtful) await this.use(ask, client);
   }
 
-  /** What a call without an answer has reserved goes back by the next one of its client, or else when the leases end. */
+  /**
+   * Prefers a client with unanswered calls: its next call gives back what they reserved. Without one these jobs wait until
+   * their leases end.
+   */
   #free(): CallClient {
     const free = this.all.filter((client) => !this.#calls.has(client));
     const client = free.find(({ isUnheard }) => isUnheard) ?? free.at(-1) ?? new CallClient();

@@ -1,4 +1,4 @@
-/** Orders to the workers of a database. They are on disk when they are confirmed, as a push is. */
+/** Orders to the workers of a database. Once confirmed they are on disk, like pushes. */
 import type { Seconds } from '../../base/clock';
 import { uuidv7 } from '../../payload/uuid';
 import type { Reservation } from '../contract';
@@ -10,7 +10,7 @@ import { type Access, orderOf, type Purpose } from './engine';
 import { cancel, cancelledOf, readSomeIds } from './jobs';
 import { rowsOf, type Sql, sql, type Work, written } from './statement';
 
-/** Jobs of other programs whose ids one call reads. */
+/** Jobs of other programs whose ids are read in one call. */
 const PAGE = 100;
 
 export class SqlControl implements Control {
@@ -19,7 +19,7 @@ export class SqlControl implements Control {
   readonly #removing: Removing;
   readonly #wrote: (queue: string) => void;
 
-  /** @param wrote called when the jobs of a queue can be had again */
+  /** @param wrote called when a queue was resumed */
   constructor(access: Access, dialect: Dialect, removing: Removing, wrote: (queue: string) => void) {
     this.#access = access;
     this.#removing = removing;
@@ -34,7 +34,7 @@ export class SqlControl implements Control {
       const { result } = await this.#removing('control.cancel', order, () => cancel(this.#dialect, id, queue, reason));
       if (result === 'raced') continue;
       if (result !== 'unknown') return result;
-      // It may be among those whose ids nobody has read yet; each is read once.
+      // The job may be one of another program, whose payload's id nobody has read yet. Each is read once.
       if (!(await this.#access('control.cancel', reading, () => readSomeIds(this.#dialect, PAGE)))) return 'unknown';
     }
   }
@@ -83,13 +83,13 @@ export class SqlControl implements Control {
     const token = uuidv7();
     const purpose: Purpose = { ...orderOf('no worker was told to restart'), writes: 'repeatable' };
     await this.#access('control.restart', purpose, function* () {
-      // Of several tokens the largest counts, which is the latest: so two that are given at once do not undo each other.
+      // The largest token counts, which is the latest, so two restarts at the same time do not undo each other.
       yield* written(insertNew(tables.orders, { kind: 'restart', value: token }));
       yield* written(sql`DELETE FROM ${tables.orders} WHERE kind = 'restart' AND value < ${token}`);
     });
   }
 
-  /** Whether it was paused before. */
+  /** Returns whether the queue was paused before. */
   *#changePaused(queue: string, change: Sql): Work<boolean> {
     const before = yield* rowsOf(sql`SELECT 1 ${this.#paused} AND value = ${queue}`);
     yield* written(change);

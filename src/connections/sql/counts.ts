@@ -1,15 +1,18 @@
-/** How many jobs a queue has: many are counted in pieces, as one statement over a million would hold up the store or this process. */
+/**
+ * Counts the jobs of a queue. Large numbers are counted in pieces, as one statement over a million rows would block the
+ * store or this process.
+ */
 import type { Counts, WaitingState } from '../contract';
 import type { Dialect } from './dialect';
 import { BEFORE_ALL, ledJobs, leadOf, unledJobs } from './page';
 import { rowsOf, type Sql, sql, type Work } from './statement';
 
-/** Jobs that one statement counts: some 2 ms of the slowest store. */
+/** Jobs that one statement counts: about 2 ms on the slowest store. */
 const MOST = 5000;
 
 const STATES: readonly WaitingState[] = ['ready', 'delayed', 'reserved'];
 
-/** Carries out what only reads; others may do so between two calls. */
+/** Runs work that only reads. Others may run between two calls. */
 type Read = <Result>(work: () => Work<Result>) => Promise<Result>;
 
 export async function countJobs(dialect: Dialect, queue: string, read: Read): Promise<Counts> {
@@ -24,7 +27,7 @@ export async function countJobs(dialect: Dialect, queue: string, read: Read): Pr
   return counted;
 }
 
-/** @param rows `FROM … WHERE …`, led to by an index along the keys */
+/** @param rows `FROM … WHERE …`, found by an index on the keys */
 export async function countMany(
   dialect: Dialect,
   rows: Sql,
@@ -35,21 +38,21 @@ export async function countMany(
   return count > MOST ? countAlong(dialect, rows, keys, read) : count;
 }
 
-/** @param jobs `FROM … WHERE …`, led to by an index along the keys */
+/** @param jobs `FROM … WHERE …`, found by an index on the keys */
 async function countAlong(dialect: Dialect, jobs: Sql, [key, ...rest]: readonly Sql[], read: Read): Promise<number> {
   let count = 0;
   for (let behind = BEFORE_ALL; ;) {
     const { before, last, atLast } = await read(() => piece(dialect, jobs, key!, behind));
     count += before;
     if (last === undefined) return count;
-    // Any number may be due at one moment.
+    // Any number of jobs may be due at the same moment.
     const shared = sql`${jobs} AND ${key!} = ${last}`;
     count += atLast > MOST && rest.length > 0 ? await countAlong(dialect, shared, rest, read) : atLast;
     behind = last;
   }
 }
 
-/** All states, each up to one more than a statement counts. */
+/** Counts all states, each up to one more than a statement counts. */
 export function* counts(dialect: Dialect, queue: string): Work<Counts> {
   const { line } = dialect;
   const led = STATES.map((state) => {
@@ -61,10 +64,10 @@ export function* counts(dialect: Dialect, queue: string): Work<Counts> {
   return { ready, delayed, reserved: reserved + others };
 }
 
-/** How many stand before the last key of a page, and how many have that key: an index may not tell these apart. */
+/** How many rows come before the last key of a page, and how many have that key: the index may not tell these apart. */
 interface Piece {
   readonly before: number;
-  /** Undefined: there is none behind. */
+  /** Undefined: this is the last page. */
   readonly last: number | undefined;
   /** Up to one more than a statement counts. */
   readonly atLast: number;
@@ -87,6 +90,6 @@ function* countOf(dialect: Dialect, jobs: Sql): Work<number> {
   return Number(count);
 }
 
-/** How many they are, up to one more than a statement counts. */
+/** Counts rows, up to one more than a statement counts. */
 const few = ({ rows }: Dialect, jobs: Sql): Sql =>
   sql`SELECT count(*) FROM (SELECT 1 ${jobs} LIMIT ${rows(MOST + 1)}) AS few`;

@@ -1,4 +1,4 @@
-/** The `database` driver: chooses the database that a connection's `url`, or its pool, asks for. */
+/** The `database` driver: chooses the database by a connection's `url` or `pool`. */
 import { realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Clock, Seconds } from '../../base/clock';
@@ -13,18 +13,18 @@ export interface DatabaseContext {
   readonly name: string;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Where a relative path starts. Default: the working folder. */
+  /** The folder that a relative path starts from. Default: the working folder. */
   readonly root?: string | undefined;
-  /** Seconds until a call gives up on a file that others keep locked, or a server that does not answer. Default 5. */
+  /** Seconds until a call gives up on a file that others keep locked, or on a server that does not answer. Default: 5. */
   readonly deadline?: Seconds | undefined;
   readonly origin?: string | undefined;
   /** Seconds to add to a server's clock: 0 outside tests. */
   readonly offset?: (() => Seconds) | undefined;
-  /** Connections to a server at most, whatever its options say. */
+  /** The maximum number of connections to a server, whatever its options say. */
   readonly mostConnections?: number | undefined;
 }
 
-/** What a connection is made with, beside its configuration. */
+/** What a connection is made with besides its configuration. */
 export interface OpenContext extends Omit<DatabaseContext, 'root'> {
   readonly deadline: Seconds;
   readonly table: string;
@@ -34,7 +34,7 @@ const DEFAULT_URL = 'sqlite:./onqueue.sqlite';
 const DEFAULT_TABLE = 'jobs';
 const DEFAULT_DEADLINE = 5;
 
-/** By the scheme of their addresses. */
+/** Opens a connection to a database server. */
 type Server = (config: DatabaseConfig, context: OpenContext) => SqlConnection;
 
 /* oxlint-disable typescript/no-require-imports, typescript/consistent-type-imports -- each is loaded by who uses it */
@@ -55,8 +55,7 @@ const SERVERS: ReadonlyMap<string, Server> = new Map([
 ]);
 
 /**
- * Opens nothing yet: a file and its tables are made on the first use, a server is spoken to then.
- *
+ * Opens nothing yet: a file and its tables are created, and a server is contacted, on first use.
  * @throws E_DATABASE_URL
  * @throws E_DATABASE_TABLE_NAME
  * @throws E_MISSING_PEER
@@ -69,7 +68,7 @@ export function connectDatabase(config: DatabaseConfig, context: DatabaseContext
   return connectSqlite(canonical(resolve(root, pathOf(url, context.name))), { ...rest, deadline, table });
 }
 
-/** A pool of mysql2 gives connections by another name than one of pg. */
+/** A mysql2 pool hands out connections with another method than a pg pool. */
 const serverOf = (pool: DatabasePool): Server => ('getConnection' in pool ? mysql : postgres);
 
 function schemeOf(url: string): string {
@@ -83,7 +82,7 @@ function pathOf(url: string, connection: string): string {
     const problem = scheme === '' ? 'it names no store.' : `'${scheme}:' is none of the databases there are: ${known}.`;
     throw badDatabaseUrl(connection, scheme, problem);
   }
-  // `sqlite:///path` is how most programs write an absolute path; `sqlite://path` would be a host, which SQLite has not.
+  // `sqlite:///path` is how most programs write an absolute path. `sqlite://path` would name a host, and SQLite has none.
   const path = url.slice('sqlite:'.length).replace(/^\/\/(?=\/)/, '');
   if (path === '' || path.startsWith('//')) throw badDatabaseUrl(connection, scheme, 'it names no file.');
   if (path === ':memory:') {
@@ -92,7 +91,7 @@ function pathOf(url: string, connection: string): string {
   return path;
 }
 
-/** SQLite keeps its log beside the file that a symbolic link leads to: one file must have one name. */
+/** SQLite keeps its log beside the file that a symbolic link leads to, so each file must have exactly one name. */
 function canonical(file: string): string {
   try {
     return realpathSync(file);

@@ -1,15 +1,15 @@
 /**
- * What a dialect gives, so that one connection class works with every database: how it writes what all of them do, and its own
- * statements where claiming jobs needs them.
+ * What a dialect provides, so that one connection class works with every database: the spelling of what all databases do,
+ * and its own statements where claiming jobs needs them.
  *
  * What all dialects keep:
  *
- * - The tables are Laravel's, `jobs` and `failed_jobs`, with columns of our own behind them that have defaults.
- * - A job in line has a `place`. What is pushed goes to the tail, what is reclaimed to the head, what becomes due to the
- *   tail in the order of the moments: a clock that jumps reorders nothing. A row of Laravel's has no place, and counts as
- *   delayed until `available_at`.
- * - `id` and fence (attempts + crashes + releases) tell a reservation from all others: they stand in the condition of
- *   each statement that ends or renews one.
+ * - The tables are Laravel's, `jobs` and `failed_jobs`, plus columns of our own with defaults.
+ * - A job in line has a `place`. Pushed jobs go to the tail, reclaimed jobs to the head, and jobs that become due go to the
+ *   tail in the order of their due times, so a clock that jumps reorders nothing. A row of Laravel's has no place, and
+ *   counts as delayed until `available_at`.
+ * - `id` and fence (attempts + crashes + releases) identify a reservation: every statement that ends or renews one has both
+ *   in its condition.
  */
 import type { Seconds } from '../../base/clock';
 import type { Counters } from '../../payload/counters';
@@ -24,74 +24,74 @@ import type { Row, Sql, SqlRow, SqlSession, SqlValue, Work } from './statement';
 import type { TableNames } from './table-names';
 
 export interface Dialect {
-  /** As they stand in statements. */
+  /** The tables' names, as written in statements. */
   readonly tables: Readonly<Record<keyof TableNames, Sql>>;
 
-  /** Seconds since 1970 by the store's clock, to the microsecond. */
+  /** The time of the store: seconds since 1970, to the microsecond. */
   readonly now: () => Sql;
-  /** The moment after so many seconds. */
+  /** The time in so many seconds. */
   readonly after: (seconds: Seconds) => Sql;
-  /** A text column, as it is safe to read. */
+  /** Selects a text column in a way that is safe to read. */
   readonly read: (column: string) => Sql;
-  /** A text, as a column of text holds it. */
+  /** Turns a text into one that a text column can hold. */
   readonly text: (value: string) => string;
-  /** A text that is looked for: an id or the name of a lock. */
+  /** Turns a text that is looked up, an id or the name of a lock, into the value of its column. */
   readonly key: (value: string) => string;
 
-  /** Adds a row, unless there is one with its key. */
+  /** Adds a row, unless one with its key exists. */
   readonly insertNew: (table: Sql, row: Row) => Sql;
-  /** Adds rows, each in place of the one with its key. One with an `id` gets a new one. */
+  /** Adds rows, each replacing the one with the same key. With `renewed`, replaced rows get a new `id`. */
   readonly replace: (table: Sql, key: readonly string[], rows: Row | readonly Row[], renewed?: 'id') => Sql;
   /** Removes the rows whose `key` the page selects. */
   readonly remove: (table: Sql, key: readonly string[], page: Sql) => Sql;
-  /** Adds to sums as one step of the store: a process that stops on the way keeps no row from others. */
+  /** Adds to sums in one step of the store, so a process that stops halfway keeps no rows locked. */
   readonly addOnce: (addition: Addition) => Work<unknown>;
-  /** Behind the name of the table of records: an index leads along those of a kind by their ends. */
+  /** Goes after the name of the records table, to use the index on kind and end. */
   readonly alongKind: Sql;
-  /** A number of rows, for LIMIT and OFFSET: where the server guesses, it goes along an index for these. */
+  /** A number of rows for LIMIT and OFFSET, written so that a server that guesses uses an index. */
   readonly rows: (count: number) => Sql;
-  /** Ends a SELECT: rows that others are at work on are left out, and the others are ours. */
+  /** Ends a SELECT: locks its rows, and skips those that others have locked. */
   readonly skipLocked: Sql;
-  /** Ends a SELECT: its rows are ours until the transaction ends. Others wait. */
+  /** Ends a SELECT: locks its rows until the transaction ends. Others wait. */
   readonly forUpdate: Sql;
-  /** Makes one transaction of statements that need not wait for each other's results. */
+  /** Runs statements in one transaction. They may not depend on each other's results. */
   readonly runTogether: (statements: readonly Sql[]) => Work<unknown>;
-  /** Makes one transaction of work. */
+  /** Runs work in one transaction. */
   readonly transaction: <T>(work: Work<T>) => Work<T>;
 
   readonly line: Line;
-  /** Of a job that may be tied to a batch the end of its text, of others NULL. */
+  /** Selects the end of the payload of a job that may belong to a batch; NULL for other jobs. */
   readonly tiedEnd: Sql;
-  /** Removes the jobs whose `id` the page selects, within a transaction. */
+  /** Removes the jobs whose `id` the page selects. Call it within a transaction. */
   readonly removeJobs: (page: Sql) => Work<Removed>;
   readonly failed: FailedColumns;
   readonly jobs: JobStatements;
-  /** An answer can be lost on its way: what became of calls is recorded. */
+  /** Whether calls are recorded, because their answers can get lost on the way. */
   readonly recordsCalls: boolean;
 
   readonly trouble: (error: unknown) => Trouble;
-  /** Makes a session of a transaction that the user has begun; undefined: it is none that is known. */
+  /** A session on a transaction that the user has begun; undefined if we do not know such transactions. */
   readonly sessionOf: (transaction: unknown) => SqlSession | undefined;
 }
 
 /**
  * What an error means for a call.
  *
- * `gone`: the connection ended, or could not be made; what was sent may have been carried out.
- * `passing`: it was not carried out, and will be when it is asked again: a deadlock, a server that starts.
- * `unmigrated`: a table, a column or a function of ours is not there.
- * `unfit`: what was to be written is refused for itself; something else would be taken.
- * `refused`: it was not carried out, and asking again does not help.
+ * - `gone`: the connection ended or could not be made; what was sent may have been carried out.
+ * - `passing`: it was not carried out, but a retry will succeed: a deadlock, a server that is starting.
+ * - `unmigrated`: one of our tables, columns or functions is missing.
+ * - `unfit`: the database refuses this particular value; it would accept others.
+ * - `refused`: it was not carried out, and a retry does not help.
  */
 export type Trouble = 'gone' | 'passing' | 'unmigrated' | 'unfit' | 'refused';
 
-/** What is added to sums, unless as much was added by its source before. */
+/** Amounts to add to sums, unless the source has added them before. */
 export interface Addition {
   readonly source: string;
   readonly sequence: number;
-  /** How long it is known what was added: seconds. */
+  /** How long to remember what was added, in seconds. */
   readonly keep: Seconds;
-  /** Each sum once, as columns of text hold its names. In an order; `keep` is seconds. */
+  /** Each sum once, with names as text columns hold them, in a fixed order. `keep` is in seconds. */
   readonly amounts: readonly {
     readonly name: string;
     readonly field: string;
@@ -100,95 +100,95 @@ export interface Addition {
   }[];
 }
 
-/** Jobs that are gone without an ending. */
+/** Jobs that were removed without being settled. */
 export interface Removed {
   readonly removed: number;
-  /** The ends of the texts of those that may have been tied to a batch. */
+  /** The ends of the payloads of those that may belong to a batch. */
   readonly tied: readonly Buffer[];
 }
 
-/** How the jobs of a queue are found. */
+/** How to find the jobs of a queue. */
 export interface Line {
   /** `FROM … WHERE queue = …`, by an index. */
   readonly of: (queue: string | Sql) => Sql;
-  /** The state, as a condition. */
+  /** The condition of each state. */
   readonly state: Readonly<Record<WaitingState, Sql>>;
   /** When a job becomes ready or its lease ends. */
   readonly at: Readonly<Record<Exclude<WaitingState, 'ready'>, Sql>>;
-  /** What the jobs of a state stand in order by, the last of which is `id`. None is NULL. */
+  /** The columns that the jobs of a state are ordered by, the last of which is `id`. None is NULL. */
   readonly order: Readonly<Record<WaitingState, readonly Sql[]>>;
-  /** What an index leads along, where that is not the whole order. */
+  /** The column that the index orders by, where that is not the whole order. */
   readonly along?: Partial<Record<WaitingState, Sql>>;
-  /** A lease, as the index has it, is not NULL: those of other programs are, and stand in order as 0. */
+  /** The condition that a job has a lease. Jobs reserved by other programs have NULL, and count as 0 in the order. */
   readonly hasLease: Sql;
-  /** A payload, as the column holds it. */
+  /** Turns a payload into the value of its column. */
   readonly payload: (payload: Buffer) => SqlValue;
 }
 
-/** How a failed job is written and read. */
+/** How to write and read a failed job. */
 export interface FailedColumns {
-  /** Behind the name of the table: an index leads along the jobs of a queue. */
+  /** Goes after the name of the table, to use the index on the queue. */
   readonly alongQueue: Sql;
-  /** Those of all queues, as a condition: a server that guesses is led along their ids. */
+  /** The condition for the jobs of all queues, written so that a server that guesses goes along their ids. */
   readonly all: Sql;
-  /** The payload, as it is read by `payloadOf`. */
+  /** Selects the payload for `payloadOf`. */
   readonly payload: Sql;
   readonly payloadOf: (value: SqlValue) => Buffer;
-  /** The columns that hold it. */
+  /** The values of the columns that hold the payload. */
   readonly storedPayload: (payload: Buffer) => Row;
-  /** It is this one. */
+  /** The condition that the job has this payload. */
   readonly hasPayload: (payload: Buffer) => Sql;
   /** When it failed: milliseconds since 1970. */
   readonly failedAt: Sql;
-  /** The columns that say when. */
+  /** The values of the columns that hold the time of failure. */
   readonly failedNow: () => Row;
-  /** It failed more than so many seconds ago. */
+  /** The condition that it failed more than so many seconds ago. */
   readonly isOlder: (age: Seconds) => Sql;
 }
 
 export interface QueuedJob extends NewJob {
   readonly queue: string;
-  /** Refuse it where the very text waits as delayed already. */
+  /** Refuse the job if one with the same text is already delayed. */
   readonly unique: boolean;
-  /** The key that it takes: only where the capabilities have `ties`. */
+  /** The unique key to take; only with the capability `ties`. */
   readonly tie?: UniqueTie | undefined;
-  /** The key that it waits under: only where they have `debounce`. */
+  /** The debounce key to wait under; only with the capability `debounce`. */
   readonly debounce?: DebounceTie | undefined;
-  /** The batch that it belongs to: only where they have `batches`. */
+  /** The batch that it belongs to; only with the capability `batches`. */
   readonly batch?: BatchTie | undefined;
 }
 
 /**
- * Who has the keys of jobs that were to be pushed, and keeps them, or had them, and was replaced: by the places of these jobs, of
- * which all others are simply queued.
+ * Who already had the keys of pushed jobs: either still holds the key, so the new job was refused, or was replaced by it. By
+ * the index of the pushed job; all others were simply queued.
  */
 export type Holders = ReadonlyMap<number, Exclude<Pushed, 'queued'>>;
 
-/** What finds a reservation again: a job's id is never used twice, its fence grows with each reservation. */
+/** Identifies a reservation: a job's id is never reused, and its fence grows with each reservation. */
 export interface ReservationToken {
   readonly id: number;
   readonly fence: number;
 }
 
-/** By how much a batch changes with the end of one of its jobs. */
+/** How a batch changes when one of its jobs ends. */
 export interface Leaving {
   readonly id: string;
   readonly change: BatchChange;
 }
 
-/** How a reservation ends, as far as the tables are concerned. */
+/** How a reservation ends in the tables. */
 export type Ending = ReservationToken & { readonly leaves?: Leaving } & (
     | { readonly kind: 'removed'; readonly next?: Followers }
-    /** Delay 0: at once, at the tail. */
+    /** With delay 0: at once, at the tail. */
     | {
         readonly kind: 'released';
         readonly queue: string;
         readonly delay: Seconds;
-        /** Seconds since 1970, in place of `delay`. */
+        /** Seconds since 1970, instead of `delay`. */
         readonly due?: Seconds | undefined;
-        /** To the place in line that it has kept. */
+        /** Back to the place in line that it kept. */
         readonly front?: boolean | undefined;
-        /** It is as if it had not been started: it takes the key again that it held until then. */
+        /** The job counts as never started, so it takes the key again that it held until its start. */
         readonly retakes?: TiedJob | undefined;
         readonly counters: Counters;
       }
@@ -196,16 +196,16 @@ export type Ending = ReservationToken & { readonly leaves?: Leaving } & (
     | {
         readonly kind: 'failed';
         readonly entry: NewFailure;
-        /** Its payload is what stands in the row, and need not travel: it may be longer than a call can be. */
+        /** Its payload is the one in the row, and is not sent again: it may be longer than a call can be. */
         readonly asStored: boolean;
         readonly next?: Followers;
       }
   );
 
-/** Jobs that go in with an ending: if it is written, and not otherwise. */
+/** Jobs to push together with an ending, if and only if the ending is written. */
 export type Followers = readonly QueuedJob[] | undefined;
 
-/** Those of all endings, in their order; as a rule there are none. */
+/** The followers of all endings, in order; usually there are none. */
 export function followersOf(endings: readonly Ending[]): readonly QueuedJob[] {
   const followers: QueuedJob[] = [];
   for (const ending of endings) {
@@ -216,13 +216,13 @@ export function followersOf(endings: readonly Ending[]): readonly QueuedJob[] {
 
 export type NewFailure = Omit<FailedEntry, 'failedAt'>;
 
-/** First the endings, then the request: in one transaction, and where possible in one round trip. */
+/** First the endings, then the request: in one transaction, and in one round trip where possible. */
 export interface Exchange {
   readonly endings: readonly Ending[];
   readonly request: ReserveRequest | undefined;
   /**
-   * What calls before this one settled without an answer counts as settled by this one; what they reserved goes back at no
-   * cost first.
+   * What earlier, unanswered calls settled counts as settled by this one. First, what they reserved goes back to the queue
+   * without counting as an attempt.
    */
   readonly mark: CallMark;
 }
@@ -234,58 +234,58 @@ export interface TakenJob extends StoredJob {
 export type Outlook = Pick<ReserveReply, 'nextIn' | 'now' | 'paused' | 'restart'>;
 
 export interface Exchanged {
-  /** The ids of those endings that were written. */
+  /** The ids of the endings that were written. */
   readonly settled: ReadonlySet<number>;
-  /** In the order of the queues and of their places. */
+  /** In the order of the queues, then by place. */
   readonly taken: readonly TakenJob[];
   readonly outlook: Outlook;
   /** The queues that batches have sent something to. */
   readonly sentTo?: readonly string[] | undefined;
-  /** Some batch was cancelled that is not over: jobs that were taken may belong to it. */
+  /** An unfinished batch was cancelled, and the jobs that were taken may belong to it. */
   readonly isCancelling?: boolean | undefined;
 }
 
-/** The statements that each dialect has of its own. Any of them may be rolled back and run again. */
+/** The statements that each dialect writes itself. Any of them may be rolled back and run again. */
 export interface JobStatements {
   /**
-   * Adds the jobs, and remembers their queues. Without a `mark`: within a transaction of the user's own, or of `retry`, where
-   * the queues are remembered by `remember`.
+   * Adds the jobs, and remembers their queues. Without a `mark` it runs within the user's own transaction, or in that of
+   * `retry`; then `remember` must remember the queues.
    *
-   * Returns the index of a job that is refused as it is not unique, or why the batch of the jobs takes no more: then nothing was
-   * added. Or the holders of keys: all were added but those whose keys others keep.
+   * Returns the index of a job that was refused because it is not unique, or why the batch takes no more jobs: in both cases
+   * nothing was added. Or the holders of keys: then all jobs were added except those whose key another job holds.
    *
-   * @param begins the batch, which is there from this step on
+   * @param begins the batch that starts with this push
    */
   push(
     jobs: readonly QueuedJob[],
     mark: CallMark | undefined,
     begins?: NewBatch,
   ): Work<number | BatchEnd | Holders | undefined>;
-  /** Absent: `push` always does so. */
+  /** Absent if `push` always does this. */
   remember?(queue: string): Sql;
-  /** Whether a transaction of the user's has begun, and is not over: otherwise each statement is committed by itself. */
+  /** Whether the user's transaction is still open. Otherwise each statement would be committed by itself. */
   isWithin(): Work<boolean>;
   /**
-   * Reserves within the bounds of a call (100 jobs, 1 MiB of text; always one), in the order of the queues: ended leases
-   * are reclaimed and due jobs promoted on each of them, paused queues hand out nothing.
+   * Reserves within the bounds of a call (100 jobs, 1 MiB of payloads, at least one job), in the order of the queues. On
+   * each queue ended leases are reclaimed and due jobs promoted; paused queues hand out nothing.
    */
   exchange(exchange: Exchange): Work<Exchanged>;
-  /** What `exchange` would tell where it would change nothing; undefined: there is something to do. Takes no lock. */
+  /** What `exchange` would return if it had nothing to change; undefined if there is something to do. Takes no locks. */
   idle?(queues: readonly string[]): Work<Outlook | undefined>;
   renew(tokens: readonly ReservationToken[], lease: Seconds): Work<readonly RenewResult[]>;
 }
 
-/** How workers wait: by hints where the database gives some, otherwise by looking now and then. */
+/** How workers wait: for hints if the database sends some, otherwise by polling. */
 export interface Waiters {
   open(queues: readonly string[]): Waiter;
-  /** This process has written for the queue: something may be had. */
+  /** This process has written to the queue, so there may be a job. */
   wrote?(queue: string): void;
-  /** There was work on these queues: more may follow soon. */
+  /** There were jobs on these queues, so more may follow soon. */
   busy?(queues: readonly string[]): void;
   close(): Promise<void>;
 }
 
-/** For `renew`: by which tokens the rows that a statement gives are told from each other. */
+/** The results of `renew`, from the rows (id, fence, cancelled) that were renewed. */
 export function renewResults(tokens: readonly ReservationToken[], rows: readonly SqlRow[]): readonly RenewResult[] {
   const renewed = new Map(rows.map(([id, fence, cancelled]) => [`${Number(id)}:${Number(fence)}`, isTrue(cancelled!)]));
   return tokens.map(({ id, fence }) => {
@@ -295,10 +295,10 @@ export function renewResults(tokens: readonly ReservationToken[], rows: readonly
   });
 }
 
-/** The ends of texts, as `tiedEnd` gives them. */
+/** The ends of payloads that `tiedEnd` has selected. */
 export function tiedIn(ends: readonly SqlValue[]): readonly Buffer[] {
   return ends.filter((end) => end !== null).map((end) => Buffer.from(end as Buffer));
 }
 
-/** PostgreSQL writes `t`. */
+/** PostgreSQL returns true as `t`. */
 export const isTrue = (value: SqlValue): boolean => value === 't' || Number(value) > 0;

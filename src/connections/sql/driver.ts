@@ -1,4 +1,4 @@
-/** The `database` driver, as it is configured and loaded. */
+/** The `database` driver: its configuration, and how it is loaded. */
 import { STORE_KEYS } from '../../application/configuration/configuration-keys';
 import * as value from '../../application/configuration/configuration-values';
 import type { StoreConfig } from '../configs';

@@ -1,4 +1,4 @@
-/** What can be wrong with a database connection: its address, its tables, its file, what it is given to store. */
+/** Errors of database connections: about the address, the tables, the file, and values that cannot be stored. */
 import { defineError } from '../../base/define-error';
 import { wordsOf } from '../../base/foreign-error';
 
@@ -6,7 +6,9 @@ interface Cause {
   readonly cause?: unknown;
 }
 
-/** `url` names no store that this version has. Of the address only the scheme is told: the rest may hold a password. */
+/**
+ * `url` names a database that this version does not support. Only the scheme is shown, as the rest may contain a password.
+ */
 export const badDatabaseUrl = defineError('E_DATABASE_URL', (connection: string, scheme: string, problem: string) => ({
   message:
     `connections.${connection}.url: ${problem} Write 'sqlite:./onqueue.sqlite', 'sqlite:/an/absolute/path.sqlite', ` +
@@ -14,7 +16,7 @@ export const badDatabaseUrl = defineError('E_DATABASE_URL', (connection: string,
   facts: { connection, scheme },
 }));
 
-/** `table` would not be safe, or not possible, as a table's name. */
+/** `table` is not a safe or valid table name. */
 export const badTableName = defineError('E_DATABASE_TABLE_NAME', (connection: string, table: string) => ({
   message:
     `connections.${connection}.table: '${table}' is no name for a table. Use letters, digits and _, at most 48, ` +
@@ -22,7 +24,7 @@ export const badTableName = defineError('E_DATABASE_TABLE_NAME', (connection: st
   facts: { connection, table },
 }));
 
-/** A table of that name is there, and Onqueue did not make it. It is left as it is. */
+/** A table of that name exists that Onqueue did not create. It is left untouched. */
 export const foreignTable = defineError('E_DATABASE_FOREIGN_TABLE', (file: string, table: string) => ({
   message:
     `${file} has a table '${table}' that Onqueue did not make; it was left untouched. ` +
@@ -30,7 +32,7 @@ export const foreignTable = defineError('E_DATABASE_FOREIGN_TABLE', (file: strin
   facts: { file, table },
 }));
 
-/** The tables were made by a later version of Onqueue, which may keep what this one would lose. */
+/** The tables were created by a later version of Onqueue, and may hold data that this one would lose. */
 export const newerTables = defineError('E_DATABASE_NEWER_TABLES', (file: string, found: number, known: number) => ({
   message:
     `The tables in ${file} have version ${found}; this Onqueue knows ${known}. ` +
@@ -38,12 +40,12 @@ export const newerTables = defineError('E_DATABASE_NEWER_TABLES', (file: string,
   facts: { file, found, known },
 }));
 
-/** The tables are of no use to this process, however long it waits. */
+/** This process cannot use the tables, however long it waits. */
 export const areTablesOutOfReach = (error: unknown): boolean => newerTables.is(error) || foreignTable.is(error);
 
 export interface FileTrouble {
   readonly file: string;
-  /** SQLite's own word for it, such as SQLITE_CORRUPT, where it has one. */
+  /** SQLite's own error code, such as SQLITE_CORRUPT, if there is one. */
   readonly reason: string | undefined;
   /** As a predicate: `is damaged`. */
   readonly what: string;
@@ -52,7 +54,7 @@ export interface FileTrouble {
   readonly remedy: string;
 }
 
-/** The file cannot be used: it, or its folder, is missing, forbidden, damaged or something else. */
+/** The file cannot be used: it or its folder is missing, damaged, not accessible, or something else. */
 export const fileUnusable = defineError('E_DATABASE_FILE', (facts: FileTrouble, { cause }: Cause = {}) => ({
   message: `${facts.file} ${facts.what}; ${facts.consequence}. ${facts.remedy}`,
   facts,
@@ -64,14 +66,14 @@ interface Full {
   readonly consequence: string;
 }
 
-/** No room is left on the disk. What was stored before is intact. */
+/** The disk is full. What was stored before is intact. */
 export const diskFull = defineError('E_DATABASE_FULL', (facts: Full, { cause }: Cause = {}) => ({
   message: `No space is left for ${facts.file}; ${facts.consequence}. Free some on its disk; what was stored before is intact.`,
   facts,
   cause,
 }));
 
-/** A value that the engine cannot take; handed to it, it would end the process without a word. */
+/** A value that the engine does not accept. Passing it on would end the process without a message. */
 export const valueNotStorable = defineError('E_DATABASE_VALUE', (value: unknown) => {
   const type = typeof value === 'object' ? (value?.constructor?.name ?? 'object') : typeof value;
   const given = Number.isNaN(value) ? 'NaN' : `A value of type ${type}`;
@@ -82,11 +84,11 @@ interface NotMigrated {
   readonly connection: string;
   readonly address: string;
   readonly consequence: string;
-  /** What is known to be wrong with them, as a clause. */
+  /** What is wrong with the tables, as a clause, if known. */
   readonly flaw?: string | undefined;
 }
 
-/** The tables of a database server are not there, or of an older version. Nobody but `onqueue migrate` makes them. */
+/** The tables of a database server are missing or of an older version. Only `onqueue migrate` creates them. */
 export const notMigrated = defineError('E_DATABASE_NOT_MIGRATED', (facts: NotMigrated, { cause }: Cause = {}) => {
   const { connection, address, consequence, flaw } = facts;
   const state = flaw === undefined ? 'not there, or not up to date' : `not as they must be (${flaw})`;
@@ -109,7 +111,7 @@ export const foreignEngine = defineError('E_DATABASE_FOREIGN_ENGINE', (connectio
   facts: { connection },
 }));
 
-/** `using()` was given a transaction on another file than the one with the jobs. */
+/** `using()` was given a transaction on a file other than the one with the jobs. */
 export const otherFile = defineError('E_DATABASE_OTHER_FILE', (connection: string, file: string) => ({
   message:
     `Queue.connection('${connection}').using() was given a transaction on another file than ${file}, where the jobs are; ` +
@@ -117,7 +119,7 @@ export const otherFile = defineError('E_DATABASE_OTHER_FILE', (connection: strin
   facts: { connection, file },
 }));
 
-/** `using()` was given a transaction in which the tables with the jobs are not there. */
+/** `using()` was given a transaction that does not see the tables with the jobs. */
 export const otherDatabase = defineError(
   'E_DATABASE_OTHER_DATABASE',
   (connection: string, address: string, { cause }: Cause = {}) => ({
@@ -130,7 +132,7 @@ export const otherDatabase = defineError(
   }),
 );
 
-/** The server is too old for what the statements need. `found`: product and version, as `needed` is. */
+/** The server is too old for our statements. `found` and `needed`: product and version. */
 export const serverTooOld = defineError(
   'E_DATABASE_SERVER_VERSION',
   (connection: string, found: string, needed: string, consequence: string) => ({
@@ -140,16 +142,16 @@ export const serverTooOld = defineError(
 );
 
 interface Packet {
-  /** As is `limit`. */
+  /** In bytes, like `limit`. */
   readonly bytes: number;
   readonly limit: number;
-  /** What was not done for it, as a clause: `SendEmail was not queued`. */
+  /** What was not done because of it, as a clause: `SendEmail was not queued`. */
   readonly consequence: string;
-  /** Of several that were pushed, the places of those that are too long; the others were queued. */
+  /** If several jobs were pushed: the indexes of those that are too long. The others were queued. */
   readonly refused?: readonly number[];
 }
 
-/** A statement with what it carries is longer than the server takes at once. */
+/** A statement with its values is longer than the server accepts at once. */
 export const packetTooLarge = defineError('E_DATABASE_PACKET_TOO_LARGE', (facts: Packet) => ({
   message:
     `A statement of ${facts.bytes} bytes was not sent, as the server takes ${facts.limit} at once, and a payload counts twice; ` +
@@ -162,13 +164,13 @@ interface Refused {
   readonly connection: string;
   /** `Connection.address`: without a password. */
   readonly address: string;
-  /** What the database said, in its own words. */
+  /** The database's own message. */
   readonly reply: string;
-  /** What was not done for it, as a clause: `SendEmail was not queued`. */
+  /** What was not done because of it, as a clause: `SendEmail was not queued`. */
   readonly consequence: string;
 }
 
-/** The database serves, and will not take this: a constraint, a trigger or the type of a column forbids it. */
+/** The database is up, but refuses this: because of a constraint, a trigger or the type of a column. */
 export const databaseRefused = defineError('E_DATABASE_REFUSED', (facts: Refused, { cause }: Cause = {}) => ({
   message:
     `The database at ${facts.address} refused what was to be written (${facts.reply}); ${facts.consequence}. A constraint, a ` +
@@ -179,9 +181,9 @@ export const databaseRefused = defineError('E_DATABASE_REFUSED', (facts: Refused
 }));
 
 /**
- * The package that SQLite is spoken to by is not installed as a whole, or not for this machine.
+ * The package for SQLite is incomplete, or not installed for this machine.
  *
- * `missing`: the package that was not found; undefined: it is there, and could not be loaded.
+ * `missing`: the package that was not found; undefined if it is there but could not be loaded.
  */
 export const noSqliteEngine = defineError('E_SQLITE_ENGINE', (missing: string | undefined, { cause }: Cause = {}) => {
   const machine = `${process.platform}-${process.arch}`;

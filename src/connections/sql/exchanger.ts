@@ -1,7 +1,7 @@
 /**
- * Ends reservations and hands out jobs, in one call of the dialect, on every database.
+ * Ends reservations and hands out jobs in one call of the dialect, on every database.
  *
- * An engine may carry out a call whose answer is lost. The next call of its client hears what became of it: see `CallMark`.
+ * A database may carry out a call whose answer gets lost. The client's next call learns what became of it: see `CallMark`.
  */
 import { OnqueueError } from '../../base/onqueue-error';
 import { readTies } from '../../payload/ties';
@@ -31,15 +31,15 @@ export interface ExchangerParts {
   readonly waiters: Waiters;
   readonly access: Access;
   readonly batches: BatchRows;
-  /** Whether the store no longer has what it confirmed, told once. Absent: never known. */
+  /** Whether the store has lost what it confirmed; true once for each loss. Absent if this cannot be known. */
   readonly hasForgotten?: (() => boolean) | undefined;
 }
 
-/** `settled`: the ids of jobs. */
+/** `settled`: ids of jobs. */
 interface Answer extends Pick<HandedOut, 'unreadable'> {
   readonly settled: ReadonlySet<number>;
   readonly reply: ReserveReply;
-  /** The queues that batches have sent something to. */
+  /** The queues that batches have sent jobs to. */
   readonly sentTo: readonly string[];
 }
 
@@ -55,14 +55,14 @@ export class Exchanger {
     this.#parts = parts;
   }
 
-  /** Those whose calls may have been recorded. */
+  /** The clients whose calls may have been recorded. */
   get clients(): readonly CallClient[] {
     return this.#clients.all;
   }
 
   async reserve(request: ReserveRequest): Promise<ReserveReply> {
     const { access, dialect } = this.#parts;
-    // Mostly an idle worker's look: where it takes no lock, it hinders nobody.
+    // Usually an idle worker is polling. Without locks it hinders nobody.
     if (dialect.jobs.idle !== undefined) {
       const look = (): Work<Outlook | undefined> => dialect.jobs.idle!(request.queues);
       const outlook = await access('reserve', { consequence: NOT_RESERVED }, look);
@@ -99,10 +99,10 @@ export class Exchanger {
       }));
       return { results, reply: { ...reply, setAside } };
     } catch (error) {
-      // A worker fails them, and tells what the store refuses.
+      // A worker fails them, and reports what the store refused.
       const left = unreadable.map(({ reservation }) => reservation);
       if (!isStoreAway(error)) return { results, reply: { ...reply, reservations: [...reply.reservations, ...left] } };
-      // They are had again when their leases end. What else came of this call does not wait for that.
+      // They come back when their leases end. The rest of this call's result does not wait for that.
       if (results.length + reply.reservations.length > 0) return answer;
       throw error;
     }
@@ -118,7 +118,7 @@ export class Exchanger {
     const reserving = settlements.length === 0 ? NOT_RESERVED : `${NOT_SETTLED}, and ${NOT_RESERVED}`;
     const consequence = request === undefined ? NOT_SETTLED : reserving;
     const endings = settlements.map((settlement) => endingOf(settlement, name));
-    // The first of several endings for one reservation counts.
+    // If a reservation has several endings, the first one counts.
     const ends = new Map<number, Ending>();
     for (const ending of endings) if (!ends.has(ending.id)) ends.set(ending.id, ending);
     try {
@@ -139,7 +139,7 @@ export class Exchanger {
     }
   }
 
-  /** Where a later step fails, the next call gives back what nobody heard of. */
+  /** If a later step fails, the client's next call gives back what was reserved here. */
   *#handOut(exchange: Exchange): Work<Answer> {
     const { dialect, batches } = this.#parts;
     const { settled, taken, outlook, sentTo = [], isCancelling = false } = yield* dialect.jobs.exchange(exchange);
@@ -151,7 +151,10 @@ export class Exchanger {
     return { settled, reply, unreadable, sentTo };
   }
 
-  /** One that is refused keeps its text: the id that it is handed out with is good for this one reservation. */
+  /**
+   * A job whose update is refused keeps its stored payload: the id that it is handed out with is valid for this reservation
+   * only.
+   */
   *#rewrite(jobs: readonly Rewritten[]): Work<void> {
     const { dialect } = this.#parts;
     try {
@@ -187,7 +190,7 @@ export class Exchanger {
   }
 }
 
-/** Those whose batch was cancelled are handed out as cancelled. */
+/** Marks jobs of cancelled batches as cancelled. */
 function* withBatches(reservations: readonly Reservation[], batches: BatchRows): Work<readonly Reservation[]> {
   const ids = reservations.map(({ payload }) => readTies(payload)?.batch?.id ?? '');
   const known = new Set(ids.filter((id) => id !== ''));

@@ -12,10 +12,10 @@ import { rowLimit } from './jobs';
 import { AFTER_ALL, BEFORE_ALL } from './page';
 import { raw, type Row, rowsOf, type Sql, sql, type SqlRow, type Work, written } from './statement';
 
-/** Entries that one call removes: 500 took MariaDB 10 ms where it had to fetch them from its disk. */
+/** Entries that one call removes: 500 took MariaDB 10 ms when it had to read them from disk. */
 const PAGE = 200;
 
-/** Entries that one statement skips or looks at: some 2 ms of the slowest store. */
+/** Entries that one statement skips or examines: about 2 ms on the slowest store. */
 const LOOKED_AT = 1000;
 
 const ID = raw('id');
@@ -28,7 +28,7 @@ export class FailedJobs implements FailedStore {
   readonly #batches: BatchRows;
   readonly #wrote: (queue: string) => void;
 
-  /** @param wrote called when a job is back in its queue */
+  /** @param wrote called when a job went back into its queue */
   constructor(access: Access, dialect: Dialect, batches: BatchRows, wrote: (queue: string) => void) {
     this.#access = access;
     this.#batches = batches;
@@ -38,13 +38,13 @@ export class FailedJobs implements FailedStore {
 
   async put(entry: NewFailure): Promise<string> {
     const consequence = `the failed job ${entry.id} was not kept`;
-    // The same one whenever this call is repeated.
+    // The same id whenever this call is repeated.
     const own = uuidv7();
     const dialect = this.#dialect;
     return this.#access('failed.put', { consequence, writes: 'repeatable', durable: true }, function* () {
       const id = keptUnder(yield* failedJob(dialect, entry.id), entry, () => own);
       if (id === undefined) return entry.id;
-      // In place of the one of the same id, as the newest.
+      // Replaces the entry with the same id, and becomes the newest.
       yield* written(dialect.replace(dialect.tables.failed, ['uuid'], rowOf(dialect, { ...entry, id }), 'id'));
       return id;
     });
@@ -84,7 +84,7 @@ export class FailedJobs implements FailedStore {
     const retried = await this.#access('failed.retry', purpose, () =>
       transaction(
         (function* () {
-          // Whom another retries is gone already.
+          // If another call is retrying it, it is as good as gone.
           if ((yield* rowsOf(sql`${find!} ${skipLocked}`)).length === 0) return false;
           if (jobs.remember !== undefined) yield* written(jobs.remember(queue));
           if (batch !== undefined) yield* batches.lock(batch.id);
@@ -120,7 +120,7 @@ export class FailedJobs implements FailedStore {
     return removed;
   }
 
-  /** No index leads to them: of two databases the moment stands in either of two columns. */
+  /** No index helps here: two of the databases store the time in either of two columns. */
   async #removeOlder(age: Seconds, queue: string | undefined): Promise<number> {
     let removed = 0;
     for (let behind: number | undefined = BEFORE_ALL; behind !== undefined;) {
@@ -134,7 +134,7 @@ export class FailedJobs implements FailedStore {
     return removed;
   }
 
-  // What fails meanwhile stays: it would never come to an end otherwise.
+  // Jobs that fail meanwhile stay, or this might never end.
   async #flush(operation: string, queue: string | undefined, keep: number): Promise<number> {
     const newest = await this.#idAt(operation, REMOVING, queue, keep);
     return newest === undefined ? 0 : this.#remove(operation, () => sql`${this.#of(queue)} AND id <= ${newest}`);
@@ -151,7 +151,7 @@ export class FailedJobs implements FailedStore {
     }
   }
 
-  /** The id that stands behind so many of the newest, step by step: whatever a statement skips it has to read. */
+  /** The id of the entry that follows so many of the newest. Goes step by step, as a statement reads whatever it skips. */
   async #idAt(
     operation: string,
     purpose: Purpose,
@@ -216,9 +216,10 @@ function entryOf(row: SqlRow, payloadOf: Dialect['failed']['payloadOf']): Failed
 }
 
 /**
- * Adds the entry beside one of the same id that is there. Not in place of it: of two that fail in one moment, both are kept.
+ * Adds the entry, under a new id if one with its id exists: it does not replace that one, so if two fail at the same moment
+ * both are kept.
  *
- * @param of of which jobs it is, as `FROM … WHERE …`: none is added where none is there
+ * @param of the jobs it comes from, as `FROM … WHERE …`: nothing is added if there are none
  */
 export function addFailed(dialect: FailedDialect, entry: NewFailure, of = raw(''), payload?: Sql): Sql {
   const table = dialect.tables.failed;

@@ -1,6 +1,6 @@
 /**
- * A job as the tables hold it. Its counters stand in columns while it is in the table, and the payload stays as it was
- * pushed; whoever sees the job sees one text with the counters in it, as on every other driver.
+ * A job as stored in the tables. While it is there its counters are in columns, and its payload stays as pushed. Readers see
+ * one text with the counters in it, as on every other driver.
  */
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { noCounters, readCounters, readCountersOfAny, readId, withCounters } from '../../payload/counters';
@@ -8,31 +8,31 @@ import type { Counters } from '../../payload/counters';
 
 export interface NewJob {
   readonly payload: string | Buffer;
-  /** The payload's `id`; '' where it has none. */
+  /** The payload's `id`; '' if it has none. */
   readonly uuid: string;
   readonly counters: Counters;
   readonly delay: Seconds;
-  /** Seconds since 1970, by the store's clock, in place of `delay`. */
+  /** Seconds since 1970 by the store's clock, instead of `delay`. */
   readonly due?: Seconds | undefined;
 }
 
-/** A payload as it was pushed; the counters in its text are those of that time. */
+/** The payload as pushed; the counters in its text are from that time. */
 export interface StoredJob {
   readonly id: number;
   readonly payload: Buffer;
   readonly counters: Counters;
-  /** Cancelled while it ran: whether, or why. */
+  /** Whether it was cancelled while running, or the reason. */
   readonly cancelled: boolean | string;
-  /** Seconds since 1970: when it becomes ready, or its lease ends. */
+  /** Seconds since 1970: when it becomes ready, or when its lease ends. */
   readonly at: Seconds | undefined;
 }
 
-/** Undefined: the payload is no JSON object. */
+/** Undefined if the payload is not a JSON object. */
 export function countersIn(payload: Buffer): Counters | undefined {
   return readCounters(payload)?.counters ?? readCountersOfAny(payload);
 }
 
-/** With what a pushed text says that it went through already; what is no JSON object is pushed all the same. */
+/** Takes the counters from the pushed payload. A payload that is not a JSON object is pushed all the same. */
 export function newJob(payload: string | Buffer, delay: Seconds, dueAt?: Milliseconds): NewJob {
   const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload;
   const canonical = readCounters(bytes);
@@ -46,7 +46,7 @@ export function newJob(payload: string | Buffer, delay: Seconds, dueAt?: Millise
   };
 }
 
-/** As it would stand in the list of another driver: nothing is added to a text that was never touched. */
+/** The payload as another driver would list it. If no counter has changed, the text is left alone. */
 export function shownText({ payload, counters }: StoredJob): Buffer {
   const inText = countersIn(payload);
   return inText === undefined || same(inText, counters) ? payload : withCounters(payload, counters);
@@ -70,12 +70,15 @@ export function valuesOf({ attempts, crashes, exceptions, timeouts, releases }: 
 }
 
 /**
- * A counter above this was not counted by us: another program, or somebody by hand, has written it. Taken as it is, it would
- * overflow, or be no number that a token can hold, and no job behind it would be had.
+ * A counter above this was written by another program or by hand. Taken as is, it would overflow or exceed what a token can
+ * hold, and block all jobs behind it.
  */
 export const MOST_COUNTED = 1e15;
 
-/** Whatever stands there; in SQLite that may be a text. One that was reserved since may have a little more. */
+/**
+ * The column may hold anything; in SQLite even text. The bound is doubled as a job reserved since then may exceed it
+ * slightly.
+ */
 function counted(value: unknown): number {
   const number = Math.trunc(Number(value));
   return Number.isNaN(number) ? 0 : Math.min(Math.max(number, 0), 2 * MOST_COUNTED);

@@ -1,4 +1,4 @@
-/** What every database is asked about waiting and running jobs in the same words. */
+/** Queries about waiting and running jobs that are the same for every database. */
 import { readId } from '../../payload/counters';
 import type { WaitingState } from '../contract';
 import { FENCE, RESERVED } from './columns';
@@ -9,14 +9,14 @@ import { raw, rowsOf, run, type Sql, sql, type Work, written } from './statement
 
 const isHeld = raw(RESERVED);
 
-/** Seconds for which it is known what a client was told. */
+/** Seconds for which the last answer to a client is kept. */
 const RECORD_KEPT = 86_400;
-/** Records of others that one call removes. */
+/** Other clients' records that one call removes. */
 const SWEPT = 100;
 
 const STATES: readonly WaitingState[] = ['ready', 'delayed', 'reserved'];
 
-/** A number of rows, which is neither infinite nor a fraction. */
+/** A valid number of rows: finite and an integer. */
 export const rowLimit = (limit: number): number => Math.min(Math.max(Math.ceil(limit), 0), Number.MAX_SAFE_INTEGER);
 
 export interface FoundJob extends StoredJob {
@@ -24,7 +24,7 @@ export interface FoundJob extends StoredJob {
   readonly state: WaitingState;
 }
 
-/** The one that runs, where several have this id; otherwise the first. */
+/** Several jobs may have this id: prefers a running one, then the first. */
 export function* find(dialect: Dialect, id: string, queue: string | undefined): Work<FoundJob | undefined> {
   const { line, read } = dialect;
   const { ready, delayed, reserved } = line.state;
@@ -37,16 +37,17 @@ export function* find(dialect: Dialect, id: string, queue: string | undefined): 
   return row && { ...jobOf(row), queue: String(row.at(-2)), state: String(row.at(-1)) as WaitingState };
 }
 
-/** The condition on the empty text lets an index serve that leaves it out. */
+/** `uuid <> ''` is repeated here so that a partial index without empty ids can be used. */
 function withId({ tables, key }: Dialect, id: string, queue: string | undefined): Sql {
   const isThere = queue === undefined ? raw('') : sql`AND queue = ${queue}`;
   return sql`FROM ${tables.jobs} WHERE uuid = ${key(id)} AND uuid <> '' ${isThere}`;
 }
 
 /**
- * The first of those that must be unique and is not: the very text stands before it, or waits as delayed.
+ * The index of the first job that must be unique and is not: the same text comes before it in this call, or is already
+ * delayed.
  *
- * @param find selects jobs that wait so; undefined: it is ready at once
+ * @param find selects delayed jobs with the same text; undefined if the job is ready at once
  */
 export function* firstTwin(
   jobs: readonly QueuedJob[],
@@ -63,13 +64,13 @@ export function* firstTwin(
   return undefined;
 }
 
-/** The id that no job older than now exceeds. */
+/** The newest id: jobs pushed from now on have larger ones. */
 export function* newestJob({ tables }: Dialect): Work<number> {
   const [row] = yield* rowsOf(sql`SELECT max(id) FROM ${tables.jobs}`);
   return Number(row?.[0] ?? 0);
 }
 
-/** Removes up to `limit` jobs that are no newer than `newest`. */
+/** Removes up to `limit` jobs with ids up to `newest`. */
 export function clear({ line, removeJobs }: Dialect, queue: string, newest: number, limit: number): Work<Removed> {
   const [ready, delayed, reserved] = STATES.map(
     (state) => sql`SELECT id FROM (SELECT id ${line.of(queue)} AND ${line.state[state]} AND id <= ${newest}
@@ -85,7 +86,7 @@ export function* queues({ tables, read }: Dialect): Work<readonly string[]> {
 }
 
 export interface Cancelled extends Pick<Removed, 'tied'> {
-  /** `raced`: it was reserved or given back meanwhile. */
+  /** `raced`: it was reserved or released meanwhile. */
   readonly result: CancelResult | 'raced';
 }
 
@@ -111,7 +112,7 @@ export function* cancel(
   return { result: 'removed', tied: tiedIn([end]) };
 }
 
-/** Those of these jobs that were cancelled: true, or why. */
+/** Those of the jobs that were cancelled, each with the reason, or true if there is none. */
 export function* cancelledOf(
   { tables, read }: Dialect,
   ids: readonly number[],
@@ -122,7 +123,10 @@ export function* cancelledOf(
   return new Map(rows.map(([id, reason = null]) => [Number(id), reason === null ? true : String(reason)]));
 }
 
-/** Reads the ids of some jobs that other programs inserted, by which they are known from here on. False: there are none left. */
+/**
+ * Reads the payload ids of some jobs that other programs inserted, so that they can be found by id. Returns false if there
+ * were none left.
+ */
 export function* readSomeIds({ tables, read, key, runTogether }: Dialect, most: number): Work<boolean> {
   const { jobs } = tables;
   const unread = yield* rowsOf(
@@ -138,7 +142,7 @@ export function* readSomeIds({ tables, read, key, runTogether }: Dialect, most: 
   return true;
 }
 
-/** Gives reserved jobs another text, with this id in it. */
+/** Gives reserved jobs a new payload that contains their id. */
 export function rewrite({ tables, line, key, runTogether }: Dialect, jobs: readonly Rewritten[]): Work<unknown> {
   return runTogether(
     jobs.map(
@@ -154,7 +158,7 @@ export interface Rewritten extends ReservationToken {
   readonly uuid: string;
 }
 
-/** Forgets what these clients were told, and what was told to any a day ago. */
+/** Forgets the last answers to these clients, and those to any client that are older than a day. */
 export function* forgetCalls({ tables, now, remove, skipLocked }: Dialect, clients: readonly string[]): Work<void> {
   const { calls } = tables;
   yield* run(sql`DELETE FROM ${calls} WHERE client IN (${clients})`);

@@ -1,19 +1,21 @@
 /**
- * Runs a statement within a transaction that a library of the user's has begun. Each library that is known is recognised by its
- * shape, for it is none of our dependencies.
+ * Runs statements within a transaction of a library that the user works with. As none of these libraries is our dependency,
+ * each is recognised by its shape.
  */
 
 import type { Sql, SqlRow, SqlSession, SqlValue } from './statement';
 
-/** Takes a statement with `$1`, `$2`, … or `?`. Gives what the library makes of the rows: a list of them, or an object with `rows`. */
+/**
+ * Takes a statement with `$1`, `$2`, … or `?`. Returns what the library makes of the rows: a list, or an object with `rows`.
+ */
 export type RawQuery = (text: string, values: readonly unknown[]) => Promise<unknown>;
 
 type Given = Readonly<Record<string, unknown>>;
 
-/** Undefined: it is not of this library. `'none'`: it is, and no transaction. */
+/** Undefined: not of this library. `'none'`: of this library, but not in a transaction. */
 type Found = RawQuery | 'none' | undefined;
 
-/** `$1`, `$2`, … as `?`: in our statements they stand in their order, each once. */
+/** Replaces `$1`, `$2`, … by `?`. In our statements each occurs once, in order. */
 const inOrder = (text: string): string => text.replaceAll(/\$\d+/g, '?');
 
 export function kysely(given: Given): Found {
@@ -35,7 +37,7 @@ export function knex(given: Given): Found {
     (values.length === 0 ? raw.call(given, text) : raw.call(given, inOrder(text), values)) as unknown;
 }
 
-/** Of what it executes it asks for the SQL by methods. Only its transactions can be rolled back. */
+/** It gets the SQL of what it executes by calling methods. Only its transactions have `rollback`. */
 function drizzle(given: Given): Found {
   const { execute, rollback } = given;
   if (typeof execute !== 'function' || !('dialect' in given) || !('session' in given)) return undefined;
@@ -52,14 +54,14 @@ function mikroOrm(given: Given): Found {
   return async (text, values) => execute.call(given, inOrder(text), values) as unknown;
 }
 
-/** What Prisma hands to the function of an interactive transaction. Outside of one it looks the same. */
+/** What Prisma passes to the callback of an interactive transaction. Its client outside of one looks the same. */
 function prisma(given: Given): Found {
   const { $queryRawUnsafe } = given;
   if (typeof $queryRawUnsafe !== 'function') return undefined;
   return async (text, values) => $queryRawUnsafe.call(given, text, ...values) as unknown;
 }
 
-/** What postgres.js hands to the function of `sql.begin()`. Only what has begun no transaction has `begin`. */
+/** What postgres.js passes to the callback of `sql.begin()`. Only what is not in a transaction has `begin`. */
 function postgresJs(given: Given): Found {
   const { unsafe, begin } = given;
   if (typeof unsafe !== 'function') return undefined;
@@ -67,7 +69,7 @@ function postgresJs(given: Given): Found {
   return async (text, values) => unsafe.call(given, text, values) as unknown;
 }
 
-/** A client of pg or mysql2, an entity manager or a query runner of TypeORM, or what the user has written. */
+/** A client of pg or mysql2, an entity manager or query runner of TypeORM, or the user's own object. */
 function anything(given: Given): Found {
   const { query } = given;
   if (typeof query !== 'function') return undefined;
@@ -77,7 +79,7 @@ function anything(given: Given): Found {
 
 const LIBRARIES = [kysely, drizzle, mikroOrm, prisma, knex, postgresJs, anything];
 
-/** Undefined: it is none of them, or no transaction. */
+/** Undefined if it is none of these, or not a transaction. */
 export function rawQueryOf(transaction: unknown): RawQuery | undefined {
   if ((typeof transaction !== 'object' && typeof transaction !== 'function') || transaction === null) return undefined;
   for (const recognise of LIBRARIES) {
@@ -87,7 +89,7 @@ export function rawQueryOf(transaction: unknown): RawQuery | undefined {
   return undefined;
 }
 
-/** Our statements go one after another: a client of the user's own may take no more than one at once. */
+/** Runs our statements one after another, as the user's client may not accept more at once. */
 export function sessionOn(ask: (statement: Sql) => Promise<readonly SqlRow[]>): SqlSession {
   return {
     run: async (statements) => {
@@ -98,7 +100,10 @@ export function sessionOn(ask: (statement: Sql) => Promise<readonly SqlRow[]>): 
   };
 }
 
-/** Of what a library gives: rows as objects or as lists. Of a statement without rows some tell something else. */
+/**
+ * The rows in a library's answer, be they objects or lists. For statements without rows, some libraries return something
+ * else.
+ */
 export function rowsIn(answer: unknown): readonly SqlRow[] {
   const given = (answer as { readonly rows?: unknown } | undefined)?.rows ?? answer;
   return Array.isArray(given)
@@ -106,7 +111,7 @@ export function rowsIn(answer: unknown): readonly SqlRow[] {
     : [];
 }
 
-/** Bytes come as each library likes them. */
+/** Each library returns bytes in its own type. */
 function inBuffer(value: unknown): SqlValue {
   const isBytes = value instanceof ArrayBuffer || (value instanceof Uint8Array && !Buffer.isBuffer(value));
   return isBytes ? Buffer.from(value as Uint8Array) : (value as SqlValue);

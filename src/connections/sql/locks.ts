@@ -1,4 +1,4 @@
-/** The locks in a database. An acquire or a renew may be carried out twice: a token that holds a lock holds it. */
+/** The locks in a database. An acquire or renew may be carried out twice: the token that holds the lock still holds it. */
 import type { Seconds } from '../../base/clock';
 import type { LockStore } from '../lock-store';
 import type { Dialect } from './dialect';
@@ -6,7 +6,7 @@ import type { Access, Purpose } from './engine';
 import { BEFORE_ALL } from './page';
 import { type Sql, sql, type Work, written } from './statement';
 
-/** Ended locks that each new one removes: more than it adds, so that they never pile up. */
+/** Expired locks that each new lock removes: more than one, so that they never pile up. */
 const SWEPT = 10;
 
 export class Locks implements LockStore {
@@ -38,7 +38,7 @@ export class Locks implements LockStore {
     return released > 0;
   }
 
-  /** Each statement alone decides whether the lock is had: two that ask at once never both get it. */
+  /** Each statement decides by itself whether the lock is taken, so of two at the same time only one gets it. */
   *#acquire(name: string, token: string, ttl: Seconds): Work<boolean> {
     const { tables, key, now, after, insertNew, remove, skipLocked } = this.#dialect;
     const { locks } = tables;

@@ -1,4 +1,4 @@
-/** Pushes that are done once by a key: its mark is a record, which is there from the very step on that pushes. */
+/** Pushes that happen once for each key. A record marks the key as used, and is written in the step that pushes. */
 import type { BatchEnd } from '../batch-store';
 import type { Once, Pushed } from '../contract';
 import type { Dialect, Holders, QueuedJob } from './dialect';
@@ -8,7 +8,7 @@ import { rowsOf, type Sql, sql, type Work, written } from './statement';
 
 const KIND = 'once';
 
-/** Takes no lock: most who ask come second. Undefined: it is to be pushed. */
+/** Takes no lock, as most calls come second. Undefined if the job is to be pushed. */
 export function* lookOnce(dialect: Dialect, { key, until }: Once): Work<'before' | 'late' | undefined> {
   const { tables, now } = dialect;
   const [[time, mark = null] = []] = yield* rowsOf(
@@ -18,7 +18,7 @@ export function* lookOnce(dialect: Dialect, { key, until }: Once): Work<'before'
   return mark === null ? undefined : 'before';
 }
 
-/** @param checked throws where the job was refused: then the key is not kept either */
+/** @param checked throws if the job was refused; then the key is not kept either */
 export function* pushOnce(
   dialect: Dialect,
   job: QueuedJob,
@@ -33,10 +33,10 @@ export function* pushOnce(
   return yield* transaction(
     (function* () {
       yield* written(sql`DELETE FROM ${records} WHERE ${isMark(dialect, key)} AND ends_at <= ${now()}`);
-      // Of two that ask at once, the second waits here for what becomes of the first.
+      // If two ask at once, the second waits here for the outcome of the first.
       const mark = { kind: KIND, id: text(key), value: '', ends_at: until / 1000 };
       const isNew = (yield* written(insertNew(records, mark))) > 0;
-      // Only now: until it is over, nobody has removed a mark that was there.
+      // Checked only now: until then nobody has removed an existing mark.
       if ((yield* timeOf(dialect)) * 1000 >= until) return 'late';
       return isNew ? (checked(yield* jobs.push([job], undefined))?.get(0) ?? 'queued') : 'before';
     })(),

@@ -1,4 +1,4 @@
-/** What can be had on queues, and when: read without a lock. */
+/** Which queues have jobs, and when they will: read without locks. */
 import type { Seconds } from '../../base/clock';
 import type { Dialect, Line, Outlook } from './dialect';
 import { raw, type Sql, sql, type SqlRow, type SqlValue } from './statement';
@@ -10,21 +10,21 @@ export interface QueueOutlook {
   readonly due: Seconds;
   /** When the first lease ends. */
   readonly leaseEnd: Seconds;
-  /** When its pause ends; Infinity: when it is resumed; -Infinity: it is not paused. */
+  /** When its pause ends. Infinity: when it is resumed. -Infinity: it is not paused. */
   readonly pausedUntil: Seconds;
-  /** Of all queues: changes with each restart; undefined: there was none. */
+  /** The same for all queues: changes with each restart; undefined if there was none. */
   readonly restart: string | undefined;
-  /** Of all: some batch was cancelled that is not over. */
+  /** The same for all queues: an unfinished batch was cancelled. */
   readonly isCancelling: boolean;
 }
 
-/** Seconds, to the microsecond, so that sums and differences come out even. */
+/** Rounds to microseconds, so that sums and differences come out even. */
 export const toMicroseconds = (seconds: Seconds): Seconds => Math.round(seconds * 1e6) / 1e6;
 
-/** Later than all moments that a pause may end at. */
+/** Later than the end of any pause. */
 export const FOR_EVER = 9_999_999_999_999;
 
-/** Gives the row that `queueOutlook` reads. @param cancelling of `batch-rows.ts`, where batches are kept */
+/** Selects the row that `queueOutlook` reads. @param cancelling selects a row if an unfinished batch was cancelled */
 export function outlookStatement(
   { orders }: Dialect['tables'],
   { of, state, at }: Line,
@@ -55,7 +55,7 @@ export function queueOutlook(queue: string, row: SqlRow): QueueOutlook {
   };
 }
 
-/** A text that somebody has put there is no moment that comes. */
+/** Reads a time. A text that somebody has put there counts as never. */
 function moment(value: SqlValue): Seconds {
   const isNumber = typeof value === 'number' || (typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value));
   const seconds = isNumber ? Number(value) : Infinity;

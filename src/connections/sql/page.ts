@@ -1,4 +1,4 @@
-/** The jobs of a state, page by page: an index leads to each, whatever stands before it. */
+/** Lists the jobs of a state page by page. An index leads to each page, however many jobs come before it. */
 import { endOfPage, MOST_JOBS } from '../../base/pages';
 import type { WaitingState } from '../contract';
 import { type Dialect, isTrue, type Line } from './dialect';
@@ -6,23 +6,26 @@ import { COUNTERS, jobOf, type StoredJob } from './job-row';
 import { rowLimit } from './jobs';
 import { raw, rowsOf, type Sql, sql, type Work } from './statement';
 
-/** `place`: what others are shown behind. */
+/** `place`: where the next page continues. */
 export interface ShownJob extends StoredJob {
   readonly place: string | undefined;
 }
 
-/** Jobs that may share a place in line, where an index does not tell them apart: of workers that reclaim some at once. */
+/**
+ * The number of jobs that may share a place in line, as happens when workers reclaim some at once; the index does not tell
+ * them apart.
+ */
 const MOST_SHARING = 100;
 
 /**
- * What no job stands behind. As a bound it leads PostgreSQL along the index: of a table that was never analysed it would
- * else read all rows, and sort them.
+ * Below every key. As a bound it makes PostgreSQL use the index; it would read and sort all rows of a table that was never
+ * analysed.
  */
 export const BEFORE_ALL = Number.MIN_SAFE_INTEGER;
-/** What stands behind none of them: together the two make it expect few. */
+/** Above every key. With both bounds PostgreSQL expects few rows. */
 export const AFTER_ALL = Number.MAX_SAFE_INTEGER;
 
-/** Up to 100 jobs, or 1 MiB of their texts; always one. @param after the `place` of one before them */
+/** Up to 100 jobs or 1 MiB of payloads, at least one job. @param after the `place` of the job before the page */
 export function* peek(
   { line, read, tables }: Dialect,
   queue: string,
@@ -39,7 +42,7 @@ export function* peek(
       SELECT id, OCTET_LENGTH(payload) AS size, ${named} ${run.jobs} ORDER BY ${run.by} LIMIT ${run.most}
     ) AS run`,
   );
-  // Without their texts: MariaDB writes a result that has such to its disk before it sorts it.
+  // Without payloads, as MariaDB writes results with such columns to disk before it sorts them.
   const found = yield* rowsOf(
     sql`${runs.reduce((some, run) => sql`${some} UNION ALL ${run}`)} ORDER BY ${keys} LIMIT ${most}`,
   );
@@ -50,7 +53,7 @@ export function* peek(
   if (page.length === 0) return [];
   const at = state === 'ready' ? raw('NULL') : line.at[state];
   const ids = page.map(([id = null]) => id);
-  // Its state is no condition: PostgreSQL might go along the index of all that have it.
+  // The state is not a condition, or PostgreSQL might scan the index of all jobs in that state.
   const rows = yield* rowsOf(
     sql`SELECT ${line.state[state]}, id, ${read('payload')}, ${raw(COUNTERS)}, cancelled, ${at} FROM ${tables.jobs} WHERE id IN (${ids})`,
   );
@@ -63,28 +66,28 @@ export function* peek(
   });
 }
 
-/** The first of what a state stands in order by, as an index leads along it. */
+/** The first column of a state's order, which its index begins with. */
 export const leadOf = ({ order, at }: Line, state: WaitingState): Sql =>
   state === 'reserved' ? at.reserved : order[state][0]!;
 
-/** The jobs that an index leads to along that, as `FROM … WHERE …`: all but reserved ones without a lease. */
+/** The jobs found by that index, as `FROM … WHERE …`: all but reserved jobs without a lease. */
 export function ledJobs(line: Line, queue: string, state: WaitingState): Sql {
   const jobs = sql`${line.of(queue)} AND ${line.state[state]}`;
   return state === 'reserved' ? sql`${jobs} AND ${line.hasLease}` : jobs;
 }
 
-/** Those of other programs. */
+/** The reserved jobs without a lease, which are those of other programs. */
 export const unledJobs = (line: Line, queue: string): Sql =>
   sql`${line.of(queue)} AND ${line.state.reserved} AND ${line.at.reserved} IS NULL`;
 
-/** Jobs that come up one after the other. */
+/** A part of the page, in order. */
 interface Run {
   readonly jobs: Sql;
   readonly by: Sql | readonly Sql[];
   readonly most: number;
 }
 
-/** What comes behind a place, by conditions each of which an index serves: to one for all of them it would not lead. */
+/** What comes after a place, as several queries: an index serves each of their conditions, but not all combined. */
 function runsBehind(
   line: Line,
   queue: string,
@@ -116,6 +119,6 @@ function isBehind([column, ...columns]: readonly Sql[], [value, ...values]: read
     : sql`(${isGreater} OR ${column!} = ${value!} AND ${isBehind(columns, values)})`;
 }
 
-/** Undefined: somebody has put a text where a number belongs. */
+/** Undefined if somebody has put text where a number belongs. */
 const placeOf = (values: readonly number[]): string | undefined =>
   values.every(Number.isFinite) ? values.join(':') : undefined;

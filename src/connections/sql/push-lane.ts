@@ -1,6 +1,6 @@
 /**
- * Jobs on their way into the tables. What is pushed while a call is under way travels together in the next one: a commit
- * costs more than the jobs in it, and wakes the workers once.
+ * Pushes jobs into the tables. Jobs pushed while a call is under way travel together in the next one: a commit costs more
+ * than the jobs in it, and wakes the workers only once.
  */
 import { withConsequence } from '../../base/define-error';
 import { MOST_BYTES, MOST_JOBS, pagesOf } from '../../base/pages';
@@ -13,14 +13,14 @@ import { packetTooLarge } from './errors';
 
 interface Load {
   readonly jobs: readonly QueuedJob[];
-  /** The batch that begins with them. */
+  /** The batch that starts with these jobs. */
   readonly begins?: NewBatch | undefined;
   readonly consequence: string;
   readonly resolve: (holders: Holders | undefined) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** Gives the holders of keys that were to be taken. */
+/** Sends one call. Resolves with the holders of keys that the jobs wanted. */
 export type Send = (
   jobs: readonly QueuedJob[],
   consequence: string,
@@ -39,16 +39,16 @@ export class PushLane {
     this.#send = send;
   }
 
-  /** What stands in line goes in first. */
+  /** Sends the waiting pushes first. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#lane.settled;
   }
 
   /**
-   * Resolves when the store has confirmed all of them, in pages. Gives what became of each; undefined: all are in.
+   * Resolves when the store has confirmed all jobs, page by page, with what became of each; undefined if all were added.
    *
-   * @throws E_DATABASE_PACKET_TOO_LARGE of those that are too long by themselves, which it tells; the others are queued
+   * @throws E_DATABASE_PACKET_TOO_LARGE some jobs are too long by themselves, which the error lists; the others were queued
    */
   async pushAll(length: number, pages: Iterable<readonly QueuedJob[]>): Promise<readonly Pushed[] | undefined> {
     const held = new Map<number, Exclude<Pushed, 'queued'>>();
@@ -64,7 +64,7 @@ export class PushLane {
       } catch (error) {
         if (!packetTooLarge.is(error)) throw error;
         if (page.length > 1) {
-          // The server takes less at once than a page is long, or one of them is too long by itself.
+          // The server accepts less at once than a page, or one of the jobs is too long by itself.
           const half = Math.ceil(page.length / 2);
           await push(page.slice(0, half));
           await push(page.slice(half));
@@ -81,13 +81,13 @@ export class PushLane {
     throw packetTooLarge({ ...refusal.facts, refused, ...(length > 1 && { consequence }) });
   }
 
-  /** Those of a batch, which fit one call and are none that could be sent in halves: the first half might end the batch. */
+  /** Pushes jobs of a batch, which fit one call. They cannot be split: the first half might already end the batch. */
   async pushBatch(jobs: readonly QueuedJob[], begins: NewBatch | undefined): Promise<readonly Pushed[] | undefined> {
     const consequence = jobs.length === 1 ? 'the job was not queued' : 'no job of the batch was queued';
     return pushedOf(jobs.length, (await this.push(jobs, consequence, begins)) ?? new Map());
   }
 
-  /** Resolves when the store has confirmed all of them. They go in together, whatever else travels with them. */
+  /** Resolves when the store has confirmed all jobs. They go in together, whatever else travels with them. */
   push(jobs: readonly QueuedJob[], consequence: string, begins?: NewBatch): Promise<Holders | undefined> {
     return new Promise((resolve, reject) => {
       if (this.#closed) throw new ConnectionClosedError(this.#connection, 'push');
@@ -112,7 +112,7 @@ export class PushLane {
     }
   }
 
-  /** One that is refused for itself takes no others with it. */
+  /** A push that is refused does not affect others. */
   async #carryAlone(load: Load): Promise<void> {
     try {
       await this.#carry([load]);
@@ -123,19 +123,19 @@ export class PushLane {
   }
 }
 
-/** Of jobs that stood behind as many others in one call. */
+/** The holders for some jobs of a call, which come after `before` others. */
 function holdersAmong({ length }: readonly QueuedJob[], holders: Holders, before: number): Holders {
   const among = [...holders].filter(([index]) => index >= before && index < before + length);
   return new Map(among.map(([index, holder]) => [index - before, holder]));
 }
 
-/** What became of so many; undefined: all are in. */
+/** What became of each of `length` jobs; undefined if all were added. */
 export function pushedOf(length: number, held: Holders): readonly Pushed[] | undefined {
   if (held.size === 0) return undefined;
   return Array.from({ length }, (_, index) => held.get(index) ?? 'queued');
 }
 
-/** How many of those that wait travel in one call: one that may be refused for itself goes alone, and so do those of a batch. */
+/** How many of the waiting pushes travel in one call. One that may be refused goes alone, and so does one of a batch. */
 function fitting(loads: readonly Load[]): number {
   const bytesOf = ({ jobs }: Load): number => jobs.reduce((sum, { payload }) => sum + Buffer.byteLength(payload), 0);
   const jobsOf = ({ jobs, begins }: Load): number => {
@@ -146,7 +146,7 @@ function fitting(loads: readonly Load[]): number {
   return page.length;
 }
 
-/** Nothing was written, and one of the jobs may be the reason. */
+/** Whether nothing was written, possibly because of one of the jobs. */
 function isRefusal(error: unknown): boolean {
   if (!(error instanceof QueueUnavailableError)) return true;
   const { refused, uncertain, deadline } = error.facts;

@@ -9,24 +9,30 @@ import { rowLimit } from './jobs';
 import { AFTER_ALL, BEFORE_ALL } from './page';
 import { raw, type Row, rowsOf, type Sql, sql, type SqlRow, type Work, written } from './statement';
 
-/** Rows that each write removes beside as many as it writes, at most: so they never pile up. */
+/**
+ * The maximum of ended rows that a write removes, besides as many as it writes: more than it adds, so that they never pile
+ * up.
+ */
 const SWEPT = 100;
 
 /** Names whose sums one statement reads: each may have dozens. */
 const READ_TOGETHER = 25;
 
-/** A bound is kept now and then, for to find it reads all that stays: as often as one of so many of them is written. */
+/**
+ * The bound of a kind is enforced only now and then, as finding it reads all records that stay: on average once for each
+ * hundredth part of the bound that is written.
+ */
 const BEYOND = 100;
 
-/** Records that one statement skips: some 2 ms of the slowest store. */
+/** Records that one statement skips: about 2 ms on the slowest store. */
 const SKIPPED = 5000;
 
-/** Records beyond a bound that one statement removes: some 2 ms as well. */
+/** Records beyond the bound that one statement removes: also about 2 ms. */
 const REMOVED = 250;
 
 /**
- * Seconds for which sums stay behind their end: those of one name are shown until all of them have ended, and some are added to more
- * often than others.
+ * Seconds that sums are kept after their end: the sums of a name are shown until all of them have ended, and some are
+ * updated more often than others.
  */
 const AFTERGLOW: Seconds = 3600;
 
@@ -34,12 +40,12 @@ const RECORDS = ['kind', 'id'];
 
 const LAST_FIRST = raw('ORDER BY ends_at DESC, id DESC');
 
-/** Where a record stands among those of its kind. */
+/** A record's position among those of its kind. */
 type Place = readonly [end: number, id: string];
 
-/** How a database tells those who wait for a record that it was put. */
+/** How a database wakes those who wait for a record. */
 export interface RecordWakes extends Pick<RecordWake, 'listen'> {
-  /** The statement that writes a record, and tells of it in the same step. */
+  /** The statement that writes a record and notifies in the same step. */
   telling(change: Sql, kind: string, id: string): Sql;
   /** Those who wait look once more. */
   close(): void;
@@ -50,7 +56,7 @@ export class SqlRecords implements RecordStore {
   readonly #access: Access;
   readonly #dialect: Dialect;
 
-  /** @param wakes absent: nobody is told of what is put */
+  /** @param wakes absent if nobody is woken */
   constructor(access: Access, dialect: Dialect, wakes?: RecordWakes) {
     this.#access = access;
     this.#dialect = dialect;
@@ -76,7 +82,7 @@ export class SqlRecords implements RecordStore {
 
   async get(kind: string, id: string): Promise<string | undefined> {
     const { tables, read, now } = this.#dialect;
-    // That it has not ended is no condition: PostgreSQL might go along the ends of all of its kind.
+    // `ends_at` is not a condition, or PostgreSQL might scan all records of the kind by their ends.
     const value = sql`CASE WHEN ends_at > ${now()} THEN ${read('value')} END`;
     const [row] = await this.#access('records.get', { consequence: `the record ${id} was not read` }, () =>
       rowsOf(sql`SELECT ${value} FROM ${tables.records} WHERE ${this.#isThis(kind, id)}`),
@@ -127,7 +133,7 @@ export class SqlRecords implements RecordStore {
 
   *#put(page: readonly StoreRecord[], keep: Seconds, wakes?: RecordWakes): Work<void> {
     const { tables, text, replace } = this.#dialect;
-    // The last of those that are the same counts. In an order: of two calls neither has what the other waits for.
+    // Of several with the same id the last one counts. Sorted, so that two calls do not deadlock.
     const rows = new Map(page.map((record) => [`${record.kind} ${text(record.id)}`, record]));
     const records = [...rows].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, record]) => record);
     if (keep > 0) {
@@ -155,27 +161,27 @@ export class SqlRecords implements RecordStore {
       return true;
     const isExpected =
       expected === undefined ? sql`ends_at <= ${now()}` : sql`value = ${text(expected)} AND ends_at > ${now()}`;
-    // The very same may stand there: by this call, whose answer was lost.
+    // The new value may be there already: this call wrote it, and its answer got lost.
     const change = sql`UPDATE ${tables.records} SET value = ${value}, ends_at = ${after(keep)}
       WHERE ${this.#isThis(record.kind, record.id)} AND (${isExpected} OR value = ${value} AND ends_at > ${now()})`;
     return (yield* written(change)) > 0;
   }
 
-  /** All but those that end last: in pieces, between which others have their turn. */
+  /** Removes all but the `most` records that end last: in pieces, so that others can run in between. */
   async #removeBeyond(kind: string, most: number, count: number): Promise<void> {
     const { tables, remove, skipLocked } = this.#dialect;
     const purpose = writing('not all of the records beyond the bound were removed');
     const first = await this.#placeAt(purpose, kind, rowLimit(most));
     if (first === undefined) return;
     for (let left = SWEPT + count + rowLimit(most / BEYOND); left > 0; left -= REMOVED) {
-      // In no order: PostgreSQL would sort all that are beyond it.
+      // Without an order, as PostgreSQL would sort all that are beyond the bound.
       const page = sql`SELECT kind, id ${this.#upTo(kind, first)} LIMIT ${REMOVED} ${skipLocked}`;
       const removed = await this.#access('records.put', purpose, () => written(remove(tables.records, RECORDS, page)));
       if (removed < REMOVED) return;
     }
   }
 
-  /** What stands behind so many of those that end last, step by step: whatever a statement skips it has to read. */
+  /** The position after so many of those that end last. Goes step by step, as a statement reads whatever it skips. */
   async #placeAt({ consequence }: Purpose, kind: string, index: number): Promise<Place | undefined> {
     const { read, rows } = this.#dialect;
     let [place, left]: [Place | undefined, number] = [[AFTER_ALL, ''], index];
@@ -189,7 +195,7 @@ export class SqlRecords implements RecordStore {
     return place;
   }
 
-  /** The record of this place, and those that end before it. */
+  /** Selects the record at this position, and those that end before it. */
   #upTo(kind: string, [end, id]: Place): Sql {
     const { tables, alongKind } = this.#dialect;
     return sql`FROM ${tables.records} ${alongKind} WHERE kind = ${kind} AND ends_at <= ${end} AND (ends_at < ${end} OR id <= ${id})`;
@@ -205,7 +211,7 @@ export class SqlRecords implements RecordStore {
   }
 }
 
-/** Removes records that have ended, beside as many as are written. */
+/** Removes records that have ended: `SWEPT` more than are being written. */
 export function* removeEnded(dialect: Dialect, count: number): Work<void> {
   yield* removeBefore(dialect, dialect.tables.records, RECORDS, dialect.now(), count);
 }
@@ -225,7 +231,7 @@ function* removeBefore(
 
 const writing = (consequence: string): Purpose => ({ consequence, writes: 'repeatable' });
 
-/** Each sum once, in an order in which nobody who adds to several waits in a circle. */
+/** Each sum once, sorted, so that two calls do not deadlock. */
 function amountsOf(sums: readonly Sums[], text: Dialect['text']): Addition['amounts'] {
   const amounts = new Map<string, Addition['amounts'][number]>();
   for (const { name, amounts: added, keep } of sums) {

@@ -1,4 +1,4 @@
-/** What batches have pending, counted anew from the texts of the jobs: whoever removes rows by hand counts nothing. */
+/** Recounts the pending jobs of batches from the jobs' payloads, because rows that are removed by hand are not counted. */
 import { type BatchTie, readTies } from '../../payload/ties';
 import type { BatchState } from '../batch-store';
 import type { Finding } from '../finding';
@@ -12,15 +12,15 @@ const PAGE = 1000;
 
 const OPENING = Buffer.from('{');
 
-/** The batch of a job of whose text this is the end. */
+/** The batch of a job, from the end of its payload. */
 export function batchAtEnd(end: Buffer): BatchTie | undefined {
   return readTies(Buffer.concat([OPENING, end]))?.batch;
 }
 
-/** How much the jobs weigh that are there, by batch. */
+/** The total weight of the existing jobs of each batch. */
 export type Weights = ReadonlyMap<string, number>;
 
-/** Those of one moment, where the batches are locked. */
+/** A consistent result if the batches are locked. */
 export function* weightsOf(dialect: Dialect): Work<Weights> {
   const weights = new Map<string, number>();
   for (let behind: number | undefined = 0; behind !== undefined;) {
@@ -31,7 +31,7 @@ export function* weightsOf(dialect: Dialect): Work<Weights> {
   return weights;
 }
 
-/** In pieces, between which others have their turn. @param read carries out what only reads */
+/** In pieces, so that others can run in between. @param read runs work that only reads */
 export async function looseWeightsOf(
   dialect: Dialect,
   read: (work: () => Work<Page>) => Promise<Page>,
@@ -47,9 +47,9 @@ export async function looseWeightsOf(
 }
 
 interface Page {
-  /** The ends of the texts of those that have ties. */
+  /** The ends of the payloads with ties. */
   readonly tied: readonly Buffer[];
-  /** Undefined: there are no jobs behind it. */
+  /** Undefined if this is the last page. */
   readonly last: number | undefined;
 }
 
@@ -80,7 +80,7 @@ export function miscounted(batches: readonly BatchState[], weights: Weights): re
   return findings.filter(({ pending, found }) => pending !== found);
 }
 
-/** What is gone was skipped; what is there again is skipped no more. */
+/** Jobs that are gone count as skipped; jobs that are back no longer do. */
 export function repairsOf(
   findings: readonly Miscounted[],
   batches: readonly BatchState[],

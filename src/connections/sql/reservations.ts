@@ -1,4 +1,4 @@
-/** What is handed out, made of the rows that were taken; and how it ends, made of what workers say. */
+/** Makes reservations from rows that were taken, and endings from workers' settlements. */
 import { fenceOf, hasId, noCounters, withCounters, withId } from '../../payload/counters';
 import { readTies } from '../../payload/ties';
 import { NOT_AN_OBJECT, UNREADABLE_NAME } from '../../payload/unreadable';
@@ -15,7 +15,7 @@ export interface HandedOut {
   readonly reservations: readonly Reservation[];
   /** To be written before the reservations are handed out. */
   readonly rewritten: readonly Rewritten[];
-  /** The ends of what is no JSON object: it must not stand in the way of what can run. */
+  /** The settlements of payloads that are not JSON objects, which must not block jobs that can run. */
   readonly unreadable: readonly Failed[];
 }
 
@@ -34,7 +34,7 @@ export function handedOut(taken: readonly TakenJob[]): HandedOut {
     }
     let payload = withCounters(stored, counters);
     const text = payload.toString('latin1');
-    // A twin of one that is handed out by the same call gets an id of its own: both may fail, and be kept.
+    // A second job with the same text gets an id of its own: both may fail, and both are to be kept.
     if (!hasId(payload) || texts.has(text)) {
       const uuid = uuidv7();
       payload = withId(payload, uuid);
@@ -53,13 +53,13 @@ export function endingOf(settlement: Settlement, connection: string): Ending {
   return leaves === undefined ? ending : { ...ending, leaves };
 }
 
-/** Undefined: it belongs to no batch, or goes back to its queue. */
+/** Undefined if the job belongs to no batch, or goes back to its queue. */
 function leavingOf(settlement: Settlement): Leaving | undefined {
   const tie = settlement.outcome === 'released' ? undefined : readTies(settlement.reservation.payload)?.batch;
   return tie && { id: tie.id, change: changeBy(tie, settlement) };
 }
 
-/** As of a job that belongs to no batch. */
+/** The ending without its effect on a batch. */
 function apartOf(settlement: Settlement, connection: string): Ending {
   const { reservation } = settlement;
   const { queue } = reservation;
@@ -75,7 +75,7 @@ function apartOf(settlement: Settlement, connection: string): Ending {
   if (settlement.outcome === 'cancelled') return { ...token, kind: 'removed' };
   const next = settlement.next?.map(followerOf);
   if (settlement.outcome === 'completed') {
-    // As a rule nothing follows, and a field more costs thousands of instructions.
+    // Usually there are no followers, and an extra field costs thousands of instructions.
     return next === undefined ? { ...token, kind: 'removed' } : { ...token, kind: 'removed', next };
   }
   const { counters, failure } = settlement;
@@ -85,12 +85,12 @@ function apartOf(settlement: Settlement, connection: string): Ending {
   return { ...token, kind: 'failed', entry, asStored, next };
 }
 
-/** As a job that waits. */
+/** The follow-up as a job to push. */
 export function followerOf({ queue, entry: { payload, delay = 0, dueAt } }: FollowUp): QueuedJob {
   return { ...newJob(payload, delay, dueAt), queue, unique: false };
 }
 
-/** Only what fails sends its text again, and with it goes what follows. */
+/** The bytes that a settlement sends: only a failed job sends its payload again; followers are added. */
 export function sizeOf(settlement: Settlement): number {
   if (settlement.outcome === 'released' || settlement.outcome === 'cancelled') return 0;
   const { next, reservation } = settlement;

@@ -1,4 +1,4 @@
-/** The `database` driver: one class for all databases, whose dialect writes the statements and whose engine carries them out. */
+/** The `database` driver: one class for all databases. The dialect writes the statements, the engine runs them. */
 import type {
   Capabilities,
   Connection,
@@ -51,41 +51,41 @@ import { perform, runAll, type Sql, type SqlResult, type SqlSession, type Work, 
 export interface SqlParts {
   /** The connection's name in the configuration. */
   readonly name: string;
-  /** For people: without a password. */
+  /** For display: without a password. */
   readonly address: string;
   readonly capabilities: Capabilities;
   readonly dialect: Dialect;
   readonly engine: Engine;
   readonly waiters: Waiters;
-  /** Absent: who waits for a record looks for it. */
+  /** Absent if those who wait for a record must poll. */
   readonly recordWakes?: RecordWakes | undefined;
   readonly tables: SqlTables;
-  /** Absent: not from another thread. */
+  /** Absent if another thread cannot open the store. */
   readonly threadAccess: ThreadAccess | undefined;
-  /** By the clock of the store. */
+  /** The time of the store. */
   readonly now: () => Promise<Milliseconds>;
   readonly diagnose: () => Promise<readonly Diagnosis[]>;
-  /** As the contract has it. */
+  /** See `Connection.pushesAtOnce`. */
   readonly pushesAtOnce?: number;
-  /** Jobs that one call pushes at most, where it is not as many as a call moves otherwise. */
+  /** The maximum number of jobs that one call pushes, if other than the usual limit of a call. */
   readonly pushedPage?: number;
-  /** Whether the store no longer has what it confirmed, told once. Absent: never known. */
+  /** Whether the store has lost what it confirmed; true once for each loss. Absent if this cannot be known. */
   readonly hasForgotten?: () => boolean;
 }
 
 export interface SqlTables {
   readonly migrations: Migrations;
-  /** Whether they are there, before anything is asked of them. Rejects where they are not. */
+  /** Rejects if the tables do not exist. Called before they are used. */
   check(consequence: string): Promise<void>;
 }
 
 /** Jobs that one call removes. */
 const CLEARED_PAGE = 200;
 
-/** How often a job is looked for, whose id may be among those that nobody has read: 100 of them are read each time. */
+/** How often `find` looks for a job if payload ids are still unread: it reads 100 of them each time. */
 const MOST_LOOKS = 10;
 
-/** What is left behind is removed after a day by others. */
+/** Records that are left behind are removed by others after a day. */
 const FAREWELL_DEADLINE: Seconds = 1;
 
 export class SqlConnection extends StoreConnection implements Connection {
@@ -104,7 +104,7 @@ export class SqlConnection extends StoreConnection implements Connection {
   readonly #dialect: Dialect;
   readonly #engine: Engine;
   readonly #exchanger: Exchanger;
-  /** Without unheard calls: a push that takes the answer to another call for its own would lose its jobs. */
+  /** Never used with unanswered calls: a push that took the answer to another call for its own would lose its jobs. */
   #pushClient = new CallClient();
   readonly #lane: PushLane;
 
@@ -176,7 +176,7 @@ export class SqlConnection extends StoreConnection implements Connection {
 
   async clear(queue: string): Promise<number> {
     const purpose = { consequence: `not all jobs of queue '${queue}' were removed`, writes: 'repeatable' } as const;
-    // What is pushed meanwhile stays: it would never come to an end otherwise.
+    // Jobs pushed meanwhile stay, or this might never end.
     const newest = await this.#access('clear', purpose, () => newestJob(this.#dialect));
     for (let removed = 0; ;) {
       const page = await this.batches.removing('clear', purpose, () =>
@@ -187,7 +187,7 @@ export class SqlConnection extends StoreConnection implements Connection {
     }
   }
 
-  /** Unique keys are free when their jobs are gone, whoever has removed them. */
+  /** Only batches are recounted: unique keys are free when their jobs are gone, whoever removed them. */
   async recount(options: RecountOptions): Promise<readonly Finding[]> {
     return this.batches.recount(options);
   }
@@ -205,7 +205,7 @@ export class SqlConnection extends StoreConnection implements Connection {
       const job = await this.#access('find', purpose, () => find(this.#dialect, id, queue));
       if (job !== undefined) return { ...shown(job), queue: job.queue, state: job.state };
       if (looks === MOST_LOOKS) return 'unseen';
-      // It may be among those whose ids nobody has read yet; each is read once.
+      // The job may be one of another program, whose payload's id nobody has read yet. Each is read once.
       if (!(await this.#access('find', reading, () => readSomeIds(this.#dialect, MOST_JOBS)))) return undefined;
     }
   }
@@ -236,14 +236,14 @@ export class SqlConnection extends StoreConnection implements Connection {
     return this.#parts.waiters.open(names);
   }
 
-  /** Pushes into the user's own transaction: the jobs are there once it is committed. */
+  /** Pushes within the user's transaction: the jobs are there once it is committed. */
   within(transaction: unknown): Pick<Connection, 'push'> | undefined {
     this.checkOpen('using');
     const session = this.#dialect.sessionOf(transaction);
     if (session === undefined) return undefined;
     return {
       push: async (queue, entries, begins) => {
-        // It may be over by now.
+        // The transaction may have ended by now.
         if (await perform(session, this.#dialect.jobs.isWithin())) {
           return this.#pushWithin(session, queue, entries, begins);
         }
@@ -283,14 +283,14 @@ export class SqlConnection extends StoreConnection implements Connection {
     return this.#engine.run(purpose, work);
   }
 
-  /** An answer that is lost is asked for again: nothing is queued twice. */
+  /** If the answer gets lost the call is repeated; nothing is queued twice. */
   async #send(
     jobs: readonly QueuedJob[],
     consequence: string,
     begins: NewBatch | undefined,
   ): Promise<Holders | undefined> {
     await this.#parts.tables.check(consequence);
-    // A transaction without an answer may still hold the record of its client.
+    // An unanswered transaction may still have its client's record locked.
     if (this.#pushClient.isUnheard) this.#pushClient = new CallClient();
     const client = this.#pushClient;
     const purpose = { consequence, writes: 'repeatable', durable: true } as const;
@@ -301,7 +301,7 @@ export class SqlConnection extends StoreConnection implements Connection {
     });
     client.heard();
     const holders = this.#checked(jobs, refused, begins);
-    // A batch without jobs sends something at once.
+    // A batch without jobs sends its callbacks at once.
     for (const queue of queuesOf([...jobs, ...(begins?.callbacks ?? [])])) this.#parts.waiters.wrote?.(queue);
     return holders;
   }
@@ -326,7 +326,7 @@ export class SqlConnection extends StoreConnection implements Connection {
     };
     for (const page of pages) {
       const pushing = perform(divided, jobs.push(page, undefined, begins)).catch((cause: unknown) => {
-        // Our own connections see the tables. Other errors are those of the user's own client, and stay so.
+        // Our own connections do see the tables. Other errors come from the user's client, and are passed on.
         throw trouble(cause) === 'unmigrated' ? otherDatabase(this.name, this.address, { cause }) : cause;
       });
       for (const [index, holder] of this.#checked(page, await pushing, begins) ?? []) held.set(place + index, holder);
@@ -356,7 +356,7 @@ function shown(job: StoredJob): PeekedJob {
   return { payload: shownText(job), ...(job.at === undefined ? {} : { at: Math.round(job.at * 1000) }) };
 }
 
-/** What one call pushes is read when its turn comes: the first are on their way before the last are looked at. */
+/** Pages are made when their turn comes: the first jobs are on their way before the last are looked at. */
 function* queuedPages(queue: string, entries: readonly Entry[], most?: number): Generator<readonly QueuedJob[]> {
   for (const page of pagesOf(entries, ({ payload }) => Buffer.byteLength(payload), most)) {
     yield queuedJobs(queue, page);
@@ -371,6 +371,6 @@ function queuedJobs(queue: string, entries: readonly Entry[]): readonly QueuedJo
   });
 }
 
-/** All of one call belong to one batch, or none does. */
+/** Either all jobs of a call belong to one batch, or none does. */
 const isOfBatch = ([first]: readonly Entry[], begins: NewBatch | undefined): boolean =>
   begins !== undefined || first?.ties?.batch !== undefined;

@@ -1,8 +1,8 @@
 /**
- * Statements, and work that is made of them.
+ * Statements, and work that consists of them.
  *
- * Work is a generator: it yields what is to be run and is given the results. So the same work runs on a server, where each
- * step is awaited, and on SQLite, where a whole transaction must end within one turn of the event loop.
+ * Work is a generator: it yields statements and is given their results. So the same work runs on a server, where each step
+ * is awaited, and on SQLite, where a whole transaction must end within one turn of the event loop.
  */
 export type SqlValue = string | number | Buffer | null;
 
@@ -15,17 +15,17 @@ export interface SqlResult {
   readonly written: number;
 }
 
-/** A statement, or a part of one. Each `?` in the text stands for one of the values, in their order. */
+/** A statement or a part of one. Each `?` in the text stands for one of the values, in order. */
 export interface Sql {
   readonly text: string;
   readonly values: readonly SqlValue[];
-  /** It gives one row, which SQLite can be asked for at half the cost. */
+  /** It returns one row, which SQLite can do at half the cost. */
   readonly one?: true;
-  /** It only reads, and on a connection of our own: a transaction of a user's would give what was there as it began. */
+  /** It only reads, on a connection of ours: a user's transaction might see the data from when it began. */
   readonly apart?: true;
 }
 
-/** A list stands as its elements with commas between them: `id IN (${ids})`. */
+/** A list is written as its elements separated by commas: `id IN (${ids})`. */
 export type SqlPart = Sql | SqlValue | readonly SqlPart[];
 
 export function sql(texts: TemplateStringsArray, ...parts: readonly SqlPart[]): Sql {
@@ -38,10 +38,10 @@ export function sql(texts: TemplateStringsArray, ...parts: readonly SqlPart[]): 
 /** SQL without values, such as a name or a condition. */
 export const raw = (text: string): Sql => ({ text, values: [] });
 
-/** The columns of a row by their names. */
+/** The columns of a row by name. */
 export type Row = Readonly<Record<string, SqlPart>>;
 
-/** `INSERT INTO … VALUES …`, with another verb where one is given. Several rows have the same columns. */
+/** `INSERT INTO … VALUES …`, or with another verb. All rows have the same columns. */
 export function insertInto(table: Sql, rows: Row | readonly Row[], verb = 'INSERT'): Sql {
   const all = [rows].flat() as readonly Row[];
   const columns = Object.keys(all[0]!).map((name) => raw(name));
@@ -58,7 +58,7 @@ function textOf(part: SqlPart, values: SqlValue[]): string {
   return part.text;
 }
 
-/** Yields statements that are run in their order, in one round trip where the database can; and is given a result for each. */
+/** Yields statements, which are run in order, in one round trip if the database can, and is given a result for each. */
 export type Work<T> = Generator<readonly Sql[], T, readonly SqlResult[]>;
 
 export function* run(statement: Sql): Work<SqlResult> {
@@ -109,7 +109,7 @@ export function performNow<T>(runNow: (statements: readonly Sql[]) => readonly S
   return step.value;
 }
 
-/** A transaction could not be ended: its connection is of no use any more. */
+/** A transaction could not be ended, so its connection can no longer be used. */
 export class BrokenTransaction extends Error {}
 
 /** Runs work on a server as one transaction. */

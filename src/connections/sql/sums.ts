@@ -1,14 +1,14 @@
 /**
- * How sums are added to where a statement can say `ON CONFLICT`. A row of its own says how far each source has come: it has no name,
- * and the source is its field.
+ * Adds to sums on databases with `ON CONFLICT`. For each source a row of its own records how far it has come: its name is
+ * empty, and the source is its field.
  */
 import type { Addition } from './dialect';
 import { insertInto, type Sql, sql } from './statement';
 
-/** The name of the rows that say how far each source has come. */
+/** The name of the rows that record how far each source has come. */
 export const SOURCES = '';
 
-/** Writes nothing where the source has come as far before. */
+/** Writes nothing if the source has come as far before. */
 export function noteSequence(sums: Sql, { source, sequence }: Omit<Addition, 'amounts'>, end: Sql): Sql {
   const row = { name: SOURCES, field: source, amount: sequence, ends_at: end };
   return sql`${insertInto(sql`${sums} AS known`, row)} ON CONFLICT (name, field)

@@ -1,4 +1,4 @@
-/** What the tables of one connection are called. All names derive from `table`, and are safe to stand in a statement. */
+/** The names of a connection's tables. All derive from `table`, and are safe to write into a statement. */
 import { badTableName } from './errors';
 
 export interface TableNames {
@@ -9,24 +9,26 @@ export interface TableNames {
   /** The names of the queues that were pushed to. */
   readonly queues: string;
   readonly locks: string;
-  /** Which queues are paused, and when workers were last told to start anew. */
+  /** Which queues are paused, and when workers were last told to restart. */
   readonly orders: string;
-  /** What became of the last calls of each client, where answers can be lost on their way: on servers. */
+  /** The outcome of each client's last calls, on servers, where answers can get lost. */
   readonly calls: string;
   /** How many jobs of each batch are left, and what it sends. */
   readonly batches: string;
-  /** Who was the last to take each unique key, where that does not stand in the rows of jobs: on MySQL. */
+  /** Which job took each unique key last: on MySQL, where this is not in the rows of jobs. */
   readonly uniqueKeys: string;
-  /** What is told of jobs, and ends by itself. */
+  /** Records about jobs, which expire. */
   readonly records: string;
-  /** What was counted of them, by the source of the counts too: how far each has come. */
+  /** Sums about jobs, and how far each source of counts has come. */
   readonly sums: string;
 }
 
-/** The versions of all tables that Onqueue made in a database. `PRAGMA user_version` belongs to a file's other users. */
+/**
+ * The versions of all tables that Onqueue created in a database. `PRAGMA user_version` belongs to other users of the file.
+ */
 export const VERSIONS_TABLE = 'onqueue_versions';
 
-/** Seconds: its `retry_after`, as it is configured by default. */
+/** In seconds: the default of Laravel's `retry_after`. */
 export const LARAVELS_LEASE = 90;
 
 /** @throws E_DATABASE_TABLE_NAME */

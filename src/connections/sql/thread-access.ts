@@ -7,7 +7,7 @@ import type { OpenContext } from './database-connection';
 export interface ThreadData
   extends Pick<DatabaseConfig, 'url' | 'options'>, Pick<OpenContext, 'name' | 'table' | 'deadline' | 'origin'> {}
 
-/** Undefined: it cannot be copied there. */
+/** Undefined if it cannot be copied to another thread. */
 export function threadAccessOf(
   { url, options, pool }: DatabaseConfig,
   { name, table, deadline, origin, offset }: OpenContext,

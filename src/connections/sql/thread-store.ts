@@ -1,11 +1,11 @@
-/** The module that another thread opens the same tables with; see `ThreadAccess`. What it has to say, it says by errors. */
+/** The module with which another thread opens the same tables; see `ThreadAccess`. It reports problems only as errors. */
 import { type Seconds, systemClock } from '../../base/clock';
 import { silentLogger } from '../../base/console-logger';
 import type { StoreThread } from '../contract';
 import { connectDatabase } from './database-connection';
 import type { ThreadData } from './thread-access';
 
-/** All workers of a process share them, and only renew leases there: a server has few connections. */
+/** All workers of a process share them, only to renew leases: a server has few connections. */
 const MOST_CONNECTIONS = 2;
 
 export function open({ url, options, table, ...data }: ThreadData, deadline: Seconds): StoreThread {

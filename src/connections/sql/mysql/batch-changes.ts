@@ -1,9 +1,10 @@
 /**
- * How batches go on in a packet that pushes or ends their jobs: `changedBatch` and `callbackPayload` are the model. The server
- * reckons, and not the process: what blocks or stops that would keep the row of a batch from all others who end its jobs.
+ * Updates batches in the packet that pushes or ends their jobs; `changedBatch` and `callbackPayload` are the model. The
+ * server does the arithmetic, not the process: a process that stalls or stops halfway would keep the batch's row locked for
+ * everyone who ends its jobs.
  *
- * Rows of batches are had behind those of jobs that end, before those that go in, and in the order of their ids. The statements
- * stand behind one that sets `@onqueue_now`.
+ * Batch rows are locked after the rows of jobs that end, before new jobs are inserted, and in the order of their ids. The
+ * statements must come after one that sets `@onqueue_now`.
  */
 import type { Ending } from '../dialect';
 import { raw, type Sql, sql } from '../statement';
@@ -11,13 +12,13 @@ import type { Candidate } from './claims';
 import { LATEST, MOST_PLACE, READY } from './columns';
 import { keyOf, type MysqlNames } from './mysql-names';
 
-/** Otherwise a text would be what the character set of the database holds of it, and compared by its rules. */
+/** Without it, texts would be converted to the database's character set, and compared by its rules. */
 const UTF8 = raw('CHARACTER SET utf8mb4');
 
-/** In the order in which they are sent. */
+/** In the order in which their jobs are sent. */
 const EVENTS = raw("'catch', 'progress', 'then', 'finally', 'next'");
 
-/** Sets `@onqueue_end` to why a batch takes no more jobs; NULL: it does. */
+/** Sets `@onqueue_end` to the reason why a batch takes no more jobs, or to NULL if it does. */
 export function findEnd({ batches }: MysqlNames, id: string): readonly Sql[] {
   return [
     raw("SET @onqueue_end = 'unknown'"),
@@ -26,12 +27,14 @@ export function findEnd({ batches }: MysqlNames, id: string): readonly Sql[] {
   ];
 }
 
-/** Ends a packet where `@onqueue_end` says that a batch takes no more: nothing of it is written. The error is `isTwoRows`. */
+/**
+ * Aborts a packet if `@onqueue_end` says that the batch takes no more jobs: nothing is written. The error is `isTwoRows`.
+ */
 export const REFUSE = raw(
   'SET @onqueue_refused = (SELECT 1 FROM (SELECT 1 UNION SELECT 2) AS two WHERE @onqueue_end IS NOT NULL)',
 );
 
-/** Counts those that go in as pending. @param candidates of a job without a key the condition is not looked at */
+/** Counts pushed jobs as pending. @param candidates the condition of a job without a key is ignored */
 export function join(names: MysqlNames, id: string, candidates: readonly Candidate[]): readonly Sql[] {
   let pending = sql`0`;
   for (const { job, condition } of candidates) {
@@ -45,7 +48,7 @@ export function join(names: MysqlNames, id: string, candidates: readonly Candida
   ];
 }
 
-/** Counts those of these endings whose ids are in `@onqueue_settled`. Leaves in `@onqueue_sent_to` the queues of what it sends. */
+/** Counts the endings whose ids are in `@onqueue_settled`. Leaves the queues that it sends jobs to in `@onqueue_sent_to`. */
 export function leave(names: MysqlNames, endings: readonly Ending[]): readonly Sql[] {
   const ids = new Set(endings.flatMap(({ leaves }) => (leaves === undefined ? [] : [leaves.id])));
   const statements = [...ids]
@@ -58,7 +61,7 @@ export function leave(names: MysqlNames, endings: readonly Ending[]): readonly S
   return statements.length === 0 ? [] : [raw('SET @onqueue_sent_to = NULL'), ...statements];
 }
 
-/** By how much the endings change the batch. */
+/** Sets variables to how the endings change the batch. */
 function sumOf(endings: readonly Ending[], id: string): readonly Sql[] {
   const changes = endings.flatMap(({ id: job, leaves }) => {
     if (leaves?.id !== id) return [];
@@ -79,7 +82,10 @@ function sumOf(endings: readonly Ending[], id: string): readonly Sql[] {
   return isTold ? [...statements, first] : statements;
 }
 
-/** Changes a batch by the numbers in the variables, and sends what is due. Of one that was pruned nobody wants to hear. */
+/**
+ * Changes a batch by the numbers in the variables, and sends the callbacks that are due. A batch that was pruned sends
+ * nothing.
+ */
 function change(names: MysqlNames, id: string): readonly Sql[] {
   const { batches, jobs, turns } = names;
   const key = keyOf(id);
@@ -109,7 +115,7 @@ function change(names: MysqlNames, id: string): readonly Sql[] {
         finished_at = IF(@onqueue_ends, @onqueue_now, finished_at),
         sent = TRIM(BOTH ',' FROM CONCAT(sent, ',', @onqueue_due))
       WHERE id = ${key}`,
-    // The queues were remembered as it began: two that did so here would wait for each other.
+    // The queues were remembered when the batch began. If two calls did so here, they could deadlock.
     sql`INSERT INTO ${jobs} (queue, payload, uuid, available_at, created_at, due_at, place)
       SELECT queue, CONCAT(head, cause, '"id":"', uuid, '","attempts":0}'), uuid,
         COALESCE(LEAST(CEIL(due), 4294967295), FLOOR(@onqueue_now)), FLOOR(@onqueue_now), due,
@@ -124,7 +130,7 @@ function change(names: MysqlNames, id: string): readonly Sql[] {
   ];
 }
 
-/** What is due, by the variables. */
+/** The callbacks that are due according to the variables. */
 const dueIn = ({ batches }: MysqlNames, id: string): Sql =>
   sql`FROM ${batches} AS batch STRAIGHT_JOIN JSON_TABLE(batch.callbacks, '$[*]' COLUMNS (
       place FOR ORDINALITY, event VARCHAR(16) ${UTF8} PATH '$.on', queue VARCHAR(255) ${UTF8} PATH '$.queue',

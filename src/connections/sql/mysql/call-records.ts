@@ -1,22 +1,22 @@
 /**
- * What the server keeps of the last call of each client, so that one whose answer was lost is neither repeated nor
- * forgotten. See `CallMark`.
+ * The server's record of each client's last call, so that a call whose answer got lost is neither repeated nor forgotten.
+ * See `CallMark`.
  *
- * A statement that was sent and given up may still be on its way. It comes to nothing when it arrives: the record of a
- * later call refuses that of an earlier one, and its transaction with it.
+ * A statement that we sent and gave up may still arrive. It has no effect then: the record of a later call makes the earlier
+ * one's record fail, and with it its transaction.
  */
 import type { CallMark } from '../call-marks';
 import type { MysqlNames } from './mysql-names';
 import { type Sql, sql } from '../statement';
 
-/** A call that comes too late makes this negative. The column is unsigned, so its statement fails. */
+/** Negative for a call that comes too late. As the column is unsigned, the statement fails. */
 const LATER = sql`number + (VALUES(number) - number)`;
 
-/** Keeps earlier calls of the client out from here on, and leaves what they did in variables. */
+/** Keeps the client's earlier calls out from here on, and reads what they did into variables. */
 export function lockCalls({ calls }: MysqlNames, { client, unheard }: CallMark): readonly Sql[] {
   return [
     sql`INSERT IGNORE INTO ${calls} (client, number, called_at) VALUES (${client}, 0, 0)`,
-    // The only condition is the client: a row that does not meet all conditions would not stay locked.
+    // The client is the only condition: a row that failed another condition would not stay locked.
     sql`SELECT number IN (${unheard}), IF(number IN (${unheard}), settled, NULL), IF(number IN (${unheard}), lease_until, NULL)
       INTO @onqueue_was_done, @onqueue_before, @onqueue_lease_before
       FROM ${calls} WHERE client = ${client} FOR UPDATE`,
@@ -24,15 +24,17 @@ export function lockCalls({ calls }: MysqlNames, { client, unheard }: CallMark):
 }
 
 export interface Answer {
-  /** The ids of jobs, with commas between them, or NULL. Of a push, who holds the keys of those that stay out: see `recordHeld`. */
+  /**
+   * Ids of jobs separated by commas, or NULL. For a push: who holds the keys of jobs that were not added, see `recordHeld`.
+   */
   readonly settled: Sql;
-  /** When the leases end that were handed out, or NULL: the jobs are found by it. */
+  /** When the new leases end, or NULL. The jobs are found by it. */
   readonly lease: Sql;
   /** Whether there is anything to record. */
   readonly condition: Sql;
 }
 
-/** @param now the moment of the call */
+/** @param now the time of the call */
 export function recordCall({ calls }: MysqlNames, { client, number }: CallMark, now: Sql, answer: Answer): Sql {
   return sql`INSERT INTO ${calls} (client, number, called_at, settled, lease_until)
     SELECT ${client}, ${number}, FLOOR(${now}), ${answer.settled}, ${answer.lease} FROM DUAL WHERE ${answer.condition}
@@ -40,7 +42,7 @@ export function recordCall({ calls }: MysqlNames, { client, number }: CallMark, 
       number = ${LATER}`;
 }
 
-/** Of a push whose call is recorded already: whoever repeats it is told the same. */
+/** For a push that is already recorded: who holds the keys, so that a repetition gets the same answer. */
 export function recordHeld({ calls }: MysqlNames, { client }: CallMark): Sql {
   return sql`UPDATE ${calls} SET settled = @onqueue_held WHERE client = ${client} AND @onqueue_held <> ''`;
 }

@@ -1,4 +1,4 @@
-/** The unique keys that jobs on their way into a table would take. */
+/** The unique keys that pushed jobs want to take. */
 import type { Seconds } from '../../../base/clock';
 import type { UniqueTie } from '../../../payload/ties';
 import type { Pushed } from '../../contract';
@@ -8,13 +8,13 @@ import { LATEST } from './columns';
 import { keyOf } from './mysql-names';
 
 export interface Claim {
-  /** Tells it from the other claims of a call. */
+  /** The index of the job in its call. */
   readonly place: number;
   readonly key: string;
-  /** The id of the job, as it stands in the table. */
+  /** The id of the job, as stored in the table. */
   readonly holder: string;
   readonly for?: Seconds | undefined;
-  /** The job holds the key while it has so many attempts at most; absent: for as long as it is there. */
+  /** The job holds the key until it has more attempts than this; absent: for as long as it exists. */
   readonly attempts?: number | undefined;
 }
 
@@ -23,17 +23,17 @@ export function claimOf(place: number, { key, until, for: most }: UniqueTie, id:
   return { place, key, holder: keyOf(id), for: longest, attempts: until === 'start' ? attempts : undefined };
 }
 
-/** By their keys: so of two that want the same ones, neither has what the other waits for. */
+/** Ordered by key, so that two calls that want the same keys do not deadlock. */
 export const inOrder = <T extends Claim>(claims: readonly T[]): readonly T[] =>
   claims.toSorted((a, b) => (a.key < b.key ? -1 : 1));
 
-/** A job that goes in if a condition holds. */
+/** A job that is inserted if a condition holds. */
 export interface Candidate {
   readonly job: QueuedJob;
   readonly condition: Sql;
 }
 
-/** Of the jobs of a call: of each key, the first one claims it. */
+/** The claims of a call's jobs. Of several jobs with one key, only the first claims it. */
 export class Claims {
   readonly jobs: readonly QueuedJob[];
   readonly all: readonly Claim[];
@@ -50,7 +50,7 @@ export class Claims {
     this.all = inOrder(claims);
   }
 
-  /** For statements behind those that have set `@onqueue_held`. */
+  /** For statements that come after `@onqueue_held` was set. */
   get candidates(): readonly Candidate[] {
     return this.jobs.flatMap((job, place) => {
       if (job.debounce !== undefined) return [];
@@ -59,7 +59,11 @@ export class Claims {
     });
   }
 
-  /** Undefined: all are simply queued. @param held the holders of keys @param text what stood in `@onqueue_held` */
+  /**
+   * Undefined if all jobs were simply queued.
+   * @param held the holders of keys
+   * @param text the value of `@onqueue_held`
+   */
   holders(held: ReadonlyMap<string, string>, text: string): Holders | undefined {
     const holders = new Map<number, Exclude<Pushed, 'queued'>>();
     for (const [, place, id] of text.matchAll(/;(\d+):([\dA-F]*)/g))
@@ -82,5 +86,8 @@ export class Claims {
 
 const idIn = (digits: string): string => Buffer.from(digits, 'hex').toString();
 
-/** `@onqueue_held` is made of `,` and a place, `:` and the id of the holder in hexadecimal digits. */
+/**
+ * In `@onqueue_held` each key that is taken has an entry: `,`, the index of the job, `:`, and the id of the holder in
+ * hexadecimal digits.
+ */
 export const isFree = (place: Sql): Sql => sql`LOCATE(CONCAT(',', ${place}, ':'), @onqueue_held) = 0`;

@@ -1,4 +1,4 @@
-/** The columns of the table of jobs, as the statements see them. */
+/** How statements use the columns of the jobs table. */
 import type { Seconds } from '../../../base/clock';
 import { countCrash, countTaken, FENCE, RESERVED_ORDER } from '../columns';
 import type { FailedColumns, Line, ReservationToken } from '../dialect';
@@ -7,8 +7,8 @@ import { raw, type Sql, sql } from '../statement';
 import type { MysqlNames } from './mysql-names';
 
 /**
- * What the column `state` holds. With `turn`, the order in which the jobs of a state come up, it is the one index of all
- * queues: both are made of the other columns by the server itself, so that rows of Laravel's have them too.
+ * The values of the column `state`. `state` and `turn`, the order of the jobs of a state, form the one index for all queues.
+ * The server computes both from other columns, so that Laravel's rows have them too.
  */
 export const DELAYED = 0;
 export const READY = 1;
@@ -20,14 +20,15 @@ const COMPARISON = { larger: 'GREATEST', smaller: 'LEAST' };
 export const COUNT_TAKEN = raw(countTaken(COMPARISON));
 export const COUNT_CRASH = raw(countCrash(COMPARISON));
 
-/** Seconds since 1970: the columns of moments end there, in the year 2286. */
+/** The largest time that the columns hold, in the year 2286: seconds since 1970. */
 export const LATEST = 9_999_999_999;
 
-/** Beyond it `turn` has no room left: nothing is put in line there. */
+/** The largest place. Beyond it `turn` would overflow, so nothing is put there. */
 export const MOST_PLACE = 1e11;
 
 /**
- * Seconds since 1970, to the microsecond, by the server's clock. In UTC: a moment of a zone with summer time may come twice.
+ * The time by the server's clock: seconds since 1970, to the microsecond. In UTC, as with summer time a local time can occur
+ * twice.
  *
  * @param offset seconds to add: 0 outside tests
  */
@@ -55,28 +56,31 @@ export function findTail({ jobs, turns }: MysqlNames, queue: string): Sql {
     WHERE queue = ${queue} AND state = ${READY} AND turn <= ${MOST_PLACE}`;
 }
 
-/** When it is due, where it waits: undefined, where it is ready at once. One that waits for a moment which has passed is due. */
+/** When a delayed job is due; undefined if it is ready at once. A job whose `due` has passed is delayed too, and due. */
 export function dueOf({ delay, due }: Pick<NewJob, 'delay' | 'due'>): Sql | undefined {
   if (due !== undefined) return sql`CAST(${Math.min(due, LATEST)} AS DECIMAL(16, 6))`;
   return delay > 0 ? sql`LEAST(@onqueue_now + ${delay}, ${LATEST})` : undefined;
 }
 
-/** Laravel's column is whole seconds of four bytes: what is ready is so at once for it as well, and nothing too early. */
+/**
+ * Laravel's column holds whole seconds in four bytes. For Laravel, too, ready jobs are available at once, and no job too
+ * early.
+ */
 export const availableAt = (due: Sql | undefined): Sql =>
   due === undefined ? raw('FLOOR(@onqueue_now)') : sql`LEAST(CEIL(${due}), 4294967295)`;
 
-/** The jobs of these tokens that are still held. */
+/** The condition for the jobs of these tokens that are still reserved. */
 export function heldBy(tokens: readonly ReservationToken[]): Sql {
   const pairs = tokens.map(({ id, fence }) => sql`(${id}, ${fence})`);
   return sql`id IN (${tokens.map(({ id }) => id)}) AND reserved_at IS NOT NULL AND (id, ${raw(FENCE)}) IN (${pairs})`;
 }
 
-/** @param current the moment, as a value */
+/** @param current the current time, as a value */
 export function failedColumns(current: () => Sql): FailedColumns {
-  // Laravel has written whole seconds.
+  // Laravel writes whole seconds.
   const failedAt = raw('COALESCE(failed_ms, UNIX_TIMESTAMP(failed_at) * 1000)');
   return {
-    // Else it goes along the whole queue for each place in it.
+    // Without it the server scans the whole queue for each page.
     alongQueue: raw('FORCE INDEX (onqueue_queue)'),
     all: raw('TRUE'),
     payload: raw('payload'),

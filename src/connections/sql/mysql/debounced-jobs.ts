@@ -1,9 +1,9 @@
 /**
- * Debounced jobs on their way into a table of MySQL's. The row of a key names the job that waits, and says until when: so nobody
- * has to look at that job, and lock it, who finds that it waits no more. A worker that runs it waits for no push.
+ * Pushes debounced jobs on MySQL. The row of a key names the job that waits and until when, so a push need not look at and
+ * lock a job only to find that it no longer waits. A worker that runs the job waits for no push.
  *
- * The statements stand behind those that set `@onqueue_now` and `@onqueue_held`. That gets `;` and a place, `:` and the id of the
- * job whose place was taken in hexadecimal digits.
+ * The statements must come after those that set `@onqueue_now` and `@onqueue_held`. For each job that was replaced they
+ * append to `@onqueue_held`: `;`, the index of the new job, `:`, and the id of the old one in hexadecimal digits.
  */
 import type { DebounceTie } from '../../../payload/ties';
 import { FENCE } from '../columns';
@@ -24,15 +24,15 @@ export class DebouncedJobs {
   readonly #names: MysqlNames;
   readonly #all: readonly Debounced[];
 
-  /** @param jobs of a call, also others */
+  /** @param jobs all jobs of a call, also those that are not debounced */
   constructor(names: MysqlNames, jobs: readonly QueuedJob[]) {
     this.#names = names;
     this.#all = jobs.flatMap((job, place) => (job.debounce === undefined ? [] : [{ place, job, tie: job.debounce }]));
-    // In their order: of two that want the same ones, neither has what the other waits for.
+    // Ordered, so that two calls that want the same keys do not deadlock.
     this.keys = [...new Set(this.#all.map(({ tie }) => tie.key))].toSorted();
   }
 
-  /** Locks the keys, and has each job take its place, in their order. */
+  /** Locks the keys; then each job in turn replaces the one that waits. */
   get statements(): readonly Sql[] {
     if (this.#all.length === 0) return [];
     const { uniqueKeys } = this.#names;

@@ -1,8 +1,8 @@
 /**
- * Ends reservations and hands out jobs: one transaction, and one round trip.
+ * Ends reservations and hands out jobs, in one transaction and one round trip.
  *
- * Rows are found by the index of turns, and then changed by their ids. `STRAIGHT_JOIN` enforces this: on a short table a server
- * prefers to read, and lock, all rows.
+ * Rows are found by the index of turns, and then changed by their ids. `STRAIGHT_JOIN` enforces this: on a short table
+ * servers prefer to read, and lock, all rows.
  */
 import { MOST_BYTES, MOST_JOBS } from '../../../base/pages';
 import type { ReserveRequest } from '../../contract';
@@ -59,10 +59,10 @@ export function* exchange(names: MysqlNames, { endings, request, mark }: Exchang
 
 const mostJobs = ({ limit }: ReserveRequest): number => Math.max(Math.min(Math.floor(limit), MOST_JOBS), 0);
 
-/** Stands in the jobs that one call takes. With the end of their leases it tells them from all others. */
+/** Marks the jobs that one call takes. Together with the end of their leases it identifies them. */
 const holderOf = ({ client, number }: Pick<CallMark, 'client' | 'number'>): string => `${client}:${number}`;
 
-/** Gives back at no cost what calls without an answer have taken. Their queues are not known any more. */
+/** Gives back what unanswered calls have taken, without counting an attempt. Their queues are no longer known. */
 function giveBack({ jobs, turns, queues }: MysqlNames, { client, unheard }: CallMark): Sql {
   const holders = unheard.map((number) => holderOf({ client, number }));
   return sql`UPDATE (
@@ -73,12 +73,15 @@ function giveBack({ jobs, turns, queues }: MysqlNames, { client, unheard }: Call
     SET ${UNHELD}, attempts = GREATEST(attempts - 1, 0), releases = releases + 1`;
 }
 
-/** Sets `@onqueue_settled` to the ids of those that it writes, with those in `@onqueue_before`. Each must still be held. */
+/**
+ * Sets `@onqueue_settled` to the ids of the endings that it writes, plus those in `@onqueue_before`. Only jobs that are
+ * still reserved are ended.
+ */
 function settle(names: MysqlNames, endings: readonly Ending[]): readonly Sql[] {
   const { jobs } = names;
   const statements = [sql`SET @onqueue_settled = NULL`];
   if (endings.length > 0) {
-    // These rows stay locked until the end of the transaction, so nothing about them changes.
+    // The rows stay locked until the end of the transaction, so they cannot change.
     statements.push(
       sql`SELECT GROUP_CONCAT(id) INTO @onqueue_settled FROM ${jobs} FORCE INDEX (PRIMARY) WHERE ${heldBy(endings)} FOR UPDATE`,
     );
@@ -112,8 +115,8 @@ function release(names: MysqlNames, ending: Extract<Ending, { kind: 'released' }
 }
 
 /**
- * Takes ended leases and due jobs into the line, and then the first in it. Leaves the end of the leases in `@onqueue_lease`, and
- * in `@onqueue_left` what could still have been taken.
+ * Moves jobs with ended leases and due jobs into the line, then takes the first ones. Leaves the end of the new leases in
+ * `@onqueue_lease`, and how many more could have been taken in `@onqueue_left`.
  */
 function take(names: MysqlNames, request: ReserveRequest, mark: CallMark): readonly Sql[] {
   const most = mostJobs(request);
@@ -123,8 +126,8 @@ function take(names: MysqlNames, request: ReserveRequest, mark: CallMark): reado
     ...queues.flatMap((queue, index) => [
       ...moveUp(names, queue),
       takeFrom(names, queue, most, mark),
-      // -1, not a number of rows, where its reply found the client gone, and the transaction goes on all the same (MariaDB
-      // 10.11). Read as "none", the lease would not be recorded, and no call could give back what this one took.
+      // ROW_COUNT() is -1 if the server, while replying, found the client gone, and the transaction still goes on (MariaDB
+      // 10.11). If that counted as "none", the lease would not be recorded, and no call could give back what this one took.
       sql`SET @onqueue_left = @onqueue_left - ABS(ROW_COUNT())`,
       ...(index + 1 < queues.length ? [spend(names, queue, mark)] : []),
     ]),
@@ -132,10 +135,10 @@ function take(names: MysqlNames, request: ReserveRequest, mark: CallMark): reado
 }
 
 /**
- * Jobs whose lease has ended go to the head, in the order of the ends; then delayed jobs that are due to the tail, in the
- * order of their moments.
+ * Moves jobs whose lease has ended to the head, ordered by the end of the lease, and delayed jobs that are due to the tail,
+ * ordered by due time.
  *
- * They are found without locks. A locking read of a range would also lock the row behind it, which somebody else may hold, or
+ * They are found without locks. A locking read of a range would also lock the row after it, which somebody else may hold or
  * be about to take.
  */
 function moveUp({ jobs, turns }: MysqlNames, queue: string): readonly Sql[] {
@@ -157,15 +160,15 @@ function moveUp({ jobs, turns }: MysqlNames, queue: string): readonly Sql[] {
   ];
 }
 
-/** A JSON text of ids as rows, each with its number. */
+/** Turns a JSON list of ids into numbered rows. */
 const listed = (ids: Sql): Sql =>
   sql`JSON_TABLE(${ids}, '$[*]' COLUMNS (n FOR ORDINALITY, id BIGINT PATH '$')) AS list`;
 
 const UP_TO_HERE = raw('OVER (ORDER BY turn, id ROWS UNBOUNDED PRECEDING)');
 
-/** Takes the first in line that nobody else is taking, as many as the bounds allow. */
+/** Takes the first jobs in line that nobody else is taking, as many as the bounds allow. */
 function takeFrom({ jobs, turns, orders }: MysqlNames, queue: string, most: number, mark: CallMark): Sql {
-  // However long it is.
+  // The first job of a call may be of any length.
   const isFirst = sql`(n = 1 AND @onqueue_left = ${most})`;
   return sql`UPDATE (
       SELECT id FROM (
@@ -182,14 +185,14 @@ function takeFrom({ jobs, turns, orders }: MysqlNames, queue: string, most: numb
     SET reserved_at = FLOOR(@onqueue_now), lease_until = @onqueue_lease, holder = ${holderOf(mark)}, ${COUNT_TAKEN}`;
 }
 
-/** Subtracts what was taken before the next queue is looked at. */
+/** Subtracts the size of what was taken from the budget, before the next queue. */
 function spend({ jobs, turns }: MysqlNames, queue: string, mark: CallMark): Sql {
   return sql`SELECT @onqueue_bytes - COALESCE(SUM(size), 0) INTO @onqueue_bytes
     FROM ${jobs} FORCE INDEX (${turns})
     WHERE queue = ${queue} AND state = ${RESERVED} AND turn = @onqueue_lease AND holder = ${holderOf(mark)}`;
 }
 
-/** What was taken, by the end of the leases, which is in the index; and what else can be had on each queue. */
+/** Selects what was taken, by the end of the leases, which is in the index; and for each queue what else there is. */
 function found(names: MysqlNames, { queues }: ReserveRequest, holder: string): readonly Sql[] {
   const { jobs, turns } = names;
   const line = mysqlLine(names);
@@ -226,7 +229,7 @@ function exchanged(results: readonly SqlResult[], request: ReserveRequest | unde
   };
 }
 
-/** The rows come in no order. */
+/** The rows come in no particular order. */
 function inOrder(rows: readonly SqlRow[], queues: readonly string[]): readonly TakenJob[] {
   const jobs = rows.map((row) => {
     const queue = String(row[9]);

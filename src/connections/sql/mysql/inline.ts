@@ -1,16 +1,16 @@
 /**
- * Values stand in a statement as hexadecimal digits. They mean the same in every mode and character set of a server, no value
- * can be taken for SQL, and several statements can travel together, which prepared ones cannot.
+ * Writes values into statements as hexadecimal digits. These mean the same in every mode and character set of a server,
+ * cannot be mistaken for SQL, and let several statements travel together, which prepared statements do not.
  */
 import { raw, type Sql, type SqlValue } from '../statement';
 
-/** The statement as it is sent. */
+/** The text of a statement with its values, as it is sent. */
 export function inline({ text, values }: Sql): string {
   let at = 0;
   return text.replaceAll('?', () => literal(values[at++]!));
 }
 
-/** A name that is known to hold nothing but letters, digits and underscores. */
+/** A name that is known to consist of letters, digits and underscores. */
 export const identifier = (name: string): Sql => raw(`\`${name}\``);
 
 function literal(value: SqlValue): string {

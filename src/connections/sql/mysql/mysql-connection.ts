@@ -14,7 +14,7 @@ import { MysqlPool } from './mysql-pool';
 import { MysqlSchema } from './mysql-schema';
 import { PollWaiters } from './poll-waiters';
 
-/** Connects with the first call, not before. @throws E_MISSING_PEER, E_DATABASE_URL, E_DATABASE_TABLE_NAME */
+/** Connects on the first call. @throws E_MISSING_PEER, E_DATABASE_URL, E_DATABASE_TABLE_NAME */
 export function connectMysql(config: DatabaseConfig, context: OpenContext): SqlConnection {
   const { name, clock, deadline, offset = () => 0, mostConnections = Infinity } = context;
   const mysql = loadMysql(name);
@@ -36,7 +36,7 @@ export function connectMysql(config: DatabaseConfig, context: OpenContext): SqlC
   });
 }
 
-/** What our statements, and the reading of their answers, rely on. */
+/** Options that our statements and the parsing of answers rely on. */
 const OURS: MysqlOptions = {
   multipleStatements: true,
   charset: 'utf8mb4',
@@ -47,7 +47,7 @@ const OURS: MysqlOptions = {
   stringifyObjects: false,
 };
 
-/** Of a pool of the user's own, what its connections are made with. */
+/** The options that are taken over from a pool of the user's. */
 const TAKEN_OVER = [
   'host',
   'port',
@@ -69,7 +69,7 @@ const TAKEN_OVER = [
 ] as const;
 
 function optionsOf({ url, pool, options = {} }: DatabaseConfig, context: OpenContext): MysqlOptions {
-  // What belongs to a pool; ours is not mysql2's.
+  // An option of mysql2's pools, and ours is not one of them.
   const { connectionLimit: _, ...own } = options;
   const given = pool === undefined ? optionsOfUrl(url ?? '', context.name) : optionsOfPool(pool as MysqlUsersPool);
   return { connectTimeout: connectTimeout(context), ...given, ...own };
@@ -81,13 +81,13 @@ function optionsOfPool({ config, pool }: MysqlUsersPool): MysqlOptions {
   return Object.fromEntries(known.map((key) => [key, given[key]]));
 }
 
-/** Options behind the `?` are mysql2's: `?socketPath=/run/mysqld/mysqld.sock`, `?ssl={"rejectUnauthorized":true}`. */
+/** Options after the `?` are mysql2's: `?socketPath=/run/mysqld/mysqld.sock`, `?ssl={"rejectUnauthorized":true}`. */
 function optionsOfUrl(text: string, connection: string): MysqlOptions {
   let url: URL;
   try {
     url = new URL(text);
   } catch {
-    // Its message may quote a part of the address.
+    // The error's message may quote part of the address.
     throw badDatabaseUrl(connection, 'mysql', 'it cannot be read as an address.');
   }
   const { hostname, port, username, password, pathname } = url;

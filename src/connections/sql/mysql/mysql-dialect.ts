@@ -1,4 +1,4 @@
-/** How MySQL writes what all databases do. */
+/** The MySQL dialect. */
 import type { Seconds } from '../../../base/clock';
 import { TIED_END, TIES_OPENING } from '../../../payload/ties';
 import { type BatchDialect, BatchRows } from '../batch-rows';
@@ -26,7 +26,7 @@ export function mysqlDialect(names: MysqlNames, offset: () => Seconds): Dialect 
     text: String,
     key: keyOf,
     replace: (table, _key, rows) => insertInto(table, rows, 'REPLACE'),
-    // Not by IN, for which an older server would read the whole table.
+    // Not with IN, for which older servers read the whole table.
     remove: (table, key, page) => {
       const isSelected = key.map((name) => `kept.${name} = page.${name}`).join(' AND ');
       return sql`DELETE kept FROM (${page}) AS page STRAIGHT_JOIN ${table} AS kept ON ${raw(isSelected)}`;
@@ -37,13 +37,13 @@ export function mysqlDialect(names: MysqlNames, offset: () => Seconds): Dialect 
   return {
     ...words,
     insertNew: (table, row) => insertInto(table, row, 'INSERT IGNORE'),
-    // Else it reads all of the kind for each page.
+    // Without it the server reads all records of the kind for each page.
     alongKind: raw('FORCE INDEX (kind)'),
     rows: (count) => sql`${count}`,
     addOnce: (addition) => addOnce(names.sums, addition, current()),
     tiedEnd,
     *removeJobs(page) {
-      // In the order in which workers have them that end them.
+      // In the order in which workers lock the rows that they end.
       const locked = yield* rowsOf(
         sql`SELECT job.id, ${tiedEnd} FROM (${page}) AS page STRAIGHT_JOIN ${names.jobs} AS job ON job.id = page.id
           ORDER BY job.id FOR UPDATE`,

@@ -1,29 +1,29 @@
-/** What an error of MySQL or MariaDB, or of the way to it, means for a call. */
+/** Classifies errors of MySQL and MariaDB, and of the connection to them. */
 import type { Trouble } from '../dialect';
 import type { ErrorReader } from '../server/server-caller';
 
 const DEADLOCK = 1213;
 
-/** There is no such savepoint: outside of a transaction none is kept. */
+/** The savepoint does not exist: outside of a transaction none is kept. */
 const NO_SAVEPOINT = 1305;
 
-/** A subquery gave more than one row: our own way to end a packet. */
+/** A subquery returned more than one row: our own way to abort a packet. */
 const TWO_ROWS = 1242;
 
 /**
- * It was rolled back, and may go through the next time: a conflict, a lock that others keep, a server that is full, starts,
- * stops or changes its part.
+ * The call was rolled back, and may succeed next time: a conflict, a locked row, or a server that is full, starting,
+ * stopping or changing its role.
  */
 const PASSING: ReadonlySet<number> = new Set([1020, 1040, 1053, 1203, 1205, DEADLOCK, 1290, 1317, 1412, 1792, 1836]);
 
-/** A table or a column of ours is not there. */
+/** One of our tables or columns is missing. */
 const UNMIGRATED: ReadonlySet<number> = new Set([1054, 1146]);
 
-/** Data that a column does not hold, a constraint, a trigger's word: by classes, and numbers of those that have none. */
+/** Data that does not fit a column, a constraint, a trigger's error: by classes, and by number for those without a class. */
 const UNFIT_STATE = /^(?:2[123]|4[45])/;
 const UNFIT: ReadonlySet<number> = new Set([139, 1118, 1153, 1364, 1366, 1442, 3819]);
 
-/** The server ends the connection by these: it was killed, or silent for too long. */
+/** With these the server ends the connection: it was killed, or silent for too long. */
 const GONE: ReadonlySet<number> = new Set([1152, 1159, 1160, 1161, 1184, 1927, 4031]);
 
 const REMEDIES: readonly (readonly [numbers: readonly number[], remedy: string])[] = [
@@ -67,7 +67,7 @@ export const isNoSavepoint = (error: unknown): boolean => numberOf(error) === NO
 
 export const isTwoRows = (error: unknown): boolean => numberOf(error) === TWO_ROWS;
 
-/** The server's own; undefined: it did not answer. Those of the system are negative. */
+/** The server's error number; undefined if it did not answer. The system's own are negative. */
 function numberOf(error: unknown): number | undefined {
   const { errno } = (error ?? {}) as { readonly errno?: unknown };
   return typeof errno === 'number' && errno > 0 ? errno : undefined;

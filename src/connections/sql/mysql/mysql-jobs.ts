@@ -1,4 +1,4 @@
-/** Jobs on their way into and out of the tables of MySQL. */
+/** Moves jobs into and out of the tables of MySQL. */
 import type { Seconds } from '../../../base/clock';
 import type { BatchEnd, NewBatch } from '../../batch-store';
 import type { RenewResult } from '../../contract';
@@ -28,7 +28,7 @@ import { packet } from './mysql-session';
 import { insertCandidates, insertJobs, queuesOf, remember } from './new-rows';
 import { UniqueKeys } from './unique-keys';
 
-/** Seconds for which one who looks for a twin waits for another who does. */
+/** Seconds that one push with unique jobs waits for another one. */
 const TWIN_WAIT = 2;
 
 export class MysqlJobs implements JobStatements {
@@ -56,7 +56,7 @@ export class MysqlJobs implements JobStatements {
       return this.#pushPlain(jobs, mark);
     const claims = new Claims(jobs);
     if (mark === undefined) return this.#pushTiedWithin(claims);
-    // What is held is found out within the packet: no process that stops on the way keeps a key locked.
+    // The packet itself finds out which keys are held, so a process that stops halfway keeps no key locked.
     const writes = [sql`SET @onqueue_now = ${this.#now}`, ...this.#writes(claims, mark, queuesOf(jobs))];
     return this.#pushClaims(claims, mark, writes);
   }
@@ -75,7 +75,7 @@ export class MysqlJobs implements JobStatements {
     return undefined;
   }
 
-  /** @param remembered names of queues */
+  /** @param remembered queues to remember */
   #writes(claims: Claims, mark: CallMark, remembered: readonly string[]): readonly Sql[] {
     const names = this.#names;
     const { jobs } = claims;
@@ -122,7 +122,10 @@ export class MysqlJobs implements JobStatements {
     return claims.holders(held, textOf(yield* rowsOf(raw('SELECT @onqueue_held'))));
   }
 
-  /** Whether the batch takes them is found out within the packet, too: nobody who stops on the way keeps its row. */
+  /**
+   * Whether the batch takes more jobs is found out within the packet too, so a process that stops halfway keeps no row
+   * locked.
+   */
   *#pushOfBatch(
     batch: string,
     begins: NewBatch | undefined,
@@ -208,14 +211,14 @@ export class MysqlJobs implements JobStatements {
     return now(this.#offset());
   }
 
-  /** Writes only if it was not done before, and no job that must be unique is there already. */
+  /** Writes only if this was not done before and every job that must be unique is. */
   *#pushWithCare(
     jobs: readonly QueuedJob[],
     mark: CallMark,
     writes: readonly Sql[],
     isUnique: boolean,
   ): Work<number | undefined> {
-    // Of two that push one text at once, the second must see what the first has written.
+    // If two push the same text at once, the second must see what the first has written.
     if (isUnique) yield* run(sql`SELECT GET_LOCK(CONCAT('onqueue twins ', DATABASE()), ${TWIN_WAIT})`);
     try {
       return yield* transaction(this.#pushUnlessDone(jobs, mark, writes));
@@ -244,7 +247,7 @@ export class MysqlJobs implements JobStatements {
     return undefined;
   }
 
-  /** Waits as delayed with this very text. A job of Laravel's has no id that was read. */
+  /** Selects a delayed job with the same text. For jobs of Laravel's the id has not been read yet. */
   #twinOf({ queue, payload, uuid }: QueuedJob): Sql {
     const bytes = Buffer.from(payload);
     return sql`SELECT id FROM ${this.#names.jobs} WHERE (uuid = ${keyOf(uuid)} OR uuid IS NULL) AND size = ${bytes.length}
@@ -252,7 +255,7 @@ export class MysqlJobs implements JobStatements {
   }
 }
 
-/** Why the batch that `findEnd` has looked for takes no more jobs. */
+/** Why the batch that `findEnd` has read takes no more jobs. */
 function* endFound(): Work<BatchEnd | undefined> {
   const [[end = null] = []] = yield* rowsOf(raw('SELECT @onqueue_end'));
   return end === null ? undefined : (String(end) as BatchEnd);

@@ -1,13 +1,13 @@
-/** What belongs to one connection's tables, as it stands in statements. */
+/** The names of a connection's tables and indexes, as written in statements. */
 import { createHash } from 'node:crypto';
 import { eachTable, type TableNames, VERSIONS_TABLE } from '../table-names';
 import type { Sql } from '../statement';
 import { identifier } from './inline';
 
 export interface MysqlNames extends Readonly<Record<keyof TableNames, Sql>> {
-  /** The index of the table of jobs that all queues are read by. */
+  /** The index of the jobs table on queue, state and turn. */
   readonly turns: Sql;
-  /** The index of the table of jobs that they are found by, by their ids in payloads. */
+  /** The index of the jobs table on the payload's id. */
   readonly ids: Sql;
   readonly versions: Sql;
 }
@@ -21,10 +21,10 @@ export function mysqlNames(names: TableNames): MysqlNames {
   };
 }
 
-/** Bytes that a column with an index of its own holds. */
+/** Bytes that a column with an index holds. */
 const LONGEST_KEY = 255;
 
-/** As it is looked for: what is too long for an index stands there as its digest. */
+/** The value of an indexed column: texts that are too long for an index are stored as their digest. */
 export function keyOf(text: string): string {
   if (Buffer.byteLength(text) <= LONGEST_KEY) return text;
   return `sha256:${createHash('sha256').update(text).digest('hex')}`;

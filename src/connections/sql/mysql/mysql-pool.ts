@@ -1,7 +1,8 @@
 /**
- * The connections to one server: made when they are asked for, and told what our statements rely on.
+ * The connections to one server: opened on demand, and set up as our statements need.
  *
- * Not a pool of mysql2: its idle connections would keep a process alive, and those that do not answer cannot be ended.
+ * We do not use mysql2's pool: its idle connections would keep the process alive, and connections that do not answer could
+ * not be ended.
  */
 import type { Milliseconds, Seconds } from '../../../base/clock';
 import type { SqlPool } from '../server/server-caller';
@@ -11,9 +12,9 @@ import { raw, sql } from '../statement';
 
 export interface MysqlPoolOptions {
   readonly connect: () => MysqlConnection;
-  /** The most connections. A call that finds all of them in use waits for one. */
+  /** The maximum number of connections. A call that finds all of them in use waits for one. */
   readonly most: number;
-  /** Of a call. The server gives up on a locked row well before it. */
+  /** The deadline of a call. The server gives up on a locked row well before. */
   readonly deadline: Seconds;
 }
 
@@ -22,7 +23,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** How long a connection that is closed waits for the server to hear it. */
+/** How long a closing connection waits for the server to notice. */
 const FAREWELL: Milliseconds = 1000;
 
 export class MysqlPool implements SqlPool {
@@ -76,7 +77,7 @@ export class MysqlPool implements SqlPool {
     // A connection may end while nobody uses it. Nothing is lost then.
     connection.on('error', forget);
     connection.on('end', forget);
-    // Without this, a server that accepts a connection and never answers would keep its place in the pool for ever.
+    // Without this, a server that accepts a connection and never answers would occupy its slot in the pool for ever.
     connection.stream.setTimeout(this.#options.deadline * 1000, forget);
     try {
       await new Promise<void>((resolve, reject) => {
@@ -94,9 +95,9 @@ export class MysqlPool implements SqlPool {
 
   async #setUp(client: MysqlClient): Promise<void> {
     const patience = Math.max(Math.floor(this.#options.deadline / 3), 1);
-    // In one go: a connection that takes the place of a silent one has the rest of a deadline to come about.
+    // In one round trip: a connection that replaces a silent one has only the rest of a deadline to get ready.
     const results = await client.run([
-      // No gaps in indexes are locked: a worker that looks for jobs never holds up a push.
+      // No gap locks: a worker that looks for jobs never delays a push.
       raw('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED'),
       sql`SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00',
         innodb_lock_wait_timeout = ${patience}, group_concat_max_len = 1000000`,

@@ -1,9 +1,9 @@
 /**
- * Makes the tables in MySQL and MariaDB, or adds what is missing to those that Laravel has made. Every statement may be
- * run again: neither server takes back a change of a table.
+ * Creates the tables in MySQL and MariaDB, or adds what is missing to Laravel's. Every statement can be run again, as
+ * neither server can roll back a change of a table.
  *
- * A payload is bytes: Laravel's column of text would refuse what is not UTF-8, and its programs read and write the one as
- * the other. Names are compared as they are written, which Laravel's collation does not do.
+ * Payloads are bytes: Laravel's text column would refuse what is not UTF-8, and its programs can read and write the byte
+ * column like text. Names are compared exactly, which Laravel's collation does not do.
  */
 import type { Schema, Server } from '../server/server-tables';
 import { LARAVELS_LEASE, type TableNames } from '../table-names';
@@ -14,12 +14,12 @@ import { raw, rowsOf, run, type Sql, sql, type SqlRow, type Work } from '../stat
 
 const VERSION = 4;
 
-/** The oldest servers that skip locked rows, as [major, minor, patch]. */
+/** The oldest servers with SKIP LOCKED, as [major, minor, patch]. */
 const OLDEST_MYSQL = [8, 0, 11] as const;
 const OLDEST_MARIADB = [10, 6, 0] as const;
 const NEEDED = 'MySQL 8.0.11 or MariaDB 10.6';
 
-/** How many seconds a process waits for another one that makes the tables. */
+/** Seconds that a process waits for another one that is creating the tables. */
 const PATIENCE = 10;
 
 export class MysqlSchema implements Schema {
@@ -49,7 +49,7 @@ export class MysqlSchema implements Schema {
 
   *alone<T>(work: Work<T>): Work<T> {
     const [row] = yield* rowsOf(sql`SELECT GET_LOCK('onqueue migrate', ${PATIENCE})`);
-    // Another process makes the tables now. The error has this call tried again.
+    // Another process is creating the tables. This error number makes us retry.
     if (Number(row?.[0]) !== 1) throw Object.assign(new Error('another process makes the tables'), { errno: 1205 });
     try {
       return yield* work;
@@ -67,7 +67,7 @@ export class MysqlSchema implements Schema {
 
   get adoption(): Sql {
     const { jobs, turns } = this.#identifiers;
-    // By the index, queue by queue: millions may wait.
+    // By the index, queue by queue, as millions may be waiting.
     return sql`UPDATE (SELECT DISTINCT queue AS name FROM ${jobs} FORCE INDEX (${turns})) AS known
   STRAIGHT_JOIN ${jobs} AS job FORCE INDEX (${turns}) ON job.queue = known.name AND job.state = ${RESERVED} AND job.turn IS NULL
   SET lease_until = reserved_at + ${LARAVELS_LEASE}`;
@@ -227,7 +227,7 @@ CREATE TABLE IF NOT EXISTS ${records} (
     ];
   }
 
-  /** MySQL knows no ADD COLUMN IF NOT EXISTS: the statement is chosen by whether a column of it is there. */
+  /** MySQL has no ADD COLUMN IF NOT EXISTS: the statement is chosen by whether one of its columns exists. */
   #unlessThere(table: string, column: string, alter: Sql): readonly Sql[] {
     return [
       sql`SET @onqueue_alter = IF(EXISTS (
@@ -243,10 +243,10 @@ CREATE TABLE IF NOT EXISTS ${records} (
 
 const TABLE = sql`ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin ROW_FORMAT = DYNAMIC`;
 
-/** For people: none of our texts holds what would have to be escaped. */
+/** For display: none of our texts contains characters that need escaping. */
 const plain = (_: string, digits: string): string => `'${Buffer.from(digits, 'hex').toString()}'`;
 
-/** MariaDB says of itself `10.11.4-MariaDB-1`, and an old one `5.5.5-10.5.1-MariaDB`: `MariaDB 10.11.4`. */
+/** Turns `10.11.4-MariaDB-1`, or `5.5.5-10.5.1-MariaDB` of an old server, into `MariaDB 10.11.4`. */
 function serverOf(version: string): string {
   const product = /mariadb/i.test(version) ? 'MariaDB' : 'MySQL';
   return `${product} ${/[\d.]+/.exec(version.replace(/^5\.5\.5-/, ''))?.[0] ?? version}`;

@@ -1,4 +1,4 @@
-/** Runs statements on one connection of mysql2: several in one round trip. */
+/** Runs statements on one connection of mysql2, several in one round trip. */
 import type { SqlClient } from '../server/server-caller';
 import { packetTooLarge } from '../errors';
 import { raw, type Sql, type SqlResult, type SqlRow, type Work } from '../statement';
@@ -6,13 +6,13 @@ import { inline } from './inline';
 import type { MysqlConnection } from './mysql';
 import { isDeadlock } from './mysql-errors';
 
-/** How often a transaction is tried when the server rolls it back to end a deadlock. */
+/** How often a transaction is tried if the server rolls it back to resolve a deadlock. */
 const MOST_DEADLOCKS = 5;
 
 /**
- * A transaction that travels as a whole: a process that stops on the way does not leave it open.
+ * A transaction that is sent as a whole, so that a process that stops halfway does not leave it open.
  *
- * @param reads come after it; returns their results
+ * @param reads run after it; their results are returned
  */
 export function* packet(writes: readonly Sql[], reads: readonly Sql[] = []): Work<readonly SqlResult[]> {
   const results = yield [raw('START TRANSACTION'), ...writes, raw('COMMIT'), ...reads];
@@ -21,7 +21,7 @@ export function* packet(writes: readonly Sql[], reads: readonly Sql[] = []): Wor
 
 export class MysqlClient implements SqlClient {
   readonly identity: MysqlConnection;
-  /** Bytes that the server takes at once. */
+  /** The largest packet that the server accepts, in bytes. */
   limit = Infinity;
   readonly #giveBack: (broken: boolean) => void;
   #broken = false;
@@ -50,7 +50,7 @@ export class MysqlClient implements SqlClient {
 
   async #send(texts: readonly string[]): Promise<readonly SqlResult[]> {
     const text = texts.join(';\n');
-    // The server would end the connection, and give the reason in its log alone.
+    // The server would end the connection, and tell the reason only to its log.
     if (text.length >= this.limit) {
       throw packetTooLarge({ bytes: text.length, limit: this.limit, consequence: 'nothing was written' });
     }

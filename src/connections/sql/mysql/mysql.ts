@@ -1,4 +1,4 @@
-/** The package mysql2, as far as it is used here. */
+/** The part of the package mysql2 that we use. */
 import type { Socket } from 'node:net';
 import { loadPeer } from '../../kit/peer';
 
@@ -8,15 +8,15 @@ export interface MysqlConnection {
   readonly stream: Socket;
   connect(callback: (error: Error | null) => void): void;
   query(options: { readonly sql: string; readonly rowsAsArray?: boolean }, callback: Callback): void;
-  /** Says farewell to the server. */
+  /** Says goodbye to the server, and closes the connection. */
   end(callback: () => void): void;
   on(event: 'error' | 'end', listener: () => void): unknown;
 }
 
-/** What mysql2 makes connections with. */
+/** mysql2's options of a connection. */
 export type MysqlOptions = Readonly<Record<string, unknown>>;
 
-/** A pool of the user's own, of `mysql2` or of `mysql2/promise`, as far as it shows what it makes connections with. */
+/** A pool of the user's, from `mysql2` or `mysql2/promise`, as far as it exposes the options of its connections. */
 export interface MysqlUsersPool {
   readonly config?: { readonly connectionConfig?: MysqlOptions };
   readonly pool?: MysqlUsersPool;
@@ -26,7 +26,10 @@ interface MysqlPackage {
   createConnection(options: MysqlOptions): MysqlConnection;
 }
 
-/** @param connection its name in the configuration @throws E_MISSING_PEER */
+/**
+ * @param connection its name in the configuration
+ * @throws E_MISSING_PEER
+ */
 export function loadMysql(connection: string): MysqlPackage {
   const need = { connection, driver: 'database on MySQL', peer: 'mysql2' };
   // oxlint-disable-next-line typescript/no-require-imports -- an optional peer, loaded by who uses it

@@ -1,4 +1,4 @@
-/** Jobs as new rows of a table of MySQL's. The statements stand in a packet behind one that sets `@onqueue_now`. */
+/** Inserts jobs on MySQL. The statements must come in a packet after one that sets `@onqueue_now`. */
 import { invalidQueueName } from '../../../job/errors';
 import { type Ending, followersOf, type QueuedJob } from '../dialect';
 import { COUNTERS, valuesOf } from '../job-row';
@@ -7,12 +7,15 @@ import type { Candidate } from './claims';
 import { availableAt, dueOf, findTail } from './columns';
 import { keyOf, type MysqlNames } from './mysql-names';
 
-/** Characters of a queue's name, as in Laravel's tables. */
+/** The length of a queue's name in characters, as in Laravel's tables. */
 const LONGEST_NAME = 255;
 
 const COLUMNS = raw(`queue, payload, uuid, ${COUNTERS}, available_at, created_at, due_at, place`);
 
-/** In their order, none waiting for another that remembers new names as well. @throws E_INVALID_QUEUE_NAME the column does not hold it */
+/**
+ * The queues of the jobs, sorted, so that pushes that remember several new names do not deadlock.
+ * @throws E_INVALID_QUEUE_NAME the name is too long for the column
+ */
 export function queuesOf(jobs: readonly { readonly queue: string }[]): readonly string[] {
   const queues = [...new Set(jobs.map(({ queue }) => queue))].toSorted();
   const long = queues.find((queue) => queue.length > LONGEST_NAME);
@@ -20,19 +23,19 @@ export function queuesOf(jobs: readonly { readonly queue: string }[]): readonly 
   throw invalidQueueName(long, 'push', `the tables hold names of ${LONGEST_NAME} characters at most`);
 }
 
-/** Only reads where the queue is known already: so no push waits for another one to the same queue. */
+/** Only reads if the queue is already known, so pushes to one queue do not wait for each other. */
 export function remember({ queues }: MysqlNames, queue: string, condition = raw('TRUE')): Sql {
   return sql`INSERT IGNORE INTO ${queues} (name)
     SELECT ${queue} FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM ${queues} WHERE name = ${queue}) AND ${condition}`;
 }
 
-/** Adds those of a queue, at its tail. */
+/** Adds the jobs of a queue at its tail. */
 export function insertJobs(names: MysqlNames, queue: string, jobs: readonly QueuedJob[]): readonly Sql[] {
   const rows = jobs.filter((job) => job.queue === queue).map((job, index) => sql`(${rowOf(job, index)})`);
   return [findTail(names, queue), sql`INSERT INTO ${names.jobs} (${COLUMNS}) VALUES ${rows}`];
 }
 
-/** Adds those of a queue whose conditions hold, at its tail. */
+/** Adds the jobs of a queue whose conditions hold at its tail. */
 export function insertCandidates(names: MysqlNames, queue: string, candidates: readonly Candidate[]): readonly Sql[] {
   const inserts = candidates
     .filter(({ job }) => job.queue === queue)
@@ -43,13 +46,13 @@ export function insertCandidates(names: MysqlNames, queue: string, candidates: r
   return [findTail(names, queue), ...inserts];
 }
 
-/** Adds one, which is ready at once unless it is due later. */
+/** Adds a job, which is ready at once unless `due` is given. */
 export function insertJob(names: MysqlNames, job: QueuedJob, due: Sql | undefined): readonly Sql[] {
   const insert = sql`INSERT INTO ${names.jobs} (${COLUMNS}) VALUES (${rowOf(job, 0, due)})`;
   return due === undefined ? [findTail(names, job.queue), insert] : [insert];
 }
 
-/** Adds what follows those of the endings whose ids are in `@onqueue_settled`. */
+/** Adds the followers of the endings whose ids are in `@onqueue_settled`. */
 export function insertFollowers(names: MysqlNames, endings: readonly Ending[]): readonly Sql[] {
   const isSettled = ({ id }: Ending): Sql => sql`FIND_IN_SET(${id}, @onqueue_settled) > 0`;
   return queuesOf(followersOf(endings)).flatMap((queue) => {

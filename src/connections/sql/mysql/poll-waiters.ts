@@ -1,6 +1,6 @@
 /**
- * Waits for work where the server cannot wake anyone: idle workers look again after pauses that double from one to the
- * next, up to the worker's own. What this process pushes, or gives back, ends them at once.
+ * Waits for work on servers that cannot wake anyone: idle workers poll, at intervals that double up to the worker's own.
+ * When this process pushes or gives back a job, they poll at once.
  */
 import type { Clock, Seconds } from '../../../base/clock';
 import type { Waiter } from '../../contract';

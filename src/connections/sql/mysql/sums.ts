@@ -1,4 +1,4 @@
-/** How sums are added to in one packet. */
+/** Adds to sums in one packet. */
 import type { Addition } from '../dialect';
 import { insertInto, type Sql, sql, type Work } from '../statement';
 import { SOURCES } from '../sums';

@@ -1,12 +1,14 @@
 /**
- * Which job of MySQL holds each unique key: a table beside that of the jobs, so that plain jobs know nothing of it.
+ * Which job holds each unique key on MySQL: in a separate table, so that plain jobs cost nothing more.
  *
- * Its rows only name holders. Whether one still holds its key is read from the job: its row is there, and with `until: 'start'` it
- * has no attempt more than when it took the key: one that is given back, or lost, is taken off again. So whatever ends, reserves or reclaims a job does what it always did, and a key
- * is free when its job is gone, whoever has removed it. A row whose job is gone is left behind, and removed by later pushes.
+ * Its rows only name holders. Whether a job still holds its key is read from the job itself: its row exists, and with
+ * `until: 'start'` it has no more attempts than when it took the key (the attempt of a job that was given back or lost is
+ * subtracted again). So the code that ends, reserves or reclaims jobs need not care about keys, and a key is free when its
+ * job is gone, whoever removed it. The key's row then stays, and a later push removes it.
  *
- * Keys are taken in three steps: look, lock what is free, and look again. The second look is a statement of its own: one that has
- * waited for a lock sees what was there before. Looks lock nothing: who only asks for a key holds up neither its job nor others.
+ * Keys are taken in three steps: look, lock what is free, and look again. The second look is a separate statement, as one
+ * that waited for a lock sees the data from before. Looks take no locks: a call that only asks for a key delays neither its
+ * job nor others.
  */
 import type { Ending } from '../dialect';
 import { raw, rowsOf, run, type Sql, sql, type Work } from '../statement';
@@ -14,7 +16,10 @@ import { type Claim, claimOf, type Claims, inOrder, isFree } from './claims';
 import { LATEST } from './columns';
 import type { MysqlNames } from './mysql-names';
 
-/** Rows that a push looks at for each key that it takes: by two, no more are left behind in the end than jobs are there. */
+/**
+ * Rows that a push examines for each key that it takes. With two, no more rows are left over in the long run than there are
+ * jobs.
+ */
 const SWEPT = 2;
 
 interface Row {
@@ -29,13 +34,13 @@ export class UniqueKeys {
     this.#names = names;
   }
 
-  /** For a packet, behind what sets `@onqueue_now`: `@onqueue_held` says afterwards which of them are held, and by whom. */
+  /** For a packet, after `@onqueue_now` was set: afterwards `@onqueue_held` says which keys are held, and by which jobs. */
   take({ all }: Claims): readonly Sql[] {
     const nothing = raw("SET @onqueue_held = ''");
     return all.length === 0 ? [nothing] : [nothing, this.#look(all), ...this.#takeFree(all)];
   }
 
-  /** For a packet: jobs of `@onqueue_settled` that went back as if they had not been started take their keys again. */
+  /** For a packet: jobs in `@onqueue_settled` that went back as if never started take their keys again. */
   retake(endings: readonly Ending[]): readonly Sql[] {
     const claims = endings.flatMap((ending, place) => {
       if (ending.kind !== 'released' || ending.retakes === undefined) return [];
@@ -44,7 +49,7 @@ export class UniqueKeys {
     });
     if (claims.length === 0) return [];
     const isBack = raw('FIND_IN_SET(list.job, @onqueue_settled) > 0');
-    // Its time begins anew: what it had does not keep it out.
+    // The key's time starts again. The job's own old entry does not keep it out.
     return [
       raw("SET @onqueue_held = ''"),
       ...this.#takeFree(inOrder(claims), isBack, raw('kept.holder <> list.holder')),
@@ -52,8 +57,8 @@ export class UniqueKeys {
   }
 
   /**
-   * Step by step, in a transaction that is under way; gives the holders of those that are held. Looks are made apart from it: one
-   * of a user's may see what was there as it began.
+   * Step by step, within a transaction under way; returns the holders of the keys that are held. The looks run outside of
+   * it, as a user's transaction may see the data from when it began.
    */
   *takeEach({ all }: Claims, now: Sql): Work<ReadonlyMap<string, string>> {
     const held = new Map<string, string>();
@@ -65,7 +70,7 @@ export class UniqueKeys {
     const seen = yield* this.#rows(wanted, now);
     for (const [key, holder] of locked) {
       const row = seen.get(key);
-      // Whom nobody else sees, this very transaction has let in.
+      // A holder that others cannot see was added by this very transaction.
       if (row?.holder !== holder || row.holds) held.set(key, holder);
     }
     const free = wanted.filter(({ key }) => !held.has(key));
@@ -73,7 +78,10 @@ export class UniqueKeys {
     return held;
   }
 
-  /** For the end of a packet: removes rows that were left behind. Keys are hashes: those next to one are as good as any. */
+  /**
+   * For the end of a packet: removes rows that were left over. Keys are hashes, so the rows next to ours are as good as any
+   * others.
+   */
   sweep(keys: readonly string[]): readonly Sql[] {
     const { jobs, ids, uniqueKeys } = this.#names;
     return [
@@ -82,7 +90,7 @@ export class UniqueKeys {
         FROM (SELECT unique_key, holder FROM ${uniqueKeys} WHERE unique_key > ${Buffer.from(keys[0]!)} ORDER BY unique_key
           LIMIT ${SWEPT * keys.length}) AS next
         LEFT JOIN ${jobs} AS job FORCE INDEX (${ids}) ON job.uuid = next.holder WHERE job.id IS NULL`,
-      // Where somebody is about to take the key, the row is left to him: nobody waits for anybody here.
+      // If somebody is about to take the key, the row is left to them: nobody waits here.
       sql`DELETE kept FROM (
           SELECT found.unique_key
           FROM JSON_TABLE(@onqueue_left_behind, '$[*]' COLUMNS (
@@ -99,7 +107,7 @@ export class UniqueKeys {
     return [this.#lock(claims, isWanted), this.#look(claims, isAnother), this.#write(claims, now, isWanted)];
   }
 
-  /** Adds to `@onqueue_held` those that are held, and were not when it was looked before. */
+  /** Adds the keys to `@onqueue_held` that have become held since the last look. */
   #look(claims: readonly Claim[], isMeant = raw('TRUE')): Sql {
     const held = raw(`GROUP_CONCAT(DISTINCT CONCAT(',', list.place, ':', HEX(kept.holder)) SEPARATOR '')`);
     return sql`SELECT CONCAT(@onqueue_held, COALESCE(${held}, '')) INTO @onqueue_held
@@ -120,7 +128,7 @@ export class UniqueKeys {
       WHERE ${condition}`;
   }
 
-  /** The names in the rows, which nobody else changes from here on, but for those whose time is over. */
+  /** The holders named in the rows, without those whose time is over. The rows stay locked. */
   *#lockEach(claims: readonly Claim[], now: Sql): Work<ReadonlyMap<string, string>> {
     yield* run(this.#lock(claims));
     const rows = yield* rowsOf(
@@ -156,7 +164,7 @@ export class UniqueKeys {
 
 const keysOf = (claims: readonly Claim[]): readonly Buffer[] => claims.map(({ key }) => Buffer.from(key));
 
-/** As rows, in their order. What is absent of a claim is NULL. */
+/** Turns claims into rows, in order. Absent values are NULL. */
 const listed = (claims: readonly Claim[]): Sql =>
   sql`JSON_TABLE(${JSON.stringify(claims)}, '$[*]' COLUMNS (
       n FOR ORDINALITY, place INT PATH '$.place', unique_key VARCHAR(32) PATH '$.key', holder VARCHAR(255) PATH '$.holder',

@@ -1,21 +1,22 @@
 /**
- * The functions by which batches go on, where their jobs are pushed and settled: `changedBatch` and `callbackPayload` are their model.
+ * The functions that update batches where their jobs are pushed and settled; `changedBatch` and `callbackPayload` are the
+ * model.
  *
- * Rows of batches are locked behind those of jobs that end, before those that go in, and in the order of their ids: nobody waits in a
- * circle.
+ * Batch rows are locked after the rows of jobs that end, before new jobs are inserted, and in the order of their ids, so
+ * that calls do not deadlock.
  */
 import { BATCH_KEPT } from '../../batch-store';
 import { insertJobs, NOW, oneByOne, PLANS, wake } from './functions';
 import type { Identifiers } from './identifiers';
 
-/** Finished batches that each new one removes: more than it adds, so that they never pile up. */
+/** Finished batches that each new batch removes: more than one, so that they never pile up. */
 const SWEPT = 10;
 
 /**
- * Changes batches, and adds the jobs that are due by it. What several jobs change in a batch counts at once. Of one that was pruned
- * nobody wants to hear. The queues were remembered as it began.
+ * Changes batches, and adds the jobs that are due because of it. Changes by several jobs to one batch are applied at once. A
+ * batch that was pruned sends nothing. The queues were remembered when the batch began.
  *
- * p_changes: a JSON of changes; `job` is the job by whose end it changes. p_settled: the jobs whose ends were written.
+ * p_changes: changes as JSON; `job` is the job whose end causes one. p_settled: the jobs whose ends were written.
  */
 export function changeBatchesFunction(names: Identifiers): string {
   const { batches, changeBatches, channel } = names;
@@ -98,12 +99,12 @@ END $$;`;
 }
 
 /**
- * Adds jobs of a batch as the function for others does, and counts them as pending. Returns what the function for jobs with unique
- * keys does; or, as a JSON text, why the batch takes no more: then none is added, and nothing is raised, which would end a
- * transaction of the user's.
+ * Adds jobs of a batch as the function for other jobs does, and counts them as pending. Returns what the function for jobs
+ * with unique keys returns; or, as a JSON text, why the batch takes no more jobs: then none is added. It raises no error,
+ * which would abort a transaction of the user's.
  *
- * p_begins: a JSON of the batch, which is there from now on; NULL: it is to be there. p_weight: how many jobs of it these are that have no
- * keys, with what hangs on them. p_weights: of each key that of its job.
+ * p_begins: the batch as JSON if it starts with this push; NULL if it must exist. p_weight: how many jobs of the batch those
+ * without keys stand for, including their chains. p_weights: for each key the same for its job.
  */
 export function pushBatchFunction(names: Identifiers): string {
   const { batches, calls, changeBatches, push, pushBatch, pushTied } = names;

@@ -1,12 +1,12 @@
-/** The unique keys of the jobs that one call pushes. Of those with the same one the first asks for it. */
+/** The unique keys of the jobs that one call pushes. Of several jobs with the same key only the first asks for it. */
 import type { Pushed } from '../../contract';
 import type { Holders, QueuedJob } from '../dialect';
 
-/** What the server says of them, and of debounced jobs. */
+/** The server's answer about the keys, and about debounced jobs. */
 export interface KeysAnswer {
-  /** The ids of the jobs that hold keys, by these. */
+  /** The ids of the jobs that hold keys, by key. */
   readonly held?: Readonly<Record<string, string>>;
-  /** The ids of those whose places were taken, by the places of those that took them. */
+  /** The ids of the debounced jobs that were replaced, by the indexes of the jobs that replaced them. */
   readonly replaced?: Readonly<Record<string, string>>;
 }
 
@@ -21,17 +21,20 @@ export class CallKeys {
     }
   }
 
-  /** Each once. */
+  /** All keys, each once. */
   get all(): readonly string[] {
     return [...this.#firsts.keys()];
   }
 
-  /** Those that ask for them, in the same order. */
+  /** The jobs that ask for the keys, in the same order. */
   get firsts(): readonly QueuedJob[] {
     return [...this.#firsts.values()];
   }
 
-  /** It has no key, or is the first of its key: whether it goes in, the server says. Debounced ones go by themselves. */
+  /**
+   * Whether the job has no key, or is the first with its key: then the server decides whether it is added. Debounced jobs
+   * are sent separately.
+   */
   isAsked(job: QueuedJob): boolean {
     return job.tie === undefined ? job.debounce === undefined : this.#firsts.get(job.tie.key) === job;
   }

@@ -1,10 +1,11 @@
 /**
- * The two functions that the hot path consists of: each call is one round trip and one transaction. Jobs with unique keys are pushed by
- * one of their own, in `key-functions.ts`, so that the others cost nothing more.
+ * The two functions of the hot path: each call is one round trip and one transaction. Jobs with unique keys are pushed by a
+ * function of their own, in `key-functions.ts`, so that other jobs cost nothing more.
  *
- * They plan without sequential scans, sorts, and joins that read a whole side: a plan that was made while a queue was short would
- * be kept when it is long, and read all of it for each job. To forbid is to price too high, which must not start the compiler.
- * With the other plans out of the way one for all values is as good as one for these, and is made once for each session.
+ * They are planned without sequential scans, sorts, and joins that read a whole side. A plan made while a queue was short
+ * would be kept when it is long, and read all of it for each job. Disabling a plan means giving it a huge cost, and that
+ * cost must not start the JIT compiler. Without those plans a generic plan is as good as one for specific values, and is
+ * made once per session.
  */
 import { MOST_BYTES, MOST_JOBS } from '../../../base/pages';
 import {
@@ -30,26 +31,29 @@ export const PLANS = ['seqscan', 'bitmapscan', 'sort', 'hashjoin', 'mergejoin']
   .join('')
   .concat('SET jit = off SET plan_cache_mode = force_generic_plan');
 
-/** As `RESERVED`, but not to the letter: by the index of that condition all that run would be read, in place of the one that is meant. */
+/**
+ * Means `RESERVED`, but is written differently: otherwise the partial index with that condition would be used, and all
+ * running jobs read, instead of the primary key.
+ */
 const RESERVED_THEN = 'num_nonnulls(reserved_at) = 1';
 
-/** What is 0 does not travel: each value of a job costs as much to read as to store. */
+/** Counters that are 0 are not sent: reading a value of a job costs as much as storing it. */
 export const COUNTED = COUNTERS.replaceAll(/\w+/g, 'coalesce($&, 0)');
 
 export const COUNTER_TYPES = 'attempts bigint, crashes bigint, exceptions bigint, timeouts bigint, releases bigint';
 export const NOW = 'extract(epoch FROM clock_timestamp())::double precision + p_offset';
 
-/** For Laravel, whose columns are whole seconds of four bytes: never too early, and at once where there is no delay. */
+/** For Laravel, whose columns are whole seconds in four bytes: never too early, and at once if there is no delay. */
 export const availableAt = (delay: string): string =>
   `CASE WHEN ${delay} > 0 THEN least(ceil(v_now + ${delay}), 2147483647) ELSE floor(v_now) END::integer`;
 
-/** What was sent on a connection that was given up may still be under way, or come later than what was sent after it. */
+/** Statements sent on a connection that we gave up may still be running, or arrive after later ones. */
 export const oneByOne = '    PERFORM pg_advisory_xact_lock(hashtextextended(p_client, 0));';
 
 /**
- * Adds jobs, and wakes who waits for them. Returns the number of one that is not unique: then none is added.
+ * Adds jobs, and wakes those who wait for them. Returns the index of a job that is not unique: then none is added.
  *
- * p_client '': within a transaction of the user's own; no call is recorded and no queue remembered.
+ * p_client '': within a transaction of the user's; neither the call nor the queues are recorded.
  */
 export function pushFunction(names: Identifiers): string {
   const { jobs, queues, calls, push, channel } = names;
@@ -79,9 +83,9 @@ ${insertJobs(names, 'p_jobs')}
 END $$;`;
 }
 
-/** Returns the number of a job whose very text waits as delayed already. */
+/** Returns the index of a job with the same text as one that is delayed. */
 export function refuseTwins(jobs: string): string {
-  // Fenced by OFFSET 0: else all that are delayed would be read, by the index of these.
+  // OFFSET 0 keeps the planner from using the index of delayed jobs, and so from reading all of them.
   const ofText = (condition: string): string =>
     `EXISTS (SELECT FROM (SELECT * FROM ${jobs} WHERE ${condition} OFFSET 0) AS alike
         WHERE queue = v_job.queue AND ${DELAYED} AND payload = v_job.payload)`;
@@ -99,7 +103,10 @@ export function refuseTwins(jobs: string): string {
   END IF;`;
 }
 
-/** @param given a JSON of jobs. @param settled the jobs that were settled, where only what follows these is to be added */
+/**
+ * @param given jobs as JSON
+ * @param settled the jobs that were settled; then only their followers are added
+ */
 export function insertJobs({ jobs, places }: Identifiers, given: string, settled?: string): string {
   const [after, ofThese] = settled === undefined ? ['', ''] : ['after bigint, ', ` WHERE after = ANY (${settled})`];
   return `  INSERT INTO ${jobs} (queue, payload, uuid, ${COUNTERS}, available_at, created_at, due_at, place)
@@ -120,10 +127,10 @@ export const wake = (channel: string, queues: string): string =>
   `PERFORM pg_notify(${literal(channel)}, woken) FROM unnest(${queues}) AS woken;`;
 
 /**
- * Ends reservations, then hands out jobs: either may be left out, by empty lists and by p_queues NULL.
+ * Ends reservations, then hands out jobs. Either part may be left out: with empty lists, or with NULL for p_queues.
  *
- * Returns a text for each job, and a JSON of all else at the end. A column of its own for each value would take a third of a call of one
- * job: they are described, planned and read one by one.
+ * Returns a text for each job, and finally a JSON with everything else. Separate columns would take a third of the time of a
+ * one-job call, as each column is described, planned and read separately.
  */
 export function exchangeFunction(names: Identifiers): string {
   return `CREATE OR REPLACE FUNCTION ${names.exchange} (
@@ -255,7 +262,7 @@ ${insertJobs(names, 'p_next', 'v_ids')}
   END IF;`;
 }
 
-/** Of the jobs in `v_back`, which were not started after all. */
+/** For the jobs in `v_back`, which were not started after all. */
 const retakeKeys = ({ retake }: Identifiers): string =>
   `IF v_back IS NOT NULL THEN PERFORM ${retake}(v_back, v_now); END IF;`;
 
@@ -296,7 +303,9 @@ ${taking(jobs)}
   END IF;`;
 }
 
-/** Ended leases to the head, in the order of the ends; jobs that are due to the tail, in the order of their moments. */
+/**
+ * Moves jobs with ended leases to the head, ordered by the end of the lease, and due jobs to the tail, ordered by due time.
+ */
 function moving(names: Identifiers): string {
   const { jobs, places } = names;
   return `      IF v_reclaims > 0 AND EXISTS (SELECT FROM ${jobs} WHERE queue = v_queue AND ${RESERVED} AND lease_until <= v_now) THEN
@@ -327,7 +336,7 @@ function moving(names: Identifiers): string {
       END IF;`;
 }
 
-/** The first in line. The very first of a call passes however long it is. */
+/** Takes the first jobs in line. The first job of a call may be of any length. */
 function taking(jobs: string): string {
   return `      v_ids := '{}';
       FOR v_job IN

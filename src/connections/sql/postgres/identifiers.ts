@@ -1,20 +1,20 @@
-/** Names of tables and of what belongs to them, quoted, so that they stand in a statement as they are written. */
+/** Names of tables and of what belongs to them, quoted as they are written in statements. */
 import { eachTable, type TableNames, VERSIONS_TABLE } from '../table-names';
 
 export interface Identifiers extends Readonly<Record<keyof TableNames, string>> {
   readonly versions: string;
-  /** The sequence that gives places in line. */
+  /** The sequence that provides places in line. */
   readonly places: string;
-  /** Functions bear the version of the tables in which they came: older processes go on calling theirs. */
+  /** A function's name contains the version of the tables that introduced it: older processes go on calling theirs. */
   readonly push: string;
   readonly pushTied: string;
   readonly pushBatch: string;
   readonly exchange: string;
   readonly retake: string;
   readonly changeBatches: string;
-  /** Where hints for waiting workers are sent: a text, and not quoted. */
+  /** The channel for hints to waiting workers: as text, not quoted. */
   readonly channel: string;
-  /** Where those who wait for a record are told of it: a text, and not quoted. */
+  /** The channel for those who wait for a record: as text, not quoted. */
   readonly recordChannel: string;
 }
 
@@ -37,5 +37,5 @@ export function identifiers(names: TableNames): Identifiers {
 
 export const quoted = (name: string): string => `"${name}"`;
 
-/** As a text in a statement. Names of tables hold no quotation marks. */
+/** A name as a string literal. Names of tables contain no quotation marks. */
 export const literal = (name: string): string => `'${name}'`;

@@ -1,9 +1,9 @@
 /**
- * The functions that jobs with unique keys, and debounced ones, go through. The row of a job is what holds its key, by an index of keys that are not NULL:
- * whatever removes the row frees it, also a process of an older version.
+ * The functions for jobs with unique keys, and debounced ones. The row of a job holds its key, by a unique index on keys
+ * that are not NULL: whatever removes the row frees the key, even a process of an older version.
  *
- * Who takes keys waits for a transaction that takes one of them in this moment, for nobody knows what becomes of it. So keys are taken
- * in their order, and only by who pushes: a worker, which has rows of others locked, waits for none.
+ * A transaction that takes keys waits for any other that is just taking one of them, as its outcome is not known yet.
+ * Therefore keys are taken in order, and only by pushes. Workers, which have other rows locked, wait for nobody.
  */
 import { DELAYED, FENCE } from '../columns';
 import { COUNTERS } from '../job-row';
@@ -21,11 +21,11 @@ import {
 import { type Identifiers, literal } from './identifiers';
 
 /**
- * Adds jobs as the function for others does, but for those whose keys are held, and debounced ones in the place of those that wait.
- * Returns a JSON, also when it is called again: these keys with the ids of the jobs that hold them, and the numbers of debounced jobs
- * with the ids of those whose places they took. Or the number of a job that is not unique: then none is added.
+ * Adds jobs as the function for other jobs does, except those whose keys are held; debounced jobs replace those that wait.
+ * Returns a JSON, the same if it is called again: the held keys with the ids of their holders, and the indexes of debounced
+ * jobs with the ids of the jobs that they replaced. Or the index of a job that is not unique: then none is added.
  *
- * p_keys: those of the jobs with unique keys, each once.
+ * p_keys: the unique keys of the jobs, each once.
  */
 export function pushTiedFunction(names: Identifiers): string {
   const { jobs, queues, calls, places, pushTied, channel } = names;
@@ -109,12 +109,13 @@ ${putOff(jobs, places)}
 END $$;`;
 }
 
-/** A debounced job that has not been handed out, nor could be. */
+/** The condition for a debounced job that was never handed out and is not due yet. */
 const WAITS = `queue = v_job.queue AND ${DELAYED} AND ${FENCE} = 0 AND due_at > v_now`;
 
 /**
- * One after the other, those of a key in their order: each removes the one that waits, and waits under its key. `start_key` has a worker
- * take that off it as it is handed out; a key that is kept longer is of no use to anybody, and its row may be locked.
+ * Adds debounced jobs one after another, those of a key in order: each removes the job that waits, and then waits under its
+ * key. `start_key` makes a worker free the key when the job is handed out. A key that is still there after that is of no use
+ * to anyone, and its row may be locked.
  */
 const putOff = (jobs: string, places: string): string => `  FOR v_job IN
     SELECT * FROM (
@@ -153,7 +154,10 @@ const putOff = (jobs: string, places: string): string => `  FOR v_job IN
     END LOOP;
   END LOOP;`;
 
-/** Has jobs take the keys again that they left at their start, where nobody has them. Of several that share one, the first does. */
+/**
+ * Gives jobs the keys back that they had left at their start, if nobody else has them. If several share one, the first gets
+ * it.
+ */
 export function retakeFunction({ jobs, retake }: Identifiers): string {
   return `CREATE OR REPLACE FUNCTION ${retake} (p_ids bigint[], p_now double precision)
 RETURNS void LANGUAGE plpgsql ${PLANS} SET lock_timeout = '1ms' AS $$

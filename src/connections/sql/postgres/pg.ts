@@ -1,4 +1,4 @@
-/** The package pg, as far as it is used here, and sessions on what it gives. Its types are a package of their own. */
+/** The part of the package pg that we use, and sessions on its clients. Its types are in a package of their own. */
 import { loadPeer } from '../../kit/peer';
 import type { SqlClient, SqlPool } from '../server/server-caller';
 import type { Sql, SqlResult, SqlRow } from '../statement';
@@ -29,7 +29,7 @@ export interface PgPool {
   connect(): Promise<PgPooledClient>;
   end(): Promise<void>;
   on(event: 'error', listener: (error: Error) => void): unknown;
-  /** Makes its clients, and what it makes them with. */
+  /** The class of its clients, and their options. */
   readonly Client?: PgClientClass;
   readonly options?: object;
 }
@@ -54,16 +54,19 @@ interface PgPackage {
   readonly Pool: new (options: object) => PgPool;
 }
 
-/** @param connection its name in the configuration @throws E_MISSING_PEER */
+/**
+ * @param connection its name in the configuration
+ * @throws E_MISSING_PEER
+ */
 export function loadPg(connection: string): PgPackage {
   // oxlint-disable-next-line typescript/no-require-imports -- an optional peer, loaded by who uses it
   return loadPeer({ connection, driver: 'database on PostgreSQL', peer: 'pg' }, () => require('pg') as PgPackage);
 }
 
-/** Values stay as the server writes them, whatever parsers an application has set for all. */
+/** Keeps values as the server writes them, whatever parsers the application has set globally. */
 const AS_TEXT = { getTypeParser: () => (value: unknown) => value };
 
-/** Runs one statement, or without values several at once. */
+/** Runs one statement; or several at once if there are no values. */
 export async function query(client: PgQueries, { text, values }: Sql): Promise<SqlResult> {
   const statement = values.length === 0 ? { text } : { text: numbered(text), values };
   const answer = await client.query({ ...statement, rowMode: 'array', types: AS_TEXT });
@@ -71,13 +74,13 @@ export async function query(client: PgQueries, { text, values }: Sql): Promise<S
   return { rows: rows as readonly SqlRow[], written: rowCount ?? 0 };
 }
 
-/** With `$1`, `$2`, … for the values. */
+/** Replaces each `?` by `$1`, `$2`, … */
 export function numbered(text: string): string {
   let number = 0;
   return text.replaceAll('?', () => `$${++number}`);
 }
 
-/** @param isOurs otherwise it is the user's own, and never ended */
+/** @param isOurs false: it is the user's, and never ended */
 export function sqlPool(pool: PgPool, isOurs: boolean): SqlPool {
   return {
     acquire: async () => clientOf(await pool.connect()),
@@ -88,7 +91,7 @@ export function sqlPool(pool: PgPool, isOurs: boolean): SqlPool {
 }
 
 function clientOf(client: PgPooledClient): SqlClient {
-  // Nobody else hears of a connection that ends while it is in use, and then it would end the process.
+  // Nobody else listens for errors of a connection in use, and without a listener its end would end the process.
   const heard = (): void => undefined;
   client.on('error', heard);
   return {

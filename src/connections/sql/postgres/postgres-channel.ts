@@ -1,6 +1,6 @@
 /**
- * Hears what is sent to a channel of PostgreSQL, by LISTEN on a connection of its own, which is made anew where it is lost: for as
- * long as somebody needs it. What is said meanwhile nobody hears.
+ * Listens to a channel of PostgreSQL, with LISTEN on a connection of its own. A lost connection is replaced for as long as
+ * somebody needs it; messages sent meanwhile are missed.
  */
 import { pauseAfter } from '../../../base/backoff';
 import type { Clock, Milliseconds, Seconds, Timer } from '../../../base/clock';
@@ -13,25 +13,25 @@ export interface ChannelSettings {
   readonly clock: Clock;
   readonly deadline: Seconds;
   readonly channel: string;
-  /** A statement that tells others that somebody listens here, for as long as this connection is there. */
+  /** A statement that tells others that we listen, for as long as this connection lasts. */
   readonly announcing?: string;
-  /** A client of its own, not connected yet. */
+  /** Makes a new client, not connected yet. */
   readonly connect: () => PgClient;
 }
 
 export interface ChannelEvents {
-  /** Whether anybody still does. */
+  /** Whether the channel is still needed. */
   readonly isNeeded: () => boolean;
   readonly heard: (payload: string | undefined) => void;
-  /** What is sent from now on is heard. */
+  /** Called once we listen: what is sent from now on is heard. */
   readonly opened: () => void;
-  /** It was, and is not any more. */
+  /** Called when we no longer listen. */
   readonly lost?: () => void;
 }
 
 const BACKOFF = { first: 100, longest: 5000 };
 
-/** A connection that died unnoticed tells nothing: after so long in silence it is asked. */
+/** A dead connection says nothing: after so long a silence we ask it. */
 const LONGEST_SILENCE: Milliseconds = 10_000;
 
 export class PostgresChannel {
@@ -53,7 +53,7 @@ export class PostgresChannel {
     return this.#isOpen;
   }
 
-  /** Sees to it that there is a connection, and that it lives. */
+  /** Makes sure that there is a connection, and that it is alive. */
   keep(): void {
     if (this.#client === undefined) {
       if (this.#pause === undefined) this.#listen();
@@ -90,7 +90,7 @@ export class PostgresChannel {
     });
   }
 
-  /** False: there was no answer, and the connection is given up. */
+  /** Returns false if there was no answer; the connection is given up. */
   async #ask(client: PgClient, text: string, before: Promise<void> = Promise.resolve()): Promise<boolean> {
     const { clock, deadline } = this.#settings;
     this.#asking = true;
@@ -123,7 +123,7 @@ export class PostgresChannel {
   }
 }
 
-/** Not by a farewell alone: a silent server does not close its end. */
+/** Not only with a goodbye: a silent server would not close its side. */
 function end(client: PgClient): void {
   client.end().catch(() => undefined);
   client.connection?.stream?.destroy();

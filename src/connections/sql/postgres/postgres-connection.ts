@@ -14,10 +14,10 @@ import { PostgresHints } from './postgres-hints';
 import { PostgresRecordWakes } from './postgres-record-wakes';
 import { PostgresSchema } from './postgres-schema';
 
-/** The next are encoded while one is under way; they go in one after another. */
+/** Further pushes are encoded while one is under way; they run one after another. */
 const PUSHES_AT_ONCE = 4;
 
-/** Connects with the first call, not before. @throws E_MISSING_PEER, E_DATABASE_URL, E_DATABASE_TABLE_NAME */
+/** Connects on the first call. @throws E_MISSING_PEER, E_DATABASE_URL, E_DATABASE_TABLE_NAME */
 export function connectPostgres(config: DatabaseConfig, context: OpenContext): SqlConnection {
   const { name, clock, deadline, offset = () => 0 } = context;
   const { pool, newClient, address } = sourceOf(config, context);
@@ -63,7 +63,7 @@ function sourceOf(config: DatabaseConfig, context: OpenContext): Source {
   const newClient = (): PgClient => new Client(options);
   const address = addressOf(newClient, context.name);
   const pool = new Pool(options);
-  // Of a connection that ends while nobody uses it, which it then forgets.
+  // Errors of idle connections; the pool forgets them.
   pool.on('error', () => undefined);
   return { pool, newClient, address };
 }
@@ -74,13 +74,13 @@ function sourceOfPool(pool: PgPool, { name }: OpenContext): Source {
   return { pool, newClient, address: addressOf(newClient, name) };
 }
 
-/** pg alone reads addresses. */
+/** Only pg parses addresses. */
 function addressOf(newClient: () => PgClient, connection: string): string {
   let client: PgClient;
   try {
     client = newClient();
   } catch {
-    // Its message may quote a part of the address.
+    // The error's message may quote part of the address.
     throw badDatabaseUrl(connection, 'postgres', 'it cannot be read as an address.');
   }
   const { host, port, user, database } = client;

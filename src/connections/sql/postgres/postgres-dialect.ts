@@ -1,4 +1,4 @@
-/** How PostgreSQL writes what all databases do. */
+/** The PostgreSQL dialect. */
 import type { Seconds } from '../../../base/clock';
 import { TIED_END, TIES_OPENING } from '../../../payload/ties';
 import { DELAYED, READY, RESERVED, RESERVED_ORDER } from '../columns';
@@ -13,11 +13,11 @@ import { PostgresJobs } from './postgres-jobs';
 import { DUE, now, storable, textAndBytes } from './columns';
 import { transactionSession } from './transaction-session';
 
-/** So many characters are as many bytes, or more. */
+/** So many characters are at least as many bytes. */
 const END = `right(payload, ${TIED_END})`;
 const tiedEnd = raw(`CASE WHEN position(${literal(TIES_OPENING)} IN ${END}) > 0 THEN ${END} END`);
 
-/** A process that is frozen on the way keeps what it has locked from others for so long, and no longer. */
+/** A process that freezes halfway keeps its rows locked no longer than this. */
 const BEGIN = raw(`BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'`);
 
 /** @param offset seconds to add to the server's clock: 0 outside tests */
@@ -42,7 +42,7 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
     },
     remove: (table, key, page) => {
       const [first, ...others] = key.map((name) => raw(name));
-      // To join a page of some hundreds the server would read all of 20,000.
+      // To join a page of some hundred rows the server would read all of 20,000.
       const isSelected =
         others.length === 0 ? sql`${first!} = ANY (ARRAY(${page}))` : sql`(${first!}, ${others}) IN (${page})`;
       return sql`DELETE FROM ${table} WHERE ${isSelected}`;
@@ -62,12 +62,13 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
     alongKind: raw(''),
     tiedEnd,
     *removeJobs(page) {
-      // In the order in which workers lock them that end them.
+      // In the order in which workers lock the rows that they end.
       const locked = sql`SELECT id FROM ${tables.jobs} WHERE id IN (${page}) ORDER BY id FOR UPDATE`;
       const rows = yield* rowsOf(sql`DELETE FROM ${tables.jobs} WHERE id IN (${locked}) RETURNING ${tiedEnd}`);
       return { removed: rows.length, tied: tiedIn(rows.map(([end = null]) => end)) };
     },
-    // Of a number that it does not know it takes a tenth of all rows to be meant; of one beyond its guess it would read all, and sort them.
+    // The server assumes that an unknown number means a tenth of all rows; for a number above its estimate of the rows it
+    // would read and sort all of them.
     rows: (count) => sql`(SELECT ${count}::bigint)`,
     skipLocked: raw('FOR UPDATE SKIP LOCKED'),
     forUpdate: raw('FOR UPDATE'),
@@ -83,7 +84,7 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
         reserved: RESERVED_ORDER,
       },
       along: { ready: raw('place'), reserved: raw('lease_until') },
-      // As a bound on the other side, by which the server takes few to be meant, and goes along the index.
+      // An upper bound makes the server expect few rows, and use the index.
       hasLease: raw(`lease_until <= 'NaN'`),
       payload: String,
     },
@@ -96,7 +97,7 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
 }
 
 function failedColumns(current: () => Sql): FailedColumns {
-  // What Laravel has written is taken for UTC.
+  // What Laravel has written is read as UTC.
   const failedAt = raw('coalesce(failed_ms, round(extract(epoch FROM failed_at) * 1000)::bigint)');
   return {
     alongQueue: raw(''),

@@ -1,19 +1,22 @@
-/** What an error of PostgreSQL, or of the way to it, means for a call. */
+/** Classifies errors of PostgreSQL, and of the connection to it. */
 import type { Trouble } from '../dialect';
 import type { ErrorReader } from '../server/server-caller';
 
-/** It was rolled back, and may go through the next time: a conflict, a server that starts, stops or changes its part. */
+/**
+ * The call was rolled back, and may succeed next time: a conflict, or a server that is starting, stopping or changing its
+ * role.
+ */
 const PASSING = /^(40001|40P01|55P03|57P03|57P05|53300|25006)$/;
 
-/** A table, a column, a function or a sequence of ours is not there. */
+/** One of our tables, columns, functions or sequences is missing. */
 const UNMIGRATED = /^(42P01|42703|42883)$/;
 
-/** Data that a column does not hold, a constraint, a trigger's word, a limit of the server's. */
+/** Data that does not fit a column, a constraint, a trigger's error, a limit of the server. */
 const UNFIT = /^(?:2[1237]|3[89]|44|54|P0)\w{3}$/;
 
 /**
- * The connection itself failed. 57P01 is said when an administrator or a shutdown ends it, 57P02 to all when a process
- * crashed: also to one whose commit was on disk already; 25P03 to one that was silent in the middle of a transaction.
+ * The connection itself failed. 57P01: an administrator or a shutdown ended it. 57P02: a process crashed, which ends all
+ * connections, even one whose commit was already on disk. 25P03: it was silent in the middle of a transaction.
  */
 const GONE = /^(08\w{3}|25P03|57P01|57P02)$/;
 
@@ -41,7 +44,10 @@ export const postgresErrors: ErrorReader = {
   },
 };
 
-/** The server's own; undefined: it did not answer. The system's codes, such as ECONNREFUSED, are no such five letters. */
+/**
+ * The server's error code; undefined if it did not answer. Codes of the system, such as ECONNREFUSED, come without a
+ * severity.
+ */
 function codeOf(error: unknown): string | undefined {
   const { code, severity } = (error ?? {}) as { readonly code?: unknown; readonly severity?: unknown };
   return typeof code === 'string' && severity !== undefined ? code : undefined;

@@ -1,9 +1,9 @@
 /**
- * Wakes the waiting workers of this process by LISTEN, on one connection for all of them: the functions of the database send
- * the hints.
+ * Wakes the waiting workers of this process with LISTEN, on one connection for all of them. The database functions send the
+ * hints.
  *
- * A hint that comes while nobody waits is kept for the next wait. Whenever the connection was made anew, everybody looks:
- * what was said meanwhile nobody heard. Where it cannot be made, workers look by themselves every other second.
+ * A hint that comes while nobody waits is kept for the next wait. When the connection was replaced everybody looks, as hints
+ * may have been missed. If no connection can be made, workers look for themselves every other second.
  */
 import type { Waiter } from '../../contract';
 import type { Waiters } from '../dialect';

@@ -1,4 +1,4 @@
-/** Jobs on their way into and out of the tables of PostgreSQL: a call of one function each. */
+/** Moves jobs into and out of the tables of PostgreSQL, with one function call each. */
 import type { Seconds } from '../../../base/clock';
 import { InvalidPayloadError } from '../../../payload/errors';
 import type { DebounceTie } from '../../../payload/ties';
@@ -26,7 +26,7 @@ import { CallKeys, type KeysAnswer } from './call-keys';
 import type { Identifiers } from './identifiers';
 import { now, storable, textAndBytes } from './columns';
 
-/** What each function that pushes takes beside the jobs. */
+/** The parameters that all push functions share, after the jobs. */
 const PUSHED = '?::text[], ?::text::boolean, ?::text, ?::bigint, ?::bigint[], ?::double precision';
 
 export class PostgresJobs implements JobStatements {
@@ -50,7 +50,8 @@ export class PostgresJobs implements JobStatements {
     if (batch !== undefined) return yield* this.#pushBatch(batch, begins, jobs, mark);
     if (jobs.some(({ tie, debounce }) => tie !== undefined || debounce !== undefined))
       return yield* this.#pushTied(jobs, mark);
-    // Lists as texts: a transaction of the user's may be reached through what knows no arrays, or encodes a text as JSON again.
+    // Lists are sent as texts: the library behind a user's transaction may not support arrays, or encode a text as JSON
+    // again.
     const [row] = yield* rowsOf({
       text: `SELECT ${this.#names.push}(?::text::json, ${PUSHED})`,
       values: [JSON.stringify(jobs.map(pushedJob)), ...this.#pushed(jobs, mark)],
@@ -77,7 +78,7 @@ export class PostgresJobs implements JobStatements {
     return typeof answer === 'number' ? answer : keys.holders(answer);
   }
 
-  /** None of them is debounced. */
+  /** None of the jobs is debounced. */
   *#pushBatch(
     batch: string,
     begins: NewBatch | undefined,
@@ -102,14 +103,14 @@ export class PostgresJobs implements JobStatements {
   /** The values of `PUSHED`. */
   #pushed(jobs: readonly QueuedJob[], mark: CallMark | undefined, begins?: NewBatch): readonly SqlValue[] {
     const { client, number, unheard }: CallMark = mark ?? { client: '', number: 0, unheard: [] };
-    // Where a batch sends its callbacks no queues are remembered: two that did so would wait for each other.
+    // The queues of a batch's callbacks are remembered now: if that happened when they are sent, two calls could deadlock.
     const queues = [...new Set([...jobs, ...(begins?.callbacks ?? [])].map(({ queue }) => queue))].toSorted();
     const isUnique = jobs.some(({ unique }) => unique);
     return [textArray(queues), String(isUnique), client, number, numberArray(unheard), this.#offset()];
   }
 
   *isWithin(): Work<boolean> {
-    // What is set so lasts for as long as the transaction, which may be that of the statement alone.
+    // The setting lasts as long as the transaction, which may be that of the statement alone.
     yield* run(raw(`SELECT set_config('onqueue.within', 'yes', true)`));
     const [row] = yield* rowsOf(raw(`SELECT current_setting('onqueue.within', true)`));
     return row?.[0] === 'yes';
@@ -120,7 +121,8 @@ export class PostgresJobs implements JobStatements {
     const { client, number, unheard } = mark;
     const queues = [...new Set(request?.queues)];
     const rows = yield* rowsOf({
-      // The function alone says the types: to read and plan a cast for each takes as long as to read and plan the rest.
+      // The types come from the function's signature: parsing and planning a cast for each parameter takes as long as all
+      // the rest.
       text: `SELECT ${this.#names.exchange}(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       values: [
         numberArray(removed.map(({ id }) => id)),
@@ -149,7 +151,7 @@ export class PostgresJobs implements JobStatements {
     const ids = numberArray(tokens.map(({ id }) => id));
     const fences = numberArray(tokens.map(({ fence }) => fence));
     const jobs = raw(this.#names.jobs);
-    // Locked in the order of their ids, as by those who end them: in another one, two would wait for each other.
+    // Locked in the order of their ids, as calls that end jobs do. In another order the two could deadlock.
     const rows = yield* rowsOf(
       sql`UPDATE ${jobs} SET lease_until = ${now(this.#offset())} + ${lease}
        FROM (
@@ -163,7 +165,7 @@ export class PostgresJobs implements JobStatements {
   }
 }
 
-/** As the function that pushes takes it. @throws InvalidPayloadError it cannot be kept as a text */
+/** A job as the push functions take it. @throws InvalidPayloadError it cannot be stored as text */
 function pushedJob({ queue, payload, uuid, delay, due, unique, counters }: QueuedJob, n: number): object {
   const text = String(payload);
   if (text.includes('\0') || (typeof payload !== 'string' && !Buffer.from(text).equals(payload))) {
@@ -177,7 +179,7 @@ function pushedJob({ queue, payload, uuid, delay, due, unique, counters }: Queue
   };
 }
 
-/** Those that may go in. */
+/** The jobs that may be added. */
 function askedJobs(jobs: readonly QueuedJob[], keys: CallKeys): string {
   return JSON.stringify(jobs.flatMap((job, n) => (keys.isAsked(job) ? [tiedJob(job, n)] : [])));
 }
@@ -191,7 +193,7 @@ function begun(batch: NewBatch | undefined): string | null {
   return JSON.stringify({ ...texts, allowsFailures, every, openFor });
 }
 
-/** As the function that pushes jobs with keys takes it. */
+/** A job as the function for unique keys takes it. */
 function tiedJob(job: QueuedJob, n: number): object {
   const pushed = pushedJob(job, n);
   if (job.tie === undefined) return pushed;
@@ -199,7 +201,7 @@ function tiedJob(job: QueuedJob, n: number): object {
   return { ...pushed, key, most, ...(until === 'start' && { starts: true }) };
 }
 
-/** Those of one call go in by their keys, and by their numbers. */
+/** Debounced jobs of one call are added in the order of their keys, then of their indexes. */
 function debouncedJob(job: QueuedJob, { key, longest }: DebounceTie, n: number): object {
   return { ...pushedJob(job, n), n, key, longest };
 }
@@ -219,7 +221,7 @@ function listOf<Kind extends Ending['kind']>(
   return found.length === 0 ? null : JSON.stringify(found.map(row));
 }
 
-/** Each with the id of the job that it follows. */
+/** The followers, each with the id of the job that it follows. */
 function followers(endings: readonly Ending[]): string | null {
   const rows = endings.flatMap((ending) =>
     followersOf([ending]).map((job, n) => ({ ...pushedJob(job, n), after: ending.id })),
@@ -227,7 +229,7 @@ function followers(endings: readonly Ending[]): string | null {
   return rows.length === 0 ? null : JSON.stringify(rows);
 }
 
-/** By how much batches change, each with the id of the job by whose end. */
+/** The changes to batches, each with the id of the job whose end causes it. */
 function changes(endings: readonly Ending[]): string | null {
   const rows: object[] = [];
   for (const { id: job, leaves } of endings) {
@@ -238,7 +240,7 @@ function changes(endings: readonly Ending[]): string | null {
   return rows.length === 0 ? null : JSON.stringify(rows);
 }
 
-/** As PostgreSQL writes a list; by this alone it is the same for every client. */
+/** A list in PostgreSQL's own notation, which is the same for every client. */
 const numberArray = (numbers: readonly number[]): string => `{${numbers.join(',')}}`;
 
 const textArray = (texts: readonly string[]): string =>
@@ -253,11 +255,11 @@ interface Outcome {
   readonly now: Seconds;
 }
 
-/** @param queues that jobs were asked of */
+/** @param queues the queues of the request */
 function exchanged(rows: readonly SqlRow[], queues: readonly string[]): Exchanged {
   const texts = rows.map(([text]) => String(text));
   const end = texts.pop();
-  // It came after a later call of its client, and did nothing.
+  // The call arrived after a later one of its client, and did nothing.
   if (end === undefined) return { settled: new Set(), taken: [], outlook: { nextIn: Infinity } };
   const { settled, next, paused, restart, cancelling, now } = JSON.parse(end) as Outcome;
   return {
@@ -273,7 +275,10 @@ function exchanged(rows: readonly SqlRow[], queues: readonly string[]): Exchange
   };
 }
 
-/** What `taking` writes for a job: `id`, the counters, `cancelled`, the number of the queue, and the payload, with a space between them. */
+/**
+ * The fields that `taking` writes for a job, separated by spaces: `id`, the counters, `cancelled`, the number of the queue.
+ * Then the payload.
+ */
 const FIELDS = 8;
 
 function takenJob(text: string, queues: readonly string[]): TakenJob {

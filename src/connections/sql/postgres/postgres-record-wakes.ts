@@ -1,9 +1,10 @@
 /**
- * Tells who waits for a record that it is there, by NOTIFY in the statement that writes it, and hears of it on one connection for all.
+ * Wakes those who wait for a record, by a NOTIFY in the statement that writes it. One connection listens for all of them.
  *
- * A NOTIFY makes commits wait for each other, so there is one only where somebody listens, in whatever process: those share advisory
- * locks. A statement that gets a lock for itself tells nobody, and has it until it is committed: who begins to listen waits for that,
- * and finds the record when he looks. There are several locks, so that statements seldom meet each other's.
+ * NOTIFY makes commits wait for each other, so it is sent only if somebody listens, in any process: listeners hold shared
+ * advisory locks. A statement that can lock one exclusively notifies nobody, and keeps the lock until it is committed.
+ * Whoever starts to listen waits for that, and finds the record on its first look. There are several locks, so that
+ * statements seldom get in each other's way.
  */
 import { createHash } from 'node:crypto';
 import { RecordListeners } from '../../kit/record-listeners';
@@ -15,17 +16,17 @@ import { type ChannelSettings, PostgresChannel } from './postgres-channel';
 
 const LOCKS = 64;
 
-/** The first of the locks of a channel, which no other program is to take by chance: below 2 ** 53. */
+/** The first lock of a channel, a number that no other program should use by chance: below 2 ** 53. */
 const firstLock = (channel: string): number => createHash('sha1').update(channel).digest().readUIntBE(0, 5) * LOCKS;
 
-/** Which of them is that of a record: any will do. */
+/** Which lock belongs to a record: any will do. */
 function placeOf(id: string): number {
   let sum = 0;
   for (let at = 0; at < id.length; at += 1) sum += id.charCodeAt(at);
   return sum % LOCKS;
 }
 
-/** Kinds are small letters. */
+/** A kind consists of lower-case letters. */
 const nameOf = (kind: string, id: string): string => `${kind} ${id}`;
 
 export class PostgresRecordWakes implements RecordWakes {

@@ -1,8 +1,8 @@
 /**
- * Makes the tables in PostgreSQL, or adds what is missing to those that Laravel has made. Every statement may be run again.
+ * Creates the tables in PostgreSQL, or adds what is missing to Laravel's. Every statement can be run again.
  *
- * Autovacuum looks at the table of jobs after a fixed number of changes: a queue may be short for ever, and yet have
- * millions of dead rows a day. The room left on its pages takes the copy that each reservation makes.
+ * Autovacuum visits the jobs table after a fixed number of changes, as a queue may always be short and yet have millions of
+ * dead rows a day. Free space on its pages takes the copy of the row that each reservation makes.
  */
 import { DELAYED, KNOWN_ID, NO_ID, READY, RESERVED, UNREAD_ID } from '../columns';
 import type { Schema, Server } from '../server/server-tables';
@@ -16,7 +16,7 @@ import { CANCELLING, DUE } from './columns';
 
 const VERSION = 7;
 
-/** Of the server; the statements use MATERIALIZED. */
+/** The oldest server; the statements use MATERIALIZED. */
 const OLDEST = { number: 120_000, text: 'PostgreSQL 12' };
 
 export class PostgresSchema implements Schema {

@@ -1,14 +1,14 @@
 /**
- * Runs our statement within a transaction that the user has begun: by pg itself, by a library that is known, or by anything
- * with `query(text, values)`, which takes a statement with `$1`, `$2`, …
+ * Runs our statements within the user's transaction: by pg itself, by a known library, or by any object with `query(text,
+ * values)` that takes `$1`, `$2`, …
  */
 import { rawQueryOf, rowsIn, sessionOn } from '../libraries';
 import type { SqlSession } from '../statement';
 import { numbered } from './pg';
 
-/** Undefined: it is none of them, or no transaction. */
+/** Undefined if it is none of these, or not a transaction. */
 export function transactionSession(transaction: unknown): SqlSession | undefined {
-  // A pool would run each statement on a connection of its own, in a transaction of its own.
+  // A pool would run each statement on its own connection, in its own transaction.
   if (typeof transaction === 'object' && transaction !== null && 'totalCount' in transaction) return undefined;
   const run = rawQueryOf(transaction);
   return run && sessionOn(async ({ text, values }) => rowsIn(await run(numbered(text), values)));

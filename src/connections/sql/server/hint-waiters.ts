@@ -1,4 +1,4 @@
-/** Waiters that a hint wakes. A hint that came since the last wait ends the next at once. */
+/** Waiters that are woken by hints. A hint that came between two waits ends the second one at once. */
 import type { Clock } from '../../../base/clock';
 import type { Waiter } from '../../contract';
 import { type Listening, type Wake, Waiters } from '../../kit/waiters';
@@ -43,7 +43,7 @@ export class HintWaiters {
     });
   }
 
-  /** Undefined: any queue may be meant. */
+  /** Wakes those who wait for the queue; without a queue, everybody. */
   hint(queue?: string): void {
     for (const waiter of this.#open) {
       if (queue !== undefined && !waiter.queues.has(queue)) continue;

@@ -1,4 +1,4 @@
-/** Runs work on a database server. A connection that fails or goes silent is replaced by another one of the pool. */
+/** Runs work on a database server. A connection that fails or goes silent is replaced by another one from the pool. */
 import { withConsequence } from '../../../base/define-error';
 import { OnqueueError } from '../../../base/onqueue-error';
 import type { Milliseconds } from '../../../base/clock';
@@ -19,27 +19,27 @@ import { BrokenTransaction, perform, type SqlSession, type Work } from '../state
 
 export interface ErrorReader {
   trouble(error: unknown): Trouble;
-  /** What somebody can do about it, as a sentence. */
+  /** What the user can do about it, as a sentence. */
   remedy(error: unknown): string | undefined;
 }
 
-/** A connection that was taken out of a pool. */
+/** A connection taken from a pool. */
 export interface SqlClient extends SqlSession {
-  /** The client of the package itself: the same object whenever the pool gives the same connection. */
+  /** The package's own client: the same object whenever the pool returns the same connection. */
   readonly identity: object;
-  /** Back to the pool, once. `broken`: whatever it answers next is not for us; it is ended. */
+  /** Returns it to the pool. Call it once. `broken`: the connection is ended, as later answers may not be ours. */
   release(broken: boolean): void;
 }
 
 export interface SqlPool {
-  /** Rejects where no connection can be made. */
+  /** Rejects if no connection can be made. */
   acquire(): Promise<SqlClient>;
-  /** Ends the connections; a pool of the user's own is left as it is. */
+  /** Ends the connections; a pool of the user's is left as it is. */
   close(): Promise<void>;
 }
 
 export interface CallerSettings extends KitSettings {
-  /** For people: `PostgreSQL`. */
+  /** For display: `PostgreSQL`. */
   readonly product: string;
   readonly errors: ErrorReader;
   readonly pool: SqlPool;
@@ -47,10 +47,10 @@ export interface CallerSettings extends KitSettings {
 
 type Asked = Purpose & KitPurpose;
 
-/** No connection was had: nothing was sent. */
+/** There was no connection, so nothing was sent. */
 class Unsent extends Error {}
 
-/** A pool whose connections are all in use is as silent as a server that is away. */
+/** The pool gave no connection in time: all are in use, or the server is away. */
 class SilentPool extends Silence {}
 
 const NO_CONNECTION = 'Is it running, and has its pool a connection to spare?';
@@ -59,9 +59,9 @@ export class ServerCaller extends StoreCaller<Asked> implements Engine {
   protected readonly store: string;
   readonly #errors: ErrorReader;
   readonly #pool: SqlPool;
-  /** When each connection was last heard of, by the monotonic clock. */
+  /** When each connection last answered, by the monotonic clock. */
   readonly #heardAt = new WeakMap<object, Milliseconds>();
-  /** Connections not heard of since then are not trusted: what broke one of them may have broken all. */
+  /** Connections that have not answered since then are not trusted: what broke one may have broken all. */
   #doubted: Milliseconds = -Infinity;
 
   constructor({ product, errors, pool, ...settings }: CallerSettings) {
@@ -77,7 +77,7 @@ export class ServerCaller extends StoreCaller<Asked> implements Engine {
     return this.insist(asked, (milliseconds) => this.#attempt(work, milliseconds));
   }
 
-  /** Ends the connections, once what is under way has ended; at the latest after the deadline. */
+  /** Ends the connections once calls under way have ended, at the latest after the deadline. */
   async close(): Promise<void> {
     await this.idle();
     const { clock, deadline } = this.settings;
@@ -140,7 +140,7 @@ export class ServerCaller extends StoreCaller<Asked> implements Engine {
     }
   }
 
-  /** Refused by a statement: the connection is as good as before. */
+  /** Whether only the statement was refused; then the connection is still good. */
   #isRefusal(error: unknown): boolean {
     if (error instanceof OnqueueError) return true;
     const trouble = this.#troubleOf(error);
@@ -156,7 +156,7 @@ export class ServerCaller extends StoreCaller<Asked> implements Engine {
         client = await within(clock, until - clock.monotonic(), acquiring);
       } catch (cause) {
         if (!(cause instanceof Silence)) throw new Unsent('no connection was had', { cause });
-        // It may come yet; nobody waits for it any more.
+        // It may still come, but nobody waits for it any more.
         acquiring.then(
           (late) => late.release(false),
           () => undefined,

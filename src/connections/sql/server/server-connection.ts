@@ -1,4 +1,4 @@
-/** A connection to a database server, made of what its dialect and its driver give. */
+/** Makes the connection to a database server from the parts of its dialect and driver. */
 import type { Milliseconds } from '../../../base/clock';
 import { StoreClock } from '../../../base/store-clock';
 import type { DatabaseConfig } from '../driver';
@@ -9,7 +9,7 @@ import { threadAccessOf } from '../thread-access';
 import { type CallerSettings, ServerCaller } from './server-caller';
 import { type Schema, ServerTables } from './server-tables';
 
-/** A worker, its leases, and what is dispatched meanwhile. */
+/** Enough for a worker, the renewal of its leases, and dispatches. */
 export const MOST_CONNECTIONS = 5;
 
 /** A host that drops packets must not use up the deadline of a dispatch. */

@@ -1,4 +1,4 @@
-/** The tables on a database server: nobody but `onqueue migrate` makes them. */
+/** The tables on a database server. Only `onqueue migrate` creates them. */
 import type { Seconds } from '../../../base/clock';
 import type { Diagnosis } from '../../contract';
 import { latencyOf } from '../../kit/latency';
@@ -9,44 +9,47 @@ import { raw, rowsOf, run, type Sql, sql, type SqlRow, type Work, written } from
 import { type TableNames, VERSIONS_TABLE } from '../table-names';
 import type { ServerCaller } from './server-caller';
 
-/** How a product makes the tables, and tells what is there. */
+/** How a product creates the tables, and describes what exists. */
 export interface Schema {
-  /** The version of the tables that the statements need. */
+  /** The version of the tables that our statements need. */
   readonly version: number;
   readonly names: TableNames;
-  /** The table of versions, as it stands in statements. */
+  /** The name of the table of versions, as written in statements. */
   readonly versions: Sql;
   server(): Work<Server>;
-  /** Rows of a table, a column in it, and its type: of those tables that are there. */
+  /** Rows of table, column and type, for those of the given tables that exist. */
   columns(tables: readonly string[]): Work<readonly SqlRow[]>;
-  /** The work of one who makes the tables: others who do so too wait until it is done. */
+  /** Runs work that creates tables; other processes that do so wait until it is done. */
   alone<T>(work: Work<T>): Work<T>;
-  /** Make the tables, or what is missing in them. They may be run again, and on tables that Laravel has made. */
+  /** The statements that create the tables, or what they lack. They can be run again, and on Laravel's tables. */
   statements(): readonly Sql[];
-  /** The same, for those who run it themselves. */
+  /** The same as SQL text, for users who run it themselves. */
   sql(): string;
-  /** Gives the jobs that workers of Laravel's have reserved an end of their leases: left behind, they would stay so for ever. */
+  /**
+   * Gives jobs that Laravel's workers have reserved an end of their lease. Otherwise jobs of a worker that died would stay
+   * reserved for ever.
+   */
   readonly adoption: Sql;
 }
 
 export interface Server {
-  /** Its product and version, for people: `MariaDB 10.11.14`. */
+  /** Product and version, for display: `MariaDB 10.11.14`. */
   readonly server: string;
-  /** The version that is needed, where this one is too old. */
+  /** The version that is needed, if this one is too old. */
   readonly needed: string | undefined;
 }
 
-/** What is found on a server before anything is asked of its tables. */
+/** What a server has, before its tables are used. */
 interface Found extends Server {
   /** The types of columns, by `table.column`. */
   readonly columns: ReadonlyMap<string, string>;
-  /** The version of our tables; 0: they are not there. */
+  /** The version of our tables; 0 if there are none. */
   readonly version: number;
-  /** What is wrong with them all the same, as a clause: `jobs.attempts is smallint, where bigint is needed`. */
+  /** What is wrong with tables of the right version, as a clause: `jobs.attempts is smallint, where bigint is needed`. */
   readonly flaw: string | undefined;
 }
 
-/** What makes a table of that name one of Laravel's, or of ours. */
+/** The columns by which a table of that name is recognised as Laravel's or ours. */
 const NEEDED: Readonly<Record<keyof TableNames, readonly string[]>> = {
   jobs: ['id', 'queue', 'payload', 'attempts', 'reserved_at', 'available_at', 'created_at'],
   failed: ['id', 'uuid', 'connection', 'queue', 'payload', 'exception', 'failed_at'],
@@ -60,7 +63,7 @@ const NEEDED: Readonly<Record<keyof TableNames, readonly string[]>> = {
   sums: ['name', 'field', 'amount'],
 };
 
-/** An index over millions of jobs takes its time. */
+/** Building an index over millions of jobs takes time. */
 const MIGRATION_DEADLINE: Seconds = 3600;
 
 export class ServerTables implements SqlTables {
@@ -80,7 +83,7 @@ export class ServerTables implements SqlTables {
     };
   }
 
-  /** Looks once. */
+  /** Looks at the tables once. */
   check(consequence: string): Promise<void> {
     if (this.#checked === undefined) {
       this.#checked = this.#look(consequence);
@@ -116,14 +119,14 @@ export class ServerTables implements SqlTables {
     return { level: 'error', subject, message: `${problem}. Run: onqueue migrate` };
   }
 
-  /** For a worker that starts. */
+  /** Called when a worker starts. */
   async #begin(): Promise<void> {
     const purpose = { consequence: 'nothing was done', writes: 'repeatable' } as const;
     try {
       await this.check(purpose.consequence);
       await this.#caller.run(purpose, () => written(this.#schema.adoption));
     } catch (error) {
-      // What else it is, the first reserve tells, and is asked again.
+      // Other errors will be reported, and retried, by the first reserve.
       if (areTablesOutOfReach(error)) throw error;
     }
   }
@@ -143,7 +146,7 @@ export class ServerTables implements SqlTables {
     return { from: version, to: this.#schema.version, ...(flaw !== undefined && { mended: flaw }) };
   }
 
-  /** Whoever comes second finds that it is done. Returns what was found. */
+  /** If two processes migrate, the second finds the work done. Returns what was found before. */
   *#makeTables(): Work<Found> {
     const schema = this.#schema;
     const { address } = this.#caller.settings;
@@ -156,7 +159,10 @@ export class ServerTables implements SqlTables {
     return found;
   }
 
-  /** @throws E_DATABASE_SERVER_VERSION the server is too old, E_DATABASE_NEWER_TABLES this Onqueue is */
+  /**
+   * @throws E_DATABASE_SERVER_VERSION the server is too old
+   * @throws E_DATABASE_NEWER_TABLES this Onqueue is too old
+   */
   async #serverIsNew(consequence: string): Promise<Found> {
     const { name, address } = this.#caller.settings;
     const found = await this.#caller.run({ consequence }, () => look(this.#schema));
@@ -173,13 +179,13 @@ function* look(schema: Schema): Work<Found> {
   const isThere = (yield* schema.columns([VERSIONS_TABLE])).some(([, column]) => column === 'version');
   const found = isThere ? yield* rowsOf(sql`SELECT version FROM ${versions} WHERE name = ${names.jobs}`) : [];
   const version = Number(found[0]?.[0] ?? 0);
-  // After the version: of tables that are being made, they would be less than it promises.
+  // Read after the version: while tables are being created, the columns read first might be fewer than the version promises.
   const rows = yield* schema.columns(Object.values(names));
   const columns = new Map(rows.map(([table, column, type]) => [`${String(table)}.${String(column)}`, String(type)]));
   return { ...server, columns, version, flaw: version === schema.version ? flawIn(columns, names) : undefined };
 }
 
-/** Laravel's migrations make some columns too narrow, and make a table anew without ours. */
+/** Laravel's migrations make some columns too narrow, and may recreate a table without our columns. */
 function flawIn(columns: Found['columns'], { jobs, failed, orders }: TableNames): string | undefined {
   const ours = [`${jobs}.lease_until`, `${jobs}.cancel_reason`, `${failed}.failed_ms`, `${orders}.ends_at`];
   const missing = ours.find((name) => !columns.has(name));
@@ -188,7 +194,7 @@ function flawIn(columns: Found['columns'], { jobs, failed, orders }: TableNames)
   return type === 'bigint' ? undefined : `${jobs}.attempts is ${type}, where bigint is needed`;
 }
 
-/** @throws E_DATABASE_FOREIGN_TABLE one of them is somebody else's */
+/** @throws E_DATABASE_FOREIGN_TABLE a table is somebody else's */
 function checkForeign(columns: Found['columns'], names: TableNames, address: string): void {
   for (const [table, needed] of Object.entries(NEEDED)) {
     const name = names[table as keyof TableNames];

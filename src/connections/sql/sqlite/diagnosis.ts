@@ -1,4 +1,4 @@
-/** What `onqueue check` tells of a SQLite file. */
+/** What `onqueue check` reports about a SQLite file. */
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Diagnosis } from '../../contract';
@@ -7,7 +7,9 @@ import { raw, rowsOf } from '../statement';
 
 const SUBJECT = 'database';
 
-/** What `statfs` calls file systems that are shared with other machines, whose processes see no common memory. */
+/**
+ * The numbers by which `statfs` names file systems that are shared between machines, whose processes have no common memory.
+ */
 const NETWORK_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
   [0x6969, 'NFS'],
   [0x517b, 'SMB'],

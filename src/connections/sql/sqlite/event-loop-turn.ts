@@ -1,19 +1,19 @@
 /**
- * Gives the event loop its turns. The engine is synchronous, and so a loop of awaited calls runs in microtasks alone:
- * without this no timer, socket or signal would be heard until it ends.
+ * Yields to the event loop. As the engine is synchronous, a loop of awaited calls would run in microtasks only: without this
+ * no timer, socket or signal would be handled until it ends.
  */
 import { systemClock } from '../../../base/clock';
 import type { Milliseconds } from '../../../base/clock';
 
-/** Taken when the module loads, so that fake timers of a test runner do not stop every call. */
+/** Read when the module loads, so that fake timers of a test runner do not stop every call. */
 const afterThisTurn = setImmediate;
 
 const LONGEST_TURN: Milliseconds = 5;
 
-/** When the first call of this turn came. */
+/** When the first call of this turn was made. */
 let began: Milliseconds | undefined;
 
-/** Undefined: go on. Otherwise this turn has been long: go on when the promise resolves. */
+/** Undefined: go on. Otherwise this turn has taken long: go on when the promise resolves. */
 export function turnEnd(): Promise<void> | undefined {
   if (began === undefined) {
     began = systemClock.monotonic();

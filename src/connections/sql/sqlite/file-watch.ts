@@ -1,9 +1,9 @@
 /**
- * Tells this process when a file was written to: by itself at once, by others as the write-ahead log changes, and once a
- * second as the net for file systems that report nothing.
+ * Tells this process when a file was written to: at once if this process wrote, when the write-ahead log changes if others
+ * did, and once a second as a fallback for file systems that report nothing.
  *
- * One for each file, shared by all connections of the process; it watches only while somebody waits, and keeps no process
- * alive.
+ * There is one watch for each file, shared by all connections of the process. It only watches while somebody waits, and does
+ * not keep the process alive.
  */
 import { statSync, watch } from 'node:fs';
 import type { FSWatcher } from 'node:fs';
@@ -12,8 +12,8 @@ import type { Milliseconds, Timer } from '../../../base/clock';
 
 const LOOK_EVERY: Milliseconds = 1000;
 /**
- * The log changes before the commit can be seen: after its data come a flush to disk and a mark in shared memory, which
- * is not reported. So it is looked again after pauses that double, from the first to the last.
+ * The log changes before the commit is visible: after its data come a flush to disk and a mark in shared memory, which is
+ * not reported. So we look again at intervals that double, from the first to the last.
  */
 const FIRST_PAUSE: Milliseconds = 1;
 const LAST_PAUSE: Milliseconds = 64;
@@ -27,7 +27,7 @@ export interface Watcher {
 
 const watches = new Map<string, FileWatch>();
 
-/** `file`: its canonical path. */
+/** @param file its canonical path */
 export function watchOf(file: string): FileWatch {
   const known = watches.get(file) ?? new FileWatch(file);
   watches.set(file, known);
@@ -38,11 +38,11 @@ export class FileWatch {
   readonly #file: string;
   readonly #watchers = new Set<Watcher>();
   #handle: FSWatcher | undefined;
-  /** Of the log that the handle is on. */
+  /** The inode of the log that the handle watches. */
   #inode: number | undefined;
   #net: Timer | undefined;
   #next: Timer | undefined;
-  /** After which `#next` comes. */
+  /** The pause before `#next`. */
   #pause: Milliseconds = FIRST_PAUSE;
 
   constructor(file: string) {
@@ -70,7 +70,7 @@ export class FileWatch {
     this.#look();
   }
 
-  /** Watches the log that is there now: with the file it may have been removed, or made anew. */
+  /** Watches the current log: it may have been removed or recreated together with the file. */
   #follow(): void {
     const log = `${this.#file}-wal`;
     const inode = statSync(log, { throwIfNoEntry: false })?.ino;
@@ -81,10 +81,10 @@ export class FileWatch {
     if (inode === undefined) return;
     try {
       this.#handle = watch(log, { persistent: false }, () => this.#changed());
-      // The net goes on without it.
+      // The fallback goes on without it.
       this.#handle.on('error', () => this.#handle?.close());
     } catch {
-      // No watch is left in this system: the net stays.
+      // The system has no watches left: the fallback stays.
       this.#handle = undefined;
     }
   }

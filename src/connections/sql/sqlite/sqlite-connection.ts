@@ -1,7 +1,8 @@
 /**
  * The `database` driver on an embedded SQLite file, which several processes may share.
  *
- * What is pushed is on disk when its promise resolves; the end of a job may be lost with the power, and then the job runs again.
+ * Pushed jobs are on disk when the promise resolves. The end of a job may be lost in a power failure; then the job runs
+ * again.
  */
 import { STORES } from '../capabilities';
 import type { Seconds } from '../../../base/clock';
@@ -19,10 +20,13 @@ import { SqliteEngine } from './sqlite-engine';
 import { prepareTables, TABLES_VERSION, tablesSql } from './sqlite-schema';
 import { SqliteWaiters } from './sqlite-waiters';
 
-/** Each transaction waits for the disk; one of so many jobs holds up neither the file nor the event loop. */
+/** Each transaction waits for the disk. With this many jobs it blocks neither the file nor the event loop for long. */
 const PUSHED_PAGE = 250;
 
-/** @param file its canonical path. @throws E_DATABASE_TABLE_NAME */
+/**
+ * @param file its canonical path
+ * @throws E_DATABASE_TABLE_NAME
+ */
 export function connectSqlite(file: string, context: OpenContext): SqlConnection {
   const { name, clock, logger, deadline, origin, table } = context;
   const names = tableNames(table, name);
@@ -57,12 +61,12 @@ export function connectSqlite(file: string, context: OpenContext): SqlConnection
     now: async () => clock.now(),
     pushedPage: PUSHED_PAGE,
     diagnose: () => diagnose(file, engine),
-    // Jobs that were confirmed may be gone with the file that had this name before.
+    // Confirmed jobs may be gone with the file that had this name before.
     hasForgotten: () => heard !== (heard = engine.replacements),
   });
 }
 
-/** Opening the file makes them, and brings them up to date. */
+/** Opening the file creates the tables, and brings them up to date. */
 function tablesOf(engine: SqliteEngine, names: TableNames): SqlTables {
   const open = (consequence: string): Promise<void> => engine.run({ consequence }, nothing);
   return {
@@ -92,7 +96,7 @@ function* engineBuild(): Work<string> {
   return String(row?.[0]);
 }
 
-/** Differs from what it was when anyone else has written to the file meanwhile. */
+/** Changes when anyone else has written to the file. */
 function* dataVersion(): Work<number> {
   const [row] = yield* rowsOf(raw('PRAGMA data_version'));
   return Number(row?.[0]);

@@ -1,17 +1,17 @@
 /**
- * The few things that are asked of an SQLite engine, and libsql as the one that gives them.
+ * The few operations that we need of an SQLite engine, and libsql, which provides them.
  *
- * The engine is synchronous: a call that returns is done. It has traps that end the whole process: a bound value of
- * another type, and a TEXT column read that is not UTF-8. So every value is checked here, and every statement reads text
- * as `CAST(… AS BLOB)`, which also keeps what follows a NUL character.
+ * The engine is synchronous: when a call returns it is done. Two mistakes would end the whole process: binding a value of
+ * another type, and reading a TEXT column that is not UTF-8. Therefore every value is checked here, and every statement
+ * reads text as `CAST(… AS BLOB)`, which also keeps what follows a NUL character.
  */
 import { noSqliteEngine, valueNotStorable } from '../errors';
 import type { SqlResult, SqlRow, SqlValue } from '../statement';
 
 export interface SqliteStatement {
-  /** @param one it gives one row at most */
+  /** @param one it returns at most one row */
   run(values: readonly SqlValue[], one?: true): SqlResult;
-  /** The first row. */
+  /** Returns the first row. */
   get(values: readonly SqlValue[]): SqlRow | undefined;
 }
 
@@ -22,7 +22,7 @@ export interface SqliteDatabase {
   close(): void;
 }
 
-/** A handle of the engine itself. */
+/** The engine's own handle. */
 export interface EngineHandle {
   readonly inTransaction: boolean;
   prepare(sql: string): EngineStatement;
@@ -31,7 +31,7 @@ export interface EngineHandle {
 }
 
 export interface EngineStatement {
-  /** Whether it gives rows. */
+  /** Whether it returns rows. */
   readonly reader: boolean;
   raw(): EngineStatement;
   run(values: readonly SqlValue[]): { readonly changes: number };
@@ -41,7 +41,7 @@ export interface EngineStatement {
 
 type EngineClass = new (file: string, options: { readonly timeout: number }) => EngineHandle;
 
-/** `busyTimeout`: milliseconds for which a call may block on a file that others have locked. */
+/** @param busyTimeout milliseconds that a call may block on a file that others have locked */
 export function openSqlite(file: string, busyTimeout: number): SqliteDatabase {
   const Libsql = engineClass();
   const engine = new Libsql(file, { timeout: busyTimeout });
@@ -55,12 +55,12 @@ export function openSqlite(file: string, busyTimeout: number): SqliteDatabase {
   };
 }
 
-/** False also for one of another copy of it. */
+/** Also false for a handle of another copy of the engine. */
 export function isEngineHandle(value: object): value is EngineHandle {
   return value instanceof engineClass();
 }
 
-/** Loaded on first use: a program on Redis pays nothing for it. */
+/** Loaded on first use: a program on Redis does not pay for it. */
 function engineClass(): EngineClass {
   try {
     return require('libsql') as EngineClass; // oxlint-disable-line typescript/no-require-imports
@@ -76,7 +76,7 @@ class CheckedStatement implements SqliteStatement {
 
   constructor(statement: EngineStatement) {
     this.#givesRows = statement.reader;
-    // Rows come as arrays: as objects they would carry a `_metadata` of the engine's.
+    // Rows as arrays: as objects they would carry the engine's `_metadata`.
     this.#statement = statement.reader ? statement.raw() : statement;
   }
 
@@ -99,7 +99,7 @@ const NOTHING: SqlResult = { rows: [], written: 0 };
 function checked(values: readonly SqlValue[]): readonly SqlValue[] {
   for (const value of values) {
     if (typeof value === 'string' || value === null || Buffer.isBuffer(value)) continue;
-    // In place of NaN the engine would store what the same parameter was before.
+    // For NaN the engine would store the parameter's previous value.
     if (typeof value === 'number' && !Number.isNaN(value)) continue;
     throw valueNotStorable(value);
   }

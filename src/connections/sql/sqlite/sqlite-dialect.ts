@@ -1,4 +1,4 @@
-/** How SQLite writes what all databases do. */
+/** The SQLite dialect. */
 import type { Seconds } from '../../../base/clock';
 import { TIED_END, TIES_OPENING } from '../../../payload/ties';
 import { type BatchDialect, BatchRows, findUnfinished } from '../batch-rows';
@@ -18,7 +18,9 @@ export interface SqliteDialect extends Dialect {
 const END = `substr(CAST(payload AS BLOB), -${TIED_END})`;
 const tiedEnd = raw(`CASE WHEN instr(${END}, CAST('${TIES_OPENING}' AS BLOB)) > 0 THEN ${END} END`);
 
-/** @param now seconds since 1970, to the microsecond: all that share a file share the clock of its machine */
+/**
+ * @param now the time: seconds since 1970, to the microsecond. All processes that share a file share their machine's clock
+ */
 export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDatabase): SqliteDialect {
   const tables = eachTable(names, raw);
   const words: BatchDialect = {
@@ -57,7 +59,7 @@ export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDat
       const rows = yield* rowsOf(sql`${removal} RETURNING ${tiedEnd}`);
       return { removed: rows.length, tied: tiedIn(rows.map(([end = null]) => end)) };
     },
-    // A call runs in one as it is.
+    // Each call already runs in a transaction.
     runTogether: runAll,
     transaction: (work) => work,
     line: sqliteLine(tables),

@@ -1,9 +1,9 @@
 /**
- * One SQLite file: opens it on first use, runs transactions on it, and waits, without blocking the event loop, while
- * others have it locked.
+ * One SQLite file: opens it on first use, runs transactions on it, and waits without blocking the event loop while others
+ * have it locked.
  *
- * What is asked for in one turn of the event loop shares one transaction. A call blocks on a lock for `BUSY_TIMEOUT` at
- * most; then it is tried again after pauses that grow, until its deadline.
+ * Calls made in one turn of the event loop share a transaction. A call blocks on a lock for at most `BUSY_TIMEOUT`; then it
+ * is retried at growing intervals until its deadline.
  */
 import { statSync } from 'node:fs';
 import { systemClock } from '../../../base/clock';
@@ -19,20 +19,20 @@ import { performNow, type Sql, type SqlResult, type Work } from '../statement';
 import { openSqlite, type SqliteDatabase, type SqliteStatement } from './sqlite-database';
 import { type Circumstances, explain, isBusy } from './sqlite-errors';
 
-/** Most competing transactions end within it; far below the 20 ms for which the event loop may stand still. */
+/** Most competing transactions end within this time. Far below the 20 ms for which the event loop may be blocked. */
 const BUSY_TIMEOUT: Milliseconds = 5;
 const BACKOFF = { first: 8, longest: 100 };
-/** Operations that share a transaction at most. */
+/** The maximum number of operations that share a transaction. */
 const MOST_TOGETHER = 100;
-/** How often it is looked whether the file is still there; before a push it is always looked. */
+/** How often to check whether the file is still there. Before a push it is always checked. */
 const LOOK_EVERY: Milliseconds = 1000;
 
-/** Statements that are kept prepared: some have as many places as there are jobs. */
+/** The number of prepared statements to keep: the number of parameters of some depends on the number of jobs. */
 const MOST_PREPARED = 200;
 
 interface EngineOptions extends Circumstances {
   readonly logger: Logger;
-  /** Makes the tables where they are missing; returns the version that was there. */
+  /** Creates missing tables; returns the version that it found. */
   readonly prepare: (database: SqliteDatabase) => number;
 }
 
@@ -45,7 +45,7 @@ interface Operation extends Purpose {
 
 interface Opened {
   readonly database: SqliteDatabase;
-  /** The version of the tables that was there. */
+  /** The version of the tables when the file was opened. */
   readonly found: number;
   readonly prepared: Map<string, SqliteStatement>;
   readonly identity: string;
@@ -68,46 +68,46 @@ export class SqliteEngine implements Engine {
     this.#options = options;
   }
 
-  /** What writes runs in a transaction; what only reads neither waits for writers nor hinders them. */
+  /** Writes run in a transaction; work that only reads neither waits for writers nor delays them. */
   run<T>(purpose: Purpose, work: () => Work<T>): Promise<T> {
     return purpose.writes === undefined ? this.#reads.track(this.#read(purpose, work)) : this.#write(purpose, work);
   }
 
-  /** Reads at once, or not at all: undefined where the file is busy, or cannot be used. */
+  /** Reads at once or not at all: undefined if the file is busy or cannot be used. */
   glance<T>(work: () => Work<T>): T | undefined {
     if (this.#closed) return undefined;
     try {
       return perform(this.#open(false), work);
     } catch {
-      // The next call that matters says what it is.
+      // The next call that matters will report the error.
       return undefined;
     }
   }
 
-  /** The version of the tables that was there when the file was opened. */
+  /** The version of the tables when the file was opened. */
   get foundVersion(): number {
     return this.#opened?.found ?? 0;
   }
 
-  /** How often another file was found under the name: what was confirmed before is not in it. */
+  /** How often another file was found under the name. It lacks what was confirmed before. */
   get replacements(): number {
     return this.#replacements;
   }
 
-  /** What was begun ends first, within its deadline. */
+  /** Waits for calls under way first, each within its deadline. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#lane.settled;
-    // A read that waits for its turn would open the file anew, and nobody would close it.
+    // A read still waiting would open the file again, and nobody would close it.
     await this.#reads.idle(systemClock, this.#options.deadline * 1000);
     const opened = this.#opened;
     this.#opened = undefined;
     if (opened === undefined) return;
     try {
-      // The engine lets go of the file only when its statements are collected: nobody else would empty the log.
+      // The engine releases the file only when its statements are garbage-collected, so nobody else would truncate the log.
       opened.database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get([]);
     } catch {
-      // Whoever opens the file next finds all in the log.
+      // Nothing is lost: whoever opens the file next reads the log.
     }
     opened.database.close();
   }
@@ -138,7 +138,7 @@ export class SqliteEngine implements Engine {
     return new ConnectionClosedError(this.#options.connection, 'a call');
   }
 
-  /** Each is settled: the transaction is tried until the file is free, or their time is over. */
+  /** Settles all operations: retries the transaction until the file is free or their time is over. */
   async #carry(operations: readonly Operation[]): Promise<void> {
     let left = operations;
     for (let tries = 1; left.length > 0; tries += 1) {
@@ -148,14 +148,14 @@ export class SqliteEngine implements Engine {
         left.forEach(({ resolve }, index) => resolve(results[index] as never));
         return;
       } catch (error) {
-        // One of several may be the reason: each by itself shows whether it is.
+        // One of several may be the cause: running each by itself shows which.
         if (!isBusy(error) && left.length > 1) return this.#carryApart(left);
         const over = isBusy(error) ? systemClock.monotonic() : Infinity;
         for (const { end, reject, consequence } of left) {
           if (end <= over) reject(explain(error, consequence, this.#options));
         }
         left = left.filter(({ end }) => end > over);
-        // The oldest stand in front: the first deadline is theirs.
+        // The oldest come first, so the first one has the earliest deadline.
         if (left.length > 0) await this.#pause(tries, left[0]!.end);
       }
     }
@@ -175,7 +175,7 @@ export class SqliteEngine implements Engine {
       preparedOf(opened, 'COMMIT').run([]);
       return results;
     } catch (error) {
-      // A full disk has rolled back already.
+      // If the disk is full it was already rolled back.
       if (opened.database.inTransaction) opened.database.exec('ROLLBACK');
       throw error;
     }
@@ -235,7 +235,7 @@ function preparedOf({ database, prepared }: Opened, text: string): SqliteStateme
   return statement;
 }
 
-/** Set between transactions: within one it would have no effect. */
+/** Set between transactions, as it has no effect within one. */
 function setDurable(opened: Opened, durable: boolean): void {
   if (opened.durable === durable) return;
   opened.database.exec(`PRAGMA synchronous = ${durable ? 'FULL' : 'NORMAL'}`);
@@ -243,8 +243,8 @@ function setDurable(opened: Opened, durable: boolean): void {
 }
 
 /**
- * Changes when another file takes the name. Never opens it: closing any handle of this process on it would drop the locks
- * that SQLite holds.
+ * Changes when another file takes the name. Never opens the file: closing any handle of this process on it would release
+ * SQLite's locks.
  */
 function identityOf(file: string): string {
   const found = statSync(file, { throwIfNoEntry: false });

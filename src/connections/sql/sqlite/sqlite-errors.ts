@@ -1,4 +1,4 @@
-/** Tells what an error of SQLite means for the caller, in an error of ours. */
+/** Turns errors of SQLite into ours. */
 import { existsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { wordsOf } from '../../../base/foreign-error';
@@ -15,24 +15,24 @@ export interface Circumstances {
   readonly origin: string | undefined;
 }
 
-/** SQLite's word for it; undefined where the engine, or the file system, refused before SQLite was asked. */
+/** SQLite's error code; undefined if the engine or the file system failed before SQLite was reached. */
 function codeOf(error: unknown): string | undefined {
   const code = (error as { readonly code?: unknown } | null)?.code;
   return typeof code === 'string' && code.startsWith('SQLITE_') ? code : undefined;
 }
 
-/** Data that it does not hold, a constraint, a trigger's word. */
+/** Data that does not fit, a constraint, a trigger's error. */
 const UNFIT = /^SQLITE_(CONSTRAINT|TOOBIG|MISMATCH|RANGE)/;
 
-/** What was to be written is refused for itself; something else would be taken. */
+/** The database refuses this particular value; it would accept others. */
 export const isUnfit = (error: unknown): boolean => UNFIT.test(codeOf(error) ?? '');
 
-/** Others hold the file: worth another try. */
+/** Others have the file locked: worth another try. */
 export function isBusy(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED|PROTOCOL)/.test(codeOf(error) ?? '');
 }
 
-/** `consequence`: what was not done, as a clause. Errors of our own pass as they are. */
+/** `consequence`: what was not done, as a clause. Errors of ours are returned as they are. */
 export function explain(error: unknown, consequence: string, circumstances: Circumstances): unknown {
   if (error instanceof OnqueueError) return error;
   const { file } = circumstances;
@@ -95,7 +95,7 @@ function problem(error: unknown, code: string | undefined, file: string): Proble
   return { what: `refused a statement (${wordsOf(error)})`, remedy: 'Were its tables changed by hand?' };
 }
 
-/** The engine gives a bare number here; the folder and the file say more. */
+/** The engine only gives a number here; the folder and the file tell more. */
 function whyItCannotBeOpened(error: unknown, file: string): Problem {
   const folder = dirname(file);
   if (!existsSync(folder)) {

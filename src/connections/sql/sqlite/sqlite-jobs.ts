@@ -1,4 +1,4 @@
-/** Jobs on their way into and out of the tables of a SQLite file. */
+/** Moves jobs into and out of the tables of a SQLite file. */
 import { isUtf8 } from 'node:buffer';
 import type { Seconds } from '../../../base/clock';
 import { MOST_BYTES, MOST_JOBS } from '../../../base/pages';
@@ -32,12 +32,12 @@ import { raw, rowsOf, run, type Sql, sql, type SqlRow, type SqlValue, type Work,
 import { TEXT_END, TEXT_LENGTH } from './sqlite-schema';
 import { type KeyedJob, UNIQUE_COLUMNS, UniqueKeys } from './unique-keys';
 
-/** As text where it is one, so that it can be read in any client. */
+/** A payload as text if it is valid UTF-8, so that any client can show it. */
 export function storable(payload: string | Buffer): string | Buffer {
   return typeof payload === 'string' || !isUtf8(payload) ? payload : payload.toString();
 }
 
-/** As it is safe to read: a text that is not UTF-8 would end the process. */
+/** Reads a text column safely: a text that is not UTF-8 would end the process. */
 export const read = (column: string): Sql => raw(`CAST(${column} AS BLOB)`);
 
 export const sqliteLine = ({ jobs }: Dialect['tables']): Line => ({
@@ -58,7 +58,7 @@ export function failedColumns(now: () => Seconds): FailedColumns {
   const payload = raw('CAST(payload AS BLOB)');
   return {
     alongQueue: raw(''),
-    // No bounds: it begins at the first that it finds, and what stands behind another would be looked for from there.
+    // No bounds: of two bounds SQLite uses the first that it finds, and would go from there to wherever the page begins.
     all: raw('TRUE'),
     payload,
     payloadOf: (value) => value as Buffer,
@@ -74,7 +74,7 @@ export function failedColumns(now: () => Seconds): FailedColumns {
 class Budget {
   jobs: number;
   bytes = MOST_BYTES;
-  /** However long the very first one is, it may be moved, or it would stay for ever. */
+  /** The first job may be of any length, or it would stay for ever. */
   first = true;
 
   constructor(jobs = MOST_JOBS) {
@@ -98,10 +98,10 @@ class Budget {
 
 export interface SqliteJobsOptions {
   readonly tables: Dialect['tables'];
-  /** Seconds since 1970, by the clock of the process: all that share a file share a machine. */
+  /** The time by the process's clock: seconds since 1970. All processes that share a file share a machine. */
   readonly now: () => Seconds;
   readonly batches: BatchRows;
-  /** Whether a transaction of the user's is one on this very file. */
+  /** Whether the user's transaction is on this file. */
   readonly isWithin: () => Work<boolean>;
 }
 
@@ -170,7 +170,7 @@ export class SqliteJobs implements JobStatements {
       const rows = yield* this.#move('take', queue, now, left, toMicroseconds(now + request.lease));
       const tied = tiedOf(rows);
       if (tied.length > 0) yield* this.#keys.start(tied);
-      // An UPDATE gives its rows in an order of its own.
+      // An UPDATE returns its rows in any order.
       const jobs = rows
         .toSorted((a, b) => Number(a[9]) - Number(b[9]))
         .map((row) => ({ ...jobOf(row.slice(0, AS_STORED)), queue }));
@@ -208,7 +208,7 @@ export class SqliteJobs implements JobStatements {
     return delayOf(job, now) > 0 ? this.#one('findDelayed', [job.queue, text, text, text]) : undefined;
   }
 
-  /** What comes of these endings: what follows them, and what their batches send. Returns where to the latter go. */
+  /** Pushes what these endings cause: their followers, and what their batches send. Returns the queues of the latter. */
   *#goOn(endings: readonly Ending[], now: Seconds): Work<readonly string[]> {
     yield* this.#add(followersOf(endings), now);
     const sent = yield* this.#batches.leave(changesOf(endings.flatMap(({ leaves }) => leaves ?? [])));
@@ -234,13 +234,13 @@ export class SqliteJobs implements JobStatements {
     const values = [queue, storable(payload), uuid, due, now, place];
     const counts = valuesOf(counters);
     if (keys !== undefined) return this.#to('insertTied', [...values, ...counts, ...keys]);
-    // Each value that is bound costs time, and most counters are 0.
+    // Each bound value costs time, and most counters are 0.
     return counts.every((count) => count === 0)
       ? this.#to('insertNew', values)
       : this.#to('insert', [...values, ...counts]);
   }
 
-  /** False: the reservation is no longer the one it was. */
+  /** Returns false if the reservation is no longer valid. */
   *#end(ending: Exclude<Ending, { kind: 'removed' }>, now: Seconds): Work<boolean> {
     const { id, fence } = ending;
     if (ending.kind === 'released') {
@@ -257,7 +257,7 @@ export class SqliteJobs implements JobStatements {
     return true;
   }
 
-  /** As many as the budget allows. */
+  /** Moves as many jobs as the budget allows. */
   *#move(
     statement: 'reclaim' | 'promote' | 'take',
     queue: string,
@@ -291,26 +291,29 @@ export class SqliteJobs implements JobStatements {
   }
 }
 
-/** The columns of a job that `take` gives before others of its own. */
+/** How many columns of a job `take` returns before other columns. */
 const AS_STORED = 8;
 
-/** The ids of those that hold their keys until their start: `reclaim` and `take` tell so before place and length. */
+/**
+ * The ids of the jobs that hold a key until their start: in the rows of `reclaim` and `take` this comes before place and
+ * length.
+ */
 const tiedOf = (rows: readonly SqlRow[]): readonly SqlValue[] =>
   rows.filter((row) => row.at(-3) === 1).map((row) => row[0]!);
 
-/** Seconds until it is ready; 0 or less: at once. */
+/** Seconds until the job is ready; 0 or less: at once. */
 function delayOf({ delay, due }: Pick<QueuedJob, 'delay' | 'due'>, now: Seconds): Seconds {
   return due === undefined ? delay : toMicroseconds(due - now);
 }
 
-/** SQLite keeps any value in any column. */
+/** SQLite stores any value in any column. */
 const COMPARISON = { larger: 'max', smaller: 'min', number: (column: string) => `CAST(${column} AS INTEGER)` };
-/** Beside it there is no room left in a number. */
+/** Beyond these bounds a number has no room left. */
 const IN_LINE = `place BETWEEN -${MOST_COUNTED} AND ${MOST_COUNTED}`;
 
 type Statement = keyof ReturnType<typeof statementsOn>;
 
-/** Built once: the engine finds what it has prepared by the text. */
+/** Built once: prepared statements are found by their text. */
 function statementsOn(tables: Dialect['tables']) {
   const jobs = tables.jobs.text;
   const end = (which: 'min' | 'max', queue: string): string =>
@@ -330,11 +333,11 @@ function statementsOn(tables: Dialect['tables']) {
       AND ${TEXT_END} = substr(CAST(? AS BLOB), -64) AND CAST(payload AS BLOB) = CAST(? AS BLOB)`,
     tail: `SELECT ${tail('?1')}`,
     outlook: outlookStatement(tables, sqliteLine(tables), read, raw('?1'), findUnfinished(tables, IS_CANCELLED)).text,
-    // To the head, in the order of the ends of their leases.
+    // To the head, ordered by the end of the lease.
     reclaim: `UPDATE ${jobs} SET place = ifnull(${end('min', '?1')}, 1) - 1 - ?3 + n, ${UNHELD}, ${countCrash(COMPARISON)}
       FROM (${within(jobs, `${RESERVED} AND lease_until <= ?2`, 'lease_until, place')}) WHERE id = chosen
       RETURNING id, start_key IS NOT NULL, place, ${TEXT_LENGTH}`,
-    // To the tail, in the order of their moments.
+    // To the tail, ordered by due time.
     promote: `UPDATE ${jobs} SET place = ${tail('?1')} + n
       FROM (${within(jobs, `${DELAYED} AND available_at <= ?2`, 'available_at, chosen')}) WHERE id = chosen
       RETURNING ${TEXT_LENGTH}`,
@@ -350,9 +353,9 @@ function statementsOn(tables: Dialect['tables']) {
 }
 
 /**
- * The first jobs in a state, as many as the bounds allow, each with its number.
+ * Selects the first jobs in a state, numbered, as many as the bounds allow.
  *
- * ?1 queue, ?2 now, ?3 jobs, ?4 bytes, ?5 whether the first one passes however long it is.
+ * ?1 queue, ?2 now, ?3 jobs, ?4 bytes, ?5 whether the first job may be of any length.
  */
 function within(jobs: string, condition: string, order: string): string {
   return `SELECT chosen, n FROM (

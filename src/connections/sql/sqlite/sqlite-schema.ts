@@ -1,6 +1,6 @@
 /**
- * Makes the tables on the first use of a file, brings those of an older version up to date in place, and checks that
- * those that are there are ours.
+ * Creates the tables when a file is first used, upgrades those of older versions in place, and checks that existing tables
+ * are ours.
  */
 import { DELAYED, KNOWN_ID, READY, RESERVED, UNREAD_ID } from '../columns';
 import { foreignTable, newerTables } from '../errors';
@@ -8,13 +8,15 @@ import type { SqliteDatabase } from './sqlite-database';
 import { VERSIONS_TABLE } from '../table-names';
 import type { TableNames } from '../table-names';
 
-/** Together they tell texts apart without a copy of the whole in an index: ids stand at the end. */
+/**
+ * The length and the end together tell payloads apart, without a copy of the whole payload in an index: ids are at the end.
+ */
 export const TEXT_LENGTH = 'octet_length(payload)';
 export const TEXT_END = 'substr(CAST(payload AS BLOB), -64)';
 
 /**
- * The moments are seconds since 1970, with a fraction. `id` is never used twice, for it is part of what a reservation is
- * known by. The indexes hold `reserved_at`, though it is known, so that counting reads nothing but them.
+ * Times are seconds since 1970, with a fraction. `id` is never reused, as it is part of what identifies a reservation. The
+ * indexes include `reserved_at` although its value follows from the condition, so that counting reads only the index.
  */
 const firstTables = (names: TableNames): string => `
   CREATE TABLE ${names.jobs} (
@@ -58,8 +60,8 @@ const firstTables = (names: TableNames): string => `
 `;
 
 /**
- * A process of the first version may go on beside this one: it leaves the new columns as they are. `uuid` is the `id` in
- * the payload, '' where there is none, and NULL where nobody has looked yet: filling it here would hold up the file.
+ * A process of the first version may go on beside this one: it leaves the new columns alone. `uuid` is the `id` in the
+ * payload, '' if there is none, and NULL if nobody has read it yet: filling it in here would block the file.
  */
 const orderTables = (names: TableNames): string => `
   ALTER TABLE ${names.jobs} ADD COLUMN timeouts INTEGER NOT NULL DEFAULT 0;
@@ -76,7 +78,7 @@ const endsAndReasons = (names: TableNames): string => `
   ALTER TABLE ${names.jobs} ADD COLUMN cancel_reason TEXT;
 `;
 
-/** The unique key that a job holds, and until when; and how it takes that again which it holds until its start. */
+/** The unique key that a job holds and until when; and what a job needs to take back a key that it holds until its start. */
 const uniqueKeys = (names: TableNames): string => `
   ALTER TABLE ${names.jobs} ADD COLUMN unique_key TEXT;
   ALTER TABLE ${names.jobs} ADD COLUMN unique_until REAL;
@@ -108,7 +110,7 @@ const batchTables = (names: TableNames): string => `
   CREATE INDEX ${names.batches}_created_at ON ${names.batches} (created_at);
 `;
 
-/** What is told of jobs, until it ends; and what was counted of them. */
+/** Records about jobs, which expire, and sums. */
 const recordTables = (names: TableNames): string => `
   CREATE TABLE ${names.records} (
     kind TEXT NOT NULL,
@@ -130,12 +132,12 @@ const recordTables = (names: TableNames): string => `
 `;
 
 interface Step {
-  /** The tables that it makes. */
+  /** The tables that it creates. */
   readonly tables: readonly (keyof TableNames)[];
   readonly statements: (names: TableNames) => string;
 }
 
-/** Each leads from the version before it to the next; new tables go the whole way, so that there is but one. */
+/** Each step leads from one version to the next. New tables go through all of them, so that there is only one way. */
 const STEPS: readonly Step[] = [
   { tables: ['jobs', 'failed', 'queues', 'locks'], statements: firstTables },
   { tables: ['orders'], statements: orderTables },
@@ -145,7 +147,7 @@ const STEPS: readonly Step[] = [
   { tables: ['records', 'sums'], statements: recordTables },
 ];
 
-/** Of the tables that the statements need. */
+/** The version of the tables that our statements need. */
 export const TABLES_VERSION = STEPS.length;
 
 /** What `prepareTables` runs on a file without tables. */
@@ -155,8 +157,8 @@ export function tablesSql(names: TableNames): string {
 }
 
 /**
- * Writes only where there is something to make; returns the version that it found. Throws SQLite's own error when others
- * hold the file.
+ * Writes only if something is missing; returns the version that it found. Throws SQLite's own error if others have the file
+ * locked.
  *
  * @throws E_DATABASE_FOREIGN_TABLE
  * @throws E_DATABASE_NEWER_TABLES
@@ -165,7 +167,7 @@ export function prepareTables(database: SqliteDatabase, names: TableNames, file:
   if (versionOf(database, names, file) === STEPS.length) return STEPS.length;
   database.exec('BEGIN IMMEDIATE');
   try {
-    // Another process may have made them while this one waited for its turn.
+    // Another process may have created them while this one waited.
     const found = versionOf(database, names, file);
     const steps = STEPS.slice(found);
     if (steps.length > 0) makeTables(database, names, file, steps);
@@ -177,7 +179,7 @@ export function prepareTables(database: SqliteDatabase, names: TableNames, file:
   }
 }
 
-/** 0: they are not there. */
+/** 0 if there are no tables. */
 function versionOf(database: SqliteDatabase, names: TableNames, file: string): number {
   if (!exists(database, VERSIONS_TABLE)) return 0;
   const row = database.prepare(`SELECT version FROM ${VERSIONS_TABLE} WHERE name = ? COLLATE NOCASE`).get([names.jobs]);

@@ -1,4 +1,4 @@
-/** Waits for work in a file by looking at the tables, so that no wake-up can come too early to count. */
+/** Waits for work in a file by looking at its tables, so that no wake-up can come too early and be missed. */
 import type { Clock, Milliseconds, Seconds, Timer } from '../../../base/clock';
 import type { Waiter } from '../../contract';
 import { type Wake, Waiters as OpenWaiters } from '../../kit/waiters';
@@ -10,7 +10,7 @@ export interface SqliteWaitersOptions {
   readonly connection: string;
   readonly clock: Clock;
   readonly watch: FileWatch;
-  /** Seconds until something can be had on one of the queues; 0: now. Infinity also where the file cannot be read now. */
+  /** Seconds until one of the queues has a job; 0: now. Infinity also if the file cannot be read at the moment. */
   readonly nextIn: (queues: readonly string[]) => Seconds;
   /** Changes when another connection has written. */
   readonly version: () => number | undefined;

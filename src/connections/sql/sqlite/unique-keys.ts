@@ -1,7 +1,7 @@
 /**
- * Which job of a SQLite file holds each unique key, or waits under that of a debounced one: the row itself, in a column whose index
- * is unique. So a key is free when its row is gone, whatever has removed it. Runs in transactions that write, in which nobody else
- * does.
+ * Which job holds each unique key, or waits under a debounce key, in a SQLite file: the job's own row has the key, in a
+ * column with a unique index. So a key is free when its row is gone, whatever removed it. Runs in transactions that write,
+ * of which there is one at a time.
  */
 import type { Seconds } from '../../../base/clock';
 import type { DebounceTie, UniqueTie } from '../../../payload/ties';
@@ -12,17 +12,17 @@ import { toMicroseconds } from '../outlook';
 import { type Sql, rowsOf, run, type SqlValue, type Work } from '../statement';
 
 /**
- * What stands in the columns of one that has a key; `start_key` and `start_for` are how it takes it again. One that waits under a key
- * keeps it when it is due, and others pay no heed to that; `unique_until` is until when it and those after it can be put off.
+ * The columns of a job with a key. `start_key` and `start_for` say how to take it back. A debounced job that is due keeps
+ * its key, which others ignore; `unique_until` is until when it and its successors can be put off.
  */
 export const UNIQUE_COLUMNS = 'unique_key, unique_until, start_key, start_for';
 
-/** On its way in, with what is to stand in those columns. */
+/** A job to insert, with the values of those columns. */
 export interface KeyedJob extends QueuedJob {
   readonly keys?: readonly SqlValue[] | undefined;
 }
 
-/** One that waits under a key, in the table or before others of one call. */
+/** A job that waits under a key, in the table or earlier in the same call. */
 interface Waiting {
   readonly uuid: string;
   readonly until: Seconds | null;
@@ -37,7 +37,7 @@ export class UniqueKeys {
     this.#sql = statementsOn(jobs.text);
   }
 
-  /** Gives those that go in, and the holders of keys: of those that stay out, and those that are replaced. */
+  /** Returns the jobs to insert, and the holders of keys: of jobs that stay out, and of those that were replaced. */
   *take(
     jobs: readonly QueuedJob[],
     now: Seconds,
@@ -73,7 +73,7 @@ export class UniqueKeys {
     return { added: [...added.values()], holders: holders.size > 0 ? holders : undefined };
   }
 
-  /** From here on nobody has the key. A job that is due, or was ever handed out, stays: undefined. */
+  /** Frees the key. Returns the waiting job that it removed. A job that is due or was ever handed out stays: undefined. */
   *#removeWaiting({ key }: DebounceTie, queue: string, now: Seconds): Work<Waiting | undefined> {
     const [row] = yield* rowsOf(this.#to('removeWaiting', [key, queue, now]));
     if (row !== undefined) return { uuid: String(row[0]), until: row[1] as Seconds | null };
@@ -81,19 +81,19 @@ export class UniqueKeys {
     return undefined;
   }
 
-  /** By its id. One whose time is over holds it no more. */
+  /** The id of the job that holds the key. A job whose time is over holds it no longer. */
   *#holderOf(key: string, now: Seconds): Work<string | undefined> {
     yield* run(this.#to('expire', [key, now]));
     const [row] = yield* rowsOf(this.#to('find', [key]));
     return row && String(row[0]);
   }
 
-  /** They are handed to a worker, and hold their keys no longer than that. */
+  /** Jobs were handed to a worker: they hold keys of kind `start` no longer. */
   *start(ids: readonly SqlValue[]): Work<void> {
     yield ids.map((id) => this.#to('start', [id]));
   }
 
-  /** They were not started, after all: each takes its key again, if it is free. */
+  /** Jobs were not started after all: each takes its key again if it is free. */
   *retake(ids: readonly SqlValue[], now: Seconds): Work<void> {
     for (const id of ids) {
       yield* run(this.#to('expireOther', [id, now]));

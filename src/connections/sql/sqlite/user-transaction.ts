@@ -1,8 +1,8 @@
 /**
- * Runs our statements within a transaction that the user has begun: on a handle of libsql, by kysely or by knex.
+ * Runs our statements within the user's transaction: on a handle of libsql, by kysely or by knex.
  *
- * Only where the user's library is the engine that this connection itself works with: SQLite knows of the locks of a
- * process by what it has noted in its own memory, and two copies of it in one process overwrite each other's commits.
+ * The user's library must be the same engine that this connection works with: SQLite tracks the locks of a process in its
+ * own memory, so two copies of it in one process overwrite each other's commits.
  */
 import { unknownTransaction } from '../../errors';
 import { foreignEngine, notMigrated, otherFile } from '../errors';
@@ -14,12 +14,15 @@ export interface OwnDatabase {
   /** The connection's name in the configuration. */
   readonly connection: string;
   readonly file: string;
-  /** The build of our own engine; undefined: it cannot open the tables now, for they are to be made and others hold the file. */
+  /**
+   * The build of our own engine; undefined if it cannot open the tables now, as they are yet to be created and others have
+   * the file locked.
+   */
   readonly engine: () => string | undefined;
 }
 
 /**
- * Undefined: it is none of them, or no transaction.
+ * Undefined if it is none of these, or not a transaction.
  *
  * @throws E_DATABASE_FOREIGN_ENGINE a handle of another engine
  */
@@ -35,7 +38,7 @@ export function userTransaction(transaction: unknown, connection: string): SqlSe
   if (query !== undefined) {
     return query === 'none' ? undefined : sessionOn(async ({ text, values }) => rowsIn(await query(text, values)));
   }
-  // Some SQLite engine with synchronous calls.
+  // Another SQLite engine with synchronous calls.
   if (typeof given['prepare'] === 'function' && typeof given['exec'] === 'function') throw foreignEngine(connection);
   return undefined;
 }
@@ -44,7 +47,7 @@ export function userTransaction(transaction: unknown, connection: string): SqlSe
 export function* isWithin({ connection, file, engine }: OwnDatabase): Work<boolean> {
   const own = engine();
   if (own === undefined) throw notMigrated({ connection, address: file, consequence: 'the job was not queued' });
-  // Compared by the database: reading a path that is not UTF-8 as text would end the process.
+  // Compared by the database, as reading a path that is not UTF-8 as text would end the process.
   const [[isFile, isEngine] = []] = yield* rowsOf(
     sql`SELECT CAST(file AS BLOB) = CAST(${file} AS BLOB), sqlite_source_id() = ${own}
       FROM pragma_database_list WHERE name = 'main'`,
@@ -55,7 +58,7 @@ export function* isWithin({ connection, file, engine }: OwnDatabase): Work<boole
 }
 
 function ask(handle: EngineHandle, { text, values }: Sql, connection: string): readonly SqlRow[] {
-  // It may be over by now, and each statement would be committed by itself.
+  // The transaction may have ended by now; then each statement would be committed by itself.
   if (!handle.inTransaction) throw unknownTransaction(connection, handle);
   const statement = handle.prepare(text);
   if (statement.reader) return statement.raw().all(values);
