@@ -1,12 +1,12 @@
 /**
- * The addresses of pages. All are relative, of one segment, and carry names in their query: so the dashboard works under any path and
- * behind any proxy without being told where it is, and no name of a queue can become part of a path.
+ * The addresses of pages. All are relative, of one segment, and carry names in their query: so the dashboard works under any path
+ * and behind any proxy without knowing where it is, and no queue name can become part of a path.
  */
 
-/** Fields of a query; those that are undefined are left out. */
+/** The fields of a query; undefined ones are omitted. */
 export type Query = Readonly<Record<string, string | number | undefined>>;
 
-/** `queue?connection=redis&name=mail`; of the overview `./`. */
+/** `queue?connection=redis&name=mail`; `./` for the overview. */
 export function address(page: string, query: Query = {}): string {
   const fields = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) if (value !== undefined) fields.append(name, String(value));
@@ -14,12 +14,12 @@ export function address(page: string, query: Query = {}): string {
   return `${page === '' ? './' : page}${text === '' ? '' : `?${text}`}`;
 }
 
-/** Of the page or the action that is asked for; empty: of the first page. */
+/** The name of the requested page or action; empty for the first page. */
 export function nameIn({ pathname }: URL): string {
   return pathname.slice(pathname.lastIndexOf('/') + 1);
 }
 
-/** Whether it leads to a page of the dashboard, and nowhere else. What no header can hold, which are ASCII, is no address. */
+/** Whether the address leads to a page of the dashboard, and nowhere else. Only ASCII, because headers can hold nothing else. */
 export function isOwnAddress(text: string): boolean {
   return /^(\.\/|[a-z]+(-[a-z]+)*)(\?[!"$-[\]-~]*)?$/.test(text);
 }

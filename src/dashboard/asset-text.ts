@@ -1,6 +1,6 @@
 /**
- * Reads what is sent to browsers from its folder. The build puts a module that holds it in the place of this one: a bundled
- * application has no folder beside it.
+ * Reads files for browsers from their folder. The build replaces this module by one that contains the files, because a bundled
+ * application has no such folder.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** The style, the script and the icon of all pages, at addresses that change with what is in them. */
+/** The style, script and icon of all pages, at addresses that change with their content. */
 import { hash } from 'node:crypto';
 import { assetText } from './asset-text';
 import type { Answer } from './http/answer';
@@ -16,13 +16,13 @@ const MADE_OF: { readonly [asset in Asset]?: readonly string[] } = { 'script.js'
 
 const texts = new Map<Asset, string>();
 
-/** `style.1a2b3c4d.css`: browsers may keep it for ever. */
+/** `style.1a2b3c4d.css`: browsers may cache it for ever. */
 export function assetAddress(asset: Asset): string {
   const [name, extension] = asset.split('.');
   return `${name}.${hash('sha256', textOf(asset)).slice(0, 8)}.${extension}`;
 }
 
-/** Undefined: it is none. */
+/** Undefined if there is no such asset. */
 export function assetNamed(name: string): Answer | undefined {
   const asset = (Object.keys(TYPES) as Asset[]).find((each) => name === assetAddress(each));
   if (asset === undefined) return undefined;
@@ -30,7 +30,7 @@ export function assetNamed(name: string): Answer | undefined {
   return { status: 200, headers, body: textOf(asset) };
 }
 
-/** Without its comments and its indentation: each line of these files is either a comment or none. */
+/** Removes comments and indentation. Each line of these files is either a comment or contains none. */
 function compact(text: string): string {
   return text.replace(/^\s*(?:\/\*[^]*?\*\/|\/\/.*)$/gm, '').replace(/^\s+/gm, '');
 }

@@ -1,4 +1,4 @@
-/** A page without the way to the others: a question, or the form to sign in. */
+/** A page without navigation: a question, or the sign-in form. */
 import { assetAddress } from './assets';
 import { html, type Html } from './html';
 

@@ -1,4 +1,4 @@
-/** The dashboard as a handler of requests, to be mounted in a program of the user's. */
+/** The dashboard as a request handler, to be mounted in a program of the user's. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { defaultManager } from '../application/default-manager';
 import { QueueManager } from '../application/queue-manager';
@@ -11,45 +11,46 @@ import { Site } from './site';
 
 export interface DashboardOptions<Incoming = IncomingMessage> {
   /**
-   * Who comes in. It is asked for each request: for pages, for what is done there, and every five minutes for who watches a page.
+   * Decides who may come in. Called for each request: for pages, for actions, and every five minutes for viewers who watch a
+   * page.
    *
-   * `'viewer'` looks; `'operator'` also retries, cancels, pauses and runs schedules; `{ role, name }` has what is done logged with who
-   * it was. False: nobody, who is answered 403. Where it throws, the answer is 500, and the log says why.
+   * Return `'viewer'` to let them look, `'operator'` to also let them retry, cancel, pause and run schedules, `{ role, name }` to
+   * log who did what, or false to refuse them with 403. If it throws, the answer is 500, and the log says why.
    *
-   * @param request of the framework, with what its middleware has put there
+   * @param request the framework's request, with everything that its middleware added
    */
   readonly authorize: (request: Incoming) => Authorization | Promise<Authorization>;
-  /** Whose connections are shown. Default: the one behind `Queue`, from the first request on. */
+  /** The manager whose connections are shown. Default: the one behind `Queue`, from the first request on. */
   readonly manager?: QueueManager | undefined;
 }
 
 /**
  * Answers requests for the dashboard, below the path that it is mounted at, which it finds out by itself.
  *
- * @typeParam Incoming what `authorize` is asked about
+ * @typeParam Incoming what `authorize` is called with
  */
 export interface Dashboard<Incoming = IncomingMessage> {
-  /** For `node:http`, and frameworks that stand on it. It answers every request itself, and never throws. */
+  /** For `node:http`, and frameworks built on it. Answers every request itself, and never throws. */
   (request: Incoming & IncomingMessage, response: ServerResponse): void;
   /**
-   * The same for frameworks on the Fetch standard: `panel.fetch(context.req.raw, context)`. Never rejects.
+   * For frameworks built on the Fetch standard: `panel.fetch(context.req.raw, context)`. Never rejects.
    *
-   * @param subject what `authorize` is asked about. Default: the request; it must be given where `authorize` takes something else
+   * @param subject what `authorize` is called with. Default: the request; required if `authorize` takes something else
    */
   fetch(
     request: Request,
     ...subject: Request extends Incoming ? [subject?: Incoming] : [subject: Incoming]
   ): Promise<Response>;
-  /** Ends what viewers still listen to, so that a server can close. The connections stay as they are. */
+  /** Ends the event streams of viewers, so that a server can close. The connections stay open. */
   close(): void;
 }
 
 /**
- * Makes the dashboard, to be mounted in a program: `app.use('/jobs', dashboard({ authorize }))`. It reads nothing before it is asked, and
- * nothing while nobody looks.
+ * Creates the dashboard, to be mounted in a program: `app.use('/jobs', dashboard({ authorize }))`. It reads nothing before the
+ * first request, and nothing while nobody looks.
  *
  * @throws E_DASHBOARD_AUTHORIZE there is no function `authorize`, without which anybody could see all jobs
- * @throws E_DASHBOARD_OPTION there is no such option, or `manager` is no QueueManager
+ * @throws E_DASHBOARD_OPTION there is no such option, or `manager` is not a QueueManager
  */
 export function dashboard<Incoming = IncomingMessage>(options: DashboardOptions<Incoming>): Dashboard<Incoming> {
   const { authorize, manager, ...unknown } = (options as Partial<typeof options> | undefined) ?? {};

@@ -1,4 +1,4 @@
-/** What stands around each page: the way to the others, the search, and what was done last. */
+/** The frame of each page: navigation, search, and the notice about the last action. */
 import { VERSION } from '../version';
 import type { Notice } from './actions/notice';
 import { address } from './addresses';
@@ -18,15 +18,15 @@ const NAVIGATION = [
   ['batches', 'Batches'],
 ] as const;
 
-/** Pages that are reached from another one stand under its name. */
+/** Which navigation entry is marked on pages that are reached from another one. */
 const UNDER: Readonly<Record<string, string>> = { queue: '', job: '', batch: 'batches' };
 
-/** @param name of the page */
+/** @param name the name of the page */
 export function frame(view: View, context: PageContext, name: string, notice?: Notice): Html {
   const { viewer, here, query } = context;
   const link = ([page, label]: readonly [string, string]): Html =>
     html`<a href="${address(page)}" ${(UNDER[name] ?? name) === page && html` aria-current="page"`}>${label}</a>`;
-  // Not what is shown in the place of that page when it could not be made.
+  // Unless the page could not be made and something else is shown.
   const hasOwnSearch = name === 'search' && view.status === undefined;
   const searchBox = html`<form class="search" role="search" action="search">
     <input

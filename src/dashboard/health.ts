@@ -14,12 +14,12 @@ export interface Finding {
   readonly text: Html;
 }
 
-/** A job that is ready and waits for longer is late. */
+/** A ready job that waits longer than this is late. */
 const LATE: Seconds = 60;
 const VERY_LATE: Seconds = 600;
-/** A worker writes of itself each five seconds. */
+/** Seconds. Workers write their records every five seconds. */
 const SILENT: Seconds = 10;
-/** Milliseconds: leases are renewed by an event loop that is late. */
+/** Milliseconds. Leases are renewed by the event loop, so it must not be late. */
 const SLOW_LOOP = 1000;
 
 export function findingsIn(snapshot: Snapshot): readonly Finding[] {
@@ -35,29 +35,29 @@ export function findingsIn(snapshot: Snapshot): readonly Finding[] {
 export function scheduleFindings(schedules: readonly ScheduleListing[]): readonly Finding[] {
   return schedules.filter(isNeglected).map(({ name, problem }) => ({
     tone: 'warn',
-    text: html`<a href="${address('schedules')}"><bdi>${name}</bdi></a> is sent by nobody: ${problem === undefined ? 'no worker keeps it' : problem.message}.`,
+    text: html`<a href="${address('schedules')}"><bdi>${name}</bdi></a> is not being sent: ${problem === undefined ? 'no worker keeps it' : problem.message}.`,
   }));
 }
 
-/** Nobody sends it, though it is to be sent. */
+/** A schedule that should send jobs, but does not. */
 export function isNeglected({ declared, isKept, problem, pausedAt }: ScheduleListing): boolean {
   return problem !== undefined || (declared !== undefined && !isKept && pausedAt === undefined);
 }
 
-/** What may be said where nothing was found: no more than what these have looked at. */
+/** What can be said if nothing was found: not more than what was examined. */
 export function wellText(snapshots: readonly Snapshot[]): string {
   const queues = snapshots.flatMap((snapshot) => snapshot.queues);
   const isCounted = queues.every(({ failures }) => failures !== undefined);
   const isKept = queues.every(({ failed }) => failed !== undefined);
   const text = [
-    ...(isCounted ? ['nothing has failed within the last five minutes'] : []),
-    ...(isKept ? ['no failed job is left'] : []),
-    'nothing waits for longer than a minute',
+    ...(isCounted ? ['no failures in the last five minutes'] : []),
+    ...(isKept ? ['no failed jobs'] : []),
+    'nothing has waited longer than a minute',
   ].join(', ');
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
-/** Of all queues together: figures are late and forget, and these stay until somebody has dealt with them. */
+/** For all queues together. Figures are late and expire, but failed jobs stay until somebody deals with them. */
 function failedFindings(connection: string, queues: readonly QueueSnapshot[]): readonly Finding[] {
   const count = queues.reduce((sum, { failed = 0 }) => sum + failed, 0);
   if (count === 0) return [];
@@ -80,17 +80,17 @@ function queueFindings(
   const isWorked = workers?.some(({ queues }) => queues.includes(queue)) ?? true;
   const waits = html`${counted(ready, 'job waits', 'jobs wait')} in ${name}`;
   if (ready > 0 && isPaused) found.push({ tone: 'warn', text: html`${waits}, which is paused.` });
-  else if (ready > 0 && !isWorked) found.push({ tone: 'bad', text: html`${waits}, and no worker works it.` });
+  else if (ready > 0 && !isWorked) found.push({ tone: 'bad', text: html`${waits}, but no worker works on it.` });
   else if (oldestWait >= LATE)
     found.push({
       tone: oldestWait >= VERY_LATE ? 'bad' : 'warn',
-      text: html`${waits}, the first for ${secondsText(oldestWait)}.`,
+      text: html`${waits}, the oldest for ${secondsText(oldestWait)}.`,
     });
   if (failures > 0) {
     const failed = html`<a href="${address('failed', { connection, queue })}">${counted(failures, 'failure')}</a>`;
     found.push({
       tone: 'bad',
-      text: html`${failed} in ${name} within the last five minutes.`,
+      text: html`${failed} in ${name} in the last five minutes.`,
     });
   }
   return found;
@@ -99,12 +99,12 @@ function queueFindings(
 function workerFindings({ host, pid, silentFor, lag }: RunningWorker): readonly Finding[] {
   const name = html`<a href="${address('workers')}"><bdi>${host}</bdi> ${String(pid)}</a>`;
   if (silentFor > SILENT)
-    return [{ tone: 'bad', text: html`The worker ${name} is silent for ${secondsText(silentFor)}.` }];
+    return [{ tone: 'bad', text: html`The worker ${name} has been silent for ${secondsText(silentFor)}.` }];
   if (lag >= SLOW_LOOP)
     return [
       {
         tone: 'warn',
-        text: html`The worker ${name} is late by ${secondsText(lag / 1000)}: its event loop is blocked.`,
+        text: html`The event loop of the worker ${name} is blocked: it is ${secondsText(lag / 1000)} late.`,
       },
     ];
   return [];

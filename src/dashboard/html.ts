@@ -1,6 +1,6 @@
-/** Markup. It is made by `html` alone, which escapes whatever is put into it: no text of a job can become markup. */
+/** Markup, made only by `html`, which escapes all values: no text of a job can become markup. */
 
-/** What may stand in a template. Nothing is shown for `undefined` and `false`. */
+/** What a template may contain. `undefined` and `false` show nothing. */
 export type Shown = Html | string | number | undefined | false | readonly Shown[];
 
 /** Made by `html`. */
@@ -16,7 +16,7 @@ export class Html {
   }
 }
 
-/** The template tag of all markup. Attributes are written with double quotes around them. */
+/** The template tag of all markup. Attributes must be in double quotes. */
 export function html(parts: TemplateStringsArray, ...values: readonly Shown[]): Html {
   return Html.of(parts, values);
 }
@@ -28,7 +28,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   '"': '&quot;',
   "'": '&#39;',
   '`': '&#96;',
-  // Browsers leave it out, as if nothing had stood there.
+  // Browsers would silently drop it.
   '\0': '\uFFFD',
 };
 

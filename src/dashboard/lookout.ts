@@ -1,13 +1,13 @@
-/** Looks at the stores for all viewers together: what one of them has just read is not read again for another. */
+/** Reads from the stores on behalf of all viewers: what one of them has just read is not read again for another. */
 import type { Clock, Milliseconds } from '../base/clock';
 
-/** So long what was read stays true enough. */
+/** How long a reading stays fresh enough. */
 const FRESH: Milliseconds = 2000;
-/** Readings that are kept; each is as large as a page. */
+/** How many readings are kept; each is as large as a page. */
 const MOST = 200;
 
 interface Reading {
-  /** From then on it is old. */
+  /** When it expires. */
   readonly until: Milliseconds;
   readonly value: Promise<unknown>;
 }
@@ -21,13 +21,13 @@ export class Lookout {
   }
 
   /**
-   * What `read` gave within the last seconds, or gives now.
+   * The recent result of `read`, or a new one.
    *
-   * @param subject what is read; two readers of one subject give the same
+   * @param subject what is read; readings with the same subject are shared
    */
   see<Value>(subject: string, read: () => Promise<Value>, fresh: Milliseconds = FRESH): Promise<Value> {
     const now = this.#clock.monotonic();
-    // Each may hold megabytes of jobs, and who goes from page to page makes another one each time.
+    // Expired readings are removed, because each may hold megabytes of jobs, and every visited page makes another one.
     for (const [old, { until }] of this.#readings) if (until <= now) this.#readings.delete(old);
     const known = this.#readings.get(subject);
     if (known !== undefined) return known.value as Promise<Value>;
@@ -37,14 +37,14 @@ export class Lookout {
       if (this.#readings.size <= MOST) break;
       this.#readings.delete(oldest);
     }
-    // Who looks next asks anew. Whoever waits for this one hears of the failure itself.
+    // After a failure the next reader asks again. Everyone waiting for this reading gets the error.
     value.catch(() => {
       if (this.#readings.get(subject)?.value === value) this.#readings.delete(subject);
     });
     return value;
   }
 
-  /** What was read is old: somebody has changed it. */
+  /** Expires all readings, because somebody has changed something. */
   forget(): void {
     this.#readings.clear();
   }

@@ -1,4 +1,4 @@
-/** Answers requests: lets the viewer in, finds the page or the action, and puts the page into its frame. */
+/** Answers requests: admits the viewer, finds the page or the action, and puts the page into its frame. */
 import { errorRecord } from '../base/error-record';
 import { errorMessage, toError } from '../base/exception-text';
 import { OnqueueError } from '../base/onqueue-error';
@@ -58,7 +58,7 @@ export class Site {
     return plainAnswer(500, 'The dashboard could not answer; the log of its process says why.');
   }
 
-  /** What goes wrong here may tell of the viewer or of the program, and nobody has been let in yet. */
+  /** Nobody has been let in yet, so errors, which may tell something about the viewer or the program, are not shown. */
   async #admitted(request: DashboardRequest): Promise<Viewer | Answer> {
     try {
       return await this.#access.admit(request);
@@ -77,23 +77,23 @@ export class Site {
     const name = nameIn(url);
     const isRead = method === 'GET' || method === 'HEAD';
     const asset = isRead ? assetNamed(name) : undefined;
-    // A style says nothing of jobs, and the form to sign in needs it.
+    // Assets say nothing about jobs, and the sign-in form needs them.
     if (asset !== undefined) return asset;
     const admitted = await this.#admitted(request);
     if (isAnswer(admitted)) return admitted;
     if (isRead) return this.#read(request, name, admitted);
     if (method !== 'POST')
-      return { ...plainAnswer(405, 'GET and POST are answered here.'), headers: { allow: 'GET, HEAD, POST' } };
+      return { ...plainAnswer(405, 'Only GET and POST are allowed here.'), headers: { allow: 'GET, HEAD, POST' } };
     if (!isSameOrigin(request))
-      return plainAnswer(403, 'This was not sent by a page of the dashboard, and is refused.');
+      return plainAnswer(403, 'This was not sent by a page of the dashboard, so it is refused.');
     const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined;
     if (action === undefined) return nothingThere(request, 'There is no such action');
-    if (admitted.role !== 'operator') return plainAnswer(403, 'You may look at these jobs, and not change them.');
+    if (admitted.role !== 'operator') return plainAnswer(403, 'You may look at these jobs, but not change them.');
     const answer = await carryOut(name, action, request, {
       manager: this.#manager(),
       viewer: admitted,
     });
-    // What was read before is not true any more.
+    // Earlier readings are now outdated.
     this.#lookout?.forget();
     return answer;
   }
@@ -101,7 +101,7 @@ export class Site {
   async #read(request: DashboardRequest, name: string, viewer: Viewer): Promise<Answer> {
     const page = Object.hasOwn(PAGES, name) ? PAGES[name]! : undefined;
     const { pathname, searchParams: query } = request.url;
-    // Relative addresses would lead beside the dashboard: `/jobs` is `/jobs/`.
+    // Relative addresses on `/jobs` would lead past the dashboard, so it becomes `/jobs/`.
     const isRoot = request.mountPath === undefined ? page === undefined : pathname === request.mountPath;
     if (isRoot && name !== '') return redirect(`${encodeURIComponent(name)}/`);
     if (page === undefined) return nothingThere(request, 'There is no such page');
@@ -113,7 +113,7 @@ export class Site {
       here: address(name, Object.fromEntries(query)),
     };
     const accepted = request.headers('accept') ?? '';
-    // The browser asks no more.
+    // 204 keeps the browser from reconnecting.
     if (accepted.includes('text/event-stream'))
       return STILL.has(name) ? { status: 204, headers: {}, body: '' } : this.#listen(page, context);
     const view = await shown(page, context);
@@ -136,13 +136,13 @@ export class Site {
   }
 }
 
-/** People are led back, programs read a line. */
+/** People get a link back, programs a line of text. */
 function nothingThere(request: DashboardRequest, text: string): Answer {
   if (request.headers('accept')?.includes('text/html') !== true) return plainAnswer(404, `${text}.`);
   return htmlAnswer(404, barePage(text, html`<p><a href="${address('')}">Go to the overview</a></p>`));
 }
 
-/** The page; or, where its store cannot be asked, what is wrong with it. */
+/** The page; or what is wrong, if its store cannot be reached. */
 async function shown(page: Page, context: PageContext): Promise<View> {
   try {
     return await page(context);
@@ -150,7 +150,7 @@ async function shown(page: Page, context: PageContext): Promise<View> {
     if (!(error instanceof OnqueueError)) throw error;
     const [told, isAway] = [redact(error.message), isStoreAway(error)];
     return {
-      title: isAway ? 'The store cannot be reached' : 'This cannot be shown',
+      title: isAway ? 'The store cannot be reached' : 'This page cannot be shown',
       status: isAway ? 503 : 422,
       trouble: told,
       parts: [{ id: 'trouble', html: html`<p class="trouble">${told} <span class="soft">(${error.code})</span></p>` }],

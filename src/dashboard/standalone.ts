@@ -1,4 +1,4 @@
-/** The dashboard as a program of its own, with a sign-in of its own: `onqueue dashboard`. */
+/** The dashboard as a program of its own, with its own sign-in: `onqueue dashboard`. */
 import { createServer, type Server } from 'node:http';
 import type { QueueManager } from '../application/queue-manager';
 import type { Role } from './access/access';
@@ -9,11 +9,11 @@ import { Site } from './site';
 
 export { tokensIn } from './access/tokens';
 
-/** Who sends a request slowly, or never to its end, is not waited for. In milliseconds. */
+/** We do not wait for requests that arrive slowly or never end. In milliseconds. */
 const PATIENCE = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 5000 };
 
 export class StandaloneDashboard {
-  /** It answers once `begin` was called. */
+  /** Answers requests once `begin` was called. */
   readonly server: Server = createServer(PATIENCE);
   readonly #manager: QueueManager;
   #site: Site | undefined;
@@ -23,10 +23,10 @@ export class StandaloneDashboard {
   }
 
   /**
-   * Lets people in from now on. Returns what leads in, below the address of the server: a key for one use; where there is a token,
-   * nothing is needed.
+   * Starts to let people in. Returns the way in, relative to the server's address: a one-time key, or nothing if there is a
+   * token.
    *
-   * @param port that the server is heard on
+   * @param port the port that the server listens on
    */
   begin(port: number, tokens: Tokens, role: Role): string {
     const { clock, logger } = this.#manager;

@@ -1,4 +1,4 @@
-/** The connections whose queues are shown: those that count their jobs. */
+/** The connections whose queues are shown: those that can count their jobs. */
 import type { QueueManager } from '../application/queue-manager';
 
 export function watchedConnections(manager: QueueManager): readonly string[] {

@@ -153,7 +153,7 @@ describe('the page of a batch', () => {
 
     expect(status).toBe(200);
     expect(text).toMatch(
-      /8 of 20 have ended, and 12 wait or run. At the pace since it began, that takes another \d min\. <bdi>NotifyTeam<\/bdi> is sent when all have completed\./,
+      /8 of 20 have ended, and 12 are waiting or running. At this rate it will take another \d min\. <bdi>NotifyTeam<\/bdi> is sent when all have completed\./,
     );
     expect(text).toMatch(/Pending<\/dt><dd>12</);
     expect(await panel.json(page(world.batches.running))).toMatchObject({ completed: 8, failures: [] });
@@ -176,7 +176,7 @@ describe('the page of a batch', () => {
       'NotifyTeam in default then when all have completed not yet ' +
         'NotifyTeam in default catch when the first has failed not yet ' +
         'SweepCarts in carts finally when none is left not yet ' +
-        'NotifyTeam in default progress each time that 10 more have ended not yet',
+        'NotifyTeam in default progress each time 10 more have ended not yet',
     );
 
     const { manager, bus, clock } = testApplication();
@@ -187,11 +187,9 @@ describe('the page of a batch', () => {
     await clock.advance('3s');
     const [{ id } = { id: '' }] = await manager.batches.list();
     const ended = (await own.get(page(id))).text;
-    expect(ended).toMatch(/not sent<\/span> <span class="soft">3 have failed; it is sent once those are retried/);
+    expect(ended).toMatch(/not sent<\/span> <span class="soft">3 have failed; it is sent once they are retried/);
     expect(ended).toMatch(/id=[^"&]{36}-2"><bdi>Fragile/);
-    expect(ended).toMatch(
-      /behind it in its chain, when none is left<\/span><\/td>\s*<td><span class="badge good">sent/,
-    );
+    expect(ended).toMatch(/next in its chain, when none is left<\/span><\/td>\s*<td><span class="badge good">sent/);
     expect(ended).not.toMatch(/is sent (when|behind)/);
     const [, , behind] = (await manager.batches.get(id).then((found) => found!.callbacks()))!;
     expect(ended).toContain(`href="job?connection=memory&amp;queue=default&amp;id=${behind!.id}"`);
@@ -205,7 +203,7 @@ describe('the page of a batch', () => {
     await addManyJobs(manager, 'bulk', { waiting: 0, failed: 1000 });
 
     expect((await own.get(page(id))).text).toMatch(
-      /None of the newest 1,000 failed jobs is of this batch. <a href="failed\?connection=memory&amp;batch=/,
+      /None of the newest 1,000 failed jobs belongs to this batch. <a href="failed\?connection=memory&amp;batch=/,
     );
   });
 
@@ -221,7 +219,7 @@ describe('the page of a batch', () => {
 
     expect(status).toBe(404);
     expect(text).toContain('made-up&lt;i&gt;');
-    expect(text).toContain('<a href="batches">those that are known</a>');
+    expect(text).toContain('<a href="batches">those that are kept</a>');
   });
 
   it.each([
@@ -270,13 +268,13 @@ describe.each([
 
     const done = await operator.post('cancel-batch', { ...fields, confirmed: 'yes' });
     const shown = await operator.get(done.headers.get('location')!, cookieOf(done));
-    expect(shown.text).toContain('The batch Pictures of the catalogue is cancelled: its jobs that wait are skipped.');
-    expect(shown.text).toContain('Of the 12 that are left, those that run go on');
-    expect(shown.text).not.toMatch(/action="cancel-batch"|Look at it/);
+    expect(shown.text).toContain('The batch Pictures of the catalogue is cancelled: its waiting jobs are skipped.');
+    expect(shown.text).toContain('Of the 12 that are left, running jobs go on');
+    expect(shown.text).not.toMatch(/action="cancel-batch"|Show it/);
     expect(log.messages('info').at(-1)).toMatch(/^Dashboard, Ada: The batch Pictures .* is cancelled/);
 
     const again = await operator.post('cancel-batch', { ...fields, confirmed: 'yes' });
-    expect((await operator.get('batches', cookieOf(again))).text).toContain('was cancelled before.');
+    expect((await operator.get('batches', cookieOf(again))).text).toContain('was already cancelled.');
   });
 
   it('has its failed jobs retried, and says how many', async () => {
@@ -286,12 +284,16 @@ describe.each([
     const done = await operator.post('retry-batch', fields);
     const shown = await operator.get('batches', cookieOf(done));
 
-    expect(shown.text).toContain('The batch Logos of suppliers goes on: 3 failed jobs went back, with all tries.');
+    expect(shown.text).toContain(
+      'The batch Logos of suppliers goes on: 3 failed jobs went back, with all their tries.',
+    );
     expect(rowOf(shown.text, batches.withFailures)).toMatch(/ running 7 of 10 /);
     expect(await manager.batches.get(batches.withFailures)).toMatchObject({ pending: 3, failed: 0 });
-    expect((await operator.get(page(batches.withFailures, connection))).text).toMatch(/3 wait or run\.\s*<\/p>/);
+    expect((await operator.get(page(batches.withFailures, connection))).text).toMatch(
+      /3 are waiting or running\.\s*<\/p>/,
+    );
     const again = await operator.post('retry-batch', fields);
-    expect((await operator.get('', cookieOf(again))).text).toContain('has no failed jobs that could go back.');
+    expect((await operator.get('', cookieOf(again))).text).toContain('has no failed jobs to send back.');
   });
 });
 
@@ -315,7 +317,7 @@ describe('the actions on a batch', () => {
 
     const { text } = await own.get('', cookieOf(told));
     expect(text).toMatch(/The batch breakable: 1 failed job was sent back. 1 could not be .* holds its key/);
-    expect(text).toContain(`<a href="batch?connection=memory&amp;id=${id}">Look at it</a>`);
+    expect(text).toContain(`<a href="batch?connection=memory&amp;id=${id}">Show it</a>`);
   });
 
   it('say that skipped jobs are not run again', async () => {
@@ -333,7 +335,7 @@ describe('the actions on a batch', () => {
     const told = await own.post('retry-batch', { connection: 'memory', id: two });
 
     expect((await own.get('', cookieOf(told))).text).toContain(
-      '1 failed job went back, with all tries. Its 1 skipped job is not run',
+      '1 failed job went back, with all their tries. Its 1 skipped job will not run',
     );
   });
 });

@@ -93,7 +93,7 @@ describe('the failed jobs page', () => {
   it('is paged by a thousand jobs, each of which appears once', async () => {
     await addManyJobs(world.manager, 'crowd', { failed: 2300 });
     const first = await panel.get('failed?queue=crowd');
-    expect(first.text).toContain('Looked at the newest 1,000 of 2,300.');
+    expect(first.text).toContain('Searched the newest 1,000 of 2,300.');
 
     const seen: string[] = [];
     for (let next: string | undefined = 'failed?queue=crowd'; next !== undefined;) {
@@ -155,7 +155,7 @@ describe('actions on failed jobs', () => {
     expect(text).toContain('2 failed jobs go back to their queues.');
     expect(await sizeOf('imports')).toBe(before + 2);
     const again = await noticeOf(await panel.post('retry-failed', ticked(jobs.slice(0, 3))));
-    expect(again).toContain('1 failed job goes back to its queue. 2 jobs had gone before.');
+    expect(again).toContain('1 failed job goes back to its queue. 2 jobs were already gone.');
   });
 
   it('forget the selected jobs only after a confirmation, and log who did it', async () => {
@@ -250,7 +250,7 @@ describe('actions on failed jobs', () => {
 
     const text = await noticeOf(await panel.post(action, { back: 'failed' }));
 
-    expect(text).toContain('No job was ticked: nothing was done.');
+    expect(text).toContain('No job was ticked, so nothing was done.');
     expect((await data('failed')).total).toBe(before);
   });
 
@@ -275,7 +275,7 @@ describe('actions on failed jobs', () => {
     await asked.opened;
     await world.advance('6s');
 
-    expect(await noticeOf(await answer)).toContain('it goes on');
+    expect(await noticeOf(await answer)).toContain('goes on in the background');
     finish(70_000);
     await new Promise((resolve) => setImmediate(resolve));
 

@@ -16,7 +16,7 @@ describe('the advice on the page of a job', () => {
     await using panel = await served(testApplication({ history: { completed: '90m' } }).manager);
 
     expect(await advised(panel, 'gone')).toMatch(
-      /kept no longer than <code>history: \{ completed: &quot;90m&quot; \}<\/code>/,
+      /only kept as long as <code>history: \{ completed: &quot;90m&quot; \}<\/code>/,
     );
   });
 
@@ -29,7 +29,7 @@ describe('the advice on the page of a job', () => {
 
     expect(await advised(panel, id)).toContain('A worker has just taken it, or renewed its lease.');
     await clock.advance('8s');
-    expect(await advised(panel, id)).toContain('No worker says that it runs it');
+    expect(await advised(panel, id)).toContain('No worker reports that it runs it');
   });
 
   it('does not wait for reports of workers if they report nothing', async () => {
@@ -39,7 +39,7 @@ describe('the advice on the page of a job', () => {
     await using panel = await served(application.manager);
 
     expect(await advised(panel, id)).toMatch(
-      /Which worker runs it is not known: nobody keeps records of workers here\. Should/,
+      /Which worker runs it is unknown, because no records of workers are kept\. If/,
     );
   });
 

@@ -91,7 +91,7 @@ describe('the page of a job', () => {
   it('shows what follows in its chain, and what is sent if a link fails', async () => {
     const text = await pageOf(panel, world.ids.chained);
 
-    expect(text).toMatch(/Followed by[^]*ResizeImage[^]*NotifyTeam[^]*Should one fail[^]*NotifyTeam/);
+    expect(text).toMatch(/Followed by[^]*ResizeImage[^]*NotifyTeam[^]*If one fails[^]*NotifyTeam/);
   });
 
   it('links a job to its batch', async () => {
@@ -113,7 +113,7 @@ describe('the page of a job', () => {
   it('shows when a job completed and its result', async () => {
     const text = await pageOf(panel, world.ids.completed);
 
-    expect(text).toMatch(/completed<\/span>[^]*What it gave[^]*Map<\/bdi>, 2 entries[^]*orders/);
+    expect(text).toMatch(/completed<\/span>[^]*<h2>Result<\/h2>[^]*Map<\/bdi>, 2 entries[^]*orders/);
   });
 
   it('shows that a worker died during the job', async () => {
@@ -123,7 +123,7 @@ describe('the page of a job', () => {
   it('says what it may mean if nothing is known about a job', async () => {
     const text = await pageOf(panel, '0193a6c1-6f00-7000-8000-000000000000');
 
-    expect(text).toContain('No job of this id waits, runs or has failed');
+    expect(text).toContain('No job with this id is waiting, running or failed');
     expect(text).toMatch(/<div class="advice">Most likely it has completed: /);
     expect(text).toContain('href="search?text=0193a6c1-6f00-7000-8000-000000000000"');
   });
@@ -192,7 +192,7 @@ describe('the page of a waiting job', () => {
     const text = await pageOf(panel, id);
 
     const { jobs } = await manager.connection().jobs();
-    expect(text).toMatch(/Once it is retried and has completed, followed by[^]*Sent by its failure/);
+    expect(text).toMatch(/Followed, once it is retried and has completed, by[^]*Sent by its failure/);
     expect(text).toContain(`<a href="job?connection=memory&amp;queue=default&amp;id=${jobs[0]!.id}"><bdi>Measure`);
   });
 
@@ -214,7 +214,7 @@ describe('the page of a waiting job', () => {
 
     for (const page of pages) expect(page).not.toMatch(/hunter2|4711815/);
     expect(pages[0]).toContain('<span class="masked"');
-    expect(pages[2]).toContain('What it gave');
+    expect(pages[2]).toContain('<h2>Result</h2>');
     expect(pages[4]).toContain('it&lt;/b&gt; failed');
   });
 
@@ -255,13 +255,13 @@ describe('the page of a waiting job', () => {
     await application.manager.driver().push('default', [odd]);
     await using panel = await served(application.manager);
 
-    expect(await pageOf(panel, 'laravel')).toMatch(/App\\Jobs\\Ship[^]*only workers of Laravel can run it[^]*O:8:/);
+    expect(await pageOf(panel, 'laravel')).toMatch(/App\\Jobs\\Ship[^]*only Laravel's workers can run it[^]*O:8:/);
     const text = await pageOf(panel, 'text-job');
     expect(text).toMatch(
       /order<\/bdi><\/span> <code class="scalar">7[^]*Other fields[^]*tenant[^]*5 <span class="soft">its dispatch/,
     );
-    expect(text).toContain('No class of its name is registered here');
-    expect(await pageOf(panel, 'odd')).toMatch(/No worker can read this text[^]*&lt;i&gt;odd/);
+    expect(text).toContain('No class with this name is registered here');
+    expect(await pageOf(panel, 'odd')).toMatch(/No worker can read this payload[^]*&lt;i&gt;odd/);
   });
 
   it('says what keeps a job from running: no worker on its queue, or a paused queue', async () => {
@@ -322,7 +322,7 @@ describe('the page of a waiting job', () => {
     driver.find = () => Promise.resolve('unseen');
     await using panel = await served(manager);
 
-    expect(await pageOf(panel, 'far')).toMatch(/did not look at all of them[^]*<input type="text" name="queue"/);
+    expect(await pageOf(panel, 'far')).toMatch(/not all were searched[^]*<input type="text" name="queue"/);
   });
 });
 
@@ -340,7 +340,7 @@ describe('a job that has failed in several queues', () => {
 
     const text = await pageOf(panel, 'twice');
     expect(text).toContain('films broke');
-    expect(text).toMatch(/It has failed elsewhere, too[^]*href="job\?connection=redis&amp;id=twice&amp;queue=mail"/);
+    expect(text).toMatch(/It also failed elsewhere[^]*href="job\?connection=redis&amp;id=twice&amp;queue=mail"/);
     expect(await pageOf(panel, 'twice', 'mail')).toMatch(
       /failed<\/span>[^]*mail broke[^]*failed elsewhere[^]*films broke/,
     );

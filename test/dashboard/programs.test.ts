@@ -45,7 +45,10 @@ it.each([
       undo: { action: 'resume-queue', fields },
     },
   });
-  expect(await act('resume-queue', fields, headers)).toMatchObject({ status: 200, body: { done: 'media goes on.' } });
+  expect(await act('resume-queue', fields, headers)).toMatchObject({
+    status: 200,
+    body: { done: 'media is resumed.' },
+  });
 });
 
 it('programs are told where to look at what they did', async () => {

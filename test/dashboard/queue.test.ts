@@ -69,10 +69,10 @@ describe('the page of a queue', () => {
     expect((await world.manager.connection().find(world.ids.delayed)).state).toBe('delayed');
 
     const done = await panel.post('cancel-job', { ...fields, confirmed: 'yes' });
-    expect((await panel.get('', cookieOf(done))).text).toContain('is cancelled: it waited, and is gone.');
+    expect((await panel.get('', cookieOf(done))).text).toContain('is cancelled: it was waiting, and has been removed.');
     expect((await world.manager.connection().find(world.ids.delayed)).state).toBe('unknown');
     const again = await panel.post('cancel-job', { ...fields, confirmed: 'yes' });
-    expect((await panel.get('', cookieOf(again))).text).toContain('neither waits nor runs any more');
+    expect((await panel.get('', cookieOf(again))).text).toContain('is no longer waiting or running');
   });
 
   it('pauses the queue for a given time', async () => {
@@ -80,7 +80,7 @@ describe('the page of a queue', () => {
     await panel.post('pause-queue', { ...fields, for: '15m' });
 
     expect((await panel.get('queue?connection=memory&queue=media')).text).toMatch(
-      /paused, goes on <time[^>]*>in 1\d min/,
+      /paused, resumes <time[^>]*>in 1\d min/,
     );
     await panel.post('resume-queue', fields);
   });

@@ -29,7 +29,7 @@ describe('the schedules page', () => {
 
     expect(text).toContain('0 3 * * * (Europe/Amsterdam)');
     expect(text).toMatch(/<details>\s*<summary><time.*(<li>\s*\d{4}-\d\d-\d\d 03:00.*){5}/s);
-    expect(text).toContain('nobody keeps it');
+    expect(text).toContain('not kept');
     expect(await panel.json('schedules')).toMatchObject([
       { name: 'nightly', isKept: false, occurrences: { length: 5 } },
     ]);

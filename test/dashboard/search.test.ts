@@ -20,7 +20,7 @@ const pageOf = (fields: Readonly<Record<string, string>>): string => `search?${S
 const found = async (panel: Served, fields: Readonly<Record<string, string>>): Promise<Found> =>
   (await panel.json(pageOf(fields))) as Found;
 
-/** All pages reached through "Look further". */
+/** All pages reached through "Search further". */
 async function allOf(panel: Served, fields: Readonly<Record<string, string>>): Promise<readonly Found[]> {
   const all = [await found(panel, fields)];
   for (let next = all[0]!.next; next !== undefined; next = all.at(-1)!.next)
@@ -160,8 +160,8 @@ describe.each(['memory', 'Redis'])('a search in a shop on %s', (store) => {
 
   it('says what can be searched if nothing was entered, and what to do if nothing was found', async () => {
     const { text } = await panel.get('search');
-    expect(text).toContain('The id of a job leads to it');
-    expect(text).not.toContain('Looked at');
+    expect(text).toContain('The id of a job leads to the job');
+    expect(text).not.toContain('Searched');
     for (const name of ['__proto__', 'constructor', 'hasOwnProperty']) {
       const { status, text: none } = await panel.get(pageOf({ text: name, queue: name }));
       expect([status, none]).toEqual([200, expect.stringContaining('Try a shorter text')]);
@@ -201,9 +201,9 @@ describe.each(['memory', 'Redis'])('a search in a shop on %s', (store) => {
     expect(ids).toHaveLength(11 + 11);
     expect(new Set(ids).size).toBe(ids.length);
     const { text } = await panel.get(pageOf({ text: 'nowhere to be found', queue: 'many' }));
-    expect(text).toMatch(/Looked at [\d,]+ of 10,000 jobs\./);
+    expect(text).toMatch(/Searched [\d,]+ of 10,000 jobs\./);
     expect(text).toMatch(
-      /None of these jobs.*<a href="search\?text=nowhere[^"]*&amp;from=[^"]*" rel="next">Look further</s,
+      /None of these jobs.*<a href="search\?text=nowhere[^"]*&amp;from=[^"]*" rel="next">Search further</s,
     );
   });
 });
@@ -236,7 +236,7 @@ describe('a search across several connections', () => {
       [200, 200, 100],
       [200, 200, 0],
     ]);
-    expect((await panel.get(pageOf({ text: 'nowhere' }))).text).toContain('Looked at 200 jobs. That is all.');
+    expect((await panel.get(pageOf({ text: 'nowhere' }))).text).toContain('Searched all 200 jobs.');
     expect((await panel.get(pageOf({ text: 'lamp' }))).text).toMatch(/<select name="connection"><option value="">all/);
   });
 
@@ -301,7 +301,7 @@ describe('a search across several connections', () => {
     const { jobs, total, notes } = await found(panel, { text: 'lamp' });
 
     expect([jobs.length, total]).toEqual([100, 100]);
-    expect(notes).toEqual([expect.stringMatching(/'one' does not show .* only those that have failed/)]);
+    expect(notes).toEqual([expect.stringMatching(/'one' cannot list .* only failed ones were searched/)]);
   });
 
   it('covers what the dispatcher gave, and not the other fields of the payload', async () => {

@@ -55,10 +55,10 @@ describe('a page with very much to show', () => {
     ['', 'mail'],
     ['queue?queue=mail', 'Next page'],
     ['queue?queue=mail&state=failed', 'Next page'],
-    ['failed', 'Looked at the newest 1,000 of 100,000.'],
-    ['failed?error=nothing+says+this', 'Look further'],
-    ['search?text=SendInvoice', 'Look further'],
-    ['search?text=nothing-says-this-17', 'Look further'],
+    ['failed', 'Searched the newest 1,000 of 100,000.'],
+    ['failed?error=nothing+says+this', 'Search further'],
+    ['search?text=SendInvoice', 'Search further'],
+    ['search?text=nothing-says-this-17', 'Search further'],
     ['workers', '100 of 20,000'],
   ])('is of limited size, and says that there is more: %s', async (page, more) => {
     const { status, text } = await panel.get(page);

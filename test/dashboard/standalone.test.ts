@@ -21,7 +21,7 @@ describe('the sign-in link', () => {
     expect((await panel.get('', { cookie: cookieOf(entered) })).status).toBe(200);
     const again = await panel.get(panel.link);
     expect([again.status, cookieOf(again)]).toEqual([403, '']);
-    expect(await again.text()).toMatch(/role="alert"[^>]*>This link has let somebody in already.*stop the command/s);
+    expect(await again.text()).toMatch(/role="alert"[^>]*>This link has already been used.*stop the command/s);
   });
 
   it('lets exactly one browser in if several open it at once', async () => {
@@ -265,7 +265,7 @@ describe('a visitor who has not signed in', () => {
     await using panel = await standingAlone();
     const answer = await panel.ask('pause-queue', init);
     expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="Onqueue"']);
-    expect(await answer.text()).toContain('Sign in first, or send a token as Bearer.');
+    expect(await answer.text()).toContain('Sign in first, or send a Bearer token.');
   });
 });
 

@@ -95,7 +95,7 @@ describe('the programs of docs/dashboard.md', () => {
       expect([shown.status, await shown.text()]).toEqual([200, expect.stringContaining('<h1>Overview</h1>')]);
       expect([acted.status, acted.headers.get('set-cookie')]).toEqual([
         303,
-        expect.stringMatching(/mail%20(is|was)%20paused/),
+        expect.stringMatching(/mail%20(is|was%20already)%20paused/),
       ]);
       expect((await fetch(address)).status).toBe(403);
     },

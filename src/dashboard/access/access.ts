@@ -7,16 +7,16 @@ export type Role = 'viewer' | 'operator';
 
 export interface Viewer {
   readonly role: Role;
-  /** Who it is, for the log. Undefined: nobody said. */
+  /** Who it is, for the log. Undefined if nobody said. */
   readonly name: string | undefined;
-  /** They have signed in here, and can sign out. */
+  /** Whether they signed in here and can sign out. */
   readonly canSignOut: boolean;
-  /** Asked of who watches a page: nothing more of it is sent. */
+  /** Asked for viewers that watch a page. If true, they are sent nothing more. */
   readonly hasLeft?: () => boolean;
 }
 
 export interface Access {
-  /** The viewer; or what is answered in place of any page, such as a form to sign in. */
+  /** The viewer; or an answer that replaces the page, such as a sign-in form. */
   admit(request: DashboardRequest): Promise<Viewer | Answer>;
 }
 

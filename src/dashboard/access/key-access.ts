@@ -1,4 +1,4 @@
-/** The sign-in of `onqueue dashboard`: by a key for one use that it prints, or by a token; then by a session. */
+/** The sign-in of `onqueue dashboard`: with a one-time key that it prints, or with a token; then by a session. */
 import { randomBytes } from 'node:crypto';
 import type { Clock, Milliseconds } from '../../base/clock';
 import type { Logger } from '../../base/logger';
@@ -15,18 +15,18 @@ import { signInPage } from './sign-in-page';
 import type { Tokens } from './tokens';
 import { WrongTries } from './wrong-tries';
 
-/** From the start of the process. */
+/** Counted from the start of the process. */
 const KEY_LASTS: Milliseconds = 15 * 60_000;
-/** Bytes of the form to sign in, which anybody may send. */
+/** Bytes of the sign-in form, which anybody may send. */
 const LARGEST_SIGN_IN = 16 * 1024;
 const FIRST_PAGE = './';
 const PROGRAMS_SIGN_IN = { 'www-authenticate': 'Bearer realm="Onqueue"' };
 
 export interface KeyAccessOptions {
   readonly tokens: Tokens;
-  /** Of whoever has the key, or the token of operators. */
+  /** The role of whoever has the key or the operators' token. */
   readonly role: Role;
-  /** The server's: browsers send cookies to all ports of a machine. */
+  /** The server's port, part of the cookie's name, because browsers send cookies to all ports of a machine. */
   readonly port: number;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -36,7 +36,9 @@ export class KeyAccess implements Access {
   readonly #options: KeyAccessOptions;
   readonly #cookie: string;
   readonly #sessions: Sessions;
-  /** Programs that have come with a right token, by their address and it: wrong tries of others do not lock them out. */
+  /**
+   * Programs that have sent a right token, by their address and token, so that other people's wrong tokens do not lock them out.
+   */
   readonly #programs: Sessions;
   readonly #wrong: WrongTries;
   readonly #begun: Milliseconds;
@@ -51,7 +53,7 @@ export class KeyAccess implements Access {
     this.#begun = clock.monotonic();
   }
 
-  /** Makes the key for one use. */
+  /** Creates the one-time key. */
   makeKey(): string {
     const key = randomBytes(32).toString('base64url');
     this.#key = new Secret(key);
@@ -60,16 +62,16 @@ export class KeyAccess implements Access {
 
   async admit(request: DashboardRequest): Promise<Viewer | Answer> {
     const { method, headers, url } = request;
-    // Whoever has a token may have put a proxy before it, under any name. A key is for this machine.
+    // With tokens there may be a proxy in front, under any name. A key is only for this machine.
     if (this.#options.tokens.operator === undefined && !namesLoopback(headers('host') ?? ''))
-      return plainAnswer(421, 'This dashboard is for this machine alone: ask for it as localhost or 127.0.0.1.');
+      return plainAnswer(421, 'This dashboard is only for this machine: use the address localhost or 127.0.0.1.');
     const [name, isRead] = [nameIn(url), method === 'GET' || method === 'HEAD'];
     const id = this.#idOf(request);
     const session = id === undefined ? undefined : this.#sessions.find(id);
     if (name === 'sign-in' && isRead) return this.#answerKey(request, session);
     if (method === 'POST' && (name === 'sign-in' || name === 'sign-out')) {
       if (!isSameOrigin(request))
-        return plainAnswer(403, 'This was not sent by a page of the dashboard, and is refused.');
+        return plainAnswer(403, 'This was not sent by a page of the dashboard, so it is refused.');
       return name === 'sign-in' ? this.#answerForm(request) : this.#signOut(request, id);
     }
     if (session !== undefined) return viewerOf(session, true);
@@ -80,18 +82,18 @@ export class KeyAccess implements Access {
     const { method, headers, url } = request;
     const key = url.searchParams.get('key');
     if (key !== null) {
-      // A browser that reads ahead would use it up before anybody has followed the link.
+      // A browser that prefetches would use up the key before anybody has followed the link.
       if (/prefetch/.test(`${headers('sec-purpose')} ${headers('purpose')}`))
-        return plainAnswer(503, 'This address is not read ahead of time.');
+        return plainAnswer(503, 'This address must not be prefetched.');
       if (method === 'GET' && this.#useUp(key)) return this.#signIn(request, this.#options.role, FIRST_PAGE);
     }
     const to = ownAddress(url.searchParams.get('to'));
     if (session !== undefined) return redirect(to);
-    const problem = key === null ? undefined : 'This link has let somebody in already, or is older than 15 minutes.';
+    const problem = key === null ? undefined : 'This link has already been used, or is older than 15 minutes.';
     return this.#form(key === null ? 200 : 403, to, problem);
   }
 
-  /** Between looking and using up nothing waits: of two who come at once, one gets in. */
+  /** Nothing is awaited between checking and using up the key: of two concurrent requests, only one gets in. */
   #useUp(key: string): boolean {
     const { clock } = this.#options;
     if (this.#key?.matches(key) !== true || clock.monotonic() - this.#begun > KEY_LASTS) return false;
@@ -123,7 +125,7 @@ export class KeyAccess implements Access {
     return redirect('sign-in', { 'set-cookie': `${this.#cookie}=; Max-Age=0${cookieAttributes(isSecure)}` });
   }
 
-  /** Undefined: it has no token. */
+  /** Undefined if the request has no token. */
   #program(request: DashboardRequest): Viewer | Answer | undefined {
     const [, token] = /^bearer\s+(.*)$/i.exec(request.headers('authorization') ?? '') ?? [];
     if (token === undefined) return undefined;
@@ -144,13 +146,13 @@ export class KeyAccess implements Access {
   #addWrong(address: string): void {
     this.#wrong.add(address);
     if (this.#wrong.pauseOf(address) === 0) return;
-    const told = `Dashboard: too many wrong tokens from ${address}. Nobody signs in from there for a minute.`;
+    const told = `Dashboard: too many wrong tokens from ${address}. Nobody can sign in from there for a minute.`;
     this.#options.logger.warn({ address }, told);
   }
 
   #strange({ method, headers, url }: DashboardRequest): Answer {
     if (method !== 'GET' || headers('accept')?.includes('text/html') !== true)
-      return refused(401, 'Sign in first, or send a token as Bearer.', PROGRAMS_SIGN_IN);
+      return refused(401, 'Sign in first, or send a Bearer token.', PROGRAMS_SIGN_IN);
     const to = address(nameIn(url), Object.fromEntries(url.searchParams));
     return redirect(address('sign-in', { to: isOwnAddress(to) && to !== FIRST_PAGE ? to : undefined }));
   }
@@ -166,12 +168,12 @@ export class KeyAccess implements Access {
 
   #roleOf(token: string): Role | undefined {
     const { tokens, role } = this.#options;
-    // Both are compared, whatever the first one gives.
+    // Always compares both, whatever the first comparison gives.
     const [isOperator, isViewer] = [tokens.operator?.matches(token), tokens.viewer?.matches(token)];
     return isOperator === true ? role : isViewer === true ? 'viewer' : undefined;
   }
 
-  /** Another site under the same name may have left a cookie of this name too, which the browser sends first. */
+  /** Another site under the same host name may have set a cookie with this name, which the browser may send first. */
   #idOf({ headers }: DashboardRequest): string | undefined {
     const ids = cookiesNamed(headers('cookie') ?? '', this.#cookie);
     return ids.find((id) => this.#sessions.find(id) !== undefined);

@@ -1,14 +1,14 @@
-/** Whether only this machine is meant. */
+/** Whether an address means only this machine. */
 import { isIPv4 } from 'node:net';
 
-/** @param host that a server is to be heard on */
+/** @param host the address that a server listens on */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 }
 
 /**
- * Whether a header `Host` says so, as it does unless a page of another site has had its own name lead here. Its port may be another
- * one: a tunnel leads here from any.
+ * Whether a `Host` header names this machine. It does not if a page of another site points its own host name here. The port may
+ * differ: a tunnel may lead here from any port.
  */
 export function namesLoopback(header: string): boolean {
   const [, name = ''] = /^(.*?)(?::\d+)?$/.exec(header) ?? [];

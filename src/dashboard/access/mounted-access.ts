@@ -1,10 +1,10 @@
-/** Within a program of the user's: it decides by itself who comes in, and the dashboard only asks. */
+/** Access within a program of the user's: the program decides who may come in, and the dashboard only asks. */
 import { type Answer, plainAnswer } from '../http/answer';
 import type { DashboardRequest } from '../http/request';
 import { invalidRole } from '../errors';
 import type { Access, Role, Viewer } from './access';
 
-/** What `authorize` says of a request: a role, or a role and who it is; false: nobody who may look. */
+/** The answer of `authorize` to a request: a role, or a role and a name. False: the request may not even look. */
 export type Authorization = Role | { readonly role: Role; readonly name?: string | undefined } | false;
 
 export class MountedAccess implements Access {
@@ -15,7 +15,7 @@ export class MountedAccess implements Access {
   }
 
   async admit({ subject }: DashboardRequest): Promise<Viewer | Answer> {
-    // JavaScript may give anything: what is none of these must not let anybody in.
+    // JavaScript may return anything: an unexpected value must not let anybody in.
     const authorized: unknown = await this.#authorize(subject as never);
     if (authorized === false || authorized === undefined || authorized === null)
       return plainAnswer(403, 'You may not see these jobs.');

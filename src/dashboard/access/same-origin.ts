@@ -1,4 +1,7 @@
-/** Whether a request that changes something comes from a page of the dashboard itself, and not from another site that the viewer visits. */
+/**
+ * Whether a request that changes something comes from a page of the dashboard itself, and not from another site that the viewer
+ * visits.
+ */
 import type { DashboardRequest } from '../http/request';
 
 export function isSameOrigin({ headers }: DashboardRequest): boolean {
@@ -6,20 +9,20 @@ export function isSameOrigin({ headers }: DashboardRequest): boolean {
   if (site !== undefined) return site === 'same-origin';
   const origin = headers('origin');
   if (origin !== undefined) return hostsOf(headers).includes(hostOf(origin));
-  // No browser: a program that has a token of its own. A browser sends one of the two with each form.
+  // Not a browser, because browsers send one of the two headers with each form: a program with a token of its own.
   return /^bearer /i.test(headers('authorization') ?? '');
 }
 
 /**
- * What the browser may have asked for. A proxy puts another host in its place and tells the first one behind: no other site can
- * have a browser send that header, so it may be believed here.
+ * The hosts that the browser may have asked for. A proxy replaces the host and passes on the original; no other site can make a
+ * browser send that header, so it can be trusted here.
  */
 function hostsOf(headers: DashboardRequest['headers']): readonly (string | undefined)[] {
   const forwarded = headers('x-forwarded-host')?.split(',') ?? [];
   return [headers('host') ?? '', ...forwarded.map((host) => host.trim())];
 }
 
-/** Undefined: it is `null`, as of a page in a sandbox. */
+/** Undefined if the origin is `null`, as for a sandboxed page. */
 function hostOf(origin: string): string | undefined {
   return URL.canParse(origin) ? new URL(origin).host : undefined;
 }

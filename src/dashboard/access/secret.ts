@@ -1,4 +1,4 @@
-/** A text that lets somebody in. It is not kept itself, and comparing it takes the same time however much of it is right. */
+/** A text that grants access. It is not stored itself, and comparing takes the same time however much of a guess is right. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 
 export class Secret {
@@ -13,7 +13,7 @@ export class Secret {
   }
 }
 
-/** Under which something is kept that only who knows the text may find. */
+/** A key under which something is stored that only whoever knows the text may find. */
 export function digestOf(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }

@@ -1,12 +1,12 @@
-/** Who has signed in, in the memory of the process: a new one asks all to sign in again. */
+/** The sessions of signed-in viewers, in memory: after a restart everybody signs in again. */
 import { randomBytes } from 'node:crypto';
 import type { Clock, Milliseconds } from '../../base/clock';
 import type { Role } from './access';
 import { digestOf } from './secret';
 
-/** Without a request. */
+/** How long a session lasts without a request. */
 const LONGEST_IDLE: Milliseconds = 12 * 3_600_000;
-/** Beyond them, the one that was longest idle ends. */
+/** With more sessions, the one that was idle longest ends. */
 const MOST = 1000;
 
 export interface Session {
@@ -22,14 +22,14 @@ interface Kept {
 
 export class Sessions {
   readonly #clock: Clock;
-  /** By the digests of their ids, the longest idle one first: what is read here opens nothing. */
+  /** By the digests of their ids, the longest idle first: a digest read here does not open a session. */
   readonly #kept = new Map<string, Kept>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** @param id by which it is found; default: one that nobody can guess. Returns it. */
+  /** @param id under which the session is found; default: one that nobody can guess. Returns it. */
   open(role: Role, id = randomBytes(32).toString('base64url')): string {
     this.#kept.set(keyOf(id), { role, hasEnded: false, usedAt: this.#clock.monotonic() });
     for (const [key, session] of this.#kept) {

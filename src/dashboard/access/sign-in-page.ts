@@ -1,12 +1,12 @@
-/** The form to sign in by a token; or, where there is none, what else leads in. */
+/** The form for signing in with a token; or, without tokens, how else to get in. */
 import { barePage } from '../bare-page';
 import { html, type Html } from '../html';
 
 export interface SignIn {
   readonly hasTokens: boolean;
-  /** Why the last try was in vain. */
+  /** Why the last try failed. */
   readonly problem?: string | undefined;
-  /** The address that the viewer came for. */
+  /** The address that the viewer asked for. */
   readonly to: string;
 }
 
@@ -19,9 +19,9 @@ export function signInPage({ hasTokens, problem, to }: SignIn): Html {
 }
 
 const WITHOUT_TOKEN = html`<p>
-    Open the link that <code>onqueue dashboard</code> has printed where it was started. It lets you in once, within 15 minutes.
+    Open the link that <code>onqueue dashboard</code> printed in its terminal. It works once, within 15 minutes.
   </p>
-  <p>For another link, stop the command and start it again.</p>`;
+  <p>For a new link, stop the command and start it again.</p>`;
 
 function form(problem: string | undefined, to: string): Html {
   return html`<form method="post" action="sign-in">

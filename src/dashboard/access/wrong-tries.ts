@@ -1,27 +1,27 @@
-/** Counts wrong tokens by who sent them: after some there is a pause, in which nobody signs in from there. */
+/** Counts wrong tokens by sender: after a few, nobody can sign in from that address for a while. */
 import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 
 const FREE = 5;
 const PAUSE: Milliseconds = 60_000;
-/** Addresses that are remembered. Where so many have tried within a minute, none that is new may. */
+/** Addresses that are remembered. If this many have tried within a minute, new addresses must wait too. */
 const MOST = 1000;
 
 interface Tries {
   readonly count: number;
-  /** When the last one was. */
+  /** The time of the last try. */
   readonly at: Milliseconds;
 }
 
 export class WrongTries {
   readonly #clock: Clock;
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #tries = new Map<string, Tries>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** How long it must wait; 0: it need not. */
+  /** How long the address must wait; 0 if it need not. */
   pauseOf(address: string): Seconds {
     this.#forget();
     const [oldest] = this.#tries.values();

@@ -14,19 +14,19 @@ export interface ActionContext {
   readonly viewer: Viewer;
 }
 
-/** What is asked before something is done that cannot be undone. */
+/** Asked before something is done that cannot be undone. */
 export interface Question {
   readonly title: string;
   /** What will happen, and to what. */
   readonly text: Html;
-  /** What the button says that does it: `Forget 12 jobs`. */
+  /** The label of the button that does it: `Forget 12 jobs`. */
   readonly button: string;
 }
 
 export interface Action {
-  /** Absent, or giving nothing: it is done at once, since it can be undone or does no harm. */
+  /** Absent, or returning nothing: the action is done at once, because it can be undone or does no harm. */
   readonly ask?: (form: URLSearchParams, context: ActionContext) => Promise<Question | undefined>;
-  /** Does it, and says what was done. What it throws is shown. */
+  /** Does it, and says what was done. Errors are shown. */
   readonly run: (form: URLSearchParams, context: ActionContext) => Promise<Notice>;
 }
 

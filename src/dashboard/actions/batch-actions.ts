@@ -12,7 +12,7 @@ import type { Notice } from './notice';
 interface Wanted {
   readonly connection: string;
   readonly id: string;
-  /** Undefined: it is not known. */
+  /** Undefined if it is not known. */
   readonly batch: Batch | undefined;
 }
 
@@ -27,7 +27,7 @@ export const cancelBatch: Action = {
     return {
       title: 'Cancel this batch?',
       text: html`<p><bdi>${batch?.name}</bdi> <bdi class="mono">${id}</bdi> of <bdi>${connection}</bdi>${batch && `, with ${counted(batch.pending, 'job')} left of ${numberText(batch.total)}`}</p>
-        <p>Jobs that wait are skipped; those that run go on. What it sends when none is left, by <code>finally</code>, is sent; what it sends by <code>then</code> is not.</p>`,
+        <p>Waiting jobs are skipped; running jobs go on. Its <code>finally</code> job is sent when none is left; its <code>then</code> job is not.</p>`,
       button: 'Cancel the batch',
     };
   },
@@ -36,8 +36,8 @@ export const cancelBatch: Action = {
     if (batch === undefined) return unknown(id);
     const isNew = await context.manager.batches.cancel(id, { connection });
     if (isNew)
-      return { text: `${titleOf(batch)} is cancelled: its jobs that wait are skipped.`, link: pageOf(batch, form) };
-    return { text: `${titleOf(batch)} ${batch.isCancelled ? 'was cancelled before' : 'has finished'}.` };
+      return { text: `${titleOf(batch)} is cancelled: its waiting jobs are skipped.`, link: pageOf(batch, form) };
+    return { text: `${titleOf(batch)} ${batch.isCancelled ? 'was already cancelled' : 'has finished'}.` };
   },
 };
 
@@ -51,28 +51,28 @@ export const retryBatch: Action = {
       return { text: retriedText(batch, retried, skipped), link: pageOf(batch, form) };
     } catch (error) {
       if (!retryIncomplete.is(error)) throw error;
-      // Some went back, and their batch is where to look at the others.
+      // Some jobs were sent back; the others can be seen on the batch's page.
       return { text: `${titleOf(batch)}: ${redact(error.message)}`, link: pageOf(batch, form) };
     }
   },
 };
 
 function retriedText(batch: Batch, retried: number, skipped: number): string {
-  if (retried === 0) return `${titleOf(batch)} has no failed jobs that could go back.`;
-  const text = `${titleOf(batch)} goes on: ${counted(retried, 'failed job')} went back, with all tries.`;
+  if (retried === 0) return `${titleOf(batch)} has no failed jobs to send back.`;
+  const text = `${titleOf(batch)} goes on: ${counted(retried, 'failed job')} went back, with all their tries.`;
   if (skipped === 0) return text;
-  return `${text} Its ${counted(skipped, 'skipped job')} ${skipped === 1 ? 'is' : 'are'} not run, so what then() has is not sent.`;
+  return `${text} Its ${counted(skipped, 'skipped job')} will not run, so its then() job will not be sent.`;
 }
 
 const unknown = (id: string): Notice => ({
-  text: `There is no batch ${id} any more: finished ones are kept for a day.`,
-  link: { address: address('batches'), label: 'Look at the others' },
+  text: `There is no batch ${id} any more: finished batches are kept for a day.`,
+  link: { address: address('batches'), label: 'Show the others' },
 });
 
-/** Nothing where the order comes from there. */
+/** Nothing if the order came from that page. */
 function pageOf({ connection, id }: Batch, form: URLSearchParams): Notice['link'] {
   const page = address('batch', { connection, id });
-  return form.get('back') === page ? undefined : { address: page, label: 'Look at it' };
+  return form.get('back') === page ? undefined : { address: page, label: 'Show it' };
 }
 
 const titleOf = ({ name, id }: Batch): string => `The batch ${name || id}`;

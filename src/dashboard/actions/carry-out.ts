@@ -1,4 +1,4 @@
-/** Carries out an action, after a question where there is one, and logs who did it. */
+/** Carries out an action, after asking if necessary, and logs who did it. */
 import { errorMessage } from '../../base/exception-text';
 import { OnqueueError } from '../../base/onqueue-error';
 import { redact } from '../../base/redact';
@@ -14,7 +14,7 @@ import type { Action, ActionContext, Question } from './actions';
 import { otherFields } from './form-fields';
 import { leaveNotice, type Notice } from './notice';
 
-/** Values of one field, such as the jobs that were ticked. */
+/** Logged values of one field, such as the jobs that were ticked. */
 const MOST_LOGGED = 100;
 
 export async function carryOut(
@@ -64,7 +64,7 @@ function log(action: string, form: URLSearchParams, { manager, viewer }: ActionC
     return more.length === 0 ? first : [first, ...more].slice(0, MOST_LOGGED);
   };
   const fields = Object.fromEntries([...names].map((field) => [field, valueOf(field)]));
-  // No field of a form says who did it.
+  // Last, so that no field of a form can say who did it.
   manager.logger.info({ ...fields, action, by }, `Dashboard, ${by}: ${told}`);
 }
 

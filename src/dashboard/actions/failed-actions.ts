@@ -1,4 +1,4 @@
-/** What can be done with many failed jobs at once: with those that were ticked, or with all that fit. */
+/** What can be done with many failed jobs at once: with ticked ones, or with all that match. */
 import type { QueueManager } from '../../application/queue-manager';
 import type { Milliseconds } from '../../base/clock';
 import { errorRecord } from '../../base/error-record';
@@ -10,9 +10,11 @@ import { counted } from '../parts/number';
 import type { Action, ActionContext } from './actions';
 import type { Notice } from './notice';
 
-/** Until the viewer is answered while it goes on: a proxy in between would give up. */
+/**
+ * Until then the viewer waits for the action; afterwards it goes on in the background, because a proxy in between would give up.
+ */
 const PATIENCE: Milliseconds = 5000;
-/** So long a question waits for the number of jobs that it is about: to count goes through all of them. */
+/** How long a question waits for the number of its jobs: counting reads all of them. */
 const COUNTING: Milliseconds = 1000;
 
 interface Place {
@@ -23,7 +25,7 @@ interface Place {
 
 export const retryFailed: Action = {
   async ask(form, { manager }) {
-    // Those that were ticked were seen one by one; of all that fit nobody knows how much work they are.
+    // Ticked jobs were seen one by one; all that match may be a lot of work.
     if (tickedIn(form) !== undefined) return undefined;
     return {
       title: 'Retry these failed jobs?',
@@ -67,7 +69,7 @@ export const forgetFailed: Action = {
 
 interface Deed {
   readonly one: (manager: QueueManager, place: Place) => Promise<boolean>;
-  /** Gives of how many. */
+  /** Returns the number of jobs. */
   readonly all: (manager: QueueManager) => Promise<number>;
   readonly told: (count: number) => string;
 }
@@ -78,7 +80,7 @@ async function carriedOut(
   { one, all, told }: Deed,
 ): Promise<Notice> {
   const ticked = tickedIn(form);
-  if (ticked?.length === 0) return { text: 'No job was ticked: nothing was done.' };
+  if (ticked?.length === 0) return { text: 'No job was ticked, so nothing was done.' };
   const work =
     ticked === undefined
       ? all(manager).then((count): Notice => ({ text: told(count) }))
@@ -86,10 +88,10 @@ async function carriedOut(
   const notice = await within(PATIENCE, work, manager);
   if (notice !== undefined) return notice;
   tellLater(work, manager);
-  return { text: 'These are many: it goes on. The log of the dashboard says when it is done.' };
+  return { text: 'This takes longer and goes on in the background. The log of the dashboard says when it is done.' };
 }
 
-/** Undefined: it takes longer, and goes on. */
+/** Undefined if it takes longer; the work goes on. */
 async function within<Value>(
   patience: Milliseconds,
   work: Promise<Value>,
@@ -112,7 +114,7 @@ function tellLater(work: Promise<Notice>, { logger }: QueueManager): void {
   );
 }
 
-/** One that cannot be reached keeps no other from its turn. */
+/** A job that cannot be reached does not stop the others. */
 async function eachOf(
   places: readonly Place[],
   act: (place: Place) => Promise<boolean>,
@@ -130,13 +132,13 @@ async function eachOf(
   }
   const [first] = refused;
   const rest = [
-    gone > 0 && ` ${counted(gone, 'job')} had gone before.`,
+    gone > 0 && ` ${counted(gone, 'job')} ${gone === 1 ? 'was' : 'were'} already gone.`,
     first !== undefined && ` ${counted(refused.length, 'job')} could not be reached: ${first}`,
   ];
   return { text: `${told(done)}${rest.filter(Boolean).join('')}` };
 }
 
-/** Undefined: all that fit are meant. */
+/** Undefined if all that match are meant. */
 function tickedIn(form: URLSearchParams): readonly Place[] | undefined {
   return form.get('all') === 'yes' ? undefined : form.getAll('job').flatMap((text) => placeIn(text) ?? []);
 }
@@ -155,7 +157,7 @@ async function allMeant(form: URLSearchParams, manager: QueueManager): Promise<H
   const choice = choiceIn(form);
   const filter = filterOf(choice);
   const counting = filter === undefined ? manager.failed.kept() : manager.failed.count(filter);
-  // What cannot be counted, as a store is away, says so when it is done.
+  // If a store is unreachable, the action itself will say so.
   const count = await within(
     COUNTING,
     counting.catch(() => undefined),
@@ -163,7 +165,7 @@ async function allMeant(form: URLSearchParams, manager: QueueManager): Promise<H
   );
   const which = choiceText(choice) || 'of all connections';
   return html`<p>
-    <strong>${count === undefined ? 'All failed jobs' : counted(count, 'failed job')}</strong> <bdi>${which}</bdi>, also
+    <strong>${count === undefined ? 'All failed jobs' : counted(count, 'failed job')}</strong> <bdi>${which}</bdi>, including
     those that are not shown.
   </p>`;
 }

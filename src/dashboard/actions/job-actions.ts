@@ -12,10 +12,10 @@ const jobIn = (form: URLSearchParams) => ({
 });
 
 const CANCELLED: Readonly<Record<CancelResult, string>> = {
-  removed: 'is cancelled: it waited, and is gone.',
-  signalled: 'runs, and was told to stop.',
-  marked: 'was not found at once: it ends as cancelled when a worker meets it.',
-  unknown: 'neither waits nor runs any more.',
+  removed: 'is cancelled: it was waiting, and has been removed.',
+  signalled: 'is running, and was told to stop.',
+  marked: 'was not found: it will end as cancelled when a worker takes it.',
+  unknown: 'is no longer waiting or running.',
 };
 
 export const cancelJob: Action = {
@@ -38,10 +38,10 @@ export const retryJob: Action = {
   async run(form, { manager }) {
     const { connection, id, queue } = jobIn(form);
     if (!(await manager.failed.retry(id, { connection, queue })))
-      return { text: `The job ${id} is not among the failed jobs any more.` };
+      return { text: `The job ${id} is no longer among the failed jobs.` };
     return {
       text: `The job ${id} goes back to its queue, with all its tries.`,
-      link: { address: address('job', { connection, id, queue }), label: 'Look at it' },
+      link: { address: address('job', { connection, id, queue }), label: 'Show it' },
     };
   },
 };
@@ -50,14 +50,14 @@ export const forgetJob: Action = {
   async ask(form) {
     return {
       title: 'Forget this failed job?',
-      text: which(form, 'It is removed with its data and its error, and cannot be retried any more.'),
+      text: which(form, 'It is removed with its data and its error, and can no longer be retried.'),
       button: 'Forget the job',
     };
   },
   async run(form, { manager }) {
     const { connection, id, queue } = jobIn(form);
     const isGone = await manager.failed.forget(id, { connection, queue });
-    return { text: isGone ? `The job ${id} is forgotten.` : `The job ${id} is not among the failed jobs any more.` };
+    return { text: isGone ? `The job ${id} is forgotten.` : `The job ${id} is no longer among the failed jobs.` };
   },
 };
 

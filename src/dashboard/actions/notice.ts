@@ -1,4 +1,4 @@
-/** What was done, as the next page tells it: in a cookie that lives until then, so that it is told in any process. */
+/** What was done, for the next page to show. Kept in a cookie until then, so that any process can show it. */
 import { isOwnAddress } from '../addresses';
 import { ACTIONS } from './actions';
 import { cookieAttributes, cookiesNamed } from '../http/cookies';
@@ -7,29 +7,29 @@ import type { DashboardRequest } from '../http/request';
 export interface Undo {
   readonly action: string;
   readonly fields: Readonly<Record<string, string>>;
-  /** What the button says: `Resume`. */
+  /** The label of the button: `Resume`. */
   readonly label: string;
 }
 
 export interface Notice {
   readonly text: string;
-  /** Where more of it is to be seen. */
+  /** Where to see more of it. */
   readonly link?: { readonly address: string; readonly label: string } | undefined;
   readonly undo?: Undo | undefined;
 }
 
 const COOKIE = 'onqueue-notice';
-/** Characters: browsers keep cookies of 4096 bytes. */
+/** In characters: browsers keep cookies of 4096 bytes. */
 const LONGEST = 600;
-/** Seconds until it is told. */
+/** Seconds that it is kept until it is shown. */
 const KEPT = 60;
 
-/** Headers that have the next page tell it. */
+/** Headers that make the next page show it. */
 export function leaveNotice(
   { text: given, undo, link }: Notice,
   { isSecure }: DashboardRequest,
 ): Readonly<Record<string, string>> {
-  // A name in it that turns the direction of writing would turn all that follows.
+  // A name in it with characters that change the direction of writing would affect all that follows.
   const text = given.replace(/[\u202A-\u202E\u2066-\u2069]/g, '');
   const value = encodeURIComponent(JSON.stringify({ text: text.slice(0, LONGEST).toWellFormed(), undo, link }));
   const told =
@@ -37,7 +37,7 @@ export function leaveNotice(
   return { 'set-cookie': `${COOKIE}=${told}; Max-Age=${KEPT}${cookieAttributes(isSecure)}` };
 }
 
-/** What was left, and headers that take it away. */
+/** The notice that was left, and headers that remove it. */
 export function takeNotice({ headers, isSecure }: DashboardRequest): {
   readonly notice: Notice | undefined;
   readonly headers: Readonly<Record<string, string>>;
@@ -50,7 +50,7 @@ export function takeNotice({ headers, isSecure }: DashboardRequest): {
   };
 }
 
-/** A browser sends what it likes: what is no notice is none. */
+/** A browser may send anything: whatever is not a notice is ignored. */
 function readNotice(value: string): Notice | undefined {
   try {
     const { text, undo, link } = JSON.parse(decodeURIComponent(value)) as Partial<Notice>;
@@ -65,7 +65,10 @@ function isLink(link: Partial<NonNullable<Notice['link']>> | undefined): link is
   return typeof link?.label === 'string' && typeof link.address === 'string' && isOwnAddress(link.address);
 }
 
-/** Whoever can leave a cookie here must not have a viewer do what is asked about first, by a button that says something else. */
+/**
+ * Whoever can set a cookie here must not be able to trick a viewer, by a misleading button, into an action that would normally be
+ * confirmed.
+ */
 function isUndo(undo: Partial<Undo> | undefined): undo is Undo {
   return (
     typeof undo === 'object' &&

@@ -16,10 +16,10 @@ export const pauseQueue: Action = {
     const undo = { action: 'resume-queue', fields, label: 'Resume' };
     return isNew
       ? {
-          text: `${queue} is paused${time === undefined ? '' : ` for ${time}`}: what runs goes on, and what waits stays.`,
+          text: `${queue} is paused${time === undefined ? '' : ` for ${time}`}: running jobs go on, waiting ones stay.`,
           undo,
         }
-      : { text: `${queue} was paused already; when that ends is what you have said now.`, undo };
+      : { text: `${queue} was already paused; the pause now ends as you have just said.`, undo };
   },
 };
 
@@ -28,6 +28,6 @@ export const resumeQueue: Action = {
     const { connection, queue, fields } = queueIn(form);
     const wasPaused = await manager.connection(connection).resume(queue);
     if (!wasPaused) return { text: `${queue} was not paused.` };
-    return { text: `${queue} goes on.`, undo: { action: 'pause-queue', fields, label: 'Pause again' } };
+    return { text: `${queue} is resumed.`, undo: { action: 'pause-queue', fields, label: 'Pause again' } };
   },
 };

@@ -14,7 +14,7 @@ export const runSchedule: Action = {
     const { name } = nameIn(form);
     return {
       title: `Run ${name} now?`,
-      text: html`<p>Its job is sent at once, beside what the schedule sends by itself.</p>`,
+      text: html`<p>Its job is sent at once, in addition to those that the schedule sends.</p>`,
       button: 'Run it now',
     };
   },
@@ -23,7 +23,7 @@ export const runSchedule: Action = {
     const id = await manager.schedules.run(name);
     return {
       text: `The job of ${name} was sent.`,
-      link: { address: address('search', { text: id }), label: 'Look at it' },
+      link: { address: address('search', { text: id }), label: 'Show it' },
     };
   },
 };
@@ -33,7 +33,7 @@ export const pauseSchedule: Action = {
     const { name, fields } = nameIn(form);
     const undo = { action: 'resume-schedule', fields, label: 'Resume' };
     const isNew = await manager.schedules.pause(name);
-    return { text: isNew ? `${name} is paused: nothing of it is sent.` : `${name} was paused already.`, undo };
+    return { text: isNew ? `${name} is paused: it sends nothing.` : `${name} was already paused.`, undo };
   },
 };
 
@@ -42,6 +42,6 @@ export const resumeSchedule: Action = {
     const { name, fields } = nameIn(form);
     if (!(await manager.schedules.resume(name))) return { text: `${name} was not paused.` };
     const undo = { action: 'pause-schedule', fields, label: 'Pause again' };
-    return { text: `${name} goes on. What came up meanwhile is not made up for.`, undo };
+    return { text: `${name} is resumed. Occurrences during the pause are not made up for.`, undo };
   },
 };

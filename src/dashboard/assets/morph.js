@@ -1,6 +1,6 @@
 /**
- * Makes one element like another and keeps what the viewer has done to it: the focus, a selection, ticked boxes, what is open.
- * Nodes are told apart by their ids and `data-key`.
+ * Makes one element like another, but keeps what the viewer has done to it: focus, selection, ticked boxes, opened details. Nodes
+ * are matched by their ids and `data-key`.
  */
 // oxlint-disable-next-line no-unused-vars -- it is sent with script.js as one
 function morph(from, to) {
@@ -13,7 +13,7 @@ function morph(from, to) {
     from.replaceWith(to);
     return;
   }
-  // What the viewer has typed and ticked is theirs.
+  // What the viewer has typed and ticked stays.
   if (/^(INPUT|TEXTAREA|SELECT)$/.test(from.nodeName) && from.type !== 'hidden') return;
   for (const { name } of [...from.attributes])
     if (!to.hasAttribute(name) && name !== 'open') from.removeAttribute(name);

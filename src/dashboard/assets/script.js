@@ -4,7 +4,7 @@
   const button = document.getElementById('pause-updates');
   const state = document.getElementById('state');
 
-  // Moments in the zone of the viewer.
+  // Shows moments in the viewer's time zone.
   const localise = (root) => {
     for (const time of root.querySelectorAll('time')) {
       const at = new Date(time.dateTime);
@@ -15,7 +15,7 @@
   };
 
   const update = ({ trouble, title, ids, markup }) => {
-    // A page that is nothing but its trouble says it already.
+    // A page that only shows its trouble says it already.
     const told = document.getElementById('trouble') ? '' : trouble;
     if (state.textContent !== told) state.textContent = told;
     if (!ids) return;
@@ -40,7 +40,8 @@
     }
     for (const part of [...main.querySelectorAll(':scope > .part')]) if (!ids.includes(part.id)) part.remove();
     if (focused === document.activeElement) return;
-    // A row that has moved has lost it. For one that is gone the link of a neighbour gets it: a key that comes now does no harm there.
+    // A row that has moved has lost the focus. If the row is gone, the link of a neighbour gets the focus, where a key pressed
+    // now does no harm.
     const near = [...rows.slice(at), ...rows.slice(0, at).toReversed()].find((row) => row.isConnected);
     (focused.isConnected ? focused : (near?.querySelector('a') ?? main)).focus({ preventScroll: true });
   };
@@ -61,8 +62,8 @@
     });
     source.addEventListener('error', () => {
       close();
-      // The server ends it by itself from time to time.
-      if (wait > 1000) state.textContent = 'Updates have stopped: the dashboard cannot be reached. It is asked again.';
+      // The server ends the connection itself from time to time.
+      if (wait > 1000) state.textContent = 'Updates have stopped: the dashboard cannot be reached. Trying again.';
       setTimeout(open, (wait = Math.min(wait * 2, 30000)));
     });
   };
@@ -76,7 +77,7 @@
     else open();
   });
 
-  // The values of a chart stand in its table: they are shown one by one, under the pointer and by the arrow keys.
+  // The values of a chart are in its table; shown one by one, under the pointer and by the arrow keys.
   const point = (chart, place) => {
     const rows = chart.querySelectorAll('tbody tr');
     const at = Math.max(0, Math.min(place, rows.length - 1));

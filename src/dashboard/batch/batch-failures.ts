@@ -1,4 +1,4 @@
-/** The jobs of a batch that have failed. */
+/** The failed jobs of a batch. */
 import type { Batch } from '../../dispatch/batch/batch';
 import { type ListedJob, listedFailure } from '../../operations/listed-job';
 import { readTies } from '../../payload/ties';
@@ -11,24 +11,24 @@ import { moment } from '../parts/time';
 import type { PageContext } from '../view';
 
 export interface FailedMember extends ListedJob {
-  /** Jobs of its chain that stood behind it, and were skipped. */
+  /** Jobs behind it in its chain, which were skipped. */
   readonly behind: number;
 }
 
 export interface BatchFailures {
-  /** The newest. */
+  /** The newest ones. */
   readonly jobs: readonly FailedMember[];
-  /** How many failed jobs were looked at, should those not have been all. */
+  /** How many failed jobs were examined, if there may be more of this batch. */
   readonly lookedAt: number | undefined;
 }
 
-/** That are shown. */
+/** How many are shown. */
 const SHOWN = 20;
 const PAGE = 100;
-/** Failed jobs of all kinds that are looked at: their store does not know which batch they are of. */
+/** How many failed jobs are examined at most: their store does not know which batch they belong to. */
 const MOST = 1000;
 
-/** Undefined: they are kept nowhere. */
+/** Undefined if no store keeps them. */
 export async function failuresOf(
   { id, connection, failed }: Batch,
   { manager }: PageContext,
@@ -58,10 +58,10 @@ export function failedPart(batch: Batch, failures: BatchFailures | undefined, co
   if (jobs.length === 0)
     return html`<h2>Failed jobs</h2><p class="empty">${
       lookedAt === undefined
-        ? 'Its failed jobs were forgotten: nothing is kept of them but their number.'
-        : html`None of the newest ${numberText(lookedAt)} failed jobs is of this batch. ${all}`
+        ? 'Its failed jobs were forgotten; only their number is kept.'
+        : html`None of the newest ${numberText(lookedAt)} failed jobs belongs to this batch. ${all}`
     }</p>`;
-  return html`<table><caption>Failed jobs <span class="soft">${jobs.length < failed && `${numberText(jobs.length)} of ${numberText(failed)}, `}the newest first</span></caption>
+  return html`<table><caption>Failed jobs <span class="soft">${jobs.length < failed && `${numberText(jobs.length)} of ${numberText(failed)}, `}newest first</span></caption>
 <thead><tr><th scope="col">Job</th><th scope="col">Error</th><th scope="col">Failed</th><th scope="col" class="number">Attempts</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
 <tbody>${jobs.map((job) => failedRow(job, context))}</tbody></table><p class="pages">${all}</p>`;
 }

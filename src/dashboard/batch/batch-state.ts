@@ -1,4 +1,4 @@
-/** How a batch is, in a word and in sentences, and what can be done about it. */
+/** The state of a batch, in a word and in sentences, and what can be done about it. */
 import type { Milliseconds } from '../../base/clock';
 import type { Batch } from '../../dispatch/batch/batch';
 import { stateOf } from '../../dispatch/batch/batch-document';
@@ -21,16 +21,19 @@ export function stateBadge(batch: Batch): Html {
   return html`<span class="badge accent">${state === 'open' ? 'being sent' : 'running'}</span>`;
 }
 
-/** What has become of its jobs, and what becomes of the rest. @param hasEnded once, before some were retried */
+/**
+ * What happened to its jobs, and what will happen to the rest. @param hasEnded whether it had ended before some jobs were retried
+ */
 export function stateText(batch: Batch, hasEnded: boolean, now: Milliseconds): string {
   const { total, pending, completed, failed, skipped, isCancelled, isFinished, isOpen } = batch;
   const ended = `${numberText(total - pending)} of ${numberText(total)} have ended`;
-  const failures = failed === 0 ? '' : ` ${counted(failed, 'has', 'have')} failed, which it allows: the others go on.`;
+  const failures =
+    failed === 0 ? '' : ` ${counted(failed, 'has', 'have')} failed, which the batch allows: the others go on.`;
   if (isCancelled) return `${cancelText(batch)}${restText(batch)}`;
-  if (isOpen) return `${ended} so far. More jobs come in: whoever sends them is not through.${failures}`;
+  if (isOpen) return `${ended} so far. More jobs are still being added.${failures}`;
   if (!isFinished)
-    return `${ended}, and ${numberText(pending)} wait or run.${failures}${hasEnded ? '' : paceText(batch, now)}`;
-  if (pending > 0) return `It had ended, and got ${counted(pending, 'more job')} since.`;
+    return `${ended}, and ${numberText(pending)} are waiting or running.${failures}${hasEnded ? '' : paceText(batch, now)}`;
+  if (pending > 0) return `It had ended, and has got ${counted(pending, 'more job')} since.`;
   if (total === 0) return 'It had no jobs.';
   if (completed === total)
     return total === 1 ? 'Its only job has completed.' : `All ${numberText(total)} have completed.`;
@@ -51,19 +54,19 @@ function cancelText(batch: Batch): string {
 
 function restText({ pending, completed, skipped }: Batch): string {
   if (pending > 0)
-    return ` Of the ${numberText(pending)} that are left, those that run go on, and those that wait are skipped as workers come to them.`;
+    return ` Of the ${numberText(pending)} that are left, running jobs go on, and waiting ones are skipped as workers come to them.`;
   return ` None is left: ${numberText(completed)} completed, and ${numberText(skipped)} ${skipped === 1 ? 'was' : 'were'} skipped.`;
 }
 
-/** As fast as until now. */
+/** At the average rate so far. */
 function paceText({ total, pending, createdAt }: Batch, now: Milliseconds): string {
   const [ended, span] = [total - pending, now - createdAt.getTime()];
-  // The clock of its store may be ahead.
+  // The store's clock may be ahead.
   if (ended === 0 || span <= 0) return '';
-  return ` At the pace since it began, that takes another ${spanText((span / ended) * pending)}.`;
+  return ` At this rate it will take another ${spanText((span / ended) * pending)}.`;
 }
 
-/** @param subject for who does not see where the buttons stand */
+/** @param subject for viewers who do not see where the buttons are */
 export function batchButtons(
   batch: Batch,
   context: PageContext,

@@ -1,11 +1,11 @@
-/** What a batch sends when something becomes of it, and whether it has. */
+/** The jobs that a batch sends when something happens to it, and whether it has sent them. */
 import type { Batch } from '../../dispatch/batch/batch';
 import type { BatchCallbackJob } from '../../dispatch/batch/callback-jobs';
 import { address } from '../addresses';
 import { html, type Html } from '../html';
 import { counted, numberText } from '../parts/number';
 
-/** Undefined: it sends nothing. */
+/** Undefined if it sends none. */
 export function callbacksPart(batch: Batch, callbacks: readonly BatchCallbackJob[]): Html | undefined {
   if (callbacks.length === 0) return undefined;
   return html`<table><caption>What it sends</caption>
@@ -13,7 +13,7 @@ export function callbacksPart(batch: Batch, callbacks: readonly BatchCallbackJob
 <tbody>${callbacks.map((callback) => callbackRow(batch, callback))}</tbody></table>`;
 }
 
-/** What is sent next, as things are; nothing where nothing is. */
+/** Which job will be sent next, as things are. Nothing if none. */
 export function comingText(batch: Batch, callbacks: readonly BatchCallbackJob[]): Html | undefined {
   const open = callbacks.filter((callback) => !callback.isSent && whyNot(batch, callback) === undefined);
   const coming = open.find(({ on }) => on === 'then') ?? open.find(({ on }) => on === 'next' || on === 'finally');
@@ -30,20 +30,20 @@ function callbackRow(batch: Batch, callback: BatchCallbackJob): Html {
 <td>${isSent ? html`<span class="badge good">sent</span>` : html`<span class="badge">${reason === undefined ? 'not yet' : 'not sent'}</span>`}${reason !== undefined && html` <span class="soft">${reason}</span>`}</td></tr>`;
 }
 
-/** Each progress that it tells has an id of its own: that of the latest. */
+/** Each progress callback has an id of its own; this is the latest. */
 function sentId({ total, pending }: Batch, { id, on, every = 1 }: BatchCallbackJob): string {
   return on === 'progress' ? `${id}-${Math.floor((total - pending) / every) * every}` : id;
 }
 
 function whenOf({ allowsFailures }: Batch, { on, every = 1 }: BatchCallbackJob): string {
-  if (on === 'progress') return `each time that ${numberText(every)} more have ended`;
+  if (on === 'progress') return `each time ${numberText(every)} more have ended`;
   if (on === 'catch') return 'when the first has failed';
   if (on === 'finally') return 'when none is left';
   if (on === 'then') return 'when all have completed';
-  return `behind it in its chain, when ${allowsFailures ? 'none is left' : 'all have completed'}`;
+  return `next in its chain, when ${allowsFailures ? 'none is left' : 'all have completed'}`;
 }
 
-/** Undefined: it may still be. */
+/** Undefined if it may still be sent. */
 function whyNot(
   { allowsFailures, failed, skipped, isCancelled, isFinished }: Batch,
   { on }: BatchCallbackJob,
@@ -53,9 +53,9 @@ function whyNot(
   if (on === 'next' && allowsFailures) return isCancelled ? 'it was cancelled' : undefined;
   if (failed > 0) {
     const lost = `${counted(failed, 'has', 'have')} failed`;
-    if (skipped === 0) return `${lost}; it is sent once those are retried and all have completed`;
-    // Those behind a failed one come back with it.
-    return `${lost}, and ${counted(skipped, 'was', 'were')} skipped; it is sent only if all of those complete after all`;
+    if (skipped === 0) return `${lost}; it is sent once they are retried and all have completed`;
+    // Jobs behind a failed one come back with it.
+    return `${lost}, and ${counted(skipped, 'was', 'were')} skipped; it is only sent if all of them complete after all`;
   }
   if (skipped > 0) return `${counted(skipped, 'was', 'were')} skipped`;
   return isCancelled ? 'it was cancelled' : undefined;

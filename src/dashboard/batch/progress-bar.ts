@@ -1,15 +1,15 @@
-/** How far a batch is, as a picture and in words. */
+/** The progress of a batch, as a picture and in words. */
 import type { Batch } from '../../dispatch/batch/batch';
 import { html, type Html } from '../html';
 import { numberText } from '../parts/number';
 
-/** The words say the same. */
+/** Hidden from screen readers: the words say the same. */
 export function progressBar(batch: Batch): Html {
   const { total, completed, failed, skipped } = batch;
   let from = 0;
   const piece = (kind: string, count: number): Html | undefined => {
     if (count === 0) return undefined;
-    // One of a million is to be seen.
+    // Even one of a million must be visible.
     const [x, width] = [from, Math.max((count / total) * 100, 1)];
     from += width;
     return html`<rect class="${kind}" x="${x}" width="${width}" height="1" />`;

@@ -1,5 +1,5 @@
 /**
- * A chart over time: an SVG that is stretched to the width there is, with its labels around it as text, and a table with its values
+ * A chart over time: an SVG that stretches to the available width, with its labels around it as text, and a table of its values
  * below, which the script shows one by one under the pointer and by the arrow keys.
  */
 import { html, type Html } from '../html';
@@ -9,7 +9,7 @@ export interface Series {
   /** `completed` */
   readonly label: string;
   readonly tone: 'accent' | 'bad' | 'warn' | 'soft';
-  /** One for each moment; undefined: nothing is known of it. */
+  /** One value for each moment. Undefined if unknown. */
   readonly values: readonly (number | undefined)[];
 }
 
@@ -20,24 +20,24 @@ export interface Chart {
   readonly title: string;
   readonly at: readonly Date[];
   readonly series: readonly Series[];
-  /** `bars`: one upon the other. */
+  /** `bars`: stacked. */
   readonly kind: 'bars' | 'lines';
-  /** How a value is shown, with its unit. */
+  /** Formats a value with its unit. */
   readonly text: (value: number) => string;
 }
 
-/** Of the SVG, which is stretched: only ratios count. */
+/** Height of the SVG; it is stretched, so only ratios count. */
 const HEIGHT = 100;
-/** Of each moment. */
+/** Width of each moment. */
 const WIDTH = 10;
-/** Moments that are written below it. */
+/** How many moments are labelled below the chart. */
 const LABELS = 5;
 
 export function chartFigure(chart: Chart): Html {
   const { id, title, at, series, kind } = chart;
   const known = series.flatMap(({ values }) => values).some((value) => value !== undefined && value > 0);
   if (!known)
-    return html`<div class="chart"><p class="title">${title}</p><p class="empty">Nothing in this time.</p></div>`;
+    return html`<div class="chart"><p class="title">${title}</p><p class="empty">Nothing in this period.</p></div>`;
   const ticks = ticksUpTo(Math.max(...at.map((_, place) => heightAt(chart, place))));
   const top = ticks.at(-1)!;
   const width = at.length * WIDTH;
@@ -54,7 +54,7 @@ export function chartFigure(chart: Chart): Html {
 </div>`;
 }
 
-/** What all series come to, or the highest of them. */
+/** The sum of all series, or the highest of them. */
 function heightAt({ series, kind }: Chart, place: number): number {
   const values = series.map(({ values }) => values[place] ?? 0);
   return kind === 'bars' ? values.reduce((sum, value) => sum + value, 0) : Math.max(...values);
@@ -74,7 +74,7 @@ function bars({ at, series }: Chart, top: number): readonly Html[] {
   });
 }
 
-/** Where nothing is known, it is broken off. */
+/** The line is interrupted where values are unknown. */
 function line({ tone, values }: Series, y: (value: number) => string): Html {
   const path = values.map((value, place) => {
     if (value === undefined) return '';
@@ -86,8 +86,8 @@ function line({ tone, values }: Series, y: (value: number) => string): Html {
 function summary({ title, series, text }: Chart): string {
   const told = series.map(({ label, values }) => {
     const known = values.filter((value) => value !== undefined);
-    if (known.length === 0) return `${label}: nothing is known`;
-    return `${label}: ${text(known.at(-1)!)} at last, ${text(Math.max(...known))} at most`;
+    if (known.length === 0) return `${label}: nothing known`;
+    return `${label}: latest ${text(known.at(-1)!)}, highest ${text(Math.max(...known))}`;
   });
   return `${title}. ${told.join('; ')}. The arrow keys show each value.`;
 }
@@ -106,7 +106,7 @@ function valueTable({ title, at, series, text }: Chart): Html {
   return html`<table><caption class="unseen">${title}</caption><thead><tr><th scope="col">Time</th>${series.map(({ label }) => html`<th scope="col" class="number">${label}</th>`)}</tr></thead><tbody>${rows}</tbody></table>`;
 }
 
-/** A time of day; the script shows it in the zone of the viewer. */
+/** A time of day; the script shows it in the viewer's time zone. */
 function clock(moment: Date): Html {
   const iso = moment.toISOString();
   return html`<time datetime="${iso}" data-clock>${iso.slice(11, 16)}</time>`;

@@ -1,4 +1,4 @@
-/** How far back charts look, as their pages are asked for it: `?within=24h`. */
+/** How far back charts look, as requested in the page's address: `?within=24h`. */
 import type { FigureOptions, Figures } from '../../operations/figures/figures';
 import { noRecords } from '../../operations/errors';
 import { address, type Query } from '../addresses';
@@ -9,7 +9,7 @@ const RANGES = { '1h': 'hour', '24h': 'day', '7d': 'week' } as const;
 
 type Range = keyof typeof RANGES;
 
-/** Milliseconds that what was read stays fresh: workers bring figures each ten seconds, and old ones change seldom. */
+/** Milliseconds for which figures stay fresh: workers bring new ones every ten seconds, and old ones rarely change. */
 const FRESH: Readonly<Record<Range, number>> = { '1h': 20_000, '24h': 60_000, '7d': 300_000 };
 
 /** `hour` */
@@ -20,14 +20,14 @@ export function rangeIn(query: URLSearchParams): Range {
   return Object.hasOwn(RANGES, asked) ? (asked as Range) : '1h';
 }
 
-/** @param query what else stands in the address of the page */
+/** @param query the other fields of the page's address */
 export function rangeLinks(page: string, query: Query, chosen: Range): Html {
   const link = ([range, name]: readonly [string, string]): Html =>
     html`<a href="${address(page, { ...query, within: range })}"${range === chosen && html` aria-current="true"`}>${name}</a>`;
   return html`<nav class="ranges" aria-label="How far the charts look back">${Object.entries(RANGES).map(link)}</nav>`;
 }
 
-/** Undefined: nothing is counted there. */
+/** Undefined if the connection has no figures. */
 export async function figuresOf(
   connection: string,
   { manager, lookout, query }: PageContext,

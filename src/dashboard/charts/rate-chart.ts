@@ -1,9 +1,9 @@
-/** How many jobs ended in each span, and how. */
+/** How many jobs ended in each span, and with which outcome. */
 import type { RunSpan } from '../../operations/figures/figures';
 import { numberText } from '../parts/number';
 import type { Chart } from './chart';
 
-/** @param all of several queues, which are added up */
+/** @param all the spans of several queues, which are added up */
 export function rateChart(id: string, all: readonly (readonly RunSpan[] | undefined)[]): Chart {
   const byMoment = new Map<number, { completed: number; failed: number }>();
   for (const { at, completed, failed } of all.flatMap((spans) => spans ?? [])) {

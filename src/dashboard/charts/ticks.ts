@@ -1,8 +1,8 @@
-/** The marks of an axis: round numbers from 0 up to what is shown. */
+/** The marks of an axis: round numbers from 0 to the largest value. */
 
 const STEPS = [1, 2, 2.5, 5, 10];
 
-/** Up to five marks, the last of which is `most` or above. */
+/** Up to five marks; the last one is `most` or more. */
 export function ticksUpTo(most: number): readonly number[] {
   if (!(most > 0)) return [0, 1];
   const rough = most / 4;

@@ -1,4 +1,4 @@
-/** Puts failed jobs together whose errors say the same of different things. */
+/** Groups failed jobs whose errors say the same about different things. */
 import { commonText } from '../../application/failed/common-text';
 import type { FailedJob } from '../../application/failed/failed-job';
 
@@ -12,7 +12,7 @@ export interface ErrorGroup {
   readonly oldest: FailedJob;
 }
 
-/** The largest first. @param jobs newest first */
+/** Largest group first. @param jobs newest first */
 export function groupsOf(jobs: readonly FailedJob[]): readonly ErrorGroup[] {
   const groups = new Map<string, FailedJob[]>();
   for (const job of jobs) {

@@ -1,18 +1,18 @@
-/** Which failed jobs an address or a form means: those that fit all that it gives. */
+/** Which failed jobs an address or a form chooses: those that match all given fields. */
 import type { FailedFilter } from '../../application/failed/failed-filter';
 
-/** By the names of the fields of a form and of an address. */
+/** The names of the fields in forms and addresses. */
 export const CHOICES = ['connection', 'queue', 'name', 'error', 'group', 'batch', 'olderThan'] as const;
 
 export type FailedChoice = { readonly [Field in (typeof CHOICES)[number]]?: string | undefined };
 
-/** Fields that are left empty choose nothing. */
+/** Empty fields choose nothing. */
 export function choiceIn(fields: URLSearchParams): FailedChoice {
   const given = CHOICES.map((field) => [field, fields.get(field)?.trim() ?? ''] as const);
   return Object.fromEntries(given.filter(([, value]) => value !== ''));
 }
 
-/** Undefined: all are meant. */
+/** Undefined if all jobs are meant. */
 export function filterOf(choice: FailedChoice): FailedFilter | undefined {
   return Object.keys(choice).length === 0 ? undefined : (choice as FailedFilter);
 }

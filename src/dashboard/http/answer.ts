@@ -1,4 +1,4 @@
-/** What the dashboard answers, whichever server takes it to the viewer. */
+/** An answer of the dashboard, independent of the server that sends it. */
 import { unanswered } from '../errors';
 import type { Html } from '../html';
 
@@ -6,27 +6,27 @@ export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   readonly body: string | EventSource;
-  /** What went wrong, as a program is told in place of the body. */
+  /** The error, which programs get instead of the body. */
   readonly trouble?: { readonly code: string; readonly message: string };
 }
 
 /** Sends events for as long as the viewer listens. */
 export interface EventSource {
-  /** @param sink takes them. Returns the function that ends it, which is called once the viewer has gone. */
+  /** @param sink receives the events. Returns the function to call when the viewer has gone. */
   open(sink: EventSink): () => void;
 }
 
 export interface EventSink {
-  /** False: it is not sent, as the viewer has not taken what was sent before. */
+  /** False if it was not sent, because the viewer has not yet taken earlier events. */
   send(text: string): boolean;
-  /** Ends the answer; the viewer's browser asks again. */
+  /** Ends the answer; the viewer's browser reconnects. */
   end(): void;
 }
 
-/** Bytes that wait for a viewer who does not take them. */
+/** Bytes that may wait for a viewer who does not take them. */
 export const MOST_UNSENT = 4 * 1024 * 1024;
 
-/** What went wrong, in a line. @param code of the error, where there is one */
+/** An error in one line. @param code the code of the error, if there is one */
 export function plainAnswer(status: number, message: string, code?: string): Answer {
   const body = code === undefined ? `${message}\n` : `${message} (${code})\n`;
   const trouble = { code: code ?? unanswered.code, message };
@@ -41,7 +41,7 @@ export function jsonAnswer(status: number, data: unknown): Answer {
   return { status, headers: { 'content-type': 'application/json' }, body: `${JSON.stringify(data, undefined, 2)}\n` };
 }
 
-/** The answer, with what went wrong as data. */
+/** The answer for a program, with errors as data. */
 export function forProgram(answer: Answer): Answer {
   const { status, headers, trouble } = answer;
   if (trouble === undefined) return answer;
@@ -49,12 +49,12 @@ export function forProgram(answer: Answer): Answer {
   return { status, headers: { ...headers, ...added }, body };
 }
 
-/** Has the browser go on to a page, by an address that is relative to the dashboard. */
+/** Makes the browser go to a page, by an address relative to the dashboard. */
 export function redirect(address: string, headers: Answer['headers'] = {}): Answer {
   return { status: 303, headers: { ...headers, location: address }, body: '' };
 }
 
-/** What goes with each answer, whatever it is. */
+/** Sent with every answer. */
 export const SAFE_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +

@@ -1,4 +1,4 @@
-/** Takes requests of the Fetch standard, which Hono, Next.js and others hand on. */
+/** Handles requests of the Fetch standard, as Hono, Next.js and others pass them on. */
 import { formCut, formTooLarge } from '../errors';
 import { type Answer, type EventSource, MOST_UNSENT, SAFE_HEADERS } from './answer';
 import { type DashboardRequest, LARGEST_FORM } from './request';
@@ -9,7 +9,7 @@ export function requestOfFetch(request: Request, subject: unknown): DashboardReq
     method: request.method,
     url,
     mountPath: undefined,
-    // A request that was made by hand lacks the header.
+    // A request that was constructed by hand lacks the header.
     headers: (name) => request.headers.get(name) ?? (name === 'host' ? url.host : undefined),
     isSecure: url.protocol === 'https:' || request.headers.get('x-forwarded-proto') === 'https',
     address: undefined,

@@ -1,4 +1,4 @@
-/** Takes requests of `node:http`, and of the frameworks that stand on it. */
+/** Handles requests of `node:http`, and of frameworks built on it. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { formCut, formTooLarge, formUnreadable } from '../errors';
 import { type Answer, type EventSource, MOST_UNSENT, plainAnswer, SAFE_HEADERS } from './answer';
@@ -6,17 +6,17 @@ import { type DashboardRequest, LARGEST_FORM } from './request';
 
 /** What frameworks add to a request. */
 interface FrameworkRequest extends IncomingMessage {
-  /** Of Express: the whole path, and where the dashboard is mounted. */
+  /** From Express: the whole path, and where the dashboard is mounted. */
   readonly originalUrl?: string;
   readonly baseUrl?: string;
-  /** Of what has read the body before us. */
+  /** From a body parser that ran before us. */
   readonly body?: unknown;
 }
 
 /**
- * Has a request answered. Never rejects.
+ * Answers a request. Never rejects.
  *
- * @param mountPath where the framework does not say it
+ * @param mountPath used if the framework does not say it
  */
 export async function respond(
   site: { answer(request: DashboardRequest): Promise<Answer> },
@@ -25,13 +25,14 @@ export async function respond(
   mountPath?: string,
 ): Promise<void> {
   const request = requestOf(message, mountPath);
-  const answer = request === undefined ? plainAnswer(400, 'This is no address of a page.') : await site.answer(request);
-  // Somebody else has answered meanwhile, such as a middleware that ends what takes too long; or the viewer has gone, and would never
-  // be heard to leave.
+  const answer =
+    request === undefined ? plainAnswer(400, 'This is not the address of a page.') : await site.answer(request);
+  // Something else may have answered meanwhile, such as a timeout middleware; or the viewer has gone, and we would never see them
+  // leave.
   if (!response.headersSent && !response.destroyed) sendAnswer(answer, message, response);
 }
 
-/** Undefined: it asks for what is no path, such as `*` or `http://elsewhere/`, of which a URL may fail. */
+/** Undefined if the request target is not a path, such as `*` or `http://elsewhere/`, which could make URL throw. */
 function requestOf(message: IncomingMessage, mountPath: string | undefined): DashboardRequest | undefined {
   const request = message as FrameworkRequest;
   const socket = request.socket as { readonly encrypted?: boolean };
@@ -39,7 +40,7 @@ function requestOf(message: IncomingMessage, mountPath: string | undefined): Das
   if (!target.startsWith('/')) return undefined;
   return {
     method: request.method ?? 'GET',
-    // Of the host only headers tell; here it is never looked at.
+    // The host is only in the headers, and never looked at here.
     url: new URL(`http://dashboard${target}`),
     mountPath: request.baseUrl ?? mountPath,
     headers: (name) => {
@@ -71,25 +72,25 @@ function sendEvents(source: EventSource, response: ServerResponse): void {
       response.write(text);
       return true;
     },
-    // Whoever does not take what was sent takes no end either, and would never be heard to leave.
+    // A viewer who does not take what was sent would not take the end either, and we would never see them leave.
     end: () => (response.writableLength > 0 ? response.destroy() : response.end()),
   });
   response.once('close', close);
-  // Without this, an answer that cannot be sent any more would end the process.
+  // Without this, an answer that can no longer be sent would end the process.
   response.on('error', close);
 }
 
 async function formOf(request: FrameworkRequest, most = LARGEST_FORM): Promise<URLSearchParams> {
   const { body } = request;
-  // Of a parser of texts, or one of bytes, such as that of webhooks that are signed.
+  // From a parser of texts or bytes, as used for signed webhooks.
   if (typeof body === 'string' || Buffer.isBuffer(body)) return new URLSearchParams(body.toString());
   if (typeof body === 'object' && body !== null && Object.keys(body).length > 0) return paramsOf(body);
-  // Waiting for what somebody else has read would never end.
+  // Waiting for a body that something else has read would never end.
   if (request.readableEnded) throw formUnreadable();
   const parts: Buffer[] = [];
   let size = 0;
   try {
-    // Destroyed, it could not be answered any more.
+    // A destroyed request could no longer be answered.
     for await (const part of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       size += part.length;
       if (size > most) break;
@@ -99,14 +100,14 @@ async function formOf(request: FrameworkRequest, most = LARGEST_FORM): Promise<U
     throw formCut();
   }
   if (size > most) {
-    // Who does not send the rest reads no answer.
+    // A viewer who is still sending does not read the answer.
     request.resume();
     throw formTooLarge(most);
   }
   return new URLSearchParams(Buffer.concat(parts).toString());
 }
 
-/** A form that a parser of the framework has read: each field a text, or a list of them. */
+/** A form that a parser of the framework has read: each field is a text or a list of texts. */
 function paramsOf(body: object): URLSearchParams {
   const params = new URLSearchParams();
   for (const [name, value] of Object.entries(body))

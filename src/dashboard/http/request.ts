@@ -1,26 +1,26 @@
-/** A request as the dashboard sees it, whichever server it came through. */
+/** A request as the dashboard sees it, independent of the server. */
 
 export interface DashboardRequest {
   readonly method: string;
-  /** Path and query as the server was asked for them: `/jobs/queue?name=mail`. */
+  /** Path and query as requested from the server: `/jobs/queue?name=mail`. */
   readonly url: URL;
-  /** Under which path the framework has mounted the dashboard, if it says so. */
+  /** The path under which the framework has mounted the dashboard, if it says so. */
   readonly mountPath: string | undefined;
-  /** The value of a header, by its name in small letters. */
+  /** The value of a header, by its lower-case name. */
   readonly headers: (name: string) => string | undefined;
   /** It came by TLS, as far as the server can tell. */
   readonly isSecure: boolean;
-  /** Who sent it, or the proxy that did. Undefined: the server does not tell. */
+  /** The address of the sender, or of its proxy. Undefined if the server does not tell. */
   readonly address: string | undefined;
-  /** What a form has sent, of so many bytes at most. @throws E_DASHBOARD_FORM, E_DASHBOARD_FORM_SIZE, E_DASHBOARD_FORM_CUT */
+  /** The fields of a form of up to this many bytes. @throws E_DASHBOARD_FORM, E_DASHBOARD_FORM_SIZE, E_DASHBOARD_FORM_CUT */
   readonly form: (most?: number) => Promise<URLSearchParams>;
-  /** What `authorize` is asked about: the request of the framework. */
+  /** What `authorize` is called with: the request of the framework. */
   readonly subject: unknown;
 }
 
 /**
- * Whether it is a program that asks, which reads data and follows no page. A browser may have a token too, of the proxy before us; what
- * it sends with a form says that it takes HTML.
+ * Whether a program asks, which wants data instead of pages. A browser may have a token too, from a proxy in front of us, but its
+ * forms accept HTML.
  */
 export function isProgram({ headers }: DashboardRequest): boolean {
   const accepted = headers('accept') ?? '';
@@ -28,5 +28,5 @@ export function isProgram({ headers }: DashboardRequest): boolean {
   return accepted.includes('application/json') || /^bearer /i.test(headers('authorization') ?? '');
 }
 
-/** Bytes of a form: some thousand ids of jobs. */
+/** Bytes of a form: enough for some thousand ids of jobs. */
 export const LARGEST_FORM = 1024 * 1024;

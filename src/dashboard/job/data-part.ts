@@ -1,4 +1,4 @@
-/** What a job carries: its data in a form that people can read, what else stands in its payload, and the payload as it is. */
+/** The data of a job in a readable form, the other fields of its payload, and the raw payload. */
 import {
   BATCH_FIELD,
   CHAIN_FIELDS,
@@ -19,7 +19,7 @@ import { dataTree } from './data-tree';
 import { fieldsOf } from './job-story';
 import { isLaravels } from './options-part';
 
-/** What another place of the page shows, or nobody wants to see. */
+/** Fields that another place of the page shows, or that nobody wants to see. */
 export const SHOWN_ELSEWHERE: ReadonlySet<string> = new Set([
   'displayName',
   'job',
@@ -37,7 +37,7 @@ export const SHOWN_ELSEWHERE: ReadonlySet<string> = new Set([
   ...Object.keys(noCounters),
 ]);
 
-/** Characters of a payload that are shown as they are. */
+/** Characters of the raw payload that are shown. */
 const LONGEST_RAW = 20_000;
 
 export function dataPart(job: FoundJob): Html | undefined {
@@ -46,13 +46,13 @@ export function dataPart(job: FoundJob): Html | undefined {
   const fields = fieldsOf(job);
   if (fields === undefined)
     return html`<h2>Payload</h2>
-      <p class="advice">No worker can read this text. So it begins:</p>
+      <p class="advice">No worker can read this payload. It begins:</p>
       <pre tabindex="0"><bdi>${typeof payload === 'string' && payload}</bdi></pre>`;
   const { value, types } = dataOf(fields);
   const middleware = isRecord(fields['middleware']) ? fields['middleware'] : undefined;
   const others = Object.entries(fields).filter(([field]) => !SHOWN_ELSEWHERE.has(field));
   return html`<h2>Data</h2>
-    ${isLaravels(fields) && html`<p class="advice">It is a job of a class of Laravel's: only workers of Laravel can run it, and its data are PHP's.</p>`}
+    ${isLaravels(fields) && html`<p class="advice">This job belongs to a class of Laravel: only Laravel's workers can run it, and its data are serialized by PHP.</p>`}
     ${dataTree(value, types)}
     ${middleware && html`<h2>Middleware of its dispatch</h2>${dataTree(middleware['command'], middleware['types'])}`}
     ${others.length > 0 && html`<h2>Other fields</h2>${dataTree(Object.fromEntries(others), undefined)}`}
@@ -77,7 +77,7 @@ function rawPayload(payload: unknown, id: string): Html {
     ${
       left > 0
         ? html`<p class="soft">
-            Its first ${numberText(LONGEST_RAW)} characters; ${numberText(left)} more are left out here. All of it:
+            Only the first ${numberText(LONGEST_RAW)} characters are shown; ${numberText(left)} more are left out. For all of it:
             <code>npx onqueue inspect ${id} --json</code>
           </p>`
         : html`<p><button type="button" data-copy="" data-of="raw-payload">Copy</button></p>`
@@ -86,10 +86,10 @@ function rawPayload(payload: unknown, id: string): Html {
   </details>`;
 }
 
-/** Undefined: nothing is kept. */
+/** Undefined if no result is kept. */
 export function resultPart(result: ShownResult | undefined): Html | undefined {
   if (result === undefined || result.kind === 'cancelled') return undefined;
   const { kind, value, types, reason } = result;
-  if (kind === 'completed') return html`<h2>What it gave</h2>${dataTree(value, types)}`;
-  return html`<h2>What it gave</h2><p class="advice">${kind === 'failed' ? 'It has failed' : 'It could not be kept'}: <bdi class="bad">${reason ?? ''}</bdi></p>`;
+  if (kind === 'completed') return html`<h2>Result</h2>${dataTree(value, types)}`;
+  return html`<h2>Result</h2><p class="advice">${kind === 'failed' ? 'It has failed' : 'It could not be kept'}: <bdi class="bad">${reason ?? ''}</bdi></p>`;
 }

@@ -1,4 +1,7 @@
-/** Data of a job as a tree that people can read: what JSON has no types for stands there by its type. However large they are, it stays short. */
+/**
+ * The data of a job as a readable tree; values without a JSON type are shown with their type. Stays short, however large the data
+ * are.
+ */
 import { html, type Html } from '../html';
 import { isRecord } from '../../payload/kinds';
 import { MASK } from '../../base/redact';
@@ -6,17 +9,17 @@ import { counted, numberText } from '../parts/number';
 import { longText, type TextBudget } from './long-text';
 import { typedText } from './typed-text';
 
-/** Values of a tree, and those of one object or list. */
+/** How many values a tree shows, and how many of one object or list. */
 const MOST_VALUES = 1500;
 const MOST_MEMBERS = 100;
 /** Characters of a tree. */
 const MOST_TEXT = 64 * 1024;
 const DEEPEST = 40;
-/** Levels that are open from the beginning, if they are short. */
+/** Levels that are open at first, if they are short. */
 const OPEN = 2;
 const SHORT = 20;
 
-/** @param types names of types by JSON Pointers, as a payload has them */
+/** @param types the names of types by JSON Pointers, as in a payload */
 export function dataTree(value: unknown, types: unknown): Html {
   return new DataTree(isRecord(types) ? types : {}).all(value);
 }
@@ -58,27 +61,27 @@ class DataTree {
     }
     const left = count - shown.length;
     return html`<ul>
-      ${shown}${left > 0 && html`<li class="soft">… and ${numberText(left)} more, which are left out here</li>`}
+      ${shown}${left > 0 && html`<li class="soft">… and ${numberText(left)} more, left out here</li>`}
     </ul>`;
   }
 
   #one({ key, value, pointer }: Member, depth: number): Html {
     const named = key && html`<span class="key">${key}</span> `;
     const type = this.#typeAt(pointer);
-    // Whatever it was, its type does not fit it any more.
+    // Its type no longer applies, whatever it was.
     if (value === MASK) return html`${named}<span class="masked" title="Masked: it looks like a secret">${MASK}</span>`;
     const leaf = type === undefined ? plainText(value, this.#budget) : typedText(type, value, this.#budget);
     if (leaf !== undefined) return html`${named}${leaf}`;
     const members = membersOf(value, pointer, type) ?? { first: [], count: 0 };
     const label = labelOf(value, type, members.count);
     if (members.count === 0) return html`${named}${label}`;
-    if (depth >= DEEPEST) return html`${named}${label} <span class="soft">… what is deeper is left out here</span>`;
+    if (depth >= DEEPEST) return html`${named}${label} <span class="soft">… deeper levels are left out here</span>`;
     const isOpen = depth < OPEN && members.count <= SHORT;
     return html`<details${isOpen && html` open`}><summary>${named}${label}</summary>${this.#list(members, depth + 1)}</details>`;
   }
 }
 
-/** Of an object or a list. */
+/** The members of an object or a list. */
 interface Members {
   readonly first: readonly Member[];
   readonly count: number;
@@ -100,7 +103,7 @@ function labelOf(value: unknown, type: string | undefined, count: number): Html 
 const typeLabel = (type: string, size: string): Html =>
   html`<span class="type"><bdi>${type.slice(0, 100)}</bdi>, ${size}</span>`;
 
-/** Undefined: it has none, being no object and no list. */
+/** Undefined if the value is neither an object nor a list. */
 function membersOf(value: unknown, pointer: string, type?: string): Members | undefined {
   if (Array.isArray(value)) {
     const items: readonly unknown[] = value.slice(0, MOST_MEMBERS);
@@ -120,12 +123,12 @@ function itemOf(item: unknown, pointer: string, place: number, type: string | un
   if (type === 'Set') return { key: undefined, value: item, pointer };
   if (type !== 'Map' || !Array.isArray(item) || item.length !== 2) return { key: keyText(place), value: item, pointer };
   const [key, value] = item as readonly unknown[];
-  // What is more than a word stands as an entry of two.
+  // A key that is more than a word is shown as part of its entry.
   if (typeof key === 'object' && key !== null) return { key: keyText('entry'), value: item, pointer };
   return { key: html`${keyText(String(key))} →`, value, pointer: `${pointer}/1` };
 }
 
 const keyText = (key: string | number): Html => html`<bdi>${String(key).slice(0, LONGEST_KEY)}</bdi>`;
 
-/** Characters. */
+/** In characters. */
 const LONGEST_KEY = 200;

@@ -1,4 +1,4 @@
-/** What a job has been through, in words: each run with its error and the place in the source that it came from. */
+/** What happened to a job, in words: each run with its error and the place in the source that it came from. */
 import type { Milliseconds } from '../../base/clock';
 import type { Attempt, SourceLines } from '../../operations/history/attempt';
 import { html, type Html } from '../html';
@@ -8,7 +8,7 @@ import type { JobEvent } from './events';
 import type { JobStory } from './job-story';
 import { OUTCOMES } from './timeline';
 
-/** Characters. */
+/** In characters. */
 const LONGEST_STACK = 16 * 1024;
 
 const TONES: Readonly<Record<string, string>> = {
@@ -24,7 +24,7 @@ const TONES: Readonly<Record<string, string>> = {
 export function eventTable(story: JobStory, events: readonly JobEvent[], now: Milliseconds): Html {
   const { createdAt, at, state } = story.job;
   const runs = events.filter(({ kind }) => kind !== 'waits');
-  // The last error stands with its causes among the failed jobs; without a history it is the only one.
+  // The failed store has the last error with its causes; without a history it is the only one.
   const last = runs.at(-1);
   return html`<table class="events">
     <caption>
@@ -81,7 +81,7 @@ function details(told: Attempt | undefined, exception: string | undefined): Html
   </details>`;
 }
 
-/** Ours are no longer; what another program has kept may be. */
+/** Our stacks are shorter; another program may have kept longer ones. */
 function bounded(stack: string): string {
   const left = stack.length - LONGEST_STACK;
   return left <= 0 ? stack : `${stack.slice(0, LONGEST_STACK)}\n… and ${counted(left, 'more character')}`;

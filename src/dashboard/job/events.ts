@@ -1,18 +1,18 @@
-/** What a job has been through, in order: it waited, it ran, and how each run ended. */
+/** What happened to a job, in order: when it waited and ran, and how each run ended. */
 import type { Milliseconds } from '../../base/clock';
 import type { Attempt, AttemptOutcome } from '../../operations/history/attempt';
 import type { JobStory } from './job-story';
 
 export interface JobEvent {
-  /** `waits`: nobody works on it. `running`: its end is not known yet. */
+  /** `waits`: nobody works on it. `running`: its end is not yet known. */
   readonly kind: 'waits' | 'running' | AttemptOutcome;
   readonly from: Milliseconds;
   readonly until: Milliseconds;
-  /** How long a run took; undefined: nobody knows. */
+  /** How long a run took. Undefined if unknown. */
   readonly ms?: Milliseconds | undefined;
-  /** Which run it was. */
+  /** Which attempt it was. */
   readonly attempt?: number | undefined;
-  /** Undefined: nothing is kept of it. */
+  /** Undefined if nothing is kept of it. */
   readonly told?: Attempt | undefined;
   /** It is still to come. */
   readonly isAhead?: boolean | undefined;
@@ -24,7 +24,7 @@ export function eventsOf({ job, run }: JobStory, now: Milliseconds): readonly Jo
   const closed = failedAt ?? completedAt;
   let end: Milliseconds = createdAt?.getTime() ?? startOf(history[0]) ?? closed?.getTime() ?? now;
   const waitUntil = (moment: Milliseconds, isAhead = false): void => {
-    // Clocks of several machines are never quite the same.
+    // Clocks of several machines are never exactly equal.
     if (moment <= end) return;
     events.push({ kind: 'waits', from: end, until: moment, isAhead });
     end = moment;
@@ -35,7 +35,7 @@ export function eventsOf({ job, run }: JobStory, now: Milliseconds): readonly Jo
     events.push({ kind: told.outcome, from: end, until, ms: told.ms, attempt: told.attempt, told });
     end = until;
   }
-  // What is not kept as an attempt is known by its end.
+  // If the last attempt was not kept, the job's end still tells of it.
   if (closed !== undefined && (history.length === 0 || history.at(-1)!.at.getTime() < closed.getTime() - SLACK)) {
     waitUntil(closed.getTime());
     events.push({ kind: state === 'failed' ? 'failed' : 'completed', from: end, until: end, attempt: attempts });

@@ -1,4 +1,4 @@
-/** All that is known of one job: what its store has of it, what is kept of its attempts and its end, and who runs it. */
+/** Everything known about one job: what its store has, what is kept of its attempts and its end, and who runs it. */
 import type { QueueManager } from '../../application/queue-manager';
 import { redact } from '../../base/redact';
 import { CapabilityError } from '../../connections/errors';
@@ -15,11 +15,11 @@ import type { PageContext } from '../view';
 export interface WantedJob {
   readonly connection: string;
   readonly id: string;
-  /** Where it is known to be. */
+  /** The queue in which it is known to be. */
   readonly queue: string | undefined;
 }
 
-/** One time that it has failed for good. */
+/** One time that it failed for good. */
 export interface ShownFailure extends ListedJob {
   /** The error with its stack. */
   readonly exception: string;
@@ -27,24 +27,24 @@ export interface ShownFailure extends ListedJob {
 
 export interface JobStory {
   readonly job: FoundJob;
-  /** Of one that has failed: this failure. */
+  /** For a failed job: this failure. */
   readonly failure: ShownFailure | undefined;
-  /** Of its id too, and in another place or state. */
+  /** Failures with the same id, in another place or state. */
   readonly otherFailures: readonly ShownFailure[];
   readonly result: ShownResult | undefined;
-  /** Who runs it. Undefined: no worker says so. */
+  /** Who runs it. Undefined if no worker says so. */
   readonly run: { readonly worker: RunningWorker; readonly job: WorkersJob } | undefined;
-  /** Whether a worker takes jobs of its queue. Undefined: nobody knows. */
+  /** Whether a worker takes jobs from its queue. Undefined if unknown. */
   readonly isWorked: boolean | undefined;
   readonly isPaused: boolean;
 }
 
-/** Of an id that is longer, so much stands in the record of a worker. */
+/** Records of workers contain this many characters of a longer id. */
 const LONGEST_RECORDED = 100;
-/** Of a worker with so many queues, its record may not name all. */
+/** A worker's record may not name all its queues if it has this many. */
 const MOST_RECORDED = 100;
 
-/** @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME, E_UNKNOWN_CONNECTION; CapabilityError: the store cannot look for jobs */
+/** @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME, E_UNKNOWN_CONNECTION; CapabilityError the store cannot look for jobs */
 export function readStory({ manager, lookout }: PageContext, wanted: WantedJob): Promise<JobStory> {
   const { connection, id, queue } = wanted;
   return lookout.see(JSON.stringify(['job', connection, queue, id]), async () => {
@@ -69,7 +69,7 @@ export function readStory({ manager, lookout }: PageContext, wanted: WantedJob):
   });
 }
 
-/** As it is shown: lines of source may hold secrets as well. */
+/** Redacted, because source lines may contain secrets too. */
 function shownJob(job: FoundJob): FoundJob {
   const history = job.history.map((attempt) =>
     attempt.source === undefined
@@ -84,7 +84,7 @@ const isOver = ({ state }: FoundJob): boolean => state === 'completed' || state 
 const isThis = (failure: ShownFailure, { queue, failedAt }: FoundJob): boolean =>
   failure.queue === queue && failure.failedAt?.getTime() === failedAt?.getTime();
 
-/** Of all connections that keep theirs in this store, the latest first. */
+/** Failures from all connections that keep theirs in this store, newest first. */
 async function failuresOf(manager: QueueManager, driver: Connection, id: string): Promise<readonly ShownFailure[]> {
   const entries = (await manager.failed.storeFor(driver)?.find(id)) ?? [];
   return entries
@@ -92,7 +92,7 @@ async function failuresOf(manager: QueueManager, driver: Connection, id: string)
     .map((entry) => ({ ...listedFailure(manager, entry), exception: redact(entry.exception) }));
 }
 
-/** Undefined: nobody keeps records of them. */
+/** Undefined if no store keeps records of them. */
 async function workersOf(manager: QueueManager, connection: string): Promise<readonly RunningWorker[] | undefined> {
   if (manager.configuration.metrics === false) return undefined;
   try {
@@ -131,7 +131,7 @@ function works({ connection: own, queues }: RunningWorker, connection: string, q
   return queues.includes(queue.slice(0, LONGEST_RECORDED)) || queues.length >= MOST_RECORDED;
 }
 
-/** The fields of its payload. Undefined: it has none, or no worker can read it. */
+/** The fields of its payload. Undefined if it has none, or no worker can read it. */
 export function fieldsOf({ payload }: FoundJob): Readonly<Record<string, unknown>> | undefined {
   return isRecord(payload) ? payload : undefined;
 }

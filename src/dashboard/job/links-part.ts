@@ -1,4 +1,4 @@
-/** What a job belongs to: who has sent it, what follows it, and its batch. All of it stands in its payload. */
+/** What a job is connected with: who sent it, what follows it, and its batch. All of this is in its payload. */
 import {
   type Chain,
   type ChainLink,
@@ -25,15 +25,15 @@ import type { PageContext } from '../view';
 import { fieldsOf } from './job-story';
 
 export interface JobLinks {
-  /** What follows it, in its order. */
+  /** The jobs that follow it, in order. */
   readonly chain: readonly ChainedJob[];
-  /** What is sent should it, or one that follows it, fail. */
+  /** The job sent if this one, or one that follows, fails. */
   readonly caught: ChainedJob | undefined;
-  /** The job whose failure has sent this one. */
+  /** The job whose failure sent this one. */
   readonly cause: FailedLink | undefined;
-  /** The batch that it counts in. */
+  /** The batch that it belongs to. */
   readonly batch: { readonly id: string; readonly connection: string } | undefined;
-  /** The batch that has sent it, at its end. */
+  /** The batch that sent it as a callback. */
   readonly sender: { readonly id: string; readonly connection: string } | undefined;
   readonly schedule: { readonly name: string; readonly at: Date | undefined } | undefined;
 }
@@ -58,7 +58,7 @@ function chainOf({ name }: FoundJob, fields: Readonly<Record<string, unknown>>):
     if (name === CARRIER) return { links: readCarried(fields['data']) };
     return fields['job'] === HANDLER_WITH_FOLLOWERS ? readChain(fields) : NO_CHAIN;
   } catch {
-    // A worker will say what is wrong with it.
+    // A worker will report what is wrong with it.
     return NO_CHAIN;
   }
 }
@@ -75,10 +75,10 @@ function scheduleIn(occurrence: unknown): JobLinks['schedule'] {
   return { name: occurrence['schedule'], at: Number.isNaN(moment.getTime()) ? undefined : moment };
 }
 
-/** Jobs of a chain that are shown. */
+/** How many jobs of a chain are shown. */
 const MOST = 50;
 
-/** The batch that a job counts in, as it is. Undefined: there is none, or nothing is known of it. */
+/** The current state of its batch. Undefined if it has none, or nothing is known of it. */
 export async function batchOf({ batch }: JobLinks, { manager, lookout }: PageContext): Promise<Batch | undefined> {
   if (batch === undefined) return undefined;
   const { id, connection } = batch;
@@ -87,13 +87,13 @@ export async function batchOf({ batch }: JobLinks, { manager, lookout }: PageCon
       manager.batches.get(id, { connection }),
     );
   } catch (error) {
-    // A job from elsewhere may name one where none is kept.
+    // A job from elsewhere may name a connection that keeps no batches.
     if (error instanceof OnqueueError) return undefined;
     throw error;
   }
 }
 
-/** Undefined: it belongs to nothing. @param known the batch that it counts in */
+/** Undefined if it is connected with nothing. @param known the batch that it belongs to */
 export function linksPart(
   links: JobLinks,
   job: FoundJob,
@@ -118,7 +118,7 @@ export function linksPart(
         html`<a href="${address('job', { connection: job.connection, id: cause.id })}"><bdi>${cause.name}</bdi></a> failed: <bdi>${cause.message}</bdi>`,
       ),
     );
-  if (sender !== undefined) rows.push(row('Sent by', html`the end of ${batchLink(sender)}`));
+  if (sender !== undefined) rows.push(row('Sent by', batchLink(sender)));
   if (batch !== undefined)
     rows.push(
       row(
@@ -132,7 +132,7 @@ export function linksPart(
     const left = chain.length - MOST;
     rows.push(
       row(
-        hasFailed ? 'Once it is retried and has completed, followed by' : 'Followed by',
+        hasFailed ? 'Followed, once it is retried and has completed, by' : 'Followed by',
         html`<ol class="chain">
           ${chain.slice(0, MOST).map((link) => html`<li>${linkText(link)}</li>`)}${left > 0 && html`<li class="soft">… and ${counted(left, 'more job')}</li>`}
         </ol>`,
@@ -140,8 +140,8 @@ export function linksPart(
     );
   }
   if (caught !== undefined)
-    rows.push(hasFailed ? row('Sent by its failure', jobLink(caught)) : row('Should one fail', linkText(caught)));
-  return rows.length === 0 ? undefined : html`<h2>What it belongs to</h2><dl class="facts wide">${rows}</dl>`;
+    rows.push(hasFailed ? row('Sent by its failure', jobLink(caught)) : row('If one fails', linkText(caught)));
+  return rows.length === 0 ? undefined : html`<h2>Related jobs</h2><dl class="facts wide">${rows}</dl>`;
 }
 
 const row = (term: string, fact: Html): Html => html`<div><dt>${term}</dt><dd>${fact}</dd></div>`;
@@ -152,7 +152,7 @@ const batchLink = ({ id, connection }: { readonly id: string; readonly connectio
 const jobLink = ({ id, name, queue, connection }: ChainedJob): Html =>
   html`<a href="${address('job', { connection, queue, id })}"><bdi>${name}</bdi></a> <span class="soft">in <bdi>${queue}</bdi> of <bdi>${connection}</bdi></span>`;
 
-/** It waits in a payload, not in a queue: its page would know nothing of it. */
+/** It waits in a payload, not in a queue, so its page would know nothing about it. */
 function linkText({ id, name, queue, connection }: ChainedJob): Html {
   return html`<bdi>${name}</bdi> <span class="soft">in <bdi>${queue}</bdi> of <bdi>${connection}</bdi>, <bdi class="mono">${id}</bdi></span>`;
 }

@@ -1,4 +1,4 @@
-/** A text of any length: its beginning, and more of it behind a click. */
+/** A text of any length: its beginning, and more after a click. */
 import { html, type Html } from '../html';
 import { numberText } from '../parts/number';
 
@@ -7,11 +7,11 @@ export interface TextBudget {
   left: number;
 }
 
-/** Characters that are shown at once, and after a click. */
+/** Characters shown at once, and after a click. */
 const SHORT = 300;
 const LONG = 10_000;
 
-/** @param quote stands around a text, where it has to be told from other values */
+/** @param quote surrounds the text if it must be told from other values */
 export function longText(text: string, budget: TextBudget, quote = ''): Html {
   const shown = text.slice(0, Math.min(LONG, Math.max(budget.left, SHORT)));
   budget.left -= shown.length;
@@ -20,7 +20,7 @@ export function longText(text: string, budget: TextBudget, quote = ''): Html {
   return html`<details class="long">
     <summary>${quoted(`${text.slice(0, SHORT)}…`, quote)} <span class="type">${numberText(text.length)} characters</span></summary>
     <pre>${shown}</pre>
-    ${left > 0 && html`<p class="soft">… and ${numberText(left)} more characters, which are left out here</p>`}
+    ${left > 0 && html`<p class="soft">… and ${numberText(left)} more characters, left out here</p>`}
   </details>`;
 }
 

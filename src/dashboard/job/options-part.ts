@@ -1,4 +1,4 @@
-/** How a job is to be run: what its dispatch, its class or nobody says of each option. */
+/** How a job is run: what its dispatch or its class says about each option, or the default. */
 import type { Milliseconds } from '../../base/clock';
 import type { JobRegistry } from '../../job/registry';
 import type { ResolvedBackoff } from '../../job/backoff';
@@ -12,7 +12,7 @@ import { fieldsOf } from './job-story';
 
 interface ShownOption {
   readonly label: string;
-  /** Undefined: there is nothing to say. */
+  /** Undefined if there is nothing to show. */
   readonly text: (run: RunOptions, now: Milliseconds) => Shown;
 }
 
@@ -26,12 +26,12 @@ const OPTIONS: { readonly [Option in keyof RunOptions]: ShownOption } = {
     label: 'Retried until',
     text: ({ retryUntil }, now) => (retryUntil === undefined ? undefined : moment(new Date(retryUntil), now)),
   },
-  maxExceptions: { label: 'Most exceptions', text: ({ maxExceptions }) => maxExceptions },
-  maxCrashes: { label: 'Most crashes', text: ({ maxCrashes }) => limit(maxCrashes) },
+  maxExceptions: { label: 'Max. exceptions', text: ({ maxExceptions }) => maxExceptions },
+  maxCrashes: { label: 'Max. crashes', text: ({ maxCrashes }) => limit(maxCrashes) },
   failOnTimeout: { label: 'Fails on a timeout', text: ({ failOnTimeout }) => (failOnTimeout ? 'yes' : undefined) },
 };
 
-/** Undefined: nothing is known of how it is run. */
+/** Undefined if nothing is known of how it is run. */
 export function optionsPart(job: FoundJob, registry: JobRegistry, now: Milliseconds): Html | undefined {
   const fields = fieldsOf(job);
   if (fields === undefined || isLaravels(fields)) return undefined;
@@ -42,7 +42,7 @@ export function optionsPart(job: FoundJob, registry: JobRegistry, now: Milliseco
   for (const [option, { label, text: textOf }] of Object.entries(OPTIONS) as [keyof RunOptions, ShownOption][]) {
     const text = textOf(run, now);
     const isChosen = chosen[option] !== undefined;
-    // Of an unknown class the defaults would be a guess.
+    // If the class is unknown, defaults would be a guess.
     if (text === undefined || (!isChosen && definition === undefined)) continue;
     const by = isChosen ? 'its dispatch' : definition?.options[option] === undefined ? defaultOf(option) : 'its class';
     rows.push(row(label, html`${text} <span class="soft">${by}</span>`));
@@ -52,7 +52,7 @@ export function optionsPart(job: FoundJob, registry: JobRegistry, now: Milliseco
     rows.push(row('Result is kept', html`${spanText(kept * 1000)} <span class="soft">its class</span>`));
   const unknown =
     definition === undefined &&
-    html`<p class="soft">No class of its name is registered here: what that says is not known.</p>`;
+    html`<p class="soft">No class with this name is registered here, so its own options are unknown.</p>`;
   if (rows.length === 0) return unknown || undefined;
   return html`<h2>Options</h2><dl class="facts">${rows}</dl>${unknown}`;
 }
@@ -64,7 +64,7 @@ const defaultOf = (option: string): string =>
 
 const row = (term: string, fact: Html): Html => html`<div><dt>${term}</dt><dd>${fact}</dd></div>`;
 
-/** One of Laravel's own classes: only its workers know what its fields mean. */
+/** Whether it is one of Laravel's own classes: only Laravel's workers know what its fields mean. */
 export function isLaravels({ job }: Readonly<Record<string, unknown>>): boolean {
   return typeof job === 'string' && job.startsWith('Illuminate\\');
 }
@@ -77,7 +77,7 @@ function chosenIn(fields: Readonly<Record<string, unknown>>): ChosenOptions {
   }
 }
 
-/** Of a list, so many waits are shown. */
+/** How many waits of a list are shown. */
 const MOST_WAITS = 8;
 
 function backoffText({ delays, jitter }: ResolvedBackoff): string {

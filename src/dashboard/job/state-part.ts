@@ -1,4 +1,4 @@
-/** How a job is, with the buttons that change it, and the facts of it. */
+/** The state of a job, with buttons to change it, and its facts. */
 import type { Milliseconds } from '../../base/clock';
 import { address } from '../addresses';
 import { html, type Html } from '../html';
@@ -72,7 +72,7 @@ function otherFailures(
   if (others.length === 0) return undefined;
   return html`<table>
     <caption>
-      ${state === 'failed' ? 'It has failed elsewhere, too' : 'Jobs of this id that have failed'}
+      ${state === 'failed' ? 'It also failed elsewhere' : 'Failed jobs with this id'}
     </caption>
     <thead>
       <tr>

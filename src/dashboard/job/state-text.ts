@@ -1,4 +1,4 @@
-/** How a job is and what can be done about it, in a sentence each. */
+/** The state of a job and what can be done about it, in a sentence each. */
 import type { QueueManager } from '../../application/queue-manager';
 import type { Milliseconds } from '../../base/clock';
 import type { FoundJob } from '../../operations/found-job';
@@ -10,7 +10,7 @@ import type { PageContext } from '../view';
 import type { JobStory } from './job-story';
 import { whyUnknown } from './why-unknown';
 
-/** As the badge says it. `cancelled`: it neither waits nor runs, and what is kept of it says why. */
+/** As the badge shows it. `cancelled`: it no longer waits or runs, and records say why. */
 export type ShownState = FoundJob['state'] | 'cancelled';
 
 export function stateOf({ job: { state, history }, result }: JobStory): ShownState {
@@ -18,7 +18,7 @@ export function stateOf({ job: { state, history }, result }: JobStory): ShownSta
   return state === 'unknown' && wasCancelled ? 'cancelled' : state;
 }
 
-/** It goes on behind the badge. */
+/** Follows the badge. */
 export function stateText(story: JobStory, now: Milliseconds): Shown {
   return STATES[stateOf(story)](story, now);
 }
@@ -46,62 +46,65 @@ const STATES: Readonly<Record<ShownState, (story: JobStory, now: Milliseconds) =
     html`It was cancelled${result?.reason === undefined ? '.' : html`: <bdi>${result.reason}</bdi>`}`,
   unknown: ({ job: { connection, isSure } }) =>
     isSure
-      ? html`No job of this id waits, runs or has failed on <bdi>${connection}</bdi>.`
-      : html`<bdi>${connection}</bdi> has so many jobs that it did not look at all of them, and found none of this id among the others.`,
+      ? html`No job with this id is waiting, running or failed on <bdi>${connection}</bdi>.`
+      : html`<bdi>${connection}</bdi> has so many jobs that not all were searched; none of those searched has this id.`,
 };
 
 const ADVICE: Readonly<Record<ShownState, (story: JobStory, manager: QueueManager) => Shown>> = {
   failed: () =>
-    'Retry it once the cause is mended: it starts anew, with all its tries. What nobody needs any more can be forgotten.',
-  ready: (story) => hindrance(story) ?? 'It runs when those before it have been taken.',
-  delayed: (story) => hindrance(story) ?? 'From then on a worker takes it when its turn comes.',
+    'Retry it once the cause is fixed: it starts anew, with all its tries. Forget it if nobody needs it any more.',
+  ready: (story) => hindrance(story) ?? 'It runs when the jobs before it have been taken.',
+  delayed: (story) => hindrance(story) ?? 'Then a worker takes it when its turn comes.',
   running: ({ job, run, isWorked }, manager) => {
     if (run === undefined && isWorked === undefined)
-      return 'Which worker runs it is not known: nobody keeps records of workers here. Should its lease end, another worker gets the job.';
+      return 'Which worker runs it is unknown, because no records of workers are kept. If its lease ends, another worker gets the job.';
     if (run === undefined && isFresh(job, manager))
-      return 'A worker has just taken it, or renewed its lease. Workers tell of themselves each five seconds, and then it stands here which one it is.';
+      return 'A worker has just taken it, or renewed its lease. Workers report every five seconds; then you will see here which one it is.';
     if (run === undefined)
-      return 'No worker says that it runs it: workers tell of themselves each five seconds. Should its lease end, another worker gets the job.';
-    if (run.worker.silentFor <= SILENT) return 'If you cancel it, its signal aborts, and it ends once it heeds that.';
+      return 'No worker reports that it runs it, although workers report every five seconds. If its lease ends, another worker gets the job.';
+    if (run.worker.silentFor <= SILENT)
+      return 'If you cancel it, its signal aborts, and it ends once it reacts to that.';
     const silence = spanText(run.worker.silentFor * 1000);
-    return html`<strong class="warn">Its worker has been silent for ${silence}</strong>: it is stuck, or has died. Once its lease ends, another worker gets the job.`;
+    return html`<strong class="warn">Its worker has been silent for ${silence}</strong>: it is stuck or has died. Once its lease ends, another worker gets the job.`;
   },
   completed: () => 'Nothing is left to do.',
-  cancelled: () =>
-    'It does not run again, and its data are gone. If it is wanted after all, whatever dispatched it has to do so again.',
+  cancelled: () => 'It does not run again, and its data are gone. If it is needed after all, dispatch it again.',
   unknown: ({ job: { id, connection, isSure } }, manager) =>
     isSure
-      ? html`${whyUnknown(manager)}: <a href="${address('search', { text: id })}">look on all connections</a>.`
-      : html`Name its queue, and it looks further:
+      ? html`${whyUnknown(manager)}: <a href="${address('search', { text: id })}">search all connections</a>.`
+      : html`Name its queue to search further:
           <form action="job" class="action">
             <input type="hidden" name="connection" value="${connection}" /><input type="hidden" name="id" value="${id}" />
-            <input type="text" name="queue" aria-label="Queue" required maxlength="255" /> <button>Look there</button>
+            <input type="text" name="queue" aria-label="Queue" required maxlength="255" /> <button>Search</button>
           </form>`,
 };
 
-/** Seconds. A worker writes each five seconds. */
+/** Seconds. Workers write their records every five seconds. */
 const SILENT = 10;
 
-/** A worker writes each five seconds, and what was read of it is shown for two. */
+/** Workers write every five seconds, and what was read is shown for two. */
 const TOLD: Milliseconds = 7000;
 
-/** Whether its lease began so lately that its worker may not have told of it yet. One of another length than here began nobody knows when. */
+/**
+ * Whether its lease began so recently that its worker may not have reported it yet. If the lease has another length than
+ * configured here, its beginning is unknown.
+ */
 function isFresh({ connection, at }: FoundJob, manager: QueueManager): boolean {
   if (at === undefined) return false;
   const held = manager.clock.now() - at.getTime() + manager.settings(connection).retryAfter * 1000;
-  // The clock of its store may be a little ahead.
+  // The store's clock may be slightly ahead.
   return Math.abs(held) < TOLD;
 }
 
-/** Why it will not run by itself. Undefined: it will, as far as is known. */
+/** Why it will not run by itself. Undefined if it will, as far as is known. */
 function hindrance({ job: { queue = '', connection }, isPaused, isWorked }: JobStory): Html | undefined {
-  if (isPaused) return html`<strong class="warn">Its queue is paused:</strong> it runs once that is resumed.`;
+  if (isPaused) return html`<strong class="warn">Its queue is paused:</strong> it runs once the queue is resumed.`;
   if (isWorked !== false) return undefined;
-  return html`<strong class="warn">No worker works its queue.</strong> Start one:
+  return html`<strong class="warn">No worker works on its queue.</strong> Start one:
     <code>npx onqueue work ${shellWord(connection)} --queue=${shellWord(queue)}</code>`;
 }
 
-/** As a shell takes it for one word, whatever it is. */
+/** Quotes the text so that a shell takes it for one word. */
 function shellWord(text: string): string {
   return /^[\w./:@-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
@@ -113,7 +116,7 @@ function leaseText({ at }: FoundJob, now: Milliseconds): Html | undefined {
     : html`. Its lease ends ${moment(at, now)} unless its worker renews it`;
 }
 
-/** ` of 5`; nothing where there is no limit, or where it is not known. */
+/** ` of 5`; empty if there is no limit, or it is unknown. */
 function ofTries({ attempts = 0, tries = 0 }: FoundJob): string {
   return tries < attempts || tries === 0 ? '' : ` of ${tries}`;
 }

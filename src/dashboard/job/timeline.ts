@@ -1,18 +1,18 @@
-/** A picture of what a job has been through: its runs as bars, by their outcome, and what it waited as a line between them. */
+/** A picture of what happened to a job: its runs as bars, coloured by outcome, with lines between them for the waits. */
 import { html, type Html, type Shown } from '../html';
 import { counted } from '../parts/number';
 import { spanText } from '../parts/time';
 import type { JobEvent } from './events';
 
-/** Bars and lines: of more, those before the last ones are left out. */
+/** Bars and lines: if there are more, only the last ones are drawn. */
 const MOST = 25;
-/** Times longer than this are drawn longer, though far less than they are: else one of a day would leave no room for others. */
+/** Longer times are drawn on a logarithmic scale: otherwise a day would leave no room for anything else. */
 const UNIT = 250;
-/** What the shortest run is drawn as, beside the shortest wait. */
+/** How the shortest run and the shortest wait are drawn, relative to each other. */
 const LEAST = { run: 2.5, wait: 1 } as const;
 
 const HEIGHT = 54;
-/** A part of the picture that is narrower has no room for a text below it. */
+/** A narrower part of the picture has no room for a text below it. */
 const NARROW = 0.13;
 const BAR = { top: 18, height: 18 } as const;
 const LINE = { top: 26, height: 2 } as const;
@@ -60,7 +60,7 @@ function tipOf({ kind, attempt, from, until, ms, isAhead }: JobEvent): string {
   return `Attempt ${attempt ?? '?'}: ${OUTCOMES[kind]}${took}`;
 }
 
-/** As they are read. */
+/** As they are shown. */
 export const OUTCOMES: Readonly<Record<Exclude<JobEvent['kind'], 'waits'>, string>> = {
   failed: 'failed',
   'timed-out': 'timed out',

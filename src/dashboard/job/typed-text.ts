@@ -1,13 +1,13 @@
-/** Values that JSON has no types for, from the forms that stand for them in a payload: `docs/format.md` shows these. */
+/** Shows values that JSON has no types for, from their forms in a payload (see `docs/format.md`). */
 import { isRecord } from '../../payload/kinds';
 import { html, type Html } from '../html';
 import { counted } from '../parts/number';
 import { longText, type TextBudget } from './long-text';
 
-/** Bytes that are shown of binary data. */
+/** Bytes of binary data that are shown. */
 const MOST_BYTES = 32;
 
-/** Undefined: it has members, which are to be shown. */
+/** Undefined if the value has members to show. */
 export function typedText(type: string, form: unknown, budget: TextBudget): Html | undefined {
   if (type === 'undefined') return html`<code class="scalar">undefined</code>`;
   if (type === 'Date') return dateText(form, budget);

@@ -1,18 +1,18 @@
-/** Keeps open pages up to date: one look for all who watch the same one, and only what has changed is sent. */
+/** Keeps open pages up to date: one look serves all viewers of the same page, and only changes are sent. */
 import type { Clock, Milliseconds, Timer } from '../../base/clock';
 import type { Viewer } from '../access/access';
 import type { EventSink, EventSource } from '../http/answer';
 import { region } from '../parts/regions';
 import type { PageContext, View } from '../view';
 
-/** Between two looks. */
+/** The pause between two looks. */
 const PAUSE: Milliseconds = 2000;
-/** A store is asked for so small a part of the time: a round of looks of 100 ms is followed by a pause of 10 s. */
+/** A hundredth of the time is spent on looks at the stores: after a round of 100 ms we pause for 10 s. */
 const SHARE = 100;
 const LONGEST_PAUSE: Milliseconds = 30_000;
-/** Then the browser asks again, and is let in again or not. */
+/** After this time the browser must reconnect, and is authorized again. */
 const LONGEST_WATCH: Milliseconds = 300_000;
-/** Pages that are watched at once; who comes later sees no changes. */
+/** Pages that are watched at once; on further pages viewers see no updates. */
 const MOST = 200;
 
 interface Watcher {
@@ -27,7 +27,7 @@ interface Watched {
   readonly watchers: Set<Watcher>;
   /** What was sent of it last, by the ids of its parts. */
   sent: ReadonlyMap<string, string>;
-  /** What was wrong with it last. */
+  /** Its last trouble. */
   trouble: string | undefined;
 }
 
@@ -57,7 +57,7 @@ export class Live {
         };
         const watcher = { sink, viewer, since: this.#clock.monotonic() };
         page.watchers.add(watcher);
-        // What changed between the page and this is sent with the first look.
+        // The first look sends everything that has changed since the page was made.
         page.sent = new Map();
         this.#pages.set(key, page);
         this.#arm(PAUSE);
@@ -77,7 +77,7 @@ export class Live {
     page.watchers.delete(watcher);
     if (page.watchers.size === 0 && this.#pages.get(key) === page) this.#pages.delete(key);
     if (this.#pages.size > 0) return;
-    // Nobody watches: the store is left alone.
+    // Nobody watches, so the store is left alone.
     this.#timer?.cancel();
     this.#timer = undefined;
   }
@@ -96,7 +96,7 @@ export class Live {
     let isAway = false;
     const beside: Promise<unknown>[] = [];
     for (const page of [...this.#pages.values()]) {
-      // A store that does not answer is not waited for again with each page of it: other stores have pages, too.
+      // Waits only once for a store that does not answer, not with each of its pages: other stores have pages too.
       if (isAway || page.trouble !== undefined) beside.push(this.#update(page));
       else {
         took += await this.#update(page);
@@ -108,7 +108,7 @@ export class Live {
     if (this.#pages.size > 0) this.#arm(Math.min(Math.max(PAUSE, took * SHARE), LONGEST_PAUSE));
   }
 
-  /** How long the store took. */
+  /** Returns how long the store took. */
   async #update(page: Watched): Promise<Milliseconds> {
     const began = this.#clock.monotonic();
     for (const { sink, since } of page.watchers) if (began - since > LONGEST_WATCH) sink.end();
@@ -116,23 +116,23 @@ export class Live {
     try {
       view = await page.look();
     } catch {
-      // The page itself says what is wrong when it is asked for again.
+      // The page itself shows what is wrong when it is requested again.
       for (const { sink } of page.watchers) sink.end();
       return 0;
     }
     const took = this.#clock.monotonic() - began;
     const wasAway = page.trouble !== undefined;
     const text = changeOf(page, view);
-    // Who does not take it is sent all of it once they ask again.
+    // A viewer who does not take the event gets everything when they reconnect.
     for (const { sink, viewer } of page.watchers) if (viewer.hasLeft?.() === true || !sink.send(text)) sink.end();
-    // What a store that is away is asked costs it nothing, and neither does the wait until it is back.
+    // Asking an unreachable store costs it nothing, so that time does not lengthen the pause.
     return view.trouble === undefined && !wasAway ? took : 0;
   }
 }
 
-/** As an event: what has changed since the last one. */
+/** The event with all changes since the last one. */
 function changeOf(page: Watched, { title, parts, trouble }: View): string {
-  // While the store is away, what was seen last stays.
+  // While the store is unreachable, the last content stays.
   const isSame = trouble === page.trouble;
   page.trouble = trouble;
   if (trouble === undefined) {
@@ -140,14 +140,16 @@ function changeOf(page: Watched, { title, parts, trouble }: View): string {
     const changed = [...markup].filter(([id, shown]) => page.sent.get(id) !== shown).map(([, shown]) => shown);
     const isSamePage = changed.length === 0 && markup.size === page.sent.size;
     page.sent = markup;
-    // A line that says nothing shows whether the viewer is still there.
+    // A comment line shows whether the viewer is still there.
     if (isSame && isSamePage) return ': nothing has changed\n\n';
     return eventOf({ title, ids: [...markup.keys()], markup: changed.join(''), trouble: '' });
   }
   return isSame ? ': nothing has changed\n\n' : eventOf({ trouble });
 }
 
-/** What the script of the page is told: to show a trouble, or all parts in order with the markup of those that have changed. */
+/**
+ * What the script of the page gets: a trouble to show, or the ids of all parts in order, with the markup of those that changed.
+ */
 type Change =
   | { readonly trouble: string }
   | {

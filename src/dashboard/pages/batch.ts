@@ -1,4 +1,4 @@
-/** One batch: how far it is, what has failed of it, and what comes next. */
+/** One batch: its progress, its failed jobs, and what comes next. */
 import type { Milliseconds } from '../../base/clock';
 import type { Batch } from '../../dispatch/batch/batch';
 import { type BatchCallbackJob, callbackJobs } from '../../dispatch/batch/callback-jobs';
@@ -57,10 +57,10 @@ function unknownBatch(id: string, connection: string): View {
     parts: [
       {
         id: 'batch-unknown',
-        html: html`<p><bdi>${connection}</bdi> knows no batch <bdi class="mono">${id}</bdi>.</p>
+        html: html`<p><bdi>${connection}</bdi> has no batch <bdi class="mono">${id}</bdi>.</p>
           <p class="soft">
-            Finished ones are kept for a day: it may have ended before, or stand on another connection. Look among
-            <a href="${address('batches')}">those that are known</a>. Jobs of it that have failed stay ${failed} until they are
+            Finished batches are kept for a day: it may have been forgotten, or be on another connection. Look among
+            <a href="${address('batches')}">those that are kept</a>. Its failed jobs stay ${failed} until they are
             retried or forgotten.
           </p>`,
       },
@@ -107,6 +107,6 @@ function facts(found: Batch, now: Milliseconds): Html {
     ${cancelledAt && html`<div><dt>Cancelled</dt><dd>${moment(cancelledAt, now)}</dd></div>`}
     ${finishedAt && html`<div><dt>Finished</dt><dd>${moment(finishedAt, now)}</dd></div>`}
     ${finishedAt && html`<div><dt>Took</dt><dd>${spanText(finishedAt.getTime() - createdAt.getTime())}</dd></div>`}
-    <div><dt>Should a job fail</dt><dd>${allowsFailures ? 'the others go on' : 'the batch is cancelled'}</dd></div>
+    <div><dt>If a job fails</dt><dd>${allowsFailures ? 'the others go on' : 'the batch is cancelled'}</dd></div>
   </dl>`;
 }

@@ -1,4 +1,4 @@
-/** Which batches are on their way, and which of them have trouble. */
+/** Which batches are under way, and which of them have trouble. */
 import { OnqueueError } from '../../base/onqueue-error';
 import { redact } from '../../base/redact';
 import type { Batch } from '../../dispatch/batch/batch';
@@ -12,14 +12,14 @@ import { moment } from '../parts/time';
 import type { Page, PageContext } from '../view';
 import { watchedConnections } from '../watched-connections';
 
-/** Batches of a page. */
+/** Batches of one page. */
 const PAGE = 50;
-/** So many of the newest are looked through for those of a kind: stores list them by their age alone. */
+/** How many of the newest batches are searched for those of a kind: stores list them only by age. */
 const MOST = 1000;
 
 const KINDS = {
   all: { label: 'All', fits: () => true },
-  running: { label: 'On their way', fits: ({ isFinished, pending }: Batch) => !isFinished || pending > 0 },
+  running: { label: 'Under way', fits: ({ isFinished, pending }: Batch) => !isFinished || pending > 0 },
   trouble: {
     label: 'With trouble',
     fits: ({ failed, skipped, isCancelled }: Batch) => failed + skipped > 0 || isCancelled,
@@ -28,7 +28,7 @@ const KINDS = {
 
 type Kind = keyof typeof KINDS;
 
-/** What is seen of one connection; or what is wrong with it. */
+/** What was read of one connection; or its trouble. */
 interface Seen {
   readonly connection: string;
   readonly batches?: readonly Batch[];
@@ -78,7 +78,7 @@ async function seenOf(
   { manager, lookout, query }: PageContext,
 ): Promise<Seen> {
   try {
-    // One more tells whether there are more.
+    // One more, to know whether there are more.
     const found = await lookout.see(`batches ${JSON.stringify([connection, kind, after])}`, async () => {
       if (kind === 'all') return manager.batches.list({ connection, limit: PAGE + 1, offset: after });
       const newest = await manager.batches.list({ connection, limit: MOST });
@@ -86,14 +86,14 @@ async function seenOf(
     });
     return { connection, batches: found.slice(0, PAGE), hasMore: found.length > PAGE };
   } catch (error) {
-    // One store that is away takes nothing from the others.
+    // One unreachable store must not hide the others.
     if (query.get('connection') !== null || !(error instanceof OnqueueError)) throw error;
     return { connection, trouble: redact(error.message) };
   }
 }
 
 function none(connections: readonly string[]): Html {
-  return html`<p class="empty">None of the connections keeps batches: ${connections.join(', ')}. Those of the drivers <code>redis</code>, <code>database</code> and <code>memory</code> do.</p>`;
+  return html`<p class="empty">None of the connections keeps batches: ${connections.join(', ')}. Connections with the drivers <code>redis</code>, <code>database</code> and <code>memory</code> do.</p>`;
 }
 
 function listOf(
@@ -107,7 +107,7 @@ function listOf(
     address('batches', { connection, show: show === 'all' ? undefined : show, after: from });
   const tab = (each: Kind): Html =>
     html`<a href="${place(each)}"${each === kind && html` aria-current="true"`}>${KINDS[each].label}</a>`;
-  const tabs = html`<nav class="tabs" aria-label="Batches of ${connection} by how they are">${(Object.keys(KINDS) as Kind[]).map(tab)}</nav>`;
+  const tabs = html`<nav class="tabs" aria-label="Batches of ${connection} by their state">${(Object.keys(KINDS) as Kind[]).map(tab)}</nav>`;
   const first = after > 0 && html`<a href="${place(kind)}">First page</a>`;
   if (shown.length === 0)
     return html`${tabs}<div class="empty">${after > 0 ? 'There are no more.' : EMPTY[kind]} ${first}</div>`;
@@ -119,10 +119,10 @@ ${(after > 0 || hasMore === true) && html`<p class="pages">${first} ${next}</p>`
 }
 
 const EMPTY: Readonly<Record<Kind, Html>> = {
-  all: html`No batch is kept here; finished ones are kept for a day.
-    <code>await Queue.batch([new Resize('a.png'), new Resize('b.png')]).name('thumbnails').dispatch()</code> makes one.`,
-  running: html`No batch is on its way.`,
-  trouble: html`No batch has trouble: nothing of them has failed, was skipped or cancelled.`,
+  all: html`There are no batches; finished ones are kept for a day.
+    <code>await Queue.batch([new Resize('a.png'), new Resize('b.png')]).name('thumbnails').dispatch()</code> creates one.`,
+  running: html`No batch is under way.`,
+  trouble: html`No batch has trouble: none has failed or skipped jobs, or was cancelled.`,
 };
 
 function batchRow(batch: Batch, context: PageContext): Html {

@@ -1,4 +1,4 @@
-/** What has failed and why: by what the errors say, and one by one. */
+/** What has failed and why: grouped by error, and one by one. */
 import { matching } from '../../application/failed/failed-filter';
 import type { FailedJob } from '../../application/failed/failed-job';
 import type { Milliseconds } from '../../base/clock';
@@ -13,16 +13,16 @@ import { counted, numberText } from '../parts/number';
 import { moment } from '../parts/time';
 import type { Page, PageContext } from '../view';
 
-/** Jobs of a page. */
+/** Jobs of one page. */
 const PAGE = 50;
 const MOST_GROUPS = 30;
 
 interface Found {
   readonly choice: FailedChoice;
-  /** The place of the newest that was looked at. */
+  /** The position of the newest job that was examined. */
   readonly from: number;
   readonly look: FailedLook;
-  /** Those that fit, and the place of each. */
+  /** The jobs that match, with the position of each. */
   readonly fitting: readonly { readonly job: FailedJob; readonly place: number }[];
 }
 
@@ -79,7 +79,7 @@ function choiceForm(choice: FailedChoice): Html {
       ? AGES
       : [...AGES, [olderThan, `${olderThan} ago`] as const];
   const isChosen = Object.keys(choice).length > 0;
-  // There are no boxes for these.
+  // Fields without a box in the form.
   const others = { connection, group, batch };
   return html`<form class="filter" action="failed">
 ${field('Job', 'name', name)} ${field('Queue', 'queue', queue)} ${field('Error has', 'error', error)}
@@ -95,7 +95,7 @@ function groupTable(groups: readonly ErrorGroup[], found: Found, context: PageCo
   const now = context.manager.clock.now();
   return html`${away}<div class="with-actions"><p class="sum">${sumOf(found)}</p>
 <div class="actions">${forAll(choice, context)}</div></div>
-<table><caption>By what went wrong</caption>
+<table><caption>By error</caption>
 <thead><tr><th scope="col" class="number">Jobs</th><th scope="col">Job</th><th scope="col">Error</th><th scope="col">Failed</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
 <tbody>${groups.slice(0, MOST_GROUPS).map((group) => groupRow(group, choice, context, now))}</tbody></table>
 ${groups.length > MOST_GROUPS && html`<p class="soft">and ${counted(groups.length - MOST_GROUPS, 'smaller group')}</p>`}${from > 0 && html`<p class="pages"><a href="${address('failed', choice)}">Back to the newest</a></p>`}`;
@@ -107,26 +107,26 @@ function sumOf({ look, fitting, choice }: Found): Html {
   if (!isCut && !isChosen) return html`<strong>${counted(jobs.length, 'failed job')}</strong>`;
   const of = total === undefined ? '' : ` of ${numberText(total)}`;
   const fit = isChosen
-    ? html`<strong>${counted(fitting.length, 'failed job')}</strong> ${fitting.length === 1 ? 'fits' : 'fit'}. `
+    ? html`<strong>${counted(fitting.length, 'failed job')}</strong> ${fitting.length === 1 ? 'matches' : 'match'}. `
     : undefined;
-  return html`${fit}<span class="soft">Looked at ${isCut ? 'the newest ' : ''}${numberText(jobs.length)}${of}.</span>`;
+  return html`${fit}<span class="soft">Searched ${isCut ? 'the newest ' : ''}${numberText(jobs.length)}${of}.</span>`;
 }
 
 function nothing({ choice, look, from }: Found): string {
   if (look.jobs.length === 0 && from > 0) return 'There are no more.';
   if (look.jobs.length === 0 && Object.keys(choice).length === 0)
-    return 'No job has failed. Jobs that are out of tries are kept here, until they are retried or forgotten.';
-  return look.isCut ? `None of the ${numberText(look.jobs.length)} that were looked at fits.` : 'No failed job fits.';
+    return 'No job has failed. Jobs that run out of tries are kept here until they are retried or forgotten.';
+  return look.isCut ? `None of the ${numberText(look.jobs.length)} searched jobs matches.` : 'No failed job matches.';
 }
 
 function further({ choice, look, from }: Found): Html | undefined {
   if (!look.isCut) return undefined;
-  return html`<a href="${address('failed', { ...choice, from: from + look.jobs.length })}" rel="next">Look further</a>`;
+  return html`<a href="${address('failed', { ...choice, from: from + look.jobs.length })}" rel="next">Search further</a>`;
 }
 
 function forAll(choice: FailedChoice, context: PageContext): readonly (Html | undefined)[] {
   const fields = { ...choice, all: 'yes' };
-  const that = Object.keys(choice).length > 0 ? 'all that fit' : 'all';
+  const that = Object.keys(choice).length > 0 ? 'all that match' : 'all';
   return [
     actionForm({ action: 'retry-failed', label: `Retry ${that}`, fields }, context),
     actionForm({ action: 'forget-failed', label: `Forget ${that}`, fields, isDangerous: true }, context),
@@ -143,7 +143,7 @@ function groupRow(
   const fields = { ...own, all: 'yes' };
   const subject = `${name}: ${error}`;
   const since = moment(newest.failedAt, now);
-  // What a form cannot say chooses nothing, and the others would go along.
+  // A group that a form cannot describe must have no buttons: the form would choose other jobs too.
   const canBeMeant = error !== '' && name !== '' && name === name.trim();
   return html`<tr data-key="${JSON.stringify([name, error])}"><td class="number"><strong>${numberText(count)}</strong></td>
 <th scope="row"><a href="${address('failed', own)}"><bdi>${name}</bdi></a><br><span class="soft">${queues.slice(0, 3).map((queue, place) => html`${place > 0 && ', '}<bdi>${queue}</bdi>`)}${queues.length > 3 && html` and ${counted(queues.length - 3, 'more queue')}`}</span></th>
@@ -152,7 +152,7 @@ function groupRow(
 <td class="actions">${canBeMeant && [actionForm({ action: 'retry-failed', label: 'Retry', fields, subject }, context), ' ', actionForm({ action: 'forget-failed', label: 'Forget', fields, subject, isDangerous: true }, context)]}</td></tr>`;
 }
 
-/** The form that the ticked boxes belong to: it cannot stand around the table, which has forms of its own. */
+/** The form of the ticked boxes. It cannot surround the table, which contains other forms. */
 const CHOSEN = 'chosen-jobs';
 
 function jobList(found: Found, context: PageContext): Html {
@@ -165,7 +165,7 @@ function jobList(found: Found, context: PageContext): Html {
       ? further(found)
       : html`<a href="${address('failed', { ...choice, from: rest.place })}" rel="next">Next page</a>`;
   const first = from > 0 && html`<a href="${address('failed', choice)}">First page</a>`;
-  const chosen = html`<form method="post" action="retry-failed" id="${CHOSEN}" class="choice">${hiddenFields({ back: context.here })}<button>Retry those ticked</button><button class="danger" formaction="forget-failed">Forget those ticked</button></form>`;
+  const chosen = html`<form method="post" action="retry-failed" id="${CHOSEN}" class="choice">${hiddenFields({ back: context.here })}<button>Retry ticked</button><button class="danger" formaction="forget-failed">Forget ticked</button></form>`;
   return html`${canAct && chosen}<table><caption class="unseen">Failed jobs, newest first</caption>
 <thead><tr>${canAct && html`<td><input type="checkbox" data-all aria-label="Tick all"></td>`}<th scope="col">Job</th><th scope="col">Queue</th><th scope="col">Failed</th><th scope="col" class="number">Attempts</th><th scope="col">Error</th></tr></thead>
 <tbody>${shown.map(({ job }) => jobRow(job, canAct, context.manager.clock.now()))}</tbody></table>

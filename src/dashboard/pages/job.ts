@@ -1,4 +1,4 @@
-/** The whole story of one job. */
+/** Everything about one job. */
 import { html } from '../html';
 import { dataPart, resultPart } from '../job/data-part';
 import { eventsOf } from '../job/events';

@@ -19,10 +19,10 @@ import { moment, secondsText } from '../parts/time';
 import type { Page, PageContext, Part } from '../view';
 import { watchedConnections } from '../watched-connections';
 
-/** Schedules that come up next. */
+/** How many of the next schedules are shown. */
 const COMING = 5;
 
-/** What is seen of one connection; or what is wrong with it. */
+/** What was read of one connection; or its trouble. */
 interface Seen {
   readonly connection: string;
   readonly snapshot?: Snapshot;
@@ -55,14 +55,14 @@ export const overview: Page = async (context) => {
   };
 };
 
-/** @param isAlone its trouble is that of the page */
+/** @param isAlone whether its trouble is that of the page */
 async function seenOf(connection: string, context: PageContext, isAlone: boolean): Promise<Seen> {
   const { manager, lookout } = context;
   try {
     const snapshot = await lookout.see(`snapshot ${connection}`, () => manager.connection(connection).snapshot());
     return { connection, snapshot, figures: await figuresOf(connection, context) };
   } catch (error) {
-    // One store that is away takes nothing from the others.
+    // One unreachable store must not hide the others.
     if (isAlone || !(error instanceof OnqueueError)) throw error;
     return { connection, trouble: redact(error.message) };
   }
@@ -85,7 +85,7 @@ function healthOf(findings: readonly Finding[], all: readonly Seen[]): Html {
   if (told.length === 0)
     return html`<p class="health good"><strong>All is well.</strong> <span class="soft">${wellText(all.flatMap(({ snapshot }) => snapshot ?? []))}</span></p>`;
   const [shown, rest] = [told.slice(0, 8), told.length - 8];
-  return html`<h2 class="unseen">What is wrong</h2><ul class="health">${shown.map(({ tone, text }) => html`<li class="${tone}">${text}</li>`)}${rest > 0 && html`<li>and ${counted(rest, 'more thing')}</li>`}</ul>`;
+  return html`<h2 class="unseen">Problems</h2><ul class="health">${shown.map(({ tone, text }) => html`<li class="${tone}">${text}</li>`)}${rest > 0 && html`<li>and ${counted(rest, 'more problem')}</li>`}</ul>`;
 }
 
 function numbersOf(snapshots: readonly Snapshot[]): Html {
@@ -121,7 +121,7 @@ function numbersOf(snapshots: readonly Snapshot[]): Html {
         ]
       : []),
   ];
-  return html`<h2 class="unseen">In numbers</h2>${keyNumbers(numbers)}`;
+  return html`<h2 class="unseen">Key numbers</h2>${keyNumbers(numbers)}`;
 }
 
 function ratePart(all: readonly Seen[], { query }: PageContext): readonly Part[] {
@@ -135,10 +135,10 @@ function ratePart(all: readonly Seen[], { query }: PageContext): readonly Part[]
 function queuesOf({ connection, snapshot, trouble }: Seen, context: PageContext): Html {
   if (snapshot === undefined) return html`<h2><bdi>${connection}</bdi></h2><p class="trouble">${trouble}</p>`;
   const { queues, otherQueues, isExact } = snapshot;
-  return html`<table><caption>Queues of <bdi>${connection}</bdi>${!isExact && html` <span class="soft">by estimate: the store may be minutes behind</span>`}</caption>
+  return html`<table><caption>Queues of <bdi>${connection}</bdi>${!isExact && html` <span class="soft">estimated: the store may be minutes behind</span>`}</caption>
 <thead><tr><th scope="col">Queue</th><th scope="col" class="number">Ready</th><th scope="col" class="number">Delayed</th><th scope="col" class="number">Running</th><th scope="col" class="number">Failed</th><th scope="col" class="number">Oldest waits</th><th scope="col" class="number">A minute</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
 <tbody>${queues.map((queue) => queueRow(connection, queue, context))}</tbody></table>
-${otherQueues > 0 && html`<p class="soft">${counted(otherQueues, 'more queue')}: onqueue monitor shows those that it is given by name.</p>`}`;
+${otherQueues > 0 && html`<p class="soft">${counted(otherQueues, 'more queue')}: use onqueue monitor with their names to see them.</p>`}`;
 }
 
 function queueRow(connection: string, row: QueueSnapshot, context: PageContext): Html {
@@ -153,9 +153,9 @@ function queueRow(connection: string, row: QueueSnapshot, context: PageContext):
     count === 0
       ? html`<span class="soft">0</span>`
       : html`<a href="${address('queue', { connection, queue, state })}">${numberText(count)}</a>`;
-  return html`<tr data-key="${queue}"><th scope="row"><a href="${address('queue', { connection, queue })}"><bdi>${queue}</bdi></a>${isPaused && html` <span class="badge warn">paused${pausedUntil && html`, goes on ${moment(pausedUntil, now)}`}</span>`}</th>
+  return html`<tr data-key="${queue}"><th scope="row"><a href="${address('queue', { connection, queue })}"><bdi>${queue}</bdi></a>${isPaused && html` <span class="badge warn">paused${pausedUntil && html`, resumes ${moment(pausedUntil, now)}`}</span>`}</th>
 <td class="number">${link('ready', ready)}</td><td class="number">${link('delayed', delayed)}</td><td class="number">${link('running', running)}</td>
-<td class="number">${failed !== undefined && link('failed', failed)}${failures > 0 && html`<br><span class="bad" title="Failures within the last five minutes; jobs that were retried since count as well">${numberText(failures)} in 5 min</span>`}</td>
+<td class="number">${failed !== undefined && link('failed', failed)}${failures > 0 && html`<br><span class="bad" title="Failures in the last five minutes, including jobs that were retried since">${numberText(failures)} in 5 min</span>`}</td>
 <td class="number"><span class="${(oldestWait ?? 0) >= 60 && !isPaused ? 'warn' : ''}">${secondsText(oldestWait)}</span></td>
 <td class="number">${rate !== undefined && numberText(Math.round(rate * 10) / 10)}</td><td class="actions">${actionForm(button, context)}</td></tr>`;
 }

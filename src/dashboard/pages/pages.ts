@@ -22,5 +22,5 @@ export const PAGES: Readonly<Record<string, Page>> = {
   search,
 };
 
-/** Those that are made when somebody asks, and not again while they are looked at. */
+/** Pages that are made on request, and not updated while they are shown. */
 export const STILL: ReadonlySet<string> = new Set(['search']);

@@ -1,4 +1,4 @@
-/** One queue: how it is, how it was, and its jobs. */
+/** One queue: its state, its history, and its jobs. */
 import type { Milliseconds } from '../../base/clock';
 import { CapabilityError } from '../../connections/errors';
 import type { Figures, QueueFigures } from '../../operations/figures/figures';
@@ -20,7 +20,7 @@ import { numberText } from '../parts/number';
 import { moment, secondsText, spanText } from '../parts/time';
 import type { Page, PageContext } from '../view';
 
-/** Jobs of a page. */
+/** Jobs of one page. */
 const PAGE = 50;
 
 interface Place {
@@ -60,7 +60,7 @@ export const queue: Page = async (context) => {
   };
 };
 
-/** @throws E_DASHBOARD_FIELD no queue is named */
+/** @throws E_DASHBOARD_QUERY no queue is named */
 function placeIn(query: URLSearchParams, usual: string): Place {
   const queue = query.get('queue') ?? '';
   if (queue === '') throw neededField('queue');
@@ -68,7 +68,7 @@ function placeIn(query: URLSearchParams, usual: string): Place {
   return { connection: query.get('connection') ?? usual, queue, state };
 }
 
-/** Undefined: the store does not show its jobs. */
+/** Undefined if the store cannot list its jobs. */
 async function jobsOf(
   { manager }: PageContext,
   { connection, queue, state }: Place,
@@ -113,7 +113,7 @@ function nowOf(now: QueueSnapshot, { connection, queue }: Place, context: PageCo
         ]),
     { label: 'Oldest waits', value: oldestWait === undefined ? '–' : secondsText(oldestWait) },
   ];
-  return html`<div class="with-actions">${keyNumbers(numbers)}<div class="actions">${isPaused ? html`<span class="badge warn">paused${pausedUntil && html`, goes on ${moment(pausedUntil, context.manager.clock.now())}`}</span> ${actionForm({ action: 'resume-queue', label: 'Resume', fields }, context)}` : pause}</div></div>`;
+  return html`<div class="with-actions">${keyNumbers(numbers)}<div class="actions">${isPaused ? html`<span class="badge warn">paused${pausedUntil && html`, resumes ${moment(pausedUntil, context.manager.clock.now())}`}</span> ${actionForm({ action: 'resume-queue', label: 'Resume', fields }, context)}` : pause}</div></div>`;
 }
 
 function chartsOf(figures: QueueFigures, { connection, queue, state }: Place, { query }: PageContext): Html {
@@ -133,7 +133,7 @@ function chartsOf(figures: QueueFigures, { connection, queue, state }: Place, { 
   };
   const times: Chart = {
     id: 'time-chart',
-    title: 'How long 95 of 100 took',
+    title: 'Duration of 95 % of jobs',
     kind: 'lines',
     at: spans.map(({ at }) => at),
     series: [
@@ -153,12 +153,12 @@ function jobList(page: JobPage | undefined, now: QueueSnapshot, place: Place, co
   };
   const tabs = html`<nav class="tabs" aria-label="Jobs by their state">${JOB_STATES.map(tab)}</nav>`;
   if (page === undefined)
-    return html`${tabs}<p class="empty">This store counts its ${state} jobs and does not show them.</p>`;
+    return html`${tabs}<p class="empty">This store counts its ${state} jobs but cannot list them.</p>`;
   const after = context.query.get('after');
   const first = after !== null && html`<a href="${address('queue', { connection, queue, state })}">First page</a>`;
   if (page.jobs.length === 0)
     return html`${tabs}<p class="empty">${after === null ? EMPTY[state] : 'There are no more.'} ${first}</p>`;
-  // What a store says comes behind may be nothing.
+  // A store may announce a next page that is empty.
   const isAll = after === null && page.jobs.length >= (now[state] ?? Infinity);
   const next =
     page.next !== undefined &&
@@ -171,9 +171,9 @@ function jobList(page: JobPage | undefined, now: QueueSnapshot, place: Place, co
 }
 
 const EMPTY: Readonly<Record<JobState, string>> = {
-  ready: 'No job waits here.',
+  ready: 'No job is ready.',
   delayed: 'No job is delayed.',
-  running: 'No job runs at the moment.',
+  running: 'No job is running.',
   failed: 'No job of this queue has failed.',
 };
 

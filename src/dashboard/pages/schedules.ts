@@ -1,4 +1,4 @@
-/** What comes up by itself, when, and whether a worker keeps it. */
+/** The schedules, when they come up, and whether a worker keeps them. */
 import type { Milliseconds } from '../../base/clock';
 import type { ComingOccurrence, ScheduleListing } from '../../schedule/schedules';
 import { html, type Html } from '../html';
@@ -7,7 +7,7 @@ import { counted } from '../parts/number';
 import { moment } from '../parts/time';
 import type { Page, PageContext } from '../view';
 
-/** Occurrences that are shown of each. */
+/** How many occurrences of each are shown. */
 const COMING = 5;
 
 interface Coming extends ScheduleListing {
@@ -36,8 +36,8 @@ async function comingOf({ manager }: PageContext): Promise<readonly Coming[]> {
 
 function none(): Html {
   return html`<p class="empty">
-    No schedule is declared here. <code>@Job({ schedule: '0 3 * * *' })</code> above a class, or
-    <code>Queue.schedule(() =&gt; new Report()).daily()</code>, declares one.
+    No schedule is declared. To declare one, write <code>@Job({ schedule: { cron: '0 3 * * *' } })</code> above a class, or
+    <code>Queue.schedule(() =&gt; new Report()).daily()</code>.
   </p>`;
 }
 
@@ -95,33 +95,33 @@ function scheduleRow(schedule: Coming, context: PageContext): Html {
 function policies({ missed, overlap }: NonNullable<ScheduleListing['declared']>): string {
   const words = [
     missed.policy === 'latest'
-      ? 'what was missed last is made up for'
+      ? 'makes up for the last missed one'
       : missed.policy === 'all'
-        ? 'all that was missed is made up for'
+        ? 'makes up for all missed ones'
         : '',
-    overlap === 'skip' ? 'left out while the one before is there' : '',
+    overlap === 'skip' ? 'skipped while the last job still exists' : '',
   ];
   return words.filter((word) => word !== '').join(', ');
 }
 
 function occurrence({ at, wall, isClockChange }: ComingOccurrence, now: Milliseconds): Html {
   return html`<li>
-    ${wall} <span class="soft">${moment(at, now)}${isClockChange && ', the clocks change on that day'}</span>
+    ${wall} <span class="soft">${moment(at, now)}${isClockChange && ', clocks change on that day'}</span>
   </li>`;
 }
 
 function stateOf({ problem, pausedAt, isOrphan, isKept, skipped }: Coming, now: Milliseconds): Html {
-  const leftOut = skipped > 0 && html`<br><span class="soft">${counted(skipped, 'occurrence')} left out</span>`;
+  const leftOut = skipped > 0 && html`<br><span class="soft">${counted(skipped, 'occurrence')} skipped</span>`;
   if (problem !== undefined) return html`<span class="bad">${problem.message}</span>${leftOut}`;
   if (pausedAt !== undefined)
     return html`<span class="badge warn">paused</span> <span class="soft">${moment(pausedAt, now)}</span>${leftOut}`;
   if (isOrphan)
     return html`<span class="badge warn">orphan</span><br><span class="soft">
-        Nobody declares it any more; it is forgotten seven days after it was last sent.</span>
+        No longer declared; forgotten seven days after it was last sent.</span>
       `;
   if (!isKept)
-    return html`<span class="badge bad">nobody keeps it</span><br><span class="soft">
-        Nothing is sent until a worker runs that declares it.</span>
+    return html`<span class="badge bad">not kept</span><br><span class="soft">
+        Sends nothing until a worker runs that declares it.</span>
       ${leftOut}`;
   return html`<span class="badge good">kept</span>${leftOut}`;
 }

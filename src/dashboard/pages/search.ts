@@ -1,4 +1,4 @@
-/** Finds a job by its id, and jobs by a text: some of them with each request. */
+/** Finds a job by its id, and jobs by a text, a limited number with each request. */
 import { OnqueueError } from '../../base/onqueue-error';
 import { redact } from '../../base/redact';
 import type { Snapshot } from '../../operations/snapshot';
@@ -18,7 +18,7 @@ export const search: Page = async (context) => {
   const { seen, troubles } = await look(context, wanted);
   const form: Part = { id: 'search-form', html: searchForm(wanted, watchedConnections(manager), seen) };
   if (wanted.text === '') return { title: 'Search', parts: [form, advice(), ...notesPart(troubles)], data: {} };
-  // Who looks further has seen them.
+  // Viewers who search further have already seen these.
   const things = wanted.from === undefined ? await knownThings(context, wanted, seen) : NOTHING_KNOWN;
   const { known } = things;
   const [only] = known;
@@ -32,7 +32,7 @@ export const search: Page = async (context) => {
     ...unshown(context, seen),
     ...(MAY_BE_ID.test(wanted.text) ? unsure(things) : []),
   ];
-  // Where all was looked at.
+  // Only if everything was searched.
   const isGone = WHOLE_ID.test(wanted.text) && !wanted.connection && !wanted.queue && known.length + notes.length === 0;
   return {
     title: 'Search',
@@ -56,15 +56,15 @@ export const search: Page = async (context) => {
   };
 };
 
-/** A word is looked for as an id as well, and need not be told that it was none. */
+/** A word is also looked up as an id, but need not be reported as an unknown one. */
 const MAY_BE_ID = /^(?=\D*\d)\S{8,}$/;
 
-/** Of a job: a UUID, or what Laravel makes for Redis. */
+/** The id of a job: a UUID, or the form that Laravel uses for Redis. */
 const WHOLE_ID = /^([\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}|[\da-z]{32})$/i;
 
 const NOTHING_KNOWN: KnownThings = { known: [], unsure: [] };
 
-/** The connections that answer, and what is wrong with the others. */
+/** The connections that answer, and the troubles of the others. */
 async function look(
   { manager, lookout }: PageContext,
   { connections, queue }: Wanted,
@@ -77,7 +77,7 @@ async function look(
       const { queues } = await lookout.see(`snapshot ${name} ${queue}`, () => connection.snapshot({ queues: [queue] }));
       return { ...seen, queues: [...seen.queues.filter((one) => one.queue !== queue), ...queues] };
     } catch (error) {
-      // One store that is away takes nothing from the others.
+      // One unreachable store must not hide the others.
       if (connections.length === 1 || !(error instanceof OnqueueError)) throw error;
       return redact(error.message);
     }
@@ -93,9 +93,9 @@ function advice(): Part {
   return {
     id: 'advice',
     html: html`<p class="empty">
-      The id of a job leads to it, wherever it is; that of a batch to the batch. Any other text is looked for in the data, the name and
-      the error of jobs that wait, run or have failed, and in the names of queues, schedules, job classes and the newest batches. Large and small letters are
-      the same, and masked values are not searched.
+      The id of a job leads to the job, wherever it is; the id of a batch to the batch. Any other text is searched for in the data, names
+      and errors of jobs that wait, run or have failed, and in the names of queues, schedules, job classes and the newest batches. Case
+      does not matter, and masked values are not searched.
     </p>`,
   };
 }
@@ -105,18 +105,18 @@ function notesPart(notes: readonly string[]): readonly Part[] {
   return [{ id: 'notes', html: html`${notes.map((note): Html => html`<p class="finding warn">${note}</p>`)}` }];
 }
 
-/** Jobs that no store shows. */
+/** Notes about jobs that could not be searched. */
 function unshown({ manager }: PageContext, seen: readonly Snapshot[]): readonly string[] {
   return seen.flatMap(({ connection, otherQueues, queues }) => {
     const driver = manager.driver(connection);
     const isFailedShown = manager.failed.storeFor(driver) !== undefined;
-    const rest = isFailedShown ? 'only those that have failed are looked at' : 'none of them is looked at';
+    const rest = isFailedShown ? 'only failed ones were searched' : 'none were searched';
     return [
       ...(driver.capabilities.peek
         ? []
-        : [`The store of '${connection}' does not show jobs that wait or run: of its jobs ${rest}.`]),
+        : [`The store of '${connection}' cannot list waiting or running jobs: of its jobs ${rest}.`]),
       ...(otherQueues > 0
-        ? [`'${connection}' has more than ${queues.length} queues: name one of the others to look into it.`]
+        ? [`'${connection}' has more than ${queues.length} queues: name one of the others to search it.`]
         : []),
     ];
   });
@@ -124,7 +124,6 @@ function unshown({ manager }: PageContext, seen: readonly Snapshot[]): readonly 
 
 function unsure({ unsure: connections }: KnownThings): readonly string[] {
   return connections.map(
-    (name) =>
-      `'${name}' has so many jobs that it did not look for this id at all of them. Choose its queue, and it looks further there.`,
+    (name) => `'${name}' has so many jobs that not all were searched for this id. Choose its queue to search further.`,
   );
 }

@@ -1,4 +1,4 @@
-/** Which workers there are, how they are, and what they run. */
+/** The workers, their state, and their running jobs. */
 import type { Milliseconds } from '../../base/clock';
 import { CapabilityError } from '../../connections/errors';
 import { noRecords } from '../../operations/errors';
@@ -10,12 +10,12 @@ import { moment, secondsText, spanText } from '../parts/time';
 import type { Page, PageContext } from '../view';
 import { watchedConnections } from '../watched-connections';
 
-/** Seconds. A worker writes each five seconds: one that is silent for longer has missed a record. */
+/** Seconds. Workers write their records every five seconds: one that is silent longer has missed a record. */
 const SILENT = 10;
-/** Milliseconds by which an event loop is late before somebody should know: leases are renewed by it. */
+/** Milliseconds by which an event loop may be late before somebody should know, because it renews the leases. */
 const LATE: Milliseconds = 1000;
 
-/** Workers, queues of one, and jobs that run, which are shown. */
+/** How many workers, queues of a worker, and running jobs are shown. */
 const MOST = 100;
 const MOST_QUEUES = 10;
 
@@ -31,7 +31,7 @@ export const workers: Page = async (context) => {
   };
 };
 
-/** Those of all connections: several may keep their records in one place. */
+/** The workers of all connections, several of which may keep their records in one store. */
 async function workersOf({ manager, lookout }: PageContext): Promise<readonly RunningWorker[]> {
   const byId = new Map<string, RunningWorker>();
   for (const name of watchedConnections(manager)) {
@@ -39,7 +39,7 @@ async function workersOf({ manager, lookout }: PageContext): Promise<readonly Ru
       const found = await lookout.see(`workers ${name}`, () => manager.connection(name).workers());
       for (const worker of found) byId.set(worker.id, worker);
     } catch (error) {
-      // It keeps no records: its workers tell of themselves elsewhere, or nowhere.
+      // It keeps no records: its workers report elsewhere, or nowhere.
       if (!noRecords.is(error) && !(error instanceof CapabilityError)) throw error;
     }
   }
@@ -48,18 +48,18 @@ async function workersOf({ manager, lookout }: PageContext): Promise<readonly Ru
 
 function nobody({ manager }: PageContext): Html {
   if (manager.configuration.metrics === false)
-    return html`<p class="empty">With <code>metrics: false</code> in the configuration no worker tells of itself.</p>`;
+    return html`<p class="empty">With <code>metrics: false</code> in the configuration, workers do not report.</p>`;
   return html`<p class="empty">
-    No worker was heard of within the last minute. Start one: <code>npx onqueue work</code>
+    No worker has reported in the last minute. Start one: <code>npx onqueue work</code>
   </p>`;
 }
 
 function workerTable(found: readonly RunningWorker[]): Html {
-  // Those that somebody should look at.
+  // Silent workers first, because somebody should look at them.
   const sorted = found.toSorted((a, b) => Number(b.silentFor > SILENT) - Number(a.silentFor > SILENT));
   return html`<table>
     <caption>
-      ${counted(found.length, 'worker')}${found.length > MOST && html` <span class="soft">${MOST} of them, those that are silent first</span>`}
+      ${counted(found.length, 'worker')}${found.length > MOST && html` <span class="soft">${MOST} of them, silent ones first</span>`}
     </caption>
     <thead>
       <tr>
@@ -112,7 +112,7 @@ function workerRow(worker: RunningWorker): Html {
 
 function stateOf({ state, silentFor }: RunningWorker): Html {
   if (silentFor > SILENT)
-    return html`<span class="badge bad" title="It is stuck, its store was away, or its process has died."
+    return html`<span class="badge bad" title="It is stuck, its store is unreachable, or its process has died."
       >silent for ${secondsText(silentFor)}</span>
     `;
   return html`<span class="badge ${state === 'running' ? 'good' : 'warn'}">${state}</span>`;
@@ -121,14 +121,14 @@ function stateOf({ state, silentFor }: RunningWorker): Html {
 function runningTable(found: readonly RunningWorker[]): Html {
   const rows = found.flatMap((worker) => worker.running.map((job) => ({ worker, job })));
   if (rows.length === 0)
-    return html`<h2>What runs</h2>
-      <p class="empty">No job runs at the moment.</p>`;
+    return html`<h2>Running jobs</h2>
+      <p class="empty">No job is running.</p>`;
   const unnamed = found.reduce((sum, { busy, running }) => sum + Math.max(busy - running.length, 0), 0);
-  // Those that have run for the longest are those to look at.
+  // Longest-running first, because those deserve a look.
   const sorted = rows.toSorted((a, b) => a.job.since.getTime() - b.job.since.getTime());
   return html`<table>
       <caption>
-        What runs${sorted.length > MOST && html` <span class="soft">${MOST} of ${numberText(sorted.length)}, those that have run for the longest</span>`}
+        Running jobs${sorted.length > MOST && html` <span class="soft">${MOST} of ${numberText(sorted.length)}, longest-running first</span>`}
       </caption>
       <thead>
         <tr>
@@ -143,7 +143,7 @@ function runningTable(found: readonly RunningWorker[]): Html {
         ${sorted.slice(0, MOST).map(({ worker, job }) => runningRow(worker, job))}
       </tbody>
     </table>
-    ${unnamed > 0 && html`<p class="soft">${counted(unnamed, 'more job runs', 'more jobs run')}, which the workers do not name.</p>`}`;
+    ${unnamed > 0 && html`<p class="soft">${counted(unnamed, 'more job runs', 'more jobs run')}, not named by their workers.</p>`}`;
 }
 
 function runningRow(worker: RunningWorker, { id, name, queue, attempt, since }: WorkersJob): Html {
@@ -161,7 +161,7 @@ function runningRow(worker: RunningWorker, { id, name, queue, attempt, since }: 
   </tr>`;
 }
 
-/** By the clock of the store, which all moments of the record are by. */
+/** By the store's clock, like all moments of the record. */
 function nowOf({ heardAt, silentFor }: RunningWorker): Milliseconds {
   return heardAt.getTime() + silentFor * 1000;
 }

@@ -1,4 +1,4 @@
-/** Buttons that change something: each is a form of its own, so that it works without a script. */
+/** Buttons that change something: each is a form of its own, so that it works without scripts. */
 import type { Undo } from '../actions/notice';
 import { html, type Html } from '../html';
 import type { PageContext } from '../view';
@@ -8,13 +8,13 @@ export interface ActionButton {
   readonly action: string;
   readonly fields: Readonly<Record<string, string | undefined>>;
   readonly label: string;
-  /** What it is about, for who does not see where the button stands: `mail`. */
+  /** What it is about, for viewers who do not see where the button is: `mail`. */
   readonly subject?: string | undefined;
   /** It destroys something. */
   readonly isDangerous?: boolean | undefined;
 }
 
-/** Nothing for those who may only look. */
+/** Nothing for viewers who may only look. */
 export function actionForm(
   button: ActionButton,
   { viewer, here }: Pick<PageContext, 'viewer' | 'here'>,

@@ -1,11 +1,11 @@
-/** A line of a job's data or of its error, for lists. */
+/** One line of a job's data or error, for lists. */
 import { html, type Html } from '../html';
 
-/** Characters. */
+/** In characters. */
 const LONGEST = 120;
 const LONGEST_ERROR = 300;
 
-/** @param payload as it is shown: its secrets are masked */
+/** @param payload with its secrets masked */
 export function excerptOf(payload: unknown): Html {
   const text = dataText(payload);
   const shown = text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
@@ -18,13 +18,13 @@ export function errorLine(exception: string): string {
   return line.length > LONGEST_ERROR ? `${line.slice(0, LONGEST_ERROR)}…` : line;
 }
 
-/** As JSON; of a text, itself. */
+/** As JSON; a text stays as it is. */
 export function dataText(payload: unknown): string {
   const data = dataIn(payload);
   return typeof data === 'string' ? data : (JSON.stringify(data) ?? '');
 }
 
-/** What its dispatcher has given; of foreign payloads, all that there is. */
+/** What the dispatcher gave; for foreign payloads, everything. */
 function dataIn(payload: unknown): unknown {
   const data = fieldOf(payload, 'data') ?? payload;
   return fieldOf(data, 'command') ?? data;

@@ -1,11 +1,11 @@
-/** The few numbers that tell most. */
+/** The few numbers that matter most. */
 import { html, type Html } from '../html';
 
 export interface KeyNumber {
   readonly label: string;
   readonly value: string;
   readonly tone?: 'good' | 'warn' | 'bad' | undefined;
-  /** Where more of it is to be seen. */
+  /** Where to see more of it. */
   readonly href?: string | undefined;
 }
 

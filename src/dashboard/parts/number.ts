@@ -1,4 +1,4 @@
-/** Numbers, as people read them. */
+/** Numbers for people. */
 
 const WHOLE = new Intl.NumberFormat('en-US');
 const ROUNDED = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 });

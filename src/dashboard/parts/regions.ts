@@ -1,8 +1,8 @@
-/** The regions of a page, each of which can be sent anew by itself. */
+/** The regions of a page; each can be updated by itself. */
 import { html, type Html } from '../html';
 import type { Part, View } from '../view';
 
-/** A table may be wider than its region: the arrow keys scroll it once something in it has the focus, or it has it itself. */
+/** A table may be wider than its region: the arrow keys scroll it if something in it, or the region itself, has the focus. */
 export function region({ id, html: content }: Part): Html {
   const { text } = content;
   const isReached = !text.includes('<table') || /<(?:a|button|input|summary)\b/.test(text);

@@ -1,14 +1,14 @@
-/** Which stores the pages are about, so that nobody takes those of one program for those of another. */
+/** Which stores the pages show, so that nobody confuses two programs. */
 import type { QueueManager } from '../../application/queue-manager';
 import { redact } from '../../base/redact';
 import { keepsJobs } from '../../connections/driver';
 import { html, type Html } from '../html';
 
 const MOST = 5;
-/** Characters: a cluster has many nodes. */
+/** In characters: a cluster has many nodes. */
 const LONGEST = 120;
 
-/** Undefined: none keeps jobs; or the configuration cannot be read, of which the page itself tells. */
+/** Undefined if no connection keeps jobs, or the configuration cannot be read, which the page itself reports. */
 export function storesLine(manager: QueueManager): Html | undefined {
   try {
     const names = manager.connectionNames().filter((name) => keepsJobs(manager.settings(name).driver));
@@ -25,7 +25,7 @@ export function storesLine(manager: QueueManager): Html | undefined {
 function placeOf(manager: QueueManager, name: string): string {
   const { driver } = manager.settings(name);
   try {
-    // A driver of the user's may tell more than ours do.
+    // The address of a user's driver may contain more than ours do.
     const address = redact(manager.driver(name).address);
     const text = address.startsWith(driver) ? address : `${driver} ${address}`;
     return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;

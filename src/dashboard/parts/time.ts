@@ -1,4 +1,4 @@
-/** Moments and spans, as people read them. */
+/** Moments and spans for people. */
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { html, type Html } from '../html';
 
@@ -9,7 +9,7 @@ const UNITS = [
   ['s', 1000],
 ] as const;
 
-/** `3 min ago`, `in 2 h`; the exact moment stands behind it, which the script shows in the zone of the viewer. */
+/** `3 min ago`, `in 2 h`, with the exact moment as its title, which the script shows in the viewer's time zone. */
 export function moment(at: Date, now: Milliseconds): Html {
   const iso = at.toISOString();
   const span = at.getTime() - now;
@@ -17,7 +17,7 @@ export function moment(at: Date, now: Milliseconds): Html {
   return html`<time datetime="${iso}" title="${iso.replace('T', ' ').replace(/\.\d+Z$/, ' UTC')}">${text}</time>`;
 }
 
-/** `850 ms`, `3.2 s`, `3 min`, in the largest unit that fits. */
+/** `850 ms`, `3.2 s`, `3 min`: in the largest unit that fits. */
 export function spanText(span: Milliseconds): string {
   if (span < 1000) return `${Math.round(span)} ms`;
   if (span < 10_000) return `${Math.round(span / 100) / 10} s`;

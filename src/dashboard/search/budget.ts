@@ -1,12 +1,12 @@
-/** What one request may cost its stores and this process. */
+/** The most that one request may cost the stores and this process. */
 import type { Clock, Milliseconds } from '../../base/clock';
 
-/** Whichever comes first. */
+/** Whichever is reached first. */
 const MOST_JOBS = 1000;
 const MOST_CHARACTERS = 4 * 1024 * 1024;
 const LONGEST: Milliseconds = 1000;
 
-/** What a store shows at once, and what is asked for while nobody knows how large these jobs are. */
+/** The most that a store lists at once, and how many are requested while the size of these jobs is unknown. */
 const MOST_AT_ONCE = 100;
 const FIRST = 20;
 
@@ -31,7 +31,7 @@ export class Budget {
     this.#characters += characters;
   }
 
-  /** How many jobs to ask for next, by the size of those before. 0: it is spent. */
+  /** How many jobs to request next, by the size of those before. 0 if the budget is spent. */
   get next(): number {
     const left = MOST_CHARACTERS - this.#characters;
     if (this.#jobs >= MOST_JOBS || left <= 0 || this.#clock.monotonic() - this.#began > LONGEST) return 0;

@@ -1,9 +1,9 @@
-/** What is searched of a job's payload: what its dispatcher gave, and not what the envelope says of it. */
+/** The texts of a job's payload that are searched: what its dispatcher gave, not the rest of the envelope. */
 import { isRecord } from '../../payload/kinds';
 import { SHOWN_ELSEWHERE } from '../job/data-part';
 import { dataText } from '../parts/excerpt';
 
-/** @param payload as it is shown: a masked value must not be found, or whoever guesses at it would be told */
+/** @param payload with its secrets masked: a guess at a masked value must not be confirmed */
 export function jobTexts(payload: unknown): readonly string[] {
   if (!isRecord(payload)) return [dataText(payload)];
   const given = Object.entries(payload).filter(([field]) => !SHOWN_ELSEWHERE.has(field));

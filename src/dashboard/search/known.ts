@@ -1,4 +1,4 @@
-/** What has this very id, or a name with this text in it: these are known without a look at all jobs. */
+/** Things with exactly this id, or with this text in their name: found without searching all jobs. */
 import { CapabilityError, isStoreAway } from '../../connections/errors';
 import type { Batch } from '../../dispatch/batch/batch';
 import type { FoundJob } from '../../operations/found-job';
@@ -10,10 +10,10 @@ import type { Wanted } from './wanted';
 
 export interface Known {
   readonly kind: 'job' | 'batch' | 'queue' | 'schedule' | 'class';
-  /** Of a job, and of a batch without a name, its id. */
+  /** The id of a job, or of a batch without a name. */
   readonly name: string;
   readonly connection?: string | undefined;
-  /** Of a job: how it is. */
+  /** The state of a job. */
   readonly state?: FoundJob['state'] | undefined;
   /** The page about it. */
   readonly page: string;
@@ -21,17 +21,17 @@ export interface Known {
 
 export interface KnownThings {
   readonly known: readonly Known[];
-  /** Connections with so many jobs that they did not look for the id at all of them. */
+  /** Connections with so many jobs that not all were searched for the id. */
   readonly unsure: readonly string[];
 }
 
-/** Batches whose names are looked at. */
+/** How many batches' names are searched. */
 const NEWEST = 100;
 
-/** As an id may be; others are not asked for. */
+/** What an id may look like; other texts are not looked up. */
 const ID = /^[^\s\p{Cc}]{1,300}$/u;
 
-/** @param seen of the connections that answer */
+/** @param seen the snapshots of the connections that answer */
 export async function knownThings(
   context: PageContext,
   { text, queue }: Wanted,
@@ -48,7 +48,7 @@ export async function knownThings(
   };
 }
 
-/** Undefined: its store cannot look for jobs. */
+/** Undefined if its store cannot look for jobs. */
 async function jobOf(
   { manager }: PageContext,
   connection: string,
@@ -63,7 +63,7 @@ async function jobOf(
   }
 }
 
-/** Of one that is gone, something may be kept all the same. */
+/** Records of a job may be kept even if the job is gone. */
 function knownJob({ id, connection, queue, state, history }: FoundJob): readonly Known[] {
   if (state === 'unknown' && history.length === 0) return [];
   return [{ kind: 'job', name: id, connection, state, page: address('job', { connection, queue, id }) }];

@@ -11,7 +11,7 @@ import type { Match } from './scan';
 export function matchTable(matches: readonly Match[], text: string, now: Milliseconds): Html {
   const pattern = new Pattern(text);
   return html`<table><caption>${counted(matches.length, 'job')} with “<bdi>${text}</bdi>”</caption>
-<thead><tr><th scope="col">Job</th><th scope="col">Where it stands</th><th scope="col">Queue</th><th scope="col">State</th><th scope="col">When</th></tr></thead>
+<thead><tr><th scope="col">Job</th><th scope="col">Where</th><th scope="col">Queue</th><th scope="col">State</th><th scope="col">When</th></tr></thead>
 <tbody>${matches.map((match) => row(match, pattern, now))}</tbody></table>`;
 }
 

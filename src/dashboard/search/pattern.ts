@@ -1,7 +1,7 @@
-/** The text that is looked for, within others: whether its letters are large or small is all the same. */
+/** Finds a text within others, ignoring case. */
 import { html, type Html } from '../html';
 
-/** Characters around the first place where it stands. */
+/** Characters shown before and after the first match. */
 const BEFORE = 24;
 const BEHIND = 160;
 
@@ -11,10 +11,10 @@ export class Pattern {
 
   /** @param text not empty */
   constructor(text: string) {
-    // In JSON, quotes and backslashes have another one before them.
+    // In JSON, quotes and backslashes are escaped.
     const forms = new Set([text, JSON.stringify(text).slice(1, -1)].map(literal));
     const source = [...forms].join('|');
-    // Not by `toLowerCase`, which makes some letters longer: the marks would stand beside what they mark.
+    // Not with `toLowerCase`, which makes some letters longer, so that the marks would be misplaced.
     this.#first = new RegExp(source, 'iu');
     this.#all = new RegExp(source, 'giu');
   }
@@ -23,12 +23,12 @@ export class Pattern {
     return this.#first.test(text);
   }
 
-  /** The whole text. */
+  /** The whole text, with marks. */
   marked(text: string): Html {
     return html`<bdi>${this.#parts(text)}</bdi>`;
   }
 
-  /** What stands around the first one. Undefined: there is none. */
+  /** The text around the first match. Undefined if there is none. */
   excerpt(text: string): Html | undefined {
     const { index, 0: found = '' } = this.#first.exec(text) ?? {};
     if (index === undefined) return undefined;

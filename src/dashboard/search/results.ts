@@ -1,4 +1,4 @@
-/** What was found, how far was looked, and what to do where nothing was. */
+/** What was found, how much was searched, and what to do if nothing was found. */
 import type { Milliseconds } from '../../base/clock';
 import { html, type Html } from '../html';
 import { counted, numberText } from '../parts/number';
@@ -22,10 +22,10 @@ export function knownList(known: readonly Known[]): Html {
   const rest = known.length - MOST_KNOWN;
   const one = ({ kind, name, connection, state, page }: Known): Html =>
     html`<li>${KINDS[kind]} <a href="${page}"><bdi>${name}</bdi></a>${connection !== undefined && html` <span class="soft">on <bdi>${connection}</bdi></span>`}${state !== undefined && html` <span class="badge">${state}</span>`}</li>`;
-  return html`<h2>By its id or name</h2><ul class="names">${known.slice(0, MOST_KNOWN).map(one)}${rest > 0 && html`<li class="soft">and ${numberText(rest)} more</li>`}</ul>`;
+  return html`<h2>By id or name</h2><ul class="names">${known.slice(0, MOST_KNOWN).map(one)}${rest > 0 && html`<li class="soft">and ${numberText(rest)} more</li>`}</ul>`;
 }
 
-/** @param whyNone what it means that nothing is known of this text */
+/** @param whyNone what it may mean that nothing is known of this text */
 export function matchList(scan: Scan, wanted: Wanted, now: Milliseconds, whyNone?: Html): Html {
   const { matches } = scan;
   return html`${matches.length > 0 ? matchTable(matches, wanted.text, now) : nothing(scan, wanted, whyNone)}${extent(scan, wanted)}`;
@@ -35,17 +35,17 @@ function nothing({ next }: Scan, { text, from }: Wanted, whyNone: Html | undefin
   const quoted = html`“<bdi>${text}</bdi>”`;
   if (next !== undefined)
     return html`<p class="empty">None of these jobs has ${quoted} in its data, its name, its id or its error.</p>`;
-  if (from !== undefined) return html`<p class="empty">There is no further job with ${quoted}.</p>`;
-  const rest = html`Try a shorter text, or all queues and states. Completed jobs are found by their whole id alone, and masked values
+  if (from !== undefined) return html`<p class="empty">There are no more jobs with ${quoted}.</p>`;
+  const rest = html`Try a shorter text, or all queues and states. Completed jobs are only found by their whole id, and masked values
     are not searched.`;
   return html`<p class="empty">
-    No job that waits, runs or has failed has ${quoted} in its data, its name, its id or its error. ${whyNone ?? rest}
+    No waiting, running or failed job has ${quoted} in its data, its name, its id or its error. ${whyNone ?? rest}
   </p>`;
 }
 
 function extent(scan: Scan, wanted: Wanted): Html {
   const { looked, total, next } = scan;
-  if (next === undefined) return html`<p class="pages">Looked at ${counted(looked, 'job')}. That is all.</p>`;
+  if (next === undefined) return html`<p class="pages">Searched all ${counted(looked, 'job')}.</p>`;
   const before = wanted.from?.looked ?? 0;
-  return html`<p class="pages"><span>Looked at ${numberText(looked)} of ${counted(total, 'job')}${before > 0 && html`, here at the last ${numberText(looked - before)} of these`}.</span> <a href="${further(wanted, next)}" rel="next">Look further</a></p>`;
+  return html`<p class="pages"><span>Searched ${numberText(looked)} of ${counted(total, 'job')}${before > 0 && html`, here the last ${numberText(looked - before)} of these`}.</span> <a href="${further(wanted, next)}" rel="next">Search further</a></p>`;
 }

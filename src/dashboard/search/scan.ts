@@ -1,4 +1,4 @@
-/** Looks for a text among jobs, in steps that each cost a store little: whoever wants more goes on from where the last one ended. */
+/** Searches jobs for a text, in steps that each cost a store little; the next request continues where the last one ended. */
 import { redact } from '../../base/redact';
 import { CapabilityError, isStoreAway } from '../../connections/errors';
 import type { JobPage } from '../../operations/job-page';
@@ -12,34 +12,34 @@ import { jobTexts } from './job-texts';
 import { Pattern } from './pattern';
 import type { Place, Wanted } from './wanted';
 
-/** So many found jobs are enough for a page. */
+/** Enough found jobs for one page. */
 const MOST_FOUND = 100;
 
-/** What people look for most comes before what there is most of. */
+/** The states that people search most come before the most common ones. */
 const ORDER: readonly JobState[] = ['running', 'failed', 'delayed', 'ready'];
 
 export interface Match {
   readonly job: ListedJob;
-  /** What stands around the text, with marks. */
+  /** The text around the match, with marks. */
   readonly excerpt: Html;
 }
 
 export interface Scan {
   readonly matches: readonly Match[];
-  /** Jobs, those of the requests before with them. */
+  /** Jobs searched so far, including those of earlier requests. */
   readonly looked: number;
-  /** Jobs that there are to look at. */
+  /** Jobs that can be searched. */
   readonly total: number;
-  /** Undefined: that was all. */
+  /** Undefined if all were searched. */
   readonly next: Place | undefined;
-  /** What was not looked at, and why. */
+  /** What was not searched, and why. */
   readonly troubles: readonly string[];
 }
 
 /** Jobs of one state in a queue. */
 type Shelf = Pick<Place, 'connection' | 'queue' | 'state'> & { readonly count: number };
 
-/** @param seen of the connections that answer @throws E_INVALID_LISTING */
+/** @param seen the snapshots of the connections that answer @throws E_INVALID_LISTING */
 export async function scan(context: PageContext, wanted: Wanted, seen: readonly Snapshot[]): Promise<Scan> {
   const { from } = wanted;
   const shelves = seen.flatMap((snapshot) => shelvesOf(context, wanted, snapshot));
@@ -82,7 +82,7 @@ export async function scan(context: PageContext, wanted: Wanted, seen: readonly 
   return scanned();
 }
 
-/** A text: why there is none. */
+/** A text says why there is no page. */
 async function pageOf(
   { manager }: PageContext,
   { connection, queue, state }: Shelf,
@@ -96,7 +96,7 @@ async function pageOf(
   }
 }
 
-/** Those with jobs that the store shows. */
+/** The shelves with jobs that the store can list. */
 function shelvesOf({ manager }: PageContext, { queue, state }: Wanted, snapshot: Snapshot): readonly Shelf[] {
   const { connection, queues } = snapshot;
   const driver = manager.driver(connection);
@@ -115,7 +115,7 @@ function isSame(shelf: Shelf, { connection, queue, state }: Place): boolean {
   return shelf.connection === connection && shelf.queue === queue && shelf.state === state;
 }
 
-/** Whether it is not behind us. Queues come and go between two requests: their order stays. */
+/** Whether it is not yet searched. Queues come and go between two requests, but their order stays. */
 function isAhead({ connection, queue, state }: Shelf, { connections, from }: Wanted): boolean {
   if (from === undefined) return true;
   const steps = [

@@ -1,4 +1,4 @@
-/** What is looked for, and where: a form that works without a script. */
+/** What to search, and where: a form that works without scripts. */
 import { JOB_STATES } from '../../operations/job-page';
 import type { Snapshot } from '../../operations/snapshot';
 import { html, type Html } from '../html';
@@ -24,7 +24,7 @@ function choice(label: string, name: string, values: readonly string[], chosen: 
   return html`<label>${label} <select name="${name}"><option value="">all</option>${all.map(option)}</select></label>`;
 }
 
-/** There are more queues than are listed. */
+/** For connections with more queues than are listed. */
 function queueField(queue: string | undefined, queues: readonly string[]): Html {
   return html`<label>Queue <input type="text" name="queue" value="${queue ?? ''}" list="queues" placeholder="all" maxlength="255" /></label>
     <datalist id="queues">${queues.map((each) => html`<option value="${each}"></option>`)}</datalist>`;

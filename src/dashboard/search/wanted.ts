@@ -1,4 +1,4 @@
-/** What is looked for, and where: as the address of the page says. */
+/** What is searched, and where, according to the page's address. */
 import type { QueueManager } from '../../application/queue-manager';
 import { JOB_STATES } from '../../operations/job-page';
 import type { JobState } from '../../operations/listed-job';
@@ -7,30 +7,30 @@ import { neededField } from '../errors';
 import { watchedConnections } from '../watched-connections';
 
 export interface Wanted {
-  /** Empty: nothing yet. */
+  /** Empty if nothing is to be searched yet. */
   readonly text: string;
-  /** Undefined: all. */
+  /** Undefined means all, also below. */
   readonly connection: string | undefined;
   readonly queue: string | undefined;
   readonly state: JobState | undefined;
-  /** Those that are asked. */
+  /** The connections to search. */
   readonly connections: readonly string[];
-  /** Undefined: from the beginning. */
+  /** Undefined if from the beginning. */
   readonly from: Place | undefined;
 }
 
-/** How far the requests before have looked. */
+/** How far earlier requests have searched. */
 export interface Place {
   readonly connection: string;
   readonly queue: string;
   readonly state: JobState;
-  /** Behind which job; undefined: from the first. */
+  /** The job after which to continue. Undefined if from the first. */
   readonly after: string | undefined;
-  /** Jobs so far. */
+  /** Jobs searched so far. */
   readonly looked: number;
 }
 
-/** Characters: what is longer is in no job, and to look for it within large ones would hold up the whole process. */
+/** In characters: no job contains a longer text, and searching large jobs for it would block the whole process. */
 export const LONGEST_TEXT = 300;
 
 /** @throws E_DASHBOARD_QUERY, E_UNKNOWN_CONNECTION */
@@ -50,7 +50,7 @@ export function wantedIn(query: URLSearchParams, manager: QueueManager): Wanted 
   };
 }
 
-/** The page that goes on there. */
+/** The page that continues there. */
 export function further({ text, connection, queue, state }: Wanted, from: Place): string {
   const place = [from.connection, from.queue, from.state, from.after ?? null, from.looked];
   return address('search', { text, connection, queue, state, from: JSON.stringify(place) });

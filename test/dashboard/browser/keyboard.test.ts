@@ -62,7 +62,7 @@ describe('the keyboard', () => {
     await goTo('button');
     await page.keyboard.press('Enter');
 
-    expect(await notice()).toContain('mail goes on');
+    expect(await notice()).toContain('mail is resumed');
     expect(await world.manager.connection().isPaused('mail')).toBe(false);
   });
 

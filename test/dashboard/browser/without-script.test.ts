@@ -36,8 +36,8 @@ const job = (id: keyof World['ids']) => (of: World) => `job?id=${of.ids[id]!}`;
 const batch = (id: keyof World['batches']) => (of: World) => `batch?id=${of.batches[id]}`;
 
 const DEEDS: Readonly<Record<string, Deed>> = {
-  'pause-queue': { at: '', told: 'is paused', undone: 'goes on' },
-  'resume-queue': { at: queue(QUEUES.paused), told: 'payments goes on', undone: 'payments is paused' },
+  'pause-queue': { at: '', told: 'is paused', undone: 'is resumed' },
+  'resume-queue': { at: queue(QUEUES.paused), told: 'payments is resumed', undone: 'payments is paused' },
   'cancel-job': { at: queue('mail'), asks: true, told: 'is cancelled' },
   'retry-job': { at: job('refused'), told: 'goes back to its queue' },
   'forget-job': { at: job('withCause'), asks: true, told: 'is forgotten' },
@@ -46,8 +46,8 @@ const DEEDS: Readonly<Record<string, Deed>> = {
   'retry-failed': { at: 'failed?queue=media', asks: true, told: 'go back to their queues' },
   'forget-failed': { at: 'failed?queue=sync', asks: true, told: 'are forgotten' },
   'run-schedule': { at: 'schedules', asks: true, told: 'was sent' },
-  'pause-schedule': { at: 'schedules', told: 'is paused', undone: 'goes on' },
-  'resume-schedule': { at: 'schedules', told: 'weekly-report goes on', undone: 'weekly-report is paused' },
+  'pause-schedule': { at: 'schedules', told: 'is paused', undone: 'is resumed' },
+  'resume-schedule': { at: 'schedules', told: 'weekly-report is resumed', undone: 'weekly-report is paused' },
 };
 
 describe('the dashboard without scripts', () => {
@@ -77,7 +77,7 @@ describe('the dashboard without scripts', () => {
     await boxes.nth(2).check();
     const names = await boxes.evaluateAll((all) => all.map((one) => one.getAttribute('aria-label')));
 
-    await page.getByRole('button', { name: 'Retry those ticked' }).click();
+    await page.getByRole('button', { name: 'Retry ticked' }).click();
 
     expect(await page.locator('.notice').textContent()).toContain('2 failed jobs go back');
     expect(await boxes.count()).toBe(before - 2);

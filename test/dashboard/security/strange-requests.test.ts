@@ -58,7 +58,7 @@ describe('a request for a strange address', () => {
       await using panel = await served(testApplication().manager);
       expect(await raw(panel.port, `GET ${target} HTTP/1.1`)).toMatchObject({
         status: 400,
-        body: expect.stringContaining('This is no address of a page.') as unknown,
+        body: expect.stringContaining('This is not the address of a page.') as unknown,
       });
     },
   );
@@ -132,7 +132,7 @@ describe('a visitor who is not let in', () => {
     const { manager, log } = testApplication();
     await using panel = await served(manager, { authorize: () => secretive });
     await panel.get('');
-    expect(inspect(log.lines, { depth: 9 })).toMatch(/gave the role 'admin'/);
+    expect(inspect(log.lines, { depth: 9 })).toMatch(/returned the role 'admin'/);
     expect(inspect(log.lines, { depth: 9 })).not.toMatch(/hunter2|example\.com/);
   });
 
