@@ -1,4 +1,7 @@
-/** Many jobs: encodes them, hands them to their drivers in pages, and says which are in when one fails: sent again, those would run twice. */
+/**
+ * Many jobs: encodes them, pushes them to their drivers in pages, and reports which are in if one fails, because those would run
+ * twice if sent again.
+ */
 import { withConsequence } from '../base/define-error';
 import { nextTurn } from '../base/next-turn';
 import { OnqueueError } from '../base/onqueue-error';
@@ -16,17 +19,17 @@ import { idAfter, isOwn, type Parcel, runsJobs, type Target, tellPushed } from '
 /** A push that failed. */
 export interface Refusal {
   readonly error: unknown;
-  /** `job`: it ran within its push, and failed itself: sent again, it would run twice. `own`: the push of its own failed. */
+  /** `job`: it ran within its push and failed; sent again, it would run twice. `own`: the job's own `queue()` failed. */
   readonly of: 'store' | 'job' | 'own';
 }
 
-/** At some 10 µs for each, a millisecond's worth. */
+/** At some 10 µs each, about a millisecond of work. */
 const ENCODED_AT_ONCE = 100;
 
 /**
- * Encodes many, with turns of the event loop between them.
+ * Encodes many jobs, and yields to the event loop in between.
  *
- * @throws E_NOT_A_JOB `jobs` is no list; what `encode` throws, with the job's place in the list
+ * @throws E_NOT_A_JOB `jobs` is not a list; what `encode` throws, with the job's position
  */
 export async function encodeAll<Encoded>(
   jobs: Iterable<object>,
@@ -47,27 +50,27 @@ export async function encodeAll<Encoded>(
   return encoded;
 }
 
-/** One of our own errors, saying which of many jobs it speaks of. */
+/** Adds to one of our own errors which of many jobs it is about. */
 export function positioned(error: unknown, position: string): unknown {
   if (!(error instanceof OnqueueError)) return error;
   const { message } = error;
   error.message = `${position}: ${message}`;
-  // Printed from its stack, which quotes the message as it was made.
+  // Node.js prints the stack, which quotes the original message.
   error.stack = error.stack?.replace(message, () => error.message) ?? error.message;
   return error;
 }
 
 /**
- * Sends them, and gives their ids.
+ * Sends the jobs, and returns their ids.
  *
- * @throws BulkInterruptedError when one failed and others are in; when none is, what it failed with
+ * @throws BulkInterruptedError if one failed and others are in; if none is in, the error itself
  */
 export async function sendBulk(
   parcels: readonly Parcel[],
   targetOf: (connection: string) => Target,
 ): Promise<string[]> {
   const inside: (readonly Parcel[])[] = [];
-  /** Where it is not that of the job: to note all would cost as much as to make one. */
+  /** Ids that are not the job's own. Noting all of them would cost as much as creating them. */
   const told = new Map<Parcel, string>();
   const idOf = (parcel: Parcel): string => told.get(parcel) ?? (isOwn(parcel) ? '' : parcel.id);
   const interrupt = ({ error, of }: Refusal, [{ name, queue }]: readonly [Parcel, ...Parcel[]]): never => {
@@ -101,19 +104,19 @@ interface Sending {
 }
 
 interface Ended {
-  /** What became of each; undefined: all are in. */
+  /** What became of each job. Undefined if all are in. */
   readonly pushed?: readonly Pushed[] | void;
-  /** `taken`: those that are in all the same. */
+  /** `taken`: the jobs that are in nevertheless. */
   readonly refusal?: Refusal & { readonly taken: readonly EncodedJob[] };
 }
 
 /**
- * Sends many jobs, page by page, each queue's in order, then those with a push of their own. With a connection that is away
- * it goes on with those of others.
+ * Sends many jobs, page by page, each queue's in order, then those with their own push. If a connection is unavailable, continues
+ * with the others.
  *
- * @param sent hears of jobs that are in, and of those whose keys are held; with their ids, or those of the holders, where not all are
- *   the jobs' own
- * @param refused hears of each page that is not, or not wholly; what it throws ends the sending
+ * @param sent called with jobs that are in or whose keys are held; with the ids, or those of the key holders, unless all are the
+ * jobs' own
+ * @param refused called for each page that is not in, or not completely; if it throws, the sending ends
  */
 export async function sendAll(
   parcels: readonly Parcel[],
@@ -128,7 +131,7 @@ export async function sendAll(
     const { jobs, atOnce } = mostOf(target);
     const underWay: Sending[] = [];
     const refusals: (readonly [Refusal, Page])[] = [];
-    // Where one page was refused, those behind it are heard before anybody is told: they may be in.
+    // If a page was refused, the pages already on their way are awaited before anybody is told: they may be in.
     const hear = async (most: number): Promise<void> => {
       while (underWay.length > (refusals.length > 0 ? 0 : most)) {
         const { page, ended } = underWay.shift()!;
@@ -146,11 +149,11 @@ export async function sendAll(
         refused(refusal, page);
       }
     };
-    // Each page holds one at least.
+    // Each page has at least one job.
     for (const page of pagesOf(group, bytesOf, jobs) as Iterable<Page>) {
       if (away.has(connection)) break;
       underWay.push(await push(target, page));
-      // Those that are sent in one turn are written at once.
+      // Pages that are sent in one turn are written together.
       if (underWay.length < atOnce) continue;
       await hear(atOnce - 1);
       await nextTurn();
@@ -166,7 +169,7 @@ export async function sendAll(
   }
 }
 
-/** Resolves when the page is on its way. @param begins their batch */
+/** Resolves when the page is on its way. @param begins the batch that it begins */
 export async function push(targetOf: () => Target, page: Page, begins?: NewBatch): Promise<Sending> {
   let of: Refusal['of'] = 'store';
   const refusal = (error: unknown): Ended => {
@@ -194,22 +197,25 @@ async function told(page: Page, pushed: readonly Pushed[] | void): Promise<Ended
   return { pushed };
 }
 
-/** What a driver took of a page that it refused in part: it says which it did not, and sent again the others would run twice. */
+/**
+ * The jobs that a driver took of a page that it refused in part: it names the refused ones. Sent again, the others would run
+ * twice.
+ */
 function takenOf(page: readonly EncodedJob[], error: unknown): readonly EncodedJob[] {
   const refused: unknown = error instanceof OnqueueError ? (error.facts as { readonly refused?: unknown }).refused : [];
   return Array.isArray(refused) && refused.length > 0 ? page.filter((_, place) => !refused.includes(place)) : [];
 }
 
 /**
- * How many jobs travel in a page, and how many pages at once. Of jobs that run within their push each ends for itself: one
- * that has run must not be told as not sent.
+ * How many jobs travel in a page, and how many pages at once. Jobs that run within their push travel alone: one that has run must
+ * not be reported as not sent.
  */
 function mostOf(targetOf: () => Target): { readonly jobs: number; readonly atOnce: number } {
   try {
     const target = targetOf();
     return { jobs: runsJobs(target) ? 1 : MOST_JOBS, atOnce: target.pushesAtOnce ?? 1 };
   } catch {
-    // The push tells why.
+    // The push will report the error.
     return { jobs: MOST_JOBS, atOnce: 1 };
   }
 }
@@ -223,7 +229,7 @@ function groups(jobs: Iterable<EncodedJob>): Iterable<Page> {
   const groups = new Map<string, [EncodedJob, ...EncodedJob[]]>();
   let group: [EncodedJob, ...EncodedJob[]] | undefined;
   for (const job of jobs) {
-    // Mostly the next one goes where the last one went.
+    // The next job usually goes where the last one went.
     if (group?.[0].connection !== job.connection || group[0].queue !== job.queue) {
       const target = JSON.stringify([job.connection, job.queue]);
       group = groups.get(target);

@@ -1,4 +1,4 @@
-/** `Bus`: dispatches jobs, and runs the mapped handlers of commands that are none. */
+/** `Bus`: dispatches jobs, and runs the mapped handlers of commands, which are objects that are not jobs. */
 import { inspect } from 'node:util';
 import { classOf } from '../base/class';
 import { checkInjection } from '../container/parameters';
@@ -19,7 +19,7 @@ import { PendingJob } from './pending-dispatch';
 import { runInPlace } from './run-in-place';
 import { parcelOf } from './send';
 
-/** For the manager behind `Queue`, use `Bus`; for one of your own, `new JobBus(() => manager)`. */
+/** For the manager behind `Queue`, use `Bus`; for your own manager, `new JobBus(() => manager)`. */
 export class JobBus implements JobDispatcher {
   readonly #managerOf: () => DispatchApplication;
 
@@ -27,20 +27,22 @@ export class JobBus implements JobDispatcher {
     this.#managerOf = managerOf;
   }
 
-  /** Sends a job to its queue; an object that is no job goes to its mapped handler at once, whose value it gives. */
+  /**
+   * Sends a job to its queue. An object that is not a job goes to its mapped handler at once, and the result is the handler's.
+   */
   dispatch(job: JobBase): PendingDispatch;
   dispatch(command: JobInstance): PendingDispatch & Promise<unknown>;
   dispatch(job: JobInstance): PendingDispatch {
     const manager = this.#managerOf();
     if (isJob(manager, job)) return new PendingJob(manager, job);
-    // Typed as a dispatch, because nothing but the decorator tells a plain job from a command.
+    // Typed as a dispatch, because only the decorator tells a plain job from a command.
     return this.#runCommand(manager, job) as PendingDispatch;
   }
 
   /**
-   * Jobs that run one after the other, each sent by the success of the one before it.
+   * Jobs that run one after the other, each sent when the one before it succeeds.
    *
-   * @param links or a function that gives them, called with what `dispatch()` is given
+   * @param links the jobs, or a function that returns them, called with the parameters of `dispatch()`
    */
   chain<Parameters extends readonly unknown[] = []>(
     links: ChainList | ((...parameters: Parameters) => ChainList),
@@ -49,20 +51,21 @@ export class JobBus implements JobDispatcher {
     return new PendingChain(linksOf, (first, choice) => new PendingJob(this.#managerOf(), first, choice));
   }
 
-  /** Jobs that run in any order, and what is sent when something becomes of them. An inner list is a chain. */
+  /** Jobs that run in any order, with callbacks when something happens to the batch. An inner list is a chain. */
   batch(jobs: BatchSource): PendingBatch<Batch> {
     return new PendingBatch(jobs, (chosen, detour) => this.#managerOf().batches.send(chosen, detour));
   }
 
-  /** Sends a job to its queue, and never runs it at once. */
+  /** Sends a job to its queue; never runs it at once. */
   dispatchToQueue(job: JobInstance): PendingDispatch {
     return new PendingJob(this.#managerOf(), job);
   }
 
   /**
-   * Runs a job through the `sync` connection: payload, middleware and hooks, in one attempt; gives what `handle` gives.
+   * Runs a job through the `sync` connection, with payload, middleware and hooks, in one attempt. Resolves to the result of
+   * `handle`.
    *
-   * @throws what the job failed with
+   * @throws the job's error
    */
   async dispatchSync<J extends JobInstance>(job: J): Promise<HandleResult<J>> {
     const manager = this.#managerOf();
@@ -71,7 +74,10 @@ export class JobBus implements JobDispatcher {
     return (await manager.syncRunner().run(queue, entry.payload)) as HandleResult<J>;
   }
 
-  /** Runs this very instance in place, with injection; gives what `handle` gives. No payload, middleware or hooks. */
+  /**
+   * Runs this very instance in place, with injection but without payload, middleware or hooks. Resolves to the result of
+   * `handle`.
+   */
   async dispatchNow<J extends JobInstance>(job: J): Promise<HandleResult<J>> {
     const manager = this.#managerOf();
     if (!isJob(manager, job)) return (await this.#runCommand(manager, job)) as HandleResult<J>;
@@ -80,11 +86,11 @@ export class JobBus implements JobDispatcher {
   }
 
   /**
-   * Sends many jobs with few calls, to the connection and queue of each; gives their ids, in the same order. All are
-   * encoded before the first is sent.
+   * Sends many jobs in few calls, each to its own connection and queue. Resolves to their ids, in the same order. All are encoded
+   * before the first is sent.
    *
-   * @throws BulkInterruptedError when a store, a job on `sync` or a `queue()` of its own failed on the way: its facts say
-   *   which are not in
+   * @throws BulkInterruptedError a store, a job on `sync` or a job's own `queue()` failed on the way; its facts say which jobs
+   * are not in
    */
   async bulk(jobs: Iterable<JobInstance>): Promise<string[]> {
     const manager = this.#managerOf();
@@ -93,7 +99,7 @@ export class JobBus implements JobDispatcher {
   }
 
   /**
-   * Says which handler runs a command. Where the command is a job, its workers call the handler, as with `@Handles`.
+   * Sets the handlers of commands. If a command is a job, workers call the handler, as with `@Handles`.
    *
    * @throws E_INVALID_HANDLER, and the errors of injection
    */
@@ -101,7 +107,7 @@ export class JobBus implements JobDispatcher {
     const manager = this.#managerOf();
     for (const [command, handler] of handlers) {
       if (typeof handler !== 'function' || !hasHandle(handler)) {
-        const problem = 'it is no class with a method handle(). (An arrow function in a field is none.)';
+        const problem = 'it is not a class with a method handle(). (An arrow function in a field does not count.)';
         throw invalidHandler(handler?.name ?? String(handler), command?.name, undefined, problem, 'Bus.map to');
       }
       checkInjection(handler, 'handler');
@@ -133,7 +139,7 @@ const BUILDER_CALLS = [
   'using',
 ] as const satisfies readonly (keyof PendingDispatch)[];
 
-/** What `dispatchIf(false)` gives: takes every builder call, sends nothing, and is undefined when it is awaited. */
+/** What `dispatchIf(false)` returns: accepts every builder call, sends nothing, and resolves to undefined. */
 function undispatched(): PendingDispatch<undefined> {
   const nothing = Promise.resolve(undefined) as PendingDispatch<undefined>;
   const calls = BUILDER_CALLS.map((name) => [name, (): PendingDispatch<undefined> => nothing]);
@@ -143,8 +149,8 @@ function undispatched(): PendingDispatch<undefined> {
   });
 }
 
-// One that extends Job without a decorator is a job with a mistake, which its dispatch explains; so is a class in place
-// of an instance, and a plain object.
+// A class that extends Job without a decorator is a faulty job, and its dispatch explains the fault. So are a class instead of an
+// instance, and a plain object.
 function isJob(manager: DispatchApplication, job: object): boolean {
   const target = classOf(job);
   if (target === undefined || target === Object) return true;

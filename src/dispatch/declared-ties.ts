@@ -1,13 +1,13 @@
-/** The key that a job is to hold, or to wait under. */
+/** The unique or debounce key of a job. */
 import type { JobDefinition } from '../job/definition';
 import { declaredDebouncing, declaredUniqueness } from '../job/resolve-options';
 import { debounceKey, type Ties, uniqueKey } from '../payload/ties';
 import { invalidUniqueKey } from './errors';
 
-/** Characters: it is an id, and not the data. */
+/** In characters. A key is an id, not data. */
 const LONGEST_KEY = 1000;
 
-/** Undefined: it has none. @throws E_INVALID_UNIQUE_KEY */
+/** Undefined if it has no key. @throws E_INVALID_UNIQUE_KEY */
 export function tiesOf(job: object, definition: JobDefinition, queue: string): Ties | undefined {
   const { name, options } = definition;
   if (options.unique === undefined && options.debounce === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** What a dispatch needs of the application that it belongs to; a `QueueManager` is one. */
+/** What a dispatch needs from its application; a `QueueManager` provides it. */
 import type { Class } from '../base/class';
 import type { Application } from '../connections/application';
 import type { ConnectionSettings } from '../connections/connector';
@@ -14,18 +14,18 @@ export interface DispatchApplication extends Application, Omit<ResultApplication
   readonly encoder: JobEncoder;
   readonly batches: Batches;
   readonly outbox: Outbox;
-  /** The jobs that are out of tries: who keeps them, and what sends them back. */
+  /** The failed jobs: who keeps them, and how to send them back. */
   readonly failed: SeenApplication['failed'] & {
     retry(which: { readonly batch: string; readonly connection: string }): Promise<number>;
   };
-  /** `Bus.map`: handlers of commands that are no jobs. */
+  /** `Bus.map`: handlers of commands, which are not jobs. */
   readonly commandHandlers: Map<Class, Class>;
-  /** Whether errors that nobody awaits are heard by more than the log. */
+  /** Whether anything other than the log listens for errors that nobody awaits. */
   readonly hearsErrors: boolean;
-  /** Whether asking for the configuration would load nothing more. */
+  /** Whether the configuration is already loaded. */
   readonly isConfigured: boolean;
   settings(name?: string): ConnectionSettings;
   connection(name?: string): QueueConnection;
-  /** What runs jobs at once. */
+  /** The connection that runs jobs at once. */
   syncRunner(): SyncRunner;
 }

@@ -1,10 +1,10 @@
-/** What can go wrong with a dispatch. */
+/** Errors of a dispatch. */
 import { defineError, errorClass } from '../base/define-error';
 import { errorMessage } from '../base/exception-text';
 import { sentence } from '../base/plain-text';
 import { valueText } from '../base/value-text';
 
-/** A builder call came after the job was sent; it would have changed nothing. */
+/** A builder call after the job was sent: it would have no effect. */
 export class AlreadyDispatchedError extends errorClass(
   'E_ALREADY_DISPATCHED',
   (job: string, call: string, awaited: boolean) => ({
@@ -24,39 +24,39 @@ export const unawaitedDispatch = defineError('E_UNAWAITED_DISPATCH', (job: strin
 
 export const unmappedCommand = defineError('E_UNMAPPED_COMMAND', (command: string) => ({
   message:
-    `${command} is no job, and no handler is mapped to it. Decorate the class with @Job(), or call ` +
+    `${command} is not a job, and no handler is mapped to it. Decorate the class with @Job(), or call ` +
     `Bus.map([[${command}, ItsHandler]]) first.`,
   facts: { command },
 }));
 
 /** `this.release()` or `this.appendToChain()` under `dispatchNow`. */
 export const notQueued = defineError('E_NOT_QUEUED', (job: string) => ({
-  message: `${job} runs in place (dispatchNow) and came from no queue, so it cannot be released, nor can jobs follow it. Dispatch it to a queue.`,
+  message: `${job} runs in place (dispatchNow) and not from a queue, so it cannot be released, and jobs cannot follow it. Dispatch it to a queue.`,
   facts: { job },
 }));
 
 /** `this.fail('…')` under `dispatchNow`. */
 export const failedInPlace = defineError('E_FAILED_IN_PLACE', (job: string, message: string | undefined) => ({
-  message: message ?? `${job} failed itself, by fail() without an error.`,
+  message: message ?? `${job} called fail() without an error.`,
   facts: { job },
 }));
 
-/** `dispatchNow` of an instance that runs already: each run would take `this.job` from the other. */
+/** `dispatchNow` of an instance that already runs: each run would take `this.job` from the other. */
 export const alreadyRunning = defineError('E_ALREADY_RUNNING', (job: string) => ({
   message: `This ${job} is already running, and its this.job can belong to one run only. Make a new ${job} for each run.`,
   facts: { job },
 }));
 
 export interface InterruptedBulk {
-  /** Of those that are in, in the order of the jobs; what a `queue()` of one's own gave no id for is left out. */
+  /** The ids of the jobs that are in, in order; without jobs whose own `queue()` returned no id. */
   readonly ids: readonly string[];
-  /** The places of those that are not in, among the jobs that were given, counted from 0. */
+  /** The positions of the jobs that are not in, counted from 0. */
   readonly unsent: readonly number[];
   readonly total: number;
   readonly queue: string;
 }
 
-/** A bulk that broke off between two pages. */
+/** A bulk that was interrupted between two pages. */
 export class BulkInterruptedError extends errorClass(
   'E_BULK_INTERRUPTED',
   (facts: InterruptedBulk, what: string, options: { cause: unknown }) => ({
@@ -64,7 +64,7 @@ export class BulkInterruptedError extends errorClass(
       `${facts.total - facts.unsent.length} of ${facts.total} jobs went in; then ${what}: ${sentenceOf(options.cause)} ` +
       (facts.unsent.length === 0
         ? 'Send none of them again.'
-        : 'Send only those again whose places facts.unsent gives, counted from 0.'),
+        : 'Send only those again whose positions are in facts.unsent, counted from 0.'),
     facts,
     cause: options.cause,
   }),
@@ -76,7 +76,7 @@ function sentenceOf(error: unknown): string {
 
 /** A job that was dispatched with `afterCommit()`. */
 export interface CommittedJob {
-  /** Empty where the job pushes itself. */
+  /** Empty if the job pushes itself. */
   readonly id: string;
   readonly name: string;
   readonly connection: string;
@@ -87,13 +87,15 @@ const MOST_NAMED = 5;
 
 export interface CommitFacts {
   readonly sent: readonly CommittedJob[];
-  /** They ran at once, on `sync`, and failed: `resend` leaves them alone. */
+  /** Jobs that ran at once, on `sync`, and failed. `resend` leaves them alone. */
   readonly failed: readonly CommittedJob[];
-  /** One whose answer was lost may be queued all the same: the causes say so. */
+  /** A job whose answer was lost may be queued nevertheless; the causes say so. */
   readonly unsent: readonly CommittedJob[];
 }
 
-/** The function of `Queue.transaction()` is done, but not all jobs that were to follow it are queued, or have run on `sync`. */
+/**
+ * The function of `Queue.transaction()` has resolved, but some of the jobs that follow it are not queued, or failed on `sync`.
+ */
 export class AfterCommitError extends errorClass(
   'E_AFTER_COMMIT',
   (facts: CommitFacts, errors: readonly unknown[], _result: unknown, _send: () => Promise<void>) => {
@@ -107,9 +109,9 @@ export class AfterCommitError extends errorClass(
     const remedy = unsent.length > 0 ? 'error.resend() sends again what was not queued, and ' : '';
     return {
       message:
-        `The function of Queue.transaction() is done, and stays so; of the ${sent.length + failed.length + unsent.length} jobs ` +
+        `The function of Queue.transaction() has resolved and is not undone; of the ${sent.length + failed.length + unsent.length} jobs ` +
         `that were to follow it, ${problems.join(', and ')}: ${[...new Set(errors.map(sentenceOf))].join(' ')} ${remedy}error.result ` +
-        'is what the function gave.',
+        'is its result.',
       facts,
       cause: errors.length === 1 ? errors[0] : new AggregateError(errors),
     };
@@ -125,15 +127,15 @@ export class AfterCommitError extends errorClass(
     this.#send = send;
   }
 
-  /** What the function gave. Not printed with the error. */
+  /** The result of the function. Not printed with the error. */
   get result(): unknown {
     return this.#result;
   }
 
   /**
-   * Sends what was not sent once more, with the same ids; once, however often it is called.
+   * Sends the unsent jobs once more, with the same ids; only once, however often it is called.
    *
-   * @throws AfterCommitError of what is still not sent, with a `resend` of its own
+   * @throws AfterCommitError some are still not sent; has a `resend` of its own
    */
   resend(): Promise<void> {
     return (this.#resending ??= this.#send());
@@ -145,15 +147,15 @@ function namesOf(jobs: readonly CommittedJob[]): string {
   return names.join(', ') + (jobs.length > MOST_NAMED ? `, and ${jobs.length - MOST_NAMED} more` : '');
 }
 
-/** A job came with `afterCommit()` when its transaction had been rolled back already. */
+/** A job was dispatched with `afterCommit()` after its transaction had been rolled back. */
 export const rolledBack = defineError('E_ROLLED_BACK', (jobs: readonly string[]) => ({
   message:
-    `${jobs.join(', ')} was to follow a Queue.transaction() that had been rolled back already, and was not sent. Await in ` +
-    'its function all that it begins; leave afterCommit() out where a job is to be sent in any case.',
+    `${jobs.join(', ')} was to follow a Queue.transaction() that had already been rolled back, and was not sent. In its ` +
+    'function, await everything that it begins; leave out afterCommit() if a job must be sent in any case.',
   facts: { jobs },
 }));
 
-/** The `by` of a unique or debounced job made no key, or threw `cause`. Nothing was sent. `longest`: characters. */
+/** The `by` of a unique or debounced job returned no valid key, or threw `cause`. Nothing was sent. `longest`: in characters. */
 export const invalidUniqueKey = defineError(
   'E_INVALID_UNIQUE_KEY',
   (job: string, option: 'unique' | 'debounce', value: unknown, longest: number, cause?: unknown) => {
@@ -177,13 +179,13 @@ export const invalidJobId = defineError('E_INVALID_JOB_ID', (id: unknown) => ({
   facts: { id },
 }));
 
-/** `longest`: characters. */
+/** `longest`: in characters. */
 export const invalidCancelReason = defineError('E_INVALID_CANCEL_REASON', (reason: unknown, longest: number) => ({
-  message: `${valueText(reason)} is no reason for a cancellation. Give one line of 1 to ${longest} characters, or leave it out.`,
+  message: `${valueText(reason)} is not a valid reason for a cancellation. Give one line of 1 to ${longest} characters, or leave it out.`,
   facts: { reason, longest },
 }));
 
-/** `through()` was given what cannot travel with the job. */
+/** `through()` was given something that cannot travel with the job. */
 export const unregisteredMiddleware = defineError('E_UNREGISTERED_MIDDLEWARE', (middleware: unknown) => {
   const { name, remedy } = faultOf(middleware);
   return {
@@ -193,7 +195,8 @@ export const unregisteredMiddleware = defineError('E_UNREGISTERED_MIDDLEWARE', (
 });
 
 function faultOf(middleware: unknown): { readonly name: string; readonly remedy: string } {
-  if (Array.isArray(middleware)) return { name: 'a list', remedy: 'Give it what is in it: through(first, second).' };
+  if (Array.isArray(middleware))
+    return { name: 'a list', remedy: 'Give its members one by one: through(first, second).' };
   if (typeof middleware !== 'function') {
     const { name } = Object(middleware).constructor as { readonly name: string };
     return { name: `an instance of ${name}`, remedy: `Add @Middleware() above class ${name}.` };
@@ -207,23 +210,23 @@ function faultOf(middleware: unknown): { readonly name: string; readonly remedy:
       };
 }
 
-/** A link, or a job of a batch, that another one could take the place of, and that of all behind it. */
+/** A debounced job in a chain or batch: another job could take its place, and that of all jobs behind it. */
 export const debouncedInChain = defineError('E_DEBOUNCED_IN_CHAIN', (job: string) => ({
   message:
-    `${job} is debounced, and cannot be in a chain or a batch: the dispatch that took its place would end it. Dispatch it from the ` +
-    'handle() of one of the other jobs, or take a job without debounce.',
+    `${job} is debounced, and cannot be in a chain or a batch: a dispatch that took its place would end it. Dispatch it from the ` +
+    'handle() of one of the other jobs, or use a job without debounce.',
   facts: { job },
 }));
 
-/** A link whose class has a `queue()` of its own: it would go its own way, and what follows it with it. */
+/** A link with a `queue()` of its own: it would leave the chain, and its followers with it. */
 export const pushesItselfInChain = defineError('E_PUSHES_ITSELF', (job: string) => ({
-  message: `${job} pushes itself by its queue(), so nothing can follow it in a chain. Push what is to follow from its handle().`,
+  message: `${job} pushes itself by its queue(), so nothing can follow it in a chain. Push the following jobs from its handle().`,
   facts: { job },
 }));
 
-/** A job of a batch goes elsewhere: no step could count it. */
+/** A job of a batch goes elsewhere, where no step could count it. */
 export const batchElsewhere = defineError('E_BATCH_ELSEWHERE', (job: string, place: string, batch: string) => ({
-  message: `${job} goes to ${place}, and its batch is kept on ${batch}. Send all jobs of a batch there, by onConnection() and onQueue() of the batch.`,
+  message: `${job} goes to ${place}, but its batch is kept on ${batch}. Send all jobs of a batch there, with onConnection() and onQueue() of the batch.`,
   facts: { job, place, batch },
 }));
 
@@ -232,9 +235,9 @@ export const batchIncomplete = defineError(
   'E_BATCH_INCOMPLETE',
   (batch: string, queued: number, total: number | undefined, cause?: unknown) => {
     const all = total === undefined ? `${queued} jobs` : `${queued} of ${total} jobs`;
-    const end = cause === undefined ? 'its dispatcher ended' : `an error came: ${errorMessage(cause)}`;
+    const end = cause === undefined ? 'its dispatcher ended' : `an error occurred: ${errorMessage(cause)}`;
     return {
-      message: `${all} of the batch ${batch} were queued before ${end}. It is cancelled: those that wait are skipped. Send it anew.`,
+      message: `${all} of the batch ${batch} were queued before ${end}. It is cancelled: its waiting jobs are skipped. Send it again.`,
       facts: { batch, queued, total },
       cause,
     };

@@ -27,7 +27,7 @@ import type { Routes } from './routes';
 import { tiesOf } from './declared-ties';
 
 /**
- * Gives fields to add to a payload, such as a trace or a tenant; a job reads them in `this.job.payload`.
+ * Returns fields to add to a payload, such as a trace or a tenant; jobs read them from `this.job.payload`.
  *
  * @param job the name of the job
  */
@@ -39,15 +39,15 @@ export type PayloadCreator = (
 
 export interface EncoderParts extends Pick<Application, 'observers' | 'report'> {
   readonly registry: JobRegistry;
-  /** What `createPayloadUsing` was given and is still there. */
+  /** The creators added by `createPayloadUsing` and not removed. */
   readonly payloadCreators: Iterable<PayloadCreator>;
   readonly hooks: Hooks;
   readonly routes: Routes;
   /** @throws E_UNKNOWN_CONNECTION */
   settings(connection?: string): ConnectionSettings;
-  /** @throws E_NO_RECORDS what the jobs of this connection give can be kept nowhere */
+  /** @throws E_NO_RECORDS no connection can keep the results of this connection's jobs */
   checkResults(connection: string): void;
-  /** The job that sends a batch, as a link of a chain. @throws what is wrong with the batch */
+  /** The job that sends a batch, as a link of a chain. @throws any error of the batch */
   linkOfBatch(batch: ChosenBatch): StartBatch;
 }
 
@@ -68,7 +68,7 @@ export class JobEncoder {
     return this.#route(dispatch, chosenOf(job), this.definitionOf(job));
   }
 
-  /** @throws what is wrong with the job or its data, or with what follows it; nothing was sent */
+  /** @throws any error of the job, its data, or its followers; nothing was sent */
   encode(job: object, dispatch: InstanceChoice): EncodedJob {
     const encoded = this.#encode(job, dispatch);
     if (dispatch.chain === undefined) return encoded;
@@ -81,17 +81,14 @@ export class JobEncoder {
   }
 
   /**
-   * Jobs that are to follow one of the connection `from`, where those go that say nothing themselves.
+   * Encodes jobs that follow one of the connection `from`, which is the default for those that choose none.
    *
    * @throws as `encode` does, E_INVALID_CHAIN and E_PUSHES_ITSELF
    */
   links(jobs: readonly object[], from: string, { connection, queue }: Omit<ChosenChain, 'links'> = {}): ChainLink[] {
     return jobs.map((job) => {
       if (!isLink(job))
-        throw invalidChain(
-          job,
-          'What is to follow has to be a job: give an instance, as in appendToChain(new Fetch(1)).',
-        );
+        throw invalidChain(job, 'only jobs can follow: give an instance, as in appendToChain(new Fetch(1)).');
       const own = chosenOf(job);
       const chosen = { connection: own.connection ?? connection, queue: own.queue ?? queue };
       if (pushesItself(job)) throw pushesItselfInChain(this.definitionOf(job).name);
@@ -113,8 +110,8 @@ export class JobEncoder {
   }
 
   /**
-   * What is left of a chain, with what a link of the connection `from` has added. Other connections may be known to their own
-   * workers alone.
+   * Checks the rest of a chain, after a job on the connection `from` has added jobs to it. Other connections may be known only to
+   * their own workers.
    *
    * @throws PayloadTooLargeError
    */
@@ -124,7 +121,7 @@ export class JobEncoder {
     this.#checkRest(chain, from, whole, (other) => (other === from ? own : undefined));
   }
 
-  // Each carries those behind it: to where it goes, perhaps where less is taken, and on its way there in a carrier.
+  // Each link carries those behind it: to its own connection, whose limit may be lower, and on the way there within a carrier.
   #checkRest(
     { links, caught }: Chain,
     from: string,
@@ -132,7 +129,7 @@ export class JobEncoder {
     settingsOf: (connection: string) => ConnectionSettings | undefined,
   ): void {
     const isCarried = links.some(({ connection }) => connection !== undefined);
-    // Elsewhere each says where it comes from.
+    // If it is sent elsewhere, each link names the connection it comes from.
     const named = (link: ChainLink): ChainLink => (isCarried ? { connection: from, ...link } : link);
     let carried = caught === undefined ? 0 : bytesOfLink(named(caught));
     let escaped = caught === undefined || !isCarried ? 0 : escapedBytesOfLink(named(caught));
@@ -150,7 +147,9 @@ export class JobEncoder {
     }
   }
 
-  /** @param from of one that follows another: it holds no key, for nothing may refuse it */
+  /**
+   * @param from for a job that follows another: its connection. Such a job holds no unique key, because nothing may refuse it.
+   */
   #encode(job: object, dispatch: InstanceChoice, from?: string): EncodedJob {
     if (job instanceof PendingBatch) return this.#encodeBatch(job, dispatch, from);
     const definition = this.definitionOf(job);
@@ -185,17 +184,17 @@ export class JobEncoder {
     );
   }
 
-  /** A batch that is a link of a chain: a job that sends it. */
+  /** Encodes a batch that is a link of a chain, as a job that sends it. */
   #encodeBatch({ chosen }: PendingBatch<unknown>, dispatch: InstanceChoice, from?: string): EncodedJob {
     const { connection = dispatch.connection ?? from, queue = dispatch.queue } = chosen;
     const job = this.#parts.linkOfBatch({ ...chosen, connection, queue });
     const { place, jobs } = job.plan;
-    // Where its jobs go somebody works: on the connection's own queue it might wait for ever, and the chain with it.
+    // Workers surely work where its jobs go; on the connection's default queue it might wait for ever, and the chain with it.
     const to = jobs[0]?.queue ?? place.queue;
     return this.#encode(job, { ...dispatch, connection: place.connection, queue: to }, from);
   }
 
-  /** A job that is only a name, `Class@method`, and JSON data, as Laravel's string jobs are. */
+  /** A job that is only a name, `Class@method`, and JSON data, like Laravel's string jobs. */
   encodeString(name: string, data: unknown, dispatch: InstanceChoice): EncodedJob {
     const route = this.#route(dispatch, {}, undefined);
     const id = uuidv7();
@@ -204,12 +203,12 @@ export class JobEncoder {
     );
   }
 
-  /** Where a text goes that is a payload already. @throws PayloadTooLargeError */
+  /** Routes a text that is already a payload. @throws PayloadTooLargeError */
   encodeRaw(payload: string, dispatch: InstanceChoice): EncodedJob {
     return this.#checked('', 'the payload', { route: this.#route(dispatch, {}, undefined) }, payload);
   }
 
-  /** @param encode gives its payload, with the fields that others add */
+  /** @param encode returns the payload, including the fields that others add */
   #encoded(id: string, name: string, way: Way, encode: (extra: ExtraFields | undefined) => string): EncodedJob {
     const created = this.#created(way.route, name);
     const { connection: connectionName, queue } = way.route;
@@ -232,7 +231,7 @@ export class JobEncoder {
     return new RoutedJob(id, name, way, payload, hooks.hearPushes ? hooks : undefined, observed);
   }
 
-  /** @param from the connection of those that say nothing themselves; by default the configuration's */
+  /** @param from the default connection; without it, the configuration's */
   #route(
     dispatch: InstanceChoice,
     instance: InstanceChoice,
@@ -252,12 +251,12 @@ export class JobEncoder {
   }
 }
 
-/** When it is ready, where it is not at once: its id, which says when it was made, does not tell. */
+/** When the job becomes ready, unless at once. The id only says when the job was created. */
 function readyAt(id: string, { delay, dueAt }: Route): Milliseconds | undefined {
   return dueAt ?? (delay > 0 ? Math.round(momentOfId(id)! + delay * 1000) : undefined);
 }
 
-/** A job as it waits in the payload of the one before it. */
+/** A job in the form in which it waits in the payload of the one before it. */
 function linkOf({ connection, queue, entry, retryWithin }: EncodedJob, from: string): ChainLink {
   return {
     queue,
@@ -271,12 +270,12 @@ function linkOf({ connection, queue, entry, retryWithin }: EncodedJob, from: str
 
 const bytesOfLink = (link: ChainLink): number => Buffer.byteLength(linkText(link)) + 1;
 
-/** Of a text within another. */
+/** The length of a text within another JSON text. */
 const escapedBytes = (text: string): number => Buffer.byteLength(JSON.stringify(text));
 
 const escapedBytesOfLink = (link: ChainLink): number => escapedBytes(linkText(link));
 
-/** Of a carrier without what it carries. */
+/** An upper bound for a carrier without the job that it carries. */
 const CARRIER_BYTES = 1024;
 
 const NONE: readonly never[] = [];

@@ -1,4 +1,4 @@
-/** One dispatch, as observers see it: asked before the job is encoded, and told how it ended. */
+/** One dispatch as observers see it: asked before the job is encoded, and told how it ended. */
 import type { Application } from '../connections/application';
 import type { DispatchingJob, DispatchObservation } from '../connections/observer';
 
@@ -8,7 +8,7 @@ export class ObservedDispatch {
   readonly #application: Observed;
   readonly #job: DispatchingJob;
   readonly #observation: DispatchObservation;
-  /** What others make of it. */
+  /** The remaining observers' part. */
   readonly #others: ObservedDispatch | undefined;
   #isOver = false;
 
@@ -24,7 +24,7 @@ export class ObservedDispatch {
     this.#others = others;
   }
 
-  /** Undefined: nobody wants to hear more of it. */
+  /** Undefined if no observer wants to know its end. */
   static of(application: Observed, job: DispatchingJob): ObservedDispatch | undefined {
     let observed: ObservedDispatch | undefined;
     for (const observer of application.observers) {
@@ -39,14 +39,14 @@ export class ObservedDispatch {
     return observed;
   }
 
-  /** What they add to its payload; of two that give one, the later one. */
+  /** The fields that observers add to the payload. If two add the same field, the later one wins. */
   get fields(): Readonly<Record<string, unknown>> | undefined {
     const { fields } = this.#observation;
     const others = this.#others?.fields;
     return fields === undefined || others === undefined ? (fields ?? others) : { ...others, ...fields };
   }
 
-  /** The first call counts. */
+  /** Only the first call counts. */
   end(error?: unknown): void {
     if (this.#isOver) return;
     this.#isOver = true;

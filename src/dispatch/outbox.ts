@@ -1,13 +1,13 @@
 /**
- * The dispatches on their way. Each begins a microtask after it was made, and a manager that closes waits for all of
- * them: a forgotten `await` must not lose a job.
+ * Dispatches on their way. Each begins one microtask after it was made, and a manager that closes waits for all of them: a
+ * forgotten `await` must not lose a job.
  */
 
-/** By a promise and not by queueMicrotask, which fake timers of test runners replace. */
+/** A promise, because fake timers of test runners replace queueMicrotask. */
 const NEXT = Promise.resolve();
 
 export class Outbox {
-  /** How many are on their way. Counted: a set of them would keep each alive until a full garbage collection. */
+  /** How many are on their way. A count, because a set of them would keep each alive until a full garbage collection. */
   #inFlight = 0;
   #onLanded: (() => void)[] = [];
   readonly #land = (): void => {
@@ -19,9 +19,8 @@ export class Outbox {
   };
 
   /**
-   * Has it begin a microtask from now, in the async context of this very call: sent from that of another, a job would
-   * carry the tenant of somebody else. Those of one turn begin right after each other, so that a store takes them in one
-   * call.
+   * Calls `begin` one microtask from now, in the async context of this call: in the context of another one, a job would carry
+   * somebody else's tenant. Dispatches of one turn begin one right after the other, so that a store can take them in one call.
    */
   send<T>(begin: () => Promise<T> | T): Promise<T> {
     const sent = NEXT.then(begin);
@@ -34,7 +33,7 @@ export class Outbox {
     while (this.#inFlight > 0) await new Promise<void>((resolve) => this.#onLanded.push(resolve));
   }
 
-  /** Has `flush` wait for it, however it ends. */
+  /** Makes `flush` wait for it, however it ends. */
   track(sending: Promise<unknown>): void {
     this.#inFlight += 1;
     sending.then(this.#land, this.#land);

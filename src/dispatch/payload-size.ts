@@ -1,23 +1,23 @@
-/** How large a payload may be: the sizes that a configuration takes, and the one place that refuses what is larger. */
+/** How large a payload may be: the sizes that a configuration accepts, and the only place that refuses larger payloads. */
 import { PayloadTooLargeError } from '../connections/errors';
 
-/** Bytes. A job is a message: what is larger fills the memory of a store that holds many. */
+/** In bytes. A job is a message: larger ones would fill the memory of a store with many jobs. */
 export const DEFAULT_MAX_PAYLOAD = 1024 * 1024;
 
-/** Below this not every job would fit, however little it carries. */
+/** In bytes. With less, some jobs would not fit, however little data they have. */
 const LEAST = 1024;
 
-/** What Redis holds in one string, and Node.js in one text. */
+/** The most that Redis holds in one string, and Node.js in one text. */
 const MOST = 512 * 1024 * 1024;
 
-/** What Onqueue itself may write onto a text: counters, an id, a last moment that has passed. */
+/** What Onqueue itself may add to a payload: counters, an id, an expired last moment. */
 const GROWTH = 1024;
 
 const BYTES_IN = { kb: 1024, mb: 1024 * 1024 };
 
 const WRITTEN = /^(\d+(?:\.\d+)?)(kb|mb)$/i;
 
-/** Bytes; undefined: it is no size that a payload can be held to. */
+/** Bytes. Undefined if the size is not valid for a payload. */
 export function bytesOfSize(size: unknown): number | undefined {
   const [, amount, unit] = typeof size === 'string' ? (WRITTEN.exec(size) ?? []) : [];
   const bytes = amount === undefined ? size : Math.floor(Number(amount) * BYTES_IN[unit!.toLowerCase() as 'kb' | 'mb']);
@@ -34,11 +34,11 @@ interface Destination {
 }
 
 /**
- * @param job what is too large, as the error calls it
+ * @param job what is too large, as the error names it
  * @throws PayloadTooLargeError
  */
 export function checkSize(payload: string, job: string, { name, maxPayload }: Destination): void {
-  // No character takes more than three bytes, so of a short text none has to be counted.
+  // No character takes more than three bytes, so short texts need no counting.
   if (payload.length * 3 <= maxPayload) return;
   checkBytes(Buffer.byteLength(payload), job, { name, maxPayload });
 }
@@ -49,7 +49,8 @@ export function checkBytes(bytes: number, job: string, { name, maxPayload }: Des
 }
 
 /**
- * The same for a text that comes back from the failed jobs. What fitted once still fits, though it has grown a little.
+ * The same check for a payload that comes back from the failed jobs: one that fitted before still fits, even if it has grown a
+ * little.
  *
  * @throws PayloadTooLargeError
  */

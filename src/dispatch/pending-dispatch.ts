@@ -1,10 +1,10 @@
 /**
- * A job on its way. It is sent once, a microtask after it was made, in the async context in which it was made.
+ * A job on its way. It is sent once, one microtask after it was made, in the async context in which it was made.
  *
- * Outside of production it keeps where it was made, to tell of a failure that nobody awaited: the error's own stack begins
- * in a microtask.
+ * Outside of production it remembers where it was made, to report a failure that nobody awaited: the error's own stack begins in
+ * a microtask.
  *
- * It is a promise of the job's id, so that `.catch()` compiles and linters of floating promises see what is meant.
+ * It is a promise of the job's id, so that `.catch()` compiles and linters recognise floating promises.
  */
 import { dirname, sep } from 'node:path';
 import { inspect } from 'node:util';
@@ -21,14 +21,14 @@ import { type Detour, sendJob } from './send';
 
 /** Where a dispatch was called. */
 interface CallSite {
-  /** Written by the engine when it is first read, and not before. */
+  /** The engine formats it only when it is first read. */
   readonly stack?: unknown;
 }
 
-/** At some 5 µs it would nearly double what a dispatch to memory costs. */
+/** Costs some 5 µs, which would nearly double the cost of a dispatch to memory. */
 const REMEMBERS = process.env['NODE_ENV'] !== 'production';
 
-/** Three of them may be Onqueue's own. */
+/** Up to three of them may be Onqueue's own. */
 const FRAMES = 6;
 
 const PACKAGE = dirname(__dirname) + sep;
@@ -41,16 +41,16 @@ export class PendingJob implements PendingDispatch {
   readonly #job: object;
   readonly #site: CallSite | undefined;
   #choice: InstanceChoice;
-  // What is open here and now: when the job is sent, it may be over.
+  // The transaction that is open now. When the job is sent, it may be over.
   #detour: Detour = { keep: Transaction.keep() };
   #awaited = false;
   #begun = false;
   readonly #sent: Promise<string>;
-  /** What became of it. */
+  /** The outcome of the dispatch. */
   #id: string | undefined;
   #became: Omit<DispatchResult, 'id'> = QUEUED;
   #hasFailed = false;
-  /** The rejection that nobody handled; handled after all by an await in the same turn, as with any promise. */
+  /** The rejection that nobody handled. As with any promise, an await in the same turn still handles it. */
   #unheard: Promise<never> | undefined;
 
   constructor(manager: DispatchApplication, job: object, choice: InstanceChoice = {}) {
@@ -160,12 +160,12 @@ export class PendingJob implements PendingDispatch {
   }
 
   get #name(): string {
-    // A class that was dispatched in place of an instance is called by its own name.
+    // If a class was dispatched instead of an instance, uses the name of the class.
     const target: unknown = classOf(this.#job) ?? this.#job;
     return typeof target === 'function' ? target.name : `a ${typeof target}`;
   }
 
-  // Printing a dispatch must not load a configuration, nor throw.
+  // Printing a dispatch must neither load a configuration nor throw.
   #target(): string {
     const queue = this.#choice.queue ?? chosenOf(this.#job).queue;
     if (queue !== undefined) return queue;
@@ -189,10 +189,10 @@ function callSite(): CallSite | undefined {
   return site;
 }
 
-/** The lines of a stack outside of Onqueue; empty where nothing is known. */
+/** The lines of a stack outside Onqueue. Empty if nothing is known. */
 function callersIn(site: CallSite | undefined): string {
   const stack = site?.stack;
-  // An `Error.prepareStackTrace` of the application may make anything of it.
+  // An `Error.prepareStackTrace` of the application may return anything.
   if (typeof stack !== 'string') return '';
   const lines = stack.split('\n');
   return lines.filter((line) => /^\s+at /.test(line) && !line.includes(PACKAGE)).join('\n');

@@ -1,4 +1,4 @@
-/** The public face of one connection: Laravel's names, over a driver that knows only payloads. */
+/** The public interface of one connection: Laravel's names, over a driver that only knows payloads. */
 import type { Seconds } from '../base/clock';
 import { type Duration, durationSeconds } from '../job/duration';
 import { invalidDuration } from '../job/errors';
@@ -25,23 +25,26 @@ import { Transaction } from './transaction/transaction';
 const ONE_AT_A_TIME = 'name one queue at a time';
 
 export interface PauseOptions {
-  /** How long, more than nothing: seconds, or a text with a unit. By default until the queue is resumed. */
+  /** How long, more than 0: seconds, or a text with a unit. Default: until the queue is resumed. */
   readonly for?: Duration | undefined;
 }
 
 export interface FindOptions {
-  /** Where the job is known to be: a store that does not look at all jobs looks further there. Default: all queues of the connection. */
+  /**
+   * The queue that the job is in: a store that does not search all jobs searches further there. Default: all queues of the
+   * connection.
+   */
   readonly queue?: string | undefined;
 }
 
 export interface ResultOptions extends FindOptions {
-  /** How long it waits: a duration; 0: it looks once. Default: 30 s. */
+  /** How long to wait; 0 looks only once. Default: 30 s. */
   readonly within?: Duration | undefined;
 }
 
 export interface QueuePause {
   readonly queue: string;
-  /** When the queue goes on by itself, by the clock of the store. Undefined: when it is resumed. */
+  /** When the pause ends, by the store's clock. Undefined if only when it is resumed. */
   readonly until: Date | undefined;
 }
 
@@ -62,18 +65,17 @@ export class QueueConnection extends QueuePusher {
     this.#application = manager;
   }
 
-  /** The absolute path or address of the store, for people: never a password. */
+  /** The absolute path or address of the store, for people. Never contains a password. */
   get address(): string {
     return this.#driver().address;
   }
 
   /**
-   * The same queues within a transaction that you have begun in the same database: what is pushed there exists once it is
-   * committed, and never if it is not. Takes a client of pg, a connection of mysql2, a handle of libsql, what Prisma,
-   * Drizzle, TypeORM, MikroORM, kysely, knex or postgres.js hands to the function of a transaction, or what has
-   * `query(text, values)`.
+   * The same queues within a transaction that you have begun in the same database: jobs pushed there exist once you commit, and
+   * never if you do not. Takes a client of pg, a connection of mysql2, a handle of libsql, what Prisma, Drizzle, TypeORM,
+   * MikroORM, kysely, knex or postgres.js pass to the function of a transaction, or any object with `query(text, values)`.
    *
-   * @throws CapabilityError the store cannot do so
+   * @throws CapabilityError the store cannot do this
    * @throws E_UNKNOWN_TRANSACTION
    */
   using(transaction: unknown): QueuePusher {
@@ -93,10 +95,10 @@ export class QueueConnection extends QueuePusher {
   }
 
   /**
-   * The job that `dispatch` or `push` gave this id for: where it waits or runs, or what it has failed with. `unknown`: nothing is
-   * known of it, as of one that was completed.
+   * Finds the job with this id, as `dispatch` or `push` returned it: where it waits or runs, or why it failed. State `unknown` if
+   * nothing is known of it, for example because it has completed.
    *
-   * @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME; CapabilityError: the store cannot look for jobs, and it has not failed
+   * @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME; CapabilityError the store cannot look for jobs and the job has not failed
    */
   async find(id: string, { queue }: FindOptions = {}): Promise<FoundJob> {
     checkJobId(id);
@@ -105,9 +107,9 @@ export class QueueConnection extends QueuePusher {
   }
 
   /**
-   * The jobs of a queue that are in one state, a page of them.
+   * One page of the jobs of a queue that are in a given state.
    *
-   * @throws E_INVALID_QUEUE_NAME, E_INVALID_LISTING; CapabilityError: the store cannot show them
+   * @throws E_INVALID_QUEUE_NAME, E_INVALID_LISTING; CapabilityError the store cannot list them
    */
   async jobs(queue: string = this.defaultQueue, options: ListOptions = {}): Promise<JobPage> {
     checkQueueName(queue, 'queue of jobs()', ONE_AT_A_TIME);
@@ -115,8 +117,8 @@ export class QueueConnection extends QueuePusher {
   }
 
   /**
-   * The workers whose records are kept where those of this connection are, that were heard of within the last minute: those that began
-   * first come first. At most 1000. Each says which connection it works on.
+   * The workers that keep their records in the same store as this connection and have reported within the last minute, oldest
+   * first, at most 1000. Each names the connection it works on.
    *
    * @throws E_NO_RECORDS
    */
@@ -125,9 +127,10 @@ export class QueueConnection extends QueuePusher {
   }
 
   /**
-   * How the queues are now, and who works them: what `onqueue monitor` shows. Takes up to three calls for each of at most 100 queues.
+   * The current state of the queues, and the workers on them, as `onqueue monitor` shows it. Takes up to three calls for each of
+   * at most 100 queues.
    *
-   * @throws E_INVALID_LISTING, E_INVALID_QUEUE_NAME; CapabilityError: the store does not count jobs
+   * @throws E_INVALID_LISTING, E_INVALID_QUEUE_NAME; CapabilityError the store does not count jobs
    */
   async snapshot(options: SnapshotOptions = {}): Promise<Snapshot> {
     const { queues = [] } = options;
@@ -138,7 +141,8 @@ export class QueueConnection extends QueuePusher {
   }
 
   /**
-   * What the workers of all processes have done, by queue and by job: how many, how fast, how they ended. Ten seconds late.
+   * What the workers of all processes have done, by queue and by job: how many jobs, how fast, with which outcomes. Up to ten
+   * seconds late.
    *
    * @throws E_NO_RECORDS, E_INVALID_SPAN, E_INVALID_DURATION, E_INVALID_QUEUE_NAME
    */
@@ -149,12 +153,12 @@ export class QueueConnection extends QueuePusher {
   }
 
   /**
-   * Waits for the end of the job that `dispatch` or `push` gave this id for, and gives what its `handle()` gave, if its class says
-   * `keepResult`; undefined: that is not kept, any more, or there never was such a job.
+   * Waits for the end of the job with this id, as `dispatch` or `push` returned it, and resolves to the result of its `handle()`,
+   * if its class sets `keepResult`. Undefined if the result is no longer kept, or there never was such a job.
    *
-   * @throws JobFailedError it has failed; E_JOB_ENDED_CANCELLED; E_RESULT_NOT_KEPT; E_RESULT_PENDING it has not ended in time;
-   *   E_NO_RECORDS nothing is kept of the jobs of this connection; E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME, E_INVALID_DURATION;
-   *   QueueUnavailableError
+   * @throws JobFailedError the job failed; E_JOB_ENDED_CANCELLED; E_RESULT_NOT_KEPT; E_RESULT_PENDING it has not ended in time;
+   * E_NO_RECORDS nothing is kept for jobs of this connection; E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME, E_INVALID_DURATION;
+   * QueueUnavailableError
    */
   async result<T = unknown>(
     id: string,
@@ -168,7 +172,7 @@ export class QueueConnection extends QueuePusher {
   }
 
   /**
-   * Removes what is ready, delayed or reserved, and says how many; failed jobs stay. A job that runs ends as lost.
+   * Removes all ready, delayed and reserved jobs, and resolves to their number. Failed jobs stay; a running job ends as lost.
    *
    * @throws CapabilityError
    */
@@ -177,7 +181,7 @@ export class QueueConnection extends QueuePusher {
   }
 
   /**
-   * Cancels the job that `dispatch` or `push` gave this id for: one that waits is removed, one that runs is told to stop
+   * Cancels the job with this id, as `dispatch` or `push` returned it. A waiting job is removed; a running one is told to stop
    * within a second: its `signal` aborts. Failed jobs stay.
    *
    * @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME, E_INVALID_CANCEL_REASON, CapabilityError
@@ -191,10 +195,10 @@ export class QueueConnection extends QueuePusher {
   }
 
   /**
-   * From the moment this resolves no worker gets a job of the queue; those that run go on, and what is pushed waits.
-   * False: it was paused already; when that ends is what is said here.
+   * Pauses a queue: once this resolves, no worker gets a job from it; running jobs go on, and pushed jobs wait. False if it was
+   * already paused; its end is then replaced by the one given here.
    *
-   * @param options `for`: how long, by the clock of the store: then it goes on by itself; by default until it is resumed
+   * @param options `for`: how long, by the store's clock; default: until it is resumed
    * @throws E_INVALID_QUEUE_NAME, E_INVALID_DURATION, CapabilityError
    */
   async pause(queue: string = this.defaultQueue, options: PauseOptions = {}): Promise<boolean> {
@@ -203,7 +207,7 @@ export class QueueConnection extends QueuePusher {
   }
 
   /**
-   * Pauses all queues that were ever used, and the connection's own; a queue that is first used later is not paused. Gives
+   * Pauses all queues that were ever used, and the default queue; queues that are first used later are not paused. Resolves to
    * their names.
    *
    * @throws E_INVALID_DURATION, CapabilityError
@@ -215,7 +219,7 @@ export class QueueConnection extends QueuePusher {
     return queues;
   }
 
-  /** Resumes all queues that are paused, and gives their names. @throws CapabilityError */
+  /** Resumes all paused queues, and resolves to their names. @throws CapabilityError */
   async resumeAll(): Promise<string[]> {
     const control = this.#control();
     const queues = (await control.paused()).map(({ queue }) => queue);
@@ -223,32 +227,32 @@ export class QueueConnection extends QueuePusher {
     return queues;
   }
 
-  /** Workers take jobs of the queue again. False: it was not paused. @throws E_INVALID_QUEUE_NAME, CapabilityError */
+  /** Lets workers take jobs from the queue again. False if it was not paused. @throws E_INVALID_QUEUE_NAME, CapabilityError */
   async resume(queue: string = this.defaultQueue): Promise<boolean> {
     checkQueueName(queue, 'queue of resume()', ONE_AT_A_TIME);
     return this.#control().resume(queue);
   }
 
-  /** Whether nothing is taken from the queue. @throws E_INVALID_QUEUE_NAME, CapabilityError */
+  /** Whether the queue is paused. @throws E_INVALID_QUEUE_NAME, CapabilityError */
   async isPaused(queue: string = this.defaultQueue): Promise<boolean> {
     checkQueueName(queue, 'queue of isPaused()', ONE_AT_A_TIME);
     return (await this.pausedQueues()).includes(queue);
   }
 
-  /** The queues that are paused, in the order of their names. @throws CapabilityError */
+  /** The names of the paused queues, sorted. @throws CapabilityError */
   async pausedQueues(): Promise<string[]> {
     return (await this.pauses()).map(({ queue }) => queue);
   }
 
-  /** The queues that are paused, in the order of their names, each with the moment when that ends by itself. @throws CapabilityError */
+  /** The paused queues, sorted by name, and until when they are paused. @throws CapabilityError */
   async pauses(): Promise<QueuePause[]> {
     const pauses = await this.#control().paused();
     return pauses.map(({ queue, until }) => ({ queue, until: until === undefined ? undefined : new Date(until) }));
   }
 
   /**
-   * Tells all workers of the store to finish what they run and end, so that whoever started them starts them anew, with
-   * the code and the configuration of today. Resolves once the order is there; workers heed it with their next reserve.
+   * Tells all workers of the store to finish their jobs and exit, so that whatever started them starts them again, with the
+   * current code and configuration. Resolves once the order is stored; workers obey at their next reserve.
    *
    * @throws CapabilityError
    */
@@ -272,22 +276,22 @@ export class QueueConnection extends QueuePusher {
 function secondsOf({ for: time }: PauseOptions): Seconds | undefined {
   if (time === undefined) return undefined;
   const seconds = durationSeconds(time, 'the time of a pause');
-  if (seconds === 0) throw invalidDuration(time, 'the time of a pause, which is longer than nothing', undefined);
+  if (seconds === 0) throw invalidDuration(time, 'the time of a pause, which must be longer than 0', undefined);
   return seconds;
 }
 
 /** @throws E_INVALID_JOB_ID */
 function checkJobId(id: unknown): void {
-  // In JavaScript, a dispatch that was not awaited would be looked for as [object Promise].
+  // In JavaScript, a dispatch that was not awaited would be looked up as [object Promise].
   if (typeof id !== 'string' || id === '') throw invalidJobId(id);
 }
 
-/** Characters; databases have a column of that length. */
+/** In characters; databases have a column of that length. */
 const LONGEST_REASON = 255;
 
 /** @throws E_INVALID_CANCEL_REASON */
 function checkCancelReason(reason: unknown): void {
   const isText = typeof reason === 'string' && reason.trim() !== '' && reason.length <= LONGEST_REASON;
-  // It stands in one line of a log, and every store can hold it.
+  // One line, because it appears in log lines; and well-formed, because every store must be able to keep it.
   if (!isText || /\p{Cc}/u.test(reason) || !reason.isWellFormed()) throw invalidCancelReason(reason, LONGEST_REASON);
 }

@@ -1,4 +1,4 @@
-/** Puts jobs into the queues of one connection, by Laravel's names. */
+/** Puts jobs into the queues of one connection, with Laravel's method names. */
 import type { JobInstance } from '../job/definition';
 import type { Delay } from '../job/duration';
 import type { InstanceChoice } from '../job/beside-instance';
@@ -9,19 +9,19 @@ import type { EncodedJob } from './encoded-job';
 import type { JobEncoder } from './job-encoder';
 import { checkTies, send, type Target } from './send';
 
-/** Whether an encoded job is held back until a `Queue.transaction()` is done. `job`: undefined for one that is only a name. */
+/** Whether an encoded job is held back until a `Queue.transaction()` is done. `job`: undefined for a job that is only a name. */
 type Hold = (encoded: EncodedJob, job: object | undefined) => boolean;
 
 export class QueuePusher {
   /** The connection's name in the configuration. */
   readonly name: string;
-  /** The queue that is meant where none is named. */
+  /** The queue that is used if none is named. */
   readonly defaultQueue: string;
   readonly #target: () => Target;
   readonly #encoder: JobEncoder;
   readonly #hold: Hold;
 
-  /** @param hold by default nothing is held back: all is sent at once */
+  /** @param hold default: holds nothing back; all jobs are sent at once */
   constructor(
     settings: Pick<ConnectionSettings, 'name' | 'queue'>,
     target: () => Target,
@@ -36,11 +36,12 @@ export class QueuePusher {
   }
 
   /**
-   * Queues a job, or one that is only a name (`Class@method`) and JSON data; gives its id, or that of the job that holds its key.
+   * Queues a job, or a name (`Class@method`) with JSON data. Resolves to its id, or to the id of the job that holds its unique
+   * key.
    *
-   * `queue` beats what the job itself says. The job goes to this connection, whatever it says.
+   * `queue` overrides the job's own choice. The job goes to this connection, whatever it chose.
    *
-   * @throws QueueUnavailableError, and what is wrong with the job or its data
+   * @throws QueueUnavailableError, and any error of the job or its data
    */
   push(job: JobInstance, queue?: string): Promise<string>;
   push(name: string, data?: unknown, queue?: string): Promise<string>;
@@ -50,14 +51,14 @@ export class QueuePusher {
       : this.#add(job, { queue: second as string | undefined });
   }
 
-  /** Like `push`, the queue first. */
+  /** Like `push`, with the queue as first argument. */
   pushOn(queue: string, job: JobInstance): Promise<string>;
   pushOn(queue: string, name: string, data?: unknown): Promise<string>;
   pushOn(queue: string, job: JobInstance | string, data?: unknown): Promise<string> {
     return this.#add(job, { queue }, data);
   }
 
-  /** Like `push`, to become ready after `delay`: a duration from now, or a moment. */
+  /** Like `push`, but ready only after `delay`: a duration from now, or a moment. */
   later(delay: Delay, job: JobInstance, queue?: string): Promise<string>;
   later(delay: Delay, name: string, data?: unknown, queue?: string): Promise<string>;
   later(delay: Delay, job: JobInstance | string, third?: unknown, queue?: string): Promise<string> {
@@ -66,7 +67,7 @@ export class QueuePusher {
       : this.#add(job, { delay, queue: third as string | undefined });
   }
 
-  /** Like `later`, the queue first. */
+  /** Like `later`, with the queue as first argument. */
   laterOn(queue: string, delay: Delay, job: JobInstance): Promise<string>;
   laterOn(queue: string, delay: Delay, name: string, data?: unknown): Promise<string>;
   laterOn(queue: string, delay: Delay, job: JobInstance | string, data?: unknown): Promise<string> {
@@ -74,28 +75,28 @@ export class QueuePusher {
   }
 
   /**
-   * Queues a text that is a payload already, as it is; gives the `id` in it, if it has one.
+   * Queues a text that is already a payload, unchanged. Resolves to the `id` in it, if it has one.
    *
-   * @throws InvalidPayloadError it is no well-formed string
+   * @throws InvalidPayloadError it is not a well-formed string
    */
   pushRaw(payload: string, queue?: string): Promise<string | undefined> {
     return this.#pushRaw(payload, { queue }, false);
   }
 
   /**
-   * Like `pushRaw`, to become ready after `delay`.
+   * Like `pushRaw`, but ready only after `delay`.
    *
-   * @throws DuplicatePayloadError this very text waits as delayed already
+   * @throws DuplicatePayloadError the same text is already waiting as delayed
    */
   laterRaw(delay: Delay, payload: string, queue?: string): Promise<string | undefined> {
     return this.#pushRaw(payload, { delay, queue }, true);
   }
 
   /**
-   * Queues many jobs with few calls; gives their ids, in the same order. All of them are encoded before the first is
-   * sent, so that one that cannot be encoded refuses the lot.
+   * Queues many jobs in few calls. Resolves to their ids, in the same order. All are encoded before the first is sent, so that
+   * one faulty job refuses all of them.
    *
-   * @throws BulkInterruptedError when the store, or a job on `sync`, failed on the way: its facts say which are not in
+   * @throws BulkInterruptedError the store, or a job on `sync`, failed on the way; its facts say which jobs are not in
    */
   async bulk(jobs: Iterable<JobInstance>, queue?: string): Promise<string[]> {
     const route = { connection: this.name, queue };
@@ -104,7 +105,7 @@ export class QueuePusher {
     return sendBulk(encoded, this.#target);
   }
 
-  /** @param data of a job that is only a name */
+  /** @param data for a job that is only a name */
   async #add(job: JobInstance | string, choice: InstanceChoice, data?: unknown): Promise<string> {
     const route = { ...choice, connection: this.name };
     const isName = typeof job === 'string';
@@ -115,9 +116,9 @@ export class QueuePusher {
 
   async #pushRaw(payload: string, choice: InstanceChoice, distinct: boolean): Promise<string | undefined> {
     const { queue = this.defaultQueue } = choice;
-    if (typeof payload !== 'string') throw unsendable(queue, `it is no string but of type ${typeof payload}`);
-    // Half a character comes out of no store as it went in, so such a reservation could never be settled.
-    if (!payload.isWellFormed()) throw unsendable(queue, 'it is no well-formed Unicode (toWellFormed() mends it)');
+    if (typeof payload !== 'string') throw unsendable(queue, `it is not a string but of type ${typeof payload}`);
+    // A store would not return half a surrogate pair unchanged, so such a reservation could never be settled.
+    if (!payload.isWellFormed()) throw unsendable(queue, 'it is not well-formed Unicode (toWellFormed() repairs it)');
     const id = idIn(payload);
     const encoded = { ...this.#encoder.encodeRaw(payload, { ...choice, connection: this.name }), id: id ?? '' };
     const { delay, dueAt } = encoded.entry;

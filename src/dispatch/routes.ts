@@ -1,4 +1,4 @@
-/** Where jobs go that say nothing themselves, by their classes: `Queue.route(SendMail, { queue: 'mail' })`. */
+/** Where jobs go that choose nothing themselves, by class: `Queue.route(SendMail, { queue: 'mail' })`. */
 import type { Class } from '../job/definition';
 import { invalidJobOption } from '../job/errors';
 import { checkQueueName } from '../job/queue-name';
@@ -15,9 +15,9 @@ export class Routes {
   readonly #routes = new Map<Class, JobRoute>();
 
   /**
-   * Holds for a class and those that extend it; the last call for a class counts.
+   * Applies to a class and its subclasses; the last call for a class counts.
    *
-   * @param checkConnection throws where there is no such connection
+   * @param checkConnection throws if there is no such connection
    * @throws E_INVALID_JOB_OPTION, E_INVALID_QUEUE_NAME
    */
   set(job: Class, route: JobRoute, checkConnection?: (name: string) => void): void {
@@ -35,12 +35,12 @@ export class Routes {
     this.#routes.set(job, { connection, queue });
   }
 
-  /** The connections that are named, each with the class that is sent there. */
+  /** The connections named by routes, each with the class that is sent there. */
   *connections(): Iterable<{ readonly job: Class; readonly connection: string }> {
     for (const [job, { connection }] of this.#routes) if (connection !== undefined) yield { job, connection };
   }
 
-  /** That of the class itself before those of its parents, for each of the two. */
+  /** The route of a class: its own before those of its parents, separately for connection and queue. */
   of(job: Class): JobRoute {
     if (this.#routes.size === 0) return NOWHERE;
     let { connection, queue } = NOWHERE;

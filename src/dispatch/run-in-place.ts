@@ -1,4 +1,4 @@
-/** Runs a job or a mapped command where it stands: no payload, no middleware, no hooks, but with injection. */
+/** Runs a job or a mapped command in place: with injection, but without payload, middleware or hooks. */
 import type { Scope } from '../container/container';
 import { methodArguments, openScope, resolveHandler, runInScope } from '../container/scope';
 import { extendsJob } from '../job/base';
@@ -12,7 +12,7 @@ import type { Application } from '../connections/application';
 import { runFor } from '../connections/application';
 import { alreadyRunning, failedInPlace, notQueued } from './errors';
 
-/** Gives what `handle` gives. @throws what it throws, or what it failed itself with */
+/** Resolves to the result of `handle`. @throws what it throws, or the error given to `fail()` */
 export function runInPlace(application: Application, job: object, handler: Class | undefined): Promise<unknown> {
   return runFor(application, () => run(application, job, handler));
 }
@@ -39,14 +39,14 @@ async function run(application: Application, job: object, handler: Class | undef
   }
 }
 
-// An instance whose run did not begin here was made by a worker, for that run alone. Of a command that does not extend Job
-// nothing is asked: it has no `this.job`, and one constant may well be handled many times at once.
+// An instance whose run did not begin here was created by a worker, for that run only. A command that does not extend Job is not
+// checked: it has no `this.job`, and a constant may be handled many times at once.
 function isRunning(job: object): boolean {
   const context = contextOf(job);
   return context instanceof InPlaceContext ? !context.isOver : context !== undefined;
 }
 
-/** A run that nobody can take back or repeat: there is no reservation behind it. */
+/** A run that cannot be given back or repeated, because it has no reservation. */
 class InPlaceContext extends JobContext {
   readonly occurrence = undefined;
   readonly id = uuidv7();
@@ -88,7 +88,7 @@ class InPlaceContext extends JobContext {
     this.failure ??= error instanceof Error ? error : failedInPlace(this.name, error);
   }
 
-  // Nobody could ask for it: the run has no id that was given to anyone.
+  // Checked, but not stored: nobody knows the id of this run.
   progress(value: number, text?: string): void {
     checkedProgress(this.name, value, text);
   }

@@ -1,4 +1,4 @@
-/** Sends one job: by the push of its own, where it has one, otherwise to the driver of its connection. */
+/** Sends one job: by its own push, if it has one, otherwise to the driver of its connection. */
 import type { Seconds } from '../base/clock';
 import { withConsequence } from '../base/define-error';
 import type { Connection, Pushed } from '../connections/contract';
@@ -14,26 +14,26 @@ import type { EncodedJob } from './encoded-job';
 import type { QueueConnection } from './queue-connection';
 import type { Keep } from './transaction/transaction';
 
-/** What takes jobs. */
+/** The receiver of jobs. */
 export type Target = Pick<Connection, 'push'> & Partial<Pick<Connection, 'driver' | 'pushesAtOnce'>> & TimedTarget;
 
-/** A job that goes by a push of its own, which gives its id or an empty text. */
+/** A job with its own push, which returns its id or an empty text. */
 interface OwnPush {
   readonly name: string;
   readonly connection: string;
   readonly queue: string;
   readonly push: () => Promise<string>;
-  /** It waits for a source that may be slow, or never end: nobody is to wait for it. */
+  /** It waits for an iterable that may be slow, or never end: nobody may wait for it. */
   readonly isLasting?: boolean | undefined;
 }
 
 export type Parcel = EncodedJob | OwnPush;
 
 /**
- * A job's own way into its queue: as a method `queue()`, it is called in place of the push.
+ * A job that queues itself: its method `queue()` is called instead of the push.
  *
- * It may give the id of what it pushed; without one, the dispatch gives an empty text. Within `using(transaction)` the
- * connection is what that of `Queue.connection().using()` is: it pushes, and no more.
+ * It may return the id of what it pushed; without one, the dispatch resolves to an empty text. Within `using(transaction)` the
+ * connection is like that of `Queue.connection().using()`: it can only push.
  */
 interface PushesItself {
   queue(
@@ -42,23 +42,23 @@ interface PushesItself {
   ): Promise<string | void> | string | void;
 }
 
-/** Hears what became of a dispatch that was not simply queued. */
+/** Called with the outcome of a dispatch that was not simply queued. */
 type Tell = (became: Omit<DispatchResult, 'id'>) => void;
 
-/** What a job goes into in place of its connection; neither: into that, at once. */
+/** Where a job goes instead of directly to its connection. Empty: directly. */
 export interface Detour {
-  /** Of a `Queue.transaction()`: takes the job. */
+  /** From an open `Queue.transaction()`: takes the job. */
   readonly keep?: Keep | undefined;
-  /** `after`: the dispatch has said so; absent: `@Job()` or the connection may. */
+  /** `after`: the dispatch said so. Absent: `@Job()` or the connection decides. */
   readonly commit?: 'after' | undefined;
-  /** What the user has begun in the database of the connection. */
+  /** A transaction that the user has begun in the connection's database. */
   readonly within?: { readonly transaction: unknown } | undefined;
 }
 
 /**
- * Gives its id, or that of the job that holds its key; an empty text where it pushes itself.
+ * Resolves to the job's id, or to the id of the job that holds its unique key; an empty text if it pushes itself.
  *
- * @throws what is wrong with the job, or what its driver throws
+ * @throws any error of the job, or what its driver throws
  */
 export function sendJob(
   manager: DispatchApplication,
@@ -80,7 +80,7 @@ export function sendJob(
   return send(within === undefined ? driver : targetWithin(driver, within.transaction), parcel, tell);
 }
 
-/** What is to keep a job for the commit. Strongest first: the dispatch, `@Job()`, the connection. */
+/** The transaction that keeps the job until its commit, if any. Strongest first: the dispatch, `@Job()`, the connection. */
 export function keepOf(
   manager: DispatchApplication,
   job: object | undefined,
@@ -92,7 +92,7 @@ export function keepOf(
   return (afterCommit ?? manager.settings(connection).afterCommit ?? false) ? keep : undefined;
 }
 
-/** The job as it is sent. @throws what is wrong with the job, or with where it goes; nothing was called yet */
+/** The job as it will be sent. @throws any error of the job or its destination; nothing was called yet */
 export function parcelOf(
   manager: DispatchApplication,
   job: object,
@@ -110,7 +110,7 @@ export function parcelOf(
 
 // An own property of that name is a mistake, which encoding explains.
 export function pushesItself(job: object): job is PushesItself {
-  if (typeof job !== 'object' || job === null) return false; // a class, say: its static queue() is none of ours
+  if (typeof job !== 'object' || job === null) return false; // such as a class, whose static queue() has nothing to do with us
   return 'queue' in job && typeof job.queue === 'function' && !Object.hasOwn(job, 'queue');
 }
 
@@ -123,7 +123,7 @@ function ownPush(
   const { name } = manager.encoder.definitionOf(job);
   const route = manager.encoder.route(job, choice);
   const connection = manager.connection(route.connection);
-  // What pushes, it has all of.
+  // It has all the methods that push.
   const target = within === undefined ? connection : (connection.using(within.transaction) as QueueConnection);
   const { queue, dueAt } = route;
   const delay = dueAt === undefined ? route.delay : new Date(dueAt);
@@ -139,26 +139,26 @@ export function isOwn(parcel: Parcel): parcel is OwnPush {
   return 'push' in parcel;
 }
 
-/** @throws CapabilityError its store would not know that one holds its key, or waits under it */
+/** @throws CapabilityError the store could not handle its unique or debounce key */
 export function checkTies(jobs: readonly EncodedJob[], targetOf: () => Target): void {
   const tied = jobs.find(({ entry }) => entry.ties !== undefined);
   if (tied === undefined) return;
   const { driver = '', capabilities } = targetOf();
-  // What keeps no jobs has none that could hold a key.
+  // A connection that keeps no jobs has none that could hold a key.
   if (capabilities?.reserve === true && capabilities.ties !== true)
     throw new CapabilityError(tied.connection, driver, 'ties');
 }
 
 /**
- * Gives its id, or that of the job that holds its key.
+ * Resolves to the job's id, or to the id of the job that holds its unique key.
  *
- * @throws QueueUnavailableError naming the job, and what else the driver throws
+ * @throws QueueUnavailableError, which names the job, and anything else the driver throws
  */
 export async function send(target: Target, job: EncodedJob, tell?: Tell): Promise<string> {
   const { hooks, observed } = job;
   try {
     if (hooks !== undefined) await hooks.emit('queueing', pushEvent(job));
-    // Nearly always nothing of it depends on a clock.
+    // Nearly always nothing in the job depends on a clock.
     const isTimed = job.entry.dueAt !== undefined || job.retryWithin !== undefined;
     const pushed = await target.push(job.queue, isTimed ? await entriesFor(target, [job]) : [job.entry]);
     const result = pushed?.[0];
@@ -178,7 +178,7 @@ export function runsJobs({ driver }: Target): boolean {
   return driver === 'sync';
 }
 
-/** The way into a transaction of the user's. @throws CapabilityError, E_UNKNOWN_TRANSACTION */
+/** Pushes within the user's transaction. @throws CapabilityError, E_UNKNOWN_TRANSACTION */
 export function targetWithin(driver: Connection, transaction: unknown): Target {
   if (driver.within === undefined) throw new CapabilityError(driver.name, driver.driver, 'transactions');
   const within = driver.within(transaction);
@@ -192,12 +192,12 @@ export function targetWithin(driver: Connection, transaction: unknown): Target {
   };
 }
 
-/** Its own, or that of the job that holds its key. */
+/** The job's own id, or that of the job that holds its unique key. */
 export function idAfter({ id }: EncodedJob, result: Pushed | undefined): string {
   return typeof result === 'object' && 'duplicate' in result ? result.duplicate : id;
 }
 
-/** Tells the hooks what became of a push. */
+/** Tells the hooks the outcome of a push. */
 export function tellPushed(job: EncodedJob, result: Pushed | undefined): Promise<void> | undefined {
   return typeof result === 'object' ? tellSkipped(job, result) : job.hooks?.emit('queued', pushEvent(job));
 }

@@ -24,62 +24,62 @@ import {
 } from './listed-job';
 import { momentOfId } from '../payload/uuid';
 
-/** How far a job said that it is. */
+/** The progress that a job has reported. */
 export interface FoundProgress extends Progress {
-  /** By the clock of its worker. */
+  /** By the worker's clock. */
   readonly at: Date;
 }
 
-/** What is told of a job whatever its state is. */
+/** Known of a job whatever its state is. */
 interface Told {
   readonly id: string;
   readonly connection: string;
-  /** What is kept of its attempts, the oldest first: those that failed, timed out, crashed, were lost or cancelled. */
+  /** What is kept of its attempts, oldest first: those that failed, timed out, crashed, were lost or cancelled. */
   readonly history: readonly Attempt[];
-  /** What it has said last, within the last hour. */
+  /** What it reported last, within the last hour. */
   readonly progress?: FoundProgress | undefined;
 }
 
 type Untold<Names extends string> = { readonly [Name in Names]?: undefined };
 
-/** What is told of a job that is there: all that a list shows of it. */
+/** Known of an existing job: everything that a list shows. */
 interface There extends Told, Untold<'completedAt'> {
   readonly isSure: true;
 }
 
-/** With `history: { completed }` in the configuration, or `keepResult` of its class, for so long. */
+/** Kept with `history: { completed }` in the configuration, or `keepResult` of its class, for the time set there. */
 interface CompletedJob
   extends Told, Pick<ListedJob, 'name' | 'queue'>, Untold<Exclude<Detail, 'createdAt' | 'attempts'>> {
   readonly state: 'completed';
   readonly isSure: true;
-  /** When its id was made, by the clock of its dispatcher. Undefined: its id does not tell. */
+  /** When its id was created, by its dispatcher's clock. Undefined if the id does not tell. */
   readonly createdAt?: Date | undefined;
   readonly attempts?: number | undefined;
-  /** By the clock of its worker. */
+  /** By the worker's clock. */
   readonly completedAt?: Date | undefined;
 }
 
 type Detail = Exclude<keyof ListedJob, keyof Told | 'state' | 'name' | 'queue'>;
 
 /**
- * No job of this id waits, runs or has failed. It has ended, and nothing is kept of that; or it was cleared or forgotten; or it was never sent
- * to this connection.
+ * No job with this id waits, runs or has failed: it has ended without a record, was cleared or forgotten, or was never sent to
+ * this connection.
  */
 interface UnknownJob extends Told, Untold<Detail | 'name' | 'queue' | 'completedAt'> {
   readonly state: 'unknown';
-  /** False: its store has so many jobs that it did not look at all of them, and this one may be among the others. */
+  /** False if its store has so many jobs that not all were searched, so that it may be among the others. */
   readonly isSure: boolean;
 }
 
-/** What is known of a job. Its `state` says what that is: of one that is `unknown` no more than its history. */
+/** What is known of a job. Its `state` says what that is; for `unknown`, only the history. */
 export type FoundJob = FoundWaiting | FoundFailure | CompletedJob | UnknownJob;
 
 type FoundWaiting = There & Omit<WaitingJob, keyof Told>;
 type FoundFailure = There & Omit<ListedFailure, keyof Told>;
 
 /**
- * @param queue where it is known to be; absent: all queues are looked at
- * @throws CapabilityError the store cannot look for jobs, and it has not failed
+ * @param queue the queue that it is known to be in; absent: searches all queues
+ * @throws CapabilityError the store cannot look for jobs, and the job has not failed
  */
 export async function findJob(
   connection: Connection,
@@ -90,7 +90,7 @@ export async function findJob(
   return foundJob(connection, application, id, queue, await connection.find?.(id, queue));
 }
 
-/** @param waiting what its store has found of it */
+/** @param waiting what its store has found */
 export async function foundJob(
   connection: Connection,
   application: SeenApplication,
@@ -110,7 +110,7 @@ export async function foundJob(
   const { completed } = kept;
   if (completed !== undefined && (queue === undefined || completed.queue === queue))
     return { ...endOf(completed), createdAt: createdAt(id), id, connection: name, isSure: true, ...kept.told };
-  // It is kept before the end: of a job that may be among those that were not looked at, it tells nothing.
+  // A result is kept before the job ends, so if the job may be among those not searched, the result proves nothing.
   const given = waiting === 'unseen' ? undefined : await givenBy(connection, application, id);
   if (given !== undefined && (queue === undefined || given.queue === queue))
     return {
@@ -126,7 +126,7 @@ export async function foundJob(
   return { id, connection: name, state: 'unknown', isSure: waiting !== 'unseen', ...kept.told };
 }
 
-/** The job of this connection that a result is kept of. */
+/** The job of this connection whose result is kept. */
 async function givenBy(
   connection: Connection,
   application: SeenApplication,
@@ -149,7 +149,7 @@ async function keptOf(connection: Connection, application: SeenApplication, id: 
   const [history, completed] = (await Promise.all([HISTORY, COMPLETED].map((kind) => records.get(kind, id)))).map(
     (text) => {
       const read = readHistory(text);
-      // One store may keep what happened on several connections.
+      // One store may keep records of several connections.
       return read?.connection === connection.name ? read : undefined;
     },
   );
@@ -175,7 +175,7 @@ function readProgress(text: string | undefined): FoundProgress | undefined {
   return { value, text: typeof told === 'string' ? told : undefined, at: new Date(at) };
 }
 
-/** The latest of those that have failed under this id. */
+/** The latest failure with this id. */
 async function failedJob(
   connection: Connection,
   application: SeenApplication,
@@ -184,7 +184,7 @@ async function failedJob(
 ): Promise<ListedFailure | undefined> {
   const store = application.failed.storeFor(connection);
   const entries = (await store?.find(id)) ?? [];
-  // One that keeps them for others as well is asked by each of those for its own alone.
+  // A store that also keeps failed jobs of other connections returns only those of the asking connection to each.
   const isOwn = store === connection.failed;
   const [latest] = entries
     .filter(

@@ -1,4 +1,4 @@
-/** Lists the jobs of a queue by their state, page by page. */
+/** Lists the jobs of a queue by state, page by page. */
 import { hash } from 'node:crypto';
 import { CapabilityError } from '../connections/errors';
 import type { Connection, WaitingState } from '../connections/contract';
@@ -6,22 +6,25 @@ import { invalidListing } from './errors';
 import { type JobState, type ListedJob, listedFailure, listedJob, type SeenApplication } from './listed-job';
 
 export interface ListOptions {
-  /** Those in this state. Default `ready`. */
+  /** Jobs in this state. Default `ready`. */
   readonly state?: JobState | undefined;
-  /** Go on behind this place: `next` of the page before. */
+  /** Continue after this place: the `next` of the previous page. */
   readonly after?: string | undefined;
-  /** At most so many, from 1 to 100; a page of large jobs may hold fewer. Default 100. */
+  /** How many jobs at most, from 1 to 100; a page of large jobs may have fewer. Default 100. */
   readonly limit?: number | undefined;
 }
 
 export interface JobPage {
-  /** Those that wait or run in the order in which they come up, those that have failed newest first. */
+  /** Waiting and running jobs in the order in which they come up; failed jobs newest first. */
   readonly jobs: readonly ListedJob[];
-  /** Where the next page begins. Undefined: this was the last. What comes and goes between two pages may be missed, or shown twice. */
+  /**
+   * Where the next page begins. Undefined if this was the last one. Jobs that come and go between two pages may be missed or
+   * appear twice.
+   */
   readonly next: string | undefined;
 }
 
-/** What a store shows at once. */
+/** The most that a store lists at once. */
 const MOST = 100;
 
 const STORED: Readonly<Record<Exclude<JobState, 'failed'>, WaitingState>> = {
@@ -32,7 +35,7 @@ const STORED: Readonly<Record<Exclude<JobState, 'failed'>, WaitingState>> = {
 
 export const JOB_STATES: readonly JobState[] = [...(Object.keys(STORED) as (keyof typeof STORED)[]), 'failed'];
 
-/** @throws E_INVALID_LISTING; CapabilityError: the store cannot show them */
+/** @throws E_INVALID_LISTING; CapabilityError the store cannot list them */
 export async function listJobs(
   connection: Connection,
   application: SeenApplication,
@@ -56,7 +59,7 @@ async function waiting(
 ): Promise<JobPage> {
   const { peek, operations } = connection.capabilities;
   if (!peek) throw new CapabilityError(connection.name, connection.driver, 'peek');
-  // Its pages do not go on behind a place.
+  // Its pages cannot continue after a place.
   if (place !== '' && operations !== true) throw new CapabilityError(connection.name, connection.driver, 'operations');
   const stored = STORED[state];
   const peeked = await connection.peek(queue, stored, limit, place || undefined);
@@ -91,7 +94,7 @@ function checked({ state = 'ready', after, limit = MOST }: ListOptions) {
   return { state, limit, after };
 }
 
-/** A slip in it would lead anywhere: of what a store is asked to go on behind, only the store knows what it means. */
+/** The place with a checksum, because only the store knows what the place means, and a mistyped one could lead anywhere. */
 function nextOf(queue: string, state: JobState, place: string): string {
   const mark = hash('sha256', JSON.stringify([queue, state, place]), 'base64url').slice(0, 6);
   return `${state}:${place}:${mark}`;
@@ -101,5 +104,5 @@ function nextOf(queue: string, state: JobState, place: string): string {
 function placeIn(queue: string, state: JobState, after: unknown): string {
   const place = typeof after === 'string' ? after.slice(state.length + 1, after.lastIndexOf(':')) : '';
   if (nextOf(queue, state, place) === after) return place;
-  throw invalidListing('after', after, `Give what a page of ${state} jobs of '${queue}' had as \`next\`, as it was.`);
+  throw invalidListing('after', after, `Give the unchanged \`next\` of a page of ${state} jobs of '${queue}'.`);
 }

@@ -1,4 +1,4 @@
-/** A job that waits, runs or has failed, as it is listed. */
+/** A job that waits, runs or has failed, as lists show it. */
 import type { Clock } from '../base/clock';
 import { redact } from '../base/redact';
 import type { Connection, PeekedJob, WaitingState } from '../connections/contract';
@@ -7,15 +7,15 @@ import type { JobRegistry } from '../job/registry';
 import type { OperationsConnection } from './operations-connection';
 import { type ShownJob, shownJob } from './shown-job';
 
-/** What looking at jobs needs of their application; a `QueueManager` is one. */
+/** What looking at jobs needs from their application; a `QueueManager` provides it. */
 export interface SeenApplication {
   readonly registry: JobRegistry;
   readonly clock: Clock;
   readonly configuration: { readonly metrics?: boolean | undefined };
   readonly failed: { storeFor(connection: Connection): FailedStore | undefined };
-  /** The connection that keeps the records of this one. Undefined: none does. */
+  /** The connection that keeps the records of this one. Undefined if none does. */
   operationsOf(connection: Connection): OperationsConnection | undefined;
-  /** The same. @throws E_NO_RECORDS */
+  /** Like `operationsOf`, but never undefined. @throws E_NO_RECORDS */
   neededOperationsOf(connection: Connection): OperationsConnection;
 }
 
@@ -26,11 +26,11 @@ export interface ListedJob extends ShownJob {
   readonly connection: string;
   readonly queue: string;
   readonly state: JobState;
-  /** By the clock of the store: when a delayed job becomes ready; of one that runs, when its lease ends unless it is renewed. */
+  /** By the store's clock: when a delayed job becomes ready, or when the lease of a running one ends unless it is renewed. */
   readonly at?: Date | undefined;
-  /** Of one that has failed: when, by the clock of the store. */
+  /** When a failed job failed, by the store's clock. */
   readonly failedAt?: Date | undefined;
-  /** Of one that has failed: the first line of its error. */
+  /** The first line of a failed job's error. */
   readonly error?: string | undefined;
 }
 
@@ -45,7 +45,7 @@ export interface WaitingJob extends ListedJob {
   readonly error?: undefined;
 }
 
-/** One that has failed. */
+/** A listed job that has failed. */
 export interface ListedFailure extends ListedJob {
   readonly state: 'failed';
   readonly at?: undefined;
@@ -53,7 +53,7 @@ export interface ListedFailure extends ListedJob {
   readonly error: string;
 }
 
-/** A job that its store has shown. */
+/** A job as its store has listed it. */
 export function listedJob(
   { name: connection }: Connection,
   { registry }: SeenApplication,
@@ -86,7 +86,7 @@ export function listedFailure({ registry }: SeenApplication, entry: FailedEntry)
     queue,
     state: 'failed',
     failedAt: new Date(failedAt),
-    // It may have been kept by another program, which masks nothing.
+    // Another program may have kept it, without masking.
     error: redact(error!),
   };
 }

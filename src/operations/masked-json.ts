@@ -1,10 +1,10 @@
-/** JSON as it is shown to people and programs that look: parsed, with secrets masked, also in JSON that stands in a text of it. */
+/** JSON for people and programs that inspect jobs: parsed, with secrets masked, even within texts that contain JSON. */
 import { isSecretKey, MASK, redact } from '../base/redact';
 
-/** @throws SyntaxError it is no JSON */
+/** @throws SyntaxError it is not JSON */
 export function maskedJson(text: string): unknown {
   const root: readonly unknown[] = [JSON.parse(text)];
-  // Not by a reviver of JSON.parse, which is called for each of a hundred thousand numbers.
+  // Not with a reviver of JSON.parse, which would be called for each of a hundred thousand numbers.
   const open: object[] = [root];
   for (let holder = open.pop(); holder !== undefined; holder = open.pop()) {
     if (Array.isArray(holder)) maskList(holder, open);
@@ -27,14 +27,14 @@ function maskList(holder: unknown[], open: object[]): void {
     if (typeof value === 'object' && value !== null) open.push(value);
     else if (typeof value === 'string') holder[place] = maskedText(value);
   }
-  // As a Map travels: ["password", "…"].
+  // The entries of a Map: ["password", "…"].
   const [key, value] = holder;
   if (holder.length !== 2 || typeof key !== 'string' || !isSecretKey(key)) return;
   if (typeof value !== 'object' || value === null) holder[1] = MASK;
 }
 
 function maskedText(text: string): string {
-  // The jobs of a chain travel as texts: among what they hold only its keys tell a number from a secret.
+  // The jobs of a chain travel as texts: within these, only the keys tell a number from a secret.
   if (!text.startsWith('{"')) return redact(text);
   try {
     const masked = JSON.stringify(maskedJson(text));

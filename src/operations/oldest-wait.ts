@@ -1,13 +1,13 @@
-/** How long the oldest of the jobs that are ready has waited. */
+/** How long the oldest ready job has waited. */
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { Connection } from '../connections/contract';
 import { fenceIn, idAtEnd } from '../payload/counters';
 import { READY_AT, readyAtOf } from '../payload/ready-at';
 
-/** Those at the head of a queue may have run before: since when they are ready again they do not say. */
+/** Several, because the first jobs may have run before, and those do not say since when they are ready again. */
 const LOOKED_AT = 10;
 
-/** Undefined: none is ready, or none of the first ones says since when. */
+/** Undefined if none is ready, or none of the first ones says since when. */
 export async function oldestWait(
   connection: Connection,
   queue: string,
@@ -22,11 +22,11 @@ export async function oldestWait(
 function readyAtIn(payload: Buffer): Milliseconds | undefined {
   const id = fenceIn(payload) > 0 ? undefined : idAtEnd(payload);
   if (id === undefined) return undefined;
-  // Nearly none has it, and texts may be long.
+  // Nearly no payload has this field, and payloads may be long.
   return readyAtOf(id, payload.includes(`"${READY_AT}":`) ? saidBy(payload) : undefined);
 }
 
-/** Of one that nobody can read, when it is ready is of no interest. */
+/** The moment does not matter for an unreadable payload. */
 function saidBy(payload: Buffer): unknown {
   try {
     return (JSON.parse(payload.toString()) as Readonly<Record<string, unknown>> | null)?.[READY_AT];

@@ -1,20 +1,20 @@
-/** Which connection keeps the records of another one: what is seen of its jobs, and its schedules. */
+/** Which connection keeps the records of another one: observations of its jobs, and its schedules. */
 import type { Connection } from '../connections/contract';
 import { noRecords } from './errors';
 
 export interface RecordsApplication {
   driver(name: string): Connection;
-  /** As the configuration names it. Undefined: each keeps its own. */
+  /** The connection that the configuration names. Undefined if each keeps its own. */
   readonly operationsConnection: string | undefined;
   readonly failedConnection: string;
 }
 
-/** A connection with `operations`. */
+/** A connection with the capability `operations`. */
 export type OperationsConnection = Connection & {
   readonly [Part in 'find' | 'pushOnce' | 'records']-?: NonNullable<Connection[Part]>;
 };
 
-/** Undefined: none keeps any. */
+/** Undefined if no connection keeps records. */
 export function operationsOf(
   connection: Connection,
   application: RecordsApplication,

@@ -1,4 +1,7 @@
-/** What a payload tells of its job, for people and programs that look: secrets are masked, and a text that no worker can read is shown as such. */
+/**
+ * What a payload says about its job, for people and programs: secrets are masked, and a text that no worker can read is shown as
+ * such.
+ */
 import { redact } from '../base/redact';
 import type { JobDefinition } from '../job/definition';
 import type { JobRegistry } from '../job/registry';
@@ -10,23 +13,26 @@ import { momentOfId } from '../payload/uuid';
 import { maskedJson } from './masked-json';
 
 export interface ShownJob {
-  /** Undefined: its text has none. A worker gives it one. */
+  /** Undefined if the payload has none; a worker will give it one. */
   readonly id: string | undefined;
-  /** `(unreadable)` where its text does not even tell this. */
+  /** `(unreadable)` if the payload does not even tell this. */
   readonly name: string;
-  /** Runs that have cost it a try; of one that runs, with this one. */
+  /** Runs that have cost it a try, including the one in progress. */
   readonly attempts: number;
-  /** Tries that it has in all, as its dispatch or its class says; 0: no limit. Undefined: its worker decides, or its class is not known here. */
+  /**
+   * How many tries it has in total, as its dispatch or its class says; 0: no limit. Undefined if its worker decides, or its class
+   * is not known here.
+   */
   readonly tries: number | undefined;
-  /** When its id was made, by the clock of its dispatcher. Undefined: its id does not tell. */
+  /** When its id was created, by its dispatcher's clock. Undefined if the id does not tell. */
   readonly createdAt: Date | undefined;
   /** The id of the batch that it belongs to. */
   readonly batch: string | undefined;
-  /** Its payload: what JSON makes of it. Of one that no worker can read, the beginning of its text. Secrets are masked in both. */
+  /** The parsed payload; or, if no worker can read it, the beginning of its text. Secrets are masked in both. */
   readonly payload: unknown;
 }
 
-/** Of a text that is no payload, so much is shown. */
+/** How many characters are shown of a text that is not a payload. */
 const LONGEST_TEXT = 1000;
 
 /** Never throws, whatever the text is. */
@@ -47,7 +53,7 @@ export function shownJob(payload: Buffer, registry: JobRegistry): ShownJob {
   };
 }
 
-/** The class of a job, by what its payload says. Undefined: it is not known here. Never throws. */
+/** The class of a job, according to its payload. Undefined if it is not known here. Never throws. */
 export function definitionIn(payload: Buffer, registry: JobRegistry): JobDefinition | undefined {
   const envelope = readable(payload);
   return envelope && definitionOf(envelope, registry);
@@ -66,7 +72,7 @@ function readable(payload: Buffer): Envelope | undefined {
 }
 
 function beginningOf(payload: Buffer): string {
-  // Of what is cut within a secret, the half that is left would not be known for one.
+  // Redacted before it is cut: half a secret would not be recognised.
   const text = redact(payload.toString('utf8', 0, 2 * LONGEST_TEXT));
   return text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}…` : text;
 }

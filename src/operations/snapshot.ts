@@ -1,4 +1,7 @@
-/** How the queues of a connection are at one moment, and who works them: read with a bounded number of calls, so that it may be asked for every two seconds. */
+/**
+ * The state of a connection's queues at one moment, and their workers: read with a bounded number of calls, so that it can be
+ * requested every two seconds.
+ */
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { Connection } from '../connections/contract';
 import { CapabilityError } from '../connections/errors';
@@ -8,7 +11,7 @@ import { oldestWait } from './oldest-wait';
 import { listWorkers, type RunningWorker } from './worker-record';
 
 export interface SnapshotOptions {
-  /** Of these queues. Default: all that were ever used, and the connection's own. */
+  /** Only these queues. Default: all that were ever used, and the connection's default queue. */
   readonly queues?: readonly string[] | undefined;
 }
 
@@ -18,41 +21,44 @@ export interface QueueSnapshot {
   readonly delayed: number;
   /** Reserved: they run, or their worker has died and their leases have not ended yet. */
   readonly running: number;
-  /** Undefined: no store keeps failed jobs. */
+  /** Undefined if no store keeps failed jobs. */
   readonly failed: number | undefined;
-  /** Seconds that the oldest of those that are ready has waited. Undefined: none is ready, or those that come up next do not tell. */
+  /** How long the oldest ready job has waited, in seconds. Undefined if none is ready, or the next ones do not tell. */
   readonly oldestWait: Seconds | undefined;
-  /** Jobs that were completed or failed for good, a minute, over the last five minutes. Undefined: no figures are kept. */
+  /** Jobs that completed or failed for good, per minute, over the last five minutes. Undefined if no figures are kept. */
   readonly rate: number | undefined;
   /**
-   * How often jobs failed for good within the last five minutes, ten seconds late: those retried or forgotten since as well. Undefined: no
-   * figures are kept.
+   * How often jobs failed for good within the last five minutes, up to ten seconds late, including those since retried or
+   * forgotten. Undefined if no figures are kept.
    */
   readonly failures: number | undefined;
   readonly isPaused: boolean;
-  /** When it goes on by itself, by the clock of the store. Undefined: it is not paused, or until it is resumed. */
+  /** When the pause ends, by the store's clock. Undefined if it is not paused, or until it is resumed. */
   readonly pausedUntil: Date | undefined;
 }
 
 export interface Snapshot {
   readonly connection: string;
-  /** By the clock of the store. */
+  /** By the store's clock. */
   readonly at: Date;
-  /** False: the store counts by estimate, and may be minutes behind. */
+  /** False if the store only estimates, and may be minutes behind. */
   readonly isExact: boolean;
-  /** In the order of their names, 100 at most. */
+  /** Sorted by name, at most 100. */
   readonly queues: readonly QueueSnapshot[];
-  /** How many queues there are besides. */
+  /** How many more queues there are. */
   readonly otherQueues: number;
-  /** Of all connections whose workers keep their records in the same place. Undefined: no store keeps any, or `metrics` is false. */
+  /**
+   * The workers of all connections that keep their records in the same store. Undefined if no store keeps any, or `metrics` is
+   * false.
+   */
   readonly workers: readonly RunningWorker[] | undefined;
 }
 
-/** What one snapshot looks at: three calls for each. */
+/** How many queues a snapshot reads, with three calls each. */
 const MOST_QUEUES = 100;
-/** How far figures look back. */
+/** How far back the figures reach. */
 const RECENT = '5m';
-/** So many are looked at together, lest a snapshot stands before all else that goes to the store. */
+/** How many are read concurrently, so that a snapshot does not hold up other calls to the store. */
 const TOGETHER = 10;
 
 /** @throws CapabilityError the store does not count jobs */

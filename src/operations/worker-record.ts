@@ -1,6 +1,6 @@
 /**
- * What each worker keeps of itself in the store: a record that it writes anew every five seconds, and that ends by itself a minute after
- * the last one. Whoever asks which workers there are reads these, and asks no worker.
+ * The record that each worker keeps of itself in the store: rewritten every five seconds, it expires a minute after the last
+ * time. Whoever asks for workers reads these records, and asks no worker.
  */
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { Connection } from '../connections/contract';
@@ -8,66 +8,66 @@ import { fieldsIn, type RecordStore } from '../connections/record-store';
 import { isRecord } from '../payload/kinds';
 import type { SeenApplication } from './listed-job';
 
-/** A job that runs, as its worker's record has it: never its data. */
+/** A running job, as its worker's record shows it: never its data. */
 export interface WorkersJob {
   readonly id: string;
   readonly name: string;
   readonly queue: string;
-  /** Which run of it this is: 1 is the first. */
+  /** Which attempt this is; the first is 1. */
   readonly attempt: number;
   readonly since: Date;
 }
 
-/** A worker, as its record has it. All moments are by the clock of the store. */
+/** A worker, as its record shows it. All moments are by the store's clock. */
 export interface RunningWorker {
-  /** Of this run of it. */
+  /** The id of this run of the worker. */
   readonly id: string;
   readonly host: string;
   readonly pid: number;
-  /** Of Onqueue. */
+  /** The version of Onqueue. */
   readonly version: string;
   readonly connection: string;
   readonly queues: readonly string[];
-  /** Jobs at once. */
+  /** How many jobs it runs concurrently. */
   readonly concurrency: number;
   readonly state: 'running' | 'stopping';
   /** When it began. */
   readonly since: Date;
-  /** When it was last heard of. */
+  /** When it last reported. */
   readonly heardAt: Date;
-  /** Seconds since then. More than 10: it is stuck, its store was away, or its process has died. */
+  /** Seconds since then. If more than 10, it is stuck, its store was unreachable, or its process has died. */
   readonly silentFor: Seconds;
   /** How late its event loop was. */
   readonly lag: Milliseconds;
-  /** Those of its queues that are paused. */
+  /** The paused ones among its queues. */
   readonly paused: readonly string[];
-  /** How many runs ended in which way since it began. */
+  /** How many runs ended with which outcome since it began. */
   readonly outcomes: Readonly<Record<'completed' | 'released' | 'failed' | 'cancelled' | 'lost', number>>;
-  /** How many jobs have a slot. */
+  /** How many of its slots are occupied. */
   readonly busy: number;
-  /** These jobs, 50 at most. */
+  /** The jobs in these slots, at most 50. */
   readonly running: readonly WorkersJob[];
 }
 
-/** As a worker writes it: what it says, and when. */
+/** A report as the worker writes it. */
 export interface WorkerReport extends Omit<RunningWorker, 'since' | 'heardAt' | 'silentFor' | 'running'> {
-  /** By the clock of the store. */
+  /** By the store's clock. */
   readonly at: Milliseconds;
   readonly since: Milliseconds;
   readonly running: readonly (Omit<WorkersJob, 'since'> & { readonly since: Milliseconds })[];
 }
 
 const KIND = 'workers';
-/** So often it is written. */
+/** How often it is written. */
 export const BEAT: Milliseconds = 5000;
 /** A worker that is silent for longer is gone. */
 const KEPT: Seconds = 60;
 const MOST_RUNNING = 50;
 const MOST_QUEUES = 100;
-/** Characters of a name: of a longer one its beginning tells enough. */
+/** Names are cut after this many characters. */
 const LONGEST_NAME = 100;
 const PAGE = 100;
-/** A fleet of more is shown in part. */
+/** Of a larger fleet only a part is listed. */
 const MOST_WORKERS = 1000;
 
 export function putWorker(records: RecordStore, report: WorkerReport): Promise<void> {
@@ -88,7 +88,7 @@ export function removeWorker(records: RecordStore, id: string): Promise<void> {
 }
 
 /**
- * Those that have been heard of within the last minute: those that began first come first. At most 1000.
+ * The workers that have reported within the last minute, oldest first, at most 1000.
  *
  * @throws E_NO_RECORDS nothing keeps records for this connection
  */
@@ -106,12 +106,12 @@ export async function listWorkers(connection: Connection, application: SeenAppli
   };
   let offset = 0;
   for (let isMore = true; isMore && offset < MOST_WORKERS; offset += PAGE) isMore = await read(offset);
-  // What was written meanwhile stands before the others now, and was perhaps on no page.
+  // Records that were written meanwhile have moved to the front, and may have been on no page.
   if (offset > PAGE) await read(0);
   return [...found.values()].toSorted((a, b) => a.since.getTime() - b.since.getTime() || (a.id < b.id ? -1 : 1));
 }
 
-/** Undefined: another version wrote it, and this one cannot read it. */
+/** Undefined if another version wrote it, and this one cannot read it. */
 function workerOf(text: string, now: Milliseconds): RunningWorker | undefined {
   const report: unknown = fieldsIn(text);
   if (!isReport(report)) return undefined;

@@ -67,7 +67,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_BATCH_ELSEWHERE: ['Resize', "the connection 'other'", "'main'"],
   E_BATCH_INCOMPLETE: ['0193a6c1', 300, 1000, new Error('no more paper')],
   E_INVALID_CHAIN: [42, 'Give instances of jobs.'],
-  E_INVALID_MONITOR: ['mail.size', 'is to be a whole number from 1', '10'],
+  E_INVALID_MONITOR: ['mail.size', 'must be a whole number from 1', '10'],
   E_INVALID_OBSERVER: [{}, 'it has none of these'],
   E_INVALID_SPAN: ['8d'],
   E_OUTCOME_REFUSED: ['SendEmail', '0193a6c1', 'released', new Error('refused')],
@@ -100,7 +100,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_DASHBOARD_QUERY: ['queue'],
   E_DASHBOARD_FIELD: ['queue'],
   E_DASHBOARD_CONFIRM: ['forget-failed', 'Forget these failed jobs?'],
-  E_DASHBOARD_ANSWER: ['You may look at these jobs, and not change them.'],
+  E_DASHBOARD_ANSWER: ['You may look at these jobs, but not change them.'],
   E_HEALTH_PORT: [
     { flag: '--health-port', hostFlag: '--health-host', host: '127.0.0.1', port: 9000 },
     new Error('listen EACCES'),

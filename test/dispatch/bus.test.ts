@@ -354,7 +354,7 @@ describe('Bus.map', () => {
   ])('refuses a handler %s, which would fail only when a job runs', (_what, handler, name) => {
     const { bus } = given();
     expect(() => bus.map([[Greet, handler as never]])).toThrow(
-      `Bus.map to ${name}: it is no class with a method handle().`,
+      `Bus.map to ${name}: it is not a class with a method handle().`,
     );
   });
 });

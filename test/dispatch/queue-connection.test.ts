@@ -232,8 +232,8 @@ describe('pushing in bulk', () => {
     expect(error).toMatchObject({
       code: 'E_BULK_INTERRUPTED',
       message:
-        "200 of 250 jobs went in; then the queue 'usual' took no more: gone. Send only those again whose places facts.unsent " +
-        'gives, counted from 0.',
+        "200 of 250 jobs went in; then the queue 'usual' took no more: gone. Send only those again whose positions are in " +
+        'facts.unsent, counted from 0.',
     });
     const ids = (await driver.payloads('usual')).map(({ id }) => id);
     const unsent = Array.from({ length: 50 }, (_, place) => 200 + place);

@@ -100,7 +100,7 @@ describe('middleware', () => {
     const list = [new Note('first')] as unknown as Note;
 
     await expect(new JobBus(() => manager).dispatch(new Wrapped().through(list))).rejects.toThrow(
-      'through() was given a list, which cannot travel with a job. Give it what is in it: through(first, second).',
+      'through() was given a list, which cannot travel with a job. Give its members one by one: through(first, second).',
     );
   });
 });

@@ -104,7 +104,7 @@ it('holds ten thousand values, and warns once that it drops the rest', async () 
   expect(one.hasRoom).toBe(false);
   expect(one.get('0')).toBe('newer');
   expect(one.get('10001')).toBeUndefined();
-  expect(log.messages('warn')).toEqual([expect.stringContaining('some are left out')]);
+  expect(log.messages('warn')).toEqual([expect.stringContaining('some are dropped')]);
   await one.close();
 });
 

@@ -117,7 +117,7 @@ describe('listing the jobs of a queue', () => {
     [{ limit: 0 }, 'limit 0. Give a whole number from 1 to 100.'],
     [{ limit: 101 }, 'limit 101.'],
     [{ limit: '5' }, "limit '5'."],
-    [{ after: 'delayed:1' }, "after 'delayed:1'. Give what a page of ready jobs of 'usual' had as `next`, as it was."],
+    [{ after: 'delayed:1' }, "after 'delayed:1'. Give the unchanged `next` of a page of ready jobs of 'usual'."],
     [{ after: 'ready:' }, "after 'ready:'."],
     [{ after: 7 }, 'after 7.'],
     [{ state: 'failed', after: 'failed:-1' }, "after 'failed:-1'."],

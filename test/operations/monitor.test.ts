@@ -172,9 +172,9 @@ describe('Queue.monitor', () => {
   it.each([
     ['something that is not an object', 5, /takes an object of limits/],
     ['a queue without limits', { mail: {} }, /mail has neither size nor wait/],
-    ['an unknown limit', { mail: { size: 1, length: 2 } }, /mail.length is no limit/],
-    ['a size that is not a number', { mail: { size: '10' } }, /mail.size is to be a whole number/],
-    ['a wait of zero', { mail: { wait: 0 } }, /mail.wait is to be more than 0/],
+    ['an unknown limit', { mail: { size: 1, length: 2 } }, /mail.length is not a limit/],
+    ['a size that is not a number', { mail: { size: '10' } }, /mail.size must be a whole number/],
+    ['a wait of zero', { mail: { wait: 0 } }, /mail.wait must be more than 0/],
     ['an invalid wait', { mail: { wait: 'long' } }, /wait of Queue.monitor/],
     ['a list of queues', { 'mail,other': { size: 1 } }, /one queue/],
   ])('refuses %s', (_, limits, message) => {

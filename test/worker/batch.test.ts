@@ -362,7 +362,7 @@ describe('a dispatch of a batch', () => {
     async (options) => {
       await expect(application.manager.batches.list(options)).rejects.toMatchObject({
         code: 'E_INVALID_LISTING',
-        message: expect.stringMatching(/^Batches cannot be listed by (limit|offset) .*whole number/),
+        message: expect.stringMatching(/^Batches cannot be listed with (limit|offset) .*whole number/),
       });
     },
   );

@@ -1,4 +1,4 @@
-/** More jobs for a batch that is there. */
+/** Adds jobs to an existing batch. */
 import type { BatchReference } from '../../connections/application';
 import type { Onward } from '../../connections/onward';
 import type { BatchMember, BatchSource } from '../../job/batch';
@@ -9,7 +9,7 @@ import { Chunks } from './chunks';
 import { Members } from './members';
 import { placeOf } from './send-batch';
 
-/** Sends them; gives how many. */
+/** Sends the jobs, and returns how many went in. */
 export async function addToBatch(
   manager: DispatchApplication,
   batch: BatchReference,
@@ -32,7 +32,7 @@ export async function addToBatch(
   }
 }
 
-/** Those that go in with the outcome of one of its jobs. */
+/** The jobs that go in with the outcome of one of the batch's jobs. */
 export function membersOf(
   manager: DispatchApplication,
   batch: BatchReference,
@@ -41,7 +41,7 @@ export function membersOf(
   if (typeof jobs !== 'object' || jobs === null || !(Symbol.iterator in jobs))
     throw invalidBatch(
       jobs,
-      'add() takes a list of jobs, as in add([new Resize(1)]), and addNow() a generator as well.',
+      'add() takes a list of jobs, as in add([new Resize(1)]); addNow() also takes a generator.',
     );
   const members = new Members(manager, placeOf(manager, batch));
   return Array.from(jobs).flatMap((job) => members.encodeFollower(job) ?? []);

@@ -1,4 +1,4 @@
-/** A batch for programs: what the command line and the dashboard give as JSON. */
+/** The JSON of a batch, for the command line and the dashboard. */
 import type { Batch } from './batch';
 
 /** `open`: not all of its jobs are in yet. */

@@ -1,4 +1,4 @@
-/** A batch, as it was when it was looked at. */
+/** A batch, as it was when it was read. */
 import type { BatchState } from '../../connections/batch-store';
 import type { BatchSource } from '../../job/batch';
 import type { DispatchApplication } from '../dispatch-application';
@@ -11,19 +11,19 @@ export class Batch {
   readonly #queue: string | undefined;
   readonly #state: BatchState;
   readonly id: string;
-  /** Empty: it was given none. */
+  /** Empty if it was given none. */
   readonly name: string;
   readonly connection: string;
-  /** Jobs that wait or run, with the links behind them. */
+  /** Jobs that wait or run, including the links behind them. */
   readonly pending: number;
   readonly completed: number;
   readonly failed: number;
-  /** Those that were cancelled or cleared, or stood behind a link that has failed. */
+  /** Jobs that were cancelled or cleared, or were behind a link that failed. */
   readonly skipped: number;
   readonly allowsFailures: boolean;
   readonly createdAt: Date;
   readonly cancelledAt: Date | undefined;
-  /** No job was left. */
+  /** When its last job ended. */
   readonly finishedAt: Date | undefined;
 
   constructor(manager: DispatchApplication, connection: string, state: BatchState, queue?: string) {
@@ -51,7 +51,7 @@ export class Batch {
     return this.pending + this.completed + this.failed + this.skipped;
   }
 
-  /** How much of it has ended, from 0 to 1. */
+  /** The share of its jobs that have ended, from 0 to 1. */
   get progress(): number {
     return this.total === 0 ? 1 : (this.total - this.pending) / this.total;
   }
@@ -64,41 +64,43 @@ export class Batch {
     return this.cancelledAt !== undefined;
   }
 
-  /** Not all of its jobs are in yet: whoever sends them goes on, or has died less than a minute ago. */
+  /** Not all of its jobs are in yet: the sender is still at work, or died less than a minute ago. */
   get isOpen(): boolean {
     return this.#state.openUntil !== undefined;
   }
 
-  /** As it is now; undefined: it is known no more, or not yet. */
+  /** The batch as it is now. Undefined if it is not known any more, or not yet. */
   async refresh(): Promise<Batch | undefined> {
     const driver = this.#manager.driver(this.connection);
-    // Where its jobs ran at once, it is what it was at their end.
+    // If its jobs ran at once, its state is final.
     if (driver.batches === undefined) return this;
     const state = await driver.batches.find(this.id, this.#queue);
     return state && new Batch(this.#manager, this.connection, state, this.#queue);
   }
 
-  /** What it sends when something becomes of it. None also where it is known no more. */
+  /** The jobs that it sends when something happens to it. Empty also if the batch is not known any more. */
   async callbacks(): Promise<readonly BatchCallbackJob[]> {
     const kept = await this.#manager.driver(this.connection).batches?.callbacks(this.id, this.#queue);
     return kept === undefined ? [] : callbackJobs(kept, this.connection, this.total - this.pending);
   }
 
-  /** Jobs that wait are skipped; those that run go on. False: it has ended, or was cancelled before. */
+  /** Waiting jobs are skipped; running ones go on. False if it has ended or was already cancelled. */
   async cancel(): Promise<boolean> {
     return (await this.#manager.driver(this.connection).batches?.cancel(this.id, this.#queue)) ?? false;
   }
 
   /**
-   * More jobs. Gives how many went in.
+   * Adds jobs. Returns how many went in.
    *
-   * @throws what is wrong with them; E_BATCH_ENDED it is finished or cancelled; BulkInterruptedError some are in
+   * @throws any error of these jobs; E_BATCH_ENDED it is finished or cancelled; BulkInterruptedError some of them are in
    */
   async add(jobs: BatchSource): Promise<number> {
     return addToBatch(this.#manager, { id: this.id, connection: this.connection, queue: this.#queue }, jobs);
   }
 
-  /** Sends those of its jobs back that have failed; says how many. It is cancelled no more. @throws as `Queue.failed.retry()` does */
+  /**
+   * Sends its failed jobs back and returns their number. It is then no longer cancelled. @throws as `Queue.failed.retry()` does
+   */
   async retryFailed(): Promise<number> {
     return this.#manager.failed.retry({ batch: this.id, connection: this.connection });
   }

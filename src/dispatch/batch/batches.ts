@@ -1,4 +1,4 @@
-/** The batches of all connections that keep some: `Queue.batches`. */
+/** The batches of all connections that keep them: `Queue.batches`. */
 import { CapabilityError } from '../../connections/errors';
 import { type Duration, durationSeconds } from '../../job/duration';
 import type { BatchDetour, ChosenBatch } from '../../job/batch';
@@ -8,7 +8,7 @@ import { Batch } from './batch';
 import { sendBatch } from './send-batch';
 
 export interface BatchListOptions {
-  /** Default: that of the configuration. */
+  /** Default: the configuration's default connection. */
   readonly connection?: string | undefined;
   /** Default 100. */
   readonly limit?: number | undefined;
@@ -16,20 +16,20 @@ export interface BatchListOptions {
 }
 
 export interface BatchPlaceOptions {
-  /** Where it is kept; default: that of the configuration. */
+  /** The connection that keeps it. Default: the configuration's default connection. */
   readonly connection?: string | undefined;
 }
 
 export interface BatchPruneOptions extends BatchPlaceOptions {
-  /** Those that finished longer ago. */
+  /** Batches that finished longer ago than this. */
   readonly olderThan: Duration;
-  /** Those as well that were created longer ago and have not finished. Default false. */
+  /** Also batches that were created longer ago and have not finished. Default false. */
   readonly unfinished?: boolean | undefined;
-  /** Only say how many these are. Default false. */
+  /** Only count them. Default false. */
   readonly dryRun?: boolean | undefined;
 }
 
-/** Batches that are read at once where all are looked at. */
+/** Batches read by one call when all are examined. */
 const PAGE = 100;
 
 export class Batches {
@@ -39,7 +39,7 @@ export class Batches {
     this.#manager = manager;
   }
 
-  /** Undefined: it is not known, or no more: finished ones are kept for a day. @throws CapabilityError */
+  /** Undefined if it is not known; finished batches are kept for a day. @throws CapabilityError */
   async get(id: string, { connection }: BatchPlaceOptions = {}): Promise<Batch | undefined> {
     const { name, store } = this.#store(connection);
     const state = await store.find(id);
@@ -56,17 +56,20 @@ export class Batches {
     return (await store.list({ limit, offset })).map((state) => new Batch(this.#manager, name, state));
   }
 
-  /** Jobs that wait are skipped; those that run go on. False: it has ended, was cancelled before, or is unknown. @throws CapabilityError */
+  /**
+   * Waiting jobs are skipped; running ones go on. False if it has ended, was already cancelled, or is unknown. @throws
+   * CapabilityError
+   */
   async cancel(id: string, { connection }: BatchPlaceOptions = {}): Promise<boolean> {
     return this.#store(connection).store.cancel(id);
   }
 
-  /** Sends those of its jobs back that have failed; says how many. @throws as `Queue.failed.retry()` does */
+  /** Sends its failed jobs back and returns their number. @throws as `Queue.failed.retry()` does */
   async retryFailed(id: string, { connection }: BatchPlaceOptions = {}): Promise<number> {
     return this.#manager.failed.retry({ batch: id, connection: this.#store(connection).name });
   }
 
-  /** Forgets old ones; says how many. Their jobs stay. @throws CapabilityError, E_INVALID_DURATION */
+  /** Forgets old batches and returns their number. Their jobs stay. @throws CapabilityError, E_INVALID_DURATION */
   async prune({ connection, olderThan, unfinished = false, dryRun = false }: BatchPruneOptions): Promise<number> {
     const seconds = durationSeconds(olderThan, 'olderThan of batches.prune()');
     const { name, store } = this.#store(connection);
@@ -82,7 +85,7 @@ export class Batches {
     }
   }
 
-  /** @throws what is wrong with it; E_BATCH_INCOMPLETE */
+  /** @throws any error of the batch; E_BATCH_INCOMPLETE */
   async send(chosen: ChosenBatch, detour: BatchDetour): Promise<Batch> {
     const sending = sendBatch(this.#manager, chosen, detour);
     this.#manager.outbox.track(sending);

@@ -1,4 +1,4 @@
-/** What a batch sends when something becomes of it, as people see it. */
+/** The jobs that a batch sends when something happens to it, as people see them. */
 import {
   type BatchCallback,
   type BatchCallbacks,
@@ -10,15 +10,15 @@ import { CARRIER, chainedJobOf, readCarried } from '../../payload/chain';
 
 /** A job that a batch sends. */
 export interface BatchCallbackJob extends ChainedJob {
-  /** `next`: what goes on behind a batch that is a link of a chain. */
+  /** `next`: the rest of the chain in which the batch is a link. */
   readonly on: BatchEvent;
-  /** Of `progress`: after so many jobs each. */
+  /** For `progress`: sent each time this many jobs have ended. */
   readonly every?: number | undefined;
-  /** Of `progress`, which may be sent again with `-` and a number behind its id: at least once. */
+  /** For `progress`, which may be sent several times with `-` and a number after its id: whether it was sent at least once. */
   readonly isSent: boolean;
 }
 
-/** @param ended how many of its jobs have */
+/** @param ended how many of its jobs have ended */
 export function callbackJobs(
   { callbacks, every = Infinity, sent }: BatchCallbacks,
   connection: string,
@@ -33,7 +33,7 @@ export function callbackJobs(
   });
 }
 
-/** What a carrier takes elsewhere stands in it. */
+/** If the callback is a carrier, shows the job that it carries. */
 function jobOf(callback: BatchCallback, connection: string): ChainedJob {
   const payload = callbackPayload(callback);
   const job = chainedJobOf({ queue: callback.queue, payload }, connection);

@@ -1,4 +1,4 @@
-/** The jobs that a batch sends, as a store keeps them. */
+/** The jobs that a batch sends, in the form in which a store keeps them. */
 import type { Application } from '../../connections/application';
 import { type BatchCallback, type BatchEvent, callbackParts, type NewBatch } from '../../connections/batch-store';
 import type { Onward } from '../../connections/onward';
@@ -7,14 +7,14 @@ import { BATCH_FIELD, withMembers } from '../../payload/payload-text';
 import { carrierText } from '../built-in/carry';
 import type { BatchPlace } from './members';
 
-/** Without a queue: it goes in a carrier, which waits where the jobs of the batch do. On another queue perhaps nobody works. */
+/** Without a queue it is a carrier, which waits where the batch's jobs do: there might be no worker for another queue. */
 export type PlannedCallback = Omit<BatchCallback, 'queue'> & Partial<Pick<BatchCallback, 'queue'>>;
 
 export type PlannedBatch = Omit<NewBatch, 'callbacks'> & { readonly callbacks: readonly PlannedCallback[] };
 
 /**
- * In a carrier where a store cannot send it itself: to another connection or to another queue of a cluster, and where a moment in its
- * text is to be reckoned from when it is sent.
+ * The job itself, or a carrier if the store cannot send it: to another connection, to another queue of a cluster, or if a moment
+ * in its text must be computed when it is sent.
  */
 export function callbackOf(
   on: BatchEvent,

@@ -1,4 +1,4 @@
-/** The jobs of a batch by the thousand: a list all at once, what a generator gives as it comes. */
+/** The jobs of a batch in chunks: a list at once, an iterable by the thousand as it comes. */
 import type { Clock, Timer } from '../../base/clock';
 import { nextTurn } from '../../base/next-turn';
 import type { BatchMember, BatchSource } from '../../job/batch';
@@ -7,16 +7,16 @@ import type { EncodedJob } from '../encoded-job';
 import type { Members } from './members';
 
 export interface Chunk {
-  /** Perhaps none: its source is slow. */
+  /** May be empty if the source is slow. */
   readonly jobs: readonly EncodedJob[];
   readonly isLast: boolean;
 }
 
 const JOBS = 1000;
 const BYTES = 8 * 1024 * 1024;
-/** Milliseconds for which what has come waits for more. */
+/** Milliseconds for which jobs wait for more before they are sent. */
 const PATIENCE = 10_000;
-/** At some 10 µs for each, a millisecond's worth. */
+/** At some 10 µs each, about a millisecond of work. */
 const ENCODED_AT_ONCE = 100;
 
 const LATE = Symbol('late');
@@ -24,7 +24,7 @@ const LATE = Symbol('late');
 type Came = IteratorResult<BatchMember>;
 
 export class Chunks {
-  /** Encoded as a whole before the first is sent. */
+  /** A list is encoded completely before its first job is sent. */
   readonly isList: boolean;
   readonly #members: Members;
   readonly #source: Iterator<BatchMember> | AsyncIterator<BatchMember>;
@@ -40,7 +40,7 @@ export class Chunks {
     this.#clock = clock;
   }
 
-  /** @throws what its source throws, and what is wrong with a job */
+  /** @throws what the source throws, and any error of a job */
   async next(): Promise<Chunk> {
     const jobs: EncodedJob[] = [];
     const most = this.isList ? Infinity : JOBS;
@@ -52,18 +52,18 @@ export class Chunks {
     });
     try {
       for (let turn = 1; jobs.length < most && (this.isList || bytes < BYTES); turn += 1) {
-        // Also for what is left out: a source may leave out nearly all.
+        // Also counts members that are left out: a source may leave out nearly all.
         if (turn % ENCODED_AT_ONCE === 0) {
           await nextTurn();
           if (!this.isList && this.#clock.monotonic() > start + PATIENCE) break;
         }
         const coming = (this.#coming ?? this.#source.next()) as Came | PromiseLike<Came>;
-        // Cursors of databases give promises of their own, and so does Node to whoever runs in a context of vm.
+        // Database cursors return promises of their own class, and so does Node.js to code in a vm context.
         const came = isPromise(coming) ? await Promise.race([(this.#coming = Promise.resolve(coming)), late]) : coming;
         if (came === LATE) break;
         this.#coming = undefined;
         if (typeof came !== 'object' || came === null)
-          throw invalidBatch(came, 'the next() of its source gives { done, value }.');
+          throw invalidBatch(came, 'the next() of its source must return { done, value }.');
         if (came.done === true) return { jobs, isLast: true };
         const job = this.#members.encode(came.value);
         if (job === undefined) continue;
@@ -79,7 +79,7 @@ export class Chunks {
     }
   }
 
-  /** No more is asked of its source, which frees what it holds. It is not waited for: it may never come back. */
+  /** Asks the source for no more, so that it frees its resources. Does not wait for that: it may hang. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -98,6 +98,9 @@ function iteratorOf(source: BatchSource): Iterator<BatchMember> | AsyncIterator<
     if (Symbol.iterator in source) return source[Symbol.iterator]();
   }
   if (typeof source === 'function')
-    throw invalidBatch(source, 'it takes what a generator gives: call it, as in Queue.batch(everybody()).');
-  throw invalidBatch(source, 'it takes a list of jobs, or a generator of them.');
+    throw invalidBatch(
+      source,
+      'it takes an iterable, not a generator function: call it, as in Queue.batch(everybody()).',
+    );
+  throw invalidBatch(source, 'it takes a list of jobs, or an iterable of them.');
 }

@@ -1,4 +1,4 @@
-/** A batch where jobs run within their push, and nothing is kept: they run in turn, then what follows them. */
+/** A batch on a connection that runs jobs within their push and keeps nothing: runs its jobs in turn, then what follows them. */
 import type { Clock } from '../../base/clock';
 import { errorMessage } from '../../base/exception-text';
 import type { BatchState, NewBatch } from '../../connections/batch-store';
@@ -6,7 +6,7 @@ import type { Connection } from '../../connections/contract';
 import { type BatchChange, changedBatch, newlyKept } from '../../connections/kit/batch-counts';
 import type { EncodedJob } from '../encoded-job';
 
-/** What a job failed with is told by its hooks, the log, and the `catch` of the batch. */
+/** Errors of jobs are reported by their hooks, the log, and the batch's `catch`. */
 export async function runInTurn(
   connection: Connection,
   begins: NewBatch,

@@ -1,4 +1,4 @@
-/** The jobs of a batch, as they are sent: each says in its text that it belongs to it. */
+/** The jobs of a batch as they are sent: the text of each says that it belongs to the batch. */
 import type { Onward } from '../../connections/onward';
 import { type BatchMember, isJob } from '../../job/batch';
 import { chosenOf } from '../../job/beside-instance';
@@ -16,11 +16,11 @@ import { checkTies, pushesItself } from '../send';
 export interface BatchPlace {
   readonly id: string;
   readonly connection: string;
-  /** One of its jobs' queues: where it is kept, in a store that keeps each queue by itself. */
+  /** The queue of one of its jobs: a store that keeps each queue separately keeps the batch there. */
   readonly queue: string;
-  /** Where those go that say nothing themselves; undefined: where their classes say. */
+  /** Where jobs go that choose no queue themselves. Undefined if their classes decide. */
   readonly chosenQueue: string | undefined;
-  /** The one queue that all must be in; undefined: any. */
+  /** The only queue that its jobs may be in. Undefined if any. */
   readonly only: string | undefined;
 }
 
@@ -37,7 +37,7 @@ export class Members {
     this.#alone = { id: place.id, weight: 1 };
   }
 
-  /** @throws what is wrong with it, which it names by its place */
+  /** @throws any error of the member, with its position */
   encode(member: BatchMember): EncodedJob | undefined {
     return this.#placed(member, (first, links) => {
       const { id, connection, chosenQueue: queue } = this.#place;
@@ -50,13 +50,16 @@ export class Members {
         chain: links.length === 0 ? undefined : { links, connection, queue },
       });
       this.#checkPlace(encoded.name, encoded.connection, encoded.queue);
-      // It keeps batches, as was asked for before.
+      // That the connection keeps batches was checked before.
       if (encoded.entry.ties?.unique !== undefined) checkTies([encoded], () => this.#manager.driver(connection));
       return encoded;
     });
   }
 
-  /** One that follows a job of the batch: it holds no key, for nothing may refuse it. @throws what is wrong with it */
+  /**
+   * For a job that follows a job of the batch: it holds no unique key, because nothing may refuse it. @throws any error of the
+   * member
+   */
   encodeFollower(member: BatchMember): Onward | undefined {
     return this.#placed(member, (first, links) => {
       const { id, connection, chosenQueue: queue } = this.#place;
@@ -79,7 +82,7 @@ export class Members {
       const jobs: readonly unknown[] = Array.isArray(member) ? member.filter((link) => !isLeftOut(link)) : [member];
       for (const job of jobs) this.#check(job);
       const [first, ...links] = jobs as readonly object[];
-      if (first === undefined) throw invalidBatch(member, 'a chain in it needs a job to begin with.');
+      if (first === undefined) throw invalidBatch(member, 'a chain in it needs at least one job.');
       for (const link of links) this.#checkLink(link);
       return encode(first, links);
     } catch (error) {
@@ -103,10 +106,10 @@ export class Members {
     if (typeof job === 'function' || !isJob(job))
       throw invalidBatch(
         job,
-        'it takes instances of jobs, and lists of such as chains, as in Queue.batch([new Resize(1)]).',
+        'it takes instances of jobs, and lists of jobs as chains, as in Queue.batch([new Resize(1)]).',
       );
     if (pushesItself(job)) throw pushesItselfInChain(this.#manager.encoder.definitionOf(job).name);
-    if (this.#seen.has(job)) throw invalidBatch(job, 'it is in it twice; make an instance for each.');
+    if (this.#seen.has(job)) throw invalidBatch(job, 'it is in it twice; make a new instance for each.');
     this.#seen.add(job);
   }
 

@@ -1,4 +1,4 @@
-/** Sends a batch: in one call where it fits, otherwise open until the last of its jobs is in. */
+/** Sends a batch: in one call if it fits, otherwise open until its last job is in. */
 import { toError } from '../../base/exception-text';
 import type { BatchReference } from '../../connections/application';
 import type { BatchState } from '../../connections/batch-store';
@@ -17,13 +17,13 @@ import { Chunks } from './chunks';
 import { type BatchPlace, Members } from './members';
 import { Sending } from './sending';
 
-/** A batch that is in its store, or will be with a commit. */
+/** A batch that is in its store, or will be after a commit. */
 export interface SentBatch {
   readonly place: BatchPlace;
   readonly state: BatchState;
 }
 
-/** @throws what is wrong with it, and E_BATCH_INCOMPLETE */
+/** @throws any error of the batch, and E_BATCH_INCOMPLETE */
 export async function sendBatch(
   manager: DispatchApplication,
   chosen: ChosenBatch,
@@ -37,7 +37,7 @@ export async function sendBatch(
     keep: open,
     commit: commit === 'after' ? 'after' : undefined,
   });
-  // What is wrong with a list is told where it was dispatched; what gives its jobs one by one is asked when they are sent.
+  // Errors of a list must be thrown where it was dispatched; an iterable is asked for jobs only when they are sent.
   const first = chunks.isList || keep === undefined ? await chunks.next() : undefined;
   if (keep === undefined) await sending.send(chunks, first);
   else {
@@ -49,7 +49,8 @@ export async function sendBatch(
         await sending.send(chunks, first);
         return '';
       } catch (error) {
-        // Sent again it would be another batch under this id: some of its jobs are in, or its source has given some and is closed.
+        // Another attempt would be a different batch under the same id: some jobs are in, or the iterable has yielded some and is
+        // closed.
         if (first === undefined || batchIncomplete.is(error)) failure = toError(error);
         throw error;
       }
@@ -63,8 +64,8 @@ export async function sendBatch(
 }
 
 /**
- * @param chosenQueue where those of its jobs go that say nothing themselves; undefined: where their classes say
- * @throws E_UNKNOWN_CONNECTION; CapabilityError it keeps no batches
+ * @param chosenQueue where jobs go that choose no queue themselves; undefined if their classes decide
+ * @throws E_UNKNOWN_CONNECTION; CapabilityError the connection keeps no batches
  */
 export function placeOf(
   manager: DispatchApplication,
@@ -73,7 +74,7 @@ export function placeOf(
 ): BatchPlace {
   const settings = manager.settings(connection);
   const { capabilities, driver, isDivided } = manager.driver(settings.name);
-  // What runs jobs at once, or drops them, keeps none and needs none kept.
+  // A connection that runs jobs at once, or drops them, needs no batches.
   if (capabilities.reserve && capabilities.batches !== true)
     throw new CapabilityError(settings.name, driver, 'batches');
   const usual = queue ?? settings.queue;
@@ -95,20 +96,20 @@ function newBatchOf(manager: DispatchApplication, chosen: ChosenBatch, place: Ba
 /**
  * The job that stands for a batch in a chain.
  *
- * @throws what is wrong with its jobs
+ * @throws any error of its jobs
  */
 export function linkOfBatch(manager: DispatchApplication, chosen: ChosenBatch): StartBatch {
   declareStartBatch();
   const place = placeOf(manager, { ...chosen, id: uuidv7() }, chosen.queue);
   const members = new Members(manager, place);
   if (typeof chosen.source !== 'object' || !(Symbol.iterator in chosen.source))
-    throw invalidBatch(chosen.source, 'in a chain it takes a list of jobs: they travel with the chain.');
+    throw invalidBatch(chosen.source, 'in a chain it takes a list of jobs, because they travel with the chain.');
   const jobs = Array.from(chosen.source, (member) => members.encode(member)).filter((job) => job !== undefined);
   const plans = jobs.map(({ id, name, queue, entry, retryWithin }) => ({
     id,
     name,
     queue,
-    // A plain object, as it travels in the text of the job.
+    // A plain object, as it travels in the job's text.
     entry: JSON.parse(JSON.stringify(entry)) as Entry,
     ...(retryWithin !== undefined && { retryWithin }),
   }));

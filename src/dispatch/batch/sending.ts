@@ -1,4 +1,4 @@
-/** The sending of a batch: in one call where it fits, otherwise open until the last of its jobs is in. */
+/** Sends a batch: in one call if it fits, otherwise open until its last job is in. */
 import { MOST_JOBS, pageBytes, pagesOf } from '../../base/pages';
 import type { BatchState, NewBatch } from '../../connections/batch-store';
 import type { Connection } from '../../connections/contract';
@@ -45,21 +45,21 @@ export class Sending {
     this.#state = { id, name, allowsFailures, ...counts, createdAt: manager.clock.now() };
   }
 
-  /** As far as it is in. */
+  /** The state of what is in so far. */
   get state(): BatchState {
     const { pending } = this.#state;
     return { ...this.#state, pending: pending + this.#pending };
   }
 
-  /** @throws E_BATCH_INCOMPLETE; what the store throws, where nothing is in */
+  /** @throws E_BATCH_INCOMPLETE; what the store throws, if nothing is in */
   async sendAll(jobs: readonly EncodedJob[]): Promise<void> {
     await this.send(NOTHING_MORE, { jobs, isLast: true });
   }
 
-  /** @throws as `sendAll` does, and what is wrong with the jobs */
+  /** @throws as `sendAll` does, and any error of the jobs */
   async send(chunks: Pick<Chunks, 'next' | 'close'>, first?: Chunk): Promise<void> {
     let chunk = first ?? (await chunks.next());
-    // Begun without any, it would have ended: within a transaction of the user's it is not held open.
+    // A batch without jobs would end at once: within the user's transaction it is not held open.
     while (this.#isWithin && chunk.jobs.length === 0 && !chunk.isLast) chunk = await chunks.next();
     if (!this.#driver.capabilities.reserve) {
       const jobs = [...chunk.jobs];
@@ -85,7 +85,7 @@ export class Sending {
     }
   }
 
-  /** No more come. @throws E_BATCH_ENDED its seal was there first, as that of one which had been silent for too long */
+  /** Closes the batch for more jobs. @throws E_BATCH_ENDED the seal was faster, because we had been silent for too long */
   async #close(): Promise<void> {
     const { batches } = this.#driver;
     const { id, queue, connection } = this.#place;
@@ -93,17 +93,18 @@ export class Sending {
       const batch = await batches?.find(id, queue);
       if (batch?.cancelledAt !== undefined) throw batchEnded(connection, id, 'cancelled');
     }
-    // It would find nothing to do, and have who drains the queue wait for it. Where it stays, it costs a minute's wait and no more.
+    // The seal would find nothing to do, but whoever drains the queue would wait for it. If this fails, it only costs a minute's
+    // wait.
     await this.#driver.control?.cancel(this.#sealId, this.#sealQueue).catch(() => undefined);
   }
 
-  /** Gives what is left to be sent; undefined: all is in, and nothing more comes. */
+  /** Returns the jobs left to send. Undefined if all are in and no more will come. */
   async #begin({ jobs, isLast }: Chunk): Promise<readonly EncodedJob[] | undefined> {
     const queue = jobs[0]?.queue ?? this.#place.queue;
     const ofQueue = jobs.filter((job) => job.queue === queue);
     const [whole = []] = pagesOf(ofQueue, bytesOf);
     const isWhole = isLast && whole.length === jobs.length;
-    // In a transaction of the user's all is there at once.
+    // In the user's transaction everything appears at once.
     const isOpen = !isWhole && !this.#isWithin;
     const page = isOpen ? whole.slice(0, MOST_JOBS - 1) : whole;
     const sealing = isOpen ? [this.#seal(queue, isLast ? jobs.length : undefined)] : [];
@@ -117,7 +118,7 @@ export class Sending {
       page.forEach((job, place) => typeof pushed?.[place] !== 'object' && this.#count(job));
     }
     if (isWhole) {
-      // Where none went in, none is left.
+      // If no job went in, none is left.
       if (this.state.pending === 0) this.#state = { ...this.#state, finishedAt: this.#manager.clock.now() };
       return undefined;
     }
@@ -161,7 +162,7 @@ export class Sending {
     };
   }
 
-  /** Its jobs that are in are not to run for nothing. Where this fails as well, the seal does it. */
+  /** Cancels the batch, so that its jobs that are in do not run for nothing. If this fails too, the seal does it. */
   async #giveUp(chunks: Pick<Chunks, 'close'>, error: unknown, { jobs, isLast }: Chunk): Promise<never> {
     chunks.close();
     const { id, queue } = this.#place;

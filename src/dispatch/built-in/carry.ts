@@ -1,6 +1,6 @@
 /**
- * The carrier: goes into the queue of a job in the step that records its end, and sends another one on to where that step
- * cannot reach. It is tried until it has, also by workers to which the other connection is not known.
+ * The carrier: a step that records a job's end, but cannot reach another store, queues this job instead, which then sends the
+ * other one. It is retried until it succeeds, also by workers that do not know the other connection.
  */
 import { toError } from '../../base/exception-text';
 import { currentApplication } from '../../connections/application';
@@ -29,17 +29,17 @@ export class Carry {
     try {
       const entry = await sendOnward(application, told(this.onward, job));
       const event = application.hooks.has('queued') ? followUpEvent(this.onward, entry) : undefined;
-      // Not waited for: a hook that never comes back must not have it sent once more.
+      // Not awaited: a hook that hangs must not make it send the job again.
       if (event !== undefined) void application.hooks.emit('queued', event);
     } catch (error) {
       if (target.capabilities.reserve) throw error;
-      // It ran here and now, and what it failed with is no reason to run it again: the retry of the carrier is its retry.
+      // The job ran within its push; its failure is no reason to run it again. Retrying the carrier retries the job.
       job.fail(toError(error));
     }
   }
 }
 
-/** What a batch has told the carrier is meant for what that carries, and each progress that it tells has an id of its own. */
+/** Passes on what a batch told the carrier: it is meant for the carried job. Each progress callback gets an id of its own. */
 function told(onward: Onward, { id, cause }: JobContext): Onward {
   const number = progressNumber(id);
   if (cause === undefined && number === undefined) return onward;
@@ -54,7 +54,7 @@ export function declareCarry(): void {
   declareJob(Carry, options, declareCarry, true);
 }
 
-// Nobody has a say in its payload: a size, or a field that somebody adds, would fail a job that is done.
+// Encoded without size limits and additional fields: an error here would fail a job that has already completed.
 export function carrierText(onward: Onward, classes: JobRegistry): string {
   declareCarry();
   const definition = classes.definitionOf(Carry)!;

@@ -1,6 +1,6 @@
 /**
- * Goes in with the first jobs of a batch that takes several calls, and is due when who sends them has been silent for too long: then
- * that has died, and the batch would never end.
+ * Queued with the first jobs of a batch that takes several calls, and due when its sender has been silent for too long. Then the
+ * sender has died, and the batch would never end.
  */
 import type { Seconds } from '../../base/clock';
 import { currentApplication } from '../../connections/application';
@@ -11,14 +11,14 @@ import { type JobRegistry, registry } from '../../job/registry';
 import { encodePayload } from '../../payload/payload-text';
 import { batchIncomplete } from '../errors';
 
-/** Seconds that each call may take, and the pause between two. */
+/** Seconds that one call, or the pause between two, may take. */
 export const OPEN_FOR: Seconds = 60;
 
 const SEAL = 'onqueue:seal';
 
 export class Seal {
   readonly batch: string;
-  /** Of its jobs, where it is known. */
+  /** The number of its jobs, if known. */
   readonly total: number | undefined;
 
   constructor(batch: string, total: number | undefined) {
@@ -36,7 +36,7 @@ export class Seal {
     const { name, pending, completed, failed, skipped } = batch;
     const { code, message } = batchIncomplete(id, pending + completed + failed + skipped, total);
     const sealed = await connection.batches?.seal(id, queue, { id, name, message: `${code}: ${message}` });
-    // More has come meanwhile, or is to come.
+    // More jobs have come meanwhile, or will come.
     if (sealed !== true) job.defer(OPEN_FOR);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * A batch as a link of a chain: its jobs travel in it, and are sent when its turn comes. What is behind it in the chain is sent by the
- * batch, once that has ended well.
+ * A batch as a link of a chain: its jobs travel in it, and are sent when its turn comes. The batch then sends the rest of the
+ * chain once it has ended well.
  */
 import type { Seconds } from '../../base/clock';
 import { currentApplication } from '../../connections/application';
@@ -23,7 +23,7 @@ export interface BatchPlan {
   readonly jobs: readonly Pick<EncodedJob, 'id' | 'name' | 'queue' | 'entry' | 'retryWithin'>[];
 }
 
-/** Seconds that one waits which was sent in part: then its seal has ended it. */
+/** Seconds to wait if the batch was sent only in part. By then its seal has ended it. */
 const AGAIN: Seconds = 60;
 
 export class StartBatch {
@@ -35,11 +35,11 @@ export class StartBatch {
 
   async handle(): Promise<void> {
     const { place, begins, jobs } = this.plan;
-    // Whoever runs jobs may send them.
+    // Whatever runs jobs can also send them.
     const manager = currentApplication() as DispatchApplication;
     const job = inject(JobContext);
     const known = await manager.driver(place.connection).batches?.find(place.id, place.queue);
-    // Its worker died behind the first of its calls.
+    // A worker died after the first of its calls.
     if (known?.openUntil !== undefined) return job.defer(AGAIN);
     if (known !== undefined) return;
     const callbacks = [...begins.callbacks, ...behind(job, this.plan, manager)];
@@ -49,7 +49,7 @@ export class StartBatch {
   }
 }
 
-/** What goes on behind it, and what is told when it fails. */
+/** The rest of the chain, and the chain's `catch`. */
 function behind(
   { payload }: JobContext,
   { place, begins }: BatchPlan,

@@ -1,23 +1,23 @@
-/** Sends what was kept for a commit. */
+/** Sends the jobs that were kept for a commit. */
 import { withConsequence } from '../../base/define-error';
 import type { DispatchApplication } from '../dispatch-application';
 import { AfterCommitError, type CommittedJob } from '../errors';
 import { sendAll } from '../bulk';
 import { isOwn, type Parcel } from '../send';
 
-/** Jobs that wait for the commit, as they were at the dispatch, each with whom it belongs to. */
+/** Jobs that waited for the commit, as they were when dispatched, each with its manager. */
 type Held = ReadonlyMap<Parcel, DispatchApplication>;
 
 /**
- * Sends all that can be: first those with a push of their own, then the others in the order of the dispatches, those of one
- * queue together; at last, and side by side, what waits for a source. A duration in a job counts from now.
+ * Sends all that can be sent: first jobs with their own push, then the others in the order of their dispatches, grouped by queue;
+ * finally, in parallel, those that wait for an iterable. Durations in a job count from now.
  *
- * @param result what the function of the transaction gave
+ * @param result the result of the transaction's function
  * @throws AfterCommitError
  */
 export async function deliver(held: Held, result: unknown): Promise<void> {
   const unsent = new Map(held);
-  /** They ran at once, and failed. */
+  /** Jobs that ran at once, and failed. */
   const failed = new Set<Parcel>();
   const errors: unknown[] = [];
   const send = async (manager: DispatchApplication): Promise<void> => {
@@ -42,7 +42,7 @@ export async function deliver(held: Held, result: unknown): Promise<void> {
   await Promise.all(
     Array.from(new Set(held.values()), (manager) => {
       const sending = send(manager);
-      // Whoever closes it waits for them, as for all that was dispatched.
+      // A manager that closes waits for these as for all dispatches.
       manager.outbox.track(sending);
       return sending;
     }),

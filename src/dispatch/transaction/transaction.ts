@@ -1,6 +1,6 @@
 /**
- * `Queue.transaction()`: keeps what is dispatched with `afterCommit()` in a function, and in all that it awaits, until the
- * function has resolved. It begins nothing in a database: whoever calls it does.
+ * `Queue.transaction()`: keeps jobs dispatched with `afterCommit()` in a function, and in everything it awaits, until the
+ * function has resolved. It begins nothing in a database: its caller does.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { DispatchApplication } from '../dispatch-application';
@@ -8,7 +8,7 @@ import type { Parcel } from '../send';
 import { deliver } from './delivery';
 import { rolledBack } from '../errors';
 
-/** Asked by who dispatches with `afterCommit()`, and by nobody else. */
+/** Only dispatches that may wait for a commit look at it. */
 const current = new AsyncLocalStorage<Transaction>();
 
 let dispatches = 0;
@@ -16,13 +16,13 @@ let dispatches = 0;
 /** Takes a job for the commit. */
 export type Keep = (parcel: Parcel, manager: DispatchApplication) => void;
 
-/** With the place of its dispatch among all. */
+/** With the position of its dispatch among all. */
 type Kept = readonly [order: number, parcel: Parcel, manager: DispatchApplication];
 
 export class Transaction {
-  /** Was open when this one began. */
+  /** The transaction that was open when this one began. */
   readonly parent: Transaction | undefined;
-  /** Those of a transaction within this one come in when that is done. */
+  /** Jobs of an inner transaction are added when that one is done. */
   #held: Kept[] = [];
   #state: 'open' | 'committed' | 'rolled back' = 'open';
 
@@ -30,12 +30,12 @@ export class Transaction {
     this.parent = parent;
   }
 
-  /** @throws what `fn` throws; then nothing is sent. AfterCommitError: it is done, and not all could be sent */
+  /** @throws what `fn` throws; then nothing is sent. AfterCommitError: `fn` has resolved, but not all jobs could be sent */
   static async run<T>(fn: () => T): Promise<Awaited<T>> {
     const transaction = new Transaction(openFrom(current.getStore()));
     let result: Awaited<T>;
     try {
-      // Awaiting it also lets those be kept that it dispatched last and did not await.
+      // Awaiting also keeps jobs that it dispatched last without awaiting them.
       result = await current.run(transaction, fn);
     } catch (error) {
       transaction.#state = 'rolled back';
@@ -47,8 +47,8 @@ export class Transaction {
   }
 
   /**
-   * Where a job is kept that is dispatched with `afterCommit()` here and now; undefined: nothing is open, and it is sent at
-   * once.
+   * The transaction that keeps a job dispatched with `afterCommit()` here and now. Undefined if none is open, so that the job is
+   * sent at once.
    */
   static keep(): Keep | undefined {
     const transaction = current.getStore();
@@ -68,21 +68,21 @@ export class Transaction {
     const held = this.#held.toSorted(([one], [other]) => one - other);
     this.#held = [];
     if (held.length === 0) return;
-    // The one around it may be over, where it did not wait for this one.
+    // The outer transaction may be over, if it did not wait for this one.
     if (this.#isRolledBack) throw rolledBack(held.map(([, { name }]) => name));
     const open = openFrom(this);
     if (open === undefined) return deliver(new Map(held.map(([, parcel, manager]) => [parcel, manager])), result);
     open.#held.push(...held);
   }
 
-  /** Whether what was done in it is undone. */
+  /** Whether its work was undone. */
   get #isRolledBack(): boolean {
     if (this.#state === 'committed' && this.parent !== undefined) return this.parent.#isRolledBack;
     return this.#state === 'rolled back';
   }
 }
 
-/** It or the nearest around it that is not over. */
+/** The transaction itself, or the nearest one around it that is not over. */
 function openFrom(transaction: Transaction | undefined): Transaction | undefined {
   return transaction === undefined || transaction.isOpen ? transaction : openFrom(transaction.parent);
 }

@@ -1,7 +1,9 @@
 /**
- * Brings what a process has counted of a connection to the store, for all processes together: every ten seconds, and at the end.
+ * Brings the counts of this process for a connection to the store, where those of all processes are summed up: every ten seconds,
+ * and at the end.
  *
- * No job waits for it. What it could not bring it brings again, once; what a process that is killed had not yet brought is lost.
+ * No job waits for it. Counts that did not arrive are sent again, and added only once; a process that is killed loses those it
+ * had not yet sent.
  */
 import type { Clock, Milliseconds, Timer } from '../../base/clock';
 import { errorMessage } from '../../base/exception-text';
@@ -20,15 +22,15 @@ import type { QueueSampler } from './queue-sampler';
 
 const INTERVAL: Milliseconds = 10_000;
 
-/** A worker that stops waits so long for its last figures. */
+/** How long a stopping worker waits for its last figures. */
 const LAST_WORDS: Milliseconds = 2000;
 
-/** Sums that one call adds to, where several classes travel in it: some 2 ms of the slowest store. */
+/** Amounts in one call, if it covers several classes: some 2 ms of the slowest store. */
 const MOST_AMOUNTS = 300;
 
 export interface FigureReporterParts {
   readonly connection: Connection;
-  /** Where its figures are kept. */
+  /** The connection that keeps the figures. */
   readonly operations: OperationsConnection;
   readonly counters: JobCounters;
   readonly sampler: QueueSampler;
@@ -38,12 +40,12 @@ export interface FigureReporterParts {
 
 export class FigureReporter {
   readonly #parts: FigureReporterParts;
-  /** Its own at each start of a process: under it the store tells what it has from what it has not. */
+  /** New at each start of a process: it tells the store which updates it already has. */
   readonly #source = uuidv7();
   #sequence = 0;
-  /** Not known to be in the store. */
+  /** Updates that may not have arrived in the store. */
   readonly #pending: { readonly sums: readonly Sums[]; readonly sequence: number }[] = [];
-  /** The classes that the list of this day has. */
+  /** Classes that are already listed for this day. */
   readonly #listed = new Set<string>();
   #day = 0;
   #timer: Timer | undefined;
@@ -56,7 +58,7 @@ export class FigureReporter {
     this.#arm();
   }
 
-  /** Brings the rest, and waits for that for two seconds at most. Never rejects. */
+  /** Sends the rest, and waits up to two seconds for that. Never rejects. */
   async close(): Promise<void> {
     this.#isOver = true;
     this.#timer?.cancel();
@@ -120,7 +122,7 @@ export class FigureReporter {
       try {
         await records.add(first.sums, this.#source, first.sequence);
       } catch (error) {
-        // What is refused for good would hold up all that follows.
+        // An update that is refused for good must not hold up all others.
         if (!isStoreAway(error)) this.#pending.shift();
         throw error;
       }
@@ -128,19 +130,19 @@ export class FigureReporter {
     }
   }
 
-  /** Once, until it works again. */
+  /** Logs a trouble once, until it works again. */
   #tell(error: unknown): void {
     if (this.#isTroubled) return;
     this.#isTroubled = true;
     const { connection, operations, logger } = this.#parts;
-    const message = `What jobs of '${connection.name}' have come to could not be counted in '${operations.name}'; it goes on: ${errorMessage(error)}`;
+    const message = `Outcomes of jobs of '${connection.name}' could not be counted in '${operations.name}'; trying again: ${errorMessage(error)}`;
     logger.warn({ connection: operations.name }, message);
   }
 }
 
 const amountsOf = ({ counts }: JobCounts): number => Object.keys(counts).length * RESOLUTIONS.length;
 
-// Processes without a worker dispatch as well, and nobody brings what they count: a part of the sum would say nothing.
+// Dispatches are left out: processes without workers dispatch too, but do not report, so the sum would be incomplete.
 function ofWorkers(counts: Counts): Counts {
   return Object.fromEntries(Object.entries(counts).filter(([field]) => field !== DISPATCHED));
 }

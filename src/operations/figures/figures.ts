@@ -1,4 +1,4 @@
-/** What the processes have brought together: how many jobs ran and how they ended, how long they took, how long they waited. */
+/** What the processes have reported: how many jobs ran, with which outcomes, how long they took, and how long they waited. */
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { type Duration, durationSeconds } from '../../job/duration';
 import { invalidSpan } from '../errors';
@@ -18,63 +18,66 @@ import type { OperationsConnection } from '../operations-connection';
 import { SAMPLE } from './queue-sampler';
 
 export interface FigureOptions {
-  /** How far to look back: up to 2 h by the minute, up to a day by the quarter of an hour, up to 7 days by three hours. Default: an hour. */
+  /**
+   * How far to look back: up to 2 h in minutes, up to a day in quarters of an hour, up to 7 days in spans of three hours.
+   * Default: an hour.
+   */
   readonly within?: Duration | undefined;
-  /** Of this queue alone. */
+  /** Only this queue. */
   readonly queue?: string | undefined;
-  /** Whether to tell of each span by itself as well, for a chart. Default false. */
+  /** Whether to also return each span separately, for a chart. Default false. */
   readonly spans?: boolean | undefined;
 }
 
-/** Runs are counted when the store has confirmed how they ended; figures are ten seconds late. */
+/** Runs are counted when the store has confirmed their outcome; figures are up to ten seconds late. */
 export interface RunFigures {
   readonly completed: number;
   /** Runs after which the job went back to its queue. */
   readonly released: number;
   readonly failed: number;
   readonly cancelled: number;
-  /** Refused by the store: somebody else had the job, or it was gone. */
+  /** Outcomes that the store refused: another worker had the job, or it was gone. */
   readonly lost: number;
-  /** Jobs that were completed or failed for good, a minute. */
+  /** Jobs that completed or failed for good, per minute. */
   readonly rate: number;
-  /** How long handlers ran; undefined: none did. */
+  /** How long handlers ran. Undefined if none did. */
   readonly run: Times | undefined;
-  /** How long jobs waited for their first attempt after they were ready; undefined: of none it is known. */
+  /** How long jobs waited, after they were ready, for their first attempt. Undefined if not known of any. */
   readonly wait: Times | undefined;
 }
 
-/** What ended within a minute, a quarter of an hour, or three hours. */
+/** Runs that ended within a minute, a quarter of an hour, or three hours. */
 export interface RunSpan extends RunFigures {
-  /** When it begins. */
+  /** The beginning of the span. */
   readonly at: Date;
 }
 
-/** Of the whole time that was asked for. */
+/** The whole requested time. */
 interface WholeFigures extends RunFigures {
-  /** The same of each span of it, the oldest first; those in which nothing ended as well. Undefined: it was not asked for. */
+  /** Each span of that time, oldest first, including those without runs. Undefined if not requested. */
   readonly spans: readonly RunSpan[] | undefined;
 }
 
 export interface JobFigures extends WholeFigures {
   readonly queue: string;
-  /** The job's name. `(unknown)`: none that was declared. */
+  /** The job's name. `(unknown)` for jobs that no class declares. */
   readonly job: string;
 }
 
-/** What a look at a queue has found, once a minute; of longer spans, on average. */
+/** The state of a queue, sampled once a minute; for longer spans, the average. */
 export interface QueueSample {
-  /** When the span begins that it stands for. */
+  /** The beginning of the span that it stands for. */
   readonly at: Date;
   readonly ready: number;
   readonly delayed: number;
   readonly reserved: number;
-  /** Seconds that the oldest of those that were ready had waited. */
+  /** How long the oldest ready job had waited, in seconds. */
   readonly wait: Seconds;
 }
 
 export interface QueueFigures extends WholeFigures {
   readonly queue: string;
-  /** The oldest first. Minutes in which no worker ran have none. */
+  /** Oldest first. Minutes without a running worker have none. */
   readonly samples: readonly QueueSample[];
 }
 
@@ -107,7 +110,7 @@ export async function readFigures(
   const classes = known.filter((one) => one.connection === connection && (queue === undefined || one.queue === queue));
   const spans = Array.from({ length: last - first + 1 }, (_, place) => first + place);
   const read: Read[] = await countsOf(operations, classes, resolution, spans);
-  /** @param bySpan of several classes, each a list of all spans */
+  /** @param bySpan one list of spans for each class */
   const figuresOf = (bySpan: readonly (readonly Counts[])[]): WholeFigures => ({
     ...runFigures(sumOf(bySpan.flat()), (now - since) / 60_000),
     spans: isBySpan

@@ -1,8 +1,8 @@
 /**
- * Counts in this process what becomes of jobs, by connection, queue and job.
+ * Counts the outcomes of jobs in this process, by connection, queue and job.
  *
- * Payloads may be written by anybody, and with them the names of jobs: those that no class is registered under are counted as one.
- * So there are as many names as the program declares, and a bound for what is left.
+ * Anybody may write payloads, and thus names of jobs: all names without a registered class are counted together. So there are
+ * only as many names as the program declares, and the number of classes is bounded.
  */
 import type { DispatchingJob, DispatchObservation, EndedRun, Observer } from '../../connections/observer';
 import type { JobRegistry } from '../../job/registry';
@@ -17,10 +17,10 @@ import {
   WAITS,
 } from './job-counts';
 
-/** Jobs whose names no class is registered under. */
+/** Jobs without a registered class. */
 const UNKNOWN = '(unknown)';
 
-/** Queue and job of those beyond the first hundred classes. */
+/** Queue and job of all classes beyond the first hundred. */
 const OTHERS = '(other)';
 
 const MOST_CLASSES = 100;
@@ -44,12 +44,12 @@ const DISPATCHED_PLACE = placeOf(DISPATCHED);
 const RUN_PLACE = placeOf(RUN_TIMES.field);
 const WAIT_PLACE = placeOf(WAITS.field);
 
-/** Numbers only grow, so that what was added since is a difference. */
+/** Amounts only grow, so that a difference tells what was added. */
 class Counter {
   readonly amounts = new Float64Array(FIELDS.length);
-  /** What each reader was told. */
+  /** What each reader has already been told. */
   readonly told = new Map<string, Float64Array>();
-  /** The same for each dispatch: nothing is made for one. */
+  /** Shared by all dispatches, so that none allocates anything. */
   readonly observation: DispatchObservation = { end: (error) => this.#dispatched(error) };
   readonly of: JobClass;
 
@@ -75,7 +75,7 @@ class Counter {
 
 export class JobCounters implements Observer {
   readonly #registry: JobRegistry;
-  /** By connection, queue and job, as they come. */
+  /** By connection, queue and job. */
   readonly #counters = new Map<string, Map<string, Map<string, Counter>>>();
   readonly #all: Counter[] = [];
 
@@ -92,12 +92,12 @@ export class JobCounters implements Observer {
     this.#counterOf(connectionName, queue, name).ended(run);
   }
 
-  /** Since the process began. */
+  /** Counts since the process began. */
   get all(): readonly JobCounts[] {
     return this.#all.map(({ of, amounts }) => ({ ...of, counts: countsIn(amounts) }));
   }
 
-  /** What was counted since this reader asked last. @param connection of one alone; default: of all */
+  /** What was counted since this reader last asked. @param connection default: all connections */
   news(reader: string, connection?: string): readonly JobCounts[] {
     const news: JobCounts[] = [];
     for (const { of, amounts, told } of this.#all) {
@@ -115,7 +115,7 @@ export class JobCounters implements Observer {
   #counterOf(connection: string, queue: string, name: string): Counter {
     const known = this.#counters.get(connection)?.get(queue)?.get(name);
     if (known !== undefined) return known;
-    // No other name is kept: there may be any number of them.
+    // Other names are not stored: there may be any number of them.
     const job = this.#registry.find(name)?.name ?? UNKNOWN;
     return job === name || job === UNKNOWN
       ? this.#made(connection, queue, job)

@@ -1,4 +1,4 @@
-/** What is counted of jobs: the names of the numbers, as they stand in the store, and what they tell. */
+/** What is counted of jobs: the names of the numbers in the store, and what they mean. */
 import type { Milliseconds, Seconds } from '../../base/clock';
 
 /** Jobs that are counted together. */
@@ -9,28 +9,28 @@ export interface JobClass {
   readonly job: string;
 }
 
-/** Numbers by the names below; those that are 0 are left out. */
+/** Numbers by the names below; zeros are omitted. */
 export type Counts = Readonly<Record<string, number>>;
 
 export interface JobCounts extends JobClass {
   readonly counts: Counts;
 }
 
-/** How runs end, each with its name. */
+/** The names of the outcomes of runs. */
 export const OUTCOME_FIELDS = { completed: 'c', released: 'r', failed: 'f', cancelled: 'x', lost: 'l' } as const;
 
 export const DISPATCHED = 'd';
 
-/** Times that are counted in buckets: those of `bounds`, and a last one for what takes longer. */
+/** Times counted in buckets: one for each of `bounds`, and a last one for longer times. */
 export interface Distribution {
-  /** The sum of all; behind it a digit or two for each bucket. */
+  /** The sum of all times; followed by a digit or two it names a bucket. */
   readonly field: string;
-  /** What the sum is counted in, in seconds. */
+  /** The unit of the sum, in seconds. */
   readonly unit: Seconds;
   readonly bounds: readonly Seconds[];
 }
 
-/** In microseconds: many jobs take less than a millisecond. */
+/** In microseconds, because many jobs take less than a millisecond. */
 export const RUN_TIMES: Distribution = {
   field: 't',
   unit: 1e-6,
@@ -39,18 +39,18 @@ export const RUN_TIMES: Distribution = {
 
 export const WAITS: Distribution = { field: 'w', unit: 1e-3, bounds: [0.1, 1, 5, 15, 60, 300, 1800, 7200] };
 
-/** The name of each bucket, in order. */
+/** The names of the buckets, in order. */
 export const bucketFields = ({ field, bounds }: Distribution): readonly string[] =>
   [...bounds, Infinity].map((_, place) => `${field}${place}`);
 
-/** In which bucket a time is counted. */
+/** The bucket of a time. */
 export function bucketOf({ bounds }: Distribution, time: Milliseconds): number {
   let place = 0;
   while (place < bounds.length && time > bounds[place]! * 1000) place += 1;
   return place;
 }
 
-/** All in seconds. A percentile is as exact as the buckets are; of what is longer than the last one, that bound. */
+/** All in seconds. Percentiles are as exact as the buckets; beyond the last bucket, its lower bound. */
 export interface Times {
   readonly count: number;
   readonly mean: Seconds;
@@ -59,7 +59,7 @@ export interface Times {
   readonly p99: Seconds;
 }
 
-/** Undefined: nothing was counted. */
+/** Undefined if nothing was counted. */
 export function timesOf(distribution: Distribution, counts: Counts): Times | undefined {
   const buckets = bucketFields(distribution).map((field) => counts[field] ?? 0);
   const count = buckets.reduce((sum, each) => sum + each, 0);
@@ -70,7 +70,7 @@ export function timesOf(distribution: Distribution, counts: Counts): Times | und
   return { count, mean, p50: percentile(0.5), p95: percentile(0.95), p99: percentile(0.99) };
 }
 
-/** Within a bucket times are taken to be spread evenly, as Prometheus does. */
+/** Assumes that times are spread evenly within a bucket, like Prometheus. */
 function timeAt(rank: number, buckets: readonly number[], bounds: readonly Seconds[]): Seconds {
   let before = 0;
   for (const [place, bound] of bounds.entries()) {
@@ -84,7 +84,7 @@ function timeAt(rank: number, buckets: readonly number[], bounds: readonly Secon
   return bounds.at(-1)!;
 }
 
-/** Of several classes, or several spans, together. */
+/** The sum over several classes or spans. */
 export function sumOf(all: Iterable<Counts>): Counts {
   const sum: Record<string, number> = {};
   for (const counts of all)
@@ -92,7 +92,7 @@ export function sumOf(all: Iterable<Counts>): Counts {
   return sum;
 }
 
-/** What several processes have counted. */
+/** The counts of several processes. */
 export class JobTotals {
   readonly #all = new Map<string, JobCounts>();
 

@@ -1,4 +1,4 @@
-/** What was counted of jobs, as metrics. */
+/** The counts of jobs as metrics. */
 import {
   bucketFields,
   type Counts,
@@ -20,7 +20,7 @@ interface Group {
   readonly counts: Counts;
 }
 
-/** Two connections may have queues of one name: they are one here. */
+/** Queues of the same name on two connections are one here. */
 export function jobMetrics(counted: readonly JobCounts[]): readonly Metric[] {
   const byJob = grouped(counted, ({ queue, job }) => ({ queue, job }));
   const byQueue = grouped(counted, ({ queue }) => ({ queue }));
@@ -28,7 +28,7 @@ export function jobMetrics(counted: readonly JobCounts[]): readonly Metric[] {
   return [
     {
       name: 'onqueue_jobs_total',
-      help: 'Runs of jobs, by how they ended, once the store has confirmed it.',
+      help: 'Runs of jobs, by outcome, once the store has confirmed it.',
       type: 'counter',
       samples: ran.flatMap(({ labels, counts }) =>
         Object.entries(OUTCOME_FIELDS).map(([outcome, field]) => ({
@@ -45,7 +45,7 @@ export function jobMetrics(counted: readonly JobCounts[]): readonly Metric[] {
     },
     {
       name: 'onqueue_job_wait_seconds',
-      help: 'How long jobs that were ready waited for their first attempt.',
+      help: 'How long ready jobs waited for their first attempt.',
       type: 'histogram',
       samples: byQueue.flatMap((group) => histogram(WAITS, group)),
     },
@@ -68,7 +68,7 @@ function grouped(counted: readonly JobCounts[], labelsOf: (of: JobCounts) => Lab
   }));
 }
 
-/** None where nothing was counted. */
+/** Empty if nothing was counted. */
 function histogram(distribution: Distribution, { labels, counts }: Group): MetricSample[] {
   const { field, unit, bounds } = distribution;
   let count = 0;

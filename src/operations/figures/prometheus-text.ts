@@ -1,7 +1,7 @@
 /** Writes metrics in the text format of Prometheus, version 0.0.4. */
 
 export interface MetricSample {
-  /** Behind the name of the metric: `_bucket`, `_sum` or `_count` of a histogram. */
+  /** Follows the name of the metric: `_bucket`, `_sum` or `_count` of a histogram. */
   readonly suffix?: string | undefined;
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
@@ -32,7 +32,7 @@ function labelsText(labels: MetricSample['labels']): string {
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
 }
 
-// The names of queues come from whoever sends jobs.
+// Names of queues come from whoever sends jobs.
 function escaped(value: string): string {
   return value.toWellFormed().replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
 }

@@ -1,4 +1,4 @@
-/** How the queues of a connection are, as metrics: the same whichever process asks, so one of them is enough. */
+/** The state of a connection's queues as metrics: the same whichever process asks, so one process is enough. */
 import type { Metric } from './prometheus-text';
 import type { Snapshot } from '../snapshot';
 
@@ -17,7 +17,7 @@ export function queueMetrics({ connection, queues, workers }: Snapshot): readonl
     },
     {
       name: 'onqueue_queue_oldest_wait_seconds',
-      help: 'How long the oldest of the jobs that are ready has waited; 0: none is ready, or it is not known.',
+      help: 'How long the oldest ready job has waited; 0 if none is ready or it is not known.',
       type: 'gauge',
       samples: queues.map(({ queue, oldestWait = 0 }) => ({ labels: { connection, queue }, value: oldestWait })),
     },
@@ -31,7 +31,7 @@ export function queueMetrics({ connection, queues, workers }: Snapshot): readonl
     },
     {
       name: 'onqueue_workers',
-      help: 'Workers that were heard of within the last minute.',
+      help: 'Workers that have reported within the last minute.',
       type: 'gauge',
       samples:
         workers === undefined

@@ -1,14 +1,14 @@
-/** How long a queue may become, and how long its jobs may wait, before somebody is told: `Queue.monitor`. */
+/** How long a queue may become, and how long its jobs may wait, before the `busy` hook is called: `Queue.monitor`. */
 import type { Seconds } from '../../base/clock';
 import { type Duration, durationSeconds } from '../../job/duration';
 import { checkQueueName } from '../../job/queue-name';
 import { invalidMonitor } from '../errors';
 
-/** One of them at least. */
+/** At least one of them. */
 export interface QueueLimit {
-  /** More jobs than that are ready; those that are delayed are not late. */
+  /** Busy if more jobs than this are ready; delayed jobs do not count. */
   readonly size?: number | undefined;
-  /** The oldest job that is ready has waited longer. */
+  /** Busy if the oldest ready job has waited longer than this. */
   readonly wait?: Duration | undefined;
 }
 
@@ -24,14 +24,14 @@ export type QueueLimits = ReadonlyMap<string, CheckedLimit>;
 
 export class QueueMonitors {
   readonly #usual: () => string;
-  /** By connection; undefined: the usual one, whatever the configuration will name. */
+  /** By connection. Undefined: the default one, which the configuration may name later. */
   readonly #limits = new Map<string | undefined, QueueLimits>();
 
   constructor(usual: () => string) {
     this.#usual = usual;
   }
 
-  /** Those that were given for other queues stay. @throws E_INVALID_MONITOR, E_INVALID_QUEUE_NAME, E_INVALID_DURATION */
+  /** Adds limits; those of other queues stay. @throws E_INVALID_MONITOR, E_INVALID_QUEUE_NAME, E_INVALID_DURATION */
   add(limits: LimitsByQueue, connection?: string): void {
     this.#limits.set(connection, new Map([...this.#given(connection), ...checkedLimits(limits)]));
   }
@@ -57,16 +57,16 @@ function checkedLimits(given: unknown): QueueLimits {
 }
 
 function checkedLimit(queue: string, given: unknown): CheckedLimit {
-  if (!isRecord(given)) throw invalidMonitor(queue, 'is to be an object with size, wait or both', given);
+  if (!isRecord(given)) throw invalidMonitor(queue, 'must be an object with size, wait or both', given);
   const { size, wait, ...others } = given;
   const [unknown] = Object.keys(others);
   if (unknown !== undefined)
-    throw invalidMonitor(`${queue}.${unknown}`, 'is no limit: there are size and wait', unknown);
+    throw invalidMonitor(`${queue}.${unknown}`, 'is not a limit: there are size and wait', unknown);
   if (size === undefined && wait === undefined) throw invalidMonitor(queue, 'has neither size nor wait', given);
   if (size !== undefined && !(Number.isSafeInteger(size) && (size as number) > 0))
-    throw invalidMonitor(`${queue}.size`, 'is to be a whole number from 1', size);
+    throw invalidMonitor(`${queue}.size`, 'must be a whole number from 1', size);
   const seconds = wait === undefined ? undefined : durationSeconds(wait, `${queue}.wait of Queue.monitor()`);
-  if (seconds === 0) throw invalidMonitor(`${queue}.wait`, 'is to be more than 0', wait);
+  if (seconds === 0) throw invalidMonitor(`${queue}.wait`, 'must be more than 0', wait);
   return { size: size as number | undefined, wait: seconds };
 }
 

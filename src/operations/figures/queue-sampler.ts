@@ -1,6 +1,7 @@
 /**
- * Looks once a minute how long each queue is and how long its jobs wait, for all processes: the first one to ask in a minute does so,
- * and no leader has to be found. Of those that have limits, the first with the same ones tells of queues that are too long or too slow.
+ * Samples once a minute how long each queue is and how long its jobs wait, for all processes: the first one to ask in a minute
+ * does it, without electing a leader. Among processes with the same limits, the first one reports queues that are too long or too
+ * slow.
  */
 import { hash } from 'node:crypto';
 import type { Milliseconds, Seconds } from '../../base/clock';
@@ -16,18 +17,18 @@ import type { CheckedLimit, QueueLimits } from './queue-monitors';
 
 const MOST_QUEUES = 100;
 
-/** A queue that stays busy is told of again after this. */
+/** A queue that stays busy is reported again after this time. */
 const BUSY_AGAIN: Seconds = 3600;
-/** So long it is left to the process that is about to tell: one that is killed before it has must not keep the others silent. */
+/** The time that the reporting process has before another may report instead, in case it is killed. */
 const TELLING: Seconds = 30;
 
-/** What a sample counts: how many there were, the jobs by state, and the wait of the oldest in milliseconds. */
+/** The fields of a sample: the number of samples, the jobs by state, and the wait of the oldest in milliseconds. */
 export const SAMPLE = { samples: 'n', ready: 'e', delayed: 'y', reserved: 'v', wait: 'o' } as const;
 
 export interface QueueSamplerParts {
   readonly connection: Connection;
   readonly operations: OperationsConnection;
-  /** Of this connection, by queue; may grow. */
+  /** The limits of this connection, by queue; may grow. */
   readonly limits: () => QueueLimits;
   readonly busy: (event: BusyEvent) => void;
 }
@@ -41,7 +42,7 @@ export class QueueSampler {
     this.#parts = parts;
   }
 
-  /** @throws what the stores throw, behind the queues that could be looked at; of the others this minute may have no sample */
+  /** @throws what the stores throw, after all queues that could be sampled; the others may have no sample for this minute */
   async sample(now: Milliseconds, take: (sample: JobCounts) => void): Promise<void> {
     const { connection, limits } = this.#parts;
     const minute = spanAt(now, MINUTES.step);
@@ -50,13 +51,13 @@ export class QueueSampler {
     const watched = limits();
     const turn = `${connection.name}/${minute}`;
     const samples = await this.#isFirst(turn);
-    // Other programs may share the store, and have no limits or other ones.
+    // Other programs may share the store, and have no limits or different ones.
     const judges = watched.size > 0 && (await this.#isFirst(`${turn}/${textOf(watched)}`));
     const queues = new Set([
       ...(samples || judges ? watched.keys() : []),
       ...(samples ? await connection.queues() : []),
     ]);
-    // One after the other: the jobs go first.
+    // One after the other, so that jobs come first.
     let failed: { readonly error: unknown } | undefined;
     for (const queue of [...queues].slice(0, MOST_QUEUES)) {
       try {
@@ -64,7 +65,7 @@ export class QueueSampler {
         if (samples) take(sampleOf(connection.name, queue, counts, wait));
         if (judges) await this.#judge(queue, watched.get(queue), counts.ready, wait);
       } catch (error) {
-        // One that is away would have each of them wait.
+        // If the store is unreachable, each queue would have to wait for it.
         if (isStoreAway(error) && connection.isDivided !== true) throw error;
         failed ??= { error };
       }
@@ -83,7 +84,7 @@ export class QueueSampler {
     return { counts, wait: counts.ready === 0 ? undefined : await oldestWait(connection, queue, now) };
   }
 
-  // That it was told stands in the store: the next one to judge may be another process.
+  // The report is noted in the store, because another process may judge next.
   async #judge(queue: string, limit: CheckedLimit | undefined, size: number, wait: Seconds | undefined): Promise<void> {
     if (limit === undefined) return;
     const { connection, operations, busy } = this.#parts;
@@ -114,7 +115,7 @@ function sampleOf(connection: string, queue: string, counts: Counts, wait: Secon
   };
 }
 
-/** Short, whatever there are of them. */
+/** A short text for any limits. */
 function textOf(limits: QueueLimits): string {
   return hash('sha256', JSON.stringify([...limits]), 'base64url').slice(0, 12);
 }

@@ -6,40 +6,40 @@ import { fieldsIn } from '../../connections/record-store';
 /** `lost`: the store refused its outcome. `crashed`: its worker died, or froze until another one had the job. */
 export type AttemptOutcome = 'failed' | 'timed-out' | 'crashed' | 'lost' | 'cancelled' | 'completed';
 
-/** The place in the source from which an error came. */
+/** The place in the source that an error came from. */
 export interface SourceLines {
   readonly file: string;
   readonly line: number;
   /** The number of the first of `lines`. */
   readonly from: number;
-  /** Up to seven, that line in their middle. */
+  /** Up to seven lines, with that one in the middle. */
   readonly lines: readonly string[];
 }
 
 interface AttemptFacts {
-  /** 1 for the first; those that cost no try have the number of the one that followed. */
+  /** 1 for the first attempt. Attempts that cost no try have the number of the next one. */
   readonly attempt: number;
-  /** Which reservation of the job it was: this tells them apart. */
+  /** The fence of the reservation, which tells attempts apart. */
   readonly fence: number;
   readonly outcome: AttemptOutcome;
-  /** How long it ran; undefined: nobody knows. */
+  /** How long it ran. Undefined if unknown. */
   readonly ms?: Milliseconds | undefined;
-  /** Host and process id; undefined: nobody knows. */
+  /** Host and process id. Undefined if unknown. */
   readonly worker?: string | undefined;
   /** One line. */
   readonly error?: string | undefined;
-  /** With causes, and cut where it is very long. */
+  /** With causes; cut if it is very long. */
   readonly stack?: string | undefined;
   readonly source?: SourceLines | undefined;
 }
 
-/** One attempt of a job, as it is shown. */
+/** One attempt of a job, as users see it. */
 export interface Attempt extends AttemptFacts {
-  /** When it ended; of one that crashed, when that was noticed. By the clock of the worker that tells of it. */
+  /** When it ended; for a crash, when it was noticed. By the clock of the worker that reports it. */
   readonly at: Date;
 }
 
-/** As it is kept. */
+/** An attempt as it is stored. */
 export interface KeptAttempt extends AttemptFacts {
   readonly at: Milliseconds;
 }
@@ -49,21 +49,21 @@ export interface JobHistory {
   readonly name: string;
   readonly connection: string;
   readonly queue: string;
-  /** How many crashes and timeouts are in it, by the counters of the job. */
+  /** How many crashes and timeouts it already contains, by the counters of the job. */
   readonly told: Told;
-  /** By their fences. */
+  /** Sorted by their fences. */
   readonly attempts: readonly KeptAttempt[];
 }
 
 type Told = Pick<Counters, 'crashes' | 'timeouts'>;
 
-/** A run as its history is told of it. */
+/** A run to add to a history. */
 export interface ToldRun {
   readonly fence: number;
-  /** Those that it was reserved with. */
+  /** The counters that the job was reserved with. */
   readonly counters: Counters;
   readonly at: Milliseconds;
-  /** Undefined: there is nothing to keep of itself. */
+  /** Undefined if the run itself is not worth keeping. */
   readonly attempt: KeptAttempt | undefined;
 }
 
@@ -71,27 +71,30 @@ export const HISTORY = 'history';
 export const COMPLETED = 'completed';
 export const PROGRESS = 'progress';
 
-/** Characters of the id of a record. */
+/** Longest id of a record, in characters. */
 export const LONGEST_ID = 255;
 
 /** Bytes of a record. */
 const MOST_BYTES = 16 * 1024;
 
-/** Attempts that counters alone tell of, of which more would not fit a record. What a counter says may not have been counted by us. */
+/**
+ * How many attempts are added that are only known by counters: more would not fit into a record, and foreign programs may have
+ * written the counters.
+ */
 const MOST_UNSAID = 100;
 
 const UNSAID = {
   crashed: 'Its worker died, or was silent until another one had the job.',
-  'timed-out': 'It blocked the event loop of its worker, which could not tell more of it.',
+  'timed-out': 'It blocked the event loop of its worker, which could not report more.',
 } as const;
 
-/** The history with one more run. Of what went before, and could tell nothing itself, the counters tell. */
+/** The history with one more run, and with earlier attempts that could not be reported and are only known by the counters. */
 export function withRun(history: JobHistory, run: ToldRun): JobHistory {
   const { told, attempts } = history;
   const { fence, counters, attempt } = run;
   const own = attempt === undefined ? [] : [attempt];
   const last = attempts.at(-1)?.fence ?? 0;
-  // A later run has told already, whose worker was quicker to write it.
+  // A later run, whose worker was quicker to write, has already added them.
   if (fence <= last) return { ...history, attempts: joined(attempts, own) };
   const untold = [...unsaid('crashed', run, counters.crashes - told.crashes)];
   untold.push(...unsaid('timed-out', run, counters.timeouts - told.timeouts, untold.length));
@@ -103,14 +106,14 @@ export function withRun(history: JobHistory, run: ToldRun): JobHistory {
   };
 }
 
-/** @param nearer so many stand between them and the run */
+/** @param nearer how many attempts lie between these and the run */
 function unsaid(
   outcome: keyof typeof UNSAID,
   { fence, at, counters }: ToldRun,
   count: number,
   nearer = 0,
 ): readonly KeptAttempt[] {
-  // A retry sets the counters to 0: then the difference says nothing.
+  // A retry sets the counters to 0; then the difference means nothing.
   const shown = Math.max(0, Math.min(count, fence - 1 - nearer, MOST_UNSAID));
   return Array.from({ length: shown }, (_, index) => ({
     attempt: counters.attempts,
@@ -121,14 +124,14 @@ function unsaid(
   }));
 }
 
-/** Where two tell of one reservation, the one that was there. */
+/** If both have an attempt for one reservation, keeps the earlier one. */
 function joined(before: readonly KeptAttempt[], after: readonly KeptAttempt[]): readonly KeptAttempt[] {
   const attempts = new Map(before.map((one) => [one.fence, one]));
   for (const one of after) if (attempts.get(one.fence)?.ms === undefined) attempts.set(one.fence, one);
   return [...attempts.values()].toSorted((a, b) => a.fence - b.fence);
 }
 
-/** The text of its record: where it is too long, the oldest lose their stacks first, and then go. */
+/** The text of the record. If it is too long, the oldest attempts first lose their stacks, and then go. */
 export function historyText(history: JobHistory): string {
   let attempts = [...history.attempts];
   const written = (): string => JSON.stringify({ ...history, attempts });
@@ -147,7 +150,7 @@ export function historyText(history: JobHistory): string {
 
 const isTooLong = (text: string): boolean => Buffer.byteLength(text) > MOST_BYTES;
 
-/** Undefined: there is none, or none that this version understands. */
+/** Undefined if there is no history, or none that this version understands. */
 export function readHistory(text: string | undefined): JobHistory | undefined {
   const read = text === undefined ? undefined : fieldsIn(text);
   return Array.isArray(read?.['attempts']) ? (read as unknown as JobHistory) : undefined;

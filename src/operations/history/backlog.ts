@@ -1,7 +1,8 @@
 /**
- * What waits to be written behind the runs of jobs: bounded, in pages, some each second, and in nobody's way.
+ * Records that wait to be written in the background: bounded, in pages, a limited number per second.
  *
- * While the store is away it stays here, the latest of each key; what there is no room for is left out, and that is told.
+ * While the store is unreachable they stay here, the latest of each key. If there is no room for more, they are dropped, which is
+ * logged.
  */
 import type { Clock, Milliseconds, Timer } from '../../base/clock';
 import { errorMessage } from '../../base/exception-text';
@@ -12,13 +13,13 @@ import { within } from '../../connections/kit/silence';
 export interface BacklogSettings<Item> {
   /** In the plural, for the log: `histories of jobs`. */
   readonly what: string;
-  /** The connection that takes them. */
+  /** The connection that they are written to. */
   readonly connection: string;
   readonly clock: Clock;
   readonly logger: Logger;
   /** How many wait at most. */
   readonly most: number;
-  /** How many of them a second are written at most: a busy store is not to be filled with what nobody may ever read. */
+  /** How many are written per second at most: a busy store must not be filled with records that nobody may ever read. */
   readonly perSecond: number;
   readonly write: (page: readonly Item[]) => Promise<void>;
 }
@@ -27,7 +28,7 @@ export interface BacklogSettings<Item> {
 const PAGE = 100;
 const SECOND: Milliseconds = 1000;
 const LONGEST_PAUSE: Milliseconds = 30_000;
-/** How long its end waits for the store. */
+/** How long closing waits for the store. */
 const LAST: Milliseconds = 2000;
 
 export class Backlog<Item> {
@@ -46,27 +47,27 @@ export class Backlog<Item> {
     return this.#waiting.get(key);
   }
 
-  /** Whether there is room for one of another key. */
+  /** Whether there is room for one with another key. */
   get hasRoom(): boolean {
     return this.#waiting.size < this.#settings.most;
   }
 
-  /** In the place of the one of its key that waits. */
+  /** Replaces a waiting one with the same key. */
   set(key: string, item: Item): void {
     if (!this.hasRoom && !this.#waiting.has(key)) return this.leaveOut();
     this.#waiting.set(key, item);
     if (this.#timer === undefined && this.#writing === undefined) this.#arm(SECOND);
   }
 
-  /** One is not taken. */
+  /** Notes that one could not be taken. */
   leaveOut(): void {
     if (this.#isOverflowTold) return;
     this.#isOverflowTold = true;
     const { what, perSecond } = this.#settings;
-    this.#warn(`There are more ${what} than the ${perSecond} a second that are written: some are left out`);
+    this.#warn(`There are more ${what} than the ${perSecond} a second that are written: some are dropped`);
   }
 
-  /** Writes what waits, for two seconds at most; what is left then is given up. */
+  /** Writes what is waiting, for up to two seconds, and drops the rest. */
   async close(): Promise<void> {
     this.#timer?.cancel();
     await within(this.#settings.clock, LAST, this.#writeAll()).catch(() => undefined);
@@ -104,7 +105,7 @@ export class Backlog<Item> {
           return;
         }
       }
-      // Refused, it is given up: offered again it would keep back all that comes behind it.
+      // A refused page is dropped: trying it again would hold up everything behind it.
       for (const [key, item] of page) if (this.#waiting.get(key) === item) this.#waiting.delete(key);
     }
   }

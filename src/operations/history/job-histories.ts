@@ -1,6 +1,6 @@
 /**
- * Keeps what happened to jobs, as their worker sees it: attempts that came to nothing, how far running ones are, and, where it is
- * wanted, which have completed. Written behind the runs.
+ * Keeps what happened to jobs, as their worker sees it: attempts that came to nothing, the progress of running jobs and, if
+ * configured, which jobs have completed. Written in the background.
  */
 import { hostname } from 'node:os';
 import type { Clock, Seconds } from '../../base/clock';
@@ -32,9 +32,9 @@ import { placeOfError, type SourcePlace, SourceReader } from './source-lines';
 
 /** What is kept of what happened to jobs. */
 export interface HistoryConfig {
-  /** How long jobs that completed are remembered: a duration. Default: not at all. */
+  /** How long completed jobs are remembered: a duration. Default: not at all. */
   readonly completed?: Duration | undefined;
-  /** Whether the lines of source around the place where an attempt has thrown are kept with it. Default: `true`. */
+  /** Whether to keep the source lines around the place where an attempt threw. Default: `true`. */
   readonly sourceLines?: boolean | undefined;
 }
 
@@ -52,31 +52,31 @@ const MOST_KEPT = 10_000;
 const MOST_COMPLETED = 100_000;
 const PROGRESS_KEPT: Seconds = 60 * 60;
 
-/** How many a second: more of them nobody reads, and a store in which all jobs fail has enough to do. */
+/** Per second: nobody reads more, and a store in which all jobs fail has enough to do. */
 const HISTORIES = { most: 2000, perSecond: 500 };
 const OTHERS = { most: 10_000, perSecond: 5000 };
 
-/** Questions to the store at once. */
+/** Concurrent calls to the store. */
 const AT_ONCE = 10;
-/** Of one job, between two writes. */
+/** Runs of one job between two writes. */
 const MOST_RUNS = 20;
-/** Characters. */
+/** In characters. */
 const LONGEST_STACK = 4096;
 
-/** Given back, and not tried. */
+/** Errors of attempts that were given back without costing a try. */
 const FREE: ReadonlySet<string> = new Set(['E_WORKER_STOPPING', 'E_LEASE_LOST']);
 const TIMED_OUT = 'E_JOB_TIMED_OUT';
 
-/** The runs of one job that its record is to be told of. */
+/** Runs of one job that are to be added to its record. */
 interface Trail {
   readonly id: string;
   readonly blank: JobHistory;
   readonly runs: readonly (ToldRun & { readonly place?: SourcePlace | undefined })[];
-  /** There was no run before, and there is none to come: nothing can be there. */
+  /** This was the only run: there is no earlier record to read. */
   readonly isWhole: boolean;
 }
 
-/** One for all workers of a connection in this process: each sees the runs of all. */
+/** One for all workers of a connection in this process: each sees all runs. */
 const started = new WeakMap<Connection, JobHistories>();
 
 export class JobHistories implements Observer {
@@ -92,7 +92,7 @@ export class JobHistories implements Observer {
   readonly #progress: Backlog<StoreRecord>;
   #users = 0;
 
-  /** Undefined: nothing is wanted, or nobody keeps it. */
+  /** Undefined if nothing is to be kept, or no connection can. */
   static start(application: HistoryApplication, connection: Connection): JobHistories | undefined {
     const { history = {} } = application.configuration;
     const keeper = history === false ? undefined : application.operationsOf(connection);
@@ -128,7 +128,7 @@ export class JobHistories implements Observer {
     this.#progress = backlogOf('progress of jobs', OTHERS, (page) => records.put(page, PROGRESS_KEPT, MOST_KEPT));
   }
 
-  /** What is not written within two seconds is given up. */
+  /** Drops what is not written within two seconds. */
   async close(): Promise<void> {
     this.#users -= 1;
     if (this.#users > 0) return;
@@ -222,7 +222,7 @@ export class JobHistories implements Observer {
   }
 }
 
-/** As what an attempt is kept; undefined: it is not. */
+/** The outcome under which an attempt is kept. Undefined if it is not kept. */
 function worthKeeping({ outcome, error, isAttempt }: EndedRun): AttemptOutcome | undefined {
   if (outcome === 'cancelled') return 'cancelled';
   if (!isAttempt || outcome === 'completed') return undefined;

@@ -1,4 +1,4 @@
-/** The lines of source around the place where an error was thrown: the first one of the program's own in its stack. */
+/** The source lines around the place where an error was thrown: the first frame of the program's own code. */
 import { readFile, stat } from 'node:fs/promises';
 import { dirname, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,28 +10,28 @@ export interface SourcePlace {
   readonly line: number;
 }
 
-/** Lines before and behind. */
+/** Lines before and after. */
 const AROUND = 3;
 const LONGEST_LINE = 200;
-/** Bytes of a file that is read. A bundle that is longer has lines that say nothing. */
+/** In bytes. Larger files are bundles, whose lines say nothing. */
 const LARGEST_FILE = 1024 * 1024;
 const MOST_PLACES = 1000;
-/** Frames that are looked at. */
+/** Frames that are examined. */
 const MOST_FRAMES = 50;
 const LONGEST_FRAME = 1000;
 
 const FRAME = /^\s+at (?:.* \()?(?<file>(?:file:\/\/|\/|[A-Za-z]:[\\/]).*?):(?<line>\d+):\d+\)?$/;
 const INSTALLED = /[\\/]node_modules[\\/]/;
 const OURS = `${dirname(dirname(__dirname))}${sep}`;
-/** What a message has made up must not have us read any other file. */
+/** A message that imitates a frame must not make us read other kinds of files. */
 const SOURCE_FILE = /\.[cm]?[jt]sx?$/;
 
-/** Undefined: there is none of the program's own. Never throws. */
+/** Undefined if no frame is the program's own. Never throws. */
 export function placeOfError(error: Error): SourcePlace | undefined {
   try {
     const { stack, message }: { readonly stack?: unknown; readonly message: unknown } = error;
     if (typeof stack !== 'string' || typeof message !== 'string') return undefined;
-    // Its message may look like a stack.
+    // The message may look like a stack.
     const at = stack.indexOf(message);
     const frames = (at < 0 ? stack : stack.slice(at + message.length)).split('\n', MOST_FRAMES);
     for (const frame of frames) {
@@ -50,7 +50,7 @@ export function placeOfError(error: Error): SourcePlace | undefined {
 export class SourceReader {
   readonly #read = new Recent<string, Promise<SourceLines | undefined>>(MOST_PLACES);
 
-  /** Each place is read once. Undefined: it cannot be read. Never rejects. */
+  /** Reads each place once. Undefined if it cannot be read. Never rejects. */
   linesAt(place: SourcePlace): Promise<SourceLines | undefined> {
     return this.#read.ensure(`${place.file}:${place.line}`, () => read(place).catch(() => undefined));
   }
@@ -58,7 +58,7 @@ export class SourceReader {
 
 async function read({ file, line }: SourcePlace): Promise<SourceLines | undefined> {
   const found = await stat(file);
-  // Whatever else bears the name may keep its reader waiting.
+  // Anything but a file may block its reader.
   if (!found.isFile() || found.size > LARGEST_FILE) return undefined;
   const all = (await readFile(file, 'utf8')).split('\n');
   // Another version of the file, or a message that looked like a frame.

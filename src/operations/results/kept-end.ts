@@ -1,7 +1,7 @@
 /**
- * What is kept of the end of a job that keeps its result: what it gave, as data travel, or what became of it in place of that.
+ * What is kept of the end of a job with `keepResult`: its result, in the form in which data travel, or another outcome.
  *
- * The text of its record. It is written before the end itself, so it counts only once the job waits and runs no more.
+ * This is the text of a record. It is written before the end itself, so it counts only once the job no longer waits or runs.
  */
 import { errorMessage, errorName } from '../../base/exception-text';
 import type { JobEnd } from '../../connections/application';
@@ -20,13 +20,13 @@ export interface Reason {
   readonly message: string;
 }
 
-/** As it is read. */
+/** The record as it is read. */
 export type KeptEnd =
   | { readonly kind: 'completed'; readonly value: unknown }
   | { readonly kind: 'failed' | 'not-kept'; readonly job: string; readonly reason: Reason }
   | { readonly kind: 'cancelled'; readonly job: string; readonly reason: string | undefined };
 
-/** Which job it was. */
+/** Identifies the job. */
 interface CompletedJob {
   readonly job: string;
   readonly connection: string;
@@ -34,7 +34,7 @@ interface CompletedJob {
 }
 
 interface ResultOf extends CompletedJob {
-  /** Bytes. */
+  /** In bytes. */
   readonly most: number;
 }
 
@@ -49,7 +49,7 @@ export function endText(end: JobEnd, { job, connection, queue, most }: ResultOf,
   return text;
 }
 
-/** In the place of a result that cannot be kept. */
+/** Replaces a result that cannot be kept. */
 export function notKeptText(job: string, error: Error): string {
   return reasonText('not-kept', job, error);
 }
@@ -59,16 +59,16 @@ function reasonText(kind: 'failed' | 'not-kept', job: string, error: Error): str
   return JSON.stringify({ kind, job, reason });
 }
 
-/** Which job has completed; undefined: it came to something else. Read without the classes of what it gave. */
+/** The job that completed. Undefined if it had another outcome. Reads it without the classes of the result. */
 export function readCompleted(text: string): CompletedJob | undefined {
   const read = fieldsIn(text);
   return read?.['kind'] === 'completed' ? (read as unknown as CompletedJob) : undefined;
 }
 
 /**
- * Undefined: it is none that this version understands.
+ * Undefined if this version does not understand the record.
  *
- * @throws InvalidPayloadError, UnknownClassError, PayloadVersionError what it gave is of another version of the program
+ * @throws InvalidPayloadError, UnknownClassError, PayloadVersionError the result belongs to another version of the program
  */
 export function readEnd(text: string, registry: JobRegistry): KeptEnd | undefined {
   const { kind, job, reason, command, types, versions } = fieldsIn(text) ?? {};

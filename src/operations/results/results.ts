@@ -1,4 +1,4 @@
-/** What jobs give: kept before they count as completed, and waited for by whoever knows their ids. */
+/** Results of jobs: kept before the jobs count as completed, and awaited by whoever knows their ids. */
 import type { Clock, Milliseconds, Seconds, Timer } from '../../base/clock';
 import { toError } from '../../base/exception-text';
 import type { Application, JobEnd } from '../../connections/application';
@@ -19,18 +19,18 @@ export interface ResultApplication extends SeenApplication, Pick<Application, 'd
 }
 
 /**
- * Between two looks: the first, by how much each is longer than the one before, and the longest; that where the store wakes who
- * waits, and then only jobs that keep no result have to be looked for. What is kept is written just before the end: that is near.
+ * Pauses between two looks: the first, the growth factor, and the longest; `woken` if the store wakes waiters, so that only jobs
+ * that keep no result must be looked for; `near` once the record is there, which is written just before the end.
  */
 const PAUSE = { first: 20, growth: 1.5, most: 1000, woken: 2000, near: 2 } as const;
-/** To look for the job itself costs more than to ask for its record: after so many looks, of so many one does. */
+/** Looking for the job itself costs more than asking for its record: after this many looks, only every SELDOM-th does it. */
 const EAGER = 10;
 const SELDOM = 2;
 
 /**
- * Keeps what a job has given, or how else it has ended. What cannot be kept is reported, and told to who asks for it.
+ * Keeps the result of a job, or its other end. If that is not possible, reports it, and tells whoever asks for the result.
  *
- * @throws QueueUnavailableError the store is away: the job is not to end before it is back
+ * @throws QueueUnavailableError the store is unreachable: the job must not end before it is back
  */
 export async function keepEnd(
   application: ResultApplication,
@@ -39,10 +39,10 @@ export async function keepEnd(
   keep: Seconds,
 ): Promise<void> {
   const { id, name, connectionName: connection, queue } = job;
-  const during = `keeping what ${name} gave`;
+  const during = `keeping the result of ${name}`;
   const own = application.driver(connection);
   const store = application.operationsOf(own);
-  // Of what keeps no jobs nobody expects it: who asks is told.
+  // Nobody expects results from a connection that keeps no jobs; whoever asks is told.
   if (store === undefined && !own.capabilities.reserve) return;
   if (store === undefined) return application.report(noRecords(connection), { job, during });
   const { records } = store;
@@ -64,27 +64,27 @@ export async function keepEnd(
 
 export interface WantedResult {
   readonly id: string;
-  /** Where it is known to be. */
+  /** The queue in which it is known to be. */
   readonly queue: string | undefined;
   readonly within: Seconds;
 }
 
-/** It has not ended, as far as is known. */
+/** The job has not ended, as far as is known. */
 interface Pending {
   readonly state: FoundJob['state'];
-  /** What is written just before its end is there. */
+  /** The record that is written just before its end is there. */
   readonly isNear?: boolean;
-  /** Its class says that there will be such a thing. */
+  /** Its class keeps results, so that there will be such a record. */
   readonly isKept?: boolean;
 }
 
 type Look = { readonly value: unknown } | Pending;
 
 /**
- * Waits for the end of a job, and gives what it gave; undefined where that is not kept.
+ * Waits for the end of a job, and returns its result. Undefined if it is not kept.
  *
- * @throws JobFailedError, E_JOB_ENDED_CANCELLED, E_RESULT_NOT_KEPT, E_RESULT_PENDING, E_NO_RECORDS; QueueUnavailableError: the store
- *   was away to the last; what it gave cannot be read here: UnknownClassError, PayloadVersionError, InvalidPayloadError
+ * @throws JobFailedError, E_JOB_ENDED_CANCELLED, E_RESULT_NOT_KEPT, E_RESULT_PENDING, E_NO_RECORDS; QueueUnavailableError the
+ * store was unreachable to the last; UnknownClassError, PayloadVersionError, InvalidPayloadError the result cannot be read here
  */
 export async function awaitResult(
   connection: Connection,
@@ -107,7 +107,7 @@ export async function awaitResult(
       const found = await unlessAway(look(place, isWhole), left);
       if ('value' in found) return found.value;
       if (left <= 0) throw resultPending(wanted.id, connection.name, found.state, wanted.within);
-      // Not before the first look, which often is the last. What was put since then is found by the next one, which follows at once.
+      // Not before the first look, which is often the last. The next look follows at once and finds what was written in between.
       if (listening === undefined && records.wake !== undefined) {
         listening = records.wake.listen(RESULTS, wanted.id, () => alarm.ring());
         if (listening.isHeard) alarm.ring();
@@ -137,18 +137,18 @@ interface Place {
   readonly wanted: WantedResult;
 }
 
-/** @param isWhole the job itself is looked for, whether its end is kept or not */
+/** @param isWhole whether to look for the job itself, whether its end is kept or not */
 async function look({ connection, application, records, wanted }: Place, isWhole: boolean): Promise<Look> {
   const { id, queue } = wanted;
   const isThere = (await records.get(RESULTS, id)) !== undefined;
   const unknown = { state: 'unknown' } as const;
   if (!isThere && !isWhole) return unknown;
   if (connection.find === undefined) {
-    // What keeps no jobs has run them by now.
+    // A connection that keeps no jobs has run them by now.
     if (!isThere && connection.capabilities.reserve) return unknown;
     return { value: await endOf(records, application, id) };
   }
-  // It is written before the end: until then it may run again, and come to another one.
+  // The record is written before the end: until then the job may run again, with another outcome.
   const waiting = await connection.find(id, queue);
   if (typeof waiting === 'object') {
     const isKept = keptResult(definitionIn(waiting.payload, application.registry)) !== undefined;
@@ -158,13 +158,13 @@ async function look({ connection, application, records, wanted }: Place, isWhole
   const { state, name = '', isSure, error = '', history } = found;
   if (state === 'failed') throw new JobFailedError(name, id, await failureOf(records, application, id, error));
   if (!isSure && !isThere) return unknown;
-  // Asked anew: it may have ended since.
+  // Read again: the job may have ended since.
   const value = await endOf(records, application, id);
   if (value === undefined && history.at(-1)?.outcome === 'cancelled') throw endedCancelled(name, id);
   return { value };
 }
 
-/** What is kept of the end of a job that has ended. @throws what became of it in place of a result */
+/** The kept result of a job that has ended. @throws its other outcome */
 async function endOf(records: RecordStore, { registry }: ResultApplication, id: string): Promise<unknown> {
   const text = await records.get(RESULTS, id);
   const end = text === undefined ? undefined : readEnd(text, registry);
@@ -174,7 +174,7 @@ async function endOf(records: RecordStore, { registry }: ResultApplication, id: 
   throw resultNotKept(end.job, id, end.reason.message);
 }
 
-/** @param line the first of its error, as the failed store has it */
+/** @param line the first line of its error, from the failed store */
 async function failureOf(
   records: RecordStore,
   { registry }: ResultApplication,
@@ -188,12 +188,12 @@ async function failureOf(
   return at < 0 ? { name: 'Error', message: line } : { name: line.slice(0, at), message: line.slice(at + 2) };
 }
 
-/** Between two looks. */
+/** The pauses between looks. */
 class Pauses {
   #next: Milliseconds = PAUSE.first;
   #wasNear = false;
 
-  /** @param isHeard its store tells of what is written before the end */
+  /** @param isHeard whether its store reports records that are written before the end */
   next({ isNear = false, isKept = false }: Pending, rang: boolean, isHeard: boolean): Milliseconds {
     if (isNear && (rang || !this.#wasNear)) this.#next = PAUSE.near;
     else if (rang) this.#next = PAUSE.first;
@@ -205,7 +205,7 @@ class Pauses {
   }
 }
 
-/** Goes off when the job ends in this very process, or its store tells of its end. */
+/** Rings when the job ends in this very process, or its store reports its end. */
 class Alarm implements Observer {
   readonly #id: string;
   #rang = false;
@@ -224,7 +224,7 @@ class Alarm implements Observer {
     this.#wake?.();
   }
 
-  /** Whether it has since the last time. */
+  /** Whether it has rung since the last call. */
   rang(): boolean {
     const rang = this.#rang;
     this.#rang = false;

@@ -1,4 +1,4 @@
-/** What is kept of the end of a job, as it is shown: what it gave stays JSON, in which secrets are masked, and no class of it has to be known. */
+/** The kept end of a job, for display: its result stays JSON, with secrets masked, and its classes need not be known. */
 import { redact } from '../../base/redact';
 import type { Connection } from '../../connections/contract';
 import { isRecord } from '../../payload/kinds';
@@ -8,17 +8,17 @@ import { maskedJson } from '../masked-json';
 import { RESULTS } from './kept-end';
 
 export interface ShownResult {
-  /** `not-kept`: it has completed, and what it gave could not be kept. */
+  /** `not-kept`: it has completed, but its result could not be kept. */
   readonly kind: 'completed' | 'failed' | 'not-kept' | 'cancelled';
-  /** Of a completed one: what it gave, as data travel. */
+  /** The result of a completed job, in the form in which data travel. */
   readonly value?: unknown;
-  /** What JSON cannot say of the value: the names of types by JSON Pointers into it. */
+  /** What JSON cannot express about the value: the names of types by JSON Pointers into it. */
   readonly types?: unknown;
-  /** Of the others: why. */
+  /** The reason of any other end. */
   readonly reason?: string | undefined;
 }
 
-/** Undefined: nothing is kept. It is written before the end, and counts only once the job waits and runs no more. */
+/** Undefined if nothing is kept. Written before the end, so it counts only once the job no longer waits or runs. */
 export async function shownResult(
   connection: Connection,
   application: SeenApplication,
@@ -29,7 +29,7 @@ export async function shownResult(
   return text === undefined ? undefined : readShown(text);
 }
 
-/** Undefined: it is none that this version understands. */
+/** Undefined if this version does not understand the record. */
 function readShown(text: string): ShownResult | undefined {
   const read = parsed(text);
   if (read === undefined) return undefined;

@@ -289,7 +289,9 @@ describe('a dispatch with afterCommit()', () => {
     );
     await expect(transaction).rejects.toThrow('rolled back');
 
-    await expect(dispatch).rejects.toThrow(/^Mail was to follow a Queue.transaction\(\) that had been rolled back/);
+    await expect(dispatch).rejects.toThrow(
+      /^Mail was to follow a Queue.transaction\(\) that had already been rolled back/,
+    );
     await late;
 
     expect(pushed(watched())).toEqual(['ada']);
