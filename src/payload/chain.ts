@@ -1,7 +1,9 @@
 /**
- * The jobs that follow another: they travel in its payload, and the first of them is sent in the step that records its success.
+ * The jobs that follow another one. They travel in its payload, and the first of them is sent in the step that records its
+ * success.
  *
- * Each is a payload as a text, whole or in a short form, in one flat list: so nothing is escaped twice, however long a chain is.
+ * Each is a payload as a string, whole or in a short form, in one flat list. So nothing is escaped twice, however long a
+ * chain is.
  */
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { ChainedJob } from '../job/job-context';
@@ -13,18 +15,18 @@ import { glimpseOf, UNREADABLE_NAME } from './unreadable';
 
 export interface ChainLink {
   readonly queue: string;
-  /** Absent: that of the job whose payload it waits in. */
+  /** Absent: the connection of the job whose payload contains it. */
   readonly connection?: string | undefined;
-  /** From the end of the link before it. */
+  /** Seconds after the end of the link before it. */
   readonly delay?: Seconds | undefined;
   readonly dueAt?: Milliseconds | undefined;
-  /** From when it is sent: no attempt starts later. */
+  /** Seconds from when it is sent. No attempt starts later. */
   readonly retryWithin?: Seconds | undefined;
   readonly payload: string;
 }
 
 export interface Chain {
-  /** In their order. */
+  /** In order. */
   readonly links: readonly ChainLink[];
   /** Sent when a link has failed for good. */
   readonly caught?: ChainLink | undefined;
@@ -32,18 +34,18 @@ export interface Chain {
 
 export const NO_CHAIN: Chain = Object.freeze({ links: Object.freeze([]) });
 
-/** Why a job was sent by the failure of another. */
+/** The failure that a job was sent for. */
 export interface Cause {
   readonly id: string;
   readonly name: string;
-  /** Of the error that it failed with. */
+  /** The message of the error that the job failed with. */
   readonly message: string;
 }
 
-/** The built-in job that sends another one on. */
+/** The name of the built-in job that passes another job on. */
 export const CARRIER = 'onqueue:carry';
 
-/** What a carrier sends on, with what follows that. @throws InvalidPayloadError */
+/** The job that a carrier passes on, and the links that follow it. @throws InvalidPayloadError */
 export function readCarried(data: unknown): readonly ChainLink[] {
   const { queue, connection, entry } = fieldsOf(fieldsOf(fieldsOf(data)['command'])['onward']);
   const { payload } = fieldsOf(entry);
@@ -55,13 +57,13 @@ export function readCarried(data: unknown): readonly ChainLink[] {
 
 const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> => (isRecord(value) ? value : {});
 
-/** A link as people see it. */
+/** A link as shown to users. */
 export function chainedJobOf({ payload, queue, connection }: ChainLink, from: string): ChainedJob {
   const { id = '', name = UNREADABLE_NAME } = glimpseOf(Buffer.from(payload));
   return { id, name, queue, connection: connection ?? from };
 }
 
-/** A payload that `encodePayload` gave, with what is to follow it. */
+/** Adds a chain to a payload from `encodePayload`. */
 export function withChain(payload: string, { links, caught }: Chain): string {
   if (links.length === 0 && caught === undefined) return payload;
   const texts = links.map((link, place) => linkText(link, links[place - 1]));
@@ -70,7 +72,10 @@ export function withChain(payload: string, { links, caught }: Chain): string {
   return withMembers(withFollowers(payload), members);
 }
 
-/** As it waits in the payload of another, perhaps behind a link. By itself it is never shorter. */
+/**
+ * A link as JSON, as it waits in another job's payload. `before` is the link before it, if any; without that the text is at
+ * least as long.
+ */
 export function linkText(link: ChainLink, before?: ChainLink): string {
   let text = link.queue === before?.queue ? '{' : `{"queue":${JSON.stringify(link.queue)},`;
   if (link.connection !== undefined) text += `"connection":${JSON.stringify(link.connection)},`;
@@ -78,10 +83,10 @@ export function linkText(link: ChainLink, before?: ChainLink): string {
   return `${text}${shortened(link.payload, before)}}`;
 }
 
-/** The first link, which carries the others, as it is sent from a connection. There is one. */
+/** The first link as it is sent from a connection, with the other links in its payload. The chain must not be empty. */
 export function chainedLink({ links: [link, ...links], caught }: Chain, from: string): ChainLink {
   const { connection = from, payload } = link!;
-  // Those that name no connection mean that of the job that carries them: elsewhere they would mean another.
+  // Links without a connection mean that of the job that carries them, so it must be named if that changes.
   const named = (one: ChainLink): ChainLink =>
     connection === from ? one : { ...one, connection: one.connection ?? from };
   return { ...link!, payload: withChain(payload, { links: links.map(named), caught: caught && named(caught) }) };
@@ -103,15 +108,18 @@ export function readChain({ chained, chainCatch }: Readonly<Record<string, unkno
   };
 }
 
-/** A text that kills the parser must not do so once more for what is sent because of it. */
+/**
+ * The longest text that is parsed: what makes the parser fail fatally must not do so again in the job that is sent because
+ * of it.
+ */
 const LONGEST_CAUGHT = 1024 * 1024;
 
-/** As `readChain`, without a look at what may be beyond reading: it stands at the end of the text. */
+/** Finds `caught` at the end of a payload without parsing the rest, which may be unreadable. */
 export function glimpseCaught(payload: Buffer): ChainLink | undefined {
   const start = payload.lastIndexOf('"chainCatch":{');
   if (start === -1 || payload.length - start > LONGEST_CAUGHT || !hasFollowers(payload)) return undefined;
   try {
-    // Of a member that stands deeper, more braces close than open.
+    // If the member is nested deeper, the text has more closing braces than opening ones, and is not valid JSON.
     return readChain(JSON.parse(`{${payload.toString('utf8', start)}`) as Record<string, unknown>).caught;
   } catch {
     return undefined;
@@ -129,21 +137,22 @@ const OPENING = '{"displayName":';
 const [MIDDLE, ENDING] = [`,"job":"${HANDLER}","data":{"commandName":`, `,"${READY_AT}":null,"id":"`];
 const [DATA, COMMAND] = ['{"data":{', '"command":'];
 
-/** A payload as it stands in a link: whole, or without what nearly every link has alike. */
+/** A payload inside a link: whole, or without the parts that nearly all links share. */
 interface Waiting {
-  /** Absent: the payload is whole. */
+  /** Absent if the payload is whole. */
   readonly name?: unknown;
-  /** JSON. Absent: more is told than that, in the payload. */
+  /** The command as JSON. Absent if the payload has more members, which are then in `payload`. */
   readonly command?: unknown;
   readonly payload?: unknown;
   readonly id?: unknown;
-  /** In place of `id`, which begins as that of the link before it. */
+  /** Instead of `id`, if the id begins like that of the link before it. */
   readonly end?: unknown;
 }
 
 /**
- * Members of a link, as `Waiting` has them. The links of a chain travel in each text of it, and what a store does with a text takes as
- * long as that is. What is left of one stays JSON, in which secrets are found to be masked. What has no such form stays as it is.
+ * The members of a link in the form of `Waiting`. Each payload of a chain contains the links after it, and the time that a
+ * store needs grows with the length of payloads. The short form is still JSON, so that secrets in it are found and masked. A
+ * payload that has no short form stays as it is.
  */
 function shortened(payload: string, before: ChainLink | undefined): string {
   const middle = payload.indexOf(MIDDLE);
@@ -164,17 +173,17 @@ function shortened(payload: string, before: ChainLink | undefined): string {
 const PLAIN_NAME = /^"[^"\\]+"$/;
 const ID_END = /^([^"\\]{1,256})","attempts":0\}$/;
 
-/** Ids that were made one after the other begin alike. */
+/** Ids that were made one after another begin alike. */
 const [ID_LENGTH, HEAD] = [36, 24];
 const AFTER_ID = '","attempts":0}'.length;
 
-/** How its id begins, if that is a UUID: otherwise any text. */
+/** The beginning of the link's id if that is a UUID; otherwise any text. */
 function headOf({ payload }: ChainLink): string {
   return payload.slice(-AFTER_ID - ID_LENGTH, -AFTER_ID - ID_LENGTH + HEAD);
 }
 
 function isObject(text: string): boolean {
-  // As nearly always: the first brace that closes is the last.
+  // The usual case: the first closing brace is the last character.
   if (text.startsWith('{') && text.indexOf('}') === text.length - 1) return true;
   try {
     return isRecord(JSON.parse(text));
@@ -183,7 +192,7 @@ function isObject(text: string): boolean {
   }
 }
 
-/** Undefined: it is no such text. */
+/** Undefined if it is not a valid link. */
 function lengthened({ name, command, payload, id, end }: Waiting, before: ChainLink | undefined): string | undefined {
   if (name === undefined) return typeof payload === 'string' ? payload : undefined;
   const members = typeof command === 'string' ? `${COMMAND}${command}}` : dataOf(payload);
@@ -199,7 +208,7 @@ function dataOf(payload: unknown): string | undefined {
 
 const NUMBERS = ['delay', 'dueAt', 'retryWithin'] as const;
 
-/** What is behind it in the chain is put before the id. */
+/** The end of a payload: the rest of the chain is inserted before the id. */
 const END = /[{,]"id":"[^"\\]+","attempts":0}$/;
 const WINDOW = 320;
 
