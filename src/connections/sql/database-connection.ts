@@ -79,7 +79,8 @@ function pathOf(url: string, connection: string): string {
   const scheme = schemeOf(url);
   if (scheme !== 'sqlite') {
     const known = ['sqlite', ...SERVERS.keys()].join(', ');
-    const problem = scheme === '' ? 'it names no store.' : `'${scheme}:' is none of the databases there are: ${known}.`;
+    const problem =
+      scheme === '' ? 'it has no scheme.' : `'${scheme}:' is not one of the supported databases: ${known}.`;
     throw badDatabaseUrl(connection, scheme, problem);
   }
   // `sqlite:///path` is how most programs write an absolute path. `sqlite://path` would name a host, and SQLite has none.

@@ -19,7 +19,7 @@ export const badDatabaseUrl = defineError('E_DATABASE_URL', (connection: string,
 /** `table` is not a safe or valid table name. */
 export const badTableName = defineError('E_DATABASE_TABLE_NAME', (connection: string, table: string) => ({
   message:
-    `connections.${connection}.table: '${table}' is no name for a table. Use letters, digits and _, at most 48, ` +
+    `connections.${connection}.table: '${table}' is not a valid table name. Use letters, digits and _, at most 48, ` +
     "beginning with a letter or _ and not with sqlite_; for example 'jobs'.",
   facts: { connection, table },
 }));
@@ -27,7 +27,7 @@ export const badTableName = defineError('E_DATABASE_TABLE_NAME', (connection: st
 /** A table of that name exists that Onqueue did not create. It is left untouched. */
 export const foreignTable = defineError('E_DATABASE_FOREIGN_TABLE', (file: string, table: string) => ({
   message:
-    `${file} has a table '${table}' that Onqueue did not make; it was left untouched. ` +
+    `${file} has a table '${table}' that Onqueue did not create; it was left untouched. ` +
     "Give the connection tables of its own: table: 'onqueue_jobs'.",
   facts: { file, table },
 }));
@@ -36,7 +36,7 @@ export const foreignTable = defineError('E_DATABASE_FOREIGN_TABLE', (file: strin
 export const newerTables = defineError('E_DATABASE_NEWER_TABLES', (file: string, found: number, known: number) => ({
   message:
     `The tables in ${file} have version ${found}; this Onqueue knows ${known}. ` +
-    'Update onqueue here as well: all that share a file need the newest version among them.',
+    'Update onqueue here as well: all programs that share a file need the newest version among them.',
   facts: { file, found, known },
 }));
 
@@ -68,7 +68,7 @@ interface Full {
 
 /** The disk is full. What was stored before is intact. */
 export const diskFull = defineError('E_DATABASE_FULL', (facts: Full, { cause }: Cause = {}) => ({
-  message: `No space is left for ${facts.file}; ${facts.consequence}. Free some on its disk; what was stored before is intact.`,
+  message: `No space is left for ${facts.file}; ${facts.consequence}. Free some space on its disk; what was stored before is intact.`,
   facts,
   cause,
 }));
@@ -114,7 +114,7 @@ export const foreignEngine = defineError('E_DATABASE_FOREIGN_ENGINE', (connectio
 /** `using()` was given a transaction on a file other than the one with the jobs. */
 export const otherFile = defineError('E_DATABASE_OTHER_FILE', (connection: string, file: string) => ({
   message:
-    `Queue.connection('${connection}').using() was given a transaction on another file than ${file}, where the jobs are; ` +
+    `Queue.connection('${connection}').using() was given a transaction on a file other than ${file}, where the jobs are; ` +
     'nothing was queued. Let `url` name the file of your data, or dispatch with afterCommit().',
   facts: { connection, file },
 }));
@@ -154,8 +154,8 @@ interface Packet {
 /** A statement with its values is longer than the server accepts at once. */
 export const packetTooLarge = defineError('E_DATABASE_PACKET_TOO_LARGE', (facts: Packet) => ({
   message:
-    `A statement of ${facts.bytes} bytes was not sent, as the server takes ${facts.limit} at once, and a payload counts twice; ` +
-    `${facts.consequence}. Raise max_allowed_packet, or keep what is large elsewhere and dispatch where it is.`,
+    `A statement of ${facts.bytes} bytes was not sent: the server accepts ${facts.limit} at once, and a payload counts twice; ` +
+    `${facts.consequence}. Raise max_allowed_packet, or store large data elsewhere and dispatch a reference to it.`,
   facts,
 }));
 
@@ -173,7 +173,7 @@ interface Refused {
 /** The database is up, but refuses this: because of a constraint, a trigger or the type of a column. */
 export const databaseRefused = defineError('E_DATABASE_REFUSED', (facts: Refused, { cause }: Cause = {}) => ({
   message:
-    `The database at ${facts.address} refused what was to be written (${facts.reply}); ${facts.consequence}. A constraint, a ` +
+    `The database at ${facts.address} refused the write (${facts.reply}); ${facts.consequence}. A constraint, a ` +
     'trigger or a column of its tables forbids it: undo what was changed in them, or run ' +
     `npx onqueue migrate --connection=${facts.connection}.`,
   facts,

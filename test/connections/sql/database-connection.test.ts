@@ -45,7 +45,9 @@ describe('the url of a database connection', () => {
     (url) => {
       const connect = (): unknown => database.connect({ url });
       expect(connect).toThrow(expect.objectContaining({ code: 'E_DATABASE_URL' }));
-      expect(connect).toThrow(/none of the databases there are: sqlite, postgres.*Write 'sqlite:\.\/onqueue\.sqlite'/);
+      expect(connect).toThrow(
+        /not one of the supported databases: sqlite, postgres.*Write 'sqlite:\.\/onqueue\.sqlite'/,
+      );
       expect(connect).not.toThrow(/hunter2/);
     },
   );

@@ -29,14 +29,11 @@ const GONE: ReadonlySet<number> = new Set([1152, 1159, 1160, 1161, 1184, 1927, 4
 const REMEDIES: readonly (readonly [numbers: readonly number[], remedy: string])[] = [
   [[1045, 1698], 'Check the user and the password.'],
   [[1049], 'Create the database, or correct its name in `url`.'],
-  [
-    [1044, 1142, 1143],
-    'Give this user the rights to what the reply names; `onqueue migrate` may be run by another one.',
-  ],
-  [[1021, 1114], 'Make room on its disk.'],
-  [[1040, 1203], 'Raise max_connections, or have fewer connections: options.connectionLimit.'],
-  [[1053], 'It stops or starts; try again in a moment.'],
-  [[1205], 'Somebody keeps jobs locked: was a transaction left open, in a shell or by a backup?'],
+  [[1044, 1142, 1143], 'Grant this user the rights named in the reply; another user may run `onqueue migrate`.'],
+  [[1021, 1114], 'Free space on its disk.'],
+  [[1040, 1203], 'Raise max_connections, or use fewer connections: options.connectionLimit.'],
+  [[1053], 'It is stopping or starting; try again in a moment.'],
+  [[1205], 'Somebody has jobs locked: was a transaction left open, in a shell or by a backup?'],
   [[1290, 1792, 1836], 'This server is read-only; give the address of its primary.'],
   [[1665], 'Set its binlog_format to ROW or MIXED: its jobs are written under READ COMMITTED.'],
 ];
@@ -52,7 +49,7 @@ export const mysqlErrors: ErrorReader = {
   remedy(error) {
     const number = numberOf(error);
     if (number === undefined) return undefined;
-    return REMEDIES.find(([numbers]) => numbers.includes(number))?.[1] ?? 'See its log.';
+    return REMEDIES.find(([numbers]) => numbers.includes(number))?.[1] ?? 'See the log of the server.';
   },
 };
 

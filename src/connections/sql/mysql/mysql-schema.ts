@@ -50,7 +50,8 @@ export class MysqlSchema implements Schema {
   *alone<T>(work: Work<T>): Work<T> {
     const [row] = yield* rowsOf(sql`SELECT GET_LOCK('onqueue migrate', ${PATIENCE})`);
     // Another process is creating the tables. This error number makes us retry.
-    if (Number(row?.[0]) !== 1) throw Object.assign(new Error('another process makes the tables'), { errno: 1205 });
+    if (Number(row?.[0]) !== 1)
+      throw Object.assign(new Error('another process is creating the tables'), { errno: 1205 });
     try {
       return yield* work;
     } finally {

@@ -20,7 +20,7 @@ export function queuesOf(jobs: readonly { readonly queue: string }[]): readonly 
   const queues = [...new Set(jobs.map(({ queue }) => queue))].toSorted();
   const long = queues.find((queue) => queue.length > LONGEST_NAME);
   if (long === undefined) return queues;
-  throw invalidQueueName(long, 'push', `the tables hold names of ${LONGEST_NAME} characters at most`);
+  throw invalidQueueName(long, 'push', `the tables hold names of up to ${LONGEST_NAME} characters`);
 }
 
 /** Only reads if the queue is already known, so pushes to one queue do not wait for each other. */

@@ -23,10 +23,10 @@ const GONE = /^(08\w{3}|25P03|57P01|57P02)$/;
 const REMEDIES: readonly (readonly [codes: RegExp, remedy: string])[] = [
   [/^(28000|28P01)$/, 'Check the user and the password.'],
   [/^3D000$/, 'Create the database, or correct its name in `url`.'],
-  [/^42501$/, 'Give this user the rights to what the reply names; `onqueue migrate` may be run by another one.'],
-  [/^53100$/, 'Make room on its disk.'],
-  [/^53300$/, 'Raise max_connections, or have fewer connections: options.max.'],
-  [/^57P0[123]$/, 'It stops or starts; try again in a moment.'],
+  [/^42501$/, 'Grant this user the rights named in the reply; another user may run `onqueue migrate`.'],
+  [/^53100$/, 'Free space on its disk.'],
+  [/^53300$/, 'Raise max_connections, or use fewer connections: options.max.'],
+  [/^57P0[123]$/, 'It is stopping or starting; try again in a moment.'],
   [/^25006$/, 'This is a standby; give the address of its primary.'],
 ];
 
@@ -40,7 +40,9 @@ export const postgresErrors: ErrorReader = {
   },
   remedy(error) {
     const code = codeOf(error);
-    return code === undefined ? undefined : (REMEDIES.find(([codes]) => codes.test(code))?.[1] ?? 'See its log.');
+    return code === undefined
+      ? undefined
+      : (REMEDIES.find(([codes]) => codes.test(code))?.[1] ?? 'See the log of the server.');
   },
 };
 

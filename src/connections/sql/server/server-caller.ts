@@ -53,7 +53,7 @@ class Unsent extends Error {}
 /** The pool gave no connection in time: all are in use, or the server is away. */
 class SilentPool extends Silence {}
 
-const NO_CONNECTION = 'Is it running, and has its pool a connection to spare?';
+const NO_CONNECTION = 'Is it running, and does its pool have a free connection?';
 
 export class ServerCaller extends StoreCaller<Asked> implements Engine {
   protected readonly store: string;

@@ -196,7 +196,7 @@ export class SqliteEngine implements Engine {
       if (identityOf(file) !== opened.identity) {
         logger.warn(
           { file },
-          'The SQLite file was removed or replaced while it was in use; what is there now is opened.',
+          'The SQLite file was removed or replaced while it was in use; the file that is there now is opened.',
         );
         opened.database.close();
         this.#opened = undefined;

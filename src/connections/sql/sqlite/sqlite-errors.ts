@@ -73,7 +73,7 @@ function problem(error: unknown, code: string | undefined, file: string): Proble
   if (code === undefined || code.startsWith('SQLITE_CANTOPEN')) return whyItCannotBeOpened(error, file);
   if (code.startsWith('SQLITE_NOTADB')) {
     return {
-      what: 'is no SQLite database',
+      what: 'is not a SQLite database',
       remedy: 'It was left as it is: let `url` name another file, or move it away.',
     };
   }
@@ -90,7 +90,7 @@ function problem(error: unknown, code: string | undefined, file: string): Proble
     };
   }
   if (code.startsWith('SQLITE_IOERR')) {
-    return { what: `could not be read or written (${wordsOf(error)})`, remedy: 'Look at its disk.' };
+    return { what: `could not be read or written (${wordsOf(error)})`, remedy: 'Check its disk.' };
   }
   return { what: `refused a statement (${wordsOf(error)})`, remedy: 'Were its tables changed by hand?' };
 }

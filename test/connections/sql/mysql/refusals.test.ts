@@ -107,7 +107,7 @@ describe('a server that accepts only small packets', () => {
     expect(inspect(error)).toContain('1 of 3 jobs was not queued');
     const alone = bus.dispatch(new Ends('completes', 'x'.repeat(40_000)));
     await expect(alone).rejects.toThrow(
-      /the server takes 65536 at once.*; Ends was not queued\. Raise max_allowed_packet/,
+      /the server accepts 65536 at once.*; Ends was not queued\. Raise max_allowed_packet/,
     );
   });
 

@@ -143,7 +143,7 @@ describe('a pool of the user', () => {
     const held = await small.connect();
     const push = world.connect({ pool: small }, { deadline: 0.3 }).push('default', [{ payload: '{"id":"a"}' }]);
 
-    await expect(push).rejects.toThrow(/has its pool a connection to spare/);
+    await expect(push).rejects.toThrow(/does its pool have a free connection/);
     held.release();
     await small.end();
   });

@@ -24,7 +24,7 @@ describe('an error of SQLite', () => {
     const error = refusal('PRAGMA max_page_count = 5');
     expect(explain(error, 'the job was not queued', circumstances)).toMatchObject({ code: 'E_DATABASE_FULL' });
     expect(message(error)).toBe(
-      'No space is left for /data/jobs.sqlite; the job was not queued. Free some on its disk; what was stored before is intact.',
+      'No space is left for /data/jobs.sqlite; the job was not queued. Free some space on its disk; what was stored before is intact.',
     );
   });
 
@@ -37,8 +37,8 @@ describe('an error of SQLite', () => {
 
   it.each([
     ['SQLITE_CORRUPT', /is damaged; .*\.recover$/],
-    ['SQLITE_NOTADB', /is no SQLite database; .*left as it is/],
-    ['SQLITE_IOERR_WRITE', /could not be read or written \(words of the engine\); .* Look at its disk\.$/],
+    ['SQLITE_NOTADB', /is not a SQLite database; .*left as it is/],
+    ['SQLITE_IOERR_WRITE', /could not be read or written \(words of the engine\); .* Check its disk\.$/],
     ['SQLITE_ERROR', /refused a statement \(words of the engine\); /],
     ['EACCES', /cannot be made: the folder \/data does not exist/],
   ])('%s is explained', (code, expected) => {

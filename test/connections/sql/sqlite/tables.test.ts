@@ -71,7 +71,7 @@ describe('the tables', () => {
     open().exec(LARAVEL_JOBS);
     const connection = database.connect();
     await expect(connection.queues()).rejects.toMatchObject({ code: 'E_DATABASE_FOREIGN_TABLE' });
-    await expect(connection.queues()).rejects.toThrow(/'jobs' that Onqueue did not make.*table: 'onqueue_jobs'/);
+    await expect(connection.queues()).rejects.toThrow(/'jobs' that Onqueue did not create.*table: 'onqueue_jobs'/);
     expect(columnsOf('jobs')).toHaveLength(7);
     expect(columnsOf('failed_jobs')).toEqual([]);
     await expect(database.connect({ table: 'onqueue_jobs' }).queues()).resolves.toEqual([]);
