@@ -20,7 +20,7 @@ const LEASES: Readonly<Record<string, number>> = {
   'the fence grows by exactly 1 with every reservation, however the previous one ended': 60,
   'a job whose lease has ended is handed out again, and the crash is counted but costs no try': 60,
   'a holder whose lease ended cannot settle or renew the job while it waits to be handed out again': 60,
-  'an expired lease can still be renewed and settled until the job is handed to somebody else': 60,
+  'an expired lease can still be renewed and settled until the job is handed to another worker': 60,
 };
 
 /** Promises that beanstalkd cannot keep, and why. `test/connections/beanstalkd` shows what it does instead. */
@@ -28,8 +28,8 @@ const OTHERWISE: Readonly<Record<string, string>> = {
   'a payload that must be distinct is refused while an equal one is delayed, and nothing changes':
     'the server never merges two jobs and cannot be asked for a payload',
   'a job is not handed to another worker before its lease ends, and the reply says when to look again':
-    'the server tells nobody when the lease of another client ends; it wakes waiting clients instead',
-  'an expired lease can still be renewed and settled until the job is handed to somebody else':
+    'the server does not say when the lease of another client ends; it wakes waiting clients instead',
+  'an expired lease can still be renewed and settled until the job is handed to another worker':
     'the server takes a job back the moment its lease ends',
 };
 

@@ -19,7 +19,7 @@ const UNKEPT: Readonly<Record<string, string>> = {
   'a job is not handed to another worker before its lease ends, and the reply says when to look again': NO_MOMENT,
   'a payload that must be distinct is refused while an equal one is delayed, and nothing changes':
     'two messages with equal bodies are two jobs, and neither is lost',
-  'an expired lease can still be renewed and settled until the job is handed to somebody else': ENDS_AT_ONCE,
+  'an expired lease can still be renewed and settled until the job is handed to another worker': ENDS_AT_ONCE,
   'clearing removes ready, delayed and reserved jobs and returns their number':
     'SQS clears a queue at most once a minute',
   'every client knows the queues that were pushed to': 'SQS lists every existing queue, used or not',
@@ -28,7 +28,7 @@ const UNKEPT: Readonly<Record<string, string>> = {
 /** On a FIFO queue, which does not accept a message again that it already holds. */
 const UNKEPT_BY_FIFO: Readonly<Record<string, string>> = {
   'a job is not handed to another worker before its lease ends, and the reply says when to look again': NO_MOMENT,
-  'an expired lease can still be renewed and settled until the job is handed to somebody else': ENDS_AT_ONCE,
+  'an expired lease can still be renewed and settled until the job is handed to another worker': ENDS_AT_ONCE,
   'a released job keeps the attempts, exceptions and timeouts that it is given back with': TRIES,
   'a job whose lease has ended is handed out again, and the crash is counted but costs no try': TRIES,
   'a renewed lease lasts past its first end, and no longer than the new one': TRIES,

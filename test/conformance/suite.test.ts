@@ -149,7 +149,7 @@ const FAULTS: readonly (readonly [harm: string, promise: string, fault: Fault])[
     () => ({ renew: async (reservations) => reservations.map(() => 'renewed') }),
   ],
   [
-    'parses and writes payloads anew',
+    'parses and rewrites payloads',
     'a payload keeps every byte through all states: numbers of 20 digits',
     pushing((entries) => entries.map((entry) => ({ ...entry, payload: JSON.stringify(JSON.parse(entry.payload)) }))),
   ],

@@ -11,7 +11,7 @@ import { Link } from './kit/programs/jobs';
 import { Stage } from './kit/stage';
 import type { WorkerProcess } from './kit/worker-process';
 
-/** Seconds, of a worker that is killed or stands still. Those that stay keep theirs for as long as they need. */
+/** Seconds. The lease of a worker that is killed or frozen. The leases of the others last as long as they need. */
 const BRIEF = 0.2;
 const [THEN, CAUGHT, FINALLY] = [7, 8, 9];
 
@@ -52,7 +52,7 @@ describe.each(['redis', 'sqlite'] as const)('a batch on %s', (store) => {
   });
   afterEach(() => stage.close());
 
-  /** The places of the jobs that were started: a callback that a killed worker held comes behind another. */
+  /** The numbers of the started jobs, sorted, because a callback held by a killed worker may come after another. */
   const started = (): number[] =>
     stage.ledger.lines
       .filter(({ event }) => event === 'started')
@@ -70,21 +70,24 @@ describe.each(['redis', 'sqlite'] as const)('a batch on %s', (store) => {
   it.each([
     ['before', [1, 1, THEN, FINALLY]],
     ['after', [1, THEN, FINALLY]],
-  ] as const)('ends once where the worker of its last job is killed %s that was recorded', async (when, all) => {
-    const batch = await dispatch(new Link(0, 1));
-    await hireHalting('SIGKILL', when).exited;
-    stage.hire();
-    await finished();
+  ] as const)(
+    'finishes once if the worker of its last job is killed %s the outcome was recorded',
+    async (when, all) => {
+      const batch = await dispatch(new Link(0, 1));
+      await hireHalting('SIGKILL', when).exited;
+      stage.hire();
+      await finished();
 
-    expect(started()).toEqual(all);
-    expect(await batch.refresh()).toMatchObject({ pending: 0, completed: 1, isFinished: true });
-  });
+      expect(started()).toEqual(all);
+      expect(await batch.refresh()).toMatchObject({ pending: 0, completed: 1, isFinished: true });
+    },
+  );
 
   it.each([
     ['before', [1, 1, THEN, FINALLY]],
     ['after', [1, THEN, FINALLY]],
   ] as const)(
-    'counts a job once whose worker stood still %s it was recorded, and then comes back',
+    'counts a job once whose worker was frozen %s the outcome was recorded, and then comes back',
     async (when, all) => {
       const batch = await dispatch(new Link(0, 1));
       const frozen = hireHalting('SIGSTOP', when);
@@ -103,7 +106,7 @@ describe.each(['redis', 'sqlite'] as const)('a batch on %s', (store) => {
   it.each([
     ['before', [1, 1, CAUGHT, FINALLY]],
     ['after', [1, CAUGHT, FINALLY]],
-  ] as const)('has its catch() sent once where a worker is killed %s it recorded a failure', async (when, all) => {
+  ] as const)('sends its catch callback once if a worker is killed %s it recorded a failure', async (when, all) => {
     const batch = await dispatch(new Link(0, 1, 0, true));
     await hireHalting('SIGKILL', when).exited;
     stage.hire();
@@ -114,7 +117,7 @@ describe.each(['redis', 'sqlite'] as const)('a batch on %s', (store) => {
   });
 });
 
-describe('where answers of Redis are lost', () => {
+describe('if answers of Redis are lost', () => {
   let server: RedisServer;
   let proxy: FaultyProxy;
   let manager: QueueManager;
@@ -133,7 +136,7 @@ describe('where answers of Redis are lost', () => {
     await server.stop();
   });
 
-  it('a batch counts each job once though none arrives at first', async () => {
+  it('a batch counts each job once, although every first answer is lost', async () => {
     inHandle = () => proxy.loseReplies(2);
     proxy.loseReplies(2);
     const batch = await batchOf(new JobBus(() => manager)).dispatch();
@@ -144,11 +147,11 @@ describe('where answers of Redis are lost', () => {
   });
 
   it.each([1, 2, 5])(
-    'a batch of many calls is whole though %d are lost at its beginning and on the way',
+    'a batch of many calls is complete after lost answers (%d at its beginning and later)',
     async (place) => {
       function* steps(): Generator<Step> {
         for (let number = 0; number < 1500; number += 1) {
-          // The first thousand is under way then, in several calls at once.
+          // By then the first thousand jobs are being pushed, in several calls at once.
           if (number === 1000 + place) proxy.loseReplies(place);
           yield new Step(String(number));
         }
@@ -163,14 +166,14 @@ describe('where answers of Redis are lost', () => {
   );
 });
 
-it.each([1, 2, 3, 4, 5, 6])('a batch ends once though the answer to call %d is lost', async (place) => {
+it.each([1, 2, 3, 4, 5, 6])('a batch finishes once, although the answer to call %d is lost', async (place) => {
   const application = faultyApplication();
   for (const operation of ['reserve', 'settleAndReserve', 'settle'] as const)
     application.faults.nth(operation, place, { kind: 'lose', error: new Error('the reply was lost') });
   const batch = await batchOf(application.bus).dispatch();
   const worker = new Worker({}, application.manager);
   void worker.run();
-  // A reserve whose answer is lost has taken a job for nobody, until its lease ends.
+  // A reserve whose answer is lost has reserved a job that nobody runs until its lease ends.
   await elapse(application.clock, 100);
   await worker.stop();
 

@@ -3,19 +3,19 @@ import { requireBuild } from '../support/project';
 import { Block, Stall, StallForGood, StallUnread, Take } from './kit/programs/jobs';
 import { Stage, type StageOptions, type StoreName } from './kit/stage';
 
-/** Seconds. Only where a lease is what matters: nothing else here waits for one, or must fear for one. */
+/** Seconds. Used only if the lease matters. No other test here waits for a lease to end or may lose one. */
 const LEASE = 2;
-/** Milliseconds: beyond any timeout, and longer than a thread takes to notice. */
+/** Milliseconds. Beyond any timeout, and longer than the thread takes to notice. */
 const LONG = 5000;
 const COMMAND_LINE = { endsProcess: true };
 
 beforeAll(() => {
   requireBuild();
-  // Where a debugger comes to a process, it listens where nobody else does.
+  // A debugger that attaches to a process gets a port of its own.
   jest.replaceProperty(process, 'env', { ...process.env, NODE_OPTIONS: '--inspect-port=0' });
 });
 
-/** On both stores, and beside the other tests: most of the time they wait. */
+/** Plays a test on both stores at once, beside the other tests, because they mostly wait. */
 function onEach(play: (stage: Stage) => Promise<void>, options?: StageOptions): () => Promise<void> {
   return async () => {
     const played = await Promise.allSettled((['redis', 'sqlite'] as const).map((store) => on(store, play, options)));
@@ -32,7 +32,7 @@ async function on(store: StoreName, play: (stage: Stage) => Promise<void>, optio
   }
 }
 
-/** Which attempt each run of a job counted as. */
+/** The attempts that the runs of a job counted as. */
 const attemptsOf = ({ ledger }: Stage, job: string | undefined): number[] =>
   ledger.lines.filter(({ id, event }) => id === job && event === 'started').map(({ attempts }) => attempts);
 
@@ -40,7 +40,7 @@ const started = ({ ledger }: Stage, count: number): Promise<unknown> =>
   eventually(() => ledger.count('started') >= count);
 
 it.concurrent(
-  'an event loop that stands still for three leases costs no job its lease: each runs once, in its first try',
+  'an event loop blocked for three leases costs no job its lease: each runs once, in its first try',
   onEach(
     async (stage) => {
       await stage.dispatch([new Take(500), new Take(500), new Block(3 * LEASE * 1000)]);
@@ -59,7 +59,7 @@ it.concurrent(
 
 describe('a handler that blocks the event loop past timeout and grace', () => {
   it.concurrent(
-    'ends a process of the command line: it has timed out, and its neighbours run elsewhere in their first try',
+    'ends a process of the command: the job is recorded as timed out, and its neighbours run elsewhere in their first try',
     onEach(async (stage) => {
       const [neighbour, job] = await stage.dispatch([new Take(300), new Stall(60_000)]);
       const first = stage.hire({ concurrency: 2, grace: '200ms' }, COMMAND_LINE);
@@ -79,7 +79,7 @@ describe('a handler that blocks the event loop past timeout and grace', () => {
   );
 
   it.concurrent(
-    'and may not time out is failed by the worker that meets it next, unrun',
+    'and has failOnTimeout is failed by the next worker without running again',
     onEach(async (stage) => {
       const [job] = await stage.dispatch([new StallForGood(60_000)]);
       await stage.hire({ grace: '200ms' }, COMMAND_LINE).exited;
@@ -94,7 +94,7 @@ describe('a handler that blocks the event loop past timeout and grace', () => {
   );
 
   it.concurrent(
-    'and does so while its data are decoded has spent a try, too',
+    'while its data are decoded loses a try too',
     onEach(async (stage) => {
       const [job] = await stage.dispatch([new StallUnread()]);
       const first = stage.hire({ grace: '200ms' }, COMMAND_LINE);
@@ -112,7 +112,7 @@ describe('a handler that blocks the event loop past timeout and grace', () => {
   );
 
   it.concurrent(
-    "is only recorded in a user's own process: that goes on, and the late outcome is refused",
+    "does not end a user's own process: the timeout is recorded, and the late outcome is refused",
     onEach(async (stage) => {
       const [neighbour, job] = await stage.dispatch([new Take(300), new Stall('until told')]);
       const first = stage.hire({ concurrency: 2, grace: '200ms' });
@@ -135,7 +135,7 @@ describe('a handler that blocks the event loop past timeout and grace', () => {
     }),
   );
 
-  it.concurrent('is left alone while a debugger is there, also one that came while it blocks', () =>
+  it.concurrent('is left alone while a debugger is attached, even one attached during the block', () =>
     on('sqlite', async (stage) => {
       const [job] = await stage.dispatch([new Stall(LONG)]);
       const first = stage.hire({ grace: '200ms' }, COMMAND_LINE);
@@ -150,7 +150,7 @@ describe('a handler that blocks the event loop past timeout and grace', () => {
     }));
 
   it.concurrent(
-    'is ended by a signal where it does so in native code',
+    'in native code ends the process with a signal',
     onEach(async (stage) => {
       const [job] = await stage.dispatch([new Stall('native')]);
       const first = stage.hire({ grace: '200ms' }, COMMAND_LINE);

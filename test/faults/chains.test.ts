@@ -11,7 +11,7 @@ import { Link } from './kit/programs/jobs';
 import { Stage } from './kit/stage';
 import type { WorkerProcess } from './kit/worker-process';
 
-/** Seconds, of a worker that is killed or stands still. Those that stay keep theirs for as long as they need. */
+/** Seconds. The lease of a worker that is killed or frozen. The leases of the others last as long as they need. */
 const BRIEF = 0.2;
 const CAUGHT = 9;
 
@@ -45,7 +45,7 @@ describe.each(['redis', 'sqlite'] as const)('a chain on %s', (store) => {
   });
   afterEach(() => stage.close());
 
-  /** The places of the links, in the order of their starts. */
+  /** The numbers of the links, in the order of their starts. */
   const started = (): number[] =>
     stage.ledger.lines.filter(({ event }) => event === 'started').map(({ note }) => Number(note.split(' ')[1]));
   const chain = (...links: readonly Link[]) => stage.bus.chain(links).catch(new Link(0, CAUGHT)).dispatch();
@@ -56,7 +56,7 @@ describe.each(['redis', 'sqlite'] as const)('a chain on %s', (store) => {
     await stage.dismiss();
   };
 
-  it('goes on once where each worker is killed as a success was recorded', async () => {
+  it('continues once if each worker is killed after recording a success', async () => {
     await chain(new Link(0, 1), new Link(0, 2), new Link(0, 3), new Link(0, 4));
     for (let killed = 0; killed < 3; killed += 1) await hireHalting('SIGKILL', 'after').exited;
     stage.hire();
@@ -65,7 +65,7 @@ describe.each(['redis', 'sqlite'] as const)('a chain on %s', (store) => {
     expect(started()).toEqual([1, 2, 3, 4]);
   });
 
-  it('has sent nothing where its worker is killed before a success was recorded', async () => {
+  it('pushes nothing if its worker is killed before recording a success', async () => {
     await chain(new Link(0, 1), new Link(0, 2));
     await hireHalting('SIGKILL', 'before').exited;
     expect(await stage.driver.counts('default')).toMatchObject({ ready: 0, delayed: 0, reserved: 1 });
@@ -79,7 +79,7 @@ describe.each(['redis', 'sqlite'] as const)('a chain on %s', (store) => {
     ['before', [1, 1, 2, 3]],
     ['after', [1, 2, 3]],
   ] as const)(
-    'goes on once where a worker stood still %s it recorded a success, and then comes back',
+    'continues once if a worker was frozen %s it recorded a success, and then comes back',
     async (when, all) => {
       await chain(new Link(0, 1), new Link(0, 2), new Link(0, 3));
       const frozen = hireHalting('SIGSTOP', when);
@@ -97,7 +97,7 @@ describe.each(['redis', 'sqlite'] as const)('a chain on %s', (store) => {
   it.each([
     ['before', [1, 2, 2, CAUGHT]],
     ['after', [1, 2, CAUGHT]],
-  ] as const)('has its catch() sent once where a worker is killed %s it recorded a failure', async (when, all) => {
+  ] as const)('sends its catch() job once if a worker is killed %s it recorded a failure', async (when, all) => {
     await chain(new Link(0, 1), new Link(0, 2, 0, true), new Link(0, 3));
     const first = stage.hire({ maxJobs: 1 });
     await first.exited;
@@ -110,7 +110,7 @@ describe.each(['redis', 'sqlite'] as const)('a chain on %s', (store) => {
   });
 });
 
-it('each link of a chain on Redis runs once though no answer to the record of a success arrives at first', async () => {
+it('each link of a chain on Redis runs once, although the first answer to each settle is lost', async () => {
   const server = await startRedisServer();
   const proxy = await FaultyProxy.start(server.port);
   const manager = new QueueManager(
@@ -132,14 +132,14 @@ it('each link of a chain on Redis runs once though no answer to the record of a 
   }
 });
 
-it.each([1, 2, 3, 4, 5, 6])('each link of a chain runs once though the answer to call %d is lost', async (place) => {
+it.each([1, 2, 3, 4, 5, 6])('each link of a chain runs once, although the answer to call %d is lost', async (place) => {
   const application = faultyApplication();
   for (const operation of ['reserve', 'settleAndReserve', 'settle'] as const)
     application.faults.nth(operation, place, { kind: 'lose', error: new Error('the reply was lost') });
   await application.bus.chain(steps).dispatch();
   const worker = new Worker({}, application.manager);
   void worker.run();
-  // A reserve whose answer is lost has taken a job for nobody, until its lease ends.
+  // A reserve whose answer is lost has reserved a job that nobody runs until its lease ends.
   await elapse(application.clock, 100);
   await worker.stop();
   await application.manager.close();

@@ -1,30 +1,30 @@
-/** A real connection whose calls a test rejects, holds back, or carries out without an answer. */
+/** A real connection whose calls a test can reject, hold back, or carry out without an answer. */
 import { connectMemory } from '../../src/connections/memory/memory-connection';
 import type { Connection } from '../../src/connections/contract';
 import { testApplication, type TestApplication } from '../support/application';
 
 type Operation = 'push' | 'reserve' | 'settle' | 'settleAndReserve' | 'renew' | 'counts';
 
-/** What becomes of one call. */
+/** What happens to one call. */
 export type Fault =
   | { readonly kind: 'reject'; readonly error: Error }
   /** Carried out only once `until` resolves. */
   | { readonly kind: 'hold'; readonly until: Promise<void> }
-  /** Carried out, and then rejected: the reply is lost. */
+  /** Carried out and then rejected, as if the reply was lost. */
   | { readonly kind: 'lose'; readonly error: Error }
-  /** Carried out twice, as by a client that repeats what was carried out already; the second reply counts. */
+  /** Carried out twice, as by a client that repeats a call. The second reply is returned. */
   | { readonly kind: 'duplicate' };
 
 export class Faults {
   readonly calls: Operation[] = [];
   readonly #planned = new Map<Operation, (Fault | undefined)[]>();
 
-  /** The next call of `operation` that has no fault yet meets this one. */
+  /** Plans these faults for the next calls of `operation` without a planned fault. */
   next(operation: Operation, ...faults: readonly Fault[]): void {
     this.#planned.set(operation, [...(this.#planned.get(operation) ?? []), ...faults]);
   }
 
-  /** The `count`-th call of `operation` after those that have one, from 1, meets this fault. */
+  /** Plans this fault for the `count`-th call of `operation`, from 1, after those with a planned fault. */
   nth(operation: Operation, count: number, fault: Fault): void {
     const before = Array.from({ length: count - 1 }, () => undefined);
     this.#planned.set(operation, [...(this.#planned.get(operation) ?? []), ...before, fault]);
@@ -62,7 +62,7 @@ export interface FaultyApplication extends TestApplication {
   readonly connection: Connection;
 }
 
-/** An application on a memory connection that meets what `faults` plans for it. */
+/** An application on a memory connection with the faults that `faults` plans. */
 export function faultyApplication(): FaultyApplication {
   const application = testApplication();
   const faults = new Faults();

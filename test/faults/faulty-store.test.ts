@@ -50,7 +50,7 @@ const worker = (options: WorkerOptions = {}): Worker => new Worker({ drain: true
 const until = (condition: () => boolean): Promise<void> => untilOn(application.clock, condition);
 const elapse = (seconds: number): Promise<void> => elapseOn(application.clock, seconds);
 
-it('a store that is away is asked again until it answers, and said to be away once', async () => {
+it('a store that is away is asked again until it answers, and the outage is logged once', async () => {
   await application.bus.dispatch(new Note('a'));
   faults.next('reserve', away, away, away);
 
@@ -63,7 +63,7 @@ it('a store that is away is asked again until it answers, and said to be away on
   expect(application.log.messages('info')).toContainEqual(expect.stringContaining('answers again'));
 });
 
-it('a store that is away is not told of again where the driver has said so', async () => {
+it('an outage that the driver has logged is not logged again', async () => {
   Object.assign(connection, { isAway: true });
   faults.next('reserve', away, away);
 
@@ -74,7 +74,7 @@ it('a store that is away is not told of again where the driver has said so', asy
   expect(application.log.messages('error')).toEqual([]);
 });
 
-it('a store that is back is asked again as soon in the next outage, also where the driver tells of both', async () => {
+it('a store is retried with the shortest pause again in its next outage, even if the driver logs outages', async () => {
   Object.assign(connection, { isAway: true });
   faults.next('reserve', ...Array.from({ length: 6 }, () => away));
   const ended = worker({ drain: false }).run();
@@ -89,7 +89,7 @@ it('a store that is back is asked again as soon in the next outage, also where t
   await ended;
 });
 
-it('a worker of one job that waits for its store does not look at the clock without end', async () => {
+it('a worker with once does not spin while it waits for its store', async () => {
   const armed = jest.spyOn(application.clock, 'after');
   faults.next('reserve', ...Array.from({ length: 4 }, () => away));
 
@@ -137,7 +137,7 @@ it('an outcome that is written twice is refused the second time, and the job run
   expect(application.log.messages('warn')).toEqual([expect.stringContaining('was lost')]);
 });
 
-it('the outcome of a later job that is lost on its way touches no other', async () => {
+it('a lost call for the outcome of a later job affects no other job', async () => {
   for (const text of ['a', 'b', 'c']) await application.bus.dispatch(new Note(text));
   faults.nth('settleAndReserve', 2, away);
 
@@ -149,7 +149,7 @@ it('the outcome of a later job that is lost on its way touches no other', async 
   expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
 });
 
-it('a job that a repeated reserve took for nobody comes back when its lease ends, at no cost in tries', async () => {
+it('a job reserved only by a lost reply comes back when its lease ends, without losing a try', async () => {
   for (const text of ['a', 'b']) await application.bus.dispatch(new Note(text));
   faults.next('reserve', { kind: 'duplicate' });
   const running = new Worker({}, application.manager);
@@ -162,7 +162,7 @@ it('a job that a repeated reserve took for nobody comes back when its lease ends
   await running.stop();
 });
 
-it('a renewal that fails is asked again before the lease has ended', async () => {
+it('a failed renewal is repeated before the lease ends', async () => {
   await application.bus.dispatch(new Held());
   faults.next('renew', away, away);
   const ended = worker().run();
@@ -176,7 +176,7 @@ it('a renewal that fails is asked again before the lease has ended', async () =>
   expect(await ended).toBe('empty');
 });
 
-it('a job whose lease went to another worker has its signal aborted, and its outcome is refused', async () => {
+it('a job whose lease went to another worker is aborted, and its outcome is refused', async () => {
   await application.bus.dispatch(new Held());
   const renewal = new Gate();
   faults.next('renew', { kind: 'hold', until: renewal.opened });
@@ -195,7 +195,7 @@ it('a job whose lease went to another worker has its signal aborted, and its out
   expect(await connection.counts('default')).toMatchObject({ reserved: 1 });
 });
 
-it('a stop with a store that never answers ends all the same, and says what it left', async () => {
+it('a stop ends even if the store never answers, and logs what it left', async () => {
   await application.bus.dispatch(new Note('a'));
   const never = new Gate();
   faults.next('settleAndReserve', { kind: 'hold', until: never.opened });
@@ -216,7 +216,7 @@ it('a stop with a store that never answers ends all the same, and says what it l
   never.open();
 });
 
-it('a stop with a store that refuses every outcome says what it refused them with', async () => {
+it('a stop logs the error with which the store refused outcomes', async () => {
   await application.bus.dispatch(new Note('a'));
   const refused: Fault = { kind: 'reject', error: new Error('READONLY') };
   for (const call of ['settle', 'settleAndReserve'] as const) {

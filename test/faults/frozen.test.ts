@@ -4,7 +4,7 @@ import { Take } from './kit/programs/jobs';
 import { Stage } from './kit/stage';
 import type { WorkerProcess } from './kit/worker-process';
 
-/** Seconds, of the worker that stands still. The other keeps its lease for as long as it needs. */
+/** Seconds. The lease of the worker that is frozen. That of the other lasts as long as it needs. */
 const BRIEF = 0.2;
 
 let stage: Stage;
@@ -13,7 +13,7 @@ let frozen: WorkerProcess;
 beforeAll(() => requireBuild());
 afterEach(() => stage.close());
 
-/** A worker that stands still before it hears that it was handed a job. */
+/** Starts a worker that is frozen before it gets the reply to its reserve. */
 async function given(store: 'redis' | 'sqlite'): Promise<void> {
   stage = await Stage.open(store);
   await stage.dispatch([new Take(0)]);
@@ -26,9 +26,9 @@ const startedBy = ({ pid }: WorkerProcess): number =>
   stage.ledger.lines.filter((line) => line.pid === pid && line.event === 'started').length;
 
 describe.each(['redis', 'sqlite'] as const)(
-  'on %s, a worker that stood still as the reply to its reserve came',
+  'on %s, a worker that was frozen while the reply to its reserve came',
   (store) => {
-    it('does not start a job that somebody else has by then', async () => {
+    it('does not start a job that another worker has by then', async () => {
       await given(store);
       stage.hire();
       await eventually(() => stage.ledger.count('completed') === 1, { of: 'the run elsewhere' });
@@ -41,7 +41,7 @@ describe.each(['redis', 'sqlite'] as const)(
       expect(await stage.account()).toMatchObject({ completed: 1, again: 0, offences: [] });
     });
 
-    it('renews a lease that is over, and runs a job that nobody else has taken', async () => {
+    it('renews the expired lease and runs the job if no other worker has it', async () => {
       await given(store);
       const [job] = await stage.driver.peek('default', 'reserved', 1);
       await eventually(() => Date.now() > job!.at!, { of: 'the end of the lease' });

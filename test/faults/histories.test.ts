@@ -1,11 +1,11 @@
-/** What is remembered of jobs, and what they give, where workers die and stores go away. */
+/** Histories and results of jobs whose workers are killed. */
 import { eventually } from '../support/eventually';
 import { requireBuild } from '../support/project';
 import type { FoundJob } from '../../src/operations/found-job';
 import { Give, Heed } from './kit/programs/jobs';
 import { Stage } from './kit/stage';
 
-/** Seconds, of the worker that is killed. The other keeps its lease for as long as it needs. */
+/** Seconds. The lease of the worker that is killed. That of the other lasts as long as it needs. */
 const BRIEF = 0.2;
 
 let stage: Stage;
@@ -16,7 +16,7 @@ afterEach(() => stage.close());
 const find = (): Promise<FoundJob> => stage.manager.connection().find(stage.dispatched[0]!);
 
 describe.each(['redis', 'sqlite', 'postgres'] as const)('on %s', (store) => {
-  it('a worker that was killed in the middle of an attempt is in the history of the job', async () => {
+  it('the history of a job shows an attempt in which the worker was killed', async () => {
     stage = await Stage.open(store);
     await stage.dispatch([new Heed(60_000)]);
     const killed = stage.hire({}, { lease: BRIEF });
@@ -33,12 +33,12 @@ describe.each(['redis', 'sqlite', 'postgres'] as const)('on %s', (store) => {
     expect(history[0]?.at).toBeInstanceOf(Date);
   });
 
-  it('what a job gave is there for another process, and is that of the run that counts', async () => {
+  it('another process gets the result of a job from the run that counts', async () => {
     stage = await Stage.open(store);
     await stage.dispatch([new Give(0)]);
     const [id = ''] = stage.dispatched;
     const result = stage.manager.connection().result(id, { within: '30s' });
-    // It dies with the result written, and the end of the job not.
+    // The worker dies after the result was written, but before the end of the job was.
     const killed = stage.hire({}, { lease: BRIEF, halts: { by: 'SIGKILL', when: 'before' } });
     stage.disturbed.add(killed.pid);
     await killed.exited;

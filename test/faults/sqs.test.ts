@@ -4,14 +4,14 @@ import { Block, Freeze, Stall, Take } from './kit/programs/jobs';
 import { SqsStage } from './kit/sqs-stage';
 
 /**
- * Seconds, of those whose lease is to end, or to be renewed. The thread that renews has the SDK to load before it can; and
- * what comes to a worker when its lease is over is received once more.
+ * Seconds. The lease of workers whose leases should end or be renewed. The thread that renews must first load the SDK, and
+ * a job that reaches a worker when its lease is over is received again.
  */
 const LEASE = 4;
 
 beforeAll(() => requireBuild());
 
-/** A test on a stage of its own. All wait for most of their time: they run beside each other. */
+/** A test on its own stage. They run beside each other, because they mostly wait. */
 function onStage(play: (stage: SqsStage) => Promise<void>): () => Promise<void> {
   return async () => {
     const stage = await SqsStage.open();
@@ -30,7 +30,7 @@ const take = (count: number, milliseconds: number): Take[] =>
   Array.from({ length: count }, () => new Take(milliseconds));
 
 it.concurrent(
-  'jobs of a worker that is killed run elsewhere, in their first try, and none is lost',
+  'jobs of a killed worker run elsewhere in their first try, and none is lost',
   onStage(async (stage) => {
     await stage.dispatch(take(40, 100));
     const killed = stage.hire({ concurrency: 10 }, { lease: LEASE });
@@ -47,7 +47,7 @@ it.concurrent(
 );
 
 it.concurrent(
-  'jobs that take longer than their leases run once, also when their event loop stands still as long',
+  'jobs that take longer than their leases run once, even if they block their event loop',
   onStage(async (stage) => {
     await stage.dispatch([new Take(1.6 * LEASE * 1000), new Take(500), new Block(1.4 * LEASE * 1000)]);
     stage.hire({ concurrency: 3 }, { lease: LEASE });
@@ -62,7 +62,7 @@ it.concurrent(
 );
 
 it.concurrent(
-  'what a handler does that blocks its process past its timeout is recorded, and its neighbour runs elsewhere',
+  'a handler that blocks its process past its timeout is recorded as timed out, and its neighbour runs elsewhere',
   onStage(async (stage) => {
     await stage.dispatch([new Take(300), new Stall(60_000)]);
     const first = stage.hire({ concurrency: 2, grace: '200ms' }, { endsProcess: true });
@@ -78,7 +78,7 @@ it.concurrent(
 );
 
 it.concurrent(
-  'a worker that stood still past its lease is told so, and what it has done is refused',
+  'a worker that was frozen past its lease notices it, and its outcome is refused',
   onStage(async (stage) => {
     await stage.dispatch([new Take(1500)]);
     const frozen = stage.hire({}, { lease: LEASE });
@@ -98,7 +98,7 @@ it.concurrent(
 );
 
 it.concurrent(
-  'what has failed in a worker that stood still past its lease is not kept: somebody else has the job',
+  'a failure in a worker that was frozen past its lease is not kept, because another worker has the job',
   onStage(async (stage) => {
     await stage.dispatch([new Freeze()]);
     const frozen = stage.hire({}, { lease: LEASE });
@@ -117,7 +117,7 @@ it.concurrent(
 );
 
 it.concurrent(
-  'workers go on by themselves when SQS is back, and no job runs twice for it',
+  'workers continue by themselves when SQS is back, and no job runs twice because of the outage',
   onStage(async (stage) => {
     await stage.dispatch(take(30, 50));
     stage.hire({ concurrency: 2 });

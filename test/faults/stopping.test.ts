@@ -11,7 +11,7 @@ let ran: string[];
 let aborted: unknown[];
 let gate: Gate;
 
-/** Heeds no signal; waits for the gate. */
+/** Ignores its signal and waits for the gate. */
 @Job({ timeout: 0 })
 class Deaf extends Job {
   async handle(): Promise<void> {
@@ -67,7 +67,7 @@ const worker = (options: WorkerOptions = {}): Worker => new Worker(options, appl
 const until = (condition: () => boolean): Promise<void> => untilOn(application.clock, condition);
 const elapse = (seconds: number): Promise<void> => elapseOn(application.clock, seconds);
 
-it('a run that was aborted before its handler was called does not call it', async () => {
+it('a run that is aborted before its handler is called does not call it', async () => {
   await application.bus.dispatch(new Deaf());
   const hook = new Gate();
   let inHook = false;
@@ -92,7 +92,7 @@ it('a run that was aborted before its handler was called does not call it', asyn
 it.each([
   ['before the worker has given up', 3],
   ['after it has ended', 10],
-])('a reserve that is answered after the stop, %s, gives its jobs back', async (_when, seconds) => {
+])('jobs of a reserve that is answered after the stop, %s, go back', async (_when, seconds) => {
   await application.bus.dispatch(new Deaf());
   const hold = new Gate();
   faults.next('reserve', { kind: 'hold', until: hold.opened });
@@ -110,7 +110,7 @@ it.each([
   expect(await connection.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
 });
 
-it('running jobs are aborted at the end of the grace also while a call to the store hangs', async () => {
+it('running jobs are aborted at the end of the grace even while a call to the store hangs', async () => {
   await application.bus.dispatch(new Hearing());
   const running = worker({ grace: '1s', concurrency: 2 });
   const ended = running.run();
@@ -127,7 +127,7 @@ it('running jobs are aborted at the end of the grace also while a call to the st
   hold.open();
 });
 
-it('a timed-out handler that never comes back has its outcome recorded within the stop', async () => {
+it('the outcome of a timed-out handler that never returns is recorded during the stop', async () => {
   await application.bus.dispatch(new Stubborn());
   const running = worker({ grace: '30s' });
   const ended = running.run();
@@ -143,7 +143,7 @@ it('a timed-out handler that never comes back has its outcome recorded within th
   expect(await connection.counts('default')).toMatchObject({ reserved: 0 });
 });
 
-it('what a handler throws after it was aborted is told', async () => {
+it('an error that a handler throws after it was aborted is logged', async () => {
   await application.bus.dispatch(new Hearing());
   const running = worker({ grace: '1s' });
   void running.run();
@@ -161,7 +161,7 @@ it('what a handler throws after it was aborted is told', async () => {
   ]);
 });
 
-it('a stopping hook that hangs does not keep the worker', async () => {
+it('a stopping hook that hangs does not keep the worker from ending', async () => {
   application.manager.hooks.on('stopping', () => new Promise(() => undefined));
   const running = worker({ grace: '1s' });
   const ended = running.run();
@@ -173,7 +173,7 @@ it('a stopping hook that hangs does not keep the worker', async () => {
   expect(await ended).toBe('stopped');
 });
 
-it('a job whose lease ended in an outage is not run a second time beside itself', async () => {
+it('a job whose lease ended in an outage is not started a second time by its own worker', async () => {
   await application.bus.dispatch(new Deaf());
   const running = worker({ concurrency: 2 });
   void running.run();
@@ -192,7 +192,7 @@ it('a job whose lease ended in an outage is not run a second time beside itself'
 });
 
 it.each(['before', 'exceptionOccurred'] as const)(
-  'a hook %s that hangs costs a job nothing at a stop',
+  'a job whose hook %s hangs at a stop goes back without losing a try',
   async (hook) => {
     const hung = new Gate();
     application.manager.hooks.on(hook, () => {
@@ -214,7 +214,7 @@ it.each(['before', 'exceptionOccurred'] as const)(
   },
 );
 
-it('a store that never counts does not keep a worker of drain from stopping', async () => {
+it('a worker with drain can be stopped even if the store never answers its counts', async () => {
   const hold = new Gate();
   faults.next('counts', { kind: 'hold', until: hold.opened });
   await application.bus.dispatch(new Hearing()).delay('1h');

@@ -16,21 +16,21 @@ function work(...line: readonly string[]): ChildCommand {
 const texts = (): string[] => project.lines.map(({ text }) => text);
 const pids = (): number => new Set(project.lines.map(({ pid }) => pid)).size;
 
-describe('what a handler leaves behind', () => {
-  it('has its attempt fail when it is rejected, and its process lives on', async () => {
+describe('a promise or timer that a handler leaves behind', () => {
+  it('fails the attempt when it rejects, and the process goes on', async () => {
     await project.dispatch('Greet', 'Float', 'Greet', 'FloatNow', 'Greet');
     const worker = work();
 
     await worker.prints('FloatNow failed: left at once');
     await worker.prints('Float failed: left behind');
 
-    // Its signal says so, and the attempt costs a try like any other that fails.
+    // The signal aborts with the error, and the attempt costs a try like any failed one.
     expect(texts().filter((text) => text === 'aborted:left-behind')).toHaveLength(2);
     expect(worker.stderr).toContain('Float released, next try at once: left behind');
     expect(pids()).toBe(1);
   });
 
-  it('is told with the name of the job when that has ended', async () => {
+  it('is logged with the name of the job if that has ended', async () => {
     await project.dispatch('FloatLate', 'Greet');
     const worker = work();
 
@@ -41,13 +41,13 @@ describe('what a handler leaves behind', () => {
     expect(pids()).toBe(1);
   });
 
-  it('has its attempt fail when it throws, and its process replaced without harm to others', async () => {
+  it('fails the attempt when it throws, and the process is replaced without affecting other jobs', async () => {
     await project.dispatch('Wait', 'Throw');
     const worker = work('--concurrency=2');
     await worker.prints('Throw failed: thrown aside');
     await project.dispatch('Greet');
 
-    // Not by the process that waits for its last job.
+    // The next job does not run in the process that waits for its last job.
     const next = await project.pidOf('hello');
     project.write({ go: '' });
     const last = await project.pidOf('went');
@@ -56,7 +56,7 @@ describe('what a handler leaves behind', () => {
     expect(worker.stderr).toContain('ends: an error was not caught; the next starts now.');
   });
 
-  it('ends the process where it is no job, once the others have ended', async () => {
+  it('ends the process, once its jobs have ended, if it belongs to no job', async () => {
     await project.dispatch('Wait', 'Ring');
     const worker = work('--concurrency=2');
 
@@ -69,7 +69,7 @@ describe('what a handler leaves behind', () => {
     expect(worker.stderr).toContain('Ring completed');
   });
 
-  it('ends a process that nobody replaces with a code that says so', async () => {
+  it('ends an unsupervised process with a failure code', async () => {
     await project.dispatch('Ring');
 
     expect(await work('--no-supervisor').ended).toEqual({ code: 1, signal: null });

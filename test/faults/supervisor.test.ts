@@ -6,7 +6,7 @@ const CLEAN = { code: 0, signal: null };
 
 type Work = (...line: readonly string[]) => ChildCommand;
 
-/** A test in a project of its own. All wait for most of their time: they run beside each other. */
+/** A test in its own project. They run beside each other, because they mostly wait. */
 function inProject(play: (project: JobProject, work: Work) => Promise<void>, retryAfter?: number): () => Promise<void> {
   return async () => {
     const project = new JobProject(retryAfter);
@@ -19,9 +19,9 @@ function inProject(play: (project: JobProject, work: Work) => Promise<void>, ret
 }
 
 describe('work', () => {
-  // The longest: until it is killed, ten seconds pass.
+  // The longest test comes first: ten seconds pass before the kill.
   it.concurrent(
-    'kills a process at the deadline that does not stop, and ends with a code that says so',
+    'kills a process that does not stop by the deadline, and ends with a code that says so',
     inProject(async (project, work) => {
       await project.dispatch('Wait');
       const supervisor = work('--grace=0');
@@ -37,7 +37,7 @@ describe('work', () => {
   );
 
   it.concurrent(
-    'starts another process for one that was killed, and its job runs again',
+    'starts another process for a killed one, whose job runs again',
     inProject(async (project, work) => {
       await project.dispatch('Wait');
       const supervisor = work();
@@ -57,7 +57,7 @@ describe('work', () => {
   );
 
   it.concurrent(
-    'goes on at once behind jobs that end their process, and names them',
+    'continues at once after jobs that end their process, and names them',
     inProject(async (project, work) => {
       await project.dispatch('Exit', 'Exit', 'Exit', 'Greet', 'Greet');
       const supervisor = work();
@@ -72,7 +72,7 @@ describe('work', () => {
   );
 
   it.concurrent(
-    'stops cleanly when npm is killed that started it',
+    'stops cleanly when the npm that started it is killed',
     inProject(async (project) => {
       await project.dispatch('Wait');
       const npm = project.underNpm(['work']);
@@ -82,7 +82,7 @@ describe('work', () => {
       await npm.prints('npm, which started this process, has gone');
       project.write({ go: '' });
 
-      // Not before all have closed the standard error that they share.
+      // Waits until all processes have closed their shared standard error.
       await npm.ended;
       expect(await project.pidOf('went')).toBe(pid);
     }),
@@ -116,7 +116,7 @@ describe('work', () => {
   );
 
   it.concurrent.each(['SIGTERM', 'SIGQUIT'] as const)(
-    'gives the running job back at a %s, at no cost in tries',
+    'gives the running job back on %s without costing a try',
     (signal) =>
       inProject(async (project, work) => {
         await project.dispatch('Wait');
@@ -138,7 +138,7 @@ describe('work', () => {
   );
 
   it.concurrent(
-    'lets the running job finish at Ctrl-C, which reaches the whole group of the terminal',
+    'lets the running job finish on Ctrl-C, which reaches the whole process group of the terminal',
     inProject(async (project) => {
       await project.dispatch('Wait');
       const supervisor = project.onqueue(['work'], { detached: true });
@@ -168,7 +168,7 @@ describe('work', () => {
   );
 
   it.concurrent(
-    'replaces a process whose slots are all held by jobs that were given up and never come back',
+    'replaces a process whose slots are all held by given-up jobs that never return',
     inProject(async (project, work) => {
       await project.dispatch('Hang', 'Hang');
       const supervisor = work('--grace=0', '--concurrency=2');
@@ -188,7 +188,7 @@ describe('work', () => {
   );
 
   it.concurrent(
-    'ends with a code that says so where they hold all slots, and nobody replaces it',
+    'ends an unsupervised process with a failure code if such jobs hold all its slots',
     inProject(async (project, work) => {
       await project.dispatch('Hang');
 
@@ -199,7 +199,7 @@ describe('work', () => {
   );
 
   it.concurrent(
-    'ends with a code that says so where a job blocks it past its timeout, and nobody replaces it',
+    'ends an unsupervised process with a failure code if a job blocks it past its timeout',
     inProject(async (project, work) => {
       await project.dispatch('Hog');
 

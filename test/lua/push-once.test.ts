@@ -151,14 +151,17 @@ describe('push-once.lua', () => {
     ['zadd', 100],
     ['set', 0],
     ['hset', 0],
-  ] as const)('leaves nothing behind without the right to %s, and pushes once it is back', async (command, delay) => {
-    await world.client.call('acl', 'setuser', 'default', `-${command}`);
-    await expect(world.pushOnce(tiedProbe('a'), { delay })).rejects.toThrow(
-      /NOPERM|can't run this command|ACL failure/,
-    );
-    expect(await world.whole()).toEqual({});
-    await world.client.call('acl', 'setuser', 'default', '+@all');
-    expect(await world.pushOnce(tiedProbe('a'), { delay })).toEqual(['queued']);
-    expect(await world.client.hgetall(world.queue().unique)).toEqual({ [uniqueKey('Probe', 'a')]: '0 a' });
-  });
+  ] as const)(
+    'leaves nothing behind without the permission for %s, and pushes once it is back',
+    async (command, delay) => {
+      await world.client.call('acl', 'setuser', 'default', `-${command}`);
+      await expect(world.pushOnce(tiedProbe('a'), { delay })).rejects.toThrow(
+        /NOPERM|can't run this command|ACL failure/,
+      );
+      expect(await world.whole()).toEqual({});
+      await world.client.call('acl', 'setuser', 'default', '+@all');
+      expect(await world.pushOnce(tiedProbe('a'), { delay })).toEqual(['queued']);
+      expect(await world.client.hgetall(world.queue().unique)).toEqual({ [uniqueKey('Probe', 'a')]: '0 a' });
+    },
+  );
 });

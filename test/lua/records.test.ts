@@ -90,21 +90,21 @@ describe('record-put.lua', () => {
   });
 
   it.each([
-    ['none', 'nothing stands', 'new', ''],
-    ['none', 'one stood that is over', 'over', ''],
-    ['this', 'it stands', 'a', '1'],
-  ] as const)('replaces (%s) where %s', async (rule, _, id, expected) => {
+    ['none', 'there is no value', 'new', ''],
+    ['none', 'the value has expired', 'over', ''],
+    ['this', 'the value is as expected', 'a', '1'],
+  ] as const)('replaces a record (%s) if %s', async (rule, _, id, expected) => {
     await putTwo();
     expect(await put({ [id]: '2' }, { rule, expected })).toBe('put');
     expect(await get(id)).toEqual(['got', '2']);
   });
 
   it.each([
-    ['none', 'another stands', 'a', ''],
-    ['this', 'another stands', 'a', '0'],
-    ['this', 'nothing stands', 'new', '1'],
-    ['this', 'it stood, and is over', 'over', '1'],
-  ] as const)('replaces nothing (%s) where %s, and writes nothing', async (rule, _, id, expected) => {
+    ['none', 'there is a value', 'a', ''],
+    ['this', 'the value is another one', 'a', '0'],
+    ['this', 'there is no value', 'new', '1'],
+    ['this', 'the value has expired', 'over', '1'],
+  ] as const)('does not replace a record (%s) and writes nothing if %s', async (rule, _, id, expected) => {
     await putTwo();
     const before = await world.whole();
     expect(await put({ [id]: '2' }, { rule, expected })).toBe('other');

@@ -73,17 +73,20 @@ describe('push.lua, with unique keys', () => {
     expect(await world.state()).toEqual({});
   });
 
-  it.each(['rpush', 'hset', 'zadd'])('leaves no key, and no job, where the right to %s is missing', async (command) => {
-    await world.client.call('acl', 'setuser', 'default', `-${command}`);
-    await expect(
-      world.pushLater([
-        ['any', 0, tied('a')],
-        ['any', 60, tiedProbe('b')],
-      ]),
-    ).rejects.toThrow(/can't run|ACL/);
-    await world.client.call('acl', 'setuser', 'default', '+@all');
-    expect(await world.state()).toEqual({});
-  });
+  it.each(['rpush', 'hset', 'zadd'])(
+    'leaves neither a key nor a job if the permission for %s is missing',
+    async (command) => {
+      await world.client.call('acl', 'setuser', 'default', `-${command}`);
+      await expect(
+        world.pushLater([
+          ['any', 0, tied('a')],
+          ['any', 60, tiedProbe('b')],
+        ]),
+      ).rejects.toThrow(/can't run|ACL/);
+      await world.client.call('acl', 'setuser', 'default', '+@all');
+      expect(await world.state()).toEqual({});
+    },
+  );
 
   it('refuses only jobs with unique keys if the hash of keys has another type', async () => {
     await world.client.set(world.queue().unique, 'nothing of ours');

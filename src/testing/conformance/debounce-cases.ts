@@ -35,7 +35,7 @@ async function waits(world: World, ...ids: readonly string[]): Promise<void> {
 
 export const debounceCases: readonly CaseDefinition[] = [
   ...cases(['reserve', 'delay', 'ties'], {
-    async 'a debounced job replaces the job waiting under its key, and its delay starts anew'(world) {
+    async 'a debounced job replaces the job waiting under its key and waits for its whole delay'(world) {
       await pushes(world, [debounced('a')], [free]);
       await world.advance(20);
       await pushes(world, [debounced('b')], [replaces('a')]);

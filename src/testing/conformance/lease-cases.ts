@@ -30,7 +30,7 @@ export const leaseCases: readonly CaseDefinition[] = [
       await world.loses(completed(stale));
       assert.deepEqual(await world.renew([stale], 600), ['lost']);
     },
-    async 'an expired lease can still be renewed and settled until the job is handed to somebody else'(world) {
+    async 'an expired lease can still be renewed and settled until the job is handed to another worker'(world) {
       const [a, b, c] = await world.holdAll(['a', 'b', 'c'], 60);
       await world.advance(61);
       assert.deepEqual(await world.renew([a], 600), ['renewed']);

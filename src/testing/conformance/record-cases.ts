@@ -39,7 +39,7 @@ export const recordCases: readonly CaseDefinition[] = [
       await world.records.put([record('a', value)], 60);
       assert.equal(await world.records.get('probe', 'a'), value);
     },
-    async 'a record that is written again replaces the earlier one, and its lifetime starts anew'(world) {
+    async 'a record that is written again replaces the earlier one and gets a new lifetime'(world) {
       await world.records.put([record('a')], 10);
       await world.records.put([record('a', 'new')], 60);
       await world.advance(11);

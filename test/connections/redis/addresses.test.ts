@@ -47,7 +47,10 @@ describe('a redis connection', () => {
 
   it.each<[string, () => Partial<RedisConfig>]>([
     ['through a Unix socket', () => ({ url: undefined, path: socket })],
-    ['as a user, by parts', () => ({ url: undefined, port: port(), username: 'worker', password: 's3cret/@' })],
+    [
+      'as a user, by separate fields',
+      () => ({ url: undefined, port: port(), username: 'worker', password: 's3cret/@' }),
+    ],
     ['as a user, by an address', () => ({ url: `redis://worker:s3cret%2F%40@127.0.0.1:${port()}` })],
   ])('works %s', async (_, config) => {
     expect(await works(world.connect(config()))).toEqual(['settled']);

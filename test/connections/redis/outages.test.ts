@@ -144,7 +144,7 @@ describe('a redis connection whose server is away', () => {
 
   it.each([
     ['a wrong password', 'wrong', 'WRONGPASS'],
-    ['no password where one is asked for', '', 'NOAUTH'],
+    ['a missing password', '', 'NOAUTH'],
   ])('refuses %s at once, in the words of the server', async (_, password, words) => {
     const server = await startRedisServer({ args: ['--requirepass', 'right'] });
     const connection = world.connect({ url: undefined, port: server.port, password });

@@ -1,26 +1,26 @@
 /**
- * The check after each run: every job that was dispatched is completed once, or failed, or still in the store; it ran
- * again only where a run of it was cut off; and nothing that was refused or given back has counted.
+ * The check after each run: every dispatched job is completed once, has failed, or is still in the store. It ran again
+ * only if one of its runs was cut off, and refused or given-back runs have not counted.
  */
 import { DEFAULT_MAX_CRASHES } from '../../../src/job/resolve-options';
 import type { LedgerLine } from './ledger';
 
-/** What the store holds when all is over. */
+/** What the store contains at the end. */
 export interface Holdings {
   /** Ids of the ready, delayed and reserved jobs. */
   readonly waiting: ReadonlySet<string>;
-  /** Ids of the failed ones, and how often each had crashed. */
+  /** Ids of the failed jobs with their crashes. */
   readonly failed: ReadonlyMap<string, number>;
 }
 
 export interface Expectations {
   /** Dispatches that the store has confirmed. */
   readonly dispatched: readonly string[];
-  /** Those whose dispatch ended without an answer: they may be there or not. */
+  /** Jobs whose dispatch ended without an answer. They may exist or not. */
   readonly uncertain?: readonly string[] | undefined;
-  /** Processes that were killed, frozen or kept from the store: a job of theirs may run again elsewhere. */
+  /** Processes that were killed, frozen or cut off from the store. Their jobs may run again elsewhere. */
   readonly disturbed?: ReadonlySet<number> | undefined;
-  /** No job ever threw: then each run must have been the first that counts, and only poison fails. Default: true. */
+  /** Whether no job ever threw. Then each run must be the first that counts, and only poison fails. Default: true. */
   readonly firstTries?: boolean | undefined;
 }
 
@@ -30,11 +30,11 @@ export interface Account {
   readonly failed: number;
   readonly waiting: number;
   readonly lost: number;
-  /** Runs beyond a job's first that followed one which was cut off: at-least-once. */
+  /** Further runs of jobs whose earlier run was cut off. */
   readonly again: number;
-  /** Outcomes that the store refused, as somebody else had the job. */
+  /** Outcomes that the store refused because another worker had the job. */
   readonly refused: number;
-  /** What must not be, each with the job that it befell; the first few of each kind. */
+  /** What must not happen, with the affected jobs. The first few of each kind. */
   readonly offences: readonly string[];
 }
 
@@ -60,7 +60,7 @@ export function account(lines: readonly LedgerLine[], holdings: Holdings, expect
     const ofJob = runs.get(id) ?? [];
     const last = ofJob.at(-1);
     const confirmed = ofJob.filter(({ outcome }) => outcome === 'completed').length;
-    // Killed between the store's answer and its line: what is in no state of the store was settled.
+    // Killed between the store's answer and its own line: a job in no state of the store was settled.
     const isDone = confirmed > 0 || (last?.done === true && !holdings.waiting.has(id) && !holdings.failed.has(id));
     const places = [isDone, holdings.failed.has(id), holdings.waiting.has(id)].filter(Boolean).length;
     if (isDone) totals.completed += 1;
@@ -91,7 +91,7 @@ export function account(lines: readonly LedgerLine[], holdings: Holdings, expect
   return { dispatched: known.size, ...totals, offences: offences.texts };
 }
 
-/** By job, in the order of their fences: lines of two processes may come in any order. */
+/** The lines by job, in the order of their fences, because lines of two processes may come in any order. */
 function runsOf(lines: readonly LedgerLine[]): Map<string, Run[]> {
   const runs = new Map<string, Run[]>();
   for (const { event, id, pid, fence, attempts } of lines) {

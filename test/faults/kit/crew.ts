@@ -1,4 +1,4 @@
-/** Workers of a stage, of which one after another is killed by -9 while it runs something; another takes its place. */
+/** Workers of a stage that are killed with SIGKILL one after another while they run jobs, and replaced. */
 import type { Milliseconds } from '../../../src/base/clock';
 import type { WorkerOptions } from '../../../src/worker/worker-options';
 import { eventually } from '../../support/eventually';
@@ -27,15 +27,15 @@ export class Crew {
   }
 
   /**
-   * Kills one that runs something once so many runs are done, or whichever where `isOver` tells that no more come. On a
-   * busy machine all may be done before anybody looks: then `feed` has some more to run.
+   * Kills a worker that runs a job once `done` runs are done, or any worker if `isOver` says that no more will come. On a
+   * busy machine all jobs may be done before the kill, and `feed` then dispatches more.
    */
   async killOne(done: number, { isOver, feed }: Supply = {}): Promise<Kill> {
     const victim = await eventually(
       async () => {
         if (isOver?.() === true) return this.#workers[0];
         if (this.#stage.ledger.count('done') < done) return undefined;
-        // Not one in turn: the others may have done all before it is up.
+        // Any busy worker, not each in turn: the others may have done all jobs before a new one is up.
         const running = this.#workers.find((worker) => this.#runs(worker));
         if (running === undefined && (await this.#stage.manager.connection().size()) === 0) await feed?.();
         return running;

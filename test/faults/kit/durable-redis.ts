@@ -1,4 +1,4 @@
-/** A Redis that writes each command to disk before it answers, and can be killed and started again on its files. */
+/** A Redis that writes each command to disk before it answers, and can be killed and restarted with its files. */
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -30,12 +30,12 @@ export class DurableRedis {
     return this.#server.url;
   }
 
-  /** By -9: what it had not written is gone. */
+  /** Kills it with SIGKILL. Anything that it had not written is gone. */
   async kill(): Promise<void> {
     await this.#server.stop();
   }
 
-  /** Kills it, and starts it again after `milliseconds`. Resolves when it takes connections. */
+  /** Kills it and restarts it after `milliseconds`. Resolves when it accepts connections. */
   async killFor(milliseconds: Milliseconds): Promise<void> {
     await this.kill();
     await new Promise<void>((resolve) => {
@@ -44,7 +44,7 @@ export class DurableRedis {
     await this.startAgain();
   }
 
-  /** By SIGTERM, as an administrator would: it says goodbye to its clients. */
+  /** Stops it with SIGTERM like an administrator, so that it closes its connections properly. */
   async shutDown(): Promise<void> {
     const { process } = this.#server;
     const exited = once(process, 'exit');
@@ -52,12 +52,12 @@ export class DurableRedis {
     await exited;
   }
 
-  /** On the same port and files; resolves when it takes connections. */
+  /** Starts it with the same port and files. Resolves when it accepts connections. */
   async startAgain(): Promise<void> {
     this.#server = await startRedisServer({ port: this.port, folder: this.#folder, args: DURABLE });
   }
 
-  /** On the same port; its files are gone. */
+  /** Starts it on the same port without its files. */
   async startEmpty(): Promise<void> {
     await rm(this.#folder, { recursive: true, force: true });
     await mkdir(this.#folder);

@@ -1,4 +1,4 @@
-/** Stands between a client and its server, and does to the connection what networks do. */
+/** A proxy between a client and its server that imitates faults of networks. */
 import { once } from 'node:events';
 import { type AddressInfo, createConnection, createServer, type Server, type Socket } from 'node:net';
 import { type Milliseconds, systemClock } from '../../../src/base/clock';
@@ -7,7 +7,7 @@ interface Link {
   readonly client: Socket;
   lose: boolean;
   silent: boolean;
-  /** Its answers wait for the end of this. */
+  /** The answers of the connection wait until this resolves. */
   held: Promise<void> | undefined;
 }
 
@@ -20,12 +20,12 @@ export class FaultyProxy {
   #silent = false;
   #delay: Milliseconds = 0;
   #held: Promise<void> | undefined;
-  /** Connections that were ever made through it. */
+  /** The number of connections ever made through it. */
   connections = 0;
-  /** What clients have sent, each time that they did. */
+  /** Everything that clients have sent, chunk by chunk. */
   requests = 0;
 
-  /** What tells a call whose reply can be lost. */
+  /** The bytes that identify a call whose reply can be lost. */
   readonly #call: string;
 
   private constructor(target: number, call: string) {
@@ -34,7 +34,7 @@ export class FaultyProxy {
     this.#server = createServer((client) => this.#connect(client));
   }
 
-  /** @param call what a request holds whose reply `loseReplies` means; by default a script of Redis */
+  /** @param call the bytes that identify requests whose replies `loseReplies` loses. By default scripts of Redis */
   static async start(target: number, call = 'evalsha'): Promise<FaultyProxy> {
     const proxy = new FaultyProxy(target, call);
     proxy.#server.listen(0, '127.0.0.1');
@@ -50,17 +50,17 @@ export class FaultyProxy {
     return `redis://127.0.0.1:${this.port}/0`;
   }
 
-  /** The next `count` calls are carried out; in place of each answer the connection is cut. */
+  /** Cuts the connection in place of the answers to the next `count` calls, which are carried out. */
   loseReplies(count = 1): void {
     this.#losing = count;
   }
 
-  /** Each answer takes so much longer; 0: no longer. */
+  /** Delays each answer by this time. */
   delay(milliseconds: Milliseconds): void {
     this.#delay = milliseconds;
   }
 
-  /** The answers to a call that comes now, and to what follows it on its connection, wait for what is returned to be called. */
+  /** Holds the answer to the next call, and the ones after it on its connection, until the returned function is called. */
   holdReplies(): () => void {
     let letGo = (): void => undefined;
     this.#held = new Promise((resolve) => (letGo = resolve));
@@ -70,28 +70,28 @@ export class FaultyProxy {
     };
   }
 
-  /** New connections lead to another server: the address of a failover. Old ones stay where they are. */
+  /** Sends new connections to another server, like the address of a failover. Old connections stay. */
   retarget(port: number): void {
     this.#target = port;
   }
 
-  /** Ends all connections that there are; new ones work. */
+  /** Ends all current connections. New ones work. */
   cut(): void {
     for (const { client } of this.#links) client.destroy();
   }
 
-  /** Takes everything and passes on nothing, on connections that there are and those to come. */
+  /** Accepts everything and forwards nothing, on current and new connections. */
   goSilent(): void {
     this.#silent = true;
     this.goHalfOpen();
   }
 
-  /** Only the connections that there are take everything and pass on nothing: their other end is gone, unnoticed. */
+  /** Makes the current connections accept everything and forward nothing, as if their other end was gone unnoticed. */
   goHalfOpen(): void {
     for (const link of this.#links) link.silent = true;
   }
 
-  /** Goes silent, and heals after `milliseconds`. Resolves with the moment at which it did. */
+  /** Goes silent and heals after `milliseconds`. Resolves with the time at which it healed. */
   async silentFor(milliseconds: Milliseconds): Promise<Milliseconds> {
     this.goSilent();
     await new Promise<void>((resolve) => {
@@ -101,7 +101,7 @@ export class FaultyProxy {
     return Date.now();
   }
 
-  /** New connections work; the old ones stay as they are. */
+  /** Makes new connections work. Old ones stay as they are. */
   heal(): void {
     this.#silent = false;
   }

@@ -1,13 +1,12 @@
 /**
- * What worker processes did, in the order in which they noted it: a file that outlives every one of them.
+ * What worker processes did, in the order in which they wrote it: a file that outlives all of them.
  *
- * Each line was appended in one write, so a process that is killed leaves whole lines, and nothing of what it had noted
- * is missing.
+ * Each line is appended in one write, so a killed process leaves whole lines, and nothing that it wrote is missing.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
 import type { Milliseconds } from '../../../src/base/clock';
 
-/** `completed`, `released`, `failed`, `cancelled` and `lost` are noted once the store has confirmed or refused it. */
+/** `completed`, `released`, `failed`, `cancelled` and `lost` are written once the store has confirmed or refused the outcome. */
 export type Event =
   | 'started'
   | 'done'
@@ -24,7 +23,7 @@ export interface LedgerLine {
   readonly at: Milliseconds;
   readonly pid: number;
   readonly event: Event;
-  /** Of the job. */
+  /** The id of the job. */
   readonly id: string;
   readonly fence: number;
   readonly attempts: number;
@@ -43,7 +42,7 @@ export class Ledger {
 
   constructor(file: string) {
     this.file = file;
-    // Made by the reader, so that it is there before the first process writes.
+    // Created by the reader, so that it exists before the first process writes.
     this.#descriptor = openSync(file, 'a+');
   }
 
@@ -58,7 +57,7 @@ export class Ledger {
     }
   }
 
-  /** How many lines tell of this event. */
+  /** The number of lines with this event. */
   count(event: Event): number {
     void this.lines;
     return this.#counts.get(event) ?? 0;

@@ -1,6 +1,6 @@
 /**
- * An address in front of a server that can be made to drop every attempt to connect, as a host behind a firewall does: it
- * neither accepts nor refuses.
+ * An address in front of a server that can drop every attempt to connect, like a host behind a firewall: it neither
+ * accepts nor refuses.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,11 +8,11 @@ import { readFileSync } from 'node:fs';
 import { createConnection, type Socket } from 'node:net';
 import { eventually } from '../../support/eventually';
 
-/** So many attempts the system itself takes for a process that does not; it answers none beyond them. */
+/** The number of attempts that the system accepts for a process that does not accept them itself. It drops any more. */
 const BACKLOG = 1;
 const TAKEN = BACKLOG + 1;
 
-/** Hands connections on to a port of this machine. */
+/** Forwards connections to a port of this machine. */
 const PROGRAM = `
 const net = require('node:net');
 const server = net.createServer((client) => {
@@ -41,8 +41,8 @@ export class SilentListener {
   }
 
   /**
-   * Connections that are there stay, and are silent as well. Attempts of others may take places of those that fill the line:
-   * it is full when the system says so.
+   * Drops attempts to connect. Current connections stay but are silent too. Other attempts may take places in the backlog
+   * while it is filled, so the system is asked whether it is full.
    */
   async fallSilent(): Promise<void> {
     this.#process.kill('SIGSTOP');
@@ -61,21 +61,21 @@ export class SilentListener {
   async stop(): Promise<void> {
     for (const filler of this.#fillers.splice(0)) filler.destroy();
     const exited = once(this.#process, 'exit');
-    // Not SIGTERM: one that is stopped would not hear it.
+    // Not SIGTERM, which a stopped process would not handle.
     this.#process.kill('SIGKILL');
     await exited;
   }
 }
 
-/** As in `ps`: T, it was stopped. */
+/** Whether the process is stopped: state T, as in `ps`. */
 function stateOf(pid: number): string | undefined {
   return /\) (\w) /.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1];
 }
 
-/** How many connections the system has taken for a listener that has not accepted them. */
+/** The number of connections that the system has accepted for a listener that has not accepted them itself. */
 function waitingAt(port: number): number {
   const address = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
-  // The address, that of the other side, the state (0A listens), what waits to be sent, and what waits to be taken.
+  // The local address, the remote one, the state (0A: listening), the send queue and the receive queue.
   const line = new RegExp(`: ${address} \\S+ 0A \\w+:(\\w+)`);
   return Number.parseInt(line.exec(readFileSync('/proc/net/tcp', 'utf8'))?.[1] ?? '0', 16);
 }

@@ -1,4 +1,4 @@
-/** A stage on SQS: its server lives in the test, its failed jobs in a file, and it is asked itself what it holds. */
+/** A stage on SQS: its server runs in the test and is asked directly for its contents, and its failed jobs are in a file. */
 import { join } from 'node:path';
 import { JobBus } from '../../../src/dispatch/bus';
 import { builtInConnectors, type Configuration, QueueManager, silentLogger } from '../../../src/index';
@@ -19,7 +19,7 @@ export class SqsStage {
   readonly ledger: Ledger;
   readonly manager: QueueManager;
   readonly dispatched: string[] = [];
-  /** Processes that may lose a job without fault of ours. */
+  /** Processes that may lose a job without a fault of ours. */
   readonly disturbed = new Set<number>();
   readonly #project: Project;
   readonly #processes = new Set<WorkerProcess>();
@@ -39,7 +39,7 @@ export class SqsStage {
     return new SqsStage(await SqsServer.start(), project);
   }
 
-  /** @param hiring `lease`, in seconds: how long it keeps its jobs when it goes silent. Default: longer than any test */
+  /** @param hiring `lease`: seconds that the worker keeps its jobs when it goes silent. Default: longer than any test */
   hire(
     options: WorkerOptions = {},
     { lease, ...internal }: { readonly lease?: number; readonly endsProcess?: boolean } = {},
@@ -62,7 +62,7 @@ export class SqsStage {
     await eventually(() => holds() === 0, { deadline: 30_000, of: 'the end of all jobs' });
   }
 
-  /** Stops all processes cleanly: what they have settled is then in the ledger. */
+  /** Stops all processes cleanly, so that the ledger contains everything that they have settled. */
   async dismiss(): Promise<void> {
     await Promise.all([...this.#processes].map((one) => one.terminate()));
   }

@@ -1,4 +1,4 @@
-/** Where a fault is played: a store of its own, worker processes on it, the ledger that they write, and who was disturbed. */
+/** The stage of a fault: a store, worker processes on it, the ledger that they write, and the processes that were disturbed. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { transformSync } from '@swc/core';
@@ -27,7 +27,7 @@ import { WorkerProcess } from './worker-process';
 
 export type StoreName = 'redis' | 'cluster' | 'sqlite' | 'beanstalkd' | 'postgres' | 'mysql';
 
-/** Servers that a stage starts for itself alone; those that have tables are given them. */
+/** Servers that a stage starts for itself. Databases get their tables. */
 const SERVERS: { readonly [Name in StoreName]?: () => Promise<OwnServer> } = {
   postgres: startPostgresServer,
   mysql: startMariadbServer,
@@ -40,39 +40,39 @@ interface OwnServer {
   stop(): Promise<void>;
 }
 
-/** Told by one of its nodes. */
+/** A cluster, configured by one of its nodes. */
 async function startCluster(): Promise<OwnServer> {
   const cluster = await RedisCluster.start();
   return { url: cluster.urls[0]!, stop: () => cluster.stop() };
 }
 
 export interface StageOptions {
-  /** Seconds: how long a silent worker keeps its jobs. Default: the connection's own, which no test waits for. */
+  /** Seconds that a silent worker keeps its jobs. Default: that of the connection, which no test waits for. */
   readonly lease?: number | undefined;
-  /** Seconds: how long a call waits for its answer. Default: the connection's own. */
+  /** Seconds that a call waits for its answer. Default: that of the connection. */
   readonly deadline?: number | undefined;
-  /** Default: one of its own, which goes with it. */
+  /** Default: one of its own, which is stopped with it. */
   readonly redis?: Server | undefined;
 }
 
 type Server = Pick<RedisServer, 'url' | 'port' | 'stop'>;
 
 interface Hiring {
-  /** Seconds: how long it keeps its jobs when it goes silent, where it is to do so, and others are not. */
+  /** Seconds that this worker keeps its jobs when it goes silent, if it should but others should not. */
   readonly lease?: number;
   readonly endsProcess?: boolean;
   readonly events?: readonly Event[];
   /** Milliseconds by which its clock is ahead. */
   readonly skew?: number;
-  /** That it declares: of jobs that say in the ledger what they were sent for. */
+  /** Schedules that it declares, of jobs that write their occurrences to the ledger. */
   readonly schedules?: readonly { readonly name: string; readonly every: string; readonly overlap: string }[];
-  /** It stands still as soon as a reserve has brought it a job. */
+  /** Whether it freezes as soon as a reserve has brought it a job. */
   readonly freezes?: boolean;
-  /** It is ended, or stands still, at its first call that settles anything. */
+  /** Kills or freezes it at its first settle. */
   readonly halts?: { readonly by: 'SIGKILL' | 'SIGSTOP'; readonly when: 'before' | 'after' };
 }
 
-/** As many as a queue of a test can hold. */
+/** More jobs than a queue of a test contains. */
 const ALL = 10_000_000;
 const PROGRAMS = ['worker', 'dispatcher', 'jobs', 'pen'];
 const swc = require('../../support/swc.cjs') as object;
@@ -80,18 +80,18 @@ const swc = require('../../support/swc.cjs') as object;
 export class Stage {
   readonly ledger: Ledger;
   readonly manager: QueueManager;
-  /** For jobs that are too many to be accounted for one by one. */
+  /** Dispatches without remembering ids, for jobs too many to be accounted for one by one. */
   readonly bus: JobBus;
-  /** Ids of all jobs that were dispatched and confirmed, in order. */
+  /** Ids of all jobs whose dispatch was confirmed, in order. */
   readonly dispatched: string[] = [];
-  /** Ids of those whose dispatch ended without an answer: they may be there or not. */
+  /** Ids of jobs whose dispatch ended without an answer. They may exist or not. */
   readonly uncertain: string[] = [];
-  /** Processes that may lose a job without fault of ours. */
+  /** Processes that may lose a job without a fault of ours. */
   readonly disturbed = new Set<number>();
-  /** Undefined with others. */
+  /** Undefined on other stores. */
   readonly redis: Server | undefined;
   readonly #server: OwnServer | undefined;
-  /** Where worker processes find the store; a test puts a proxy in between. */
+  /** The address of the store for worker processes. A test can set that of a proxy. */
   config: ConnectionConfig;
   readonly #project: Project;
   readonly #processes = new Set<WorkerProcess>();
@@ -138,8 +138,8 @@ export class Stage {
   }
 
   /**
-   * Starts a worker process; it reserves as soon as it is up. `endsProcess`: as the command line has it. `events`: it
-   * notes only these.
+   * Starts a worker process, which reserves as soon as it is up. `endsProcess` is as for the command. `events` limits
+   * the events that it writes.
    */
   hire(
     options: WorkerOptions = {},
@@ -164,7 +164,7 @@ export class Stage {
     return hired;
   }
 
-  /** A process that dispatches unique jobs, and ends. */
+  /** Starts a process that dispatches unique jobs and ends. */
   hireDispatcher(orders: {
     readonly number: number;
     readonly dispatches: number;
@@ -175,7 +175,7 @@ export class Stage {
     return new WorkerProcess(program, { configuration, ledger: this.ledger.file, ...orders });
   }
 
-  /** Lets go of what stalls until it is told. */
+  /** Releases jobs that stall until they are told. */
   tell(): void {
     this.#project.write(TOLD, '');
   }
@@ -187,8 +187,8 @@ export class Stage {
   }
 
   /**
-   * Dispatches to a store that may be away, and remembers what became of it: what was refused for certain must never run.
-   * Resolves with whether the store has confirmed.
+   * Dispatches to a store that may be away and remembers the result: a job that was certainly refused must never run.
+   * Resolves with whether the store has confirmed it.
    */
   async tryDispatch(jobs: readonly object[]): Promise<boolean> {
     const ids = jobs.map(() => uuidv7());
@@ -209,7 +209,7 @@ export class Stage {
     await eventually(async () => (await this.manager.connection().size()) === 0, { of: 'the end of all jobs' });
   }
 
-  /** Stops all processes cleanly: what they have settled is then in the ledger. */
+  /** Stops all processes cleanly, so that the ledger contains everything that they have settled. */
   async dismiss(): Promise<void> {
     await Promise.all([...this.#processes].map((one) => one.terminate()));
   }
@@ -235,7 +235,7 @@ export class Stage {
     const { capabilities } = this.driver;
     const states = capabilities.peek ? (['ready', 'delayed', 'reserved'] as const) : [];
     const waiting = await Promise.all(states.map((state) => allJobs(this.driver, 'default', state)));
-    // What cannot be shown must not be there: it counts as lost.
+    // A job that cannot be shown counts as lost.
     const failed = (await this.driver.failed?.list({ limit: ALL })) ?? [];
     return { waiting: new Set(waiting.flat().map(idOf)), failed: new Map(failed.map(crashesOf)) };
   }

@@ -1,4 +1,4 @@
-/** A Redis of a test's own that saves snapshots, and can be kept from it: then it refuses what would write (MISCONF). */
+/** A Redis that saves snapshots and can be kept from saving, so that it refuses writes (MISCONF). */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ export class UnsavedRedis {
     return new UnsavedRedis(await startRedisServer({ folder, args }), folder);
   }
 
-  /** A folder stands where the snapshot is to go: whoever runs the test may write everywhere. */
+  /** Puts a folder in the place of the snapshot, because the user of the test may be allowed to write everywhere. */
   async refuseToSave(): Promise<void> {
     await mkdir(join(this.#folder, 'snapshot'));
     await this.#save('err');

@@ -10,24 +10,24 @@ export interface Exit {
   readonly at: Milliseconds;
 }
 
-/** Far beyond any grace. */
+/** Milliseconds. Far beyond any grace. */
 const DEADLINE: Milliseconds = 45_000;
 
-/** What nobody ever wakes: to pause without the event loop. */
+/** Never notified: used to pause without the event loop. */
 const NEVER = new Int32Array(new SharedArrayBuffer(4));
 
 export class WorkerProcess {
   readonly pid: number;
-  /** Resolves when it works, or has ended before. */
+  /** Resolves when it works or has ended. */
   readonly ready: Promise<unknown>;
   readonly exited: Promise<Exit>;
-  /** What was said on stderr without the event loop. */
+  /** The text written to stderr without the event loop. */
   account = '';
   readonly #process: ChildProcess;
 
   constructor(program: string, orders: object) {
     this.#process = spawn(process.execPath, [program, JSON.stringify(orders)], {
-      // By name, as Jest's `process.env` is another one than Node.js takes by default.
+      // Passed explicitly, because Node.js would not use Jest's own `process.env` by default.
       env: process.env,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -46,27 +46,27 @@ export class WorkerProcess {
     this.ready = Promise.race([once(this.#process.stdout!, 'data'), this.exited]);
   }
 
-  /** By -9: it can do nothing about it. */
+  /** Kills it with SIGKILL, which it cannot handle. */
   kill(): Promise<Exit> {
     this.#process.kill('SIGKILL');
     return this.exited;
   }
 
-  /** It stands still from here on, unknowing, as under a hypervisor that pauses its machine. */
+  /** Freezes it without its knowledge, like a hypervisor that pauses its machine. */
   freeze(): void {
     this.#process.kill('SIGSTOP');
-    // On a busy machine a thread may end its job before the signal reaches it.
+    // On a busy machine a thread may finish its job before the signal reaches it.
     while (!this.isFrozen) Atomics.wait(NEVER, 0, 0, 1);
   }
 
-  /** Whether all of it stands still. */
+  /** Whether all of its threads are stopped. */
   get isFrozen(): boolean {
     const tasks = `/proc/${this.pid}/task`;
     return readdirSync(tasks).every((task) => {
       try {
         return /\) T /.test(readFileSync(`${tasks}/${task}/stat`, 'utf8'));
       } catch {
-        // That thread has just ended.
+        // The thread has just ended.
         return false;
       }
     });
@@ -76,12 +76,12 @@ export class WorkerProcess {
     this.#process.kill('SIGCONT');
   }
 
-  /** Notes in the ledger what memory it holds and what it has open. */
+  /** Makes it write its memory and its open handles to the ledger. */
   measure(): void {
     this.#process.kill('SIGUSR2');
   }
 
-  /** Asks it to finish what it runs, and to end by itself; kills it when it has not at the deadline. */
+  /** Asks it to finish its jobs and to end by itself, and kills it if it has not at the deadline. */
   async terminate(): Promise<Exit> {
     const deadline = systemClock.after(DEADLINE, () => this.#process.kill('SIGKILL'), true);
     this.#process.kill('SIGTERM');

@@ -1,4 +1,4 @@
-/** A dispatcher and a worker on a Redis that a test takes away and gives back, and the account of what they did. */
+/** A dispatcher and a worker on a Redis that a test takes away and brings back, and the account of what they did. */
 import { JobBus } from '../../../src/dispatch/bus';
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { QueueUnavailableError } from '../../../src/connections/errors';
@@ -9,7 +9,7 @@ import { Worker } from '../../../src/worker/worker';
 import { Gate, RecordingLogger } from '../../support/application';
 import { eventually } from '../../support/eventually';
 
-/** The jobs of all applications run in one process; each knows whose it is. */
+/** The jobs of all applications run in one process, and each knows its application. */
 const applications = new Map<number, OutageApplication>();
 let opened = 0;
 
@@ -35,7 +35,7 @@ class Step extends OutageJob {
   }
 }
 
-/** Runs until the test lets it go. */
+/** Runs until the test releases it. */
 @Job({ timeout: 0 })
 class Held extends OutageJob {
   async handle(): Promise<void> {
@@ -44,7 +44,7 @@ class Held extends OutageJob {
   }
 }
 
-/** Fails when the test lets it go. */
+/** Fails when the test releases it. */
 @Job({ timeout: 0 })
 class HeldToFail extends Held {
   override async handle(): Promise<void> {
@@ -53,19 +53,19 @@ class HeldToFail extends Held {
   }
 }
 
-/** What became of the dispatches: only of the doubtful ones it may be either. */
+/** The results of the dispatches. Only the uncertain ones may have been queued or not. */
 interface Account {
   readonly accepted: number[];
   readonly refused: number[];
   readonly doubtful: number[];
 }
 
-/** Who dispatches may find a new master seconds before the worker does: what waits must be done in a moment. */
+/** A dispatcher may find a new master seconds before the worker does, so the waiting jobs must be quick to run. */
 const MOST_AHEAD = 2000;
 
 export class OutageApplication {
   readonly log = new RecordingLogger();
-  /** The steps that have run, in their order. */
+  /** The steps that have run, in order. */
   readonly ran: number[] = [];
   readonly gate = new Gate();
   holding = false;
@@ -90,7 +90,7 @@ export class OutageApplication {
     void this.worker.run();
   }
 
-  /** What the worker's log says of the store. */
+  /** The lines of the worker's log about the store. */
   get said(): string[] {
     return this.log.lines.filter(({ facts }) => 'address' in facts).map(({ level, message }) => `${level}: ${message}`);
   }
@@ -99,7 +99,7 @@ export class OutageApplication {
     return this.#dispatching.driver();
   }
 
-  /** A job that keeps its slot until `letGo`. */
+  /** Dispatches a job that keeps its slot until `letGo`. */
   async hold(end: 'completes' | 'fails' = 'completes'): Promise<void> {
     await this.#bus.dispatch(new (end === 'completes' ? Held : HeldToFail)(this.#number));
     await eventually(() => this.holding, { of: 'the start of the held job' });
@@ -109,7 +109,7 @@ export class OutageApplication {
     this.gate.open();
   }
 
-  /** Dispatches one job, and keeps account of it. */
+  /** Dispatches one job and records the result. */
   async dispatch(): Promise<Error | undefined> {
     const index = (this.#next += 1);
     try {
@@ -123,7 +123,7 @@ export class OutageApplication {
     }
   }
 
-  /** A job goes all the way, from here to the worker. */
+  /** Dispatches a job and waits until the worker has run it. */
   async works(deadline = 10_000): Promise<void> {
     await eventually(async () => (await this.dispatch()) === undefined, { deadline, of: 'a dispatch' });
     const index = this.#account.accepted.at(-1)!;
@@ -143,13 +143,13 @@ export class OutageApplication {
     this.#traffic = traffic;
   }
 
-  /** Resolves when so many more jobs have run. */
+  /** Resolves when this many more jobs have run. */
   async progress(count = 20): Promise<void> {
     const goal = this.ran.length + count;
     await eventually(() => this.ran.length >= goal, { of: `${count} more runs` });
   }
 
-  /** Ends the traffic, and waits until nothing is left to do. */
+  /** Ends the traffic and waits until all jobs are done. */
   async settled(): Promise<void> {
     if (this.#traffic !== undefined) this.#traffic.stop = true;
     await this.#traffic?.ended;
@@ -162,7 +162,7 @@ export class OutageApplication {
     );
   }
 
-  /** Jobs that are missing, that ran twice, and that ran although they were said not to be queued: none of them. */
+  /** Asserts that no job is missing, ran twice, or ran although it was reported as not queued. */
   get faults(): { lost: number[]; twice: number[]; denied: number[] } {
     const { accepted, refused } = this.#account;
     const done = new Set<number>();

@@ -34,7 +34,7 @@ function connect(prefix: string, deadline = 5): RedisConnection {
   return connection;
 }
 
-/** Names of queues that are on masters of their own. */
+/** Names of queues on different masters. */
 async function queuesApart(prefix: string): Promise<{ queues: string[]; masters: RedisServer[] }> {
   const byMaster = new Map<RedisServer, string>();
   for (let number = 0; byMaster.size < cluster.masters.length; number += 1) {
@@ -51,7 +51,7 @@ describe('a cluster of three masters', () => {
 
   afterAll(() => cluster.stop());
 
-  it('hands out the jobs of all its slots, wakes who waits on any of them, and renews all leases at once', async () => {
+  it('hands out the jobs of all its slots, wakes workers waiting on any of them, and renews all leases at once', async () => {
     const { queues } = await queuesApart('slots:');
     const connection = connect('slots:');
     const woken = connection.waiter(queues).wait(2, new AbortController().signal);
@@ -69,7 +69,7 @@ describe('a cluster of three masters', () => {
     expect(settled).toEqual(['settled', 'settled', 'settled']);
   });
 
-  it('is reached from another thread by what that is given: leases are renewed there', async () => {
+  it('is reached from another thread, which renews leases', async () => {
     const { queues } = await queuesApart('thread:');
     const connection = connect('thread:');
     for (const queue of queues) await connection.push(queue, [{ payload: payload(queue) }]);
@@ -81,9 +81,9 @@ describe('a cluster of three masters', () => {
     await thread.close();
   });
 
-  it('keeps no process alive by a connection to a node that comes about while nothing is asked for', async () => {
+  it('does not keep a process alive with a connection to a node that is made while no call is pending', async () => {
     const held = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'TCPSocketWrap').length;
-    // Those of the tests before are ending.
+    // Connections of earlier tests are still closing.
     await eventually(() => held() === 0);
     const link = new RedisLink(clientSource({ driver: 'redis', cluster: cluster.urls }));
     const call = link.send('ping', []);
@@ -97,7 +97,7 @@ describe('a cluster of three masters', () => {
     link.close();
   });
 
-  it('may move the slot of a queue to another master under load: nothing is lost, and nothing runs twice', async () => {
+  it('can move the slot of a queue to another master under load: no job is lost or runs twice', async () => {
     application = new OutageApplication({ cluster: cluster.urls, prefix: 'moved:' });
     await application.works();
     application.startTraffic();
@@ -123,12 +123,12 @@ describe('a cluster one of whose masters dies', () => {
   });
 
   afterEach(async () => {
-    // Before the cluster, which its worker still tells that it is gone.
+    // Comes before the end of the cluster, to which the worker still reports its end.
     await application?.close();
     await cluster.stop();
   });
 
-  it('goes on when its replica is promoted: what waited and what ran is there, dispatches wait meanwhile', async () => {
+  it('continues when its replica is promoted: waiting and running jobs are kept, and dispatches wait meanwhile', async () => {
     application = new OutageApplication({ cluster: cluster.urls, deadline: '15s' });
     await application.works();
     await application.hold();
@@ -146,13 +146,13 @@ describe('a cluster one of whose masters dies', () => {
 
 describe('a cluster one of whose masters is silent', () => {
   beforeAll(async () => {
-    // Not given up while the test runs: a cluster that has no replica for it yet refuses the calls for all slots.
+    // The silent master must not be given up during the test: without a replica the cluster would refuse calls for all slots.
     cluster = await RedisCluster.start({ args: ['--cluster-node-timeout', '60000'] });
   });
 
   afterAll(() => cluster.stop());
 
-  it('gives the jobs of the other masters to a worker meanwhile, whichever it asks first', async () => {
+  it('still gives a worker the jobs of the other masters, whichever it asks first', async () => {
     const { queues, masters } = await queuesApart('apart:');
     const [first, second] = queues as [string, string];
     const connection = connect('apart:', 2);
@@ -162,7 +162,7 @@ describe('a cluster one of whose masters is silent', () => {
 
     masters[0]!.process.kill('SIGSTOP');
     const given: string[] = [];
-    // A worker asks again, too: the client is a new one by now, which may have asked the silent master for the others.
+    // A worker asks again too, because its client is a new one by now and may have asked the silent master for the slots.
     await eventually(async () => {
       const { reservations } = await connection.reserve({ queues, limit: 1, lease: 60 });
       given.push(...reservations.map(({ queue }) => queue));
@@ -171,7 +171,7 @@ describe('a cluster one of whose masters is silent', () => {
     masters[0]!.process.kill('SIGCONT');
 
     expect(given).toEqual([second]);
-    // What came too late is given back, at no cost in tries.
+    // Jobs that came too late are given back without losing a try.
     await eventually(async () => {
       const [job] = await connection.peek(first, 'ready', 1);
       return String(job?.payload).endsWith('"releases":1,"attempts":0}');

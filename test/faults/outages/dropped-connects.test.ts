@@ -27,7 +27,7 @@ const open = (deadline: '1s' | '5s'): void => {
   application = new OutageApplication({ url: `redis://127.0.0.1:${listener.port}/0`, prefix, deadline });
 };
 
-it('a dispatch to an address that drops what comes fails at its deadline, and says that nothing was done', async () => {
+it('a dispatch to an address that drops connections fails at its deadline and says that nothing was done', async () => {
   await listener.fallSilent();
   open('1s');
 
@@ -37,7 +37,7 @@ it('a dispatch to an address that drops what comes fails at its deadline, and sa
   expect(failure?.message).toContain('did not answer in 1 s (no connection came about); Step was not queued');
 });
 
-it('a deadline that leaves time to learn why says that the attempt to connect was not answered', async () => {
+it('with a longer deadline the error says that the attempt to connect was not answered', async () => {
   await listener.fallSilent();
   open('5s');
 
@@ -46,7 +46,7 @@ it('a deadline that leaves time to learn why says that the attempt to connect wa
   expect(failure).toMatchObject({ facts: { deadline: 5, uncertain: false, reason: 'connect ETIMEDOUT' } });
 });
 
-it('a worker keeps trying, and begins when the address answers', async () => {
+it('a worker keeps trying and starts when the address answers', async () => {
   await listener.fallSilent();
   open('1s');
   await eventually(() => application.said.length > 0, { of: 'a word of the worker' });
@@ -60,7 +60,7 @@ it('a worker keeps trying, and begins when the address answers', async () => {
   ]);
 });
 
-it('an address that begins to drop under load costs no job, and doubles none', async () => {
+it('an address that starts to drop connections under load loses no job and duplicates none', async () => {
   open('1s');
   application.startTraffic();
   await application.progress();
@@ -74,7 +74,7 @@ it('an address that begins to drop under load costs no job, and doubles none', a
   expect(application.faults).toEqual(NO_FAULTS);
 });
 
-it('a worker and a dispatcher that never got through close all the same', async () => {
+it('a worker and a dispatcher that never connected can still be closed', async () => {
   await listener.fallSilent();
   open('1s');
   const dispatching = application.dispatch();

@@ -26,7 +26,7 @@ class Carry extends Job {
   }
 }
 
-it('a Redis that dies leaves its dispatches to SQLite until it is back, and each job runs where it went', async () => {
+it('dispatches go to SQLite while Redis is dead, and each job runs where it was queued', async () => {
   const project = new Project();
   const redis = await startRedisServer();
   ends.push(() => project.remove(), redis.stop);

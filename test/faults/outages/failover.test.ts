@@ -10,7 +10,7 @@ import { NO_FAULTS, OutageApplication } from './application';
 let master: RedisServer;
 let replica: RedisServer;
 let admin: Redis;
-/** The address that leads to whoever is the master. */
+/** The address that leads to the current master. */
 let proxy: FaultyProxy;
 let application: OutageApplication | undefined;
 let connection: RedisConnection | undefined;
@@ -35,7 +35,7 @@ afterEach(async () => {
 const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
 const request = { queues: ['q'], limit: 10, lease: 600 };
 
-/** A job is there, and the scripts are known. */
+/** Queues a job and loads the scripts. */
 async function openConnection(): Promise<void> {
   const context = { name: 'redis', clock: systemClock, logger: silent, deadline: 0.5 };
   connection = connectRedis({ driver: 'redis', url: proxy.url }, context);
@@ -52,17 +52,17 @@ async function offsetOf({ url }: RedisServer): Promise<string | undefined> {
   return /master_repl_offset:(\d+)/.exec(info)?.[1];
 }
 
-/** What the address leads to from now on is a replica still. */
+/** Makes the address lead to a server that is still a replica. */
 function failOver(): void {
   proxy.retarget(replica.port);
   proxy.cut();
 }
 
-it('a replica refuses dispatches with what to do, and work goes on when it is promoted', async () => {
+it('a replica refuses dispatches with the remedy, and work continues when it is promoted', async () => {
   application = new OutageApplication({ url: proxy.url });
   await application.works();
   failOver();
-  // The first may still be sent on a connection that has just ended.
+  // The first dispatch may still be sent on a connection that has just ended.
   await application.dispatch();
   const failure = await application.dispatch();
   await eventually(() => application!.said.length > 0);
@@ -76,7 +76,7 @@ it('a replica refuses dispatches with what to do, and work goes on when it is pr
   expect(application.said).toEqual([expect.stringContaining('READONLY'), expect.stringContaining('answers again')]);
 });
 
-it('dispatches that meet a failover wait for the new master within their deadlines, and none is lost', async () => {
+it('dispatches during a failover wait for the new master within their deadlines, and none is lost', async () => {
   application = new OutageApplication({ url: proxy.url, deadline: '5s' });
   application.startTraffic();
   await application.progress();
@@ -84,7 +84,7 @@ it('dispatches that meet a failover wait for the new master within their deadlin
 
   failOver();
   await eventually(() => proxy.connections > connections + 4, { of: 'further attempts to connect' });
-  // What the old master had confirmed and not passed on would be lost with it, as ever in Redis.
+  // Anything that the old master confirmed but did not replicate would be lost, as always with Redis.
   await eventually(async () => (await offsetOf(replica)) === (await offsetOf(master)), {
     of: 'a replica that has all',
   });
@@ -95,7 +95,7 @@ it('dispatches that meet a failover wait for the new master within their deadlin
   expect(application.faults).toEqual(NO_FAULTS);
 });
 
-it('a reserve whose answer the failover cut off is answered by the replica already: it has the record', async () => {
+it('a replica can answer a reserve whose answer the failover cut off, because it has the record', async () => {
   await openConnection();
   proxy.retarget(replica.port);
   proxy.loseReplies();
@@ -103,7 +103,7 @@ it('a reserve whose answer the failover cut off is answered by the replica alrea
   expect((await connection!.reserve(request)).reservations).toHaveLength(1);
 });
 
-describe('a call that was carried out, and whose repeat comes to a server that takes no writes and has no record', () => {
+describe('a call that was carried out but repeated on a read-only server without its record', () => {
   let other: RedisServer;
 
   beforeEach(async () => {
@@ -115,13 +115,13 @@ describe('a call that was carried out, and whose repeat comes to a server that t
 
   afterEach(() => other.stop());
 
-  it('is not told as certainly not done, if it is a push', async () => {
+  it('is not reported as certainly not done if it is a push', async () => {
     const pushed = connection!.push('q', [{ payload: payload('b') }]);
     await expect(pushed).rejects.toMatchObject({ facts: { refused: true, uncertain: true } });
     await expect(pushed).rejects.toThrow('unless only its answer was lost');
   });
 
-  it('is asked again until the right server answers, if it is a reserve', async () => {
+  it('is repeated until the right server answers if it is a reserve', async () => {
     const { connections } = proxy;
     const reserved = connection!.reserve(request);
     await eventually(() => proxy.connections > connections);

@@ -23,7 +23,7 @@ afterEach(async () => {
 it.each([
   ['forgets its scripts', (): Promise<unknown> => admin.script('FLUSH')],
   ['ends all connections', (): Promise<unknown> => admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')],
-])('a redis that %s under load, again and again, loses no job and doubles none', async (_what, disturb) => {
+])('a redis that %s again and again under load loses no job and duplicates none', async (_what, disturb) => {
   for (let time = 0; time < 10; time += 1) {
     await disturb();
     await application.progress();
@@ -34,7 +34,7 @@ it.each([
   expect(application.said).toEqual([]);
 });
 
-it('a redis that is emptied under load is told of, and what is pushed from then on runs once', async () => {
+it('a redis that is emptied under load is logged, and jobs pushed from then on run once', async () => {
   await admin.flushall();
   await application.progress();
 

@@ -17,14 +17,14 @@ const record = { kind: 'probe', id: 'kept', value: '1' };
 const changed = { ...record, value: '2' };
 const sums = [{ name: 'm1', amounts: { a: 1 }, keep: 300 }];
 
-/** By the clock of Redis: in some centuries. */
+/** By the clock of Redis, in some centuries. */
 const LATER = 1e13;
 const onceMore = (id: string, delay = 0) => ({ queue: 'q', entry: { payload: payload(id), delay } });
 
-/** What stands in the store, and what is held, when the call is made whose answer is lost. */
+/** The jobs in the store and the reservations at the time of the call whose answer is lost. */
 interface Scene {
   readonly connection: RedisConnection;
-  /** `b` and `c`; `a` is delayed, `d` to `h` are ready, `old` has failed; a batch is open, another has ended. */
+  /** Reserves `b` and `c`. `a` is delayed, `d` to `h` are ready, `old` has failed, one batch is open and another has ended. */
   readonly held: readonly Reservation[];
 }
 
@@ -104,11 +104,11 @@ const calls: [script: string, what: string, call: Call][] = [
   ['sum-add', 'sums', ({ connection }) => connection.records.add(sums, 'source', 2)],
   ['sum-read', 'sums', ({ connection }) => connection.records.sums(['m1'])],
   ['recount', 'all jobs', ({ connection }) => connection.recount({ repair: true })],
-  // Asked before the first reserve, and by the check.
+  // Called before the first reserve and by the diagnosis.
   ['permitted', 'a user', async () => (await world.connect({ url: proxy.url }).diagnose()).at(-1)],
 ];
 
-/** In no order: those of a repeat come as the store holds them. */
+/** Sorted, because a repeat returns jobs in the order of the store. */
 const textsOf = (reservations: readonly Reservation[]): string[] =>
   reservations.map(({ payload: text }) => String(text)).toSorted();
 
@@ -146,9 +146,9 @@ async function setUp(): Promise<Scene> {
   return { connection, held: (await connection.reserve(request)).reservations };
 }
 
-/** The answer, and all that the store then holds: times to the minute, without what is kept for repeats. */
+/** The answer and everything in the store afterwards, with times to the minute and without the records for repeats. */
 async function outcomeOf(call: Call, replies: number): Promise<unknown> {
-  // Learnt before: a server that does not know a script yet is asked in other words, which the proxy does not watch for.
+  // Loads the scripts first, because the proxy does not recognise the call that loads one.
   await call(await setUp());
   const scene = await setUp();
   proxy.loseReplies(replies);
@@ -161,24 +161,21 @@ async function outcomeOf(call: Call, replies: number): Promise<unknown> {
   const shown = JSON.stringify(held, (_, value: unknown) =>
     typeof value === 'number' && value > 1e9 ? Math.round((value - start) / 60) : value,
   );
-  // The moments of a batch stand in a text, in microseconds.
+  // The times of a batch are in a text, in microseconds.
   return { answer, held: shown.replaceAll(prefix, '').replaceAll(/\d{16}/g, 'moment') };
 }
 
-it.each(calls)(
-  '%s of %s, carried out, its answer lost, is asked for again and done once',
-  async (_script, _what, call) => {
-    const undisturbed = await outcomeOf(call, 0);
-    const { connections } = proxy;
+it.each(calls)('%s of %s is repeated and done once if its answer is lost', async (_script, _what, call) => {
+  const undisturbed = await outcomeOf(call, 0);
+  const { connections } = proxy;
 
-    const disturbed = await outcomeOf(call, 2);
+  const disturbed = await outcomeOf(call, 2);
 
-    expect(disturbed).toEqual(undisturbed);
-    expect(proxy.connections).toBeGreaterThanOrEqual(connections + 2);
-  },
-);
+  expect(disturbed).toEqual(undisturbed);
+  expect(proxy.connections).toBeGreaterThanOrEqual(connections + 2);
+});
 
-it('no script is missing here', () => {
+it('every script is tested here', () => {
   const scripts = readdirSync(join(__dirname, '../../../lua')).filter((file) => file.endsWith('.lua'));
   expect([...new Set(calls.map(([name]) => `${name}.lua`))].toSorted()).toEqual(scripts.toSorted());
 });

@@ -29,7 +29,7 @@ const open = (url: string): void => {
   application = new OutageApplication({ url, prefix: `${expect.getState().currentTestName}:` });
 };
 
-it('connections that died unnoticed cost a dispatch half its deadline, and the worker a new connection', async () => {
+it('connections that died unnoticed cost a dispatch half its deadline, and the worker a reconnect', async () => {
   open(proxy.url);
   await application.works();
 
@@ -42,7 +42,7 @@ it('connections that died unnoticed cost a dispatch half its deadline, and the w
   expect(application.said).toEqual([]);
 });
 
-it('a network that takes everything and answers nothing is waited for, and work goes on when it heals', async () => {
+it('work continues when a silent network heals', async () => {
   open(proxy.url);
   application.startTraffic();
   await application.progress();
@@ -59,7 +59,7 @@ it('a network that takes everything and answers nothing is waited for, and work 
   await eventually(() => application.said.at(-1)?.endsWith('answers again.'));
 });
 
-it('answers that take half a second are waited for', async () => {
+it('answers that take half a second are accepted', async () => {
   application = new OutageApplication({ url: proxy.url, prefix: 'slow:', deadline: '5s' });
   await application.works();
   await eventually(() => proxy.connections === 3, { of: 'a dispatcher, a worker, and its blocking read' });
@@ -73,7 +73,7 @@ it('answers that take half a second are waited for', async () => {
   expect(proxy.connections).toBe(connections);
 });
 
-it('all connections cut under load cost no job, and double none', async () => {
+it('cutting all connections under load loses no job and duplicates none', async () => {
   open(proxy.url);
   application.startTraffic();
   for (let time = 0; time < 5; time += 1) {
@@ -86,7 +86,7 @@ it('all connections cut under load cost no job, and double none', async () => {
   expect(application.faults).toEqual(NO_FAULTS);
 });
 
-it('a redis that was away from the beginning is found when it comes', async () => {
+it('a redis that was away from the start is found when it comes up', async () => {
   const port = await freePort();
   open(`redis://127.0.0.1:${port}/0`);
   await eventually(() => application.said.length > 0, { of: 'a word of the worker' });
@@ -102,7 +102,7 @@ it('a redis that was away from the beginning is found when it comes', async () =
   await late.stop();
 });
 
-it('a name that is not known is asked for again, until it is', async () => {
+it('an unknown host name is resolved again until it is known', async () => {
   const lookup = jest.spyOn(dns, 'lookup').mockImplementation(((...args: unknown[]) => {
     const answer = args.at(-1) as (error: Error) => void;
     answer(Object.assign(new Error('getaddrinfo ENOTFOUND redis.test'), { code: 'ENOTFOUND' }));
@@ -118,7 +118,7 @@ it('a name that is not known is asked for again, until it is', async () => {
   expect(failure?.message).toMatch(/ENOTFOUND.*Check the name of its host\./);
 });
 
-describe('a port where nobody speaks', () => {
+describe('a port that accepts but never answers', () => {
   let server: Server;
   let connections: number;
 
@@ -144,7 +144,7 @@ describe('a port where nobody speaks', () => {
     open(await listen(greet));
     const failures = [await application.dispatch(), await application.dispatch(), await application.dispatch()];
 
-    // Three dispatches of a second each, and the worker beside them: a loop without pauses would make hundreds.
+    // Three dispatches of a second each, beside the worker. Without pauses there would be hundreds of connections.
     expect(connections).toBeLessThan(40);
     expect(failures.map((failure) => (failure as { facts?: { uncertain?: boolean } }).facts?.uncertain)).toEqual([
       false,

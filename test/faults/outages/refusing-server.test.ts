@@ -7,7 +7,7 @@ import { loading, ofVersion, StandInServer } from './stand-in-server';
 let redis: RedisServer;
 let admin: Redis;
 let application: OutageApplication;
-/** What a test starts beside these. */
+/** Other things that a test starts. */
 let others: { stop(): Promise<void> }[] = [];
 
 async function beside<T extends { stop(): Promise<void> }>(starting: Promise<T>): Promise<T> {
@@ -35,11 +35,11 @@ const told = (words: string): Promise<unknown> =>
     of: `a line with ${words}`,
   });
 
-/** Once that it is away, once that it is back. */
+/** The two lines about an outage: one for its start, one for its end. */
 const toldOnce = (words: string): void =>
   expect(application.said).toEqual([expect.stringContaining(words), expect.stringContaining('answers again')]);
 
-it('a master without enough replicas takes no jobs, and runs what waits when they are back', async () => {
+it('a master without enough replicas accepts no jobs, and runs the waiting ones when they are back', async () => {
   await open();
   await application.works();
   await admin.config('SET', 'min-replicas-to-write', '1');
@@ -71,7 +71,7 @@ it.each([
   expect(application.faults).toEqual(NO_FAULTS);
 });
 
-it('a redis that is full lets running jobs keep their leases', async () => {
+it('running jobs keep their leases on a full redis', async () => {
   await open();
   const connection = application.driver;
   await connection.push('other', [{ payload: '{"job":"probe","data":{},"id":"a","attempts":0}' }]);
@@ -81,7 +81,7 @@ it('a redis that is full lets running jobs keep their leases', async () => {
   expect(await connection.renew(reservations, 60)).toEqual(['renewed']);
 });
 
-it("somebody's endless script is waited for, and named", async () => {
+it('an endless foreign script is waited for and named', async () => {
   await open(['--busy-reply-threshold', '50']);
   await application.works();
   const endless = admin.eval('while true do end', 0).catch((error: Error) => error.message);
@@ -98,14 +98,14 @@ it("somebody's endless script is waited for, and named", async () => {
   expect(application.faults).toEqual(NO_FAULTS);
 });
 
-it('a password that was changed is told with what to do, asked again, and found right when it is', async () => {
+it('a changed password is reported with the remedy, and works again when it is changed back', async () => {
   await open(['--requirepass', 'old'], ({ port }) => `redis://:old@127.0.0.1:${port}/0`);
   admin.disconnect();
   admin = new Redis(redis.url, { password: 'old', protocol: 2 });
   await application.works();
   await admin.config('SET', 'requirepass', 'brandnew');
   await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-  // The first may still be sent on a connection that has just ended.
+  // The first dispatch may still be sent on a connection that has just ended.
   await application.dispatch();
   const failure = await application.dispatch();
   await told('WRONGPASS');
@@ -120,7 +120,7 @@ it('a password that was changed is told with what to do, asked again, and found 
   toldOnce('WRONGPASS');
 });
 
-it('a user that may not run scripts any more is told what to allow', async () => {
+it('a user that loses the permission to run scripts gets an error that names it', async () => {
   await open();
   await application.works();
   await admin.call('ACL', 'SETUSER', 'default', '-evalsha', '-eval');
@@ -135,7 +135,7 @@ it('a user that may not run scripts any more is told what to allow', async () =>
   toldOnce('NOPERM');
 });
 
-it('a redis that reads its data is waited for, said to do so, and used when it has', async () => {
+it('a redis that is loading its data is waited for, logged as loading, and used afterwards', async () => {
   await open();
   const server = await beside(StandInServer.start(redis.port, loading));
   await application.close();

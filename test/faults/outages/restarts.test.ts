@@ -18,7 +18,7 @@ afterEach(async () => {
 it.each([
   ['stopped', (): Promise<void> => redis.shutDown()],
   ['killed by -9', (): Promise<void> => redis.kill()],
-])('a redis that is %s under load and started again loses no job and doubles none', async (_how, end) => {
+])('a redis that is %s under load and restarted loses no job and duplicates none', async (_how, end) => {
   application.startTraffic();
   await application.progress();
 
@@ -30,7 +30,7 @@ it.each([
   expect(application.faults).toEqual(NO_FAULTS);
 });
 
-it('an outage that is longer than the deadline fails dispatches by it, is told once, and once that it is over', async () => {
+it('an outage longer than the deadline fails dispatches at the deadline, and its start and end are logged once', async () => {
   await application.works();
   await redis.kill();
   await application.dispatch();
@@ -48,7 +48,7 @@ it('an outage that is longer than the deadline fails dispatches by it, is told o
   ]);
 });
 
-it('a redis that comes back without its data gets new jobs done, and what was running is told as lost', async () => {
+it('a redis that comes back without its data runs new jobs, and running ones are logged as lost', async () => {
   await application.hold();
   await redis.kill();
   await redis.startEmpty();

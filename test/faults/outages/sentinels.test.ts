@@ -23,7 +23,7 @@ describe('behind sentinels', () => {
     await watched.stop();
   });
 
-  it('a master that dies is replaced: dispatches and the worker go on with the one that the sentinels name', async () => {
+  it('when a master dies, dispatches and the worker continue with the one that the sentinels name', async () => {
     application = new OutageApplication({ ...watched.config, deadline: '15s' });
     await application.works();
     await application.hold();
@@ -38,7 +38,7 @@ describe('behind sentinels', () => {
     expect(application.faults).toEqual(NO_FAULTS);
   });
 
-  it('a master that freezes and comes back as a replica takes no writes, of whoever heard of nothing either', async () => {
+  it('a master that freezes and comes back as a replica gets no writes, not even from unaware clients', async () => {
     application = new OutageApplication({ ...watched.config, deadline: '5s' });
     const { port } = watched.replica;
     const idle = new QueueManager(
@@ -53,7 +53,7 @@ describe('behind sentinels', () => {
     application.startTraffic();
     await application.progress();
     watched.master.process.kill('SIGCONT');
-    // The sentinels do so after some ten seconds.
+    // The sentinels make it a replica after about ten seconds.
     await watched.call(watched.master.port, SECRETS.password, 'replicaof', '127.0.0.1', String(port));
     await idle.connection().push('probe', {}, 'elsewhere');
 
@@ -77,16 +77,16 @@ describe('sentinels', () => {
     ['that want another password', { sentinelPassword: 'wrong' }, /WRONGPASS/],
     ['that know no such master', { name: 'other' }, /No such master with that name/],
     [
-      'of which none is there',
+      'that do not exist',
       { sentinels: [{ host: '127.0.0.1', port: 1 }] },
       /failed to connect to sentinel 127\.0\.0\.1:1 /,
     ],
-  ])('%s are said to be what stands in the way', async (_, wrong, reason) => {
+  ])('%s are reported as the cause', async (_, wrong, reason) => {
     application = new OutageApplication({ ...watched.config, ...wrong, deadline: '500ms' });
     expect((await application.dispatch())?.message).toMatch(reason);
   });
 
-  it('that are silent or dead keep nobody from asking the one that is left', async () => {
+  it('that are silent or dead do not keep clients from asking the remaining one', async () => {
     const [frozen, dead] = watched.sentinels;
     frozen!.process.kill('SIGSTOP');
     dead!.process.kill('SIGKILL');

@@ -45,7 +45,7 @@ class Held extends Job {
 describe('a worker on a cluster one of whose masters is silent', () => {
   let cluster: RedisCluster;
   let prefixes = 0;
-  /** Each on a master of its own. */
+  /** Queues on different masters. */
   let queues: [string, string, string];
   let silent: RedisServer;
   let log: RecordingLogger;
@@ -56,7 +56,7 @@ describe('a worker on a cluster one of whose masters is silent', () => {
   let ended: Promise<StopReason>;
 
   beforeAll(async () => {
-    // Not given up while a test runs; the others are served meanwhile.
+    // The silent master is not given up during a test, and the others are served meanwhile.
     cluster = await RedisCluster.start({ args: ['--cluster-node-timeout', '60000'] });
   });
 
@@ -108,13 +108,13 @@ describe('a worker on a cluster one of whose masters is silent', () => {
     await eventually(() => held.includes(text), { of: `the start of ${text}` });
   }
 
-  /** Jobs that are there, whether they run or not. */
+  /** The number of jobs, waiting or running. */
   async function left(queue: string): Promise<number> {
     const { ready, delayed, reserved } = await driver.counts(queue);
     return ready + delayed + reserved;
   }
 
-  /** Jobs of the other masters go all the way. */
+  /** Dispatches jobs to the other masters and waits until they have run. */
   async function othersWork(name: string, count = 30): Promise<void> {
     const texts = Array.from({ length: count }, (_, at) => `${name}${at}`);
     const { completed } = worker.health().outcomes;
@@ -126,7 +126,7 @@ describe('a worker on a cluster one of whose masters is silent', () => {
   const twice = (): string[] => ran.filter((text, at) => ran.indexOf(text) !== at);
   const untold = { lost: 0, failed: 0, released: 0, cancelled: 0 };
 
-  it('runs and settles the jobs of the others while an outcome waits for it, which is written when it answers', async () => {
+  it('runs and settles jobs of the others while an outcome waits for the silent one, which is written when that answers', async () => {
     await hold('waits', queues[0]);
     silent.process.kill('SIGSTOP');
     gates['waits']!.open();
@@ -135,10 +135,10 @@ describe('a worker on a cluster one of whose masters is silent', () => {
     await othersWork('late');
     const { outcomes } = worker.health();
     const node = `127.0.0.1:${silent.port}`;
-    // Beside what is said at the start of a Redis that keeps nothing on disk.
+    // Without the warning at the start about a Redis that keeps nothing on disk.
     const warnings = (): readonly string[] => log.messages('warn').filter((text) => !text.includes('may lose jobs'));
     await eventually(() => warnings().length > 0, { of: 'a warning' });
-    // By its address, or, where its connection was given up first, among those of the cluster.
+    // Named by its address, or as one of the cluster if its connection was given up first.
     expect(warnings()).toEqual([
       expect.stringMatching(new RegExp(`^Redis at .*\\b${node}\\b.* did not answer in 1 s`)),
     ]);
@@ -153,14 +153,14 @@ describe('a worker on a cluster one of whose masters is silent', () => {
     await eventually(() => log.messages('info').some(isBack), { of: 'a line on its return' });
   });
 
-  it('keeps the jobs of the others for longer than their leases, though leases of its own cannot be renewed', async () => {
+  it('keeps jobs of the others beyond their leases, although leases of the silent one cannot be renewed', async () => {
     await hold('long', queues[1]);
     await hold('waits', queues[0]);
     await hold('stays', queues[0]);
     silent.process.kill('SIGSTOP');
     gates['waits']!.open();
 
-    // The lease of what it holds ends meanwhile, and is heard of as over.
+    // The lease of the job on the silent master ends meanwhile and is reported as over.
     await eventually(() => aborted.includes('stays'), { of: 'the end of its lease' });
     for (let round = 0; round < 3; round += 1) {
       await othersWork(`round${round}:`);
@@ -189,7 +189,7 @@ describe('a worker on a cluster one of whose masters is silent', () => {
     expect([twice(), worker.health().outcomes.lost]).toEqual([[], 0]);
   });
 
-  it('ends by its grace, and says which outcomes it leaves', async () => {
+  it('ends at the end of its grace and logs the outcomes that it leaves', async () => {
     await hold('waits', queues[0]);
     await hold('ends', queues[1]);
     silent.process.kill('SIGSTOP');
@@ -205,7 +205,7 @@ describe('a worker on a cluster one of whose masters is silent', () => {
     expect(log.messages('error').join()).toContain('1 had ended, but their outcomes were not stored');
   });
 
-  it('has all that waits for it fail at the deadline, though others answer meanwhile', async () => {
+  it('fails all calls to the silent one at the deadline, although others answer meanwhile', async () => {
     await worker.stop();
     await Promise.all(queues.map((queue) => left(queue)));
     silent.process.kill('SIGSTOP');
@@ -214,7 +214,7 @@ describe('a worker on a cluster one of whose masters is silent', () => {
     for (let at = 0; at < 3000; at += 1) driver.push(queues[0], [{ payload: `{"id":"${at}"}` }]).catch(failed);
     for (let at = 0; at < 50; at += 1) driver.control!.cancel(String(at), queues[0]).catch(failed);
 
-    // Several deadlines: call after call, they would take many more.
+    // These take several deadlines. One call after another would take many more.
     const other = managers[1]!.driver();
     let isOver = false;
     const waited = (async () => {
@@ -226,7 +226,7 @@ describe('a worker on a cluster one of whose masters is silent', () => {
     expect(unanswered).toBe(0);
   });
 
-  it('holds up no reserve of one other queue that is sent with an outcome for it', async () => {
+  it('does not hold up the reserve of another queue that is sent with an outcome for the silent one', async () => {
     await worker.stop();
     await bus.bulk([new Note('ended').onQueue(queues[0]), new Note('waits').onQueue(queues[1])]);
     const from = (queue: string) => ({ queues: [queue], limit: 1, lease: 30 });
@@ -242,7 +242,7 @@ describe('a worker on a cluster one of whose masters is silent', () => {
     await expect(settled).resolves.toEqual(['settled']);
   });
 
-  it('keeps nobody from hearing that a job of another master was cancelled', async () => {
+  it('still notices that a job of another master was cancelled', async () => {
     await worker.stop();
     await bus.bulk([new Note('stays').onQueue(queues[0])]);
     const id = await bus.dispatch(new Note('cancelled')).onQueue(queues[1]);

@@ -1,19 +1,19 @@
-/** Answers in place of a Redis, as one that is loading or too old; from `done` on it is the real one. */
+/** Answers in place of a Redis, like one that is loading or too old. After `done` it forwards to the real one. */
 import { once } from 'node:events';
 import { type AddressInfo, createConnection, createServer, type Server, type Socket } from 'node:net';
 
-/** @param command in small letters */
+/** @param command in lower case */
 type Answers = (command: string) => string;
 
 const infoText = (info: string): string => `$${info.length}\r\n${info}\r\n`;
 
-/** A Redis that reads its data after a start. */
+/** Answers like a Redis that is loading its data. */
 export const loading: Answers = (command) =>
   command === 'info'
     ? infoText('# Persistence\r\nloading:1\r\nloading_eta_seconds:1\r\n')
     : '-LOADING Redis is loading the dataset in memory\r\n';
 
-/** One that knows none of our commands. */
+/** Answers like a Redis that is too old for our commands. */
 export const ofVersion =
   (version: string): Answers =>
   (command) =>
@@ -25,7 +25,7 @@ export class StandInServer {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #stands = true;
-  /** What it was asked, and not the real one. */
+  /** The commands that it answered itself. */
   readonly asked: string[] = [];
 
   private constructor(target: number, answers: Answers) {
@@ -74,7 +74,7 @@ export class StandInServer {
   }
 }
 
-/** Commands come whole, and begin with the number of their parts: `*2\r\n$4\r\ninfo\r\n…`. */
+/** Parses commands, which arrive whole and begin with the number of their parts: `*2\r\n$4\r\ninfo\r\n…`. */
 function commandsOf(text: string): string[] {
   return [...text.matchAll(/\*\d+\r\n\$\d+\r\n(\w+)\r\n/g)].map(([, name]) => name!.toLowerCase());
 }

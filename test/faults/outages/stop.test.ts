@@ -31,13 +31,13 @@ async function open(): Promise<World> {
   return { redis, proxy, busy, idle };
 }
 
-/** All connect at once, which may take longer than a dispatch waits: only once one has gone all the way, another is to be held. */
+/** All connect at once, which may take longer than a dispatch waits, so one job must run before another is held. */
 async function begin({ busy, idle }: World): Promise<void> {
   await Promise.all([busy.works(), idle.works()]);
   await Promise.all([busy.settled().then(() => busy.hold()), idle.settled()]);
 }
 
-/** All at once: each waits for the store as long as it may. */
+/** Stops all at once, because each waits for the store as long as it may. */
 const worlds = new Map<string, World>();
 
 beforeAll(async () => {
@@ -63,12 +63,12 @@ afterAll(async () => {
 });
 
 describe.each(silences)('a worker whose redis %s', (name) => {
-  it('ends when it is told to while it runs a job, and says what it left', () => {
+  it('ends when it is stopped while it runs a job, and logs what it left', () => {
     const { log } = worlds.get(name)!.busy;
     expect(log.messages('error').at(-1)).toContain('stopped without settling 1 jobs');
   });
 
-  it('ends when it is told to while it runs nothing', () => {
+  it('ends when it is stopped while it runs nothing', () => {
     const { log, worker } = worlds.get(name)!.idle;
     expect(log.messages('error').join()).not.toContain('without settling');
     expect(worker.health().state).toBe('stopped');

@@ -17,7 +17,7 @@ afterEach(async () => {
 
 const payload = '{"job":"probe","data":{},"id":"a","attempts":0}';
 
-it('a redis that cannot save takes no job, and says so at once with what to do', async () => {
+it('a redis that cannot save refuses jobs at once with the remedy', async () => {
   await application.works();
   await redis.refuseToSave();
 
@@ -53,7 +53,7 @@ it.each([
   expect(application.log.lines.filter(({ message }) => message.includes('lost'))).toEqual([]);
 });
 
-it('neither a reserve, a settle nor a renew changes anything meanwhile, and each is done afterwards', async () => {
+it('while redis cannot save, no reserve, settle or renewal changes anything, and each is done afterwards', async () => {
   const { driver } = application;
   const request = { queues: ['other'], limit: 1, lease: 60 };
   await driver.push('other', [{ payload }, { payload: payload.replace('"a"', '"b"') }]);

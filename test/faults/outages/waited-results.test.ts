@@ -1,4 +1,4 @@
-/** Who waits for a result goes on by looking, whatever becomes of the connection by which he would be told. */
+/** A wait for a result falls back to polling, whatever happens to the connection that should wake it. */
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { silentLogger } from '../../../src/base/console-logger';
 import { QueueManager } from '../../../src/application/queue-manager';
@@ -33,7 +33,7 @@ afterAll(() => world.stop());
 
 const ID = '0193a6c1-7b1e-7000-8000-000000000000';
 
-/** Runs in another process, and is waited for in this one, which would be told of its end. */
+/** Runs in another process, while this one waits to be woken by its end. */
 async function wait(
   within: '1s' | '2m',
 ): Promise<{ readonly result: Promise<unknown>; readonly end: () => Promise<void> }> {
@@ -58,13 +58,13 @@ it.each([
   ['are cut', (): void => proxy.cut()],
   ['died unnoticed', (): void => proxy.goHalfOpen()],
   [
-    'answer nothing for a while',
+    'do not answer for a while',
     (): void => {
       proxy.goSilent();
       setImmediate(() => proxy.heal());
     },
   ],
-])('a result that is written while the connections of who waits for it %s is seen all the same', async (_, harm) => {
+])('a result written while the connections of the waiting process %s is still seen', async (_, harm) => {
   const { result, end } = await wait('2m');
 
   harm();
@@ -73,7 +73,7 @@ it.each([
   expect(await result).toBe('it');
 });
 
-it('a wait ends when its time is over, also while its server is away', async () => {
+it('a wait ends when its time is over, even while its server is away', async () => {
   const { result } = await wait('1s');
 
   await proxy.stop();

@@ -1,4 +1,4 @@
-/** The soaks, in the order in which they are told. */
+/** The soaks, in the order of the report. */
 import { blockedLoop } from './blocked-loop';
 import { frozenWorkers } from './frozen-workers';
 import { fuzzedPayloadsAmongGoodOnes } from './fuzzed-payloads';

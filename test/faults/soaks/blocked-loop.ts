@@ -5,7 +5,7 @@ import { Stage } from '../kit/stage';
 import { type Soak, tally } from './soak';
 
 interface Size {
-  /** Seconds: on a machine that runs other tests as well, a renewal may be late. */
+  /** Seconds. On a machine that runs other tests too, a renewal may be late. */
   readonly lease: number;
   readonly leases: number;
   readonly times: number;
@@ -18,7 +18,7 @@ export const blockedLoop: Soak<Size> = {
   title: 'an event loop blocked for 3 leases, with neighbours in its process',
   figure: 'one completion; the other jobs keep their tries',
   stores: ['redis', 'cluster', 'sqlite'],
-  // For the others there is test/faults/blocked-loop.test.ts, with more.
+  // test/faults/blocked-loop.test.ts covers the others, and more.
   inTests: ['cluster'],
   sizes: {
     test: { lease: 2, leases: 1.5, times: 1 },
@@ -35,7 +35,7 @@ export const blockedLoop: Soak<Size> = {
         await stage.dispatch(Array.from({ length: NEIGHBOURS }, () => new Take(500)));
         const [block] = await stage.dispatch([new Block(leases * lease * 1000)]);
         await eventually(() => stage.ledger.lines.some(({ id }) => id === block));
-        // It has nothing to do but to take what another seems to have left.
+        // This one can only take jobs that another seems to have left.
         const hungry = stage.hire({ concurrency: NEIGHBOURS + 1 });
         await stage.drained();
         await hungry.terminate();

@@ -1,4 +1,4 @@
-/** Worker processes stand still past their leases, as under a paused machine, and then go on as if nothing had been. */
+/** Worker processes are frozen past their leases, like on a paused machine, and then go on unaware. */
 import { eventually } from '../../support/eventually';
 import { Take } from '../kit/programs/jobs';
 import type { LedgerLine } from '../kit/ledger';
@@ -11,16 +11,16 @@ interface Size {
   readonly atOnce: number;
 }
 
-/** Seconds, of those that are frozen. The others keep what they have for as long as they need. */
+/** Seconds. The lease of frozen workers. Those of the others last as long as they need. */
 const LEASE = 1;
-/** Milliseconds: long enough that a process which is seen to run one can be frozen before its end. */
+/** Milliseconds. Long enough to freeze a process that is seen to run a job before the job ends. */
 const TAKES = 300;
 
 export const frozenWorkers: Soak<Size> = {
   name: 'freeze',
   title: 'worker processes frozen past their leases, then thawed',
   figure: 'every stale outcome refused, 0 lost',
-  // Not on beanstalkd: it also hands jobs to the waiting connection of a frozen worker, and each counts a crash there.
+  // Not on beanstalkd, which also hands jobs to the waiting connection of a frozen worker, where each counts a crash.
   stores: ['redis', 'sqlite', 'postgres', 'mysql'],
   sizes: {
     test: { freezes: 2, atOnce: 2 },
@@ -58,7 +58,7 @@ export const frozenWorkers: Soak<Size> = {
   },
 };
 
-/** Each is frozen while it runs something; gives those runs. */
+/** Freezes each while it runs a job, and returns these runs. */
 async function freezeAll(
   stage: Stage,
   store: StoreName,
@@ -71,12 +71,12 @@ async function freezeAll(
     for (const victim of awake) {
       if (openRuns(stage, victim, seen).length === 0) continue;
       victim.freeze();
-      // One that stands still in the midst of a write keeps the file of SQLite locked for as long, from everybody.
+      // A process frozen during a write keeps the SQLite file locked for everybody.
       if (store === 'sqlite' && !(await stage.tryDispatch([new Take(TAKES)]))) victim.thaw();
       else awake.delete(victim);
     }
     const { ready } = await stage.driver.counts('default');
-    // The others may have taken them all.
+    // The others may have taken all jobs.
     if (awake.size > 0 && ready === 0)
       await stage.dispatch([...awake].flatMap(() => [new Take(TAKES), new Take(TAKES)]));
     return awake.size === 0;
@@ -84,7 +84,7 @@ async function freezeAll(
   return victims.flatMap((victim) => openRuns(stage, victim, seen));
 }
 
-/** What a process runs of that which it started after the first `seen` lines. */
+/** The jobs that a process is running of those started after the first `seen` lines. */
 function openRuns({ ledger }: Stage, { pid }: WorkerProcess, seen: number): readonly LedgerLine[] {
   const own = ledger.since(seen).filter((line) => line.pid === pid);
   const done = new Set(own.filter(({ event }) => event === 'done').map(({ id }) => id));

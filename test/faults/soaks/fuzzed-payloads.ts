@@ -1,4 +1,4 @@
-/** Damaged and hostile payloads stand among good ones in a queue that a worker empties. */
+/** A worker empties a queue with damaged and hostile payloads among good ones. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,9 +20,9 @@ interface Size {
 
 const SEED = 20_261_121;
 const ALL = 1_000_000;
-/** What is pushed with one call. */
+/** The number of payloads pushed with one call. */
 const PAGE = 1000;
-/** What a worker adds to a payload at most: an id and counters. */
+/** The most bytes that a worker adds to a payload: an id and counters. */
 const MOST_ADDED = 200;
 
 let runs: unknown[] = [];
@@ -55,7 +55,7 @@ export const fuzzedPayloadsAmongGoodOnes: Soak<Size> = {
       await driver.counts('default');
       const ours: unknown[] = (runs = []);
       const bad = fuzzedPayloads(SEED, payloads).map(({ bytes }) => bytes);
-      // The last is a good one: when it has run, all were looked at.
+      // The last one is good, so when it has run all were processed.
       const all = [...bad.flatMap((bytes, number) => [goodPayload(number), bytes]), goodPayload(payloads)];
       for (let at = 0; at < all.length; at += PAGE) await place.push(all.slice(at, at + PAGE));
 
@@ -110,7 +110,7 @@ function found({ bad, failed, waiting, runs, log }: Traces): Finding {
   };
 }
 
-/** What failed must be one of the damaged payloads, or begin with all that one had before its counters. */
+/** Each failed payload must be one of the damaged ones, or begin with the part of one before its counters. */
 function notKept(bad: readonly Buffer[], failed: readonly FailedEntry[]): readonly string[] {
   const bodies = new Set(
     bad.flatMap((bytes) => [bytes.toString('latin1'), bytes.toString('latin1', 0, bodyEnd(bytes))]),
@@ -131,7 +131,7 @@ function bodyEnd(bytes: Buffer): number {
   return readCounters(bytes)?.bodyEnd ?? (closing === -1 ? bytes.length : closing);
 }
 
-/** A store, and a way into it for another program, which may write any bytes. */
+/** A store and a way for another program to write any bytes to it. */
 interface Place {
   readonly config: ConnectionConfig;
   push(payloads: readonly Buffer[]): Promise<unknown>;

@@ -1,4 +1,4 @@
-/** Hostile texts stand wherever a script of Redis meets texts: each is accounted for, byte by byte. */
+/** Hostile texts in every place where a script of Redis reads payloads are accounted for, byte by byte. */
 import Redis from 'ioredis';
 import { builtInConnectors, QueueManager } from '../../../src/index';
 import { readCounters } from '../../../src/payload/counters';
@@ -11,12 +11,12 @@ import type { Finding, Soak } from './soak';
 
 interface Size {
   readonly texts: number;
-  /** Undefined: another one each time. */
+  /** By default a different one each time. */
   readonly seed?: number;
 }
 
 const PAGE = 1000;
-/** What scripts add to a text at most: an id, and counters for each of its turns where they are not found at its end. */
+/** The most bytes that scripts add to a text: an id, and counters for each turn if they are not found at its end. */
 const MOST_ADDED = 1000;
 const QUEUE = 'default';
 
@@ -39,7 +39,7 @@ export const hostileTextsInAllPlaces: Soak<Size> = {
       const driver = manager.driver();
       const dice = new Dice(seed);
       const texts = hostileTexts(seed, count);
-      // Makes the name known to those who list failed jobs.
+      // Adds the queue to the known queues, so that its failed jobs are listed.
       await driver.push(QUEUE, [{ payload: '{"job":"first","attempts":0}' }]);
       await driver.clear(QUEUE);
       const ledger = new Ledger(texts);
@@ -76,7 +76,7 @@ export const hostileTextsInAllPlaces: Soak<Size> = {
   },
 };
 
-/** Some are ready, some due, and of some the leases have ended. */
+/** Stores some as ready, some as due, and some with expired leases. */
 async function spread(client: Redis, texts: readonly Buffer[], dice: Dice): Promise<void> {
   const pipeline = client.pipeline();
   for (const [at, text] of texts.entries()) {
@@ -101,11 +101,11 @@ function outcomeOf(reservation: Reservation, dice: Dice): Settlement {
   return { outcome: 'completed', reservation };
 }
 
-/** Which texts have not been met yet. */
+/** The texts that were not met yet. */
 class Ledger {
   readonly #texts: readonly Buffer[];
   readonly #struck: boolean[];
-  /** By the whole of a text, and by what stands before its counters. */
+  /** Indexed by the whole text, and by the part before its counters. */
   readonly #places = new Map<string, number[]>();
   readonly #offences: string[] = [];
 
@@ -125,7 +125,7 @@ class Ledger {
     this.#offences.push(offence);
   }
 
-  /** The longest text that it may have been. */
+  /** The longest text that it could have been. */
   strike(payload: Buffer, end: string): void {
     const text = payload.toString('latin1');
     for (let length = text.length; length >= Math.max(text.length - MOST_ADDED, 0); length -= 1) {

@@ -1,4 +1,4 @@
-/** The connections of workers stay open and say nothing more: first only those that there are, then all. */
+/** The connections of workers stay open but go silent: first only the current ones, then new ones too. */
 import { eventually } from '../../support/eventually';
 import { FaultyProxy } from '../kit/faulty-proxy';
 import { Take } from '../kit/programs/jobs';
@@ -6,7 +6,7 @@ import { Stage } from '../kit/stage';
 import { atMost, type Soak, tally } from './soak';
 
 interface Size {
-  /** Seconds: the deadline of a call, and how long nothing comes through. */
+  /** Seconds. The deadline of a call, and the length of the silence. */
   readonly deadline: number;
   readonly silence: number;
 }
@@ -59,14 +59,14 @@ export const halfOpen: Soak<Size> = {
   },
 };
 
-/** Straight to Redis: more than can be done before the workers are cut off. */
+/** Pushes more jobs directly to Redis than can be done before the workers are cut off. */
 async function keepBusy(stage: Stage): Promise<void> {
   await stage.dispatch(Array.from({ length: 1000 }, () => new Take(20)));
 }
 
-/** From `moment` until the first job that a worker reserved after it was started. */
+/** The time from `moment` to the start of the first job that a worker reserved after it. */
 async function secondsUntilWork(stage: Stage, moment: number, deadline: number): Promise<number> {
-  // What was reserved before and is noted late is no sign of life.
+  // A job that was reserved before but written late is not a sign of life.
   const settled = moment + 100;
   const first = await eventually(
     () => stage.ledger.lines.find(({ event, at }) => event === 'completed' && at > settled),

@@ -1,4 +1,4 @@
-/** Worker processes whose clocks are wrong keep schedules, and one after another is killed by -9. */
+/** Worker processes with wrong clocks keep schedules, and are killed with SIGKILL one after another. */
 import type { Milliseconds } from '../../../src/base/clock';
 import { systemClock } from '../../../src/base/clock';
 import { stateIn } from '../../../src/schedule/schedule-states';
@@ -13,16 +13,16 @@ interface Size {
 }
 
 const LEASE = 1;
-/** Milliseconds by which the clock of each process is ahead. All that share a file share the clock of its machine. */
+/** Milliseconds by which the clock of each process is ahead. Processes that share a file share the clock of its machine. */
 const SKEWS: readonly Milliseconds[] = [0, 10_000, -10_000, 4000, -4000];
 const MINUTE: Milliseconds = 60_000;
 const BETWEEN_KILLS: Milliseconds = 1000;
-/** Seconds: until a process that has just begun has looked, and a job that was killed has come back. */
+/** Seconds until a new process has looked and a killed job has come back. */
 const LONGEST_PAUSE = 30;
-/** What clocks of one machine may be apart by, as it is read in two ways. */
+/** Milliseconds by which two ways to read the clock of one machine may differ. */
 const TOLERANCE: Milliseconds = 5;
 
-/** `each` is sent ahead, `alone` at its moment, and left out while the one before is there. */
+/** `each` is pushed ahead of time, `alone` at its time, and skipped while the previous one exists. */
 const SCHEDULES = [
   { name: 'each', every: '2s', overlap: 'allow' },
   { name: 'alone', every: '3s', overlap: 'skip' },
@@ -67,7 +67,7 @@ export const keptSchedules: Soak<Size> = {
       const early = started.filter(({ at, by }) => by < at - TOLERANCE);
       const runs = started.map(({ schedule, at, fence }) => `${schedule} ${at} ${fence}`);
       const alone = new Set(started.filter(({ schedule }) => schedule === 'alone').map(({ at }) => at));
-      // It may be left out where its job was killed, or where nobody was up in time; never for good.
+      // An occurrence may be skipped if its job was killed or no process was up in time, but not all later ones.
       const since = Math.round((end - Math.max(...alone)) / 1000);
       return {
         reached:
@@ -86,7 +86,7 @@ export const keptSchedules: Soak<Size> = {
   },
 };
 
-/** Five of them: who is killed is replaced by one with the same clock. */
+/** Five processes. A killed one is replaced by one with the same clock. */
 class Keepers {
   readonly #stage: Stage;
   readonly #skews: readonly Milliseconds[];
@@ -114,7 +114,7 @@ class Keepers {
 interface Occurrence {
   readonly schedule: string;
   readonly at: Milliseconds;
-  /** By a clock that is right. */
+  /** The time by a right clock. */
   readonly by: Milliseconds;
   readonly fence: number;
 }

@@ -1,4 +1,4 @@
-/** Worker processes are killed by -9 again and again, in the middle of batches, some of whose jobs fail. */
+/** Worker processes are killed with SIGKILL again and again, in the middle of batches, some of whose jobs fail. */
 import { Crew } from '../kit/crew';
 import type { LedgerLine } from '../kit/ledger';
 import { Link } from '../kit/programs/jobs';
@@ -6,23 +6,23 @@ import { Stage } from '../kit/stage';
 import type { Soak } from './soak';
 
 interface Size {
-  /** Seconds: on a machine that runs other tests as well, a renewal may be late. */
+  /** Seconds. On a machine that runs other tests too, a renewal may be late. */
   readonly lease: number;
   readonly batches: number;
   readonly kills: number;
   /** Milliseconds that each job takes. */
   readonly takes: number;
-  /** Batches of four jobs beside them, one for each worker, whose last jobs end in one moment. */
+  /** Further batches of four jobs, one for each worker, whose last jobs end at the same time. */
   readonly rounds: number;
 }
 
 const WORKERS = 4;
 const CONCURRENCY = 10;
-/** Six by themselves, and two chains of three. */
+/** The jobs of a batch: six single ones and two chains of three. */
 const JOBS = 12;
-/** One in so many has a job that fails. */
+/** One in this many batches has a job that fails. */
 const FAILING = 4;
-/** Milliseconds that a job takes which is sent because all others were done: long enough for somebody to look. */
+/** Milliseconds that a job takes that is dispatched because all others were done. Long enough to be seen. */
 const SEEN = 500;
 const CALLBACKS = { then: 100, catch: 101, finally: 102 } as const;
 
@@ -72,7 +72,7 @@ export const killedBatches: Soak<Size> = {
         reached:
           `${begun - unended.length} of ${begun} batches ended, ${account.completed} jobs completed, ` +
           `${account.failed} failed, by ${kills} kills; ${[...sent.values()].flat().length} callbacks`,
-        // One in each of some batches is to fail.
+        // In some batches one job should fail.
         offences: [...offences, ...account.offences.filter((offence) => !offence.includes('failed without cause'))],
       };
     } finally {
@@ -103,7 +103,7 @@ async function uncounted(stage: Stage, batches: number): Promise<readonly string
   return wrong.map(({ name, total }) => `batch ${name} counted ${total} jobs`);
 }
 
-/** Which callbacks were done, by the number of the batch; one that was sent as two jobs stands twice. */
+/** The callbacks that ran, by the number of the batch. One that was sent as two jobs occurs twice. */
 function callbacksIn(lines: readonly LedgerLine[]): ReadonlyMap<number, readonly string[]> {
   const done = new Map<string, string>();
   for (const { event, id, note } of lines) if (event === 'done') done.set(id, note);

@@ -1,4 +1,4 @@
-/** Worker processes are killed by -9 again and again, in the middle of jobs that follow one another. */
+/** Worker processes are killed with SIGKILL again and again, in the middle of chains. */
 import { Crew } from '../kit/crew';
 import { Link } from '../kit/programs/jobs';
 import type { LedgerLine } from '../kit/ledger';
@@ -6,7 +6,7 @@ import { Stage } from '../kit/stage';
 import type { Soak } from './soak';
 
 interface Size {
-  /** Seconds: on a machine that runs other tests as well, a renewal may be late. */
+  /** Seconds. On a machine that runs other tests too, a renewal may be late. */
   readonly lease: number;
   readonly chains: number;
   readonly kills: number;
@@ -24,7 +24,7 @@ export const killedChains: Soak<Size> = {
   figure:
     '0 chains broken off, 0 links out of order; a link run twice only by a kill, and never once the next one was sent',
   stores: ['redis', 'cluster', 'sqlite', 'postgres', 'mysql'],
-  // On the others, the tests kill workers in the middle of batches, which have chains among their jobs.
+  // On the other stores the tests kill workers in the middle of batches, which contain chains.
   inTests: ['redis', 'sqlite'],
   sizes: {
     test: { lease: 3, chains: 100, kills: 2, takes: 10 },
@@ -47,7 +47,7 @@ export const killedChains: Soak<Size> = {
       await stage.dismiss();
 
       const { lines } = stage.ledger;
-      // Their ids are known from the runs; those that never ran are missing from their chains.
+      // Ids of links are known from their runs. Links that never ran are missing from their chains.
       stage.dispatched.push(...new Set(lines.filter(({ event }) => event === 'started').map(({ id }) => id)));
       const account = await stage.account();
       const found = lookAt(lines, chains);
@@ -70,7 +70,7 @@ interface Seen {
   id: string;
 }
 
-/** `late`: links that began once more when the next one had begun already. */
+/** `late` counts links that started again after the next one had started. */
 function lookAt(
   lines: readonly LedgerLine[],
   chains: number,

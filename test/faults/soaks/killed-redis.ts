@@ -1,4 +1,4 @@
-/** Redis, which writes each command to disk first, is killed by -9 under load and started again. */
+/** A Redis that writes each command to disk first is killed with SIGKILL under load and restarted. */
 import { eventually } from '../../support/eventually';
 import { DurableRedis } from '../kit/durable-redis';
 import { Take } from '../kit/programs/jobs';
@@ -7,14 +7,14 @@ import { atMost, type Soak, tally } from './soak';
 
 interface Size {
   readonly kills: number;
-  /** Milliseconds that it stays away, in turn. */
+  /** Milliseconds that it stays away, one after another. */
   readonly away: readonly number[];
 }
 
-/** Longer than it stays away: no run may be repeated. */
+/** Longer than it stays away, so that no run may be repeated. */
 const LEASE = 15;
 const WORKERS = 3;
-/** Whoever dispatches is faster than they are: the jobs that wait at the end must be done in a moment. */
+/** The dispatcher is faster than the workers, so the jobs that wait at the end must be quick. */
 const MOST_AHEAD = 5000;
 
 export const killedRedis: Soak<Size> = {

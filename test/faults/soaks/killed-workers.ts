@@ -1,4 +1,4 @@
-/** Worker processes are killed by -9 again and again, in the middle of their jobs. */
+/** Worker processes are killed with SIGKILL again and again, in the middle of their jobs. */
 import { Crew, type Kill } from '../kit/crew';
 import { Take } from '../kit/programs/jobs';
 import type { LedgerLine } from '../kit/ledger';
@@ -6,7 +6,7 @@ import { Stage } from '../kit/stage';
 import { atMost, type Soak, tally } from './soak';
 
 interface Size {
-  /** Seconds: on a machine that runs other tests as well, a renewal may be late. */
+  /** Seconds. On a machine that runs other tests too, a renewal may be late. */
   readonly lease: number;
   readonly jobs: number;
   readonly kills: number;
@@ -22,7 +22,7 @@ export const killedWorkers: Soak<Size> = {
   title: 'worker processes killed by -9 in the middle of their jobs',
   figure: '0 lost; run twice ≤ jobs in flight at the kills; each of them done ≤ lease + 6 s after its kill',
   stores: ['redis', 'cluster', 'sqlite', 'postgres', 'mysql', 'beanstalkd'],
-  // On the others, the tests kill workers in the middle of batches, where each job is counted as well.
+  // On the other stores the tests kill workers in the middle of batches, where each job is counted too.
   inTests: ['redis', 'sqlite', 'beanstalkd'],
   sizes: {
     test: { lease: 3, jobs: 600, kills: 2, takes: 10 },
@@ -55,7 +55,7 @@ export const killedWorkers: Soak<Size> = {
   },
 };
 
-/** What the killed ones were running, and how long it took until the last of it was done elsewhere. */
+/** The jobs that killed workers were running, and the time until the last of them was done elsewhere. */
 function recovery(lines: readonly LedgerLine[], kills: readonly Kill[]): { inFlight: number; longest: number } {
   const killedAt = new Map(kills.map(({ pid, at }) => [pid, at]));
   const open = new Map<string, number>();

@@ -1,4 +1,4 @@
-/** Payloads of a megabyte go through every state, and must come out to the byte. */
+/** Payloads of a megabyte go through every state and must come out byte for byte. */
 import type { Connection, Reservation } from '../../../src/connections/contract';
 import { afterFreeRelease, afterRetry, readCounters, withCounters } from '../../../src/payload/counters';
 import { eventually } from '../../support/eventually';
@@ -16,7 +16,7 @@ const MEGABYTE = 1_000_000;
 const repeated = (piece: string, bytes = MEGABYTE): string =>
   piece.repeat(Math.floor(bytes / Buffer.byteLength(piece)));
 
-/** What encoders and decoders on the way are known to change. */
+/** Data that encoders and decoders are known to change. */
 const BODIES: Record<string, string> = {
   ascii: JSON.stringify(repeated('The quick brown fox. ')),
   unicode: JSON.stringify(repeated('日本語 ÄÖÜ 🧵 e\u0301 ')),
@@ -68,7 +68,7 @@ export const largePayloads: Soak<Size> = {
   },
 };
 
-/** One payload on its way: ready, reserved, delayed, reserved, given up, reserved, failed, ready, reserved, gone. */
+/** Moves one payload through its states: ready, reserved, delayed, reserved, expired, reserved, failed, ready, reserved, gone. */
 class Journey {
   readonly offences: string[] = [];
   moves = 0;
@@ -126,7 +126,7 @@ class Journey {
   }
 }
 
-/** All but the counters, which change with every move. */
+/** The payload without its counters, which change with every move. */
 function bodyOf(payload: Buffer): Buffer {
   const { bodyEnd } = readCounters(payload)!;
   return payload.subarray(0, bodyEnd);

@@ -5,7 +5,7 @@ import { Stage, type StoreName } from '../kit/stage';
 import { type Finding, type Soak, tally } from './soak';
 
 interface Size {
-  /** Seconds: on a machine that runs other tests as well, a renewal may be late. */
+  /** Seconds. On a machine that runs other tests too, a renewal may be late. */
   readonly lease: number;
   readonly leases: number;
 }

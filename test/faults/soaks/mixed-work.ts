@@ -1,4 +1,4 @@
-/** Work of all kinds for as long as one likes: neither the workers nor the store may grow, and nothing may stay open. */
+/** Work of all kinds for any length of time: neither the workers nor the store may grow, and nothing may stay open. */
 import { statSync } from 'node:fs';
 import Redis from 'ioredis';
 import { systemClock } from '../../../src/base/clock';
@@ -23,7 +23,7 @@ const SAMPLES = 40;
 /** Failed jobs are kept until they are pruned. */
 const KEPT = 200;
 const MEGABYTE = 1_000_000;
-/** A process takes a while to reach its size; below this nothing can be said of it. */
+/** A process takes a while to reach its size, and cannot be judged before. */
 const MEASURABLE_MINUTES = 2;
 const GROWTH = 1.15;
 
@@ -43,7 +43,7 @@ export const mixedWork: Soak<Size> = {
       const sizes: { readonly workers: number[]; readonly store: number[] } = { workers: [], store: [] };
       let dispatched = await feed(stage);
       await stage.drained();
-      // What the first job needs, such as the thread of the leases, stays for the next.
+      // Handles that the first job needs, such as the lease thread, are kept for the next ones.
       const before = await measureAll(stage, workers);
       let pruned = 0;
       const end = systemClock.monotonic() + minutes * 60_000;
@@ -62,7 +62,7 @@ export const mixedWork: Soak<Size> = {
         leaked = after.flatMap(({ open }, index) => more(before[index]!.open, open));
         return leaked.length === 0;
       };
-      // A connection that was given up on a busy machine takes a moment to close; what was left open stays.
+      // On a busy machine a connection that was given up takes a moment to close. A leaked handle stays.
       await eventually(isClosed, { deadline: 10_000 }).catch(() => undefined);
       const exits = await Promise.all(workers.map((worker) => worker.terminate()));
 
@@ -90,7 +90,7 @@ export const mixedWork: Soak<Size> = {
 const TEXT = 'carried '.repeat(1000);
 const DIGEST = digestOf(TEXT);
 
-/** As much as keeps the workers busy, and no more. */
+/** Dispatches just enough to keep the workers busy. */
 async function feed(stage: Stage): Promise<number> {
   const { ready } = await stage.driver.counts('default');
   if (ready > 500) return 0;
@@ -109,7 +109,7 @@ function jobOf(place: number): object {
   return new Block(2);
 }
 
-/** By the ledger: each process notes what it holds when it is asked to. */
+/** From the ledger, to which each process writes its memory and handles on request. */
 async function measureAll(stage: Stage, workers: readonly WorkerProcess[]): Promise<readonly Measurement[]> {
   const seen = stage.ledger.lines.length;
   for (const worker of workers) worker.measure();
@@ -130,10 +130,10 @@ async function usedMemory(redis: Redis): Promise<number> {
 
 const fileSize = ({ driver }: Stage): number => statSync(driver.address.replace(/^sqlite:/, '')).size;
 
-/** They come and go; one that stayed would keep the process from ending, which is looked at too. */
+/** Handles that come and go. One that stayed would keep the process from ending, which is checked too. */
 const PASSING = new Set(['Timeout', 'Immediate']);
 
-/** What is open in `after` beyond `before`. */
+/** The handles in `after` that are not in `before`. */
 function more(before: readonly string[], after: readonly string[]): string[] {
   const left = [...before];
   return after.filter((kind) => {
@@ -144,7 +144,7 @@ function more(before: readonly string[], after: readonly string[]): string[] {
   });
 }
 
-/** The last quarter beside the second: the first is for warming up. */
+/** Compares the last quarter with the second, because the first is for warming up. */
 function growth([what, sizes]: [string, readonly number[]]): readonly string[] {
   const quarter = Math.floor(sizes.length / 4);
   const early = median(sizes.slice(quarter, 2 * quarter));

@@ -1,4 +1,4 @@
-/** The store's clock is moved by an hour and back, while jobs wait for their moment and others run. */
+/** The store's clock is moved by an hour and back while jobs are delayed and others run. */
 import { systemClock } from '../../../src/base/clock';
 import { connectRedis } from '../../../src/connections/redis/redis-connection';
 import { builtInConnectors, QueueManager, silentLogger, Worker } from '../../../src/index';
@@ -9,13 +9,13 @@ import { Stage } from '../kit/stage';
 import { atMost, type Soak, tally } from './soak';
 
 interface Size {
-  /** Of each kind. */
+  /** The number of jobs of each kind. */
   readonly jobs: number;
 }
 
-/** Longer than the whole soak: only the moved clock ends one. */
+/** Longer than the whole soak, so that only the moved clock ends a lease. */
 const LEASE = 600;
-/** Milliseconds: long enough to be running when the clock is moved ahead. */
+/** Milliseconds. Long enough to be running when the clock is moved ahead. */
 const RUNS = 2000;
 const HOUR = 3600;
 const SOON = '30m';
@@ -38,7 +38,7 @@ export const movedClock: Soak<Size> = {
       const late = await stage.dispatch(Array.from({ length: jobs }, () => new Take(0).delay(LATE)));
       const offences: string[] = [];
       const expectDone = async (when: string, done: readonly string[], waiting: readonly string[]): Promise<void> => {
-        // A job that is ready now, and comes after all that is due: when it is done, so are they.
+        // This job is ready now and comes after all due ones, so when it is done they are done too.
         const [mark] = await stage.dispatch([new Take(0)]);
         const isDone = (): boolean => isAllDone(stage, [...done, mark!]);
         await eventually(isDone, { deadline: 30_000, of: when }).catch((error: Error) => offences.push(error.message));
@@ -59,7 +59,7 @@ export const movedClock: Soak<Size> = {
       await expectDone('two hours ahead', [...late, ...running], []);
       await moved.stop();
 
-      // A clock that goes ahead by more than a lease ends all leases, also of those who are alive.
+      // A clock that jumps ahead by more than a lease ends all leases, even of live workers.
       stage.disturbed.add(process.pid);
       const account = await stage.account();
       const doubled = runsOfOthers(stage, running) - (account.dispatched - running.length);
@@ -82,7 +82,7 @@ const isAllDone = ({ ledger }: Stage, ids: readonly string[]): boolean => {
 const runsOfOthers = ({ ledger }: Stage, running: readonly string[]): number =>
   ledger.lines.filter(({ event, id }) => event === 'started' && !running.includes(id)).length;
 
-/** Workers whose store goes by a clock of its own; each has its connections to itself, as in a process of its own. */
+/** Workers whose store has a clock of its own. Each has its own connections, as in a separate process. */
 class MovedClock {
   readonly #stage: Stage;
   readonly #managers: QueueManager[] = [];

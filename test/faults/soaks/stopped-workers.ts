@@ -1,4 +1,4 @@
-/** Worker processes are told to stop again and again while they work, some in the middle of what outlives their grace. */
+/** Worker processes are stopped again and again while they work, some during jobs that outlive their grace. */
 import { eventually } from '../../support/eventually';
 import { Heed, Take } from '../kit/programs/jobs';
 import { Stage } from '../kit/stage';
@@ -60,7 +60,7 @@ export const stoppedWorkers: Soak<Size> = {
   },
 };
 
-/** Most are short; every twentieth outlives the grace. */
+/** Most jobs are short. Every twentieth outlives the grace. */
 async function feed(stage: Stage): Promise<void> {
   const { ready } = await stage.driver.counts('default');
   if (ready > 100) return;

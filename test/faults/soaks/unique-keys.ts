@@ -1,4 +1,4 @@
-/** Many processes dispatch unique jobs of one key, while those that run them are killed by -9. */
+/** Many processes dispatch unique jobs with one key while their workers are killed with SIGKILL. */
 import { Crew } from '../kit/crew';
 import { Only } from '../kit/programs/jobs';
 import type { LedgerLine } from '../kit/ledger';
@@ -6,12 +6,12 @@ import { Stage } from '../kit/stage';
 import type { Soak } from './soak';
 
 interface Size {
-  /** Seconds: on a machine that runs other tests as well, a renewal may be late. */
+  /** Seconds. On a machine that runs other tests too, a renewal may be late. */
   readonly lease: number;
   readonly dispatchers: number;
-  /** Of the one key, by each of them. */
+  /** Jobs with the one key, by each dispatcher. */
   readonly dispatches: number;
-  /** Keys of their own, by each of them. */
+  /** Jobs with keys of their own, by each dispatcher. */
   readonly others: number;
   readonly kills: number;
 }
@@ -68,7 +68,7 @@ export const uniqueKeys: Soak<Size> = {
   },
 };
 
-/** A job holds the key from its first start until it is done: no other may start within. */
+/** A job holds the key from its first start until it is done, so no other may start in between. */
 function holdersOf(lines: readonly LedgerLine[]): { jobs: number; others: number; offences: readonly string[] } {
   const offences: string[] = [];
   const jobs = new Set<string>();
@@ -77,7 +77,7 @@ function holdersOf(lines: readonly LedgerLine[]): { jobs: number; others: number
   for (const { event, id, note } of lines) {
     if (event !== 'started' && event !== 'done') continue;
     if (note !== 'one') {
-      // The last round, which finds the keys free, uses those of the first dispatcher once more.
+      // The last round, which finds the keys free, uses those of the first dispatcher again.
       if (event === 'done') others.add(note);
       continue;
     }

@@ -185,7 +185,7 @@ describe('a statement on failed jobs', () => {
     if (queue === undefined) await world.rows(`ANALYZE failed_${world.table}`);
     const calls = {
       list: () => failed.list({ queue, limit: 100 }),
-      'list of what stands far behind': () => failed.list({ queue, limit: 100, offset: ROWS - 200 }),
+      'list of entries far behind': () => failed.list({ queue, limit: 100, offset: ROWS - 200 }),
       count: () => failed.count(queue),
       'prune by age': () => failed.prune({ queue, olderThan: 60 }),
       'prune by number': () => failed.prune({ queue, keep: ROWS - 100 }),

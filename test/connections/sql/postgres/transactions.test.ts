@@ -76,7 +76,7 @@ const byRowsAlone: Within = (work) =>
   });
 
 const WAYS: Ways = [
-  ['what gives the rows alone, as TypeORM does', byRowsAlone],
+  ['a client that returns only the rows, as TypeORM does', byRowsAlone],
   ['pg', byPg],
   ['kysely', byKysely],
   ['knex', byKnex],

@@ -102,7 +102,7 @@ describe.each(WAYS)('a transaction by %s', (_name, within) => {
 describeUsing(
   database,
   [
-    ['a handle that has begun no transaction', () => handle],
+    ['a handle without a transaction', () => handle],
     ['kysely itself', kysely],
   ],
   async () => {

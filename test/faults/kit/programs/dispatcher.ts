@@ -1,4 +1,4 @@
-/** Dispatches unique jobs of one key, one after the other, and others of keys of their own: its one argument says as JSON how many. */
+/** Dispatches unique jobs with one key, one after the other, and others with keys of their own. Its argument has their numbers as JSON. */
 import { Queue } from 'onqueue';
 import type { Configuration } from 'onqueue';
 import { Only } from './jobs';
@@ -9,7 +9,7 @@ interface Orders {
   readonly ledger: string;
   readonly number: number;
   readonly dispatches: number;
-  /** Different keys, of which each has one job. */
+  /** The number of different keys with one job each. */
   readonly others: number;
 }
 

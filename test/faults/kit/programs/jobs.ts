@@ -1,4 +1,4 @@
-/** The jobs that worker processes run: each notes in the ledger when it starts and when it is done. */
+/** The jobs that worker processes run. Each writes its start and its end to the ledger. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, openSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { Job } from 'onqueue';
 import { Transform } from 'class-transformer';
 import { note } from './pen';
 
-/** The file by which a test lets go of what stalls. */
+/** The file with which a test releases stalled jobs. */
 export const TOLD = 'told';
 
 const pause = (milliseconds: number): Promise<void> =>
@@ -15,7 +15,7 @@ const pause = (milliseconds: number): Promise<void> =>
     setTimeout(resolve, milliseconds);
   });
 
-/** In JavaScript that does not come back to the event loop, and leaves the processor to others. */
+/** Blocks the event loop in JavaScript without using the processor. */
 function stall(milliseconds: number | 'until told'): void {
   const cell = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const end = Date.now() + Number(milliseconds);
@@ -23,14 +23,14 @@ function stall(milliseconds: number | 'until told'): void {
   while (!isOver()) Atomics.wait(cell, 0, 0, 10);
 }
 
-/** In native code that never comes back: nobody opens the other end of this pipe. */
+/** Blocks in native code for ever, because nothing opens the other end of this pipe. */
 function openUnwritten(): void {
   const pipe = join(__dirname, `pipe-${process.pid}`);
   execFileSync('mkfifo', [pipe]);
   openSync(pipe, 'r');
 }
 
-/** Takes its time, and heeds no signal: what it notes after its lease was lost is what a stale worker would do. */
+/** Takes some time and ignores its signal. Lines that it writes after its lease was lost show what a stale worker would do. */
 @Job({ tries: 1, timeout: 0 })
 export class Take extends Job {
   constructor(readonly milliseconds: number) {
@@ -44,7 +44,7 @@ export class Take extends Job {
   }
 }
 
-/** Gives what tells its runs apart. */
+/** Returns a value that differs for each run. */
 @Job({ tries: 1, timeout: 0, keepResult: '1h' })
 export class Give extends Job {
   constructor(readonly milliseconds: number) {
@@ -58,7 +58,7 @@ export class Give extends Job {
   }
 }
 
-/** Takes its time in its first run, and stops when it is told to, as a good handler does. */
+/** Takes some time in its first run, and stops when it is told to, like a good handler. */
 @Job({ tries: 1, timeout: 0 })
 export class Heed extends Job {
   constructor(readonly milliseconds: number) {
@@ -79,7 +79,7 @@ export class Heed extends Job {
   }
 }
 
-/** Blocks the event loop: nothing else happens on it, not even a renewal. */
+/** Blocks the event loop, so that not even a renewal can run. */
 @Job({ tries: 1, timeout: 0 })
 export class Block extends Job {
   constructor(readonly milliseconds: number) {
@@ -93,7 +93,7 @@ export class Block extends Job {
   }
 }
 
-/** Blocks the event loop in its first attempt, past its timeout; in native code for as long as the process lives. */
+/** Blocks the event loop in its first attempt, past its timeout. In native code it does so until the process ends. */
 @Job({ tries: 2, backoff: '100ms', timeout: '300ms' })
 export class Stall extends Job {
   constructor(readonly milliseconds: number | 'native' | 'until told') {
@@ -112,11 +112,11 @@ export class Stall extends Job {
   }
 }
 
-/** The same, and its timeout is its end. */
+/** The same with failOnTimeout. */
 @Job({ failOnTimeout: true })
 export class StallForGood extends Stall {}
 
-/** Blocks the event loop before it runs: its data never come to an end. */
+/** Blocks the event loop while its data are decoded. */
 @Job({ tries: 1, timeout: '300ms' })
 export class StallUnread extends Job {
   @Transform(({ value }) => stall(value as number), { toClassOnly: true })
@@ -127,7 +127,7 @@ export class StallUnread extends Job {
   }
 }
 
-/** Its first run has its process stand still, and fails once that goes on. */
+/** Freezes its process in its first run, and fails when the process goes on. */
 @Job({ tries: 1, timeout: 0 })
 export class Freeze extends Job {
   handle(): void {
@@ -152,7 +152,7 @@ export class Stumble extends Job {
   }
 }
 
-/** Says which link of which chain it is. Poison would end its chain: of a hundred kills it may meet three. */
+/** A link that writes its chain and its number. It may crash often, or some of a hundred kills would make it poison and end its chain. */
 @Job({ tries: 1, timeout: 0, maxCrashes: 50 })
 export class Link extends Job {
   constructor(
@@ -173,7 +173,7 @@ export class Link extends Job {
   }
 }
 
-/** Says what a schedule has sent it for, and when it runs by a clock that nobody has put ahead. */
+/** Writes the occurrence of its schedule, and the time of its run by a right clock. */
 @Job({ tries: 1, timeout: 0, maxCrashes: 50 })
 export class Recur extends Job {
   handle(): void {
@@ -184,7 +184,7 @@ export class Recur extends Job {
   }
 }
 
-/** There is one of its key at a time. */
+/** A unique job. */
 @Job({ tries: 1, timeout: 0, maxCrashes: 50, unique: { by: (job: Only) => job.key } })
 export class Only extends Job {
   constructor(
@@ -201,7 +201,7 @@ export class Only extends Job {
   }
 }
 
-/** Brings a text, and what its digest was when it was dispatched. */
+/** Carries a text and the digest that it had when it was dispatched. */
 @Job({ tries: 2, backoff: '100ms', timeout: 0 })
 export class Carry extends Job {
   constructor(

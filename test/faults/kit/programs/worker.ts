@@ -1,4 +1,4 @@
-/** A worker in a process of its own, to be killed: its one argument says as JSON what it works on. */
+/** A worker in a process of its own that tests can kill. Its argument has its configuration as JSON. */
 import { builtInConnectors, Queue, Worker } from 'onqueue';
 import type { Configuration, Connection, Connector, Duration, OverlapPolicy, WorkerOptions } from 'onqueue';
 import { Recur } from './jobs';
@@ -13,9 +13,9 @@ interface Orders {
   /** Milliseconds by which its clock is ahead. */
   readonly skew?: number;
   readonly schedules?: readonly { readonly name: string; readonly every: Duration; readonly overlap: OverlapPolicy }[];
-  /** Stands still as soon as a reserve has brought it a job. */
+  /** Whether it freezes as soon as a reserve has brought it a job. */
   readonly freezes?: boolean;
-  /** Is ended or stands still at its first call that settles anything. */
+  /** Kills or freezes it at its first settle. */
   readonly halts?: { readonly by: 'SIGKILL' | 'SIGSTOP'; readonly when: 'before' | 'after' };
 }
 
@@ -31,7 +31,7 @@ const {
   schedules = [],
 } = JSON.parse(process.argv[2]!) as Orders;
 
-/** What it logs of a run is what the store has confirmed; all else that is worth a warning is for people who look into a fault. */
+/** Logged outcomes are confirmed by the store. Other warnings help to investigate a failed test. */
 const hear = (facts: object, message: string): void => {
   const { outcome, id } = facts as { readonly outcome?: string; readonly id?: string };
   if (outcome === undefined || id === undefined) note('said', {}, JSON.stringify(message));
@@ -99,11 +99,11 @@ if (freezes === true) {
   Queue.addConnector('database', freezing(builtInConnectors.database!));
 }
 Queue.configure({ ...configuration, logger: { debug: () => undefined, info: hear, warn: hear, error: hear } });
-// A process may hold the same job twice, one after the other: these tell which of its runs they mean.
+// A process may hold the same job twice, one after the other, so these identify the run.
 Queue.after(({ job }) => note('completed', job));
 Queue.lost(({ job }) => note('lost', job));
 Queue.cancelled(({ job }) => note('cancelled', job));
-/** As the command line makes them. */
+/** Makes the worker like the command. */
 const ProcessWorker: new (options: WorkerOptions, manager: undefined, internal: Orders['internal']) => Worker = Worker;
 const worker = new ProcessWorker(options, undefined, internal);
 process.on('SIGUSR2', measure);
