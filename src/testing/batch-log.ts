@@ -1,4 +1,4 @@
-/** The batches that were dispatched on the connections of a fake, in order. */
+/** The batches dispatched on the connections of a fake, in order. */
 import type { Milliseconds } from '../base/clock';
 import { type BatchCallback, type BatchEvent, callbackPayload, type NewBatch } from '../connections/batch-store';
 import { Carry } from '../dispatch/built-in/carry';
@@ -7,22 +7,22 @@ import { MOST_LISTED } from './push-log';
 
 /** A job of a batch. */
 export interface BatchedJob extends NextJob {
-  /** The jobs that follow it: of an inner list those behind its first. */
+  /** The jobs that follow it; for an inner list, those after its first. */
   readonly chain: readonly NextJob[];
 }
 
 /** One batch, as it was dispatched. */
 export interface PushedBatch {
   readonly id: string;
-  /** Empty: it was given none. */
+  /** Empty if it was given none. */
   readonly name: string;
   readonly connection: string;
-  /** In the order in which they were given; those as well that were added later, but by the success of one of its jobs. */
+  /** In the order in which they were given, including jobs added later, but not those added by the success of one of its jobs. */
   readonly jobs: readonly BatchedJob[];
-  /** What it sends, by when it does; `next`: what stands behind it in a chain. */
+  /** The jobs that it sends, by event; `next`: the rest of the chain that it is a link of. */
   readonly callbacks: Readonly<Record<BatchEvent, readonly NextJob[]>>;
   readonly allowsFailures: boolean;
-  /** Jobs after which `progress` is sent. */
+  /** `progress` is sent each time this many jobs have ended. */
   readonly every: number | undefined;
 }
 
@@ -42,7 +42,7 @@ export class ReadBatch {
     this.#joined.push(...jobs);
   }
 
-  // Their ids grow as they were given; jobs of one queue are pushed at once.
+  // Ids grow in the order in which the jobs were given; jobs of one queue are pushed together.
   get jobs(): readonly ReadPush[] {
     return this.#joined.toSorted((a, b) => (a.push.id < b.push.id ? -1 : 1));
   }
@@ -79,7 +79,7 @@ export class ReadBatch {
     const read = new ReadPush(this.#connection, queue, entry, this.#now);
     const { job } = read;
     if (!(job instanceof Carry)) return read;
-    // One of another connection travels in a carrier.
+    // A job of another connection travels in a carrier.
     const { onward } = job;
     return new ReadPush(onward.connection, onward.queue, onward.entry, this.#now);
   }
@@ -104,7 +104,7 @@ export class BatchLog {
     this.#batches.get(id)?.join(jobs);
   }
 
-  /** For people: what was dispatched, with a line for each job. */
+  /** For people: what was dispatched, with one line for each job. */
   describe(): string {
     const { all } = this;
     if (all.length === 0) return 'No batch was dispatched.';

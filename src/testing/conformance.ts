@@ -34,9 +34,9 @@ export type { Capability, ConformanceCase, ConformanceHarness } from './conforma
 /**
  * The cases that concern a driver.
  *
- * @param open opens an empty store; each case calls it once, and disposes of what it got
- * @param lacking what the driver cannot do, as it declares it: those promises are left out, and in their place it must
- * refuse what it cannot do by a `CapabilityError`. Default: a driver that can do everything
+ * @param open opens an empty store; each case calls it once, and disposes of the result
+ * @param lacking what the driver declares that it cannot do: those promises are left out, and instead it must refuse with a
+ * `CapabilityError`. Default: a driver that can do everything
  */
 export function conformance(
   open: () => Promise<ConformanceHarness>,

@@ -1,4 +1,4 @@
-/** Runs what waits on the connections of a fake, one job after another, until nothing is left to run. */
+/** Runs the waiting jobs of a fake's connections, one after another, until there are none left. */
 import { momentOf } from '../base/clock';
 import { invalidJobOption } from '../job/errors';
 import { BUILT_IN } from '../job/registry';
@@ -19,27 +19,30 @@ import type { TestClock } from './test-clock';
 export interface DrainOptions extends WorkerFlags {
   /** Only jobs of this connection. Default: all. */
   readonly connection?: string | undefined;
-  /** Only jobs of this queue, or of these in this order. Default: all, in the order in which they were first used. */
+  /** Only jobs of this queue, or of these queues in this order. Default: all, in the order in which they were first used. */
   readonly queue?: string | readonly string[] | undefined;
-  /** Also what is delayed: the clock is moved to each moment in turn, until nothing waits any more. Default false. */
+  /** Also runs delayed jobs: moves the clock to each moment in turn, until nothing waits any more. Default false. */
   readonly delayed?: boolean | undefined;
-  /** A drain that has run so many jobs is taken for endless. Default 1000. */
+  /** After this many runs, the drain is assumed to be endless. Default 1000. */
   readonly limit?: number | undefined;
-  /** Reject with the error of the first job that fails for good, and leave the rest where it is. Default false. */
+  /** Rejects with the error of the first job that fails for good, and leaves the rest. Default false. */
   readonly throwOnFailure?: boolean | undefined;
 }
 
-/** What happened, run by run: a job that was released and ran again is in it more than once. */
+/** What happened, run by run: a job that was released and ran again appears more than once. */
 export interface DrainReport {
   readonly completed: readonly JobRun[];
-  /** Given back to the queue: by `this.release()`, or after a failed attempt, which is then the run's `error`. */
+  /** Given back to the queue: by `this.release()`, or after a failed attempt, whose error is the run's `error`. */
   readonly released: readonly JobRun[];
-  /** Out of tries. `Queue.failed` has them. */
+  /** Out of tries. `Queue.failed` has these jobs. */
   readonly failed: readonly JobRun[];
-  /** By `Queue.cancel(id)` while they ran, or with their batch. A job that was cancelled alone before did not run, and is in none of the lists. */
+  /**
+   * Cancelled by `Queue.cancel(id)` while they ran, or with their batch. Jobs cancelled before they ran are in none of these
+   * lists.
+   */
   readonly cancelled: readonly JobRun[];
   readonly lost: readonly JobRun[];
-  /** Errors that changed no outcome: of a hook, of `failed()`, or of `handle` after its outcome was decided. */
+  /** Errors that changed no outcome: from a hook, from `failed()`, or from `handle` after its outcome was decided. */
   readonly reported: readonly unknown[];
 }
 
@@ -67,7 +70,7 @@ export class Drain {
     this.#executor = new Executor(manager, executorSettings(options));
   }
 
-  /** @throws EndlessDrainError; with `throwOnFailure` also what a job failed with */
+  /** @throws EndlessDrainError; with `throwOnFailure` also the error of a job */
   async run(): Promise<DrainReport> {
     const { reported } = this.#manager;
     const before = reported.length;
@@ -87,7 +90,7 @@ export class Drain {
     };
   }
 
-  /** False: nothing is ready. */
+  /** False if no job is ready. */
   async #runNext(): Promise<boolean> {
     await this.#manager.outbox.flush();
     for (const connection of this.#connections()) {
@@ -129,14 +132,14 @@ export class Drain {
   }
 
   #note(run: JobRun): void {
-    // What sends a link on to another connection is none of the program's, as long as it does.
+    // Our own jobs, which send a link on to another connection, are not the program's concern unless they fail.
     if (run.name.startsWith(BUILT_IN) && run.outcome === 'completed') return;
     this.#runs.push(run);
     const { outcome, error } = run;
     if (this.#options.throwOnFailure === true && outcome === 'failed' && error !== undefined) throw error;
   }
 
-  /** False: nothing is delayed, or it was not asked for. */
+  /** False if no job is delayed, or `delayed` was not set. */
   async #moveOn(): Promise<boolean> {
     if (this.#options.delayed !== true) return false;
     let next = Infinity;
@@ -147,7 +150,7 @@ export class Drain {
       }
     }
     if (next === Infinity) return false;
-    // Rounded, because a sum of fractions may come out slightly too early; and at least 1, or this would never end.
+    // Rounded, because a sum of fractions may be slightly too early; and at least 1, or this would never end.
     await this.#clock.advance(Math.max(Math.round(next - this.#clock.now()), 1) / 1000);
     return true;
   }

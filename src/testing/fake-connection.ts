@@ -1,4 +1,4 @@
-/** A memory connection that remembers what was pushed, and passes on the jobs that are not faked. */
+/** A memory connection that remembers what was pushed, and passes on jobs that are not faked. */
 import type { NewBatch } from '../connections/batch-store';
 import type {
   Connection,
@@ -35,7 +35,7 @@ export class FakedJobs {
   readonly #only: readonly Class[] | undefined;
   readonly #except: readonly Class[];
 
-  /** @throws E_UNDECORATED_JOB: a class that is no job would never be met */
+  /** @throws E_UNDECORATED_JOB the class is not a job, so it would never be found */
   constructor({ only, except = [] }: FakedJobsOptions) {
     for (const job of [...(only ?? []), ...except]) definitionOfJob(Object.create(job.prototype) as object);
     this.areAll = only === undefined && except.length === 0;
@@ -43,11 +43,11 @@ export class FakedJobs {
     this.#except = except;
   }
 
-  /** A payload whose job is not registered here is faked, unless `only` says which are. */
+  /** A payload without a registered job class is faked, unless `only` is given. */
   has({ payload }: Entry): boolean {
     if (this.areAll) return true;
     const names = namesOf(payload);
-    // What sends a link of a chain on stays where the one before it ended.
+    // Our own jobs, which send links of a chain on, stay where the link before ended.
     if (names.some((name) => name.startsWith(BUILT_IN))) return true;
     const job = names.map((name) => registry().classOf(name)).find((found) => found !== undefined);
     const isAmong = (classes: readonly Class[]): boolean =>
@@ -83,7 +83,7 @@ export class FakeConnection extends MemoryConnection {
     this.#store = store;
   }
 
-  /** What is faked takes no part in the transaction: it is pushed at once. */
+  /** Faked jobs take no part in the transaction: they are pushed at once. */
   within(transaction: unknown): Pick<Connection, 'push'> {
     return {
       push: (queue, entries, begins) =>
@@ -131,7 +131,7 @@ export class FakeConnection extends MemoryConnection {
     return next.length === followUpsOf(settlement).length ? settlement : ({ ...settlement, next } as Settlement);
   }
 
-  /** What follows counts as pushed, like all else; what is not faked goes to the real connection. */
+  /** Follow-up jobs count as pushed like all others; those that are not faked go to the real connection. */
   async #noteFollowUps(settlements: readonly Settlement[], results: readonly SettleResult[]): Promise<void> {
     const followUps = settlements.flatMap((one, place) => (results[place] === 'lost' ? [] : followUpsOf(one)));
     for (const { queue, entry } of followUps) {
@@ -140,7 +140,7 @@ export class FakeConnection extends MemoryConnection {
     }
   }
 
-  /** A batch can only be counted where all of it is: it is kept whole, whichever jobs are faked. */
+  /** A batch can only be counted in one place, so it is kept as a whole, whichever jobs are faked. */
   #isKept(entry: Entry): boolean {
     const batch = entry.ties?.batch?.id;
     return (batch !== undefined && this.#parts.batchLog.has(batch)) || this.#parts.faked.has(entry);
@@ -170,14 +170,14 @@ export class FakeConnection extends MemoryConnection {
     return results.size === 0 ? undefined : entries.map((entry) => results.get(entry) ?? 'queued');
   }
 
-  // Logged before anything is awaited: an assertion sends what was dispatched, and looks at once.
+  // Logged before anything is awaited, because an assertion sends what was dispatched and looks at once.
   #keep(queue: string, entries: readonly Entry[], begins?: NewBatch): readonly Pushed[] | undefined {
     this.checkOpen('push');
     const { log, batchLog } = this.#parts;
     const now = this.#store.clock.now();
     const pushed = this.#store.push(queue, entries.map(entryOf), begins);
     if (begins !== undefined) batchLog.begin(this.name, begins, now);
-    // What was refused was not pushed, for an assertion as for a program.
+    // Refused jobs were not pushed, neither for an assertion nor for a program.
     const taken = entries.filter((_, place) => {
       const result = pushed?.[place];
       return typeof result !== 'object' || 'replaced' in result;

@@ -1,6 +1,6 @@
 /**
- * The manager behind a fake: the program's own but for its connections, which are kept in memory whatever their drivers,
- * and its clock, which the test moves.
+ * The manager behind a fake: like the program's own, except that its connections are kept in memory, whatever their drivers, and
+ * its clock is moved by the test.
  */
 import { AsyncResource } from 'node:async_hooks';
 import { builtInConnectors } from '../connections/built-in';
@@ -17,7 +17,7 @@ import { QueueManager } from '../application/queue-manager';
 import type { SyncRunner } from '../connections/sync-runner';
 import type { TestClock } from './test-clock';
 
-/** Lets a test assert what it has dispatched at once, before the microtask that sends it. */
+/** Lets a test assert right after a dispatch, before the microtask that sends it. */
 class FakeOutbox extends Outbox {
   readonly #waiting = new Set<() => unknown>();
 
@@ -31,7 +31,7 @@ class FakeOutbox extends Outbox {
     });
   }
 
-  /** Sends what waits for its microtask. */
+  /** Sends the dispatches that wait for their microtask. */
   sendNow(): void {
     for (const begin of this.#waiting) begin();
     this.#waiting.clear();
@@ -43,13 +43,13 @@ export interface FakeManagerParts {
   readonly stubs: readonly Stub[];
   /** Its hooks, payload fields, error callbacks and mapped commands stay in force. */
   readonly program: QueueManager | undefined;
-  /** Undefined: what the project's file or the environment says, on first use. */
+  /** Undefined: the project's file or the environment, loaded on first use. */
   readonly configuration: Configuration | undefined;
   readonly connect: (name: string) => Connection;
 }
 
 export class FakeManager extends QueueManager {
-  /** Errors that changed no outcome: of hooks, of `failed()`, of a handler whose outcome was decided. */
+  /** Errors that changed no outcome: from hooks, from `failed()`, or from a handler after its outcome was decided. */
   readonly reported: unknown[] = [];
   override readonly outbox = new FakeOutbox();
   readonly #parts: FakeManagerParts;
@@ -79,7 +79,7 @@ export class FakeManager extends QueueManager {
     return connection;
   }
 
-  // `dispatchSync` gives a value that the code under test goes on with, so it runs the job as it does in production.
+  // The code under test continues with the result of `dispatchSync`, so the job runs as in production.
   override syncRunner(): SyncRunner {
     const { clock, logger } = this;
     return (this.#sync ??= new SyncConnection({
@@ -106,7 +106,7 @@ export class FakeManager extends QueueManager {
   }
 }
 
-// The fake asks no connector. It only names them, since an unknown driver would be taken for a slip.
+// The fake calls no connector. It only lists them, because an unknown driver would be a mistake.
 function connectorsFor(configuration: Configuration | undefined): Connectors {
   const used = Object.values(configuration?.connections ?? {}).map(({ driver }) => driver);
   const own = Object.fromEntries(used.map((driver) => [driver, builtInConnectors.memory]));

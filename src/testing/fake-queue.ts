@@ -1,6 +1,6 @@
 /**
- * What `Queue.fake()` gives: every connection of the program, kept in memory on a clock that the test moves, and
- * assertions about what was pushed.
+ * The result of `Queue.fake()`: all connections of the program, kept in memory with a clock that the test moves, and assertions
+ * about what was pushed.
  */
 import { AssertionError } from 'node:assert';
 import { isDeepStrictEqual } from 'node:util';
@@ -28,18 +28,18 @@ import { travel } from './travel';
 
 export interface FakeOptions extends FakedJobsOptions {
   /**
-   * What stands in for dependencies, by their tokens: `[[Mailer, { send: async () => undefined }]]`. A stub need have no
-   * more than the code under test uses.
+   * Replacements for dependencies, by token: `[[Mailer, { send: async () => undefined }]]`. A stub only needs the members that
+   * the code under test uses.
    */
   readonly stubs?: readonly Stub[] | undefined;
-  /** Default: one that starts at the present moment. */
+  /** Default: a clock that starts at the present moment. */
   readonly clock?: TestClock | undefined;
 }
 
-/** A link of a chain: any job of this very class, or one with the data of this instance. */
+/** A link of a chain: any job of this very class, or a job with the data of this instance. */
 export type ExpectedLink = Class | JobInstance;
 
-/** A job of a batch; a list: a chain in it. */
+/** A job of a batch, or a list for a chain in it. */
 export type ExpectedMember = ExpectedLink | readonly ExpectedLink[];
 
 /** Chooses among the pushed jobs of a class. */
@@ -62,7 +62,7 @@ interface ExpectedJobs {
   readonly isOf: (jobs: readonly ReadPush[]) => boolean;
 }
 
-/** The fake in place, and an error whose stack leads to where it was made. */
+/** The current fake, and an error whose stack shows where it was made. */
 let active: { readonly queue: FakeQueue; readonly made: Error } | undefined;
 
 export function activeFake(): FakeQueue | undefined {
@@ -70,21 +70,21 @@ export function activeFake(): FakeQueue | undefined {
 }
 
 export class FakeQueue {
-  /** Moved by `advance`. Delays, backoffs and leases go by it. */
+  /** Moved by `advance`. Delays, backoffs and leases follow it. */
   readonly clock: TestClock;
   readonly stubs: readonly Stub[];
   readonly #faked: FakedJobs;
-  /** The program's own manager; absent: all jobs are faked. */
+  /** The program's own manager. Absent if all jobs are faked. */
   readonly #real: QueueManager | undefined;
   readonly #log = new PushLog();
   readonly #batches = new BatchLog();
-  /** Stores outlive `Queue.close()`, as the store of a program does. */
+  /** Stores outlive `Queue.close()`, as a program's store does. */
   readonly #stores = new Map<string, FakeStore>();
   readonly #standDown: () => void;
   #manager: FakeManager | undefined;
   #restored = false;
 
-  /** What `Queue.fake` calls. @throws AlreadyFakedError */
+  /** Called by `Queue.fake`. @throws AlreadyFakedError */
   static install(options: FakeOptions = {}): FakeQueue {
     if (active !== undefined) throw new AlreadyFakedError(active.made);
     active = { queue: new FakeQueue(options), made: new Error('The fake that is in place was made here.') };
@@ -100,36 +100,40 @@ export class FakeQueue {
     this.#standDown = standIn((program) => this.#makeManager(program));
   }
 
-  /** The manager behind `Queue` while the fake is in place: its connections, hooks and failed jobs. */
+  /** The manager behind `Queue` while the fake is in place, with its connections, hooks and failed jobs. */
   get manager(): QueueManager {
     return this.#current();
   }
 
-  /** Everything that was pushed, in order: dispatches, pushes by name, raw ones. */
+  /** Everything that was pushed, in order: dispatches, pushes by name, and raw ones. */
   get pushes(): readonly Push[] {
     return this.#sent().pushes;
   }
 
-  /** The batches that were dispatched, in order, with their jobs and what they send. One that is a link of a chain: once its turn has come. */
+  /**
+   * The batches that were dispatched, in order, with their jobs and callbacks. A batch that is a link of a chain appears once its
+   * turn has come.
+   */
   get batches(): readonly PushedBatch[] {
     return this.#batches.all.map(({ batch }) => batch);
   }
 
   /**
-   * The jobs of this very class that were pushed, in order, as a worker would get them.
+   * The pushed jobs of this very class, in order, as a worker would get them.
    *
-   * @throws E_UNDECORATED_JOB; InvalidPayloadError, UnknownClassError: a worker could not make the job
+   * @throws E_UNDECORATED_JOB; InvalidPayloadError, UnknownClassError a worker could not make the job
    */
   pushed<J extends object>(job: Class<J>, predicate?: PushedPredicate<J>): Pushed<J>[] {
     if (typeof job !== 'function') throw notAJob(job, 'a class of jobs');
-    // A class that is no job would never be found, and assertNotPushed never fail.
+    // A class that is not a job would never be found, and assertNotPushed would never fail.
     definitionOfJob(Object.create(job.prototype) as object);
     const all = this.#sent().of(job);
     return predicate === undefined ? all : all.filter((pushed) => predicate(pushed.job, pushed));
   }
 
   /**
-   * At least one job of this class was pushed; with a predicate, one that it accepts; with a number, exactly so many.
+   * Asserts that at least one job of this class was pushed; with a predicate, one that it accepts; with a number, exactly that
+   * many.
    *
    * @throws AssertionError
    */
@@ -144,7 +148,7 @@ export class FakeQueue {
     this.#assertTimes(job, times, 'assertPushedTimes');
   }
 
-  /** At least one job of this class (that the predicate accepts) was pushed on this queue. @throws AssertionError */
+  /** Asserts that at least one job of this class (accepted by the predicate) was pushed on this queue. @throws AssertionError */
   assertPushedOn<J extends object>(queue: string, job: Class<J>, predicate?: PushedPredicate<J>): void {
     const fits: PushedPredicate<J> = (one, pushed) =>
       pushed.queue === queue && (predicate === undefined || predicate(one, pushed));
@@ -152,7 +156,7 @@ export class FakeQueue {
     this.#assert(isThere, `${job.name} was not pushed on the queue '${queue}'.`, 'assertPushedOn');
   }
 
-  /** No job of this class was pushed; with a predicate, none that it accepts. @throws AssertionError */
+  /** Asserts that no job of this class was pushed; with a predicate, none that it accepts. @throws AssertionError */
   assertNotPushed<J extends object>(job: Class<J>, predicate?: PushedPredicate<J>): void {
     const { length } = this.pushed(job, predicate);
     this.#assert(length === 0, `${job.name} was pushed ${times(length)}, and should not be.`, 'assertNotPushed');
@@ -164,21 +168,22 @@ export class FakeQueue {
     this.#assert(isRight, 'Something was pushed, and nothing should be.', 'assertNothingPushed');
   }
 
-  /** So many jobs were pushed, of whatever class. @throws AssertionError */
+  /** Asserts that this many jobs were pushed, of any class. @throws AssertionError */
   assertCount(count: number): void {
     const { length } = this.pushes;
-    this.#assert(length === count, `The number of jobs that were pushed is ${length}, not ${count}.`, 'assertCount');
+    this.#assert(length === count, `The number of pushed jobs is ${length}, not ${count}.`, 'assertCount');
   }
 
   /**
-   * A chain of just these jobs was pushed, in this order, the first one included: `[Fetch, [Resize, new Resize(80)], Report]`,
-   * an inner list for a batch.
+   * Asserts that a chain of exactly these jobs was pushed, in this order and including the first: `[Fetch, [Resize, new
+   * Resize(80)], Report]`, with an inner list for a batch.
    *
-   * @throws AssertionError; E_INVALID_CHAIN, E_NOT_A_JOB, E_UNDECORATED_JOB, and what an instance could not be sent for
+   * @throws AssertionError; E_INVALID_CHAIN, E_NOT_A_JOB, E_UNDECORATED_JOB, and the error that dispatching an instance would
+   * throw
    */
   assertChained(jobs: readonly (ExpectedLink | readonly ExpectedMember[])[]): void {
     if (!Array.isArray(jobs)) throw notAJob(jobs, 'a list of jobs');
-    if (jobs.length === 0) throw invalidChain(jobs, 'Say which jobs, the first of them included.');
+    if (jobs.length === 0) throw invalidChain(jobs, 'Give the expected jobs, including the first.');
     const expected = (jobs as Parameters<FakeQueue['assertChained']>[0]).map((link) =>
       isList(link) ? this.#expectedBatch(link) : this.#expectedLink(link),
     );
@@ -188,10 +193,10 @@ export class FakeQueue {
   }
 
   /**
-   * A batch of just these jobs was dispatched, in this order: `[Resize, new Resize(80), [Fetch, Report]]`, an inner list for a
-   * chain. With a predicate: one that it accepts.
+   * Asserts that a batch of exactly these jobs was dispatched, in this order: `[Resize, new Resize(80), [Fetch, Report]]`, with
+   * an inner list for a chain. With a predicate: one that it accepts.
    *
-   * @throws AssertionError; E_NOT_A_JOB, E_UNDECORATED_JOB, and what an instance could not be sent for
+   * @throws AssertionError; E_NOT_A_JOB, E_UNDECORATED_JOB, and the error that dispatching an instance would throw
    */
   assertBatched(expected: readonly ExpectedMember[] | ((batch: PushedBatch) => boolean)): void {
     if (typeof expected === 'function' && !isJobClass(expected)) {
@@ -211,22 +216,22 @@ export class FakeQueue {
   }
 
   /**
-   * Runs what is ready, one job after another, through the executor of the worker, until nothing is; what jobs dispatch
-   * on the way as well. A job that fails does not make it reject, unless `throwOnFailure` says so: look at the report.
+   * Runs ready jobs, one after another, through the worker's executor, until there are none, including those that jobs dispatch
+   * meanwhile. Does not reject for a job that fails, unless `throwOnFailure` is set: look at the report.
    *
    * @throws EndlessDrainError, E_INVALID_JOB_OPTION, E_INVALID_WORKER_OPTION, E_INVALID_DURATION, E_UNKNOWN_CONNECTION
    */
   async drain(options: DrainOptions = {}): Promise<DrainReport> {
     const manager = this.#current();
-    // What these jobs dispatch must not reach the program's own store, even after the fake was restored.
+    // Jobs dispatched by these jobs must not reach the program's own store, even after the fake was restored.
     return runFor(manager, () => new Drain(manager, this.clock, this.#stores, options).run());
   }
 
   /**
-   * Moves the clock on. What falls due is run by the next `drain`, or by a worker that the test started. Schedules that come up
-   * meanwhile send their jobs, each at its moment.
+   * Moves the clock. Jobs that become due are run by the next `drain`, or by a worker that the test started. Schedules that come
+   * up meanwhile send their jobs, each at its moment.
    *
-   * @throws E_INVALID_DURATION, and what is wrong with a schedule or its job
+   * @throws E_INVALID_DURATION, and any error of a schedule or its job
    */
   async advance(duration: Duration): Promise<void> {
     const span = durationSeconds(duration, 'advance() of a fake');
@@ -234,19 +239,19 @@ export class FakeQueue {
     return this.travelTo(new Date(this.clock.now() + span * 1000));
   }
 
-  /** Moves the clock on to a moment, as `advance` does. @throws E_INVALID_JOB_OPTION, and what is wrong with a schedule or its job */
+  /** Moves the clock to a moment, like `advance`. @throws E_INVALID_JOB_OPTION, and any error of a schedule or its job */
   async travelTo(moment: Date): Promise<void> {
     const to = moment instanceof Date ? moment.getTime() : Number.NaN;
     const now = this.clock.now();
     if (!(to >= Math.floor(now))) {
-      const remedy = `Give a Date behind ${new Date(now).toISOString()}, where the clock stands: it moves on only.`;
+      const remedy = `Give a Date after ${new Date(now).toISOString()}, the clock's present time: it only moves forward.`;
       throw invalidJobOption('travelTo() of a fake', moment, remedy);
     }
     const manager = this.#current();
     await runFor(manager, () => travel(manager, this.clock, to));
   }
 
-  /** Puts back what was behind `Queue`. What was pushed can still be asserted. May be called any number of times. */
+  /** Puts back the manager that was behind `Queue`. Pushed jobs can still be asserted. May be called any number of times. */
   restore(): void {
     if (this.#restored) return;
     this.#restored = true;
@@ -259,12 +264,12 @@ export class FakeQueue {
   }
 
   #current(): FakeManager {
-    // Made on first use, and anew after `Queue.close()`.
+    // Created on first use, and again after `Queue.close()`.
     if (!this.#restored) defaultManager();
     return this.#manager ?? this.#makeManager(undefined);
   }
 
-  // After `Queue.close()` the configuration is still the program's: a test drains what the program left behind.
+  // After `Queue.close()` the configuration is still the program's, so that a test can drain what the program left.
   #makeManager(program: QueueManager | undefined): FakeManager {
     const known = this.#manager ?? program;
     this.#manager = new FakeManager({
@@ -283,7 +288,7 @@ export class FakeQueue {
 
   #realConnection(name: string): Connection {
     const real = this.#real!;
-    // `Queue.configure` under the fake holds for what is not faked, too.
+    // `Queue.configure` during the fake also applies to jobs that are not faked.
     const { configuration } = this.#current();
     if (!real.isConfigured || real.configuration !== configuration) real.configure(configuration);
     return real.driver(name);
@@ -296,7 +301,7 @@ export class FakeQueue {
     return store;
   }
 
-  /** Sends first what was dispatched and not awaited. */
+  /** First sends what was dispatched and not awaited. */
   #sent(): PushLog {
     this.#manager?.outbox.sendNow();
     return this.#log;
@@ -333,7 +338,7 @@ export class FakeQueue {
     this.#assert(length === expected, `${job.name} was pushed ${times(length)}, not ${expected}.`, assertion);
   }
 
-  // Without the compared values, which a test runner would print again. The stack begins at the test.
+  // Without the compared values, which a test runner would print again. The stack begins in the test.
   #assert(isRight: boolean, problem: string, assertion: keyof FakeQueue, shown: PushLog | BatchLog = this.#log): void {
     if (isRight) return;
     const message = `${problem} ${shown.describe()}`;

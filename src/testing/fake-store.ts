@@ -1,4 +1,4 @@
-/** The store of a connection of a fake, which tells what its batches send. */
+/** The store of a fake's connection, which reports the callbacks of its batches. */
 import type { Clock } from '../base/clock';
 import type { FollowUp } from '../connections/contract';
 import { MemoryStore } from '../connections/memory/memory-store';

@@ -1,4 +1,4 @@
-/** The public surface of the test kit. `Queue.fake()` is there without it. */
+/** The public surface of the test kit. `Queue.fake()` works without importing it. */
 import '../composition';
 import { giveWay } from '../copies';
 

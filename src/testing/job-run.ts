@@ -1,4 +1,4 @@
-/** What became of one run, as a test reads it. */
+/** The outcome of one run, for tests. */
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { Settlement } from '../connections/contract';
 import type { JobContext } from '../job/job-context';
@@ -11,7 +11,10 @@ import { type BatchedJob, batchedJob } from './batch-log';
 import { type NextJob, ReadPush } from './push';
 
 export interface JobRun {
-  /** `cancelled`: by `Queue.cancel(id)`. `lost`: while it ran, its queue was cleared or its lease ended, so its outcome was refused. */
+  /**
+   * `cancelled`: by `Queue.cancel(id)`. `lost`: its queue was cleared or its lease ended while it ran, so its outcome was
+   * refused.
+   */
   readonly outcome: 'completed' | 'released' | 'failed' | 'cancelled' | 'lost';
   readonly name: string;
   readonly id: string;
@@ -19,17 +22,20 @@ export interface JobRun {
   readonly queue: string;
   /** 1 in the first run. */
   readonly attempts: number;
-  /** The instance that ran, as `handle` left it; undefined where none was made. */
+  /** The instance that ran, as `handle` left it. Undefined if none was made. */
   readonly job: object | undefined;
-  /** What `handle` gave. */
+  /** The result of `handle`. */
   readonly value: unknown;
-  /** Of a released job: when it is ready again. */
+  /** For a released job: seconds until it is ready again. */
   readonly delay: Seconds | undefined;
-  /** Of a failed attempt or a failed job, or why a job was released without having been run. */
+  /** The error of a failed attempt or job, or the reason why a job was released without being run. */
   readonly error: Error | undefined;
-  /** What follows: of a completed job the rest of its chain, of which the first is sent; of a failed one what `catch()` was given. */
+  /**
+   * The jobs that follow: for a completed job, the rest of its chain, whose first job is sent; for a failed one, the `catch()`
+   * job.
+   */
   readonly next: readonly NextJob[];
-  /** What a completed job has added to its batch by `this.job.batch.add()`, each with the chain behind it. */
+  /** The jobs that a completed job has added to its batch by `this.job.batch.add()`, each with the chain behind it. */
   readonly added: readonly BatchedJob[];
 }
 

@@ -11,22 +11,22 @@ export const MOST_LISTED = 20;
 
 export class PushLog {
   readonly #logged: ReadPush[] = [];
-  /** Those, and batches that chains begin with. */
+  /** The pushed jobs, and batches that are the first link of a chain. */
   readonly #shown: ReadPush[] = [];
 
   get pushes(): readonly Push[] {
     return this.#logged.map(({ push }) => push);
   }
 
-  /** Each with what travels in it. */
+  /** All pushes, each with the jobs that travel in it. */
   get all(): readonly ReadPush[] {
     return this.#shown;
   }
 
-  /** Gives those of the program. */
+  /** Returns the program's own pushes among them. */
   add(connection: string, queue: string, entries: readonly Entry[], now: Milliseconds): readonly ReadPush[] {
     const added = entries.map((entry) => new ReadPush(connection, queue, entry, now));
-    // What sends another one on was pushed by nobody: the other is logged where it arrives.
+    // Carriers are not pushed by the program: the carried job is logged where it arrives.
     const shown = added.filter(({ push }) => !push.name.startsWith(BUILT_IN) || push.name === START_BATCH);
     const logged = shown.filter(({ push }) => push.name !== START_BATCH);
     this.#logged.push(...logged);
@@ -34,7 +34,7 @@ export class PushLog {
     return logged;
   }
 
-  /** @throws InvalidPayloadError, UnknownClassError: a worker could not make the job either */
+  /** @throws InvalidPayloadError, UnknownClassError a worker could not make the job either */
   of<J extends object>(target: Class<J>): Pushed<J>[] {
     const name = registry().nameOf(target);
     return this.#logged
@@ -42,7 +42,7 @@ export class PushLog {
       .map((one) => ({ ...one.push, job: one.job as J }));
   }
 
-  /** For people: what was pushed, a line for each. */
+  /** For people: what was pushed, one line each. */
   describe(): string {
     const { length } = this.#shown;
     if (length === 0) return 'Nothing was pushed.';

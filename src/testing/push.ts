@@ -1,4 +1,4 @@
-/** One job that was pushed, as a test reads it. */
+/** One pushed job, for tests. */
 import { inspect } from 'node:util';
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { Entry } from '../connections/contract';
@@ -10,29 +10,29 @@ import { decodeEnvelope, decodeJob, type Envelope } from '../payload/envelope';
 
 /** One payload as it reached a connection. */
 export interface Push {
-  /** Empty where the payload has none. */
+  /** Empty if the payload has none. */
   readonly id: string;
-  /** The job's name; empty where the payload cannot be read. */
+  /** The job's name. Empty if the payload cannot be read. */
   readonly name: string;
   readonly connection: string;
   readonly queue: string;
   /** 0: ready at once. */
   readonly delay: Seconds;
-  /** Its fields; none where it cannot be read. */
+  /** The payload's fields. Empty if it cannot be read. */
   readonly payload: Readonly<Record<string, unknown>>;
-  /** The whole of it, to the byte. */
+  /** The whole payload, unchanged. */
   readonly text: string;
 }
 
-/** One job that was pushed, or is to be. */
+/** A job that was pushed, or will be. */
 export interface Pushed<J extends object> extends Push {
-  /** As a worker would get it: made from the payload, anew for each call. */
+  /** The job as a worker would get it, made anew from the payload for each call. */
   readonly job: J;
 }
 
 /** A job that follows another. */
 export interface NextJob extends Push {
-  /** As a worker would get it; undefined where it is of no class here. */
+  /** The job as a worker would get it. Undefined if its class is not registered here. */
   readonly job: object | undefined;
 }
 
@@ -57,7 +57,10 @@ export class ReadPush {
     return new ReadPush(link.connection ?? from, link.queue, link, now);
   }
 
-  /** As a worker would get it; undefined where it is of no class here. @throws InvalidPayloadError, UnknownClassError */
+  /**
+   * The job as a worker would get it. Undefined if its class is not registered here. @throws InvalidPayloadError,
+   * UnknownClassError
+   */
   get job(): object | undefined {
     return this.#envelope && this.definition && decodeJob(this.#envelope, this.definition, registry());
   }
@@ -66,7 +69,7 @@ export class ReadPush {
     return { ...this.push, job: this.job };
   }
 
-  /** The jobs that travel in it: those of its chain behind it, in their order. */
+  /** The jobs that travel in it: the rest of its chain, in order. */
   get links(): readonly ReadPush[] {
     return (this.#envelope?.chain.links ?? []).map((link) => this.#linked(link));
   }
@@ -76,7 +79,7 @@ export class ReadPush {
     return caught && this.#linked(caught);
   }
 
-  /** Of a batch that is a link: its jobs. */
+  /** The jobs of a batch that is a link. */
   get members(): readonly ReadPush[] | undefined {
     const { job } = this;
     if (!(job instanceof StartBatch)) return undefined;
@@ -89,7 +92,7 @@ export class ReadPush {
     const { queue, connection, delay } = this.push;
     const later = delay > 0 ? `, delayed by ${delay} s` : '';
     const links = this.links.map((link) => `\n     then ${link.#onQueue()}`).join('');
-    const caught = this.caught === undefined ? '' : `\n     where one fails ${this.caught.#onQueue()}`;
+    const caught = this.caught === undefined ? '' : `\n     if one fails ${this.caught.#onQueue()}`;
     return `${this.shown} on the queue '${queue}' of '${connection}'${later}${links}${caught}`;
   }
 
@@ -101,7 +104,7 @@ export class ReadPush {
     return ReadPush.ofLink(link, this.push.connection, this.#now);
   }
 
-  /** Its class and data, in a line. */
+  /** Its class and data, in one line. */
   get shown(): string {
     const { name, text, payload } = this.push;
     try {

@@ -20,37 +20,37 @@ import { PushLog } from './push-log';
 import { TestClock } from './test-clock';
 
 export interface RunJobOptions extends WorkerFlags {
-  /** What stands in for what is injected, by token: `[[Mailer, { send: async () => undefined }]]`. */
+  /** Replacements for injected dependencies, by token: `[[Mailer, { send: async () => undefined }]]`. */
   readonly stubs?: readonly Stub[] | undefined;
-  /** What is to follow it: the chain that it is the first link of. */
+  /** The jobs that follow it in a chain. */
   readonly chain?: readonly JobInstance[] | undefined;
-  /** It is one of a batch, that of `this.job.batch`. Default false. */
+  /** Whether it belongs to a batch, which is then `this.job.batch`. Default false. */
   readonly batch?: boolean | undefined;
-  /** Which run this is: 3 stands for two failed attempts before it. Default 1. */
+  /** The number of this attempt: 3 means two failed attempts before it. Default 1. */
   readonly attempts?: number | undefined;
-  /** For timeouts and moments. Default: that of the fake in place, otherwise one that stands still. */
+  /** For timeouts and moments. Default: the clock of the current fake, or else one that stands still. */
   readonly clock?: TestClock | undefined;
 }
 
-/** What became of the run. */
+/** The outcome of the run. */
 export interface RunJobResult<J extends object> extends JobRun {
   readonly outcome: 'completed' | 'released' | 'failed';
-  /** The instance that ran, made from the payload, as `handle` left it; the one given, where none ran. */
+  /** The instance that ran, made from the payload, as `handle` left it; the given one if none ran. */
   readonly job: J;
   readonly value: HandleResult<J> | undefined;
-  /** What it has added to its batch: by `addNow()` whatever has become of it, by `add()` if it has completed. */
+  /** The jobs that it has added to its batch: by `addNow()` in any case, by `add()` if it has completed. */
   readonly added: readonly BatchedJob[];
-  /** Its batch, behind the run: whether it is cancelled, how many jobs are in it. Its own counts as pending still. */
+  /** Its batch after the run: whether it is cancelled, how many jobs it has. The job itself still counts as pending. */
   readonly batch: Batch | undefined;
-  /** Errors that changed no outcome: of a hook, of `failed()`, or of `handle` after its outcome was decided. */
+  /** Errors that changed no outcome: from a hook, from `failed()`, or from `handle` after its outcome was decided. */
   readonly reported: readonly unknown[];
 }
 
 /**
- * Encodes the job, decodes it, and runs it through the worker's executor: with injection, middleware, hooks and, where it
- * fails for good, `failed()`. Never rejects for what the job throws.
+ * Encodes the job, decodes it, and runs it through the worker's executor: with injection, middleware, hooks and, if it fails for
+ * good, `failed()`. Never rejects because of what the job throws.
  *
- * @throws what is wrong with the job or its data, as its dispatch would; E_INVALID_JOB_OPTION, E_INVALID_WORKER_OPTION
+ * @throws any error of the job or its data, as its dispatch would; E_INVALID_JOB_OPTION, E_INVALID_WORKER_OPTION
  */
 export async function runJob<J extends JobInstance>(job: J, options: RunJobOptions = {}): Promise<RunJobResult<J>> {
   const { attempts = 1, chain = [], batch = false } = options;
@@ -64,7 +64,7 @@ export async function runJob<J extends JobInstance>(job: J, options: RunJobOptio
     ...(chain.length > 0 && { chain: { links: chain } }),
     ...(batch && { batch: { id, weight: 1 + chain.length } }),
   });
-  // Only there it can be added to.
+  // Jobs can only be added to a batch that exists.
   if (batch)
     await manager.driver(connection).push(queue, [entry], { id, name: '', allowsFailures: false, callbacks: [] });
   const counters = { ...noCounters, attempts, exceptions: attempts - 1 };
@@ -89,7 +89,7 @@ export async function runJob<J extends JobInstance>(job: J, options: RunJobOptio
   }
 }
 
-// Made for this run alone, and its clock and stubs with it.
+// Created for this run only, like its clock and stubs.
 function managerOf({ clock, stubs = [] }: RunJobOptions, batchLog: BatchLog): FakeManager {
   const fake = activeFake();
   const program = defaultManager();
@@ -108,7 +108,7 @@ function managerOf({ clock, stubs = [] }: RunJobOptions, batchLog: BatchLog): Fa
   });
 }
 
-/** As nothing follows: hooks would hear that it was queued. */
+/** Without follow-up jobs, because hooks would be told that those were queued. */
 function unsent(outcome: Outcome): Outcome {
   const { settlement } = outcome;
   return 'next' in settlement ? { ...outcome, settlement: { ...settlement, next: undefined } } : outcome;

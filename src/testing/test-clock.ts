@@ -1,10 +1,10 @@
-/** A clock that stands still until a test moves it: delays, backoff, leases and timeouts of hours in no time. */
+/** A clock that stands still until a test moves it: hours of delays, backoff, leases and timeouts pass in no time. */
 import { systemClock } from '../base/clock';
 import type { Clock, Milliseconds, Timer } from '../base/clock';
 import { durationSeconds } from '../job/duration';
 import type { Duration } from '../job/duration';
 
-/** Taken when the module loads, so that fake timers of a test runner do not freeze `advance`. */
+/** Captured when the module loads, so that fake timers of a test runner do not freeze `advance`. */
 const afterThisTurn = setImmediate;
 
 const turnOfTheEventLoop = (): Promise<void> => new Promise((resolve) => afterThisTurn(resolve));
@@ -17,11 +17,11 @@ interface Armed {
 export class TestClock implements Clock {
   readonly #start: Milliseconds;
   #now: Milliseconds;
-  /** Where the clock stands once all calls of `advance` are through. */
+  /** The time that the clock will show when all calls of `advance` have finished. */
   #goal: Milliseconds;
   readonly #timers = new Set<Armed>();
 
-  /** @param start where the clock stands; default: the present moment */
+  /** @param start the initial time; default: the present moment */
   constructor(start: Date | Milliseconds = systemClock.now()) {
     this.#start = Number(start);
     this.#now = this.#start;
@@ -48,9 +48,8 @@ export class TestClock implements Clock {
   }
 
   /**
-   * Moves the clock on by `duration` and calls back each timer that falls due on the way, in the order of their
-   * moments, at that very moment. Between two of them what was woken gets a turn of the event loop, so that timers it
-   * arms in turn are met as well.
+   * Moves the clock on by `duration`, and calls back each timer that becomes due, in the order of their moments, at exactly that
+   * moment. Between two timers there is a turn of the event loop, so that timers armed meanwhile are called too.
    *
    * @throws E_INVALID_DURATION
    */
@@ -68,7 +67,7 @@ export class TestClock implements Clock {
     await turnOfTheEventLoop();
   }
 
-  /** The earliest timer; of several at one moment the one armed first. */
+  /** The earliest timer; if several have the same moment, the one armed first. */
   #nextUntil(goal: Milliseconds): Armed | undefined {
     let next: Armed | undefined;
     for (const timer of this.#timers) {

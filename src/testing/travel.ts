@@ -1,4 +1,4 @@
-/** Moves the clock of a fake, and has the schedules that come up meanwhile send their jobs, each at its moment. */
+/** Moves the clock of a fake, and lets the schedules that come up meanwhile send their jobs, each at its moment. */
 import type { Milliseconds } from '../base/clock';
 import type { Schedule } from '../schedule/schedule';
 import { stateIn } from '../schedule/schedule-states';
@@ -6,7 +6,7 @@ import { destinationOf, sendOccurrence } from '../schedule/send-occurrence';
 import type { FakeManager } from './fake-manager';
 import type { TestClock } from './test-clock';
 
-/** @throws what is wrong with a schedule, or with its job */
+/** @throws any error of a schedule or its job */
 export async function travel(manager: FakeManager, clock: TestClock, to: Milliseconds): Promise<void> {
   let from = clock.now();
   for (;;) {
@@ -22,7 +22,9 @@ export async function travel(manager: FakeManager, clock: TestClock, to: Millise
   await advanceTo(clock, to);
 }
 
-/** Nothing is left out for an overlap: between two of them a worker would have run the first, and a test may not have. */
+/**
+ * Nothing is skipped because of an overlap: in reality a worker would have run the first job in between, but a test may not have.
+ */
 async function send(manager: FakeManager, schedule: Schedule, at: Milliseconds): Promise<void> {
   const destination = { ...destinationOf(schedule, manager), skipsOverlaps: false };
   const state = await stateIn(destination.operations.records, schedule.name);

@@ -151,7 +151,7 @@ describe('a fake', () => {
 
     queue.assertCount(1);
     expect(complaint(() => queue.assertNothingPushed())).toMatch(/^Something was pushed, and nothing should be\. /);
-    expect(complaint(() => queue.assertCount(2))).toMatch(/^The number of jobs that were pushed is 1, not 2\. /);
+    expect(complaint(() => queue.assertCount(2))).toMatch(/^The number of pushed jobs is 1, not 2\. /);
   });
 
   it('distinguishes a class from its parent', async () => {
