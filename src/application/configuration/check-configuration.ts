@@ -4,7 +4,7 @@ import { nearest } from '../../base/nearest';
 import type { JobRegistry } from '../../job/registry';
 import { driverNamed, type Keys } from '../../connections/driver';
 import { CONFIGURATION_KEYS, problemsOf, STORE_KEYS } from './configuration-keys';
-import { isRecord } from './configuration-values';
+import { isRecord } from '../../payload/kinds';
 import type { Mistake } from '../errors';
 import { meantInConfiguration, meantInConnection } from '../../job/foreign-words';
 

@@ -10,7 +10,7 @@ import { DEFAULT_MAX_PAYLOAD } from '../../dispatch/payload-size';
 import type { HistoryConfig } from '../../operations/history/job-histories';
 import type { Configuration, FailedConfig } from './configuration';
 import * as value from './configuration-values';
-import { isRecord } from './configuration-values';
+import { isRecord } from '../../payload/kinds';
 
 /** The keys of every connection. */
 export const COMMON_KEYS = {

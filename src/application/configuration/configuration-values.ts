@@ -4,14 +4,12 @@ import type { Check } from '../../connections/driver';
 import { bytesOfSize } from '../../dispatch/payload-size';
 import { durationSeconds } from '../../job/duration';
 import { checkQueueName } from '../../job/queue-name';
+import { isRecord } from '../../payload/kinds';
 
 export const expects =
   (what: string, holds: (value: unknown) => boolean): Check =>
   (value) =>
     holds(value) ? undefined : `expected ${what}, got ${shown(value)}`;
-
-export const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 export const text = expects('a string', (value) => typeof value === 'string' && value !== '');
 

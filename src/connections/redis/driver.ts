@@ -1,6 +1,7 @@
 /** The `redis` driver: its configuration and how it is loaded. */
 import { STORE_KEYS } from '../../application/configuration/configuration-keys';
 import * as value from '../../application/configuration/configuration-values';
+import { isRecord } from '../../payload/kinds';
 import type { StoreConfig } from '../configs';
 import type { Check, Driver } from '../driver';
 import { REDIS } from './capabilities';
@@ -66,7 +67,7 @@ const database = value.integer(0, 65_535);
 
 /** A `db` that is not a number would be taken for 0. */
 const options: Check = (given) => {
-  if (!value.isRecord(given)) return value.object(given);
+  if (!isRecord(given)) return value.object(given);
   const wrong = given['db'] === undefined ? undefined : database(given['db']);
   return wrong && `db: ${wrong}`;
 };

@@ -2,6 +2,7 @@
 import type { Seconds } from '../../base/clock';
 import { type Duration, durationSeconds } from '../../job/duration';
 import { checkQueueName } from '../../job/queue-name';
+import { isRecord } from '../../payload/kinds';
 import { invalidMonitor } from '../errors';
 
 /** At least one of them. */
@@ -69,6 +70,3 @@ function checkedLimit(queue: string, given: unknown): CheckedLimit {
   if (seconds === 0) throw invalidMonitor(`${queue}.wait`, 'must be more than 0', wait);
   return { size: size as number | undefined, wait: seconds };
 }
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
