@@ -8,12 +8,12 @@ import { callbackParts, callbackPayload, progressNumber } from '../../connection
 import { type Onward, sendOnward } from '../../connections/onward';
 import { followUpEvent } from '../../connections/push-event';
 import { inject } from '../../container/scope';
-import { declareJob } from '../../job/declare';
 import { JobContext } from '../../job/job-context';
-import { type JobRegistry, registry } from '../../job/registry';
+import type { JobRegistry } from '../../job/registry';
 import { CARRIER } from '../../payload/chain';
 import { encodePayload } from '../../payload/payload-text';
 import { uuidv7 } from '../../payload/uuid';
+import { declareBuiltIn } from './declare-built-in';
 
 export class Carry {
   readonly onward: Onward;
@@ -47,11 +47,8 @@ function told(onward: Onward, { id, cause }: JobContext): Onward {
   return { ...onward, entry: { ...onward.entry, payload } };
 }
 
-/** Before the first job runs, and not when this module is loaded: a second version of Onqueue is told of by its first job. */
 export function declareCarry(): void {
-  if (registry().definitionOf(Carry) !== undefined) return;
-  const options = { name: CARRIER, tries: 0, timeout: 0, backoff: { exponential: '1s', max: '1m' } } as const;
-  declareJob(Carry, options, declareCarry, true);
+  declareBuiltIn(Carry, CARRIER);
 }
 
 // Encoded without size limits and additional fields: an error here would fail a job that has already completed.

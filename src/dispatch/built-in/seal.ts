@@ -5,11 +5,11 @@
 import type { Seconds } from '../../base/clock';
 import { currentApplication } from '../../connections/application';
 import { inject } from '../../container/scope';
-import { declareJob } from '../../job/declare';
 import { JobContext } from '../../job/job-context';
-import { type JobRegistry, registry } from '../../job/registry';
+import type { JobRegistry } from '../../job/registry';
 import { encodePayload } from '../../payload/payload-text';
 import { batchIncomplete } from '../errors';
+import { declareBuiltIn } from './declare-built-in';
 
 /** Seconds that one call, or the pause between two, may take. */
 export const OPEN_FOR: Seconds = 60;
@@ -42,9 +42,7 @@ export class Seal {
 }
 
 export function declareSeal(): void {
-  if (registry().definitionOf(Seal) !== undefined) return;
-  const options = { name: SEAL, tries: 0, timeout: 0, backoff: { exponential: '1s', max: '1m' } } as const;
-  declareJob(Seal, options, declareSeal, true);
+  declareBuiltIn(Seal, SEAL);
 }
 
 export function sealText(id: string, batch: string, total: number | undefined, classes: JobRegistry): string {

@@ -5,15 +5,14 @@
 import type { Seconds } from '../../base/clock';
 import { currentApplication } from '../../connections/application';
 import { inject } from '../../container/scope';
-import { declareJob } from '../../job/declare';
 import { JobContext } from '../../job/job-context';
-import { registry } from '../../job/registry';
 import { chainedLink, readChain } from '../../payload/chain';
 import { callbackOf, type PlannedBatch, type PlannedCallback } from '../batch/callbacks';
 import type { BatchPlace } from '../batch/members';
 import { Sending } from '../batch/sending';
 import type { DispatchApplication } from '../dispatch-application';
 import type { EncodedJob } from '../encoded-job';
+import { declareBuiltIn } from './declare-built-in';
 
 export const START_BATCH = 'onqueue:batch';
 
@@ -64,7 +63,5 @@ function behind(
 }
 
 export function declareStartBatch(): void {
-  if (registry().definitionOf(StartBatch) !== undefined) return;
-  const options = { name: START_BATCH, tries: 0, timeout: 0, backoff: { exponential: '1s', max: '1m' } } as const;
-  declareJob(StartBatch, options, declareStartBatch, true);
+  declareBuiltIn(StartBatch, START_BATCH);
 }
