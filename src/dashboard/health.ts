@@ -17,8 +17,8 @@ export interface Finding {
 /** A ready job that waits longer than this is late. */
 const LATE: Seconds = 60;
 const VERY_LATE: Seconds = 600;
-/** Seconds. Workers write their records every five seconds. */
-const SILENT: Seconds = 10;
+/** Workers write their records every five seconds: one that is silent for longer has missed a record. */
+export const SILENT: Seconds = 10;
 /** Milliseconds. Leases are renewed by the event loop, so it must not be late. */
 const SLOW_LOOP = 1000;
 

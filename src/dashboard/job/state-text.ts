@@ -3,6 +3,7 @@ import type { QueueManager } from '../../application/queue-manager';
 import type { Milliseconds } from '../../base/clock';
 import type { FoundJob } from '../../operations/found-job';
 import { address } from '../addresses';
+import { SILENT } from '../health';
 import { html, type Html, type Shown } from '../html';
 import { errorLine } from '../parts/excerpt';
 import { moment, spanText } from '../parts/time';
@@ -78,9 +79,6 @@ const ADVICE: Readonly<Record<ShownState, (story: JobStory, manager: QueueManage
             <input type="text" name="queue" aria-label="Queue" required maxlength="255" /> <button>Search</button>
           </form>`,
 };
-
-/** Seconds. Workers write their records every five seconds. */
-const SILENT = 10;
 
 /** Workers write every five seconds, and what was read is shown for two. */
 const TOLD: Milliseconds = 7000;

@@ -4,14 +4,13 @@ import { CapabilityError } from '../../connections/errors';
 import { noRecords } from '../../operations/errors';
 import type { RunningWorker, WorkersJob } from '../../operations/worker-record';
 import { address } from '../addresses';
+import { SILENT } from '../health';
 import { html, type Html } from '../html';
 import { counted, numberText } from '../parts/number';
 import { moment, secondsText, spanText } from '../parts/time';
 import type { Page, PageContext } from '../view';
 import { watchedConnections } from '../watched-connections';
 
-/** Seconds. Workers write their records every five seconds: one that is silent longer has missed a record. */
-const SILENT = 10;
 /** Milliseconds by which an event loop may be late before somebody should know, because it renews the leases. */
 const LATE: Milliseconds = 1000;
 
