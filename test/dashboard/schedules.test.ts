@@ -88,3 +88,9 @@ describe('the schedules page', () => {
     expect((await panel.get('schedules')).text).toContain('@Job({ schedule: ');
   });
 });
+
+it('the page of the schedules shows a declaration that compiles if there are none', async () => {
+  await using panel = await served(testApplication().manager);
+
+  expect((await panel.get('schedules')).text).toContain("@Job({ schedule: { cron: '0 3 * * *' } })");
+});
