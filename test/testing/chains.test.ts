@@ -84,7 +84,7 @@ describe('assertChained', () => {
       "No chain of Fetch, SendReport { name: 'y' } was pushed. What was pushed:\n" +
         "  1. Fetch { url: 'a' } on the queue 'default' of 'main'\n" +
         "     then SendReport { name: 'x' } on 'reports' of 'other'\n" +
-        "     where one fails Alert {} on 'default' of 'main'",
+        "     if one fails Alert {} on 'default' of 'main'",
     );
   });
 
