@@ -122,10 +122,10 @@ CREATE TABLE IF NOT EXISTS ${jobs} (
         'cancel_reason',
         sql`ALTER TABLE ${jobs} ADD COLUMN cancel_reason VARCHAR(255) NULL`,
       ),
-      sql`-- Laravel's attempts end at 255. A job that a worker of Laravel's had is given up when that would.
+      sql`-- Laravel's attempts end at 255. Jobs that Laravel's workers have reserved get Laravel's lease.
 ALTER TABLE ${jobs} MODIFY attempts BIGINT NOT NULL DEFAULT 0`,
       this.adoption,
-      sql`-- Jobs that are out of tries: Laravel's columns first.
+      sql`-- Failed jobs: Laravel's columns first.
 CREATE TABLE IF NOT EXISTS ${failed} (
   id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
   uuid VARCHAR(255) NOT NULL,
@@ -150,7 +150,7 @@ CREATE TABLE IF NOT EXISTS ${failed} (
   ADD UNIQUE INDEX onqueue_uuid (uuid),
   ADD INDEX onqueue_queue (queue, id)`,
       ),
-      sql`-- The queues that were pushed to, locks, orders to workers, and what clients were told last.
+      sql`-- The queues that were pushed to, locks, orders to workers, and the last answers to clients.
 CREATE TABLE IF NOT EXISTS ${queues} (name VARCHAR(255) NOT NULL PRIMARY KEY) ${TABLE}`,
       sql`CREATE TABLE IF NOT EXISTS ${locks} (
   name VARBINARY(255) NOT NULL PRIMARY KEY,
@@ -166,7 +166,7 @@ CREATE TABLE IF NOT EXISTS ${queues} (name VARCHAR(255) NOT NULL PRIMARY KEY) ${
       ...this.#unlessThere(
         this.names.orders,
         'ends_at',
-        sql`-- A pause for a time is over then.
+        sql`-- When a pause ends; NULL: when it is resumed.
 ALTER TABLE ${orders} ADD COLUMN ends_at DECIMAL(20, 6) NULL`,
       ),
       sql`CREATE TABLE IF NOT EXISTS ${calls} (
@@ -176,13 +176,13 @@ ALTER TABLE ${orders} ADD COLUMN ends_at DECIMAL(20, 6) NULL`,
   settled MEDIUMTEXT NULL,
   lease_until DECIMAL(16, 6) NULL
 ) ${TABLE}`,
-      sql`-- Which job was the last to take each unique key. With \`attempts\`, it holds the key while it has no more than these.
+      sql`-- Which job took each unique key last. With \`attempts\`, it holds the key while it has no more attempts than that.
 CREATE TABLE IF NOT EXISTS ${uniqueKeys} (
   unique_key VARBINARY(32) NOT NULL PRIMARY KEY,
   holder VARBINARY(255) NULL,
   ends_at DECIMAL(16, 6) NULL,
   attempts BIGINT NULL,
-  -- Of a debounced job: its row, and the moment for which it waits.
+  -- For a debounced job: its row, and when it is due.
   job BIGINT UNSIGNED NULL,
   due_at DECIMAL(16, 6) NULL
 ) ${TABLE}`,
@@ -206,7 +206,7 @@ CREATE TABLE IF NOT EXISTS ${batches} (
   INDEX ends (finished_at, cancelled_at),
   INDEX created_at (created_at)
 ) ${TABLE}`,
-      sql`-- What is told of jobs, until it ends; and what was counted of them.
+      sql`-- Records about jobs, which expire, and sums.
 CREATE TABLE IF NOT EXISTS ${records} (
   kind VARBINARY(80) NOT NULL,
   id VARBINARY(1020) NOT NULL,

@@ -94,7 +94,7 @@ export function refuseTwins(jobs: string): string {
       SELECT * FROM json_to_recordset(p_jobs) AS job (n integer, queue text, payload text, uuid text, "unique" boolean) WHERE "unique"
     LOOP
       PERFORM pg_advisory_xact_lock(hashtextextended(v_job.queue || v_job.payload, 0));
-      -- One by one: an index leads to each, and to none of them together.
+      -- One by one: there is an index for each condition, but none for all of them.
       IF ${ofText(`uuid = v_job.uuid AND ${KNOWN_ID}`)} OR ${ofText(UNREAD_ID)} OR
         ${ofText(`${NO_ID} AND queue = v_job.queue AND hashtext(payload) = hashtext(v_job.payload)`)} THEN
         RETURN v_job.n;
@@ -189,7 +189,7 @@ function settling(names: Identifiers): string {
     ${retakeKeys(names)}
   END IF;
   IF p_released IS NOT NULL OR p_failed IS NOT NULL THEN
-    -- As a renewal locks them, in the order of their ids: one by one, in another, the two would wait for each other.
+    -- In the order of their ids, as a renewal locks them: in another order the two could deadlock.
     v_ids := p_removed
       || ARRAY(SELECT (ending ->> 'id')::bigint FROM json_array_elements(p_released) AS ending)
       || ARRAY(SELECT (ending ->> 'id')::bigint FROM json_array_elements(p_failed) AS ending);
@@ -234,7 +234,7 @@ function settling(names: Identifiers): string {
       DELETE FROM ${jobs} WHERE id = v_job.id AND ${RESERVED_THEN} AND ${FENCE} = v_job.fence;
       IF FOUND THEN
         v_settled := v_settled || v_job.id;
-        -- Beside one of the same id that is there.
+        -- Under a new id if there is one with this id.
         ${insertFailed(failed, 'v_job', 'v_now')} ON CONFLICT (uuid) DO NOTHING;
         IF NOT FOUND THEN
           v_job.uuid := v_job.own;
@@ -247,10 +247,10 @@ function settling(names: Identifiers): string {
     PERFORM ${names.changeBatches}(p_batches, v_settled[v_before + 1:], p_offset);
   END IF;
   IF p_next IS NOT NULL THEN
-    -- Those that an unheard call has written had theirs by it.
+    -- The unanswered call that settled the others has already pushed their followers.
     v_ids := v_settled[v_before + 1:];
 ${insertJobs(names, 'p_next', 'v_ids')}
-    -- Of those who remember several new names at once, none waits for another.
+    -- Sorted, so that calls that remember several new names do not deadlock.
     SELECT coalesce(array_agg(DISTINCT queue COLLATE "C"), '{}') INTO v_woken
     FROM json_to_recordset(p_next) AS given (queue text, after bigint) WHERE after = ANY (v_ids);
     ${rememberQueues(queues, 'v_woken')}
@@ -287,7 +287,7 @@ ${taking(jobs)}
     v_next := coalesce(v_resumes - v_now, 'Infinity');
     FOREACH v_queue IN ARRAY p_queues LOOP
       CONTINUE WHEN v_queue = ANY (v_paused);
-      -- Behind the last that was taken first: what was taken before it is still in the index, until the next vacuum.
+      -- First after the last job that was taken: those before it stay in the index until the next vacuum.
       IF (v_queue = v_last AND EXISTS (SELECT FROM ${jobs} WHERE queue = v_queue AND ${READY} AND place > v_place))
         OR EXISTS (SELECT FROM ${jobs} WHERE queue = v_queue AND ${READY})
       THEN

@@ -66,7 +66,7 @@ ${refuseTwins(jobs)}
       WHERE unique_key = ANY (p_keys) AND NOT unique_key = ANY (v_taken)
     ) AS found;
     IF v_ended > 0 THEN
-      -- In the order of their ids, as a worker locks them that ends them.
+      -- In the order of their ids, as workers lock jobs that they end.
       WITH ended AS MATERIALIZED (
         SELECT id FROM ${jobs} WHERE unique_key = ANY (p_keys) AND unique_until <= v_now ORDER BY id FOR UPDATE
       )
@@ -79,7 +79,7 @@ ${refuseTwins(jobs)}
         CASE WHEN delay > 0 THEN v_now + delay END, place,
         key, v_now + most, CASE WHEN starts THEN key END, CASE WHEN starts THEN most END
       FROM (
-        -- Numbered as they were pushed, though they go in in the order of their keys.
+        -- Numbered in the order of the push, although they are inserted in the order of their keys.
         SELECT job.*, nextval(v_numbers) AS id, CASE WHEN delay > 0 THEN NULL ELSE nextval(${literal(places)}) END AS place
         FROM (
           SELECT queue, payload, uuid, ${COUNTERS}, coalesce(due - v_now, delay) AS delay, key, most, starts
@@ -93,7 +93,7 @@ ${refuseTwins(jobs)}
       RETURNING unique_key
     )
     SELECT v_taken || coalesce(array_agg(unique_key) FILTER (WHERE unique_key IS NOT NULL), '{}') INTO v_taken FROM added;
-    -- Another one was faster, and is seen from now on; or has ended since.
+    -- Otherwise another call took a key first, and we see its job now; or that job has ended since.
     EXIT WHEN cardinality(v_held) + cardinality(v_taken) = cardinality(p_keys);
     v_again := true;
   END LOOP;
@@ -119,7 +119,7 @@ const WAITS = `queue = v_job.queue AND ${DELAYED} AND ${FENCE} = 0 AND due_at > 
  */
 const putOff = (jobs: string, places: string): string => `  FOR v_job IN
     SELECT * FROM (
-      -- Numbered as they were pushed.
+      -- Numbered in the order of the push.
       SELECT nextval(v_numbers) AS id, nextval(${literal(places)}) AS place, n, queue, payload, uuid,
         coalesce(due - v_now, delay, 0) AS delay, key, longest, ${COUNTERS}
       FROM json_to_recordset(p_debounced) AS given (n integer, queue text, payload text, uuid text, delay double precision,
@@ -136,7 +136,7 @@ const putOff = (jobs: string, places: string): string => `  FOR v_job IN
           v_ids_replaced := v_ids_replaced || v_replaced;
         END IF;
       ELSE
-        -- Not of one that has come since.
+        -- A job pushed since the DELETE keeps the key.
         UPDATE ${jobs} SET unique_key = NULL WHERE unique_key = v_job.key AND (${WAITS}) IS NOT TRUE;
         v_until := v_now + v_job.longest;
       END IF;
@@ -149,7 +149,7 @@ const putOff = (jobs: string, places: string): string => `  FOR v_job IN
         CASE WHEN v_due > v_now THEN NULL ELSE v_job.place END,
         CASE WHEN v_due > v_now THEN v_job.key END, v_until, CASE WHEN v_due > v_now THEN '' END
       ON CONFLICT DO NOTHING;
-      -- Otherwise another one was faster, and is seen from now on.
+      -- Otherwise another call was faster, and we see its job now.
       EXIT WHEN FOUND;
     END LOOP;
   END LOOP;`;
@@ -170,7 +170,7 @@ BEGIN
       UPDATE ${jobs} SET unique_key = NULL WHERE unique_key = v_job.start_key AND unique_until <= p_now;
       UPDATE ${jobs} SET unique_key = start_key, unique_until = p_now + start_for WHERE id = v_job.id;
     EXCEPTION WHEN unique_violation OR lock_not_available THEN
-      -- Another one has it, or takes it in this moment: if that is undone, it is free all the same.
+      -- Another job has the key, or is just taking it: if that is rolled back, the key stays free.
       NULL;
     END;
   END LOOP;

@@ -99,14 +99,14 @@ ALTER TABLE ${jobs}
   ADD COLUMN IF NOT EXISTS lease_until double precision,
   ADD COLUMN IF NOT EXISTS holder text,
   ADD COLUMN IF NOT EXISTS uuid text,
-  -- The unique key that it holds, and until when; and how it takes that again which it holds until its start.
+  -- The unique key that it holds and until when; and what it needs to take back a key that it holds until its start.
   ADD COLUMN IF NOT EXISTS unique_key text,
   ADD COLUMN IF NOT EXISTS unique_until double precision,
   ADD COLUMN IF NOT EXISTS start_key text,
   ADD COLUMN IF NOT EXISTS start_for double precision;
 -- Laravel's attempts end at 32767, and its names at 255 characters.
 ALTER TABLE ${jobs} ALTER COLUMN attempts TYPE bigint, ALTER COLUMN queue TYPE text;
--- A job that a worker of Laravel's had is given up when that would.
+-- Jobs that Laravel's workers have reserved get Laravel's lease.
 ${this.adoption.text};
 ALTER TABLE ${jobs} SET (
   fillfactor = 75,
@@ -123,7 +123,7 @@ ${index('unread', `(id) WHERE ${UNREAD_ID}`)}
 ${index('texts', `(queue, hashtext(payload)) WHERE ${NO_ID}`)}
 CREATE UNIQUE INDEX IF NOT EXISTS ${quoted(`${name}_unique`)} ON ${jobs} (unique_key) WHERE unique_key IS NOT NULL;
 
--- Jobs that are out of tries: Laravel's columns and our own.
+-- Failed jobs: Laravel's columns and our own.
 CREATE TABLE IF NOT EXISTS ${failed} (
   id bigserial PRIMARY KEY,
   uuid text NOT NULL,
@@ -144,20 +144,20 @@ ALTER TABLE ${failed}
 CREATE UNIQUE INDEX IF NOT EXISTS ${quoted(`${failedName}_uuid_unique`)} ON ${failed} (uuid);
 CREATE INDEX IF NOT EXISTS ${quoted(`${failedName}_queue`)} ON ${failed} (queue, id);
 
--- The queues that were pushed to, locks, orders to workers, and what clients were told last.
+-- The queues that were pushed to, locks, orders to workers, and the last answers to clients.
 CREATE TABLE IF NOT EXISTS ${queues} (name text PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS ${locks} (name text PRIMARY KEY, token text NOT NULL, expires_at double precision NOT NULL);
 CREATE INDEX IF NOT EXISTS ${quoted(`${name}_locks_expires_at`)} ON ${locks} (expires_at);
 CREATE TABLE IF NOT EXISTS ${orders} (kind text NOT NULL, value text NOT NULL, PRIMARY KEY (kind, value));
--- A pause for a time is over then.
+-- When a pause ends; NULL: when it is resumed.
 ALTER TABLE ${orders} ADD COLUMN IF NOT EXISTS ends_at double precision;
 CREATE TABLE IF NOT EXISTS ${calls} (
   client text PRIMARY KEY, call bigint NOT NULL, called_at integer NOT NULL, answer bigint[]
 ) WITH (fillfactor = 50);
--- Who held the keys of what was pushed.
+-- Who held the keys of pushed jobs.
 ALTER TABLE ${calls} ADD COLUMN IF NOT EXISTS held text;
 
--- Batches: how many of their jobs are left, and what they send. A row changes with each of its jobs, beside itself.
+-- Batches: how many of their jobs are left, and what they send. Each of these jobs updates the row, which leaves copies on its page.
 CREATE TABLE IF NOT EXISTS ${batches} (
   id text PRIMARY KEY,
   name text NOT NULL,
@@ -179,7 +179,7 @@ CREATE INDEX IF NOT EXISTS ${quoted(`${batchesName}_created`)} ON ${batches} (cr
 CREATE INDEX IF NOT EXISTS ${quoted(`${batchesName}_finished`)} ON ${batches} (finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX IF NOT EXISTS ${quoted(`${batchesName}_cancelling`)} ON ${batches} (id) WHERE ${CANCELLING};
 
--- What is told of jobs, until it ends; and what was counted of them. Texts are compared to the byte.
+-- Records about jobs, which expire, and sums. Texts are compared byte by byte.
 CREATE TABLE IF NOT EXISTS ${records} (
   kind text COLLATE "C" NOT NULL,
   id text COLLATE "C" NOT NULL,
