@@ -250,7 +250,7 @@ export function changesOf(leavings: readonly Leaving[]): ReadonlyMap<string, Bat
 }
 
 function batchOf(row: SqlRow): KeptBatch {
-  const [id, name, sent, allows = null, pending, completed, failed, skipped, ...rest] = row;
+  const [id, name, sent, allows, pending, completed, failed, skipped, ...rest] = row;
   const [created = null, finished = null, cancelled = null, open = null, every = null, openFor = null] = rest;
   return {
     id: String(id),

@@ -287,7 +287,7 @@ export interface Waiters {
 
 /** The results of `renew`, from the rows (id, fence, cancelled) that were renewed. */
 export function renewResults(tokens: readonly ReservationToken[], rows: readonly SqlRow[]): readonly RenewResult[] {
-  const renewed = new Map(rows.map(([id, fence, cancelled]) => [`${Number(id)}:${Number(fence)}`, isTrue(cancelled!)]));
+  const renewed = new Map(rows.map(([id, fence, cancelled]) => [`${Number(id)}:${Number(fence)}`, isTrue(cancelled)]));
   return tokens.map(({ id, fence }) => {
     const cancelled = renewed.get(`${id}:${fence}`);
     if (cancelled === undefined) return 'lost';
@@ -301,4 +301,4 @@ export function tiedIn(ends: readonly SqlValue[]): readonly Buffer[] {
 }
 
 /** PostgreSQL returns true as `t`. */
-export const isTrue = (value: SqlValue): boolean => value === 't' || Number(value) > 0;
+export const isTrue = (value: unknown): boolean => value === 't' || Number(value) > 0;

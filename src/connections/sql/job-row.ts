@@ -5,6 +5,7 @@
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { noCounters, readCounters, readCountersOfAny, readId, withCounters } from '../../payload/counters';
 import type { Counters } from '../../payload/counters';
+import { isTrue } from './dialect';
 
 export interface NewJob {
   readonly payload: string | Buffer;
@@ -97,7 +98,7 @@ export function jobOf(row: readonly unknown[]): StoredJob {
       timeouts: counted(timeouts),
       releases: counted(releases),
     },
-    cancelled: cancelled === 't' || Number(cancelled) > 0,
+    cancelled: isTrue(cancelled),
     at: at === null || Number.isNaN(Number(at)) ? undefined : Number(at),
   };
 }

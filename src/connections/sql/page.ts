@@ -58,7 +58,7 @@ export function* peek(
     sql`SELECT ${line.state[state]}, id, ${read('payload')}, ${raw(COUNTERS)}, cancelled, ${at} FROM ${tables.jobs} WHERE id IN (${ids})`,
   );
   const jobs = new Map(
-    rows.filter(([isStill]) => isTrue(isStill!)).map(([, id, ...row]) => [Number(id), jobOf([id, ...row])]),
+    rows.filter(([isStill]) => isTrue(isStill)).map(([, id, ...row]) => [Number(id), jobOf([id, ...row])]),
   );
   return page.flatMap(([id, , ...values]) => {
     const job = jobs.get(Number(id));

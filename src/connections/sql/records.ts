@@ -125,7 +125,7 @@ export class SqlRecords implements RecordStore {
       );
       rows.push(...some);
     }
-    const lasting = new Set(rows.filter(([, , , lasts]) => isTrue(lasts!)).map(([name]) => String(name)));
+    const lasting = new Set(rows.filter(([, , , lasts]) => isTrue(lasts)).map(([name]) => String(name)));
     const fields = new Map([...lasting].map((name) => [name, [] as [string, number][]]));
     for (const [name, field, amount] of rows) fields.get(String(name))?.push([String(field), Number(amount)]);
     return names.map((name) => Object.fromEntries(fields.get(text(name)) ?? []));
