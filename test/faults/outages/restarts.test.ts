@@ -17,7 +17,7 @@ afterEach(async () => {
 
 it.each([
   ['stopped', (): Promise<void> => redis.shutDown()],
-  ['killed by -9', (): Promise<void> => redis.kill()],
+  ['killed with SIGKILL', (): Promise<void> => redis.kill()],
 ])('a redis that is %s under load and restarted loses no job and duplicates none', async (_how, end) => {
   application.startTraffic();
   await application.progress();

@@ -38,7 +38,7 @@ class Fuzzed extends Job {
 export const fuzzedPayloadsAmongGoodOnes: Soak<Size> = {
   name: 'fuzzed',
   title: 'damaged and hostile payloads among as many good ones',
-  figure: 'all good ones run, each bad one set aside with a reason',
+  figure: 'all good ones run, and each bad one is set aside with a reason',
   stores: ['redis', 'sqlite'],
   sizes: { test: { payloads: 1000 }, soak: { payloads: 10_000 }, full: { payloads: 100_000 } },
 

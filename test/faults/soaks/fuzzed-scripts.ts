@@ -22,8 +22,8 @@ const QUEUE = 'default';
 
 export const hostileTextsInAllPlaces: Soak<Size> = {
   name: 'fuzzed-scripts',
-  title: 'texts that no script can read, ready, due and reserved',
-  figure: 'each is accounted for, byte by byte',
+  title: 'ready, due and reserved texts that no script can parse',
+  figure: 'every text is accounted for, byte by byte',
   stores: ['redis'],
   sizes: { test: { texts: 5000, seed: 20_261_122 }, soak: { texts: 20_000 }, full: { texts: 200_000 } },
 

@@ -15,8 +15,8 @@ const LEASE = 2;
 
 export const halfOpen: Soak<Size> = {
   name: 'half-open',
-  title: 'connections to Redis that are open and silent',
-  figure: 'back ≤ 5 s after they heal, or by a new connection before',
+  title: 'connections to Redis that stay open but go silent',
+  figure: 'back ≤ 5 s after they heal, or earlier on a new connection',
   stores: ['redis'],
   sizes: {
     test: { deadline: 1, silence: 3 },

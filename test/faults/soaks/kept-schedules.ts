@@ -32,8 +32,8 @@ const SPAN: Readonly<Record<string, Milliseconds>> = { each: 2000, alone: 3000 }
 
 export const keptSchedules: Soak<Size> = {
   name: 'schedules',
-  title: 'five processes with clocks up to 10 s off that keep schedules, one killed by -9 each second',
-  figure: 'every occurrence once, none before its moment by the clock of the store',
+  title: 'schedules kept by five processes with clocks up to 10 s off, one killed with SIGKILL each second',
+  figure: 'every occurrence once, none before its time by the clock of the store',
   stores: ['redis', 'sqlite', 'postgres', 'mysql'],
   inTests: ['redis'],
   sizes: { test: { minutes: 10 / 60 }, soak: { minutes: 5 }, full: { minutes: 15 } },

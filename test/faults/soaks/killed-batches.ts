@@ -28,9 +28,8 @@ const CALLBACKS = { then: 100, catch: 101, finally: 102 } as const;
 
 export const killedBatches: Soak<Size> = {
   name: 'batches',
-  title: 'batches of jobs and chains, their worker processes killed by -9',
-  figure:
-    '0 batches without an end, pending + completed + failed + skipped = total at every look, each callback sent once',
+  title: 'batches of jobs and chains whose worker processes are killed with SIGKILL',
+  figure: '0 unfinished batches, pending + completed + failed + skipped = total at every look, each callback sent once',
   stores: ['redis', 'cluster', 'sqlite', 'postgres', 'mysql'],
   sizes: {
     test: { lease: 3, batches: 30, kills: 3, takes: 10, rounds: 30 },

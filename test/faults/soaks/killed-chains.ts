@@ -20,9 +20,9 @@ const CONCURRENCY = 10;
 
 export const killedChains: Soak<Size> = {
   name: 'chains',
-  title: 'chains of five links, their worker processes killed by -9',
+  title: 'chains of five links whose worker processes are killed with SIGKILL',
   figure:
-    '0 chains broken off, 0 links out of order; a link run twice only by a kill, and never once the next one was sent',
+    '0 broken chains, 0 links out of order; a link runs twice only after a kill, and never once the next one was pushed',
   stores: ['redis', 'cluster', 'sqlite', 'postgres', 'mysql'],
   // On the other stores the tests kill workers in the middle of batches, which contain chains.
   inTests: ['redis', 'sqlite'],

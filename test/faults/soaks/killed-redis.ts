@@ -19,7 +19,7 @@ const MOST_AHEAD = 5000;
 
 export const killedRedis: Soak<Size> = {
   name: 'kill-redis',
-  title: 'Redis (appendfsync always) killed by -9 under load',
+  title: 'Redis (appendfsync always) killed with SIGKILL under load',
   figure: '0 lost, 0 run twice; workers back ≤ 5 s',
   stores: ['redis'],
   sizes: {

@@ -19,8 +19,8 @@ const CONCURRENCY = 10;
 
 export const killedWorkers: Soak<Size> = {
   name: 'kill-9',
-  title: 'worker processes killed by -9 in the middle of their jobs',
-  figure: '0 lost; run twice ≤ jobs in flight at the kills; each of them done ≤ lease + 6 s after its kill',
+  title: 'worker processes killed with SIGKILL in the middle of their jobs',
+  figure: '0 lost; run twice ≤ jobs in flight at the kills; each of these done ≤ lease + 6 s after its kill',
   stores: ['redis', 'cluster', 'sqlite', 'postgres', 'mysql', 'beanstalkd'],
   // On the other stores the tests kill workers in the middle of batches, where each job is counted too.
   inTests: ['redis', 'sqlite', 'beanstalkd'],

@@ -12,7 +12,7 @@ interface Size {
 
 export const longJob: Soak<Size> = {
   name: 'long-job',
-  title: 'a job that runs many leases long, beside idle workers and under load',
+  title: 'a job that runs for many leases, beside idle workers and under load',
   figure: 'runs once',
   stores: ['redis', 'sqlite', 'postgres', 'mysql', 'beanstalkd'],
   sizes: {

@@ -23,9 +23,9 @@ const LATE = '90m';
 
 export const movedClock: Soak<Size> = {
   name: 'clock',
-  title: "the store's clock moved by an hour, back and on",
+  title: "the store's clock moved back and ahead by hours",
   figure:
-    'none early by more than the jump explains, none lost, none doubled (but what runs while the clock goes ahead)',
+    'none earlier than the jump explains, none lost, none run twice (except jobs running while the clock jumps ahead)',
   stores: ['redis', 'sqlite'],
   sizes: { test: { jobs: 50 }, soak: { jobs: 2000 }, full: { jobs: 2000 } },
 
@@ -44,7 +44,7 @@ export const movedClock: Soak<Size> = {
         await eventually(isDone, { deadline: 30_000, of: when }).catch((error: Error) => offences.push(error.message));
         const early = new Set(stage.ledger.lines.map(({ id }) => id));
         const found = waiting.filter((id) => early.has(id)).length;
-        if (found > 0) offences.push(`${when}, ${found} jobs ran before their moment`);
+        if (found > 0) offences.push(`${when}, ${found} jobs ran before their time`);
       };
       const running = await stage.dispatch(Array.from({ length: 4 }, () => new Take(RUNS)));
       moved.startWorkers();

@@ -15,7 +15,7 @@ const WORKERS = 4;
 
 export const stoppedWorkers: Soak<Size> = {
   name: 'sigterm',
-  title: 'worker processes told to stop by SIGTERM under load',
+  title: 'worker processes stopped with SIGTERM under load',
   figure: 'exit ≤ grace + 1 s, tries unchanged, 0 lost',
   stores: ['redis', 'sqlite'],
   sizes: { test: { stops: 4 }, soak: { stops: 1000 }, full: { stops: 1000 } },

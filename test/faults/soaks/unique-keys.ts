@@ -20,7 +20,7 @@ const WORKERS = 3;
 
 export const uniqueKeys: Soak<Size> = {
   name: 'unique',
-  title: 'unique jobs of one key by many dispatchers, their worker processes killed by -9',
+  title: 'unique jobs with one key from many dispatchers, whose worker processes are killed with SIGKILL',
   figure: 'one holder of the key at a time, every key free at the end',
   stores: ['redis', 'sqlite', 'postgres', 'mysql'],
   sizes: {
