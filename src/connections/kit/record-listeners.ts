@@ -1,17 +1,17 @@
 /**
- * The listeners for records in this process, by name. The ears, by which they hear, are opened for the first listener and
- * closed a while after the last one: whoever waits for one result after another does not reconnect for each.
+ * The listeners for records in this process, by name. The store's notifications are turned on for the first listener and off
+ * a while after the last one, so that whoever waits for one result after another does not reconnect for each.
  */
 import type { Clock, Milliseconds, Timer } from '../../base/clock';
 import type { Listening } from '../record-store';
 
-/** How listeners hear. */
-export interface Ears {
-  /** Somebody listens for a name that nobody listened for before. True if it is heard from now on. */
+/** The store's notifications. */
+export interface Notifications {
+  /** Turns notifications on for a name. True if they are on already. */
   join(name: string): boolean;
-  /** Nobody listens for the name any more. */
+  /** Turns them off for a name. */
   leave?(name: string): void;
-  /** Nobody has listened for a while, or ever will again. */
+  /** Turns all of them off: nobody has listened for a while, or ever will again. */
   close(): void;
 }
 
@@ -24,14 +24,14 @@ const LINGER: Milliseconds = 5000;
 
 export class RecordListeners {
   readonly #clock: Clock;
-  readonly #ears: Ears;
+  readonly #notifications: Notifications;
   readonly #names = new Map<string, Listened>();
   #linger: Timer | undefined;
   #closed = false;
 
-  constructor(clock: Clock, ears: Ears) {
+  constructor(clock: Clock, notifications: Notifications) {
     this.#clock = clock;
-    this.#ears = ears;
+    this.#notifications = notifications;
   }
 
   get names(): Iterable<string> {
@@ -62,7 +62,7 @@ export class RecordListeners {
     };
   }
 
-  /** From now on records put under this name are heard. */
+  /** From now on we are notified of records put under this name. */
   opened(name: string): void {
     const listened = this.#names.get(name);
     if (listened === undefined) return;
@@ -70,7 +70,7 @@ export class RecordListeners {
     this.wake(name);
   }
 
-  /** Nothing is heard any more: waiters have to look for themselves. */
+  /** Notifications are off: waiters have to look for themselves. */
   lost(): void {
     for (const [name, listened] of this.#names) {
       const { isHeard } = listened;
@@ -87,7 +87,7 @@ export class RecordListeners {
   close(): void {
     this.#closed = true;
     this.#linger?.cancel();
-    this.#ears.close();
+    this.#notifications.close();
     for (const [name, listened] of this.#names) {
       listened.isHeard = false;
       this.wake(name);
@@ -98,12 +98,12 @@ export class RecordListeners {
   #join(name: string): boolean {
     this.#linger?.cancel();
     this.#linger = undefined;
-    return this.#ears.join(name);
+    return this.#notifications.join(name);
   }
 
   #leave(name: string): void {
     if (!this.#names.delete(name)) return;
-    this.#ears.leave?.(name);
-    if (this.#names.size === 0) this.#linger = this.#clock.after(LINGER, () => this.#ears.close());
+    this.#notifications.leave?.(name);
+    if (this.#names.size === 0) this.#linger = this.#clock.after(LINGER, () => this.#notifications.close());
   }
 }

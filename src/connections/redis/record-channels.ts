@@ -1,8 +1,8 @@
 /**
- * Hears of new records, on one client for everything that this connection waits for. Each record has a channel, so that
- * nobody is told of what others wait for.
+ * Notifies of new records, on one client for everything that this connection waits for. Each record has a channel of its
+ * own, so that nobody is notified of what others wait for.
  *
- * If the client is lost, so are the messages sent meanwhile: nothing counts as heard before the next subscription is
+ * If the client is lost, so are the messages sent meanwhile: notifications count as off until the next subscription is
  * confirmed.
  */
 import type { Redis } from 'ioredis';
@@ -10,7 +10,7 @@ import { pauseAfter } from '../../base/backoff';
 import type { Clock, Milliseconds, Seconds, Timer } from '../../base/clock';
 import { wordsOf } from '../../base/foreign-error';
 import type { Logger } from '../../base/logger';
-import { type Ears, RecordListeners } from '../kit/record-listeners';
+import { type Notifications, RecordListeners } from '../kit/record-listeners';
 import { within } from '../kit/silence';
 import { isReply, remedyOf } from './refusals';
 
@@ -28,7 +28,7 @@ export interface RecordChannelsSettings {
 
 const BACKOFF = { first: 100, longest: 5000 };
 
-export class RecordChannels implements Ears {
+export class RecordChannels implements Notifications {
   readonly listeners: RecordListeners;
   readonly #settings: RecordChannelsSettings;
   readonly #deadline: Milliseconds;

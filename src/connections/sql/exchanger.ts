@@ -146,8 +146,8 @@ export class Exchanger {
     const { reservations, rewritten, unreadable } = handedOut(taken);
     if (rewritten.length > 0) yield* this.#rewrite(rewritten);
     const ordered = yield* this.#withReasons(reservations);
-    const told = isCancelling ? yield* withBatches(ordered, batches) : ordered;
-    const reply = { reservations: told, setAside: [], ...outlook };
+    const marked = isCancelling ? yield* withCancelledBatches(ordered, batches) : ordered;
+    const reply = { reservations: marked, setAside: [], ...outlook };
     return { settled, reply, unreadable, sentTo };
   }
 
@@ -191,7 +191,7 @@ export class Exchanger {
 }
 
 /** Marks jobs of cancelled batches as cancelled. */
-function* withBatches(reservations: readonly Reservation[], batches: BatchRows): Work<readonly Reservation[]> {
+function* withCancelledBatches(reservations: readonly Reservation[], batches: BatchRows): Work<readonly Reservation[]> {
   const ids = reservations.map(({ payload }) => readTies(payload)?.batch?.id ?? '');
   const known = new Set(ids.filter((id) => id !== ''));
   if (known.size === 0) return reservations;

@@ -103,11 +103,11 @@ export function* cancel(
       ORDER BY 2 DESC, id LIMIT 1`,
   );
   if (job === undefined) return { result: 'unknown', tied: [] };
-  const isDone =
+  const change =
     Number(isReserved) === 0
       ? sql`DELETE FROM ${jobs} WHERE id = ${job} AND reserved_at IS NULL`
       : sql`UPDATE ${jobs} SET cancelled = TRUE, cancel_reason = ${reason ?? null} WHERE id = ${job} AND ${isHeld}`;
-  if ((yield* written(isDone)) === 0) return { result: 'raced', tied: [] };
+  if ((yield* written(change)) === 0) return { result: 'raced', tied: [] };
   if (Number(isReserved) !== 0) return { result: 'signalled', tied: [] };
   return { result: 'removed', tied: tiedIn([end]) };
 }

@@ -49,7 +49,7 @@ export function handedOut(taken: readonly TakenJob[]): HandedOut {
 /** @param connection its name in the configuration */
 export function endingOf(settlement: Settlement, connection: string): Ending {
   const leaves = leavingOf(settlement);
-  const ending = apartOf(settlement, connection);
+  const ending = plainEndingOf(settlement, connection);
   return leaves === undefined ? ending : { ...ending, leaves };
 }
 
@@ -60,7 +60,7 @@ function leavingOf(settlement: Settlement): Leaving | undefined {
 }
 
 /** The ending without its effect on a batch. */
-function apartOf(settlement: Settlement, connection: string): Ending {
+function plainEndingOf(settlement: Settlement, connection: string): Ending {
   const { reservation } = settlement;
   const { queue } = reservation;
   const token = reservation.token as ReservationToken;

@@ -2,13 +2,13 @@ import { RecordListeners } from '../../../src/connections/kit/record-listeners';
 import { TestClock } from '../../../src/testing/test-clock';
 
 let clock: TestClock;
-let ears: { readonly join: jest.Mock; readonly leave: jest.Mock; readonly close: jest.Mock };
+let notifications: { readonly join: jest.Mock; readonly leave: jest.Mock; readonly close: jest.Mock };
 let listeners: RecordListeners;
 
 beforeEach(() => {
   clock = new TestClock();
-  ears = { join: jest.fn(() => false), leave: jest.fn(), close: jest.fn() };
-  listeners = new RecordListeners(clock, ears);
+  notifications = { join: jest.fn(() => false), leave: jest.fn(), close: jest.fn() };
+  listeners = new RecordListeners(clock, notifications);
 });
 
 describe('listeners for records', () => {
@@ -16,12 +16,12 @@ describe('listeners for records', () => {
     const [one, two] = [listeners.listen('a', jest.fn()), listeners.listen('a', jest.fn())];
     one.stop();
     one.stop();
-    expect(ears.join.mock.calls).toEqual([['a']]);
-    expect(ears.leave).not.toHaveBeenCalled();
+    expect(notifications.join.mock.calls).toEqual([['a']]);
+    expect(notifications.leave).not.toHaveBeenCalled();
 
     two.stop();
 
-    expect(ears.leave.mock.calls).toEqual([['a']]);
+    expect(notifications.leave.mock.calls).toEqual([['a']]);
     expect(listeners.size).toBe(0);
   });
 
@@ -30,14 +30,14 @@ describe('listeners for records', () => {
     await clock.advance('4s');
     const next = listeners.listen('b', jest.fn());
     await clock.advance('10s');
-    expect(ears.close).not.toHaveBeenCalled();
+    expect(notifications.close).not.toHaveBeenCalled();
 
     next.stop();
     await clock.advance('4s');
-    expect(ears.close).not.toHaveBeenCalled();
+    expect(notifications.close).not.toHaveBeenCalled();
     await clock.advance('1s');
 
-    expect(ears.close).toHaveBeenCalledTimes(1);
+    expect(notifications.close).toHaveBeenCalledTimes(1);
     expect(clock.pending).toBe(0);
   });
 
@@ -73,6 +73,6 @@ describe('listeners for records', () => {
     late.stop();
 
     expect(late.isHeard).toBe(false);
-    expect(ears.join).toHaveBeenCalledTimes(1);
+    expect(notifications.join).toHaveBeenCalledTimes(1);
   });
 });

@@ -18,7 +18,7 @@ const tiedEnd = raw(`CASE WHEN LOCATE('${TIES_OPENING}', ${END}) > 0 THEN ${END}
 /** @param offset seconds to add to the server's clock: 0 outside tests */
 export function mysqlDialect(names: MysqlNames, offset: () => Seconds): Dialect {
   const current = (): Sql => now(offset());
-  const words: BatchDialect = {
+  const common: BatchDialect = {
     tables: names,
     now: current,
     after: (seconds) => sql`${current()} + ${seconds}`,
@@ -35,7 +35,7 @@ export function mysqlDialect(names: MysqlNames, offset: () => Seconds): Dialect 
     forUpdate: raw('FOR UPDATE'),
   };
   return {
-    ...words,
+    ...common,
     insertNew: (table, row) => insertInto(table, row, 'INSERT IGNORE'),
     // Without it the server reads all records of the kind for each page.
     alongKind: raw('FORCE INDEX (kind)'),
@@ -56,7 +56,7 @@ export function mysqlDialect(names: MysqlNames, offset: () => Seconds): Dialect 
     transaction,
     line: mysqlLine(names),
     failed: failedColumns(current),
-    jobs: new MysqlJobs(names, new BatchRows(words), offset),
+    jobs: new MysqlJobs(names, new BatchRows(common), offset),
     recordsCalls: true,
     trouble: (error) => mysqlErrors.trouble(error),
     sessionOf: transactionSession,

@@ -92,8 +92,8 @@ export function sqlPool(pool: PgPool, isOurs: boolean): SqlPool {
 
 function clientOf(client: PgPooledClient): SqlClient {
   // Nobody else listens for errors of a connection in use, and without a listener its end would end the process.
-  const heard = (): void => undefined;
-  client.on('error', heard);
+  const ignore = (): void => undefined;
+  client.on('error', ignore);
   return {
     identity: client,
     run: async (statements) => {
@@ -103,7 +103,7 @@ function clientOf(client: PgPooledClient): SqlClient {
     },
     release: (broken) => {
       client.release(broken);
-      client.off('error', heard);
+      client.off('error', ignore);
     },
   };
 }

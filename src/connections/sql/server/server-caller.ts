@@ -86,7 +86,7 @@ export class ServerCaller extends StoreCaller<Asked> implements Engine {
 
   protected verdictOn(error: unknown, { writes }: Asked): Verdict {
     if (error instanceof OnqueueError) return 'final';
-    const { cause, sent } = told(error);
+    const { cause, sent } = unwrapped(error);
     const trouble = this.#troubleOf(cause);
     if (trouble === 'passing') return 'passing';
     if (trouble !== 'gone' || isUnknownHost(cause)) return 'final';
@@ -96,7 +96,7 @@ export class ServerCaller extends StoreCaller<Asked> implements Engine {
   protected explain({ error, late, uncertain }: CallFailure, { consequence, deadline }: Asked): Error {
     if (error instanceof OnqueueError) return withConsequence(error, consequence) as Error;
     const { name: connection, address } = this.settings;
-    const { cause, sent } = told(error);
+    const { cause, sent } = unwrapped(error);
     const trouble = this.#troubleOf(cause);
     if (trouble === 'unmigrated') return notMigrated({ connection, address, consequence }, { cause });
     if (trouble === 'unfit') {
@@ -169,7 +169,7 @@ export class ServerCaller extends StoreCaller<Asked> implements Engine {
   }
 }
 
-function told(error: unknown): { readonly cause: unknown; readonly sent: boolean } {
+function unwrapped(error: unknown): { readonly cause: unknown; readonly sent: boolean } {
   if (error instanceof Unsent) return { cause: error.cause, sent: false };
   return { cause: error, sent: !(error instanceof SilentPool) };
 }

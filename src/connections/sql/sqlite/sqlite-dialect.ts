@@ -23,7 +23,7 @@ const tiedEnd = raw(`CASE WHEN instr(${END}, CAST('${TIES_OPENING}' AS BLOB)) > 
  */
 export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDatabase): SqliteDialect {
   const tables = eachTable(names, raw);
-  const words: BatchDialect = {
+  const common: BatchDialect = {
     tables,
     now: () => sql`${now()}`,
     after: (seconds) => sql`${toMicroseconds(now() + seconds)}`,
@@ -35,14 +35,14 @@ export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDat
     skipLocked: raw(''),
     forUpdate: raw(''),
   };
-  const batches = new BatchRows(words);
+  const batches = new BatchRows(common);
   return {
-    ...words,
+    ...common,
     alongKind: raw(''),
     rows: (count) => sql`${count}`,
     insertNew: (table, row) => sql`${insertInto(table, row)} ON CONFLICT DO NOTHING`,
     *addOnce(addition) {
-      if ((yield* written(noteSequence(tables.sums, addition, words.after(addition.keep)))) === 0) return;
+      if ((yield* written(noteSequence(tables.sums, addition, common.after(addition.keep)))) === 0) return;
       yield* run(
         addAmounts(
           tables.sums,
