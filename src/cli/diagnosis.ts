@@ -131,7 +131,7 @@ async function diagnoseConnection(manager: QueueManager, name: string): Promise<
     const driver = manager.driver(name);
     const lines = await driver.diagnose();
     const many = await diagnoseFailed(manager, driver, subject);
-    // A driver's own lines bear its name; lines about a setting of its store bear the setting's.
+    // Lines about the driver have its name as subject; lines about a setting of its store have the setting's.
     const isItself = (line: Diagnosis): boolean => [name, driver.driver].includes(line.subject);
     const own = lines.map((line) => ({ ...line, subject: isItself(line) ? subject : `${subject}, ${line.subject}` }));
     return [ok(subject, `${driver.driver} at ${driver.address}`), ...many, ...own];

@@ -36,6 +36,6 @@ export const debounce: Kind<Debouncing | undefined> = (value, place) => {
   const seconds = durationSeconds(wait, subject);
   if (seconds === 0) throw invalidDuration(wait, `${subject}, which must be longer than 0`);
   const most = longest === undefined ? undefined : durationSeconds(longest, `longest in ${place.subject}`);
-  if (most !== undefined && most < seconds) throw place.refuse(value, 'give a longest that is no shorter than wait');
+  if (most !== undefined && most < seconds) throw place.refuse(value, 'longest must not be shorter than wait');
   return { by: by as Debouncing['by'], wait: seconds, longest: most };
 };

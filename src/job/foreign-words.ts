@@ -3,7 +3,7 @@
 const LEASE = "retryAfter, the lease: how long a job stays with a worker that has gone silent, such as '30s'";
 const JOB_OPTION = 'it belongs in @Job()';
 const WORKER_OPTION = 'it belongs to the worker: new Worker({ … }), or a flag of `onqueue work`';
-const ADDRESS = "the address stands beside driver: url: 'redis://host:6379/0', or host and port";
+const ADDRESS = "the address belongs beside driver: url: 'redis://host:6379/0', or host and port";
 
 const IN_CONNECTION: ReadonlyMap<string, string> = new Map([
   ['retry_after', `write ${LEASE}`],

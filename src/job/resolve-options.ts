@@ -146,10 +146,10 @@ export function waitsForCommit({ options }: JobDefinition): boolean | undefined 
   return options.afterCommit;
 }
 
-/** Which waiting jobs of the class a later one replaces. Undefined if none. */
+/** Which jobs of the class may exist only once at a time. Undefined if there is no limit. */
 export const declaredUniqueness = readOnce('unique', unique);
 
-/** Of what one job of the class waits at a time; undefined: any number. */
+/** Which waiting jobs of the class a later one replaces. Undefined if none. */
 export const declaredDebouncing = readOnce('debounce', debounce);
 
 /** How long results of the class's jobs are kept. Undefined if they are not. */
