@@ -1,7 +1,6 @@
 /** The first page: whether all is well, what is slow, and what comes next. */
 import { OnqueueError } from '../../base/onqueue-error';
 import { redact } from '../../base/redact';
-import { isStoreAway } from '../../connections/errors';
 import type { Figures } from '../../operations/figures/figures';
 import type { QueueSnapshot, Snapshot } from '../../operations/snapshot';
 import type { ScheduleListing } from '../../schedule/schedules';
@@ -10,6 +9,7 @@ import { chartFigure } from '../charts/chart';
 import { figuresOf, rangeIn, rangeLinks, rangeName } from '../charts/ranges';
 import { rateChart } from '../charts/rate-chart';
 import { type Finding, findingsIn, isNeglected, scheduleFindings, wellText } from '../health';
+import { schedulesOf } from '../listed-schedules';
 import { html, type Html } from '../html';
 import { actionForm } from '../parts/action-form';
 import { jobTable } from '../parts/job-table';
@@ -65,15 +65,6 @@ async function seenOf(connection: string, context: PageContext, isAlone: boolean
     // One unreachable store must not hide the others.
     if (isAlone || !(error instanceof OnqueueError)) throw error;
     return { connection, trouble: redact(error.message) };
-  }
-}
-
-async function schedulesOf({ manager, lookout }: PageContext): Promise<readonly ScheduleListing[]> {
-  try {
-    return await lookout.see('schedule list', () => manager.schedules.list());
-  } catch (error) {
-    if (isStoreAway(error)) return [];
-    throw error;
   }
 }
 

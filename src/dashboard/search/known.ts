@@ -4,6 +4,7 @@ import type { Batch } from '../../dispatch/batch/batch';
 import type { FoundJob } from '../../operations/found-job';
 import type { Snapshot } from '../../operations/snapshot';
 import { address } from '../addresses';
+import { schedulesOf } from '../listed-schedules';
 import type { PageContext } from '../view';
 import { Pattern } from './pattern';
 import type { Wanted } from './wanted';
@@ -98,16 +99,7 @@ async function named(context: PageContext, pattern: Pattern, seen: readonly Snap
       .filter((name) => pattern.isIn(name))
       .map((name): Known => ({ kind: 'class', name, page: address('failed', { name }) })),
     ...(await schedulesOf(context))
-      .filter((name) => pattern.isIn(name))
-      .map((name): Known => ({ kind: 'schedule', name, page: address('schedules') })),
+      .filter(({ name }) => pattern.isIn(name))
+      .map(({ name }): Known => ({ kind: 'schedule', name, page: address('schedules') })),
   ];
-}
-
-async function schedulesOf({ manager, lookout }: PageContext): Promise<readonly string[]> {
-  try {
-    return (await lookout.see('schedule list', () => manager.schedules.list())).map(({ name }) => name);
-  } catch (error) {
-    if (isStoreAway(error)) return [];
-    throw error;
-  }
 }
