@@ -6,6 +6,7 @@ import { clientSource } from '../../../src/connections/redis/client';
 import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
 import { open, type ThreadData } from '../../../src/connections/redis/thread-store';
 import type { RedisConfig } from '../../../src/connections/redis/driver';
+import { TestClock } from '../../../src/testing/test-clock';
 import { type Certificates, makeCertificates } from '../../support/certificates';
 import { freePort } from '../../support/redis-server';
 import { RedisWorld } from './open-redis';
@@ -14,6 +15,9 @@ const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","
 const request = { queues: ['q'], limit: 10, lease: 600 };
 
 let world: RedisWorld;
+
+/** Its clock never moves, so that a wait ends only by a wake-up. */
+const STILL = { clock: new TestClock() };
 
 /** Pushes a job, wakes a waiter with it, and runs it. Returns the results of its settlement. */
 async function works(connection: RedisConnection): Promise<unknown> {
@@ -53,7 +57,7 @@ describe('a redis connection', () => {
     ],
     ['as a user, by an address', () => ({ url: `redis://worker:s3cret%2F%40@127.0.0.1:${port()}` })],
   ])('works %s', async (_, config) => {
-    expect(await works(world.connect(config()))).toEqual(['settled']);
+    expect(await works(world.connect(config(), STILL))).toEqual(['settled']);
   });
 
   it.each<[string, () => Partial<RedisConfig>]>([
@@ -96,7 +100,7 @@ describe('a redis connection over TLS', () => {
 
   it('works with a certificate authority of its own, even from another thread', async () => {
     world = await RedisWorld.start(await listening('no'));
-    const connection = world.connect({ url: `rediss://localhost:${secure}/0`, tls }, { offset: undefined });
+    const connection = world.connect({ url: `rediss://localhost:${secure}/0`, tls }, { ...STILL, offset: undefined });
     expect(await works(connection)).toEqual(['settled']);
     await connection.push('q', [{ payload: payload('b') }]);
     const { reservations } = await connection.reserve(request);
@@ -108,7 +112,9 @@ describe('a redis connection over TLS', () => {
   it('shows a certificate if the server wants one', async () => {
     world = await RedisWorld.start(await listening('yes'));
     const own = { key: await readFile(certificates.key), cert: await readFile(certificates.certificate) };
-    expect(await works(world.connect({ url: undefined, port: secure, tls: { ...tls, ...own } }))).toEqual(['settled']);
+    expect(await works(world.connect({ url: undefined, port: secure, tls: { ...tls, ...own } }, STILL))).toEqual([
+      'settled',
+    ]);
   });
 
   it.each(['rediss://localhost', 'rediss://127.0.0.1'])(
@@ -122,9 +128,9 @@ describe('a redis connection over TLS', () => {
 
   it('reaches all nodes of a cluster with TLS, by the name in their certificate', async () => {
     world = await RedisWorld.startCluster(await listening('no', '--tls-cluster', 'yes'));
-    expect(await works(world.connect({ url: undefined, cluster: [`rediss://localhost:${secure}`], tls }))).toEqual([
-      'settled',
-    ]);
+    expect(
+      await works(world.connect({ url: undefined, cluster: [`rediss://localhost:${secure}`], tls }, STILL)),
+    ).toEqual(['settled']);
   });
 
   it('says why it does not trust a cluster', async () => {

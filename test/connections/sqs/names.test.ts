@@ -9,7 +9,7 @@ it('a connection remembers the last thousand queues, and every queue that it wai
   const connection = world.connect();
   const waiter = connection.waiter(['default']);
   for (let at = 0; at < 1200; at += 1) await connection.waiter([`q-${at}`]).close();
-  const wait = waiter.wait(10, new AbortController().signal);
+  const wait = waiter.wait(3600, new AbortController().signal);
   await world.connect().push('default', [{ payload: probe('a') }]);
   await wait;
   const { reservations } = await connection.reserve({ queues: ['default'], limit: 1, lease: 60 });

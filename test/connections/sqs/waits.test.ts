@@ -37,7 +37,7 @@ it('an idle worker asks once every twenty seconds, however often it looks', asyn
 });
 
 it('a job from a long poll is handed out without another request', async () => {
-  const wait = waiter.wait(10, never);
+  const wait = waiter.wait(3600, never);
   await polling(1);
   await push('a');
   await wait;
@@ -47,7 +47,7 @@ it('a job from a long poll is handed out without another request', async () => {
 });
 
 it('a job from a long poll gets the requested lease', async () => {
-  const wait = waiter.wait(10, never);
+  const wait = waiter.wait(3600, never);
   await push('a');
   await wait;
 
@@ -59,14 +59,14 @@ it('a job from a long poll gets the requested lease', async () => {
 
 it('a job from a long poll that nobody waits for any more goes to the next wait or reserve', async () => {
   const abort = new AbortController();
-  const wait = waiter.wait(10, abort.signal);
+  const wait = waiter.wait(3600, abort.signal);
   await polling(1);
   abort.abort();
   await wait;
   await push('a');
   await eventually(() => queue.counts.reserved === 1);
 
-  await waiter.wait(10, never);
+  await waiter.wait(3600, never);
 
   expect(await reserve()).toHaveLength(1);
 });
@@ -74,7 +74,7 @@ it('a job from a long poll that nobody waits for any more goes to the next wait 
 it('a job from a long poll that nobody takes goes back, costing neither a try nor a crash', async () => {
   connection = world.connect({}, { retryAfter: 1 });
   const abort = new AbortController();
-  const wait = connection.waiter(['default']).wait(10, abort.signal);
+  const wait = connection.waiter(['default']).wait(3600, abort.signal);
   await polling(1);
   abort.abort();
   await wait;
@@ -86,7 +86,7 @@ it('a job from a long poll that nobody takes goes back, costing neither a try no
 });
 
 it('a stop ends a long poll at once', async () => {
-  void waiter.wait(10, never);
+  void waiter.wait(3600, never);
   await polling(1);
 
   await waiter.close();
@@ -95,7 +95,7 @@ it('a stop ends a long poll at once', async () => {
 });
 
 it('a closed connection gives back the jobs of its long polls', async () => {
-  const wait = waiter.wait(10, never);
+  const wait = waiter.wait(3600, never);
   await push('a');
   await wait;
   expect(queue.counts.reserved).toBe(1);
@@ -106,7 +106,7 @@ it('a closed connection gives back the jobs of its long polls', async () => {
 });
 
 it('a worker on several queues is woken by any of them', async () => {
-  const wait = connection.waiter(['default', 'low']).wait(10, never);
+  const wait = connection.waiter(['default', 'low']).wait(3600, never);
   await polling(2);
   await push('a', 'low');
   await wait;
@@ -117,14 +117,14 @@ it('a worker on several queues is woken by any of them', async () => {
 it('a failed long poll ends the wait with its error, and the next reserve asks again', async () => {
   world.server.fail({ action: 'ReceiveMessage', kind: 'refuse', code: 'OverLimit', status: 403 });
 
-  await expect(waiter.wait(10, never)).rejects.toMatchObject({ code: 'E_SQS_REPLY', facts: { reply: 'OverLimit' } });
+  await expect(waiter.wait(3600, never)).rejects.toMatchObject({ code: 'E_SQS_REPLY', facts: { reply: 'OverLimit' } });
   await push('a');
 
   expect(await reserve()).toHaveLength(1);
 });
 
 it('a job from a long poll gets the requested lease even if that is shorter', async () => {
-  const wait = waiter.wait(10, never);
+  const wait = waiter.wait(3600, never);
   await push('a');
   await wait;
 

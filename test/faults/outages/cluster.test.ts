@@ -4,7 +4,8 @@ import { RedisLink } from '../../../src/connections/redis/link';
 import { connectRedis, type RedisConnection } from '../../../src/connections/redis/redis-connection';
 import { open } from '../../../src/connections/redis/thread-store';
 import type { ThreadData } from '../../../src/connections/redis/thread-store';
-import { systemClock } from '../../../src/base/clock';
+import { type Clock, systemClock } from '../../../src/base/clock';
+import { TestClock } from '../../../src/testing/test-clock';
 import { silent } from '../../connections/redis/open-redis';
 import { eventually } from '../../support/eventually';
 import { RedisCluster } from '../../support/redis-cluster';
@@ -27,9 +28,9 @@ afterEach(async () => {
   await Promise.all(connections.map((connection) => connection.close()));
 });
 
-function connect(prefix: string, deadline = 5): RedisConnection {
+function connect(prefix: string, deadline = 5, clock: Clock = systemClock): RedisConnection {
   const config = { driver: 'redis', cluster: cluster.urls, prefix } as const;
-  const connection = connectRedis(config, { name: 'redis', clock: systemClock, logger: silent, deadline });
+  const connection = connectRedis(config, { name: 'redis', clock, logger: silent, deadline });
   connections.push(connection);
   return connection;
 }
@@ -53,7 +54,8 @@ describe('a cluster of three masters', () => {
 
   it('hands out the jobs of all its slots, wakes workers waiting on any of them, and renews all leases at once', async () => {
     const { queues } = await queuesApart('slots:');
-    const connection = connect('slots:');
+    // The clock stands still, so that the wait ends only by a wake-up.
+    const connection = connect('slots:', 5, new TestClock());
     const woken = connection.waiter(queues).wait(2, new AbortController().signal);
     for (const queue of queues) await connection.push(queue, [{ payload: payload(queue) }]);
     await woken;

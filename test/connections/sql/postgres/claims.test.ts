@@ -110,7 +110,7 @@ describe('a store in PostgreSQL', () => {
     const [connection, other] = [await world.open(), world.connect()];
     const waiter = connection.waiter(['default']);
     await waiter.wait(10, new AbortController().signal);
-    const wait = waiter.wait(30, new AbortController().signal);
+    const wait = waiter.wait(3600, new AbortController().signal);
     await other.push('elsewhere', [{ payload: payload('a') }]);
     await other.push('default', [{ payload: payload('b') }]);
     await expect(wait).resolves.toBeUndefined();

@@ -111,7 +111,7 @@ describe('a PostgreSQL that is away or in trouble', () => {
     const connection = await world.open();
     const waiter = connection.waiter(['default']);
     await waiter.wait(10, new AbortController().signal);
-    const wait = waiter.wait(30, new AbortController().signal);
+    const wait = waiter.wait(3600, new AbortController().signal);
     await world.rows(`select pg_terminate_backend(pid) from pg_stat_activity where query like 'LISTEN %'`);
     await expect(wait).resolves.toBeUndefined();
     await eventually(async () => {

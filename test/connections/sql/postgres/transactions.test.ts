@@ -91,7 +91,7 @@ describe.each(WAYS)('a transaction by %s', (_name, within) => {
     const waiter = database.manager.driver().waiter(['default']);
     await waiter.wait(10, new AbortController().signal);
     let isOver = false;
-    const wait = waiter.wait(30, new AbortController().signal).then(() => (isOver = true));
+    const wait = waiter.wait(3600, new AbortController().signal).then(() => (isOver = true));
     await within(async (transaction) => {
       await database.using(transaction).push(new Invoice(1));
       await database.size();

@@ -197,14 +197,14 @@ export function describeOutages(world: ServerWorld, store: string, refusals: rea
       await connection.push('default', [{ payload: payload('a') }]);
       const waiter = connection.waiter(['default']);
       await waiter.wait(10, new AbortController().signal);
-      const wait = waiter.wait(30, new AbortController().signal);
+      const wait = waiter.wait(3600, new AbortController().signal);
       await world.server.kill();
       const pushing = connection.push('default', [{ payload: payload('b') }]);
       await world.server.startAgain();
       await pushing;
       await wait;
       expect((await reserve(connection)).map(idOf)).toEqual(['a', 'b']);
-      const again = waiter.wait(30, new AbortController().signal);
+      const again = waiter.wait(3600, new AbortController().signal);
       await connection.push('default', [{ payload: payload('c') }]);
       await expect(again).resolves.toBeUndefined();
     });
