@@ -166,18 +166,22 @@ function shortened(payload: string, before: ChainLink | undefined): string {
   const command = members.slice(COMMAND.length, -1);
   const isAlone = members.startsWith(COMMAND) && members.endsWith('}') && isObject(command);
   const data = isAlone ? `"command":${JSON.stringify(command)}` : `"payload":${JSON.stringify(`${DATA}${members}}`)}`;
-  const isAlike = id.length === ID_LENGTH && before !== undefined && id.startsWith(headOf(before));
+  const isAlike = id.length === ID_LENGTH && before !== undefined && id.slice(0, HEAD) === headOf(before);
   return `"name":${name},${data},${isAlike ? `"end":"${id.slice(HEAD)}"` : `"id":"${id}"`}`;
 }
 
-const PLAIN_NAME = /^"[^"\\]+"$/;
-const ID_END = /^([^"\\]{1,256})","attempts":0\}$/;
+/**
+ * Without control characters. A payload made by hand may contain them, but JSON may not: the payload that carries the link would
+ * be unreadable.
+ */
+const PLAIN_NAME = /^"[^"\\\p{Cc}]+"$/u;
+const ID_END = /^([^"\\\p{Cc}]{1,256})","attempts":0\}$/u;
 
 /** Ids that were made one after another begin alike. */
 const [ID_LENGTH, HEAD] = [36, 24];
 const AFTER_ID = '","attempts":0}'.length;
 
-/** The beginning of the link's id if that is a UUID; otherwise any text. */
+/** The beginning of the link's id if that is a UUID; otherwise any text, perhaps a shorter one. */
 function headOf({ payload }: ChainLink): string {
   return payload.slice(-AFTER_ID - ID_LENGTH, -AFTER_ID - ID_LENGTH + HEAD);
 }

@@ -80,6 +80,8 @@ describe('a link that waits in a chained payload', () => {
     `{"displayName":"Resize","job":"onqueue","data":{"commandName":"Resize"},${ENDING}`,
     `{"uuid":"${ID}","displayName":"Mail","job":"Mail@send","data":null,${ENDING}`,
     `{"id":"${ID}","attempts":0}`,
+    payloadOf(80).replaceAll('Resize', 'Re\nsize'),
+    payloadOf(80).replace(ID, `${ID}\n`),
   ])('is read back as it was made: %s', (payload) => {
     const link = { queue: 'images', delay: 5, payload };
 
@@ -97,6 +99,13 @@ describe('a link that waits in a chained payload', () => {
     {},
   ])('is refused if its payload is neither whole nor short: %j', (payload) => {
     expect(() => readChain({ chained: [{ queue: 'images', ...payload }] })).toThrow('/chained/0/payload');
+  });
+
+  it('keeps its whole id behind a link that is shorter than an id', () => {
+    const links = [`{"id":"a","attempts":0}`, payloadOf(80)].map((payload) => ({ queue: 'images', payload }));
+    const { chained } = JSON.parse(withChain(payloadOf(70), { links })) as { chained: object[] };
+
+    expect(readChain({ chained }).links).toEqual(links);
   });
 
   it('is refused if it has no queue and no link before it', () => {
