@@ -14,7 +14,7 @@ end
 -- the keys, then the ties. For keys that other jobs hold, including jobs of this call, `refused` has the places, and
 -- `held` the places with their holders' ids.
 local function look_up(unique, first, count)
-  local args, moment, taken, fields, held, refused = ARGV, clock(), {}, {}, {}, nil
+  local args, moment, taken, fields, last, held, refused = ARGV, clock(), {}, {}, 0, {}, nil
   for i, kept in ipairs(call('HMGET', unique, unpack(args, first + 1, first + count))) do
     local key = args[first + i]
     kept = taken[key] or kept
@@ -25,8 +25,8 @@ local function look_up(unique, first, count)
       refused[place], held[#held + 1], held[#held + 2] = true, place, holder
     else
       local value = kept_of(args[first + count + i], moment)
-      taken[key] = value
-      fields[#fields + 1], fields[#fields + 2] = key, value
+      taken[key], last = value, last + 2
+      fields[last - 1], fields[last] = key, value
     end
   end
   return { fields = fields, refused = refused, held = held }

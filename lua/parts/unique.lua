@@ -20,7 +20,7 @@ local function kept_of(tie, moment)
 end
 
 local function is_held(kept, tie)
-  return kept and (kept == tie or select(4, find(kept, KEPT_FORM)) == select(4, find(tie, KEPT_FORM)))
+  return kept and select(4, find(kept, KEPT_FORM)) == select(4, find(tie, KEPT_FORM))
 end
 
 -- The keys that are held by the job with the tie at the same place, with false at the other places. Nil: there are
@@ -28,7 +28,8 @@ end
 local function held_among(unique, keys, ties)
   local held, any = call('HMGET', unique, unpack(keys)), nil
   for i, kept in ipairs(held) do
-    held[i] = is_held(kept, ties[i]) and keys[i]
+    local tie = ties[i]
+    held[i] = (kept == tie or is_held(kept, tie)) and keys[i]
     any = any or held[i]
   end
   return any and held
