@@ -11,7 +11,6 @@ export class DeclaredSchedules {
   readonly #complete = new Map<string, Schedule>();
   readonly #pending = new Set<PendingSchedule>();
   readonly #ofJobs = new WeakMap<JobDefinition, Schedule>();
-  #inUse: readonly Schedule[] = [];
 
   /** @throws E_INVALID_SCHEDULE */
   // oxlint-disable-next-line typescript/no-unsafe-function-type
@@ -38,11 +37,7 @@ export class DeclaredSchedules {
       if (other !== undefined) throw duplicateSchedule(schedule.name, other.parts.origin, schedule.parts.origin);
       all.set(schedule.name, schedule);
     }
-    const found = [...all.values()];
-    // The same list object as long as nothing has changed.
-    if (found.length !== this.#inUse.length || found.some((one, place) => one !== this.#inUse[place]))
-      this.#inUse = found;
-    return this.#inUse;
+    return [...all.values()];
   }
 
   /** @throws the first error; the others are unhandled rejections */

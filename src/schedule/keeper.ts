@@ -11,9 +11,8 @@ import { within } from '../connections/kit/silence';
 import type { OperationsConnection } from '../operations/operations-connection';
 import { OwnKeeping } from './keepers';
 import type { Schedule } from './schedule';
-import type { ScheduleApplication } from './schedule-application';
 import { type KeptState, RENEWED_EVERY, stateIn, statesIn, write } from './schedule-states';
-import { clockOf, type Destination, destinationOf, sendOccurrence } from './send-occurrence';
+import { clockOf, type Destination, destinationOf, type ScheduleApplication, sendOccurrence } from './send-occurrence';
 
 /** Pause between two looks, give or take a twentieth, so that processes do not run in step. */
 const EVERY: Milliseconds = 10_000;

@@ -1,5 +1,6 @@
 /** The schedules of an application, as users see them: `Queue.schedules`. */
 import type { Milliseconds } from '../base/clock';
+import { toError } from '../base/exception-text';
 import type { JobInstance } from '../job/definition';
 import type { OverlapPolicy } from '../job/schedule';
 import { sendJob } from '../dispatch/send';
@@ -11,9 +12,8 @@ import { Keeper } from './keeper';
 import { keptNames } from './keepers';
 import type { PendingSchedule } from './pending-schedule';
 import type { Schedule } from './schedule';
-import type { ScheduleApplication } from './schedule-application';
 import { type KeptState, type ScheduleState, stateIn, statesIn, write } from './schedule-states';
-import { clockOf, destinationOf } from './send-occurrence';
+import { clockOf, type Destination, destinationOf, type ScheduleApplication } from './send-occurrence';
 import type { Missed } from './timing';
 
 /** A schedule and its state. */
@@ -177,7 +177,7 @@ export class Schedules {
     const schedule = this.#named(name);
     if (!Number.isInteger(count) || count < 1 || count > MOST_OCCURRENCES)
       throw invalidSchedule('count', count, `Give a whole number from 1 to ${MOST_OCCURRENCES}.`);
-    const start = from === undefined ? await this.#nowOf(schedule) : from.getTime();
+    const start = from === undefined ? await this.#nowAt(this.#destinationOf(schedule)) : from.getTime();
     if (Number.isNaN(start)) throw invalidSchedule('from', from, 'Give a date.');
     const { zone } = schedule.parts.cadence;
     const midnights = new CronCadence('0 0 * * *', zone);
@@ -196,11 +196,11 @@ export class Schedules {
     state: KeptState | undefined,
     isKept: boolean,
   ): Promise<ScheduleListing> {
-    const problem = schedule && this.#problemOf(schedule);
+    const destination = schedule && this.#destinationOf(schedule);
     const date = (moment: Milliseconds | undefined): Date | undefined =>
       moment === undefined ? undefined : new Date(moment);
-    const isComing = schedule !== undefined && state?.pausedAt === undefined;
-    const next = isComing ? schedule.parts.cadence.next(await this.#nowOf(schedule)) : undefined;
+    const isComing = destination !== undefined && state?.pausedAt === undefined;
+    const next = isComing ? schedule?.parts.cadence.next(await this.#nowAt(destination)) : undefined;
     return {
       name,
       spec: schedule?.spec ?? state?.spec ?? '',
@@ -211,29 +211,29 @@ export class Schedules {
       pausedAt: date(state?.pausedAt),
       isKept,
       isOrphan: !isKept && schedule === undefined,
-      problem,
+      problem: destination instanceof Error ? destination : undefined,
     };
   }
 
-  async #nowOf(schedule: Schedule): Promise<Milliseconds> {
-    const { clock } = this.#application;
-    return this.#problemOf(schedule) === undefined
-      ? clockOf(destinationOf(schedule, this.#application), this.#application)
-      : clock.now();
-  }
-
-  #problemOf(schedule: Schedule): Error | undefined {
+  /** Or why it has none. */
+  #destinationOf(schedule: Schedule): Destination | Error {
     try {
-      destinationOf(schedule, this.#application);
-      return undefined;
+      return destinationOf(schedule, this.#application);
     } catch (error) {
-      return error as Error;
+      return toError(error);
     }
   }
 
+  #nowAt(destination: Destination | Error): Promise<Milliseconds> | Milliseconds {
+    if (destination instanceof Error) return this.#application.clock.now();
+    return clockOf(destination, this.#application);
+  }
+
   #named(name: string): Schedule {
-    const found = this.all.find((schedule) => schedule.name === name);
-    if (found !== undefined) return found;
+    return this.all.find((schedule) => schedule.name === name) ?? this.#failUnknown(name);
+  }
+
+  #failUnknown(name: string): never {
     throw unknownSchedule(
       name,
       this.all.map((schedule) => schedule.name),
@@ -245,7 +245,8 @@ export class Schedules {
     const stores = new Set<OperationsConnection>();
     const application = this.#application;
     for (const schedule of this.all) {
-      if (this.#problemOf(schedule) === undefined) stores.add(destinationOf(schedule, application).operations);
+      const destination = this.#destinationOf(schedule);
+      if (!(destination instanceof Error)) stores.add(destination.operations);
     }
     try {
       stores.add(application.neededOperationsOf(application.driver(application.defaultConnection)));
@@ -262,14 +263,12 @@ export class Schedules {
   ): Promise<boolean> {
     const application = this.#application;
     const schedule = this.all.find((one) => one.name === name);
-    const stores = schedule === undefined ? this.#stores() : [destinationOf(schedule, application).operations];
-    for (const operations of stores) {
+    const own = schedule && destinationOf(schedule, application);
+    for (const operations of own === undefined ? this.#stores() : [own.operations]) {
       for (let tries = 0; tries < TRIES; tries += 1) {
         const before = await stateIn(operations.records, name);
         if (before === undefined && schedule === undefined) break;
-        const now = await (schedule === undefined
-          ? clockOf({ target: operations, operations }, application)
-          : this.#nowOf(schedule));
+        const now = await clockOf(own ?? { target: operations, operations }, application);
         const changed = change(before ?? { spec: schedule?.spec ?? '', since: now, seenAt: now }, now);
         if (changed === undefined) return false;
         const back = schedule?.parts.missed.within ?? 0;
@@ -277,10 +276,7 @@ export class Schedules {
           return true;
       }
     }
-    throw unknownSchedule(
-      name,
-      this.all.map((one) => one.name),
-    );
+    return this.#failUnknown(name);
   }
 }
 

@@ -1,15 +1,25 @@
 /** Sends the job of one occurrence exactly once, even if other processes try as well. */
-import type { Milliseconds } from '../base/clock';
-import type { Connection, FollowUp, Pushed } from '../connections/contract';
+import type { Milliseconds, Seconds } from '../base/clock';
+import type { Random } from '../base/random';
+import type { Connection, FollowUp, Once, Pushed } from '../connections/contract';
 import { entriesFor } from '../connections/due-entries';
 import { CapabilityError } from '../connections/errors';
 import { pushEvent } from '../connections/push-event';
+import type { DispatchApplication } from '../dispatch/dispatch-application';
 import { tellPushed } from '../dispatch/send';
 import type { OperationsConnection } from '../operations/operations-connection';
-import { uuidAt } from '../payload/uuid';
-import { pushClaimed } from './claim';
+import { uuidAt, uuidv7 } from '../payload/uuid';
 import type { Schedule } from './schedule';
-import type { ScheduleApplication } from './schedule-application';
+
+const CLAIM = 'claim';
+/** Longer than any push may take. */
+const HELD: Seconds = 30;
+
+/** What schedules need of their application; a `QueueManager` is one. */
+export interface ScheduleApplication extends DispatchApplication {
+  readonly random: Random;
+  readonly defaultConnection: string;
+}
 
 /** Where the jobs of a schedule go, and where its state is kept. */
 export interface Destination {
@@ -59,7 +69,7 @@ export async function sendOccurrence(
   application: ScheduleApplication,
 ): Promise<Pushed | 'before' | 'late' | 'held'> {
   const { name, parts, overlapKey } = schedule;
-  const { target, operations, skipsOverlaps } = destination;
+  const { target, skipsOverlaps } = destination;
   const { connection, queue: chosen, missed } = parts;
   const encoded = application.encoder.encode(parts.make(), {
     connection,
@@ -74,8 +84,36 @@ export async function sendOccurrence(
   await encoded.hooks?.emit('queueing', pushEvent(encoded));
   const result =
     target.pushOnce === undefined
-      ? await pushClaimed(target, operations, followUp, once, now)
+      ? await pushClaimed(destination, followUp, once, now)
       : await target.pushOnce(followUp, once);
   if (result === 'queued' || typeof result === 'object') await tellPushed(encoded, result);
   return result;
+}
+
+/**
+ * For a store that cannot push under a key: a lock on the connection of the records is held during the push, and a mark stays
+ * afterwards. If the process dies between the push and the mark, the job is pushed again, under the same id.
+ *
+ * @throws what the stores throw
+ */
+async function pushClaimed(
+  { target, operations }: Destination,
+  { queue, entry }: FollowUp,
+  { key, until }: Once,
+  now: Milliseconds,
+): Promise<Pushed | 'before' | 'late' | 'held'> {
+  if (now >= until) return 'late';
+  const { records, locks } = operations;
+  const token = uuidv7();
+  if (!((await locks?.acquire(key, token, HELD)) ?? true)) return 'held';
+  try {
+    if ((await records.get(CLAIM, key)) !== undefined) return 'before';
+    const pushed = await target.push(queue, [entry]);
+    // The mark outlives the moment until which anybody would push.
+    await records.put([{ kind: CLAIM, id: key, value: '' }], (until - now) / 1000 + HELD);
+    return pushed?.[0] ?? 'queued';
+  } finally {
+    // The protected work is done, or is tried again when the lock expires.
+    await locks?.release(key, token).catch(() => undefined);
+  }
 }

@@ -2,8 +2,8 @@
 import type { Milliseconds } from '../base/clock';
 
 const MINUTE = 60_000;
-/** No zone changes its clocks twice within this time. */
-const LOOK: Milliseconds = 2 * 24 * 60 * MINUTE;
+/** How far `changeAfter` looks at most: no zone changes its clocks twice within this time. */
+export const FARTHEST_CHANGE: Milliseconds = 2 * 24 * 60 * MINUTE;
 /** No zone sets its clocks back by more. */
 const LONGEST_REPEAT: Milliseconds = 4 * 60 * MINUTE;
 
@@ -44,7 +44,7 @@ export class Zone {
 
   /** The first change after `from`, up to `to`, or up to two days later. */
   changeAfter(from: Milliseconds, to: Milliseconds): ClockChange | undefined {
-    const end = Math.min(to, from + LOOK);
+    const end = Math.min(to, from + FARTHEST_CHANGE);
     const [before, after] = [this.offsetAt(from), this.offsetAt(end)];
     if (before === after) return undefined;
     let [still, already] = [from, end];
@@ -64,6 +64,3 @@ export class Zone {
     return moment < end ? end : undefined;
   }
 }
-
-/** How far `changeAfter` looks at most. */
-export const FARTHEST_CHANGE = LOOK;
