@@ -9,7 +9,7 @@ import { MOST_JOBS } from '../base/pages';
 import type { ReserveReply } from '../connections/contract';
 import { isStoreAway } from '../connections/errors';
 import type { Parts, WorkLoopSettings } from './parts';
-import { reserveOrder } from './queue-order';
+import { drawOrder } from './queue-order';
 import { RunningJob } from './running-job';
 import type { Finished } from './runs';
 
@@ -175,12 +175,11 @@ export class Calls {
   }
 
   #ask(call: Call): Promise<ReserveReply | undefined> {
-    const { finished, limit, waits } = call;
+    const { finished, limit, waits, unasked } = call;
     const { options, application, lease } = this.#settings;
     const { settler, idle } = this.#parts;
-    const random = options.fair ? application.random : undefined;
-    const isListed = random === undefined && call.unasked === undefined;
-    const queues = isListed ? this.#queues : reserveOrder(this.#settings.queues, random, call.unasked);
+    const order = options.fair ? drawOrder(this.#settings.queues, application.random) : this.#queues;
+    const queues = unasked === undefined ? order : order.filter((name) => !unasked.has(name));
     const request = { queues, limit, lease };
     return waits ? idle.reserve(request) : settler.settle(finished, request);
   }

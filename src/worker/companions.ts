@@ -1,10 +1,13 @@
 /** What runs beside a worker: companions report on its jobs or send jobs of schedules. No job waits for them. */
 import type { QueueManager } from '../application/queue-manager';
 import type { Connection } from '../connections/contract';
+import type { BusyEvent } from '../job/hook-events';
+import { FigureReporter } from '../operations/figures/figure-reporter';
+import { QueueSampler } from '../operations/figures/queue-sampler';
 import { JobHistories } from '../operations/history/job-histories';
-import { startFigures } from './figures';
+import type { OperationsConnection } from '../operations/operations-connection';
 import type { WorkerGlance } from './health';
-import { keepRecord } from './own-record';
+import { OwnRecord } from './own-record';
 import type { RunningJob } from './running-job';
 import type { ResolvedWorkerOptions } from './worker-options';
 
@@ -23,20 +26,33 @@ export interface Companion {
   close(): Promise<void>;
 }
 
-/** Starts a companion with the worker. Undefined: this worker does not need it. Must not throw. */
-type StartCompanion = (worker: Attended) => Companion | undefined;
-
-const STARTERS: readonly StartCompanion[] = [keepRecord, keepHistories, keepSchedules, startFigures];
-
-function keepHistories({ manager, connection }: Attended): Companion | undefined {
-  return JobHistories.start(manager, connection);
-}
-
-/** All workers of a process share them. */
-function keepSchedules({ manager, options }: Attended): Companion | undefined {
-  return options.schedule ? { close: manager.schedules.keep() } : undefined;
-}
-
 export function startCompanions(worker: Attended): readonly Companion[] {
-  return STARTERS.flatMap((start) => start(worker) ?? []);
+  const { manager, connection, options } = worker;
+  // Undefined if the configuration turns metrics off, or no store keeps any.
+  const operations = manager.configuration.metrics === false ? undefined : manager.operationsOf(connection);
+  const companions: readonly (Companion | undefined)[] = [
+    operations && new OwnRecord(worker, operations),
+    JobHistories.start(manager, connection),
+    // All workers of a process share them.
+    options.schedule ? { close: manager.schedules.keep() } : undefined,
+    operations && figuresOf(worker, operations),
+  ];
+  if (operations === undefined) warnOfBlindMonitors(worker);
+  return companions.filter((companion) => companion !== undefined);
+}
+
+/** Stores the worker's figures and samples its queues. */
+function figuresOf({ manager, connection }: Attended, operations: OperationsConnection): Companion {
+  const { logger, clock, counters, hooks, monitors } = manager;
+  const limits = () => monitors.of(connection.name);
+  const busy = (event: BusyEvent): void => void hooks.emit('busy', event);
+  const sampler = new QueueSampler({ connection, operations, limits, busy });
+  return new FigureReporter({ connection, operations, counters, sampler, clock, logger });
+}
+
+function warnOfBlindMonitors({ manager, connection: { name } }: Attended): void {
+  const { configuration, logger, monitors } = manager;
+  if (monitors.of(name).size === 0) return;
+  const reason = configuration.metrics === false ? '`metrics` is false' : 'no connection keeps records';
+  logger.warn({ connection: name }, `Queue.monitor() sees nothing of '${name}': ${reason}.`);
 }

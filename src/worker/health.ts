@@ -1,6 +1,5 @@
 /** A worker's health report. Lets an orchestrator tell a worker that works from one that is stuck. */
 import type { Clock, Milliseconds, Seconds, Timer } from '../base/clock';
-import type { Connection } from '../connections/contract';
 import type { StopReason } from './stopping';
 
 export type WorkerState = 'new' | 'running' | 'stopping' | 'stopped';
@@ -52,12 +51,6 @@ export interface WorkerHealth {
  * What can be said without asking the store. Asking for the whole health makes the worker query the store for half a minute.
  */
 export type WorkerGlance = Pick<WorkerHealth, 'state' | 'queues' | 'paused' | 'running' | 'lag' | 'outcomes'>;
-
-export function standInsOf(connections: Iterable<Connection>): Readonly<Record<string, string>> {
-  const found: Record<string, string> = {};
-  for (const { name, standIn } of connections) if (standIn !== undefined) found[name] = standIn;
-  return found;
-}
 
 /** The health of a worker that has not been run yet. */
 export const UNBORN: WorkerHealth = {

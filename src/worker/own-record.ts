@@ -15,7 +15,7 @@ const FIRST: Milliseconds = 1000;
 /** How long the end of a worker waits for its record to be removed. A record that stays expires. */
 const PATIENCE: Milliseconds = 2000;
 
-class OwnRecord implements Companion {
+export class OwnRecord implements Companion {
   readonly #worker: Attended;
   readonly #store: OperationsConnection;
   readonly #id = uuidv7();
@@ -102,11 +102,4 @@ class OwnRecord implements Companion {
     const message = `The worker goes on, but is not seen by others (onqueue workers): ${errorMessage(error)}`;
     manager.logger.warn({ connection: connection.name, during: 'keeping the record of the worker' }, message);
   }
-}
-
-/** Undefined if the configuration turns metrics off, or no store keeps any. */
-export function keepRecord(worker: Attended): Companion | undefined {
-  const { manager, connection } = worker;
-  const store = manager.configuration.metrics === false ? undefined : manager.operationsOf(connection);
-  return store && new OwnRecord(worker, store);
 }

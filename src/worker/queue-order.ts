@@ -47,16 +47,6 @@ export function namesLikeWeights(queues: readonly WeightedQueue[]): readonly str
   return queues.filter(({ name }, index) => name !== beginnings[index]).map(({ name }) => name);
 }
 
-/** The queues of one reserve: as listed, or drawn if `random` is given; without those in `without`. */
-export function reserveOrder(
-  queues: readonly WeightedQueue[],
-  random: Random | undefined,
-  without: ReadonlySet<string> | undefined,
-): readonly string[] {
-  const order = random === undefined ? queues.map(({ name }) => name) : drawOrder(queues, random);
-  return without === undefined ? order : order.filter((name) => !without.has(name));
-}
-
 /** Draws without replacement: each queue comes first as often as its weight says, and none is ever left out. */
 export function drawOrder(queues: readonly WeightedQueue[], random: Random): readonly string[] {
   const left = [...queues];

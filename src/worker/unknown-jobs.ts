@@ -52,10 +52,10 @@ export class UnknownJobs {
   /** @param releases how often the job was given back at no cost, for whatever reason, since it was last retried */
   meet({ name, id }: { readonly name: string; readonly id: string }, releases: number): Meeting {
     const now = this.#clock.monotonic();
-    const ofName = getOrSet(this.#names, name, { metAt: now, toldAt: -Infinity });
+    const ofName = this.#names.ensure(name, () => ({ metAt: now, toldAt: -Infinity }));
     const isKnown = now - ofName.toldAt < QUIET;
     if (!isKnown) ofName.toldAt = now;
-    const met = getOrSet(this.#jobs, id, { metAt: now, releases });
+    const met = this.#jobs.ensure(id, () => ({ metAt: now, releases }));
     // If there are more jobs than we remember, each would seem new again and again: then the name's time counts.
     const { metAt } = this.#jobs.size < MOST_JOBS ? met : ofName;
     const isOver = releases >= MOST_RELEASES && now - metAt >= LEAST_WAIT;
@@ -64,11 +64,4 @@ export class UnknownJobs {
     this.#lastReturn = Math.min(back, now + LONGEST * 1000);
     return { isOver, delay: (this.#lastReturn - now) / 1000, isKnown };
   }
-}
-
-/** The value of a key; sets it to `first` if there is none. */
-function getOrSet<Value>(kept: Recent<string, Value>, key: string, first: Value): Value {
-  const known = kept.get(key);
-  if (known === undefined) kept.set(key, first);
-  return known ?? first;
 }

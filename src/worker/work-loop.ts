@@ -8,7 +8,7 @@
 import { callerOf, callFrom } from '../container/scope';
 import { Calls } from './calls';
 import type { Emptiness } from './emptiness';
-import { LoopLag, standInsOf, type WorkerGlance, type WorkerHealth } from './health';
+import { LoopLag, type WorkerGlance, type WorkerHealth } from './health';
 import { logUnsettled } from './job-log';
 import { type Parts, partsOf, type WorkLoopSettings } from './parts';
 import type { RunningJob } from './running-job';
@@ -52,11 +52,13 @@ export class WorkLoop {
   get health(): WorkerHealth {
     const { connection, application, options } = this.#settings;
     const { store, runs, leases } = this.#parts;
-    const { sinceHeard } = store;
+    const { sinceHeard, isTroubled } = store;
     const isStuck = (this.#calls.mayAsk && store.isSilent(options.sleep)) || runs.areStuck;
-    const { isTroubled } = store;
-    const glance = this.glance;
+    const { glance } = this;
     const { state } = glance;
+    const standIns = [...application.drivers].flatMap(({ name, standIn }) =>
+      standIn === undefined ? [] : [[name, standIn] as const],
+    );
     return {
       ...glance,
       reason: this.#reason,
@@ -66,7 +68,7 @@ export class WorkLoop {
       lastPoll: sinceHeard === undefined ? undefined : new Date(application.clock.now() - sinceHeard * 1000),
       sinceLastPoll: sinceHeard,
       leasesAtRisk: leases.atRisk,
-      standIns: standInsOf(application.drivers),
+      standIns: Object.fromEntries(standIns),
     };
   }
 

@@ -1,5 +1,5 @@
 /** The public face of a worker: its options, and its life from `run()` to `stop()`. */
-import type { Seconds, Timer } from '../base/clock';
+import type { Seconds } from '../base/clock';
 import { noFailedStore } from '../application/failed/errors';
 import type { JobContext } from '../job/job-context';
 import type { Closable } from '../application/shutdown';
@@ -15,8 +15,6 @@ import { namesLikeWeights, parseQueues } from './queue-order';
 import { type StopReason, WORKER_MARGIN } from './stopping';
 import { WorkLoop } from './work-loop';
 import { type ResolvedWorkerOptions, resolveWorkerOptions, type WorkerOptions } from './worker-options';
-
-const HOUR = 3_600_000;
 
 export class Worker implements Closable {
   readonly #options: ResolvedWorkerOptions;
@@ -118,11 +116,7 @@ export class Worker implements Closable {
       process: this.#process,
     }));
     // Everything that an idle worker waits on is unreferenced: without this timer the process would end under it.
-    let alive: Timer | undefined;
-    const stayAlive = (): void => {
-      alive = manager.clock.after(HOUR, stayAlive, true);
-    };
-    stayAlive();
+    const alive = manager.clock.after(Infinity, () => undefined, true);
     let companions: readonly Companion[] = [];
     try {
       await (connection.standsFor ?? connection).migrations?.check?.();
@@ -135,7 +129,7 @@ export class Worker implements Closable {
       });
       return await loop.run();
     } finally {
-      alive?.cancel();
+      alive.cancel();
       await Promise.all(companions.map((companion) => companion.close()));
       untrack();
     }

@@ -8,7 +8,7 @@
 import type { Debugger, Session } from 'node:inspector';
 import { isAbsolute, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Clock, type Milliseconds, systemClock } from '../../../base/clock';
+import { type Milliseconds, systemClock } from '../../../base/clock';
 
 /** How long the main thread may take to halt, and the process to end. One second was too short on a loaded machine. */
 const REACH: Milliseconds = 3000;
@@ -21,13 +21,8 @@ const IS_DEBUGGED = "process.getBuiltinModule('node:inspector').url() !== undefi
 const FRAMES = 8;
 
 export class BlockedLoop {
-  readonly #clock: Clock;
   readonly #files = new Map<string, string>();
   #session: Session | undefined;
-
-  constructor(clock: Clock = systemClock) {
-    this.#clock = clock;
-  }
 
   /**
    * Whether a debugger is attached, even since after the start: then the main thread may wait at a breakpoint. To be called
@@ -75,13 +70,13 @@ export class BlockedLoop {
     this.#session?.post('Runtime.evaluate', { expression: `${silently} process.reallyExit(${code});` });
     const kill = (): void => void process.kill(process.pid, 'SIGKILL');
     if (this.#session === undefined) kill();
-    else this.#clock.after(REACH, kill, true);
+    else systemClock.after(REACH, kill, true);
   }
 
   // Undefined if no answer came.
   #within<T>(ask: (resolve: (answer: T) => void) => void): Promise<T | undefined> {
     return new Promise((resolve) => {
-      const timer = this.#clock.after(REACH, () => resolve(undefined), true);
+      const timer = systemClock.after(REACH, () => resolve(undefined), true);
       ask((answer) => {
         timer.cancel();
         resolve(answer);
