@@ -2,6 +2,12 @@
 --
 --   after unique.lua
 
+-- Fails if LREM is not permitted. A key of another type does not matter here.
+local function ask_to_take_back(queue)
+  local reply = redis.pcall('LREM', queue.notify, 1, nobody())
+  if type(reply) == 'table' and not find(reply.err, 'WRONGTYPE', 1, true) then error(reply) end
+end
+
 -- Checking each reservation first would take longer than removing it. So the follower of a job that turns out to be
 -- lost is removed again; it is at the end of the list.
 local function end_each(turn, queue, first, count, width, is_followed, key_at)
@@ -14,6 +20,7 @@ local function end_each(turn, queue, first, count, width, is_followed, key_at)
   local held = key_at and ask_to_leave(turn.unique, keys, ties)
   if is_followed then
     ask_to_remove(queue.reserved)
+    ask_to_take_back(queue)
     call('RPUSH', queue.ready, unpack(texts))
     queue.filled = true
   end

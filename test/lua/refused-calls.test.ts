@@ -285,7 +285,7 @@ it.each(Object.keys(scenes))('%s', async (name) => {
 
 // Not zscore: it is called only if two jobs have equal payloads, and these are there twice.
 const COMMANDS =
-  'exists get hget hmget hset lpop lpush lrange ltrim rpush set zadd zcard zcount zrange zrangebyscore zrem';
+  'exists get hget hmget hset lpop lpush lrange lrem ltrim rpush set zadd zcard zcount zrange zrangebyscore zrem';
 
 it.each([...COMMANDS.split(' '), 'zmscore', 'llen'])(
   'revoking the permission for %s duplicates nothing',
