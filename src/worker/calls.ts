@@ -8,7 +8,7 @@ import { type Moment, momentOf } from '../base/clock';
 import { MOST_JOBS } from '../base/pages';
 import type { ReserveReply } from '../connections/contract';
 import { isStoreAway } from '../connections/errors';
-import type { Parts, WorkLoopSettings } from './parts';
+import type { Parts, WorkerSettings } from './parts';
 import { drawOrder } from './queue-order';
 import { RunningJob } from './running-job';
 import type { Finished } from './runs';
@@ -30,7 +30,7 @@ interface Call {
 }
 
 export class Calls {
-  readonly #settings: WorkLoopSettings;
+  readonly #settings: WorkerSettings;
   readonly #parts: Parts;
   readonly #queues: readonly string[];
   /** How many calls may be under way at once, and the most jobs that one of them moves. */
@@ -46,7 +46,7 @@ export class Calls {
   /** Renewals that wake the loop when they end. */
   readonly #renewals = new WeakSet<Promise<void>>();
 
-  constructor(settings: WorkLoopSettings, parts: Parts) {
+  constructor(settings: WorkerSettings, parts: Parts) {
     const { connection, options, queues } = settings;
     this.#settings = settings;
     this.#parts = parts;

@@ -4,7 +4,8 @@
  */
 import type { Clock, Milliseconds, Seconds } from '../base/clock';
 import { readId } from '../payload/counters';
-import type { Connection, Counts, PeekedJob } from '../connections/contract';
+import type { PeekedJob } from '../connections/contract';
+import type { WorkerSettings } from './parts';
 
 /** Where counts are estimates, they must stay at zero for this long, and no job may come meanwhile. */
 const QUIET: Seconds = 5;
@@ -12,30 +13,26 @@ const QUIET: Seconds = 5;
 /** If more than this many jobs are delayed, we compare only their number, not their ids. */
 const LONGEST_LOOK = 1000;
 
-export interface EmptinessSettings {
-  readonly connection: Connection;
-  readonly queues: readonly string[];
-  readonly clock: Clock;
-  /** Delayed jobs count too. */
-  readonly drain: boolean;
-  /** Until this moment, by the monotonic clock, the leases of a dead process's jobs may still be running. */
-  readonly leftUntil: Milliseconds;
-}
-
 export class Emptiness {
-  readonly #settings: EmptinessSettings;
+  readonly #settings: WorkerSettings;
+  readonly #clock: Clock;
+  /** Until this moment the leases of a dead process's jobs may still be running. */
+  readonly #leftUntil: Milliseconds;
   #quietSince: Milliseconds;
   /** Ids of jobs that were put off for other workers, by queue. They come back each time they are taken. */
   readonly #forOthers = new Map<string, Set<string>>();
 
-  constructor(settings: EmptinessSettings) {
+  constructor(settings: WorkerSettings) {
+    const { application, process, lease } = settings;
     this.#settings = settings;
-    this.#quietSince = settings.clock.monotonic();
+    this.#clock = application.clock;
+    this.#quietSince = this.#clock.monotonic();
+    this.#leftUntil = process.afterCrash === true ? this.#quietSince + lease * 1000 : -Infinity;
   }
 
   /** A job came or ended: earlier estimates do not include the jobs that it may have sent. */
   disturb(): void {
-    this.#quietSince = this.#settings.clock.monotonic();
+    this.#quietSince = this.#clock.monotonic();
   }
 
   /** Notes a job that only another worker can run. */
@@ -51,28 +48,28 @@ export class Emptiness {
    * @throws what `counts()` throws
    */
   async holds(nextLook: Milliseconds | undefined, paused: readonly string[]): Promise<boolean> {
-    const { connection, clock, drain } = this.#settings;
+    const { connection, options } = this.#settings;
     const { counts, exactCounts } = connection.capabilities;
-    const isKnown = drain ? nextLook === Infinity : nextLook !== undefined;
+    const isKnown = options.drain ? nextLook === Infinity : nextLook !== undefined;
     if (!counts || (exactCounts && isKnown)) return true;
     if (await this.#someWait(paused)) {
       this.disturb();
       return false;
     }
-    return exactCounts || clock.monotonic() - this.#quietSince >= QUIET * 1000;
+    return exactCounts || this.#clock.monotonic() - this.#quietSince >= QUIET * 1000;
   }
 
   async #someWait(paused: readonly string[]): Promise<boolean> {
-    const open = this.#settings.queues.filter((name) => !paused.includes(name));
-    const waits = await Promise.all(open.map((name) => this.#waitsOn(name)));
+    const open = this.#settings.queues.filter(({ name }) => !paused.includes(name));
+    const waits = await Promise.all(open.map(({ name }) => this.#waitsOn(name)));
     return waits.includes(true);
   }
 
   async #waitsOn(queue: string): Promise<boolean> {
-    const { connection, clock, drain, leftUntil } = this.#settings;
-    const { ready, delayed, reserved }: Counts = await connection.counts(queue);
-    if (ready > 0 || !drain) return ready > 0;
-    if (reserved > 0 && clock.monotonic() < leftUntil) return true;
+    const { connection, options } = this.#settings;
+    const { ready, delayed, reserved } = await connection.counts(queue);
+    if (ready > 0 || !options.drain) return ready > 0;
+    if (reserved > 0 && this.#clock.monotonic() < this.#leftUntil) return true;
     return delayed > 0 && !(await this.#areForOthers(queue, delayed));
   }
 

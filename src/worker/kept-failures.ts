@@ -6,30 +6,25 @@
  */
 import type { Seconds } from '../base/clock';
 import { errorMessage } from '../base/exception-text';
-import type { Logger } from '../base/logger';
 import type { Connection, Reservation, Settlement } from '../connections/contract';
 import type { FailedStore, Forgotten } from '../connections/failed-store';
+import type { WorkerSettings } from './parts';
 import { hasCounters, withCounters } from '../payload/counters';
 
-export interface KeptFailuresSettings {
-  readonly connection: Connection;
-  readonly failedStore: FailedStore;
-  readonly lease: Seconds;
-  readonly logger: Logger;
-}
-
 export class KeptFailures {
-  readonly #settings: KeptFailuresSettings;
+  readonly #settings: WorkerSettings;
+  readonly #failedStore: FailedStore;
   readonly #kept = new WeakMap<Reservation, Forgotten>();
 
-  constructor(settings: KeptFailuresSettings) {
+  constructor(settings: WorkerSettings, failedStore: FailedStore) {
     this.#settings = settings;
+    this.#failedStore = failedStore;
   }
 
   /** Keeps a failure, and returns the settlement that is left to write. @throws what either store throws */
   async keep(settlement: Settlement): Promise<Settlement> {
     if (settlement.outcome !== 'failed') return settlement;
-    const { connection, failedStore, lease } = this.#settings;
+    const { connection, lease } = this.#settings;
     const { reservation, failure, counters, next } = settlement;
     const removed = { outcome: 'completed', reservation, next } as const;
     // A frozen worker may no longer hold the job: a job that somebody else runs has not failed.
@@ -38,7 +33,7 @@ export class KeptFailures {
     // A payload that is not a JSON object is kept byte for byte.
     const payload = hasCounters(given) ? withCounters(given, counters) : given;
     const { attempts } = counters;
-    const id = await failedStore.put({ ...failure, connection: connection.name, queue, payload, attempts });
+    const id = await this.#failedStore.put({ ...failure, connection: connection.name, queue, payload, attempts });
     this.#kept.set(reservation, { id, queue, payload });
     return removed;
   }
@@ -50,14 +45,14 @@ export class KeptFailures {
   }
 
   async #forget(kept: Forgotten): Promise<void> {
-    const { connection, failedStore, logger } = this.#settings;
+    const { connection, application } = this.#settings;
     try {
-      await failedStore.forget(kept);
+      await this.#failedStore.forget(kept);
     } catch (error) {
       const { id } = kept;
       const why = errorMessage(error);
       const message = `The failed job ${id} is kept although another worker has the job; it could not be removed: ${why}`;
-      logger.warn({ connection: connection.name, id }, message);
+      application.logger.warn({ connection: connection.name, id }, message);
     }
   }
 }

@@ -29,7 +29,8 @@ export interface WorkersProcess {
   readonly uncaught?: WatchUncaught | undefined;
 }
 
-export interface WorkLoopSettings {
+/** What a worker works with. */
+export interface WorkerSettings {
   readonly options: ResolvedWorkerOptions;
   readonly connection: Connection;
   readonly queues: readonly WeightedQueue[];
@@ -53,42 +54,28 @@ export interface Parts {
 }
 
 /** @param caller the worker, which waits for its hooks */
-export function partsOf(settings: WorkLoopSettings, caller: object): Parts {
-  const { options, connection, lease, application, failedStore } = settings;
-  const { endsProcess = false, afterCrash = false, changed } = settings.process;
+export function partsOf(settings: WorkerSettings, caller: object): Parts {
+  const { options, connection, lease, application, process } = settings;
   const { clock, logger, hooks } = application;
-  const { concurrency, defaults, stopWhenEmpty, drain, grace, sleep } = options;
+  const { defaults, grace, sleep } = options;
   const queues = settings.queues.map(({ name }) => name);
   const idle = new Idle({ connection, queues, sleep, clock, hooks });
   const store = new StoreHealth(application, connection, queues[0]!, idle.ring);
   const stopping = new Stopping(options, clock, () => runs.interrupt(), idle.ring);
-  const leftUntil = afterCrash ? clock.monotonic() + lease * 1000 : -Infinity;
-  const emptiness = stopWhenEmpty ? new Emptiness({ connection, queues, clock, drain, leftUntil }) : undefined;
-  const executor = new Executor(application, { defaults, grace, lease, caller, starting: changed });
+  const emptiness = options.stopWhenEmpty ? new Emptiness(settings) : undefined;
+  const executor = new Executor(application, { defaults, grace, lease, caller, starting: process.changed });
   const leases = new LeaseKeeper({
     connection,
     lease,
     clock,
     logger,
     grace,
-    endsProcess,
+    endsProcess: process.endsProcess,
     report: (error) => store.tell(error, 'renewing leases'),
     // A worker with all slots busy hears of the store only through renewals.
     recovered: () => store.recovered(),
   });
-  const runs = new Runs({ application, options, executor, leases, stopping, idle, emptiness, endsProcess });
-  const { announcer } = executor;
-  const settler = new Settler({
-    application,
-    connection,
-    failedStore,
-    lease,
-    concurrency,
-    announcer,
-    leases,
-    runs,
-    store,
-    idle,
-  });
+  const runs = new Runs(settings, { executor, leases, stopping, idle, emptiness });
+  const settler = new Settler(settings, { executor, leases, runs, store, idle });
   return { idle, store, stopping, emptiness, executor, leases, runs, settler };
 }

@@ -7,18 +7,16 @@
  * outcome is offered again now and then. The job is neither lost nor run a second time while its worker lives.
  */
 import { pauseAfter, sleep } from '../base/backoff';
-import type { Clock, Seconds } from '../base/clock';
 import { errorMessage } from '../base/exception-text';
-import type { Logger } from '../base/logger';
-import type { Connection, Settlement, SettleResult } from '../connections/contract';
+import type { Settlement, SettleResult } from '../connections/contract';
 import type { Counters } from '../payload/counters';
 import { isStoreAway } from '../connections/errors';
 import { outcomeRefused } from './errors';
-import type { Idle } from './idle';
 import { logHeld, logLetGo, logRefused } from './job-log';
 import { isStillOurs } from './kept-failures';
 import { carriedOutcome, followed, type Following } from './follow-ups';
 import { failed } from './outcome';
+import type { WorkerSettings } from './parts';
 import type { Outcome, RunningJob } from './running-job';
 import type { Finished } from './runs';
 
@@ -39,14 +37,7 @@ const MOST_HELD = 1000;
 /** Characters kept of an exception that was too long, or contained characters that the store does not have. */
 const SHORT = 500;
 
-export interface RefusedOutcomesSettings {
-  readonly application: Following;
-  readonly connection: Connection;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly lease: Seconds;
-  readonly concurrency: number;
-  readonly idle: Idle;
+export interface OutcomeWriter {
   /** Settles an outcome; if failures are kept in another store, keeps it there first. @throws what either store throws */
   readonly write: (one: Finished) => Promise<SettleResult>;
   /**
@@ -57,21 +48,25 @@ export interface RefusedOutcomesSettings {
   readonly concluded: (one: Finished, result: SettleResult) => void;
   /** The outcome is no longer offered: the job comes back when its lease ends. */
   readonly letGo: (one: Finished) => void;
-  /** The store seems to be away: these have to be settled again with all others. */
-  readonly untaken: (finished: readonly Finished[], error: unknown) => void;
+  /** The store seems to be away: the outcome has to be settled again with all others. */
+  readonly untaken: (one: Finished, error: unknown) => void;
+  /** Nobody waits for the outcome any more: a worker that has run its last job may end. */
+  readonly held: () => void;
 }
 
 type Answered = { readonly result: SettleResult } | { readonly error: unknown };
 
 export class RefusedOutcomes {
-  readonly #settings: RefusedOutcomesSettings;
+  readonly #settings: WorkerSettings;
+  readonly #writer: OutcomeWriter;
   readonly #offered = new Set<Finished>();
   readonly #held = new Set<Finished>();
   #streak = 0;
   #lastMessage: string | undefined;
 
-  constructor(settings: RefusedOutcomesSettings) {
+  constructor(settings: WorkerSettings, writer: OutcomeWriter) {
     this.#settings = settings;
+    this.#writer = writer;
   }
 
   /** Outcomes that the store may still take, in one form or another, within a second or two. */
@@ -96,10 +91,11 @@ export class RefusedOutcomes {
 
   /** @param error the refusal, of this outcome or of the call it was in */
   take(one: Finished, error: unknown): void {
-    const { concurrency, untaken } = this.#settings;
     this.#lastMessage = errorMessage(error);
     this.#streak += 1;
-    if (this.#streak > Math.max(LEAST_STREAK, concurrency)) return untaken([one], error);
+    if (this.#streak > Math.max(LEAST_STREAK, this.#settings.options.concurrency)) {
+      return this.#writer.untaken(one, error);
+    }
     this.#offered.add(one);
     void this.#insist(one, error);
   }
@@ -111,7 +107,7 @@ export class RefusedOutcomes {
   }
 
   async #insist(one: Finished, error: unknown): Promise<void> {
-    const { clock, write } = this.#settings;
+    const { clock } = this.#settings.application;
     let refusal = error;
     for (let offers = 1; ; offers += 1) {
       if (offers === OFFERS) {
@@ -123,7 +119,7 @@ export class RefusedOutcomes {
       }
       await sleep(clock, pauseAfter(offers - 1, BACKOFF), false);
       if (!this.#offered.has(one) && !this.#held.has(one)) return;
-      const answer = await answered(() => write(one));
+      const answer = await answered(() => this.#writer.write(one));
       if ('result' in answer || isStoreAway(answer.error)) return this.#end(one, answer);
       refusal = answer.error;
     }
@@ -141,26 +137,27 @@ export class RefusedOutcomes {
 
   /** False if the store takes it in no form. */
   async #keepWhatFits(one: Finished, refusal: unknown): Promise<boolean> {
-    const fitting = fittingForm(one, refusal, this.#settings.application);
+    const { application } = this.#settings;
+    const fitting = fittingForm(one, refusal, application);
     if (fitting === undefined) return false;
-    const { write, bury, logger, concluded } = this.#settings;
+    const { write, bury, concluded } = this.#writer;
     const { settlement } = fitting.outcome;
     const isFailed = settlement.outcome === 'failed';
     const kept = await answered(() => write(fitting));
     const answer = 'error' in kept && isFailed && bury !== undefined ? await answered(() => bury(settlement)) : kept;
     if ('error' in answer) return false;
-    logRefused(logger, one, refusal, answer !== kept ? 'buried' : isFailed ? 'kept' : 'carried');
+    logRefused(application.logger, one, refusal, answer !== kept ? 'buried' : isFailed ? 'kept' : 'carried');
     this.#offered.delete(one);
     concluded(fitting, answer.result);
     return true;
   }
 
   #hold(one: Finished, refusal: unknown): void {
-    const { logger, letGo, idle } = this.#settings;
+    const { logger } = this.#settings.application;
+    const { held, letGo } = this.#writer;
     this.#offered.delete(one);
     this.#held.add(one);
-    // Nobody waits for a held outcome: a worker that has run its last job may end.
-    idle.ring();
+    held();
     logHeld(logger, one, refusal);
     const [oldest] = this.#held;
     if (this.#held.size <= MOST_HELD) return;
@@ -170,11 +167,10 @@ export class RefusedOutcomes {
   }
 
   #end(one: Finished, answer: Answered): void {
-    const { concluded, untaken } = this.#settings;
     this.#offered.delete(one);
     this.#held.delete(one);
-    if ('result' in answer) concluded(one, answer.result);
-    else untaken([one], answer.error);
+    if ('result' in answer) this.#writer.concluded(one, answer.result);
+    else this.#writer.untaken(one, answer.error);
   }
 }
 

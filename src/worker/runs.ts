@@ -11,18 +11,13 @@ import { DenseSet } from '../base/dense-set';
 import type { Milliseconds } from '../base/clock';
 import { endOfPage } from '../base/pages';
 import { callerOf } from '../container/scope';
-import type { Application } from '../connections/application';
 import { glimpseOf } from '../payload/unreadable';
-import type { Emptiness } from './emptiness';
 import { WorkerStoppingError } from './errors';
-import type { Executor } from './executor';
-import type { Idle } from './idle';
 import { logStubborn, logStuck } from './job-log';
-import type { LeaseKeeper } from './lease/keeper';
 import { isForOthers, unstarted } from './outcome';
+import type { Parts, WorkerSettings } from './parts';
 import type { Outcome, RunningJob } from './running-job';
-import { ABORT_GRACE, type Stopping } from './stopping';
-import type { ResolvedWorkerOptions } from './worker-options';
+import { ABORT_GRACE } from './stopping';
 
 /**
  * A run that has ended and waits to be settled.
@@ -48,20 +43,11 @@ export class Finished {
   }
 }
 
-export interface RunsSettings {
-  readonly application: Application;
-  readonly options: Pick<ResolvedWorkerOptions, 'concurrency' | 'rest' | 'drain'>;
-  readonly executor: Executor;
-  readonly leases: LeaseKeeper;
-  readonly stopping: Stopping;
-  readonly idle: Idle;
-  readonly emptiness: Emptiness | undefined;
-  /** Whether somebody replaces a process that is stuck. */
-  readonly endsProcess: boolean;
-}
+type RunsParts = Pick<Parts, 'executor' | 'leases' | 'stopping' | 'idle' | 'emptiness'>;
 
 export class Runs {
-  readonly #settings: RunsSettings;
+  readonly #settings: WorkerSettings;
+  readonly #parts: RunsParts;
   readonly #open = new DenseSet<RunningJob>();
   /** The job whose next crash would be its last. It waits until the others have ended, and then runs alone. */
   #apart: RunningJob | undefined;
@@ -74,8 +60,9 @@ export class Runs {
   readonly #givenUp = new Map<RunningJob, Milliseconds>();
   #isStuckTold = false;
 
-  constructor(settings: RunsSettings) {
+  constructor(settings: WorkerSettings, parts: RunsParts) {
     this.#settings = settings;
+    this.#parts = parts;
   }
 
   /** How many runs were started in all. */
@@ -126,7 +113,7 @@ export class Runs {
 
   /** Starts the jobs of one reserve. Of those that must run apart, holds the first. True if the others went back. */
   take(jobs: readonly RunningJob[]): boolean {
-    const last = jobs.filter((job) => this.#settings.executor.isLastChance(job));
+    const last = jobs.filter((job) => this.#parts.executor.isLastChance(job));
     // Another call may have brought one meanwhile.
     const back = this.#apart === undefined ? last.slice(1) : last;
     this.#apart ??= last[0];
@@ -189,7 +176,7 @@ export class Runs {
   /** The worker stops and waits no longer. */
   interrupt(): void {
     for (const job of this.#open) job.abort(new WorkerStoppingError(job.name, job.id), ABORT_GRACE);
-    this.#settings.executor.hasten();
+    this.#parts.executor.hasten();
   }
 
   get areStuck(): boolean {
@@ -202,8 +189,10 @@ export class Runs {
    */
   stuck(): 'stuck' | undefined {
     if (!this.areStuck) return undefined;
-    const { application, endsProcess } = this.#settings;
+    const { application, process } = this.#settings;
     const { clock, logger } = application;
+    // Somebody replaces a process that ends.
+    const { endsProcess = false } = process;
     if (!this.#isStuckTold) {
       const now = clock.monotonic();
       logStuck(logger, new Map(Array.from(this.#givenUp, ([job, since]) => [job, now - since])), endsProcess);
@@ -213,8 +202,8 @@ export class Runs {
   }
 
   #start(job: RunningJob): void {
-    const { application, executor, leases } = this.#settings;
-    const { clock } = application;
+    const { clock } = this.#settings.application;
+    const { executor, leases } = this.#parts;
     this.#started += 1;
     this.#busy += 1;
     this.#open.add(job);
@@ -231,7 +220,8 @@ export class Runs {
   }
 
   #tellEnd(job: RunningJob, outcome: Outcome): void {
-    const { application, options, emptiness, stopping, idle } = this.#settings;
+    const { application, options } = this.#settings;
+    const { emptiness, stopping, idle } = this.#parts;
     if (options.drain && isForOthers(outcome)) emptiness!.leave(job);
     // A worker that ends needs no slots, and the line about the outcome says enough.
     if (job.handler === 'running' && !stopping.isEnding) logStubborn(application.logger, job);
@@ -249,10 +239,10 @@ export class Runs {
   }
 
   #leaveSlot(): void {
-    const { application, options, idle } = this.#settings;
+    const { application, options } = this.#settings;
     const leave = (): void => {
       this.#busy -= 1;
-      idle.wake();
+      this.#parts.idle.wake();
     };
     if (options.rest === 0) leave();
     else application.clock.after(options.rest * 1000, leave);
@@ -263,8 +253,8 @@ export class Runs {
     const { job, outcome } = finished;
     job.isFinal = true;
     if (job.stray === undefined || outcome.error !== undefined) return finished;
-    const judged = this.#settings.executor.judge(job);
-    this.#settings.leases.ended(job, judged);
+    const judged = this.#parts.executor.judge(job);
+    this.#parts.leases.ended(job, judged);
     return finished.endingAs(judged);
   }
 }

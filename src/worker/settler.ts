@@ -3,12 +3,10 @@
  *
  * If the driver can, the next reserve travels in the same round trip.
  */
-import type { Seconds } from '../base/clock';
 import { errorMessage } from '../base/exception-text';
 import { groupsOf } from '../base/groups';
 import { FailedCap } from '../application/failed/failed-cap';
 import type {
-  Connection,
   Reservation,
   ReserveReply,
   ReserveRequest,
@@ -16,40 +14,24 @@ import type {
   Settlement,
   SettleResult,
 } from '../connections/contract';
-import type { Application } from '../connections/application';
 import { isStoreAway } from '../connections/errors';
-import type { FailedStore } from '../connections/failed-store';
 import { givenBack } from '../connections/given-back';
 import { type Onward, sendOnward } from '../connections/onward';
-import type { Announcer } from './announcer';
 import type { OutcomeCounts } from './health';
-import type { Idle } from './idle';
 import { logLost, logOutcome, logSetAside } from './job-log';
 import { keepEndOf, keepsEnd } from './kept-end';
 import { isStillOurs, KeptFailures } from './kept-failures';
-import type { LeaseKeeper } from './lease/keeper';
 import { tellEnded } from './observed-run';
+import type { Parts, WorkerSettings } from './parts';
 import { RefusedOutcomes } from './refused-outcomes';
 import type { RunningJob } from './running-job';
-import type { Finished, Runs } from './runs';
-import type { StoreHealth } from './store-health';
+import type { Finished } from './runs';
 
-export interface SettlerSettings {
-  readonly application: Application;
-  readonly connection: Connection;
-  /** Where the failed jobs go if the connection keeps none itself. Undefined if it buries them. */
-  readonly failedStore: FailedStore | undefined;
-  readonly lease: Seconds;
-  readonly concurrency: number;
-  readonly announcer: Announcer;
-  readonly leases: LeaseKeeper;
-  readonly runs: Runs;
-  readonly store: StoreHealth;
-  readonly idle: Idle;
-}
+type SettlerParts = Pick<Parts, 'executor' | 'leases' | 'runs' | 'store' | 'idle'>;
 
 export class Settler {
-  readonly #settings: SettlerSettings;
+  readonly #settings: WorkerSettings;
+  readonly #parts: SettlerParts;
   readonly #announcements = new Set<Promise<void>>();
   /** Undefined if failures are kept in the store of their jobs. */
   readonly #failures: KeptFailures | undefined;
@@ -61,13 +43,13 @@ export class Settler {
   #unanswered = 0;
   readonly #counts = { completed: 0, released: 0, failed: 0, cancelled: 0, lost: 0 };
 
-  constructor(settings: SettlerSettings) {
+  constructor(settings: WorkerSettings, parts: SettlerParts) {
     this.#settings = settings;
-    const { connection, failedStore, application, lease } = settings;
-    const { logger } = application;
+    this.#parts = parts;
+    const { connection, failedStore } = settings;
     this.#cap = capOf(settings);
     if (failedStore !== undefined && !connection.capabilities.failed)
-      this.#failures = new KeptFailures({ connection, failedStore, lease, logger });
+      this.#failures = new KeptFailures(settings, failedStore);
   }
 
   /** How many jobs are still being told of their outcome: they count as busy, so that slow hooks do not pile up. */
@@ -125,7 +107,7 @@ export class Settler {
 
   /** Settles the outcomes of one queue while others go on. */
   async #settleApart(finished: readonly Finished[]): Promise<void> {
-    const { store } = this.#settings;
+    const { store } = this.#parts;
     this.#unanswered += finished.length;
     const failure = await this.#settle(finished).then(
       () => undefined,
@@ -167,13 +149,13 @@ export class Settler {
   }
 
   async #sendOnward(job: RunningJob, onward: readonly Onward[]): Promise<void> {
-    const { connection, application, announcer, lease } = this.#settings;
+    const { connection, application, lease } = this.#settings;
     // A frozen worker may no longer hold the job: whoever holds it sends what follows.
     if (this.#sent.has(job) || !(await isStillOurs(connection, job.reservation, lease))) return;
     for (const one of onward) {
       const entry = await sendOnward(application, one);
       // Not awaited: a hook that never returns must not keep the outcome from being written.
-      this.#announce(announcer.tellQueued(job, one, entry));
+      this.#announce(this.#parts.executor.announcer.tellQueued(job, one, entry));
     }
     // A failed settle is repeated, but the followers are not sent again.
     this.#sent.add(job);
@@ -255,23 +237,21 @@ export class Settler {
    * failed.
    */
   #untaken(finished: readonly Finished[], error: unknown): void {
-    const { runs, store } = this.#settings;
+    const { runs, store } = this.#parts;
     runs.takeBack(finished);
     store.failed(error, finished.length === 0 ? 'reserving' : 'settling');
   }
 
   /** Refused outcomes that are offered again. */
   get #offered(): RefusedOutcomes {
-    const { application, connection } = this.#settings;
-    return (this.#refused ??= new RefusedOutcomes({
-      ...this.#settings,
-      clock: application.clock,
-      logger: application.logger,
+    const { connection } = this.#settings;
+    return (this.#refused ??= new RefusedOutcomes(this.#settings, {
       write: async (one) => this.#writeAlone(await this.#prepare(one)),
       bury: connection.buried === undefined ? undefined : (settlement) => this.#writeAlone(settlement),
       concluded: (one, result) => this.#conclude(one, result),
       letGo: ({ job }) => this.#letGo(job),
-      untaken: (finished, error) => this.#untaken(finished, error),
+      untaken: (one, error) => this.#untaken([one], error),
+      held: this.#parts.idle.ring,
     }));
   }
 
@@ -282,7 +262,8 @@ export class Settler {
 
   #conclude(one: Finished, result: SettleResult): void {
     const { job, outcome } = one;
-    const { announcer, application } = this.#settings;
+    const { application } = this.#settings;
+    const { announcer } = this.#parts.executor;
     const { logger } = application;
     this.#refused?.taken();
     this.#letGo(job);
@@ -302,7 +283,7 @@ export class Settler {
 
   /** The outcome is written, or no longer ours to write. */
   #letGo(job: RunningJob): void {
-    const { leases, idle } = this.#settings;
+    const { leases, idle } = this.#parts;
     leases.drop(job);
     idle.ring();
   }
@@ -311,14 +292,14 @@ export class Settler {
     if (telling === undefined) return;
     const announcement = telling.finally(() => {
       this.#announcements.delete(announcement);
-      this.#settings.idle.wake();
+      this.#parts.idle.wake();
     });
     this.#announcements.add(announcement);
   }
 }
 
 // The store itself manages buried jobs.
-function capOf({ connection, failedStore, application }: SettlerSettings): FailedCap | undefined {
+function capOf({ connection, failedStore, application }: WorkerSettings): FailedCap | undefined {
   if (failedStore === undefined) return undefined;
   const { keptFailures: mostFailures, logger } = application;
   const failed = (error: unknown): void => {

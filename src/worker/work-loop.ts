@@ -10,13 +10,13 @@ import { Calls } from './calls';
 import type { Emptiness } from './emptiness';
 import { LoopLag, type WorkerGlance, type WorkerHealth } from './health';
 import { logUnsettled } from './job-log';
-import { type Parts, partsOf, type WorkLoopSettings } from './parts';
+import { type Parts, partsOf, type WorkerSettings } from './parts';
 import type { RunningJob } from './running-job';
 import { RAN_OUT, type StopReason } from './stopping';
 import { hearUncaught } from './uncaught';
 
 export class WorkLoop {
-  readonly #settings: WorkLoopSettings;
+  readonly #settings: WorkerSettings;
   readonly #parts: Parts;
   readonly #calls: Calls;
   readonly #lag: LoopLag;
@@ -24,7 +24,7 @@ export class WorkLoop {
   /** Number of started jobs when the `idle` hooks were last called. */
   #idleAfter: number | undefined;
 
-  constructor(settings: WorkLoopSettings) {
+  constructor(settings: WorkerSettings) {
     this.#settings = settings;
     this.#parts = partsOf(settings, this);
     this.#calls = new Calls(settings, this.#parts);
