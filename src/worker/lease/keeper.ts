@@ -17,8 +17,7 @@ import { PROGRAM } from './lease-thread';
 import { type Heard, LeaseLink } from './link';
 import { type LeaseRecord, LeaseTable } from './record';
 import { BACKOFF, type Held, LeaseRenewal, THIRD } from './renewal';
-import type { Outcome } from '../running-job';
-import type { Lease, RunningJob } from '../running-job';
+import type { Lease, Outcome, RunningJob } from '../running-job';
 
 export interface LeaseKeeperSettings {
   readonly connection: Connection;
@@ -65,7 +64,15 @@ export class LeaseKeeper {
       failed: report,
       recovered,
     });
-    this.#cancels = this.#newWatch();
+    const { control } = connection;
+    this.#cancels =
+      control?.cancelled &&
+      new CancelWatch<HeldJob>({
+        clock,
+        ask: (reservations) => control.cancelled!(reservations),
+        held: () => this.#renewal.held,
+        cancelled: (held, reason) => this.#cancel(held, reason),
+      });
   }
 
   /**
@@ -76,8 +83,10 @@ export class LeaseKeeper {
    */
   keep(jobs: readonly RunningJob[], reservedAt: Moment): void {
     if (!this.#settings.connection.capabilities.renew || jobs.length === 0) return;
-    const { clock } = this.#settings;
-    const held = jobs.map((job) => (job.lease = new HeldJob(job, this.#table.take(reservedAt), clock, this.#confirm)));
+    const held = jobs.map((job) => {
+      const record = this.#table.take(reservedAt);
+      return (job.lease = new HeldJob(job, record, this.#renewal, this.#settings));
+    });
     this.#renewal.keep(held);
     this.#link?.keep(held);
     this.#cancels?.start();
@@ -114,32 +123,6 @@ export class LeaseKeeper {
     this.#renewal.close();
     this.#cancels?.close();
     await this.#link?.close();
-  }
-
-  // One function for all jobs, not a closure for each.
-  readonly #confirm = (held: HeldJob): Promise<void> | undefined =>
-    this.#renewal.mayHaveEnded(held) ? this.#confirmed(held) : undefined;
-
-  async #confirmed(held: HeldJob): Promise<void> {
-    const { clock, report } = this.#settings;
-    const isOpen = (): boolean =>
-      held.job.lease === held && held.job.abortReason === undefined && this.#renewal.mayHaveEnded(held);
-    for (let tries = 0; isOpen(); tries += 1) {
-      await this.#renewal.renewEnded()?.get(held.reservation.queue)?.catch(report);
-      if (isOpen()) await sleep(clock, pauseAfter(tries, BACKOFF), false);
-    }
-  }
-
-  #newWatch(): CancelWatch<HeldJob> | undefined {
-    const { connection, clock } = this.#settings;
-    const { control } = connection;
-    if (control?.cancelled === undefined) return undefined;
-    return new CancelWatch<HeldJob>({
-      clock,
-      ask: (reservations) => control.cancelled!(reservations),
-      held: () => this.#renewal.held,
-      cancelled: (held, reason) => this.#cancel(held, reason),
-    });
   }
 
   #newLink(): LeaseLink | undefined {
@@ -235,29 +218,37 @@ class HeldJob implements Held, Lease {
   readonly reservation: Reservation;
   readonly record: LeaseRecord;
   isCancelled = false;
-  readonly #clock: Clock;
-  readonly #confirm: (held: HeldJob) => Promise<void> | undefined;
+  readonly #renewal: LeaseRenewal<HeldJob>;
+  readonly #settings: LeaseKeeperSettings;
 
-  constructor(
-    job: RunningJob,
-    record: LeaseRecord,
-    clock: Clock,
-    confirm: (held: HeldJob) => Promise<void> | undefined,
-  ) {
+  constructor(job: RunningJob, record: LeaseRecord, renewal: LeaseRenewal<HeldJob>, settings: LeaseKeeperSettings) {
     this.job = job;
     this.number = job.number;
     this.reservation = job.reservation;
     this.record = record;
-    this.#clock = clock;
-    this.#confirm = confirm;
+    this.#renewal = renewal;
+    this.#settings = settings;
   }
 
   confirm(): Promise<void> | undefined {
-    return this.#confirm(this);
+    return this.#renewal.mayHaveEnded(this) ? confirmed(this, this.#renewal, this.#settings) : undefined;
   }
 
   foresee(within: Milliseconds, delay: Seconds): void {
-    this.record.foresee(this.#clock.monotonic() + within, delay);
+    this.record.foresee(this.#settings.clock.monotonic() + within, delay);
+  }
+}
+
+async function confirmed(
+  held: HeldJob,
+  renewal: LeaseRenewal<HeldJob>,
+  { clock, report }: LeaseKeeperSettings,
+): Promise<void> {
+  const { job, reservation } = held;
+  const isOpen = (): boolean => job.lease === held && job.abortReason === undefined && renewal.mayHaveEnded(held);
+  for (let tries = 0; isOpen(); tries += 1) {
+    await renewal.renewEnded()?.get(reservation.queue)?.catch(report);
+    if (isOpen()) await sleep(clock, pauseAfter(tries, BACKOFF), false);
   }
 }
 

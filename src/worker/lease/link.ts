@@ -2,6 +2,7 @@
 import { type Milliseconds, type Seconds, systemClock } from '../../base/clock';
 import { errorMessage } from '../../base/exception-text';
 import type { ThreadAccess } from '../../connections/contract';
+import { within } from '../../connections/kit/silence';
 import { LeaseThread } from './lease-thread';
 import { ENDED, type FromWorker, LOOKING, NOTHING_OPEN, STATES, STORE, type ToWorker } from './messages';
 import type { LeaseTable } from './record';
@@ -64,18 +65,11 @@ export class LeaseLink {
     // If nothing is open, the thread need not start up just to hear that there is nothing to close.
     const isOpen = Atomics.compareExchange(this.#state, STORE, NOTHING_OPEN, ENDED) !== NOTHING_OPEN;
     this.#tell({ kind: 'close' });
-    if (isOpen) await this.#untilClosed();
+    if (isOpen) {
+      const closed = new Promise<void>((resolve) => (this.#closed = resolve));
+      await within(systemClock, CLOSE_DEADLINE, closed).catch(() => undefined);
+    }
     await this.#thread.leave(this.#worker);
-  }
-
-  #untilClosed(): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = systemClock.after(CLOSE_DEADLINE, resolve, true);
-      this.#closed = () => {
-        timer.cancel();
-        resolve();
-      };
-    });
   }
 
   #join(): void {

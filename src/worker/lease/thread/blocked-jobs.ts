@@ -8,6 +8,7 @@ import { errorMessage } from '../../../base/exception-text';
 import { groupsOf } from '../../../base/groups';
 import { pagesOf } from '../../../base/pages';
 import type { Settlement, SettleResult } from '../../../connections/contract';
+import { within } from '../../../connections/kit/silence';
 import { afterFreeRelease, afterTimedOut } from '../../../payload/counters';
 import { BLOCKED } from '../../supervisor/supervision';
 import { bytesOf, type Held } from '../renewal';
@@ -144,22 +145,16 @@ function givenUp({ reservation, record }: Held): Settlement {
  * Collects the stores' answers until the deadline; returns the reason if one does not answer. A silent store is no reason to
  * keep the process as it is: the leases will end by themselves.
  */
-async function settleWithin(shares: readonly Share[], results: Results): Promise<string | undefined> {
-  const settling = Promise.all(shares.map((share) => settle(share, results)));
-  return new Promise((resolve) => {
-    const timer = systemClock.after(SETTLE_DEADLINE, () => resolve('the store has not answered'), true);
-    void settling.then((reasons) => {
-      timer.cancel();
-      resolve(reasons.find((reason) => reason !== undefined));
-    });
+function settleWithin(shares: readonly Share[], results: Results): Promise<string | undefined> {
+  // Separate calls for each queue: one that is refused or not answered holds up no other.
+  const calls = shares.flatMap(({ worker, timeouts, others }) => {
+    const queues = groupsOf([...timeouts, ...others], ({ reservation }) => reservation.queue).values();
+    return Array.from(queues, (ended) => settleQueue(worker, ended, results));
   });
-}
-
-// Separate calls for each queue: one that is refused or not answered holds up no other.
-async function settle({ worker, timeouts, others }: Share, results: Results): Promise<string | undefined> {
-  const queues = groupsOf([...timeouts, ...others], ({ reservation }) => reservation.queue).values();
-  const reasons = await Promise.all(Array.from(queues, (ended) => settleQueue(worker, ended, results)));
-  return reasons.find((reason) => reason !== undefined);
+  return within(systemClock, SETTLE_DEADLINE, Promise.all(calls)).then(
+    (reasons) => reasons.find((reason) => reason !== undefined),
+    () => 'the store has not answered',
+  );
 }
 
 async function settleQueue(

@@ -9,6 +9,7 @@ import type { Debugger, Session } from 'node:inspector';
 import { isAbsolute, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Milliseconds, systemClock } from '../../../base/clock';
+import { within } from '../../../connections/kit/silence';
 
 /** How long the main thread may take to halt, and the process to end. One second was too short on a loaded machine. */
 const REACH: Milliseconds = 3000;
@@ -31,13 +32,13 @@ export class BlockedLoop {
   async isDebugged(): Promise<boolean> {
     const session = (this.#session = await connected());
     if (session === undefined) return false;
-    const answer = await this.#within<{ readonly debugged: boolean }>((resolve) => {
+    const told = await answer<{ readonly debugged: boolean }>((resolve) => {
       session.post('Runtime.evaluate', { expression: IS_DEBUGGED, returnByValue: true }, (_error, reply) =>
         resolve({ debugged: reply?.result?.value === true }),
       );
     });
-    if (answer === undefined) this.letGo();
-    return answer?.debugged ?? false;
+    if (told === undefined) this.letGo();
+    return told?.debugged ?? false;
   }
 
   /**
@@ -47,7 +48,7 @@ export class BlockedLoop {
   async hold(): Promise<readonly string[] | undefined> {
     const session = this.#session;
     if (session === undefined) return undefined;
-    const held = await this.#within<Debugger.CallFrame[]>((resolve) => {
+    const held = await answer<Debugger.CallFrame[]>((resolve) => {
       session.on('Debugger.scriptParsed', ({ params }) => this.#files.set(params.scriptId, params.url));
       session.once('Debugger.paused', ({ params }) => resolve(params.callFrames));
       session.post('Debugger.enable');
@@ -73,17 +74,6 @@ export class BlockedLoop {
     else systemClock.after(REACH, kill, true);
   }
 
-  // Undefined if no answer came.
-  #within<T>(ask: (resolve: (answer: T) => void) => void): Promise<T | undefined> {
-    return new Promise((resolve) => {
-      const timer = systemClock.after(REACH, () => resolve(undefined), true);
-      ask((answer) => {
-        timer.cancel();
-        resolve(answer);
-      });
-    });
-  }
-
   // Frames of Node.js and of Onqueue would tell the user nothing.
   #places(frames: readonly Debugger.CallFrame[]): readonly string[] {
     const places: string[] = [];
@@ -96,6 +86,11 @@ export class BlockedLoop {
     }
     return places.slice(0, FRAMES);
   }
+}
+
+// Undefined if none came.
+function answer<T>(ask: (resolve: (answer: T) => void) => void): Promise<T | undefined> {
+  return within(systemClock, REACH, new Promise<T>(ask)).catch(() => undefined);
 }
 
 // Undefined if this Node.js was built without the inspector.
