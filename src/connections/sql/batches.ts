@@ -8,12 +8,13 @@ import type { FollowUp } from '../contract';
 import type { Finding, RecountOptions } from '../finding';
 import { type BatchChange, changeBy } from '../kit/batch-counts';
 import { type BatchRows, changesOf } from './batch-rows';
-import type { Dialect, Removed } from './dialect';
-import { type Access, orderOf, type Purpose } from './engine';
+import type { Removed } from './dialect';
+import { orderOf, type Purpose, repeatable } from './engine';
 import { rowLimit } from './jobs';
 import { batchAtEnd, looseWeightsOf, miscounted, repairsOf, weightsOf } from './recount';
 import { followerOf } from './reservations';
 import { raw, sql, type Work, written } from './statement';
+import { StorePart } from './store-part';
 
 /** Batches that one call removes or recounts. */
 const PAGE = 500;
@@ -31,37 +32,24 @@ export type Removing = <T extends Pick<Removed, 'tied'>>(
   work: () => Work<T>,
 ) => Promise<T>;
 
-export class Batches implements BatchStore {
-  readonly #access: Access;
-  readonly #dialect: Dialect;
-  readonly #rows: BatchRows;
-  readonly #wrote: (queue: string) => void;
-
-  /** @param wrote called when a batch has sent something to a queue */
-  constructor(access: Access, dialect: Dialect, rows: BatchRows, wrote: (queue: string) => void) {
-    this.#access = access;
-    this.#dialect = dialect;
-    this.#rows = rows;
-    this.#wrote = wrote;
-  }
-
+export class Batches extends StorePart implements BatchStore {
   async find(id: string): Promise<BatchState | undefined> {
-    return this.#access('batches.find', { consequence: `the batch ${id} was not read` }, () => this.#rows.find(id));
+    return this.access('batches.find', { consequence: `the batch ${id} was not read` }, () => this.batchRows.find(id));
   }
 
   async callbacks(id: string): Promise<BatchCallbacks | undefined> {
     const purpose = { consequence: `what the batch ${id} sends was not read` };
-    return this.#access('batches.callbacks', purpose, () => this.#rows.callbacks(id));
+    return this.access('batches.callbacks', purpose, () => this.batchRows.callbacks(id));
   }
 
   async list({ limit, offset = 0 }: Parameters<BatchStore['list']>[0]): Promise<readonly BatchState[]> {
     const page = sql`ORDER BY created_at DESC, id DESC LIMIT ${rowLimit(limit)} OFFSET ${rowLimit(offset)}`;
-    return this.#access('batches.list', { consequence: 'no batches were listed' }, () => this.#rows.list(page));
+    return this.access('batches.list', { consequence: 'no batches were listed' }, () => this.batchRows.list(page));
   }
 
   async hold(id: string): Promise<boolean> {
-    const purpose = { consequence: `the batch ${id} was not held open`, writes: 'repeatable' } as const;
-    return this.#access('batches.hold', purpose, () => this.#dialect.transaction(this.#rows.hold(id)));
+    const purpose = repeatable(`the batch ${id} was not held open`);
+    return this.access('batches.hold', purpose, () => this.dialect.transaction(this.batchRows.hold(id)));
   }
 
   async seal(id: string, _queue?: string, abandoned?: Cause): Promise<boolean> {
@@ -73,13 +61,13 @@ export class Batches implements BatchStore {
 
   async cancel(id: string): Promise<boolean> {
     const purpose = orderOf(`the batch ${id} was not cancelled`);
-    return this.#access('batches.cancel', purpose, () => this.#dialect.transaction(this.#rows.cancel(id)));
+    return this.access('batches.cancel', purpose, () => this.dialect.transaction(this.batchRows.cancel(id)));
   }
 
   async prune({ olderThan, unfinished = false }: Parameters<BatchStore['prune']>[0]): Promise<number> {
-    const purpose = { consequence: 'not all of the batches were removed', writes: 'repeatable' } as const;
+    const purpose = repeatable('not all of the batches were removed');
     for (let removed = 0; ;) {
-      const page = await this.#access('batches.prune', purpose, () => this.#rows.prune(olderThan, unfinished, PAGE));
+      const page = await this.access('batches.prune', purpose, () => this.batchRows.prune(olderThan, unfinished, PAGE));
       removed += page;
       if (page < PAGE) return removed;
     }
@@ -90,11 +78,11 @@ export class Batches implements BatchStore {
    * suspects and looks again: whoever ends their jobs now waits for the lock, and uncommitted changes are invisible.
    */
   async recount({ repair }: RecountOptions): Promise<readonly Finding[]> {
-    const dialect = this.#dialect;
+    const dialect = this.dialect;
     const looking = { consequence: 'nothing was recounted', deadline: RECOUNT_DEADLINE };
-    const rows = this.#rows;
-    const unfinished = await this.#access('recount', looking, () => rows.list(UNFINISHED));
-    const weights = await looseWeightsOf(dialect, (work) => this.#access('recount', looking, work));
+    const rows = this.batchRows;
+    const unfinished = await this.access('recount', looking, () => rows.list(UNFINISHED));
+    const weights = await looseWeightsOf(dialect, (work) => this.access('recount', looking, work));
     const suspects = miscounted(unfinished, weights);
     const found: Finding[] = [];
     for (let at = 0; at < suspects.length; at += PAGE) {
@@ -126,9 +114,9 @@ export class Batches implements BatchStore {
     purpose: Purpose,
     work: (rows: BatchRows) => Work<T | undefined>,
   ): Promise<T | undefined> {
-    const { jobs, transaction } = this.#dialect;
-    const rows = this.#rows;
-    const done = await this.#access(operation, purpose, () =>
+    const { jobs, transaction } = this.dialect;
+    const rows = this.batchRows;
+    const done = await this.access(operation, purpose, () =>
       transaction(
         (function* () {
           const step = yield* work(rows);
@@ -142,7 +130,7 @@ export class Batches implements BatchStore {
         })(),
       ),
     );
-    for (const queue of queuesOf(done?.followUps ?? [])) this.#wrote(queue);
+    for (const queue of queuesOf(done?.followUps ?? [])) this.wrote(queue);
     return done;
   }
 }

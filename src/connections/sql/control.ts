@@ -5,50 +5,45 @@ import type { Reservation } from '../contract';
 import type { CancelResult, Control } from '../control';
 import { type Pause, pauseOf } from '../pause';
 import type { Removing } from './batches';
-import type { Dialect, ReservationToken } from './dialect';
-import { type Access, orderOf, type Purpose } from './engine';
+import type { ReservationToken } from './dialect';
+import { orderOf, type Purpose } from './engine';
 import { cancel, cancelledOf, readSomeIds } from './jobs';
 import { rowsOf, type Sql, sql, type Work, written } from './statement';
+import { type Store, StorePart } from './store-part';
 
 /** Jobs of other programs whose ids are read in one call. */
 const PAGE = 100;
 
-export class SqlControl implements Control {
-  readonly #access: Access;
-  readonly #dialect: Dialect;
+export class SqlControl extends StorePart implements Control {
   readonly #removing: Removing;
-  readonly #wrote: (queue: string) => void;
 
-  /** @param wrote called when a queue was resumed */
-  constructor(access: Access, dialect: Dialect, removing: Removing, wrote: (queue: string) => void) {
-    this.#access = access;
+  constructor(store: Store, removing: Removing) {
+    super(store);
     this.#removing = removing;
-    this.#dialect = dialect;
-    this.#wrote = wrote;
   }
 
   async cancel(id: string, queue?: string, reason?: string): Promise<CancelResult> {
     const order = orderOf(`job ${id} was not cancelled`);
     const reading: Purpose = { ...order, writes: 'repeatable' };
     for (;;) {
-      const { result } = await this.#removing('control.cancel', order, () => cancel(this.#dialect, id, queue, reason));
+      const { result } = await this.#removing('control.cancel', order, () => cancel(this.dialect, id, queue, reason));
       if (result === 'raced') continue;
       if (result !== 'unknown') return result;
       // The job may be one of another program, whose payload's id nobody has read yet. Each is read once.
-      if (!(await this.#access('control.cancel', reading, () => readSomeIds(this.#dialect, PAGE)))) return 'unknown';
+      if (!(await this.access('control.cancel', reading, () => readSomeIds(this.dialect, PAGE)))) return 'unknown';
     }
   }
 
   async cancelled(reservations: readonly Reservation[]): Promise<readonly (boolean | string)[]> {
     const ids = reservations.map(({ token }) => (token as ReservationToken).id);
     const purpose = { consequence: 'no job learned that it was cancelled' };
-    const cancelled = await this.#access('control.cancelled', purpose, () => cancelledOf(this.#dialect, ids));
+    const cancelled = await this.access('control.cancelled', purpose, () => cancelledOf(this.dialect, ids));
     return ids.map((id) => cancelled.get(id) ?? false);
   }
 
   async pause(queue: string, seconds: Seconds = Infinity): Promise<boolean> {
-    const { tables, replace, after } = this.#dialect;
-    const wasPaused = await this.#access('control.pause', orderOf(`queue '${queue}' was not paused`), () => {
+    const { tables, replace, after } = this.dialect;
+    const wasPaused = await this.access('control.pause', orderOf(`queue '${queue}' was not paused`), () => {
       const ends = seconds === Infinity ? null : after(seconds);
       const pause = replace(tables.orders, ['kind', 'value'], { kind: 'pause', value: queue, ends_at: ends });
       return this.#changePaused(queue, pause);
@@ -57,19 +52,19 @@ export class SqlControl implements Control {
   }
 
   async resume(queue: string): Promise<boolean> {
-    const wasPaused = await this.#access('control.resume', orderOf(`queue '${queue}' was not resumed`), () =>
+    const wasPaused = await this.access('control.resume', orderOf(`queue '${queue}' was not resumed`), () =>
       this.#changePaused(
         queue,
-        sql`DELETE FROM ${this.#dialect.tables.orders} WHERE kind = 'pause' AND value = ${queue}`,
+        sql`DELETE FROM ${this.dialect.tables.orders} WHERE kind = 'pause' AND value = ${queue}`,
       ),
     );
-    this.#wrote(queue);
+    this.wrote(queue);
     return wasPaused;
   }
 
   async paused(): Promise<readonly Pause[]> {
-    const { read } = this.#dialect;
-    const rows = await this.#access('control.paused', { consequence: 'no paused queues were listed' }, () =>
+    const { read } = this.dialect;
+    const rows = await this.access('control.paused', { consequence: 'no paused queues were listed' }, () =>
       rowsOf(sql`SELECT ${read('value')}, ends_at ${this.#paused}`),
     );
     const pauses = rows.map(([queue, until = null]) =>
@@ -79,10 +74,10 @@ export class SqlControl implements Control {
   }
 
   async restart(): Promise<void> {
-    const { tables, insertNew } = this.#dialect;
+    const { tables, insertNew } = this.dialect;
     const token = uuidv7();
     const purpose: Purpose = { ...orderOf('no worker was told to restart'), writes: 'repeatable' };
-    await this.#access('control.restart', purpose, function* () {
+    await this.access('control.restart', purpose, function* () {
       // The largest token counts, which is the latest, so two restarts at the same time do not undo each other.
       yield* written(insertNew(tables.orders, { kind: 'restart', value: token }));
       yield* written(sql`DELETE FROM ${tables.orders} WHERE kind = 'restart' AND value < ${token}`);
@@ -97,7 +92,7 @@ export class SqlControl implements Control {
   }
 
   get #paused(): Sql {
-    const { tables, now } = this.#dialect;
+    const { tables, now } = this.dialect;
     return sql`FROM ${tables.orders} WHERE kind = 'pause' AND (ends_at IS NULL OR ends_at > ${now()})`;
   }
 }

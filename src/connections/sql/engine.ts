@@ -13,6 +13,9 @@ export interface Purpose {
   readonly deadline?: Seconds;
 }
 
+/** A write that may be repeated. */
+export const repeatable = (consequence: string): Purpose => ({ consequence, writes: 'repeatable' });
+
 /** A write that happens once and must not be lost. */
 export const orderOf = (consequence: string): Purpose => ({ consequence, writes: 'once', durable: true });
 
@@ -26,11 +29,3 @@ export interface Engine {
   /** Waits for calls under way first. */
   close(): Promise<void>;
 }
-
-/**
- * Runs work if the connection is open and its tables exist.
- *
- * @param operation for errors: `failed.list`
- * @throws ConnectionClosedError, and what `Engine.run` throws
- */
-export type Access = <T>(operation: string, purpose: Purpose, work: () => Work<T>) => Promise<T>;

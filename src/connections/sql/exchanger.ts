@@ -10,27 +10,17 @@ import { isStoreAway } from '../errors';
 import { NOTHING, type Settled, Settling } from '../kit/settling';
 import type { BatchRows } from './batch-rows';
 import { type CallClient, CallClients } from './call-marks';
-import {
-  type Dialect,
-  type Ending,
-  type Exchange,
-  followersOf,
-  type Outlook,
-  type ReservationToken,
-  type Waiters,
-} from './dialect';
-import type { Access } from './engine';
+import { type Ending, type Exchange, followersOf, type Outlook, type ReservationToken, type Waiters } from './dialect';
+import { repeatable } from './engine';
 import { cancelledOf, rewrite, type Rewritten } from './jobs';
 import { endingOf, type HandedOut, handedOut, sizeOf } from './reservations';
 import type { Work } from './statement';
+import type { Store } from './store-part';
 
-export interface ExchangerParts {
+export interface ExchangerParts extends Store {
   /** The connection's name in the configuration. */
   readonly name: string;
-  readonly dialect: Dialect;
   readonly waiters: Waiters;
-  readonly access: Access;
-  readonly batches: BatchRows;
   /** Whether the store has lost what it confirmed; true once for each loss. Absent if this cannot be known. */
   readonly hasForgotten?: (() => boolean) | undefined;
 }
@@ -122,10 +112,8 @@ export class Exchanger {
     const ends = new Map<number, Ending>();
     for (const ending of endings) if (!ends.has(ending.id)) ends.set(ending.id, ending);
     try {
-      const { settled, reply, unreadable, sentTo } = await access(
-        operation,
-        { consequence, writes: 'repeatable' },
-        () => this.#handOut({ endings: [...ends.values()], request, mark: client.next() }),
+      const { settled, reply, unreadable, sentTo } = await access(operation, repeatable(consequence), () =>
+        this.#handOut({ endings: [...ends.values()], request, mark: client.next() }),
       );
       this.#settling.wereWritten(client.heard(settled));
       this.#tellWaiters(endings, sentTo, reply);
@@ -141,12 +129,12 @@ export class Exchanger {
 
   /** If a later step fails, the client's next call gives back what was reserved here. */
   *#handOut(exchange: Exchange): Work<Answer> {
-    const { dialect, batches } = this.#parts;
+    const { dialect, batchRows } = this.#parts;
     const { settled, taken, outlook, sentTo = [], isCancelling = false } = yield* dialect.jobs.exchange(exchange);
     const { reservations, rewritten, unreadable } = handedOut(taken);
     if (rewritten.length > 0) yield* this.#rewrite(rewritten);
     const ordered = yield* this.#withReasons(reservations);
-    const marked = isCancelling ? yield* withCancelledBatches(ordered, batches) : ordered;
+    const marked = isCancelling ? yield* withCancelledBatches(ordered, batchRows) : ordered;
     const reply = { reservations: marked, setAside: [], ...outlook };
     return { settled, reply, unreadable, sentTo };
   }
@@ -182,10 +170,10 @@ export class Exchanger {
   }
 
   #tellWaiters(endings: readonly Ending[], sentTo: readonly string[], { reservations }: ReserveReply): void {
-    const { waiters } = this.#parts;
+    const { waiters, wrote } = this.#parts;
     const released = endings.flatMap((ending) => (ending.kind === 'released' ? [ending.queue] : []));
     const following = followersOf(endings).map(({ queue }) => queue);
-    for (const queue of new Set([...released, ...following, ...sentTo])) waiters.wrote?.(queue);
+    for (const queue of new Set([...released, ...following, ...sentTo])) wrote(queue);
     if (reservations.length > 0) waiters.busy?.(reservations.map(({ queue }) => queue));
   }
 }

@@ -3,14 +3,14 @@ import type { Seconds } from '../../base/clock';
 import { readTies } from '../../payload/ties';
 import { uuidv7 } from '../../payload/uuid';
 import { type FailedEntry, type FailedStore, type Forgotten, keptUnder } from '../failed-store';
-import type { BatchRows } from './batch-rows';
 import { countMany } from './counts';
 import type { Dialect, NewFailure } from './dialect';
-import type { Access, Purpose } from './engine';
+import { repeatable, type Purpose } from './engine';
 import { newJob } from './job-row';
 import { rowLimit } from './jobs';
 import { AFTER_ALL, BEFORE_ALL } from './page';
 import { raw, type Row, rowsOf, type Sql, sql, type SqlRow, type Work, written } from './statement';
+import { StorePart } from './store-part';
 
 /** Entries that one call removes: 500 took MariaDB 10 ms when it had to read them from disk. */
 const PAGE = 200;
@@ -20,28 +20,15 @@ const LOOKED_AT = 1000;
 
 const ID = raw('id');
 
-const REMOVING: Purpose = { consequence: 'not all of the failed jobs were removed', writes: 'repeatable' };
+const REMOVING = repeatable('not all of the failed jobs were removed');
 
-export class FailedJobs implements FailedStore {
-  readonly #access: Access;
-  readonly #dialect: Dialect;
-  readonly #batches: BatchRows;
-  readonly #wrote: (queue: string) => void;
-
-  /** @param wrote called when a job went back into its queue */
-  constructor(access: Access, dialect: Dialect, batches: BatchRows, wrote: (queue: string) => void) {
-    this.#access = access;
-    this.#batches = batches;
-    this.#dialect = dialect;
-    this.#wrote = wrote;
-  }
-
+export class FailedJobs extends StorePart implements FailedStore {
   async put(entry: NewFailure): Promise<string> {
     const consequence = `the failed job ${entry.id} was not kept`;
     // The same id whenever this call is repeated.
     const own = uuidv7();
-    const dialect = this.#dialect;
-    return this.#access('failed.put', { consequence, writes: 'repeatable', durable: true }, function* () {
+    const dialect = this.dialect;
+    return this.access('failed.put', { ...repeatable(consequence), durable: true }, function* () {
       const id = keptUnder(yield* failedJob(dialect, entry.id), entry, () => own);
       if (id === undefined) return entry.id;
       // Replaces the entry with the same id, and becomes the newest.
@@ -54,25 +41,25 @@ export class FailedJobs implements FailedStore {
     const purpose = { consequence: 'no failed jobs were listed' };
     const from = offset > 0 ? await this.#idAt('failed.list', purpose, queue, offset) : AFTER_ALL;
     if (from === undefined) return [];
-    const page = sql`${this.#inQueue(queue)} AND id <= ${from} ORDER BY id DESC LIMIT ${this.#dialect.rows(rowLimit(limit))}`;
-    return this.#access('failed.list', purpose, () => entries(this.#dialect, page));
+    const page = sql`${this.#inQueue(queue)} AND id <= ${from} ORDER BY id DESC LIMIT ${this.dialect.rows(rowLimit(limit))}`;
+    return this.access('failed.list', purpose, () => entries(this.dialect, page));
   }
 
   async find(id: string): Promise<readonly FailedEntry[]> {
     const purpose = { consequence: `the failed job ${id} was not read` };
-    const entry = await this.#access('failed.find', purpose, () => failedJob(this.#dialect, id));
+    const entry = await this.access('failed.find', purpose, () => failedJob(this.dialect, id));
     return entry === undefined ? [] : [entry];
   }
 
   async count(queue?: string): Promise<number> {
     const purpose = { consequence: 'no failed jobs were counted' };
-    return countMany(this.#dialect, this.#of(queue), [ID], (work) => this.#access('failed.count', purpose, work));
+    return countMany(this.dialect, this.#of(queue), [ID], (work) => this.access('failed.count', purpose, work));
   }
 
   async retry(entry: FailedEntry, payload: Buffer): Promise<boolean | { readonly held: string }> {
     const { id, queue, failedAt } = entry;
-    const { jobs, key, failed, transaction, skipLocked } = this.#dialect;
-    const batches = this.#batches;
+    const { batchRows, dialect } = this;
+    const { jobs, key, failed, transaction, skipLocked } = dialect;
     const purpose = { consequence: `the failed job ${id} was not retried`, writes: 'once' } as const;
     const ties = readTies(payload);
     const batch = ties?.batch;
@@ -81,32 +68,32 @@ export class FailedJobs implements FailedStore {
     const [find, take] = [raw('SELECT 1'), raw('DELETE')].map(
       (verb) => sql`${verb} FROM ${this.#table} WHERE ${isThis}`,
     );
-    const retried = await this.#access('failed.retry', purpose, () =>
+    const retried = await this.access('failed.retry', purpose, () =>
       transaction(
         (function* () {
           // If another call is retrying it, it is as good as gone.
           if ((yield* rowsOf(sql`${find!} ${skipLocked}`)).length === 0) return false;
           if (jobs.remember !== undefined) yield* written(jobs.remember(queue));
-          if (batch !== undefined) yield* batches.lock(batch.id);
+          if (batch !== undefined) yield* batchRows.lock(batch.id);
           const refused = yield* jobs.push([job], undefined);
           const held = typeof refused === 'object' ? refused.get(0) : undefined;
           if (held !== undefined && 'duplicate' in held) return { held: held.duplicate };
           yield* written(take!);
-          if (batch !== undefined) yield* batches.retry(batch);
+          if (batch !== undefined) yield* batchRows.retry(batch);
           return true;
         })(),
       ),
     );
-    if (retried === true) this.#wrote(queue);
+    if (retried === true) this.wrote(queue);
     return retried;
   }
 
   async forget({ id, queue, payload }: Forgotten): Promise<boolean> {
-    const { key, failed } = this.#dialect;
+    const { key, failed } = this.dialect;
     const isThis = payload === undefined ? raw('') : sql`AND ${failed.hasPayload(payload)}`;
     const removal = sql`DELETE FROM ${this.#table} WHERE uuid = ${key(id)} AND queue = ${queue} ${isThis}`;
     const purpose = { consequence: `the failed job ${id} was kept`, writes: 'once' } as const;
-    return (await this.#access('failed.forget', purpose, () => written(removal))) > 0;
+    return (await this.access('failed.forget', purpose, () => written(removal))) > 0;
   }
 
   async flush(queue?: string): Promise<number> {
@@ -125,10 +112,10 @@ export class FailedJobs implements FailedStore {
     let removed = 0;
     for (let behind: number | undefined = BEFORE_ALL; behind !== undefined;) {
       const rest: Sql = sql`${this.#of(queue)} AND id > ${behind}`;
-      const next: Sql = sql`SELECT id ${rest} ORDER BY id LIMIT 1 OFFSET ${this.#dialect.rows(LOOKED_AT - 1)}`;
-      const last: number | undefined = await this.#access('failed.prune', REMOVING, () => numberOf(next));
+      const next: Sql = sql`SELECT id ${rest} ORDER BY id LIMIT 1 OFFSET ${this.dialect.rows(LOOKED_AT - 1)}`;
+      const last: number | undefined = await this.access('failed.prune', REMOVING, () => numberOf(next));
       const some = last === undefined ? rest : sql`${rest} AND id <= ${last}`;
-      removed += await this.#remove('failed.prune', () => sql`${some} AND ${this.#dialect.failed.isOlder(age)}`);
+      removed += await this.#remove('failed.prune', () => sql`${some} AND ${this.dialect.failed.isOlder(age)}`);
       behind = last;
     }
     return removed;
@@ -142,9 +129,9 @@ export class FailedJobs implements FailedStore {
 
   async #remove(operation: string, which: () => Sql): Promise<number> {
     for (let removed = 0; ;) {
-      const page = await this.#access(operation, REMOVING, () => {
-        const ids = sql`SELECT id ${which()} ORDER BY id LIMIT ${this.#dialect.rows(PAGE)}`;
-        return written(this.#dialect.remove(this.#table, ['id'], ids));
+      const page = await this.access(operation, REMOVING, () => {
+        const ids = sql`SELECT id ${which()} ORDER BY id LIMIT ${this.dialect.rows(PAGE)}`;
+        return written(this.dialect.remove(this.#table, ['id'], ids));
       });
       removed += page;
       if (page < PAGE) return removed;
@@ -158,12 +145,12 @@ export class FailedJobs implements FailedStore {
     queue: string | undefined,
     place: number,
   ): Promise<number | undefined> {
-    const { rows } = this.#dialect;
+    const { rows } = this.dialect;
     let [id, left]: [number | undefined, number] = [AFTER_ALL, rowLimit(place)];
     do {
       const skipped = Math.min(left, LOOKED_AT);
       const next: Sql = sql`SELECT id ${this.#of(queue)} AND id <= ${id} ORDER BY id DESC LIMIT 1 OFFSET ${rows(skipped)}`;
-      id = await this.#access(operation, purpose, () => numberOf(next));
+      id = await this.access(operation, purpose, () => numberOf(next));
       left -= skipped;
     } while (id !== undefined && left > 0);
     return id;
@@ -174,12 +161,12 @@ export class FailedJobs implements FailedStore {
   }
 
   #inQueue(queue: string | undefined): Sql {
-    const { all, alongQueue } = this.#dialect.failed;
+    const { all, alongQueue } = this.dialect.failed;
     return queue === undefined ? sql`WHERE ${all}` : sql`${alongQueue} WHERE queue = ${queue}`;
   }
 
   get #table(): Sql {
-    return this.#dialect.tables.failed;
+    return this.dialect.tables.failed;
   }
 }
 

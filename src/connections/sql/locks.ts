@@ -1,30 +1,22 @@
 /** The locks in a database. An acquire or renew may be carried out twice: the token that holds the lock still holds it. */
 import type { Seconds } from '../../base/clock';
 import type { LockStore } from '../lock-store';
-import type { Dialect } from './dialect';
-import type { Access, Purpose } from './engine';
+import { type Purpose, repeatable } from './engine';
 import { BEFORE_ALL } from './page';
 import { type Sql, sql, type Work, written } from './statement';
+import { StorePart } from './store-part';
 
 /** Expired locks that each new lock removes: more than one, so that they never pile up. */
 const SWEPT = 10;
 
-export class Locks implements LockStore {
-  readonly #access: Access;
-  readonly #dialect: Dialect;
-
-  constructor(access: Access, dialect: Dialect) {
-    this.#access = access;
-    this.#dialect = dialect;
-  }
-
+export class Locks extends StorePart implements LockStore {
   async acquire(name: string, token: string, ttl: Seconds): Promise<boolean> {
-    return this.#access('locks.acquire', purpose(name, 'taken'), () => this.#acquire(name, token, ttl));
+    return this.access('locks.acquire', purpose(name, 'taken'), () => this.#acquire(name, token, ttl));
   }
 
   async renew(name: string, token: string, ttl: Seconds): Promise<boolean> {
-    const { tables, after } = this.#dialect;
-    const renewed = await this.#access('locks.renew', purpose(name, 'renewed'), () =>
+    const { tables, after } = this.dialect;
+    const renewed = await this.access('locks.renew', purpose(name, 'renewed'), () =>
       written(sql`UPDATE ${tables.locks} SET expires_at = ${after(ttl)} WHERE ${this.#held(name, token)}`),
     );
     return renewed > 0;
@@ -32,15 +24,15 @@ export class Locks implements LockStore {
 
   async release(name: string, token: string): Promise<boolean> {
     const once = { ...purpose(name, 'released'), writes: 'once' } as const;
-    const released = await this.#access('locks.release', once, () =>
-      written(sql`DELETE FROM ${this.#dialect.tables.locks} WHERE ${this.#held(name, token)}`),
+    const released = await this.access('locks.release', once, () =>
+      written(sql`DELETE FROM ${this.dialect.tables.locks} WHERE ${this.#held(name, token)}`),
     );
     return released > 0;
   }
 
   /** Each statement decides by itself whether the lock is taken, so of two at the same time only one gets it. */
   *#acquire(name: string, token: string, ttl: Seconds): Work<boolean> {
-    const { tables, key, now, after, insertNew, remove, skipLocked } = this.#dialect;
+    const { tables, key, now, after, insertNew, remove, skipLocked } = this.dialect;
     const { locks } = tables;
     const own = sql`token = ${key(token)}`;
     const isFree = sql`(${own} OR expires_at <= ${now()})`;
@@ -57,11 +49,9 @@ export class Locks implements LockStore {
   }
 
   #held(name: string, token: string): Sql {
-    const { key, now } = this.#dialect;
+    const { key, now } = this.dialect;
     return sql`name = ${key(name)} AND token = ${key(token)} AND expires_at > ${now()}`;
   }
 }
 
-function purpose(name: string, what: string): Purpose {
-  return { consequence: `lock '${name}' was not ${what}`, writes: 'repeatable' };
-}
+const purpose = (name: string, what: string): Purpose => repeatable(`lock '${name}' was not ${what}`);

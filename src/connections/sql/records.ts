@@ -4,10 +4,11 @@ import { pagesOf } from '../../base/pages';
 import { systemRandom } from '../../base/random';
 import type { RecordPage, RecordStore, RecordWake, StoreRecord, Sums } from '../record-store';
 import { type Addition, type Dialect, isTrue } from './dialect';
-import type { Access, Purpose } from './engine';
+import { type Purpose, repeatable } from './engine';
 import { rowLimit } from './jobs';
 import { AFTER_ALL, BEFORE_ALL } from './page';
 import { raw, type Row, rowsOf, type Sql, sql, type SqlRow, type Work, written } from './statement';
+import { type Store, StorePart } from './store-part';
 
 /**
  * The maximum of ended rows that a write removes, besides as many as it writes: more than it adds, so that they never pile
@@ -51,28 +52,25 @@ export interface RecordWakes extends Pick<RecordWake, 'listen'> {
   close(): void;
 }
 
-export class SqlRecords implements RecordStore {
+export class SqlRecords extends StorePart implements RecordStore {
   readonly wake: RecordWake | undefined;
-  readonly #access: Access;
-  readonly #dialect: Dialect;
 
   /** @param wakes absent if nobody is woken */
-  constructor(access: Access, dialect: Dialect, wakes?: RecordWakes) {
-    this.#access = access;
-    this.#dialect = dialect;
+  constructor(store: Store, wakes?: RecordWakes) {
+    super(store);
     this.wake = wakes && {
       put: async (record, keep) => {
-        const purpose = writing(`the record ${record.id} was not written`);
-        await access('records.wake.put', purpose, () => this.#put([record], keep, wakes));
+        const purpose = repeatable(`the record ${record.id} was not written`);
+        await store.access('records.wake.put', purpose, () => this.#put([record], keep, wakes));
       },
-      listen: (kind, id, wake) => wakes.listen(kind, dialect.text(id), wake),
+      listen: (kind, id, wake) => wakes.listen(kind, store.dialect.text(id), wake),
     };
   }
 
   async put(records: readonly StoreRecord[], keep: Seconds, most = Infinity): Promise<void> {
-    const purpose = writing('not all of the records were written');
+    const purpose = repeatable('not all of the records were written');
     for (const page of pagesOf(records, ({ value }) => Buffer.byteLength(value))) {
-      await this.#access('records.put', purpose, () => this.#put(page, keep));
+      await this.access('records.put', purpose, () => this.#put(page, keep));
       for (const kind of new Set(page.map((record) => record.kind))) {
         const count = page.filter((record) => record.kind === kind).length;
         if (systemRandom() < (count * BEYOND) / most) await this.#removeBeyond(kind, most, count);
@@ -81,10 +79,10 @@ export class SqlRecords implements RecordStore {
   }
 
   async get(kind: string, id: string): Promise<string | undefined> {
-    const { tables, read, now } = this.#dialect;
+    const { tables, read, now } = this.dialect;
     // `ends_at` is not a condition, or PostgreSQL might scan all records of the kind by their ends.
     const value = sql`CASE WHEN ends_at > ${now()} THEN ${read('value')} END`;
-    const [row] = await this.#access('records.get', { consequence: `the record ${id} was not read` }, () =>
+    const [row] = await this.access('records.get', { consequence: `the record ${id} was not read` }, () =>
       rowsOf(sql`SELECT ${value} FROM ${tables.records} WHERE ${this.#isThis(kind, id)}`),
     );
     const [found = null] = row ?? [];
@@ -92,9 +90,9 @@ export class SqlRecords implements RecordStore {
   }
 
   async list(kind: string, { limit, offset = 0 }: RecordPage): Promise<readonly StoreRecord[]> {
-    const { tables, read, now, rows: numbered } = this.#dialect;
+    const { tables, read, now, rows: numbered } = this.dialect;
     const page = sql`LIMIT ${numbered(rowLimit(limit))} OFFSET ${numbered(rowLimit(offset))}`;
-    const rows = await this.#access('records.list', { consequence: 'no records were listed' }, () =>
+    const rows = await this.access('records.list', { consequence: 'no records were listed' }, () =>
       rowsOf(sql`SELECT ${read('id')}, ${read('value')} FROM ${tables.records} WHERE kind = ${kind}
         AND ends_at > ${now()} AND ends_at < ${AFTER_ALL} ${LAST_FIRST} ${page}`),
     );
@@ -102,24 +100,24 @@ export class SqlRecords implements RecordStore {
   }
 
   async replace(record: StoreRecord, expected: string | undefined, keep: Seconds): Promise<boolean> {
-    const purpose = { ...writing(`the record ${record.id} was not replaced`), durable: true };
-    return this.#access('records.replace', purpose, () => this.#replace(record, expected, keep));
+    const purpose = { ...repeatable(`the record ${record.id} was not replaced`), durable: true };
+    return this.access('records.replace', purpose, () => this.#replace(record, expected, keep));
   }
 
   async add(sums: readonly Sums[], source: string, sequence: number): Promise<void> {
-    const amounts = amountsOf(sums, this.#dialect.text);
+    const amounts = amountsOf(sums, this.dialect.text);
     if (amounts.length === 0) return;
     const keep = Math.max(...sums.map((one) => one.keep));
-    await this.#access('records.add', writing('nothing was added to sums'), () =>
+    await this.access('records.add', repeatable('nothing was added to sums'), () =>
       this.#add({ source, sequence, keep, amounts }),
     );
   }
 
   async sums(names: readonly string[]): Promise<readonly Readonly<Record<string, number>>[]> {
-    const { tables, read, text, now } = this.#dialect;
+    const { tables, read, text, now } = this.dialect;
     const rows: SqlRow[] = [];
     for (const page of pagesOf(names, () => 0, READ_TOGETHER)) {
-      const some = await this.#access('records.sums', { consequence: 'no sums were read' }, () =>
+      const some = await this.access('records.sums', { consequence: 'no sums were read' }, () =>
         rowsOf(sql`SELECT ${read('name')}, ${read('field')}, amount, CASE WHEN ends_at > ${now()} THEN 1 ELSE 0 END
           FROM ${tables.sums} WHERE name IN (${page.map((name) => text(name))})`),
       );
@@ -132,7 +130,7 @@ export class SqlRecords implements RecordStore {
   }
 
   *#put(page: readonly StoreRecord[], keep: Seconds, wakes?: RecordWakes): Work<void> {
-    const { tables, text, replace } = this.#dialect;
+    const { tables, text, replace } = this.dialect;
     // Of several with the same id the last one counts. Sorted, so that two calls do not deadlock.
     const rows = new Map(page.map((record) => [`${record.kind} ${text(record.id)}`, record]));
     const records = [...rows].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, record]) => record);
@@ -145,17 +143,17 @@ export class SqlRecords implements RecordStore {
       for (const { kind, id } of records)
         yield* written(sql`DELETE FROM ${tables.records} WHERE ${this.#isThis(kind, id)}`);
     }
-    yield* removeEnded(this.#dialect, records.length);
+    yield* removeEnded(this.dialect, records.length);
   }
 
   *#add(addition: Addition): Work<void> {
-    const { tables, after, addOnce } = this.#dialect;
+    const { tables, after, addOnce } = this.dialect;
     yield* addOnce(addition);
-    yield* removeBefore(this.#dialect, tables.sums, ['name', 'field'], after(-AFTERGLOW), addition.amounts.length);
+    yield* removeBefore(this.dialect, tables.sums, ['name', 'field'], after(-AFTERGLOW), addition.amounts.length);
   }
 
   *#replace(record: StoreRecord, expected: string | undefined, keep: Seconds): Work<boolean> {
-    const { tables, now, after, text, insertNew } = this.#dialect;
+    const { tables, now, after, text, insertNew } = this.dialect;
     const value = text(record.value);
     if (expected === undefined && (yield* written(insertNew(tables.records, this.#rowOf(record, keep)))) > 0)
       return true;
@@ -169,26 +167,26 @@ export class SqlRecords implements RecordStore {
 
   /** Removes all but the `most` records that end last: in pieces, so that others can run in between. */
   async #removeBeyond(kind: string, most: number, count: number): Promise<void> {
-    const { tables, remove, skipLocked } = this.#dialect;
-    const purpose = writing('not all of the records beyond the bound were removed');
+    const { tables, remove, skipLocked } = this.dialect;
+    const purpose = repeatable('not all of the records beyond the bound were removed');
     const first = await this.#placeAt(purpose, kind, rowLimit(most));
     if (first === undefined) return;
     for (let left = SWEPT + count + rowLimit(most / BEYOND); left > 0; left -= REMOVED) {
       // Without an order, as PostgreSQL would sort all that are beyond the bound.
       const page = sql`SELECT kind, id ${this.#upTo(kind, first)} LIMIT ${REMOVED} ${skipLocked}`;
-      const removed = await this.#access('records.put', purpose, () => written(remove(tables.records, RECORDS, page)));
+      const removed = await this.access('records.put', purpose, () => written(remove(tables.records, RECORDS, page)));
       if (removed < REMOVED) return;
     }
   }
 
   /** The position after so many of those that end last. Goes step by step, as a statement reads whatever it skips. */
   async #placeAt({ consequence }: Purpose, kind: string, index: number): Promise<Place | undefined> {
-    const { read, rows } = this.#dialect;
+    const { read, rows } = this.dialect;
     let [place, left]: [Place | undefined, number] = [[AFTER_ALL, ''], index];
     do {
       const skipped = Math.min(left, SKIPPED);
       const next: Sql = sql`SELECT ends_at, ${read('id')} ${this.#upTo(kind, place)} ${LAST_FIRST} LIMIT 1 OFFSET ${rows(skipped)}`;
-      const [row]: readonly SqlRow[] = await this.#access('records.put', { consequence }, () => rowsOf(next));
+      const [row]: readonly SqlRow[] = await this.access('records.put', { consequence }, () => rowsOf(next));
       place = row && [Number(row[0]), String(row[1])];
       left -= skipped;
     } while (place !== undefined && left > 0);
@@ -197,17 +195,17 @@ export class SqlRecords implements RecordStore {
 
   /** Selects the record at this position, and those that end before it. */
   #upTo(kind: string, [end, id]: Place): Sql {
-    const { tables, alongKind } = this.#dialect;
+    const { tables, alongKind } = this.dialect;
     return sql`FROM ${tables.records} ${alongKind} WHERE kind = ${kind} AND ends_at <= ${end} AND (ends_at < ${end} OR id <= ${id})`;
   }
 
   #rowOf({ kind, id, value }: StoreRecord, keep: Seconds): Row {
-    const { text, after } = this.#dialect;
+    const { text, after } = this.dialect;
     return { kind, id: text(id), value: text(value), ends_at: after(keep) };
   }
 
   #isThis(kind: string, id: string): Sql {
-    return sql`kind = ${kind} AND id = ${this.#dialect.text(id)}`;
+    return sql`kind = ${kind} AND id = ${this.dialect.text(id)}`;
   }
 }
 
@@ -228,8 +226,6 @@ function* removeBefore(
     ORDER BY ends_at LIMIT ${SWEPT + count} ${skipLocked}`;
   yield* written(remove(table, key, ended));
 }
-
-const writing = (consequence: string): Purpose => ({ consequence, writes: 'repeatable' });
 
 /** Each sum once, sorted, so that two calls do not deadlock. */
 function amountsOf(sums: readonly Sums[], text: Dialect['text']): Addition['amounts'] {

@@ -34,7 +34,7 @@ import { BatchRows } from './batch-rows';
 import { CallClient } from './call-marks';
 import { SqlControl } from './control';
 import type { Dialect, Holders, QueuedJob, ReservationToken, Waiters } from './dialect';
-import type { Access, Engine, Purpose } from './engine';
+import { type Engine, type Purpose, repeatable } from './engine';
 import { otherDatabase } from './errors';
 import { Exchanger } from './exchanger';
 import { FailedJobs } from './failed-jobs';
@@ -47,6 +47,7 @@ import { peek } from './page';
 import { pushedOf, PushLane } from './push-lane';
 import { type RecordWakes, SqlRecords } from './records';
 import { perform, runAll, type Sql, type SqlResult, type SqlSession, type Work, written } from './statement';
+import type { Store } from './store-part';
 
 export interface SqlParts {
   /** The connection's name in the configuration. */
@@ -119,15 +120,18 @@ export class SqlConnection extends StoreConnection implements Connection {
     this.#dialect = dialect;
     this.#engine = engine;
     this.#lane = new PushLane(name, (jobs, consequence, begins) => this.#send(jobs, consequence, begins));
-    const access: Access = (operation, purpose, work) => this.#access(operation, purpose, work);
-    const rows = new BatchRows(dialect);
-    this.#exchanger = new Exchanger({ ...parts, access, batches: rows });
-    const wrote = (queue: string): void => waiters.wrote?.(queue);
-    this.batches = new Batches(access, dialect, rows, wrote);
-    this.failed = new FailedJobs(access, dialect, rows, wrote);
-    this.locks = new Locks(access, dialect);
-    this.records = new SqlRecords(access, dialect, parts.recordWakes);
-    this.control = new SqlControl(access, dialect, this.batches.removing, wrote);
+    const store: Store = {
+      dialect,
+      batchRows: new BatchRows(dialect),
+      access: (operation, purpose, work) => this.#access(operation, purpose, work),
+      wrote: (queue) => waiters.wrote?.(queue),
+    };
+    this.#exchanger = new Exchanger({ ...parts, ...store });
+    this.batches = new Batches(store);
+    this.failed = new FailedJobs(store);
+    this.locks = new Locks(store);
+    this.records = new SqlRecords(store, parts.recordWakes);
+    this.control = new SqlControl(store, this.batches.removing);
     const { migrations } = tables;
     this.migrations = {
       ...migrations,
@@ -160,7 +164,7 @@ export class SqlConnection extends StoreConnection implements Connection {
 
   async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
     this.checkOpen('renew');
-    const purpose = { consequence: 'no lease was renewed', writes: 'repeatable' } as const;
+    const purpose = repeatable('no lease was renewed');
     const results: RenewResult[] = [];
     for (const page of pagesOf(reservations, () => 0)) {
       const tokens = page.map(({ token }) => token as ReservationToken);
@@ -175,7 +179,7 @@ export class SqlConnection extends StoreConnection implements Connection {
   }
 
   async clear(queue: string): Promise<number> {
-    const purpose = { consequence: `not all jobs of queue '${queue}' were removed`, writes: 'repeatable' } as const;
+    const purpose = repeatable(`not all jobs of queue '${queue}' were removed`);
     // Jobs pushed meanwhile stay, or this might never end.
     const newest = await this.#access('clear', purpose, () => newestJob(this.#dialect));
     for (let removed = 0; ;) {
@@ -199,8 +203,8 @@ export class SqlConnection extends StoreConnection implements Connection {
   }
 
   async find(id: string, queue?: string): Promise<PlacedJob | 'unseen' | undefined> {
-    const purpose: Purpose = { consequence: `job ${id} was not looked for` };
-    const reading: Purpose = { ...purpose, writes: 'repeatable' };
+    const purpose = { consequence: `job ${id} was not looked for` };
+    const reading = repeatable(purpose.consequence);
     for (let looks = 0; ; looks += 1) {
       const job = await this.#access('find', purpose, () => find(this.#dialect, id, queue));
       if (job !== undefined) return { ...shown(job), queue: job.queue, state: job.state };
@@ -215,7 +219,7 @@ export class SqlConnection extends StoreConnection implements Connection {
     const known = await this.#access('pushOnce', looking, () => lookOnce(this.#dialect, once));
     if (known !== undefined) return known;
     const jobs = queuedJobs(queue, [entry]);
-    const purpose: Purpose = { ...looking, writes: 'repeatable', durable: true };
+    const purpose = { ...repeatable(looking.consequence), durable: true };
     const holders = (refused: number | BatchEnd | Holders | undefined) => this.#checked(jobs, refused, undefined);
     const pushed = await this.#access('pushOnce', purpose, () => pushOnce(this.#dialect, jobs[0]!, once, holders));
     if (pushed !== 'before' && pushed !== 'late') this.#parts.waiters.wrote?.(queue);
@@ -270,8 +274,8 @@ export class SqlConnection extends StoreConnection implements Connection {
       .filter(({ wasUsed }) => wasUsed)
       .map(({ name }) => name);
     if (clients.length > 0 && this.#dialect.recordsCalls) {
-      const consequence = 'what was told to this process is still recorded';
-      const purpose = { consequence, writes: 'repeatable', deadline: FAREWELL_DEADLINE } as const;
+      const farewell = repeatable('what was told to this process is still recorded');
+      const purpose = { ...farewell, deadline: FAREWELL_DEADLINE };
       await this.#engine.run(purpose, () => forgetCalls(this.#dialect, clients)).catch(() => undefined);
     }
     await this.#engine.close();
@@ -313,7 +317,7 @@ export class SqlConnection extends StoreConnection implements Connection {
     begins: NewBatch | undefined,
   ): Promise<readonly Pushed[] | undefined> {
     const { jobs, trouble } = this.#dialect;
-    const purpose = { consequence: 'the job was not queued', writes: 'repeatable' } as const;
+    const purpose = repeatable('the job was not queued');
     // Outside of the transaction: within it, a new name would make others wait until it ends.
     for (const name of jobs.remember === undefined ? [] : [queue, ...queuesOf(begins?.callbacks ?? [])]) {
       await this.#access('push', purpose, () => written(jobs.remember!(name)));

@@ -3,6 +3,7 @@ import type { Seconds } from '../../../base/clock';
 import type { Diagnosis } from '../../contract';
 import { latencyOf } from '../../kit/latency';
 import type { Migrations } from '../../migrations';
+import { repeatable } from '../engine';
 import { areTablesOutOfReach, foreignTable, newerTables, notMigrated, serverTooOld } from '../errors';
 import type { SqlTables } from '../sql-connection';
 import { raw, rowsOf, run, type Sql, sql, type SqlRow, type Work, written } from '../statement';
@@ -121,7 +122,7 @@ export class ServerTables implements SqlTables {
 
   /** Called when a worker starts. */
   async #begin(): Promise<void> {
-    const purpose = { consequence: 'nothing was done', writes: 'repeatable' } as const;
+    const purpose = repeatable('nothing was done');
     try {
       await this.check(purpose.consequence);
       await this.#caller.run(purpose, () => written(this.#schema.adoption));
@@ -141,7 +142,7 @@ export class ServerTables implements SqlTables {
   async #migrate(): ReturnType<Migrations['run']> {
     const consequence = 'its tables were not brought up to date';
     await this.#serverIsNew(consequence);
-    const purpose = { consequence, writes: 'repeatable', deadline: MIGRATION_DEADLINE } as const;
+    const purpose = { ...repeatable(consequence), deadline: MIGRATION_DEADLINE };
     const { version, flaw } = await this.#caller.run(purpose, () => this.#schema.alone(this.#makeTables()));
     return { from: version, to: this.#schema.version, ...(flaw !== undefined && { mended: flaw }) };
   }
