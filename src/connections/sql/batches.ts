@@ -49,7 +49,7 @@ export class Batches extends StorePart implements BatchStore {
 
   async hold(id: string): Promise<boolean> {
     const purpose = repeatable(`the batch ${id} was not held open`);
-    return this.access('batches.hold', purpose, () => this.dialect.transaction(this.batchRows.hold(id)));
+    return this.access('batches.hold', purpose, () => this.dialect.transaction(() => this.batchRows.hold(id)));
   }
 
   async seal(id: string, _queue?: string, abandoned?: Cause): Promise<boolean> {
@@ -61,7 +61,7 @@ export class Batches extends StorePart implements BatchStore {
 
   async cancel(id: string): Promise<boolean> {
     const purpose = orderOf(`the batch ${id} was not cancelled`);
-    return this.access('batches.cancel', purpose, () => this.dialect.transaction(this.batchRows.cancel(id)));
+    return this.access('batches.cancel', purpose, () => this.dialect.transaction(() => this.batchRows.cancel(id)));
   }
 
   async prune({ olderThan, unfinished = false }: Parameters<BatchStore['prune']>[0]): Promise<number> {
@@ -117,18 +117,16 @@ export class Batches extends StorePart implements BatchStore {
     const { jobs, transaction } = this.dialect;
     const rows = this.batchRows;
     const done = await this.access(operation, purpose, () =>
-      transaction(
-        (function* () {
-          const step = yield* work(rows);
-          const followers = step?.followUps.map(followerOf) ?? [];
-          if (followers.length === 0) return step;
-          for (const queue of jobs.remember === undefined ? [] : queuesOf(step!.followUps)) {
-            yield* written(jobs.remember!(queue));
-          }
-          yield* jobs.push(followers, undefined);
-          return step;
-        })(),
-      ),
+      transaction(function* () {
+        const step = yield* work(rows);
+        const followers = step?.followUps.map(followerOf) ?? [];
+        if (followers.length === 0) return step;
+        for (const queue of jobs.remember === undefined ? [] : queuesOf(step!.followUps)) {
+          yield* written(jobs.remember!(queue));
+        }
+        yield* jobs.push(followers, undefined);
+        return step;
+      }),
     );
     for (const queue of queuesOf(done?.followUps ?? [])) this.wrote(queue);
     return done;

@@ -57,7 +57,7 @@ export interface Dialect {
   /** Runs statements in one transaction. They may not depend on each other's results. */
   readonly runTogether: (statements: readonly Sql[]) => Work<unknown>;
   /** Runs work in one transaction. */
-  readonly transaction: <T>(work: Work<T>) => Work<T>;
+  readonly transaction: <T>(work: () => Work<T>) => Work<T>;
 
   readonly line: Line;
   /** Selects the end of the payload of a job that may belong to a batch; NULL for other jobs. */

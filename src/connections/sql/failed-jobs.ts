@@ -64,25 +64,21 @@ export class FailedJobs extends StorePart implements FailedStore {
     const ties = readTies(payload);
     const batch = ties?.batch;
     const job = { ...newJob(payload, 0), queue, unique: false, tie: ties?.unique };
-    const isThis = sql`uuid = ${key(id)} AND ${failed.failedAt} = ${failedAt} AND ${failed.hasPayload(entry.payload)}`;
-    const [find, take] = [raw('SELECT 1'), raw('DELETE')].map(
-      (verb) => sql`${verb} FROM ${this.#table} WHERE ${isThis}`,
-    );
+    const thisJob = sql`FROM ${this.#table}
+      WHERE uuid = ${key(id)} AND ${failed.failedAt} = ${failedAt} AND ${failed.hasPayload(entry.payload)}`;
     const retried = await this.access('failed.retry', purpose, () =>
-      transaction(
-        (function* () {
-          // If another call is retrying it, it is as good as gone.
-          if ((yield* rowsOf(sql`${find!} ${skipLocked}`)).length === 0) return false;
-          if (jobs.remember !== undefined) yield* written(jobs.remember(queue));
-          if (batch !== undefined) yield* batchRows.lock(batch.id);
-          const refused = yield* jobs.push([job], undefined);
-          const held = typeof refused === 'object' ? refused.get(0) : undefined;
-          if (held !== undefined && 'duplicate' in held) return { held: held.duplicate };
-          yield* written(take!);
-          if (batch !== undefined) yield* batchRows.retry(batch);
-          return true;
-        })(),
-      ),
+      transaction(function* () {
+        // If another call is retrying it, it is as good as gone.
+        if ((yield* rowsOf(sql`SELECT 1 ${thisJob} ${skipLocked}`)).length === 0) return false;
+        if (jobs.remember !== undefined) yield* written(jobs.remember(queue));
+        if (batch !== undefined) yield* batchRows.lock(batch.id);
+        const refused = yield* jobs.push([job], undefined);
+        const held = typeof refused === 'object' ? refused.get(0) : undefined;
+        if (held !== undefined && 'duplicate' in held) return { held: held.duplicate };
+        yield* written(sql`DELETE ${thisJob}`);
+        if (batch !== undefined) yield* batchRows.retry(batch);
+        return true;
+      }),
     );
     if (retried === true) this.wrote(queue);
     return retried;

@@ -30,17 +30,15 @@ export function* pushOnce(
   yield* removeEnded(dialect, 1);
   // Before the transaction: within it, a new name would make others wait until it ends.
   if (jobs.remember !== undefined) yield* written(jobs.remember(job.queue));
-  return yield* transaction(
-    (function* () {
-      yield* written(sql`DELETE FROM ${records} WHERE ${isMark(dialect, key)} AND ends_at <= ${now()}`);
-      // If two ask at once, the second waits here for the outcome of the first.
-      const mark = { kind: KIND, id: text(key), value: '', ends_at: until / 1000 };
-      const isNew = (yield* written(insertNew(records, mark))) > 0;
-      // Checked only now: until then nobody has removed an existing mark.
-      if ((yield* timeOf(dialect)) * 1000 >= until) return 'late';
-      return isNew ? (checked(yield* jobs.push([job], undefined))?.get(0) ?? 'queued') : 'before';
-    })(),
-  );
+  return yield* transaction(function* () {
+    yield* written(sql`DELETE FROM ${records} WHERE ${isMark(dialect, key)} AND ends_at <= ${now()}`);
+    // If two ask at once, the second waits here for the outcome of the first.
+    const mark = { kind: KIND, id: text(key), value: '', ends_at: until / 1000 };
+    const isNew = (yield* written(insertNew(records, mark))) > 0;
+    // Checked only now: until then nobody has removed an existing mark.
+    if ((yield* timeOf(dialect)) * 1000 >= until) return 'late';
+    return isNew ? (checked(yield* jobs.push([job], undefined))?.get(0) ?? 'queued') : 'before';
+  });
 }
 
 const isMark = ({ text }: Dialect, key: string): Sql => sql`kind = ${KIND} AND id = ${text(key)}`;

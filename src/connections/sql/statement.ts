@@ -113,10 +113,10 @@ export function performNow<T>(runNow: (statements: readonly Sql[]) => readonly S
 export class BrokenTransaction extends Error {}
 
 /** Runs work on a server as one transaction. */
-export function* transaction<T>(work: Work<T>, begin = raw('BEGIN')): Work<T> {
+export function* transaction<T>(work: () => Work<T>, begin = raw('BEGIN')): Work<T> {
   yield* run(begin);
   try {
-    const result = yield* work;
+    const result = yield* work();
     yield* run(raw('COMMIT'));
     return result;
   } catch (cause) {

@@ -221,7 +221,7 @@ export class MysqlJobs implements JobStatements {
     // If two push the same text at once, the second must see what the first has written.
     if (isUnique) yield* run(sql`SELECT GET_LOCK(CONCAT('onqueue twins ', DATABASE()), ${TWIN_WAIT})`);
     try {
-      return yield* transaction(this.#pushUnlessDone(jobs, mark, writes));
+      return yield* transaction(() => this.#pushUnlessDone(jobs, mark, writes));
     } finally {
       if (isUnique) yield* run(raw('DO RELEASE_ALL_LOCKS()'));
     }

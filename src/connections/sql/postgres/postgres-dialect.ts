@@ -72,7 +72,7 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
     rows: (count) => sql`(SELECT ${count}::bigint)`,
     skipLocked: raw('FOR UPDATE SKIP LOCKED'),
     forUpdate: raw('FOR UPDATE'),
-    runTogether: (statements) => transaction(runAll(statements), BEGIN),
+    runTogether: (statements) => transaction(() => runAll(statements), BEGIN),
     transaction: (work) => transaction(work, BEGIN),
     line: {
       of: (queue) => sql`FROM ${tables.jobs} WHERE queue = ${queue}`,

@@ -46,12 +46,10 @@ export class PostgresSchema implements Schema {
   }
 
   alone<T>(work: Work<T>): Work<T> {
-    return transaction(
-      (function* () {
-        yield* run(raw(`SELECT pg_advisory_xact_lock(hashtext('onqueue migrate'))`));
-        return yield* work;
-      })(),
-    );
+    return transaction(function* () {
+      yield* run(raw(`SELECT pg_advisory_xact_lock(hashtext('onqueue migrate'))`));
+      return yield* work;
+    });
   }
 
   statements(): readonly Sql[] {

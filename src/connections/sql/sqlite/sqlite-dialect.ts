@@ -61,7 +61,7 @@ export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDat
     },
     // Each call already runs in a transaction.
     runTogether: runAll,
-    transaction: (work) => work,
+    transaction: (work) => work(),
     line: sqliteLine(tables),
     failed: failedColumns(now),
     jobs: new SqliteJobs({ tables, now, batches, isWithin: () => isWithin(own) }),
