@@ -31,7 +31,7 @@ import {
   weightIn,
 } from '../kit/batch-counts';
 import { type Dialect, isTrue, type Leaving, type QueuedJob } from './dialect';
-import { raw, rowsOf, run, type Sql, sql, type SqlRow, type SqlValue, type Work, written } from './statement';
+import { raw, rowsOf, run, type Sql, sql, type SqlRow, type SqlValue, type Work, writtenPages } from './statement';
 
 /** How a batch changes; undefined: not at all. */
 type Rule = (batch: KeptBatch, now: Milliseconds) => BatchStep | undefined;
@@ -55,6 +55,9 @@ const COLUMNS = raw(
 
 /** Finished batches that each new batch removes: more than one, so that they never pile up. */
 const SWEPT = 10;
+
+/** Batches that one statement removes when they are pruned. */
+const PRUNED = 500;
 
 export class BatchRows {
   readonly #dialect: BatchDialect;
@@ -179,11 +182,11 @@ export class BatchRows {
   }
 
   /**
-   * Removes up to `most` batches that finished before that age, and with `unfinished` also those that began before it and
-   * have not finished. Returns how many.
+   * Removes batches that finished before that age, and with `unfinished` also those that began before it and have not
+   * finished. Returns how many.
    */
-  *prune(age: Seconds, unfinished: boolean, most: number): Work<number> {
-    return yield* written(this.#removal(age, unfinished, most));
+  *prune(age: Seconds, unfinished: boolean): Work<number> {
+    return yield* writtenPages(PRUNED, this.#removal(age, unfinished, PRUNED));
   }
 
   #removal(age: Seconds, unfinished: boolean, most: number): Sql {

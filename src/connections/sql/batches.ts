@@ -11,12 +11,12 @@ import { type BatchRows, changesOf } from './batch-rows';
 import type { Removed } from './dialect';
 import { orderOf, type Purpose, repeatable } from './engine';
 import { rowLimit } from './jobs';
-import { batchAtEnd, looseWeightsOf, miscounted, repairsOf, weightsOf } from './recount';
+import { batchAtEnd, miscounted, repairsOf, weightsOf } from './recount';
 import { followerOf } from './reservations';
 import { raw, sql, type Work, written } from './statement';
-import { StorePart } from './store-part';
+import { inPieces, StorePart } from './store-part';
 
-/** Batches that one call removes or recounts. */
+/** Batches that one call recounts. */
 const PAGE = 500;
 
 /** Reading the end of every payload takes longer than other calls. */
@@ -66,11 +66,7 @@ export class Batches extends StorePart implements BatchStore {
 
   async prune({ olderThan, unfinished = false }: Parameters<BatchStore['prune']>[0]): Promise<number> {
     const purpose = repeatable('not all of the batches were removed');
-    for (let removed = 0; ;) {
-      const page = await this.access('batches.prune', purpose, () => this.batchRows.prune(olderThan, unfinished, PAGE));
-      removed += page;
-      if (page < PAGE) return removed;
-    }
+    return inPieces(this.access, 'batches.prune', purpose, this.batchRows.prune(olderThan, unfinished));
   }
 
   /**
@@ -82,7 +78,7 @@ export class Batches extends StorePart implements BatchStore {
     const looking = { consequence: 'nothing was recounted', deadline: RECOUNT_DEADLINE };
     const rows = this.batchRows;
     const unfinished = await this.access('recount', looking, () => rows.list(UNFINISHED));
-    const weights = await looseWeightsOf(dialect, (work) => this.access('recount', looking, work));
+    const weights = await inPieces(this.access, 'recount', looking, weightsOf(dialect));
     const suspects = miscounted(unfinished, weights);
     const found: Finding[] = [];
     for (let at = 0; at < suspects.length; at += PAGE) {

@@ -1,6 +1,6 @@
 /**
  * Counts the jobs of a queue. Large numbers are counted in pieces, as one statement over a million rows would block the
- * store or this process.
+ * store or this process: run the work in pieces.
  */
 import type { Counts, WaitingState } from '../contract';
 import type { Dialect } from './dialect';
@@ -12,42 +12,34 @@ const MOST = 5000;
 
 const STATES: readonly WaitingState[] = ['ready', 'delayed', 'reserved'];
 
-/** Runs work that only reads. Others may run between two calls. */
-type Read = <Result>(work: () => Work<Result>) => Promise<Result>;
-
-export async function countJobs(dialect: Dialect, queue: string, read: Read): Promise<Counts> {
+export function* countJobs(dialect: Dialect, queue: string): Work<Counts> {
   const { line } = dialect;
-  const counted = { ...(await read(() => counts(dialect, queue))) };
+  const counted = { ...(yield* counts(dialect, queue)) };
   for (const each of STATES) {
     if (counted[each] <= MOST) continue;
     const rest = line.order[each].slice(1);
-    counted[each] = await countAlong(dialect, ledJobs(line, queue, each), [leadOf(line, each), ...rest], read);
-    if (each === 'reserved') counted[each] += await countAlong(dialect, unledJobs(line, queue), rest, read);
+    counted[each] = yield* countAlong(dialect, ledJobs(line, queue, each), [leadOf(line, each), ...rest]);
+    if (each === 'reserved') counted[each] += yield* countAlong(dialect, unledJobs(line, queue), rest);
   }
   return counted;
 }
 
-/** @param rows `FROM … WHERE …`, found by an index on the keys */
-export async function countMany(
-  dialect: Dialect,
-  rows: Sql,
-  keys: readonly [Sql, ...Sql[]],
-  read: Read,
-): Promise<number> {
-  const count = await read(() => countOf(dialect, sql`${rows} ORDER BY ${keys[0]}`));
-  return count > MOST ? countAlong(dialect, rows, keys, read) : count;
+/** @param rows `FROM … WHERE …`, found by an index on the key */
+export function* countMany(dialect: Dialect, rows: Sql, key: Sql): Work<number> {
+  const count = yield* countOf(dialect, sql`${rows} ORDER BY ${key}`);
+  return count > MOST ? yield* countAlong(dialect, rows, [key]) : count;
 }
 
 /** @param jobs `FROM … WHERE …`, found by an index on the keys */
-async function countAlong(dialect: Dialect, jobs: Sql, [key, ...rest]: readonly Sql[], read: Read): Promise<number> {
+function* countAlong(dialect: Dialect, jobs: Sql, [key, ...rest]: readonly Sql[]): Work<number> {
   let count = 0;
   for (let behind = BEFORE_ALL; ;) {
-    const { before, last, atLast } = await read(() => piece(dialect, jobs, key!, behind));
+    const { before, last, atLast } = yield* piece(dialect, jobs, key!, behind);
     count += before;
     if (last === undefined) return count;
     // Any number of jobs may be due at the same moment.
     const shared = sql`${jobs} AND ${key!} = ${last}`;
-    count += atLast > MOST && rest.length > 0 ? await countAlong(dialect, shared, rest, read) : atLast;
+    count += atLast > MOST && rest.length > 0 ? yield* countAlong(dialect, shared, rest) : atLast;
     behind = last;
   }
 }

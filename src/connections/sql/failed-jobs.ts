@@ -5,20 +5,18 @@ import { uuidv7 } from '../../payload/uuid';
 import { type FailedEntry, type FailedStore, type Forgotten, keptUnder } from '../failed-store';
 import { countMany } from './counts';
 import type { Dialect, NewFailure } from './dialect';
-import { repeatable, type Purpose } from './engine';
+import { repeatable } from './engine';
 import { newJob } from './job-row';
 import { rowLimit } from './jobs';
-import { AFTER_ALL, BEFORE_ALL } from './page';
-import { raw, type Row, rowsOf, type Sql, sql, type SqlRow, type Work, written } from './statement';
-import { StorePart } from './store-part';
+import { AFTER_ALL, BEFORE_ALL, rowAfter } from './page';
+import { raw, type Row, rowsOf, type Sql, sql, type SqlRow, type Work, written, writtenPages } from './statement';
+import { inPieces, StorePart } from './store-part';
 
 /** Entries that one call removes: 500 took MariaDB 10 ms when it had to read them from disk. */
 const PAGE = 200;
 
 /** Entries that one statement skips or examines: about 2 ms on the slowest store. */
 const LOOKED_AT = 1000;
-
-const ID = raw('id');
 
 const REMOVING = repeatable('not all of the failed jobs were removed');
 
@@ -39,10 +37,7 @@ export class FailedJobs extends StorePart implements FailedStore {
 
   async list({ queue, limit, offset = 0 }: Parameters<FailedStore['list']>[0]): Promise<readonly FailedEntry[]> {
     const purpose = { consequence: 'no failed jobs were listed' };
-    const from = offset > 0 ? await this.#idAt('failed.list', purpose, queue, offset) : AFTER_ALL;
-    if (from === undefined) return [];
-    const page = sql`${this.#inQueue(queue)} AND id <= ${from} ORDER BY id DESC LIMIT ${this.dialect.rows(rowLimit(limit))}`;
-    return this.access('failed.list', purpose, () => entries(this.dialect, page));
+    return inPieces(this.access, 'failed.list', purpose, this.#page(limit, offset, queue));
   }
 
   async find(id: string): Promise<readonly FailedEntry[]> {
@@ -53,7 +48,7 @@ export class FailedJobs extends StorePart implements FailedStore {
 
   async count(queue?: string): Promise<number> {
     const purpose = { consequence: 'no failed jobs were counted' };
-    return countMany(this.dialect, this.#of(queue), [ID], (work) => this.access('failed.count', purpose, work));
+    return inPieces(this.access, 'failed.count', purpose, countMany(this.dialect, this.#of(queue), raw('id')));
   }
 
   async retry(entry: FailedEntry, payload: Buffer): Promise<boolean | { readonly held: string }> {
@@ -93,63 +88,57 @@ export class FailedJobs extends StorePart implements FailedStore {
   }
 
   async flush(queue?: string): Promise<number> {
-    return this.#flush('failed.flush', queue, 0);
+    return inPieces(this.access, 'failed.flush', REMOVING, this.#removeOthers(0, queue));
   }
 
   async prune({ olderThan, keep, queue }: Parameters<FailedStore['prune']>[0]): Promise<number> {
-    let removed = 0;
-    if (olderThan !== undefined) removed += await this.#removeOlder(olderThan, queue);
-    if (keep !== undefined) removed += await this.#flush('failed.prune', queue, keep);
-    return removed;
+    const removing = (work: Work<number>): Promise<number> => inPieces(this.access, 'failed.prune', REMOVING, work);
+    const old = olderThan === undefined ? 0 : await removing(this.#removeOlder(olderThan, queue));
+    return keep === undefined ? old : old + (await removing(this.#removeOthers(keep, queue)));
+  }
+
+  *#page(limit: number, offset: number, queue: string | undefined): Work<readonly FailedEntry[]> {
+    const from = offset > 0 ? yield* this.#idAt(offset, queue) : AFTER_ALL;
+    if (from === undefined) return [];
+    const { rows } = this.dialect;
+    const page = sql`${this.#inQueue(queue)} AND id <= ${from} ORDER BY id DESC LIMIT ${rows(rowLimit(limit))}`;
+    return yield* entries(this.dialect, page);
   }
 
   /** No index helps here: two of the databases store the time in either of two columns. */
-  async #removeOlder(age: Seconds, queue: string | undefined): Promise<number> {
+  *#removeOlder(age: Seconds, queue: string | undefined): Work<number> {
+    const { rows, failed } = this.dialect;
     let removed = 0;
-    for (let behind: number | undefined = BEFORE_ALL; behind !== undefined;) {
-      const rest: Sql = sql`${this.#of(queue)} AND id > ${behind}`;
-      const next: Sql = sql`SELECT id ${rest} ORDER BY id LIMIT 1 OFFSET ${this.dialect.rows(LOOKED_AT - 1)}`;
-      const last: number | undefined = await this.access('failed.prune', REMOVING, () => numberOf(next));
+    for (let last: number | undefined = BEFORE_ALL; last !== undefined;) {
+      const rest: Sql = sql`${this.#of(queue)} AND id > ${last}`;
+      const end: Sql = sql`SELECT id ${rest} ORDER BY id LIMIT 1 OFFSET ${rows(LOOKED_AT - 1)}`;
+      const [row]: readonly SqlRow[] = yield* rowsOf(end);
+      last = row && Number(row[0]);
       const some = last === undefined ? rest : sql`${rest} AND id <= ${last}`;
-      removed += await this.#remove('failed.prune', () => sql`${some} AND ${this.dialect.failed.isOlder(age)}`);
-      behind = last;
+      removed += yield* this.#remove(sql`${some} AND ${failed.isOlder(age)}`);
     }
     return removed;
   }
 
-  // Jobs that fail meanwhile stay, or this might never end.
-  async #flush(operation: string, queue: string | undefined, keep: number): Promise<number> {
-    const newest = await this.#idAt(operation, REMOVING, queue, keep);
-    return newest === undefined ? 0 : this.#remove(operation, () => sql`${this.#of(queue)} AND id <= ${newest}`);
+  /** Removes all but the `keep` newest. Jobs that fail meanwhile stay, or this might never end. */
+  *#removeOthers(keep: number, queue: string | undefined): Work<number> {
+    const newest = yield* this.#idAt(keep, queue);
+    return newest === undefined ? 0 : yield* this.#remove(sql`${this.#of(queue)} AND id <= ${newest}`);
   }
 
-  async #remove(operation: string, which: () => Sql): Promise<number> {
-    for (let removed = 0; ;) {
-      const page = await this.access(operation, REMOVING, () => {
-        const ids = sql`SELECT id ${which()} ORDER BY id LIMIT ${this.dialect.rows(PAGE)}`;
-        return written(this.dialect.remove(this.#table, ['id'], ids));
-      });
-      removed += page;
-      if (page < PAGE) return removed;
-    }
+  *#remove(which: Sql): Work<number> {
+    const { remove, rows } = this.dialect;
+    const page = sql`SELECT id ${which} ORDER BY id LIMIT ${rows(PAGE)}`;
+    return yield* writtenPages(PAGE, remove(this.#table, ['id'], page));
   }
 
-  /** The id of the entry that follows so many of the newest. Goes step by step, as a statement reads whatever it skips. */
-  async #idAt(
-    operation: string,
-    purpose: Purpose,
-    queue: string | undefined,
-    place: number,
-  ): Promise<number | undefined> {
+  /** The id of the entry that follows so many of the newest. */
+  *#idAt(place: number, queue: string | undefined): Work<number | undefined> {
     const { rows } = this.dialect;
-    let [id, left]: [number | undefined, number] = [AFTER_ALL, rowLimit(place)];
-    do {
-      const skipped = Math.min(left, LOOKED_AT);
-      const next: Sql = sql`SELECT id ${this.#of(queue)} AND id <= ${id} ORDER BY id DESC LIMIT 1 OFFSET ${rows(skipped)}`;
-      id = await this.access(operation, purpose, () => numberOf(next));
-      left -= skipped;
-    } while (id !== undefined && left > 0);
-    return id;
+    const next = ([id]: SqlRow, skipped: number): Sql =>
+      sql`SELECT id ${this.#of(queue)} AND id <= ${Number(id)} ORDER BY id DESC LIMIT 1 OFFSET ${rows(skipped)}`;
+    const row = yield* rowAfter(place, LOOKED_AT, [AFTER_ALL], next);
+    return row && Number(row[0]);
   }
 
   #of(queue: string | undefined): Sql {
@@ -164,11 +153,6 @@ export class FailedJobs extends StorePart implements FailedStore {
   get #table(): Sql {
     return this.dialect.tables.failed;
   }
-}
-
-function* numberOf(statement: Sql): Work<number | undefined> {
-  const [row] = yield* rowsOf(statement);
-  return row && Number(row[0]);
 }
 
 function* failedJob(dialect: Dialect, id: string): Work<FailedEntry | undefined> {

@@ -4,7 +4,7 @@ import type { WaitingState } from '../contract';
 import { type Dialect, isTrue, type Line } from './dialect';
 import { COUNTERS, jobOf, type StoredJob } from './job-row';
 import { rowLimit } from './jobs';
-import { raw, rowsOf, type Sql, sql, type Work } from './statement';
+import { raw, rowsOf, type Sql, sql, type SqlRow, type Work } from './statement';
 
 /** `place`: where the next page continues. */
 export interface ShownJob extends StoredJob {
@@ -122,3 +122,24 @@ function isBehind([column, ...columns]: readonly Sql[], [value, ...values]: read
 /** Undefined if somebody has put text where a number belongs. */
 const placeOf = (values: readonly number[]): string | undefined =>
   values.every(Number.isFinite) ? values.join(':') : undefined;
+
+/**
+ * The row that follows so many others. Goes step by step, as a statement reads whatever it skips.
+ *
+ * @param next selects the row so many places behind `from`
+ */
+export function* rowAfter(
+  count: number,
+  step: number,
+  first: SqlRow,
+  next: (from: SqlRow, skipped: number) => Sql,
+): Work<SqlRow | undefined> {
+  let from: SqlRow | undefined = first;
+  let left = rowLimit(count);
+  do {
+    const skipped = Math.min(left, step);
+    [from] = yield* rowsOf(next(from, skipped));
+    left -= skipped;
+  } while (from !== undefined && left > 0);
+  return from;
+}

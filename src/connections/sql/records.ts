@@ -4,11 +4,11 @@ import { pagesOf } from '../../base/pages';
 import { systemRandom } from '../../base/random';
 import type { RecordPage, RecordStore, RecordWake, StoreRecord, Sums } from '../record-store';
 import { type Addition, type Dialect, isTrue } from './dialect';
-import { type Purpose, repeatable } from './engine';
+import { repeatable } from './engine';
 import { rowLimit } from './jobs';
-import { AFTER_ALL, BEFORE_ALL } from './page';
+import { AFTER_ALL, BEFORE_ALL, rowAfter } from './page';
 import { raw, type Row, rowsOf, type Sql, sql, type SqlRow, type Work, written } from './statement';
-import { type Store, StorePart } from './store-part';
+import { inPieces, type Store, StorePart } from './store-part';
 
 /**
  * The maximum of ended rows that a write removes, besides as many as it writes: more than it adds, so that they never pile
@@ -40,9 +40,6 @@ const AFTERGLOW: Seconds = 3600;
 const RECORDS = ['kind', 'id'];
 
 const LAST_FIRST = raw('ORDER BY ends_at DESC, id DESC');
-
-/** A record's position among those of its kind. */
-type Place = readonly [end: number, id: string];
 
 /** How a database wakes those who wait for a record. */
 export interface RecordWakes extends Pick<RecordWake, 'listen'> {
@@ -167,35 +164,26 @@ export class SqlRecords extends StorePart implements RecordStore {
 
   /** Removes all but the `most` records that end last: in pieces, so that others can run in between. */
   async #removeBeyond(kind: string, most: number, count: number): Promise<void> {
-    const { tables, remove, skipLocked } = this.dialect;
+    const { tables, remove, read, rows, skipLocked } = this.dialect;
     const purpose = repeatable('not all of the records beyond the bound were removed');
-    const first = await this.#placeAt(purpose, kind, rowLimit(most));
+    const { consequence } = purpose;
+    const next = (from: SqlRow, skipped: number): Sql =>
+      sql`SELECT ends_at, ${read('id')} ${this.#upTo(kind, from)} ${LAST_FIRST} LIMIT 1 OFFSET ${rows(skipped)}`;
+    const beyond = rowAfter(most, SKIPPED, [AFTER_ALL, ''], next);
+    const first = await inPieces(this.access, 'records.put', { consequence }, beyond);
     if (first === undefined) return;
+    // Without an order, as PostgreSQL would sort all that are beyond the bound.
+    const page = sql`SELECT kind, id ${this.#upTo(kind, first)} LIMIT ${REMOVED} ${skipLocked}`;
     for (let left = SWEPT + count + rowLimit(most / BEYOND); left > 0; left -= REMOVED) {
-      // Without an order, as PostgreSQL would sort all that are beyond the bound.
-      const page = sql`SELECT kind, id ${this.#upTo(kind, first)} LIMIT ${REMOVED} ${skipLocked}`;
       const removed = await this.access('records.put', purpose, () => written(remove(tables.records, RECORDS, page)));
       if (removed < REMOVED) return;
     }
   }
 
-  /** The position after so many of those that end last. Goes step by step, as a statement reads whatever it skips. */
-  async #placeAt({ consequence }: Purpose, kind: string, index: number): Promise<Place | undefined> {
-    const { read, rows } = this.dialect;
-    let [place, left]: [Place | undefined, number] = [[AFTER_ALL, ''], index];
-    do {
-      const skipped = Math.min(left, SKIPPED);
-      const next: Sql = sql`SELECT ends_at, ${read('id')} ${this.#upTo(kind, place)} ${LAST_FIRST} LIMIT 1 OFFSET ${rows(skipped)}`;
-      const [row]: readonly SqlRow[] = await this.access('records.put', { consequence }, () => rowsOf(next));
-      place = row && [Number(row[0]), String(row[1])];
-      left -= skipped;
-    } while (place !== undefined && left > 0);
-    return place;
-  }
-
-  /** Selects the record at this position, and those that end before it. */
-  #upTo(kind: string, [end, id]: Place): Sql {
+  /** Selects the record at this position, its end and id, and those that end before it. */
+  #upTo(kind: string, place: SqlRow): Sql {
     const { tables, alongKind } = this.dialect;
+    const [end, id] = [Number(place[0]), String(place[1])];
     return sql`FROM ${tables.records} ${alongKind} WHERE kind = ${kind} AND ends_at <= ${end} AND (ends_at < ${end} OR id <= ${id})`;
   }
 

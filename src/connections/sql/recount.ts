@@ -5,7 +5,7 @@ import type { Finding } from '../finding';
 import type { BatchChange } from '../kit/batch-counts';
 import { type Dialect, tiedIn } from './dialect';
 import { AFTER_ALL } from './page';
-import { rowsOf, sql, type Work } from './statement';
+import { rowsOf, type Sql, sql, type SqlRow, type Work } from './statement';
 
 /** Jobs that are read at once. */
 const PAGE = 1000;
@@ -21,54 +21,24 @@ export function batchAtEnd(end: Buffer): BatchTie | undefined {
 export type Weights = ReadonlyMap<string, number>;
 
 /** A consistent result if the batches are locked. */
-export function* weightsOf(dialect: Dialect): Work<Weights> {
+export function* weightsOf({ tables, tiedEnd, rows }: Dialect): Work<Weights> {
   const weights = new Map<string, number>();
-  for (let behind: number | undefined = 0; behind !== undefined;) {
-    const page: Page = yield* pageBehind(dialect, behind);
-    weigh(page, weights);
-    behind = page.last;
+  for (let last: number | undefined = 0; last !== undefined;) {
+    const behind: Sql = sql`FROM ${tables.jobs} WHERE id > ${last}`;
+    const [row]: readonly SqlRow[] = yield* rowsOf(
+      sql`SELECT id ${behind} ORDER BY id LIMIT 1 OFFSET ${rows(PAGE - 1)}`,
+    );
+    last = row && Number(row[0]);
+    const ends = yield* rowsOf(
+      sql`SELECT ending FROM (SELECT ${tiedEnd} AS ending ${behind} AND id <= ${last ?? AFTER_ALL}) AS page
+        WHERE ending IS NOT NULL`,
+    );
+    for (const end of tiedIn(ends.map(([ending = null]) => ending))) {
+      const tie = batchAtEnd(end);
+      if (tie !== undefined) weights.set(tie.id, (weights.get(tie.id) ?? 0) + tie.weight);
+    }
   }
   return weights;
-}
-
-/** In pieces, so that others can run in between. @param read runs work that only reads */
-export async function looseWeightsOf(
-  dialect: Dialect,
-  read: (work: () => Work<Page>) => Promise<Page>,
-): Promise<Weights> {
-  const weights = new Map<string, number>();
-  for (let behind: number | undefined = 0; behind !== undefined;) {
-    const from = behind;
-    const page = await read(() => pageBehind(dialect, from));
-    weigh(page, weights);
-    behind = page.last;
-  }
-  return weights;
-}
-
-interface Page {
-  /** The ends of the payloads with ties. */
-  readonly tied: readonly Buffer[];
-  /** Undefined if this is the last page. */
-  readonly last: number | undefined;
-}
-
-function* pageBehind({ tables, tiedEnd, rows }: Dialect, id: number): Work<Page> {
-  const behind = sql`FROM ${tables.jobs} WHERE id > ${id}`;
-  const [row] = yield* rowsOf(sql`SELECT id ${behind} ORDER BY id LIMIT 1 OFFSET ${rows(PAGE - 1)}`);
-  const last = row && Number(row[0]);
-  const tied = yield* rowsOf(
-    sql`SELECT ending FROM (SELECT ${tiedEnd} AS ending ${behind} AND id <= ${last ?? AFTER_ALL}) AS page
-      WHERE ending IS NOT NULL`,
-  );
-  return { tied: tiedIn(tied.map(([ending = null]) => ending)), last };
-}
-
-function weigh({ tied }: Page, weights: Map<string, number>): void {
-  for (const end of tied) {
-    const tie = batchAtEnd(end);
-    if (tie !== undefined) weights.set(tie.id, (weights.get(tie.id) ?? 0) + tie.weight);
-  }
 }
 
 type Miscounted = Extract<Finding, { kind: 'miscounted' }>;

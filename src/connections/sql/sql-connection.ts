@@ -47,7 +47,7 @@ import { peek } from './page';
 import { pushedOf, PushLane } from './push-lane';
 import { type RecordWakes, SqlRecords } from './records';
 import { perform, runAll, type Sql, type SqlResult, type SqlSession, type Work, written } from './statement';
-import type { Store } from './store-part';
+import { inPieces, type Store } from './store-part';
 
 export interface SqlParts {
   /** The connection's name in the configuration. */
@@ -104,6 +104,7 @@ export class SqlConnection extends StoreConnection implements Connection {
   readonly #parts: SqlParts;
   readonly #dialect: Dialect;
   readonly #engine: Engine;
+  readonly #store: Store;
   readonly #exchanger: Exchanger;
   /** Never used with unanswered calls: a push that took the answer to another call for its own would lose its jobs. */
   #pushClient = new CallClient();
@@ -120,18 +121,18 @@ export class SqlConnection extends StoreConnection implements Connection {
     this.#dialect = dialect;
     this.#engine = engine;
     this.#lane = new PushLane(name, (jobs, consequence, begins) => this.#send(jobs, consequence, begins));
-    const store: Store = {
+    this.#store = {
       dialect,
       batchRows: new BatchRows(dialect),
       access: (operation, purpose, work) => this.#access(operation, purpose, work),
       wrote: (queue) => waiters.wrote?.(queue),
     };
-    this.#exchanger = new Exchanger({ ...parts, ...store });
-    this.batches = new Batches(store);
-    this.failed = new FailedJobs(store);
-    this.locks = new Locks(store);
-    this.records = new SqlRecords(store, parts.recordWakes);
-    this.control = new SqlControl(store, this.batches.removing);
+    this.#exchanger = new Exchanger({ ...parts, ...this.#store });
+    this.batches = new Batches(this.#store);
+    this.failed = new FailedJobs(this.#store);
+    this.locks = new Locks(this.#store);
+    this.records = new SqlRecords(this.#store, parts.recordWakes);
+    this.control = new SqlControl(this.#store, this.batches.removing);
     const { migrations } = tables;
     this.migrations = {
       ...migrations,
@@ -175,7 +176,7 @@ export class SqlConnection extends StoreConnection implements Connection {
 
   async counts(queue: string): Promise<Counts> {
     const purpose = { consequence: 'nothing was counted' };
-    return countJobs(this.#dialect, queue, (work) => this.#access('counts', purpose, work));
+    return inPieces(this.#store.access, 'counts', purpose, countJobs(this.#dialect, queue));
   }
 
   async clear(queue: string): Promise<number> {
@@ -222,7 +223,7 @@ export class SqlConnection extends StoreConnection implements Connection {
     const purpose = { ...repeatable(looking.consequence), durable: true };
     const holders = (refused: number | BatchEnd | Holders | undefined) => this.#checked(jobs, refused, undefined);
     const pushed = await this.#access('pushOnce', purpose, () => pushOnce(this.#dialect, jobs[0]!, once, holders));
-    if (pushed !== 'before' && pushed !== 'late') this.#parts.waiters.wrote?.(queue);
+    if (pushed !== 'before' && pushed !== 'late') this.#store.wrote(queue);
     return pushed;
   }
 
@@ -306,7 +307,7 @@ export class SqlConnection extends StoreConnection implements Connection {
     client.heard();
     const holders = this.#checked(jobs, refused, begins);
     // A batch without jobs sends its callbacks at once.
-    for (const queue of queuesOf([...jobs, ...(begins?.callbacks ?? [])])) this.#parts.waiters.wrote?.(queue);
+    for (const queue of queuesOf([...jobs, ...(begins?.callbacks ?? [])])) this.#store.wrote(queue);
     return holders;
   }
 

@@ -78,6 +78,15 @@ export function* written(statement: Sql): Work<number> {
   return (yield* run(statement)).written;
 }
 
+/** Runs a statement that writes at most so many rows until it finds fewer. Returns how many it has written. */
+export function* writtenPages(most: number, statement: Sql): Work<number> {
+  for (let sum = 0; ;) {
+    const page = yield* written(statement);
+    sum += page;
+    if (page < most) return sum;
+  }
+}
+
 /** One connection. */
 export interface SqlSession {
   run(statements: readonly Sql[]): Promise<readonly SqlResult[]>;

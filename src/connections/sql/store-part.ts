@@ -2,7 +2,7 @@
 import type { BatchRows } from './batch-rows';
 import type { Dialect } from './dialect';
 import type { Purpose } from './engine';
-import type { Work } from './statement';
+import { perform, runAll, type Work } from './statement';
 
 /**
  * Runs work if the connection is open and its tables exist.
@@ -32,4 +32,9 @@ export abstract class StorePart {
     this.batchRows = batchRows;
     this.wrote = wrote;
   }
+}
+
+/** Runs each step of the work in a call of its own, so that others can run in between. */
+export function inPieces<T>(access: Access, operation: string, purpose: Purpose, work: Work<T>): Promise<T> {
+  return perform({ run: (statements) => access(operation, purpose, () => runAll(statements)) }, work);
 }

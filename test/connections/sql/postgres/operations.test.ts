@@ -14,6 +14,11 @@ it('PostgreSQL ends a transaction whose process was frozen halfway', async () =>
   const session: SqlSession = { run: async ([statement]) => [await query(client, statement!)] };
   const { transaction } = postgresDialect(tableNames(world.table, 'database'), () => 0);
   const show = raw('SHOW idle_in_transaction_session_timeout');
-  expect(await perform(session, transaction(() => rowsOf(show)))).toEqual([['10s']]);
+  expect(
+    await perform(
+      session,
+      transaction(() => rowsOf(show)),
+    ),
+  ).toEqual([['10s']]);
   expect((await perform(session, run(show))).rows).toEqual([['0']]);
 });

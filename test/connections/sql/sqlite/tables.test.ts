@@ -192,7 +192,7 @@ describe('the indexes', () => {
     const leaves = { id: 'batch', change: { pending: -1, completed: 1 } };
     explain(jobs.exchange({ endings: [{ ...first!, kind: 'removed', leaves }], request: undefined, mark }));
     explain(batches.cancelledOf(['batch']));
-    explain(batches.prune(60, true, 10));
+    explain(batches.prune(60, true));
     explain(clear(dialect, 'default', 10, 10));
 
     expect(plan).toContainEqual(
