@@ -5,11 +5,11 @@ import type { FailedFilter } from '../application/failed/failed-filter';
 import type { QueueManager } from '../application/queue-manager';
 import type { Call } from './command';
 import { errorText } from './error-text';
-import { listFailed, LISTED } from './failed-list';
-import { type Given, on, type ProjectFlags, text, time } from './flags';
-import { keepingConnections, noteMemory } from './named-queues';
+import { type Given, LISTED, on, type ProjectFlags, text, time } from './flags';
+import { momentText } from './moments';
+import type { Output } from './output';
 import { fromLeft, showingProgress } from './progress';
-import { counted } from './table';
+import { type Cell, counted } from './table';
 
 export const FILTER_FLAGS = {
   queue: text('<name>', 'only jobs of this queue'),
@@ -51,13 +51,6 @@ export function checkPlace(call: Call<FailedFlags>): void {
   const { name, batch, error, olderThan } = call.flags;
   const isChosen = [name, batch, error, olderThan].some((value) => value !== undefined);
   if (isChosen) call.refuse('give either ids or flags that choose jobs, not both.');
-}
-
-/** Opens the project for failed jobs of all connections. */
-export async function openForFailed(call: Call<FailedFlags>): Promise<QueueManager> {
-  const manager = await call.open();
-  noteMemory(call, manager, keepingConnections(manager));
-  return manager;
 }
 
 /** The matching jobs, newest first. Names connections that cannot be reached. */
@@ -144,6 +137,29 @@ function tellJobs({ output }: Call, { jobs, unknown, count, batch }: Told): void
   if (count > jobs.length && !output.isJson) output.note(`Only the first ${jobs.length} are listed.`);
   output.line(`Without --dry-run, ${counted(count, 'failed job')} would be affected.`);
 }
+
+/** @param isOfOneBatch whether all jobs are in one batch, so that the list need not name it */
+export function listFailed(output: Output, jobs: readonly FailedJob[], isOfOneBatch: boolean): void {
+  // Omits columns whose cells are all equal.
+  const from = columnIf(new Set(jobs.map((job) => job.connection)).size > 1);
+  const within = columnIf(!isOfOneBatch && jobs.some((job) => job.batch !== undefined));
+  const behind = columnIf(jobs.some(({ chain }) => chain.length > 0));
+  const optional = [...within('batch'), ...behind('followed by')];
+  const headings = ['id', 'job', ...from('connection'), 'queue', 'attempts', 'failed at', ...optional, 'error'];
+  const rows = jobs.map((job) => {
+    const { id, name, queue, attempts, failedAt, exception, chain } = job;
+    const waiting = chain.length === 0 ? undefined : counted(chain.length, 'job');
+    const more = [...within(job.batch), ...behind(waiting)];
+    const [error] = exception.split('\n', 1);
+    return [id, name, ...from(job.connection), queue, attempts, momentText(failedAt), ...more, error];
+  });
+  output.list(headings, rows);
+}
+
+const columnIf =
+  (isShown: boolean) =>
+  <Text extends Cell>(text: Text): Text[] =>
+    isShown ? [text] : [];
 
 /** If there is no such job, says so and returns false. */
 async function reach<Found>(

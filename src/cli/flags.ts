@@ -147,6 +147,11 @@ export function quoted(word: string): string {
 /** For commands that use the default connection, or all connections, if none is named. */
 export const CONNECTION = text('<name>', 'the connection to use instead of the default one');
 
+/** How many jobs or batches a command lists by default. */
+export const LISTED = 100;
+
+export const LIMIT = count('<count>', `how many to list at most (default: ${LISTED})`, 1);
+
 /** For commands that ask for confirmation in production; see `Session.confirm`. */
 export const FORCE = on('do not ask for confirmation in production');
 

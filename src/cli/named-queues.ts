@@ -49,6 +49,23 @@ export async function openNamed(call: Call<QueueFlags>): Promise<Named> {
   return { manager, connection, driver: manager.driver(name), queues, queuesOrOwn };
 }
 
+/** Opens the project for the connection of `--connection`. @throws E_UNKNOWN_CONNECTION */
+export async function openConnection(
+  call: Call<ProjectFlags & { readonly connection?: string | undefined }>,
+): Promise<Pick<Named, 'manager' | 'connection'>> {
+  const manager = await call.open();
+  const connection = manager.connection(call.flags.connection);
+  noteMemory(call, manager, [call.flags.connection]);
+  return { manager, connection };
+}
+
+/** Opens the project for all connections that keep jobs. */
+export async function openKeeping(call: Call<ProjectFlags>): Promise<QueueManager> {
+  const manager = await call.open();
+  noteMemory(call, manager, keepingConnections(manager));
+  return manager;
+}
+
 /** The names in `high,default`. */
 function namesIn(text: string): string[] {
   const names = text.split(',').map((name) => name.trim());

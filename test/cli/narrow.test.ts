@@ -1,12 +1,7 @@
 /** Output on a terminal of 60 columns: complete, and in lines that fit unless they are sentences. */
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { visibleWidth } from '../../src/cli/table';
 import { CommandKit } from './kit/command-kit';
-
-const COMMANDS = readdirSync(join(__dirname, '../../src/cli/commands')).map((file) =>
-  file.replace('.ts', '').replace('-', ':'),
-);
+import { COMMAND_NAMES } from './kit/command-names';
 
 let kit: CommandKit;
 
@@ -18,7 +13,7 @@ beforeEach(() => {
 afterEach(() => kit.close());
 
 describe('on a terminal of 60 columns', () => {
-  it.each(['', ...COMMANDS])('the help of %j fits', async (command) => {
+  it.each(['', ...COMMAND_NAMES])('the help of %j fits', async (command) => {
     const { stdout } = await kit.run(...(command === '' ? ['--help'] : [command, '--help']));
     const wide = stdout.split('\n').filter((line) => visibleWidth(line) > 60);
     // Command lines are not wrapped, so that they can be copied.

@@ -1,10 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CommandKit } from './kit/command-kit';
-
-const COMMANDS = readdirSync(join(__dirname, '../../src/cli/commands')).map((file) =>
-  file.replace('.ts', '').replace('-', ':'),
-);
+import { COMMAND_NAMES } from './kit/command-names';
 
 describe('the command line', () => {
   let kit: CommandKit;
@@ -109,7 +106,7 @@ describe('the command line', () => {
   it('lists its commands and ends with 2 if none is given', async () => {
     const { stderr, code } = await kit.run();
 
-    for (const command of COMMANDS) expect(stderr).toMatch(new RegExp(`^  ${command}[ |]`, 'm'));
+    for (const command of COMMAND_NAMES) expect(stderr).toMatch(new RegExp(`^  ${command}[ |]`, 'm'));
     expect(code).toBe(2);
   });
 
@@ -119,7 +116,7 @@ describe('the command line', () => {
     expect(await kit.run('--version')).toMatchObject({ code: 0, stdout: `${version}\n` });
   });
 
-  it.each(COMMANDS)('explains %s with examples and exit codes', async (command) => {
+  it.each(COMMAND_NAMES)('explains %s with examples and exit codes', async (command) => {
     const { stdout, stderr, code } = await kit.run(command, '--help');
 
     expect(stdout).toContain(`Usage: onqueue ${command}`);
@@ -129,7 +126,7 @@ describe('the command line', () => {
     expect(code).toBe(0);
   });
 
-  it.each(COMMANDS)('has a section on %s in docs/cli.md', (command) => {
+  it.each(COMMAND_NAMES)('has a section on %s in docs/cli.md', (command) => {
     const page = readFileSync(join(__dirname, '../../docs/cli.md'), 'utf8');
 
     expect(page).toMatch(new RegExp(`^## ${command}$`, 'm'));

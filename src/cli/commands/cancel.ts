@@ -2,7 +2,7 @@
 import type { CancelResult } from '../../connections/control';
 import { defineCommand } from '../command';
 import { CONNECTION, text } from '../flags';
-import { noteMemory } from '../named-queues';
+import { openConnection } from '../named-queues';
 
 const MEANING: Readonly<Record<Exclude<CancelResult, 'unknown'>, string>> = {
   removed: 'it was waiting, and has been removed',
@@ -30,9 +30,7 @@ export const cancel = defineCommand({
   },
   async run(call) {
     const { flags, output } = call;
-    const manager = await call.open();
-    const connection = manager.connection(flags.connection);
-    noteMemory(call, manager, [flags.connection]);
+    const { connection } = await openConnection(call);
     const results: { id: string; result: CancelResult }[] = [];
     for (const id of new Set(call.words)) {
       const result = await connection.cancel(id, flags);

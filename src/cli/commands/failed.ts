@@ -2,10 +2,10 @@
 import { manyLines, oneLine } from '../../base/plain-text';
 import type { ChainedJob } from '../../job/job-context';
 import { type Call, defineCommand } from '../command';
-import { checkPlace, chosenJobs, type FailedFlags, FILTER_FLAGS, filterOf, openForFailed } from '../failed-jobs';
-import { listFailed, LISTED } from '../failed-list';
-import { count } from '../flags';
+import { checkPlace, chosenJobs, type FailedFlags, FILTER_FLAGS, filterOf, listFailed } from '../failed-jobs';
+import { LIMIT, LISTED } from '../flags';
 import { momentText } from '../moments';
+import { openKeeping } from '../named-queues';
 import { counted } from '../table';
 
 /** How many links of a chain are named. */
@@ -25,10 +25,7 @@ export const failed = defineCommand({
     ["onqueue failed --json | jq -r '.[].id'", 'for a program'],
   ],
   words: ['[id]', 'show everything about this job'],
-  flags: {
-    ...FILTER_FLAGS,
-    limit: count('<count>', `how many to list at most (default: ${LISTED})`, 1),
-  },
+  flags: { ...FILTER_FLAGS, limit: LIMIT },
   run(call) {
     const [id] = call.words;
     if (id !== undefined) checkPlace(call);
@@ -38,7 +35,7 @@ export const failed = defineCommand({
 
 async function list(call: Call<FailedFlags>, limit = LISTED): Promise<void> {
   const filter = filterOf(call.flags);
-  const manager = await openForFailed(call);
+  const manager = await openKeeping(call);
   // One more, to know whether there are more.
   const found = await chosenJobs(call, manager, filter, { offset: 0, limit: limit + 1 });
   const jobs = found.slice(0, limit);
@@ -49,7 +46,7 @@ async function list(call: Call<FailedFlags>, limit = LISTED): Promise<void> {
 }
 
 async function show(call: Call<FailedFlags>, id: string): Promise<void> {
-  const manager = await openForFailed(call);
+  const manager = await openKeeping(call);
   const job = await manager.failed.get(id, call.flags);
   if (job === undefined) {
     return call.fail(`There is no failed job '${id}'. onqueue failed lists them.`);

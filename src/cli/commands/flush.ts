@@ -2,8 +2,9 @@
 import type { Duration } from '../../job/duration';
 import { defineCommand } from '../command';
 import { invalidOption } from '../errors';
-import { DRY_RUN, openForFailed, tellChosen } from '../failed-jobs';
+import { DRY_RUN, tellChosen } from '../failed-jobs';
 import { type Flag, FORCE, text } from '../flags';
+import { openKeeping } from '../named-queues';
 import { fromLeft, showingProgress, withoutTotal } from '../progress';
 import { counted } from '../table';
 
@@ -35,7 +36,7 @@ export const flush = defineCommand({
   },
   async run(call) {
     const { queue, hours: olderThan, force, dryRun = false } = call.flags;
-    const manager = await openForFailed(call);
+    const manager = await openKeeping(call);
     if (dryRun) return tellChosen(call, manager, { queue, olderThan });
     const which = queue === undefined ? '' : ` of the queue ${queue}`;
     const age = olderThan === undefined ? counted(await manager.failed.kept(queue), 'job') : 'the older ones';

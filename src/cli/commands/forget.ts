@@ -7,10 +7,10 @@ import {
   type FailedAction,
   FILTER_FLAGS,
   filterOf,
-  openForFailed,
   sweeping,
   tellFailed,
 } from '../failed-jobs';
+import { openKeeping } from '../named-queues';
 import { counted } from '../table';
 
 export const forget = defineCommand({
@@ -28,7 +28,7 @@ export const forget = defineCommand({
     const { flags } = call;
     const ids = [...new Set(call.words)];
     checkChoice(call, ids);
-    const manager = await openForFailed(call);
+    const manager = await openKeeping(call);
     const action: FailedAction = {
       done: 'forgotten',
       line: (count) => `Forgot ${counted(count, 'failed job')}.`,

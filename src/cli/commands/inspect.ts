@@ -8,7 +8,7 @@ import { isRecord } from '../../payload/kinds';
 import { defineCommand } from '../command';
 import { CONNECTION, quoted, text } from '../flags';
 import { agoText, momentText } from '../moments';
-import { noteMemory } from '../named-queues';
+import { openConnection } from '../named-queues';
 
 export const inspect = defineCommand({
   name: 'inspect',
@@ -29,9 +29,7 @@ export const inspect = defineCommand({
   async run(call) {
     const { flags, output, session } = call;
     const [id = ''] = call.words;
-    const manager = await call.open();
-    const connection = manager.connection(flags.connection);
-    noteMemory(call, manager, [flags.connection]);
+    const { manager, connection } = await openConnection(call);
     const job = await connection.find(id, flags);
     const failure = job.state === 'failed' ? await manager.failed.get(id, { ...flags, queue: job.queue }) : undefined;
     output.result({ ...job, exception: failure?.exception });

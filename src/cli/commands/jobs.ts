@@ -5,12 +5,11 @@ import { JOB_STATES } from '../../operations/job-page';
 import type { JobState, ListedJob } from '../../operations/listed-job';
 import type { QueueConnection } from '../../dispatch/queue-connection';
 import { type Call, defineCommand } from '../command';
-import { CONNECTION, count, type Given, type ProjectFlags, quoted, text, word } from '../flags';
+import { CONNECTION, type Given, LIMIT, LISTED, type ProjectFlags, quoted, text, word } from '../flags';
 import { agoText, momentText } from '../moments';
-import { noteMemory } from '../named-queues';
+import { openConnection } from '../named-queues';
 import type { Cell } from '../table';
 
-const DEFAULT_LIMIT = 100;
 /** The most that one call returns. */
 const PAGE = 100;
 /** Columns that a name needs. */
@@ -18,7 +17,7 @@ const READABLE_NAME = 12;
 
 const FLAGS = {
   state: word<JobState>('<state>', JOB_STATES, 'ready, delayed, running or failed (default: ready)'),
-  limit: count('<count>', `how many to list at most (default: ${DEFAULT_LIMIT})`, 1),
+  limit: LIMIT,
   after: text('<place>', 'continue after this place, as named by the previous list'),
   connection: CONNECTION,
 };
@@ -45,14 +44,10 @@ export const jobs = defineCommand({
   words: ['[queue]', "the queue (default: the connection's default queue)"],
   flags: FLAGS,
   async run(call) {
-    const manager = await call.open();
-    const { flags, output, session } = call;
-    const connection = manager.connection(flags.connection);
-    const {
-      words: [queue = connection.defaultQueue],
-    } = call;
+    const { manager, connection } = await openConnection(call);
+    const { flags, output, session, words } = call;
+    const [queue = connection.defaultQueue] = words;
     const { state = 'ready' } = flags;
-    noteMemory(call, manager, [flags.connection]);
     const found = await list(call, connection, queue);
     output.result({ connection: connection.name, queue, state, ...found });
     if (found.jobs.length > 0) show(call, found.jobs, session.surroundings.clock.now());
@@ -65,7 +60,7 @@ export const jobs = defineCommand({
 });
 
 async function list({ flags }: JobsCall, connection: QueueConnection, queue: string): Promise<Found> {
-  const { state, limit = DEFAULT_LIMIT } = flags;
+  const { state, limit = LISTED } = flags;
   const jobs: ListedJob[] = [];
   let next = flags.after;
   do {

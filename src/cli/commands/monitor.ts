@@ -6,7 +6,7 @@ import { type Call, defineCommand } from '../command';
 import { CONNECTION, count, type Given, type ProjectFlags } from '../flags';
 import { LiveMonitor } from '../live-monitor';
 import { crowded, snapshotTexts } from '../monitor-text';
-import { noteMemory } from '../named-queues';
+import { openConnection } from '../named-queues';
 import { counted } from '../table';
 
 const FLAGS = {
@@ -32,9 +32,7 @@ export const monitor = defineCommand({
   flags: FLAGS,
   async run(call) {
     const { flags, output, session, words } = call;
-    const manager = await call.open();
-    const connection = manager.connection(flags.connection);
-    noteMemory(call, manager, [flags.connection]);
+    const { connection } = await openConnection(call);
     const queues = words[0]?.split(',').filter((name) => name !== '');
     const { stdout, onKeys } = session.surroundings;
     const isLive = onKeys !== undefined && stdout.isTTY === true && !output.isJson;

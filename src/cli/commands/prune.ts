@@ -2,9 +2,9 @@
 import type { QueueManager } from '../../application/queue-manager';
 import type { Duration } from '../../job/duration';
 import { type Call, defineCommand } from '../command';
-import { type FailedFlags, FILTER_FLAGS, filterOf, openForFailed } from '../failed-jobs';
+import { type FailedFlags, FILTER_FLAGS, filterOf } from '../failed-jobs';
 import { count, type Given, on, time } from '../flags';
-import { keepingConnections } from '../named-queues';
+import { keepingConnections, openKeeping } from '../named-queues';
 import { fromLeft, showingProgress, withoutTotal } from '../progress';
 import { counted } from '../table';
 
@@ -44,7 +44,7 @@ export const prune = defineCommand({
     }
     if (unfinished === true && batches === undefined)
       call.refuse('--unfinished only works with --batches, such as --batches=7d.');
-    const manager = await openForFailed(call);
+    const manager = await openKeeping(call);
     const pruned = isOfFailed ? await pruneFailed(call, manager) : undefined;
     const forgotten = batches === undefined ? undefined : await pruneBatches(call, manager, batches);
     const [removed, forgot] = dryRun ? ['Would remove', 'Would forget'] : ['Removed', 'Forgot'];

@@ -10,12 +10,12 @@ import {
   type FailedFlags,
   FILTER_FLAGS,
   filterOf,
-  openForFailed,
   type Places,
   sweeping,
   tellFailed,
 } from '../failed-jobs';
 import type { Flag } from '../flags';
+import { openKeeping } from '../named-queues';
 import { showingProgress } from '../progress';
 import { counted } from '../table';
 
@@ -51,7 +51,7 @@ export const retry = defineCommand({
     const ids = isAll ? [] : [...new Set(words)];
     if (places !== undefined && words.length > 0) call.refuse('give either ids or --range, not both.');
     if (!isAll && places === undefined) checkChoice(call, ids);
-    const manager = await openForFailed(call);
+    const manager = await openKeeping(call);
     const { failed } = manager;
     const action: FailedAction = {
       done: 'retried',

@@ -5,7 +5,7 @@ import type { RunningWorker } from '../../operations/worker-record';
 import { defineCommand } from '../command';
 import { CONNECTION } from '../flags';
 import { spanText } from '../moments';
-import { noteMemory } from '../named-queues';
+import { openConnection } from '../named-queues';
 import type { Cell } from '../table';
 
 /** Seconds after which a worker is reported as silent: it has missed a record. */
@@ -28,10 +28,9 @@ export const workers = defineCommand({
   ],
   flags: { connection: CONNECTION },
   async run(call) {
-    const { flags, output } = call;
-    const manager = await call.open();
-    noteMemory(call, manager, [flags.connection]);
-    const found = await manager.connection(flags.connection).workers();
+    const { output } = call;
+    const { manager, connection } = await openConnection(call);
+    const found = await connection.workers();
     output.result(found);
     if (found.length === 0) {
       const isOff = manager.configuration.metrics === false;

@@ -1,0 +1,180 @@
+/** `schedule:list`, `:run`, `:pause`, `:resume` and `:test`: the schedules of the project and of its stores. */
+import type { Milliseconds } from '../../base/clock';
+import { oneLine } from '../../base/plain-text';
+import type { ScheduleListing } from '../../schedule/schedules';
+import { defineCommand } from '../command';
+import { HOW_TO_REGISTER, invalidOption } from '../errors';
+import { type Flag, ofKind } from '../flags';
+import { agoText, momentText, spanText } from '../moments';
+import { openKeeping } from '../named-queues';
+import { type Cell, counted } from '../table';
+
+/** Columns that a state needs. */
+const READABLE_STATE = 20;
+const DEFAULT_COUNT = 5;
+const MOST = 1000;
+
+const WORD = ['<schedule>', 'the name of the schedule, as listed by onqueue schedule:list'] as const;
+
+export const scheduleList = defineCommand({
+  name: 'schedule:list',
+  summary: 'list the schedules, when they come up next, and whether a worker keeps them',
+  description:
+    'Lists schedules declared in this project, and others that the stores know. A schedule that is no longer declared anywhere is an orphan: it sends nothing, and is forgotten after seven days.',
+  examples: [
+    ['onqueue schedule:list', 'all schedules'],
+    ["onqueue schedule:list --json | jq '.[] | select(.kept | not)'", 'for a program'],
+  ],
+  async run(call) {
+    const { output, session } = call;
+    const { schedules } = await openKeeping(call);
+    const listed = await schedules.list();
+    output.result(listed.map(documentOf));
+    if (output.isJson) return;
+    if (listed.length === 0) return output.note(`No schedule is declared. ${HOW_TO_REGISTER}`);
+    const now = session.surroundings.clock.now();
+    const rows = listed.map((listing) => rowOf(listing, now));
+    output.list(['schedule', 'when', 'next', 'last', 'state'], rows, READABLE_STATE);
+    const unkept = listed.filter(
+      ({ declared, isKept, problem }) => declared !== undefined && !isKept && problem === undefined,
+    );
+    if (unkept.length === 0) return;
+    output.note(
+      `No live worker keeps ${unkept.map(({ name }) => name).join(', ')}: it sends nothing until a worker runs with the files that declare it, and without --no-schedule.`,
+    );
+  },
+});
+
+function documentOf({ declared, isKept, isOrphan, problem, ...listing }: ScheduleListing): object {
+  return { ...listing, ...declared, kept: isKept, orphan: isOrphan, problem: problem?.message };
+}
+
+function rowOf(listing: ScheduleListing, now: Milliseconds): Cell[] {
+  const { name, spec, declared, next, last } = listing;
+  return [
+    name,
+    declared?.cadence ?? spec,
+    next === undefined ? '–' : `in ${spanText(Math.max(next.getTime() - now, 0))}`,
+    last === undefined ? 'never yet' : agoText(last, now),
+    stateText(listing, now),
+  ];
+}
+
+function stateText({ pausedAt, isKept, isOrphan, skipped, problem }: ScheduleListing, now: Milliseconds): string {
+  const words = [
+    problem === undefined ? '' : oneLine(problem.message),
+    pausedAt === undefined ? '' : `paused ${agoText(pausedAt, now)}`,
+    isOrphan ? 'orphan: no longer declared' : isKept || problem !== undefined ? '' : 'no worker keeps it',
+    skipped === 0 ? '' : `${counted(skipped, 'occurrence')} skipped`,
+  ].filter((word) => word !== '');
+  return words.length === 0 ? 'kept' : words.join(', ');
+}
+
+export const scheduleRun = defineCommand({
+  name: 'schedule:run',
+  summary: 'send the job of a schedule now',
+  description:
+    'Works whether the schedule is paused or not, and even if its last job still runs. Its next occurrences do not change.',
+  examples: [
+    ['onqueue schedule:run prune', 'send it once'],
+    ['onqueue schedule:run prune --json', 'for a program, with the id of the job'],
+  ],
+  words: WORD,
+  async run(call) {
+    const [schedule = ''] = call.words;
+    const { schedules } = await openKeeping(call);
+    const id = await schedules.run(schedule);
+    call.output.result({ schedule, id }, `Sent the job of ${schedule}: ${id}`);
+  },
+});
+
+export const schedulePause = defineCommand({
+  name: 'schedule:pause',
+  summary: 'stop a schedule from sending jobs until it is resumed',
+  description:
+    'Applies to all workers, including those that start later. Jobs that were sent up to 15 s ahead still run.',
+  examples: [
+    ['onqueue schedule:pause prune', 'until onqueue schedule:resume prune'],
+    ['onqueue schedule:pause prune --json', 'for a program'],
+  ],
+  words: WORD,
+  async run(call) {
+    const [schedule = ''] = call.words;
+    const { schedules } = await openKeeping(call);
+    const changed = await schedules.pause(schedule);
+    const line = changed ? `Paused ${schedule}.` : `${schedule} was already paused.`;
+    call.output.result({ schedule, paused: true, changed }, line);
+  },
+});
+
+export const scheduleResume = defineCommand({
+  name: 'schedule:resume',
+  summary: 'let a paused schedule go on',
+  description: 'Occurrences during the pause are not made up for.',
+  examples: [
+    ['onqueue schedule:resume prune', 'from its next occurrence'],
+    ['onqueue schedule:resume prune --json', 'for a program'],
+  ],
+  words: WORD,
+  async run(call) {
+    const [schedule = ''] = call.words;
+    const { schedules } = await openKeeping(call);
+    const changed = await schedules.resume(schedule);
+    const line = changed ? `Resumed ${schedule}.` : `${schedule} was not paused.`;
+    call.output.result({ schedule, paused: false, changed }, line);
+  },
+});
+
+const from: Flag<Date> = {
+  value: '<moment>',
+  help: 'start after this moment: 2027-03-27, 2027-03-27T12:00 or 2027-03-27T12:00+01:00; UTC unless given (default: now)',
+  read(value, flag) {
+    const [, day, time = 'T00:00', offset = 'Z'] =
+      /^(\d{4}-\d\d-\d\d)([T ]\d\d:\d\d(?::\d\d)?)?(Z|[+-]\d\d:\d\d)?$/.exec(value) ?? [];
+    const midnight = new Date(`${day}T00:00Z`);
+    const moment = new Date(`${day}${time.replace(' ', 'T')}${offset}`);
+    // The 31st of February would be read as the 3rd of March.
+    const isInCalendar = !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(`${day}T`);
+    if (isInCalendar && !Number.isNaN(moment.getTime())) return moment;
+    throw invalidOption(flag, value, 'Give a day or a moment, such as 2027-03-27 or 2027-03-27T12:00.');
+  },
+};
+
+const count: Flag<number> = ofKind<number>(
+  (value, place) => {
+    if (Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MOST) return Number(value);
+    throw place.refuse(value, `give a whole number from 1 to ${MOST}`);
+  },
+  { value: '<count>', help: `number of occurrences (default: ${DEFAULT_COUNT})` },
+);
+
+export const scheduleTest = defineCommand({
+  name: 'schedule:test',
+  summary: 'show when a schedule comes up, and where clocks change',
+  description: 'Looks only at its declaration, paused or not. Sends nothing.',
+  examples: [
+    ['onqueue schedule:test prune', 'the next 5 occurrences'],
+    ['onqueue schedule:test prune --from=2027-03-27 --count=3', 'around the change to summer time'],
+    ['onqueue schedule:test prune --json', 'for a program'],
+  ],
+  words: WORD,
+  flags: { from, count },
+  async run(call) {
+    const { output, flags } = call;
+    const [schedule = ''] = call.words;
+    const { schedules } = await openKeeping(call);
+    const occurrences = await schedules.occurrences(schedule, { count: DEFAULT_COUNT, ...flags });
+    const { cadence } = schedules.all.find(({ name }) => name === schedule)!.parts;
+    const shown = occurrences.map(({ at, wall, isClockChange }) => ({ at, wall, clockChange: isClockChange }));
+    const zone = cadence.zone.name;
+    output.result({ schedule, cadence: cadence.text, timezone: zone, occurrences: shown });
+    output.line(`${schedule}: ${cadence.text}`);
+    const headings = zone === 'UTC' ? ['in UTC'] : [`in ${zone}`, 'in UTC', ''];
+    const rows = shown.map(({ at, wall, clockChange }) =>
+      zone === 'UTC' ? [momentText(at)] : [wall, momentText(at), clockChange ? 'clocks change' : ''],
+    );
+    if (rows.length > 0) output.table(headings, rows);
+    if (rows.length < (flags.count ?? DEFAULT_COUNT))
+      output.line(rows.length === 0 ? 'It never comes up again.' : 'There are no more.');
+  },
+});
