@@ -1,4 +1,5 @@
 /** A memory connection that remembers what was pushed, and passes on jobs that are not faked. */
+import type { Clock } from '../base/clock';
 import type { NewBatch } from '../connections/batch-store';
 import type {
   Connection,
@@ -6,14 +7,13 @@ import type {
   FollowUp,
   Once,
   Pushed,
-  ReserveReply,
   ReserveRequest,
   Settlement,
   SettleResult,
 } from '../connections/contract';
 import { entriesFor } from '../connections/due-entries';
 import { MemoryConnection } from '../connections/memory/memory-connection';
-import { entryOf, type MemoryStore } from '../connections/memory/memory-store';
+import { entryOf, MemoryStore } from '../connections/memory/memory-store';
 import { type Target, targetWithin } from '../dispatch/send';
 import type { Class } from '../job/definition';
 import { definitionOfJob } from '../job/definition-of';
@@ -65,6 +65,23 @@ function namesOf(text: string): readonly string[] {
   }
 }
 
+/** The store of a fake's connection, which outlives it. Logs the jobs that follow others, and the callbacks of batches. */
+export class FakeStore extends MemoryStore {
+  readonly #name: string;
+  readonly #log: PushLog;
+
+  constructor(name: string, clock: Clock, log: PushLog) {
+    super(name, clock);
+    this.#name = name;
+    this.#log = log;
+  }
+
+  protected override follow(followUp: FollowUp): void {
+    super.follow(followUp);
+    this.#log.add(this.#name, followUp.queue, [followUp.entry], this.clock.now());
+  }
+}
+
 export interface FakeConnectionParts {
   readonly log: PushLog;
   readonly batchLog: BatchLog;
@@ -103,41 +120,23 @@ export class FakeConnection extends MemoryConnection {
       return (await real.push(queue, [entry]))?.[0] ?? 'queued';
     }
     const pushed = await super.pushOnce(followUp, once);
-    const isIn = pushed === 'queued' || (typeof pushed === 'object' && 'replaced' in pushed);
-    if (isIn) this.#parts.log.add(this.name, queue, [entry], this.#store.clock.now());
+    if (isIn(pushed)) this.#parts.log.add(this.name, queue, [entry], this.#store.clock.now());
     return pushed;
   }
 
+  /** Jobs that follow and are not faked go to the real connection. */
   override async settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
-    const results = await super.settle(settlements.map((one) => this.#withKept(one)));
-    await this.#noteFollowUps(settlements, results);
+    const real = settlements.map((one) => followUpsOf(one).filter(({ entry }) => !this.#isKept(entry)));
+    const results = await super.settle(settlements.map((one, place) => without(one, real[place]!)));
+    for (const { queue, entry } of real.flatMap((one, place) => (results[place] === 'lost' ? [] : one))) {
+      await this.push(queue, [entry]);
+    }
     return results;
   }
 
-  override async settleAndReserve(
-    settlements: readonly Settlement[],
-    request: ReserveRequest,
-  ): Promise<{ readonly results: readonly SettleResult[]; readonly reply: ReserveReply }> {
-    const both = await super.settleAndReserve(
-      settlements.map((one) => this.#withKept(one)),
-      request,
-    );
-    await this.#noteFollowUps(settlements, both.results);
-    return both;
-  }
-
-  #withKept(settlement: Settlement): Settlement {
-    const next = followUpsOf(settlement).filter(({ entry }) => this.#isKept(entry));
-    return next.length === followUpsOf(settlement).length ? settlement : ({ ...settlement, next } as Settlement);
-  }
-
-  /** Follow-up jobs count as pushed like all others; those that are not faked go to the real connection. */
-  async #noteFollowUps(settlements: readonly Settlement[], results: readonly SettleResult[]): Promise<void> {
-    const followUps = settlements.flatMap((one, place) => (results[place] === 'lost' ? [] : followUpsOf(one)));
-    for (const { queue, entry } of followUps) {
-      if (this.#isKept(entry)) this.#parts.log.add(this.name, queue, [entry], this.#store.clock.now());
-      else await this.push(queue, [entry]);
-    }
+  override async settleAndReserve(settlements: readonly Settlement[], request: ReserveRequest) {
+    const results = await this.settle(settlements);
+    return { results, reply: await this.reserve(request) };
   }
 
   /** A batch can only be counted in one place, so it is kept as a whole, whichever jobs are faked. */
@@ -178,10 +177,7 @@ export class FakeConnection extends MemoryConnection {
     const pushed = this.#store.push(queue, entries.map(entryOf), begins);
     if (begins !== undefined) batchLog.begin(this.name, begins, now);
     // Refused jobs were not pushed, neither for an assertion nor for a program.
-    const taken = entries.filter((_, place) => {
-      const result = pushed?.[place];
-      return typeof result !== 'object' || 'replaced' in result;
-    });
+    const taken = entries.filter((_, place) => isIn(pushed?.[place] ?? 'queued'));
     const logged = log.add(this.name, queue, taken, now);
     const batch = entries[0]?.ties?.batch?.id;
     if (batch !== undefined) batchLog.join(batch, logged);
@@ -189,4 +185,12 @@ export class FakeConnection extends MemoryConnection {
   }
 }
 
+const isIn = (pushed: Pushed | 'before' | 'late'): boolean =>
+  pushed === 'queued' || (typeof pushed === 'object' && 'replaced' in pushed);
+
 const followUpsOf = (settlement: Settlement): readonly FollowUp[] => ('next' in settlement && settlement.next) || [];
+
+const without = (settlement: Settlement, followUps: readonly FollowUp[]): Settlement => {
+  const next = followUpsOf(settlement).filter((one) => !followUps.includes(one));
+  return followUps.length === 0 ? settlement : ({ ...settlement, next } as Settlement);
+};

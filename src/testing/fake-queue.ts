@@ -13,14 +13,13 @@ import { registry } from '../job/registry';
 import { defaultManager, standIn } from '../application/default-manager';
 import { runFor } from '../connections/application';
 import { setFakeFactory } from '../application/fake-slot';
-import type { Connection, FollowUp } from '../connections/contract';
+import type { Connection } from '../connections/contract';
 import type { QueueManager } from '../application/queue-manager';
 import { BatchLog, type PushedBatch } from './batch-log';
 import { Drain, type DrainOptions, type DrainReport } from './drain';
 import { AlreadyFakedError } from './errors';
-import { FakeConnection, FakedJobs, type FakedJobsOptions } from './fake-connection';
+import { FakeConnection, FakedJobs, type FakedJobsOptions, FakeStore } from './fake-connection';
 import { FakeManager } from './fake-manager';
-import { FakeStore } from './fake-store';
 import { type Push, type Pushed, ReadPush } from './push';
 import { PushLog } from './push-log';
 import { TestClock } from './test-clock';
@@ -295,8 +294,7 @@ export class FakeQueue {
   }
 
   #store(name: string): FakeStore {
-    const sent = ({ queue, entry }: FollowUp): void => void this.#log.add(name, queue, [entry], this.clock.now());
-    const store = this.#stores.get(name) ?? new FakeStore(name, this.clock, sent);
+    const store = this.#stores.get(name) ?? new FakeStore(name, this.clock, this.#log);
     this.#stores.set(name, store);
     return store;
   }

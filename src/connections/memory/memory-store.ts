@@ -71,12 +71,8 @@ export class MemoryStore {
   constructor(name: string, clock: Clock) {
     this.#name = name;
     this.clock = clock;
-    this.batches = new Batches(clock, (followUp) => this.sendOfBatch(followUp));
+    this.batches = new Batches(clock, (followUp) => this.follow(followUp));
     this.records = new Records(() => clock.now());
-  }
-
-  protected sendOfBatch(followUp: FollowUp): void {
-    this.#follow(followUp);
   }
 
   get queueNames(): readonly string[] {
@@ -223,7 +219,7 @@ export class MemoryStore {
       }
       if (outcome === 'failed') this.#fail(settlement);
       if (outcome === 'completed' || outcome === 'failed') {
-        for (const next of settlement.next ?? []) this.#follow(next);
+        for (const next of settlement.next ?? []) this.follow(next);
       }
       if (outcome !== 'released') return 'settled';
       const text = textOf(withCounters(reservation.payload, settlement.counters));
@@ -311,7 +307,8 @@ export class MemoryStore {
     return () => void this.#watchers.delete(watcher);
   }
 
-  #follow({ queue: name, entry }: FollowUp): void {
+  /** Pushes a job that follows another one, or the end of a batch. */
+  protected follow({ queue: name, entry }: FollowUp): void {
     const queue = this.#known(name);
     const { payload, ...when } = entryOf(entry);
     const due = this.#due(when);
