@@ -51,9 +51,18 @@ export function monotonicOrigin(): Milliseconds {
   return Number(process.hrtime.bigint()) / 1e6 - performance.now();
 }
 
+/** Captured when the module loads: a test runner's fake timers, installed later, would never fire it. */
+const immediate = setImmediate;
+const nextTick = process.nextTick.bind(process);
+
+/** Calls back in this turn of the event loop, when no microtask is left. */
+export function afterMicrotasks(callback: () => void): void {
+  nextTick(callback);
+}
+
 /** Calls back when everything that is due in this turn of the event loop has run. */
 export function atEndOfTurn(callback: () => void): void {
-  setImmediate(callback);
+  immediate(callback);
 }
 
 export const endOfTurn = (): Promise<void> => new Promise(atEndOfTurn);

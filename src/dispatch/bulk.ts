@@ -3,7 +3,7 @@
  * twice if sent again.
  */
 import { withConsequence } from '../base/define-error';
-import { nextTurn } from '../base/next-turn';
+import { endOfTurn } from '../base/clock';
 import { OnqueueError } from '../base/onqueue-error';
 import { MOST_JOBS, pageBytes, pagesOf } from '../base/pages';
 import type { NewBatch } from '../connections/batch-store';
@@ -45,7 +45,7 @@ export async function encodeAll<Encoded>(
       const place = encoded.length + 1;
       throw positioned(error, Array.isArray(jobs) ? `job ${place} of ${jobs.length}` : `job ${place}`);
     }
-    if (encoded.length % ENCODED_AT_ONCE === 0) await nextTurn();
+    if (encoded.length % ENCODED_AT_ONCE === 0) await endOfTurn();
   }
   return encoded;
 }
@@ -156,7 +156,7 @@ export async function sendAll(
       // Pages that are sent in one turn are written together.
       if (underWay.length < atOnce) continue;
       await hear(atOnce - 1);
-      await nextTurn();
+      await endOfTurn();
     }
     await hear(0);
   }

@@ -1,13 +1,7 @@
 /** A clock that stands still until a test moves it: hours of delays, backoff, leases and timeouts pass in no time. */
-import { systemClock } from '../base/clock';
-import type { Clock, Milliseconds, Timer } from '../base/clock';
+import { type Clock, endOfTurn, type Milliseconds, systemClock, type Timer } from '../base/clock';
 import { durationSeconds } from '../job/duration';
 import type { Duration } from '../job/duration';
-
-/** Captured when the module loads, so that fake timers of a test runner do not freeze `advance`. */
-const afterThisTurn = setImmediate;
-
-const turnOfTheEventLoop = (): Promise<void> => new Promise((resolve) => afterThisTurn(resolve));
 
 interface Armed {
   readonly due: Milliseconds;
@@ -56,15 +50,15 @@ export class TestClock implements Clock {
   async advance(duration: Duration): Promise<void> {
     this.#goal += durationSeconds(duration, 'TestClock.advance') * 1000;
     const goal = this.#goal;
-    await turnOfTheEventLoop();
+    await endOfTurn();
     for (let next = this.#nextUntil(goal); next !== undefined; next = this.#nextUntil(goal)) {
       this.#timers.delete(next);
       this.#now = Math.max(this.#now, next.due);
       next.callback();
-      await turnOfTheEventLoop();
+      await endOfTurn();
     }
     this.#now = Math.max(this.#now, goal);
-    await turnOfTheEventLoop();
+    await endOfTurn();
   }
 
   /** The earliest timer; if several have the same moment, the one armed first. */

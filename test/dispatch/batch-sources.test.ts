@@ -1,4 +1,4 @@
-import { nextTurn } from '../../src/base/next-turn';
+import { endOfTurn } from '../../src/base/clock';
 import { Job, setJobDispatcher } from '../../src/job/job';
 import { Transaction } from '../../src/dispatch/transaction/transaction';
 import type { AfterCommitError } from '../../src/dispatch/errors';
@@ -96,7 +96,7 @@ describe('the source of a batch', () => {
     let isSent = false;
     const others = (async () => {
       let turns = 0;
-      for (; !isSent; turns += 1) await nextTurn();
+      for (; !isSent; turns += 1) await endOfTurn();
       return turns;
     })();
     await dispatch(Array.from({ length: 50_000 }, () => false as const).values());

@@ -1,5 +1,5 @@
 /** A `Bus.bulk` that is interrupted: jobs already queued must not be sent again. */
-import { nextTurn } from '../../src/base/next-turn';
+import { endOfTurn } from '../../src/base/clock';
 import { JobBus } from '../../src/dispatch/bus';
 import { Job } from '../../src/job/job';
 import type { BulkInterruptedError } from '../../src/dispatch/errors';
@@ -110,7 +110,7 @@ describe('a bulk of several pages', () => {
 
     const bulk = bus.bulk(letters(450));
     await eventually(() => begun === 3);
-    for (let turn = 0; turn < 10; turn += 1) await nextTurn();
+    for (let turn = 0; turn < 10; turn += 1) await endOfTurn();
     expect(begun).toBe(3);
     release();
 

@@ -13,7 +13,7 @@ import { entriesOf } from './entries';
 import { type Joining, joiningOf } from './joining';
 import type { Keys } from './keys';
 import { fillsCall, Lane, type Waiting } from './lane';
-import { afterMicrotasks } from '../../base/next-turn';
+import { afterMicrotasks } from '../../base/clock';
 import { MOST_JOBS, pageBytes, pagesOf } from '../../base/pages';
 import { script } from './scripts';
 

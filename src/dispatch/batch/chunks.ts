@@ -1,6 +1,5 @@
 /** The jobs of a batch in chunks: a list at once, an iterable by the thousand as it comes. */
-import type { Clock, Timer } from '../../base/clock';
-import { nextTurn } from '../../base/next-turn';
+import { type Clock, endOfTurn, type Timer } from '../../base/clock';
 import type { BatchMember, BatchSource } from '../../job/batch';
 import { invalidBatch } from '../../job/errors';
 import type { EncodedJob } from '../encoded-job';
@@ -54,7 +53,7 @@ export class Chunks {
       for (let turn = 1; jobs.length < most && (this.isList || bytes < BYTES); turn += 1) {
         // Also counts members that are left out: a source may leave out nearly all.
         if (turn % ENCODED_AT_ONCE === 0) {
-          await nextTurn();
+          await endOfTurn();
           if (!this.isList && this.#clock.monotonic() > start + PATIENCE) break;
         }
         const coming = (this.#coming ?? this.#source.next()) as Came | PromiseLike<Came>;
