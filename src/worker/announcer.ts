@@ -10,7 +10,7 @@ import { decodeJob } from '../payload/envelope';
 import type { Application } from '../connections/application';
 import type { Entry, Settlement } from '../connections/contract';
 import { followUpEvent, type FollowUpPlace } from '../connections/push-event';
-import { Deadline, Deadlines } from './deadlines';
+import { Deadline, type Deadlines } from './deadlines';
 import { callbackTimedOut } from './errors';
 import { callFailed } from './handler-calls';
 import type { Outcome, RunningJob } from './running-job';
@@ -22,11 +22,11 @@ export class Announcer {
   readonly #deadlines: Deadlines;
 
   /** @param caller the worker, which waits for the hooks; undefined: only whoever waits for the run does */
-  constructor(application: Application, defaults: WorkerDefaults, caller?: object) {
+  constructor(application: Application, defaults: WorkerDefaults, deadlines: Deadlines, caller?: object) {
     this.#application = application;
     this.#defaults = defaults;
     this.#caller = caller;
-    this.#deadlines = new Deadlines(application.clock);
+    this.#deadlines = deadlines;
   }
 
   /**
@@ -63,11 +63,6 @@ export class Announcer {
     if (!hooks.has(hook)) return undefined;
     const told = this.#call(() => hooks.emit(hook, event));
     return told && this.#within(job, `the hook ${hook}`, told);
-  }
-
-  /** Leaves no timer behind. */
-  close(): void {
-    this.#deadlines.close();
   }
 
   #tellNext(job: RunningJob, settlement: Settlement): Promise<void> | undefined {

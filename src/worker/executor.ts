@@ -23,7 +23,7 @@ import { declareCarry } from '../dispatch/built-in/carry';
 import { declareSeal } from '../dispatch/built-in/seal';
 import { declareStartBatch } from '../dispatch/built-in/start-batch';
 import { Deadline, Deadlines } from './deadlines';
-import { JobTimedOutError, laravelJob, poisonJob, unknownJob } from './errors';
+import { JobCancelledError, JobTimedOutError, laravelJob, poisonJob, unknownJob } from './errors';
 import { callHandle } from './handler-calls';
 import { followed } from './follow-ups';
 import { logApart, logRecovered, logStart } from './job-log';
@@ -33,11 +33,11 @@ import {
   foreseenDelay,
   isPoisonForAll,
   mayBePoisonNext,
-  neverRun,
   outcomeOf,
   refusalOf,
   releasedForFree,
   storeNow,
+  unstarted,
 } from './outcome';
 import type { Outcome, RunningJob } from './running-job';
 import { UnknownJobs } from './unknown-jobs';
@@ -104,7 +104,7 @@ export class Executor {
     this.#settings = settings;
     this.#deadlines = new Deadlines(application.clock);
     this.#unknown = new UnknownJobs(application.clock);
-    this.announcer = new Announcer(application, settings.defaults, settings.caller);
+    this.announcer = new Announcer(application, settings.defaults, this.#deadlines, settings.caller);
   }
 
   run(job: RunningJob): Promise<Outcome> {
@@ -128,7 +128,6 @@ export class Executor {
   /** Leaves no timer behind. */
   close(): void {
     this.#deadlines.close();
-    this.announcer.close();
   }
 
   /** Whether the job's next crash would be its last. A job that has never crashed looks like any other. */
@@ -198,7 +197,8 @@ export class Executor {
   // Before the payload is parsed: a text that kills the parser must not kill another worker.
   #refuseUnread(job: RunningJob): Outcome | undefined {
     // This worker was frozen and somebody else has the job, or the job was cancelled, or the worker stops.
-    if (job.abortReason !== undefined) return neverRun(job, job.abortReason);
+    if (job.abortReason instanceof JobCancelledError) return cancelled(job);
+    if (job.abortReason !== undefined) return unstarted(job, job.abortReason);
     const { counters } = job.reservation;
     if (this.#settings.single === true || !isPoisonForAll(counters, this.#application.registry)) return undefined;
     job.glimpse = glimpseOf(job.reservation.payload);

@@ -37,33 +37,27 @@ export function followed(outcome: Outcome, job: RunningJob, application: Followi
 /** @throws E_MANAGER_CLOSED */
 function withFollowUps(outcome: Outcome, job: RunningJob, application: Following): Outcome {
   const next = nextOf(outcome, job);
-  if (job.tie !== undefined) return inBatch(outcome, next, job, application);
-  if (next === undefined) return outcome;
-  const { capabilities, isDivided = false } = application.driver(job.connectionName);
-  // On a connection that runs jobs at once, there is no queue for a carrier to wait in.
-  if (!capabilities.reserve) return { ...outcome, onward: [next] };
-  const goesAlong = capabilities.follows !== true || !isDivided || next.queue === job.queue;
-  const isReached = next.connection === job.connectionName && goesAlong;
-  return withNext([isReached ? next : carrierOf(next, job, application)], outcome, job, application);
-}
-
-/**
- * The next link and added jobs join the batch before this job leaves it; they are in its store. What its failure sends need
- * not be.
- */
-function inBatch(outcome: Outcome, next: Onward | undefined, job: RunningJob, application: Following): Outcome {
-  const { outcome: end } = outcome.settlement;
-  const { capabilities, isDivided = false } = application.driver(job.connectionName);
-  if (end === 'completed') {
+  if (job.tie === undefined) return withReached(next, outcome, job, application);
+  const { settlement } = outcome;
+  if (settlement.outcome === 'completed') {
+    // The next link and added jobs join the batch before this job leaves it; they are in its store.
     const members = [...(next === undefined ? [] : [joined(next, job)]), ...job.added];
     return members.length === 0 ? outcome : withNext(members, outcome, job, application);
   }
-  if (end !== 'failed') return outcome;
-  const told = { ...outcome, settlement: { ...outcome.settlement, cause: causeOf(outcome, job) } as Settlement };
-  if (next === undefined) return told;
-  const isReached = next.connection === job.connectionName && (!isDivided || next.queue === job.queue);
-  if (!capabilities.reserve || isReached) return withNext([next], told, job, application);
-  return withNext([carrierOf(next, job, application)], told, job, application);
+  if (settlement.outcome !== 'failed') return outcome;
+  const told = { ...outcome, settlement: { ...settlement, cause: causeOf(outcome, job) } };
+  return withReached(next, told, job, application);
+}
+
+/** The outcome with its follower, in a carrier if the step that writes the outcome does not reach the follower's queue. */
+function withReached(next: Onward | undefined, outcome: Outcome, job: RunningJob, application: Following): Outcome {
+  if (next === undefined) return outcome;
+  const { capabilities, isDivided = false } = application.driver(job.connectionName);
+  const goesAlong = capabilities.follows !== true || !isDivided || next.queue === job.queue;
+  const isReached = next.connection === job.connectionName && goesAlong;
+  // On a connection that runs jobs at once, there is no queue for a carrier to wait in.
+  const isSent = isReached || !capabilities.reserve;
+  return withNext([isSent ? next : carrierOf(next, job, application)], outcome, job, application);
 }
 
 function joined(next: Onward, job: RunningJob): Onward {

@@ -84,14 +84,11 @@ export function outcomeOf(job: RunningJob, environment: OutcomeEnvironment): Out
   const { reservation, ending, abortReason, thrown } = job;
   if (job.stray !== undefined) return attemptFailed(job, job.stray, environment);
   if (ending !== undefined) return ownOutcome(job, environment);
-  if (abortReason instanceof JobTimedOutError) {
-    if (thrown !== undefined && thrown !== abortReason) abortReason.cause ??= thrown;
-    return attemptFailed(job, abortReason, environment);
-  }
+  if (abortReason !== undefined && thrown !== undefined && thrown !== abortReason) abortReason.cause ??= thrown;
+  if (abortReason instanceof JobTimedOutError) return attemptFailed(job, abortReason, environment);
   // A handler that returned by itself and never looked at its signal has done its work.
   const finished = job.handler === 'came-back' && thrown === undefined && !job.knowsItsSignal;
   if (abortReason !== undefined && !finished) {
-    if (thrown !== undefined && thrown !== abortReason) abortReason.cause ??= thrown;
     if (abortReason instanceof JobCancelledError) return cancelled(job);
     return releasedForFree(job, 0, reservation.counters, abortReason);
   }
@@ -110,11 +107,6 @@ export function cancelled({ reservation, abortReason }: RunningJob): Outcome {
 export function failed(job: RunningJob, error: Error, counters: Counters = job.reservation.counters): Outcome {
   const failure = { id: job.id, name: job.name, exception: exceptionText(error) };
   return { settlement: { outcome: 'failed', reservation: job.reservation, counters, failure }, error };
-}
-
-/** The outcome of a job that was aborted before it began. */
-export function neverRun(job: RunningJob, reason: Error): Outcome {
-  return reason instanceof JobCancelledError ? cancelled(job) : unstarted(job, reason);
 }
 
 /** Back to its place in the queue, without having run. */

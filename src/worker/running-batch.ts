@@ -4,37 +4,31 @@ import type { Onward } from '../connections/onward';
 import type { BatchMember, BatchSource } from '../job/batch';
 import { invalidBatch } from '../job/errors';
 import type { JobBatch } from '../job/job-context';
+import type { RunningJob } from './running-job';
 
 export class RunningBatch implements JobBatch {
   readonly id: string;
   readonly connection: string;
   /** The added jobs, sent when the job succeeds. */
   readonly added: Onward[] = [];
+  readonly #job: RunningJob;
   readonly #reference: BatchReference;
-  readonly #application: Pick<Application, 'driver' | 'batchMembers' | 'addToBatch'>;
-  readonly #isOver: () => boolean;
-  readonly #isMember: boolean;
+  readonly #application: Application;
 
-  constructor(
-    reference: BatchReference,
-    application: Pick<Application, 'driver' | 'batchMembers' | 'addToBatch'>,
-    isOver: () => boolean,
-    isMember: boolean,
-  ) {
+  constructor(job: RunningJob, reference: BatchReference, application: Application) {
     this.id = reference.id;
     this.connection = reference.connection;
+    this.#job = job;
     this.#reference = reference;
     this.#application = application;
-    this.#isOver = isOver;
-    this.#isMember = isMember;
   }
 
   // Encoded right away, so that an error's stack shows the caller.
   add(jobs: Iterable<BatchMember>): void {
     // This job's outcome does not count in the batch, so it cannot keep the batch open.
-    if (!this.#isMember)
+    if (this.#job.tie === undefined)
       throw invalidBatch(jobs, 'a job that the batch has sent adds to it by addNow(): add() is for its members.');
-    if (this.#isOver()) return;
+    if (this.#job.closed) return;
     for (const member of this.#application.batchMembers(this.#reference, jobs)) this.added.push(member);
   }
 

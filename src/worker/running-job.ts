@@ -96,10 +96,8 @@ export class RunningJob extends JobContext implements DenseSetMember {
   thrown: Error | undefined;
   /** Set once the outcome is decided. */
   outcome: Outcome | undefined;
-  /** The parts of the application that a job's own methods need; set by the executor. */
-  application:
-    | Pick<Application, 'links' | 'checkChain' | 'driver' | 'batchMembers' | 'addToBatch' | 'observers' | 'report'>
-    | undefined;
+  /** For the job's own methods; set by the executor. */
+  application: Application | undefined;
   /** The next step of the run; the executor's. */
   step = 0;
   /** Called once with the outcome; the executor's. */
@@ -267,7 +265,7 @@ export class RunningJob extends JobContext implements DenseSetMember {
     const { tie, connectionName: connection, queue } = this;
     const reference = tie === undefined ? this.envelope?.batch : { id: tie.id, connection, queue };
     if (reference === undefined || this.application === undefined) return undefined;
-    return (this.#batch ??= new RunningBatch(reference, this.application, () => this.#closed, tie !== undefined));
+    return (this.#batch ??= new RunningBatch(this, reference, this.application));
   }
 
   /** The jobs that it adds to its batch. */

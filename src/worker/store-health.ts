@@ -171,16 +171,14 @@ export class StoreHealth {
 
   #logPaused(paused: readonly string[]): void {
     const { name } = this.#connection;
-    for (const queue of paused) {
-      if (this.#paused.includes(queue)) continue;
+    for (const queue of paused.filter((one) => !this.#paused.includes(one))) {
       this.#application.logger.warn(
         { connection: name, queue },
         `Queue '${queue}' is paused: nothing is taken from it.`,
       );
     }
-    for (const queue of this.#paused) {
-      if (!paused.includes(queue))
-        this.#application.logger.info({ connection: name, queue }, `Queue '${queue}' goes on.`);
+    for (const queue of this.#paused.filter((one) => !paused.includes(one))) {
+      this.#application.logger.info({ connection: name, queue }, `Queue '${queue}' goes on.`);
     }
     this.#paused = paused;
   }
@@ -216,16 +214,14 @@ export class StoreHealth {
       LOOK_DEADLINE,
       () => void endOfTurn().then(() => (this.#leavesLooks ||= this.#isLooking)),
     );
-    // A store that refuses is up. For a store that is away, the look is late by then.
-    const isAnswered = await Promise.resolve()
-      .then(look)
-      .then(
-        () => true,
-        () => false,
-      );
+    try {
+      await look();
+      this.#leavesLooks = false;
+    } catch {
+      // A store that refuses is up. For a store that is away, the look is late by now.
+    }
     this.#isLooking = false;
     this.#lateLook.cancel();
-    if (isAnswered) this.#leavesLooks = false;
     this.#lookIn(Math.max(0, askedAt + LOOK_EVERY - this.#clock.monotonic()));
   }
 }
