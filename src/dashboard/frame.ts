@@ -6,7 +6,7 @@ import { assetAddress } from './assets';
 import { html, type Html } from './html';
 import { undoForm } from './parts/action-form';
 import { STILL } from './pages/pages';
-import { partsOf } from './parts/regions';
+import { regionsOf } from './parts/regions';
 import { storesLine } from './parts/stores';
 import type { PageContext, View } from './view';
 
@@ -72,7 +72,7 @@ export function frame(view: View, context: PageContext, name: string, notice?: N
           }
           <h1>${view.title}</h1>
           <p id="state" role="status" class="trouble"></p>
-          ${partsOf(view)}
+          ${[...regionsOf(view).values()]}
         </main>
         <footer>
           <p>Onqueue ${VERSION}</p>

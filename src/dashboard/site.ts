@@ -153,7 +153,7 @@ async function shown(page: Page, context: PageContext): Promise<View> {
       title: isAway ? 'The store cannot be reached' : 'This page cannot be shown',
       status: isAway ? 503 : 422,
       trouble: told,
-      parts: [{ id: 'trouble', html: html`<p class="trouble">${told} <span class="soft">(${error.code})</span></p>` }],
+      parts: { trouble: html`<p class="trouble">${told} <span class="soft">(${error.code})</span></p>` },
       data: { error: { code: error.code, message: told } },
     };
   }

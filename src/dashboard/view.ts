@@ -4,17 +4,10 @@ import type { Viewer } from './access/access';
 import type { Html } from './html';
 import type { Lookout } from './lookout';
 
-/** A region of a page that is sent again when it has changed. */
-export interface Part {
-  /** The id of its element; unique on its page. */
-  readonly id: string;
-  readonly html: Html;
-}
-
 export interface View {
   readonly title: string;
-  /** From top to bottom. */
-  readonly parts: readonly Part[];
+  /** Its regions from top to bottom, by the ids of their elements. Each is sent again when it has changed. */
+  readonly parts: Readonly<Record<string, Html | undefined>>;
   /** The same as data, which programs get as JSON. */
   readonly data: unknown;
   /** Default 200. */

@@ -2,7 +2,7 @@
 import type { Clock, Milliseconds, Timer } from '../../base/clock';
 import type { Viewer } from '../access/access';
 import type { EventSink, EventSource } from '../http/answer';
-import { region } from '../parts/regions';
+import { regionsOf } from '../parts/regions';
 import type { PageContext, View } from '../view';
 
 /** The pause between two looks. */
@@ -131,12 +131,13 @@ export class Live {
 }
 
 /** The event with all changes since the last one. */
-function changeOf(page: Watched, { title, parts, trouble }: View): string {
+function changeOf(page: Watched, view: View): string {
+  const { title, trouble } = view;
   // While the store is unreachable, the last content stays.
   const isSame = trouble === page.trouble;
   page.trouble = trouble;
   if (trouble === undefined) {
-    const markup = new Map(parts.map((part) => [part.id, region(part).text]));
+    const markup = new Map([...regionsOf(view)].map(([id, { text }]) => [id, text]));
     const changed = [...markup].filter(([id, shown]) => page.sent.get(id) !== shown).map(([, shown]) => shown);
     const isSamePage = changed.length === 0 && markup.size === page.sent.size;
     page.sent = markup;

@@ -13,7 +13,7 @@ import { html, type Html } from '../html';
 import { type KeyNumber, keyNumbers } from '../parts/key-numbers';
 import { numberText } from '../parts/number';
 import { moment, spanText } from '../parts/time';
-import type { Page, PageContext, Part, View } from '../view';
+import type { Page, PageContext, View } from '../view';
 
 export const batch: Page = async (context) => {
   const { manager, lookout, query } = context;
@@ -37,14 +37,13 @@ export const batch: Page = async (context) => {
   });
   if (story === undefined) return unknownBatch(id, connection);
   const { found, failures, callbacks, hasEnded } = story;
-  const parts: readonly { readonly id: string; readonly html: Part['html'] | undefined }[] = [
-    { id: 'batch-state', html: statePart(found, callbacks, hasEnded, context) },
-    { id: 'batch-callbacks', html: callbacksPart(found, callbacks) },
-    { id: 'batch-failures', html: failedPart(found, failures, context) },
-  ];
   return {
     title: found.name === '' ? 'Batch' : found.name,
-    parts: parts.filter((part): part is Part => part.html !== undefined),
+    parts: {
+      'batch-state': statePart(found, callbacks, hasEnded, context),
+      'batch-callbacks': callbacksPart(found, callbacks),
+      'batch-failures': failedPart(found, failures, context),
+    },
     data: { ...batchDocument(found), callbacks, failures: failures?.jobs },
   };
 };
@@ -54,17 +53,14 @@ function unknownBatch(id: string, connection: string): View {
   return {
     title: 'Unknown batch',
     status: 404,
-    parts: [
-      {
-        id: 'batch-unknown',
-        html: html`<p><bdi>${connection}</bdi> has no batch <bdi class="mono">${id}</bdi>.</p>
-          <p class="soft">
-            Finished batches are kept for a day: it may have been forgotten, or be on another connection. Look among
-            <a href="${address('batches')}">those that are kept</a>. Its failed jobs stay ${failed} until they are
-            retried or forgotten.
-          </p>`,
-      },
-    ],
+    parts: {
+      'batch-unknown': html`<p><bdi>${connection}</bdi> has no batch <bdi class="mono">${id}</bdi>.</p>
+        <p class="soft">
+          Finished batches are kept for a day: it may have been forgotten, or be on another connection. Look among
+          <a href="${address('batches')}">those that are kept</a>. Its failed jobs stay ${failed} until they are
+          retried or forgotten.
+        </p>`,
+    },
     data: { id, connection, state: 'unknown' },
   };
 }

@@ -47,16 +47,16 @@ export const batches: Page = async (context) => {
   const seen = await Promise.all(names.map((name) => seenOf(name, kind, after, context)));
   return {
     title: 'Batches',
-    parts: [
-      ...(keeping.length === 0 ? [{ id: 'none', html: none(all) }] : []),
-      ...seen.map((one, place) => ({
-        id: `batches-${chosen === null ? place : all.indexOf(chosen)}`,
-        html: listOf(one, kind, after, context),
-      })),
-      ...(chosen !== null && keeping.length > 1
-        ? [{ id: 'others', html: html`<a href="${address('batches')}">Batches of all connections</a>` }]
-        : []),
-    ],
+    parts: {
+      none: keeping.length === 0 ? none(all) : undefined,
+      ...Object.fromEntries(
+        seen.map((one) => [`batches-${all.indexOf(one.connection)}`, listOf(one, kind, after, context)]),
+      ),
+      others:
+        chosen !== null && keeping.length > 1
+          ? html`<a href="${address('batches')}">Batches of all connections</a>`
+          : undefined,
+    },
     data: seen.map(({ connection, batches: shown, hasMore, trouble }) => ({
       connection,
       trouble,

@@ -38,11 +38,11 @@ export const failed: Page = async (context) => {
   const groups = groupsOf(fitting.map(({ job }) => job));
   return {
     title: 'Failed jobs',
-    parts: [
-      { id: 'failed-choice', html: choiceForm(choice) },
-      { id: 'failed-groups', html: groupTable(groups, found, context) },
-      ...(fitting.length === 0 ? [] : [{ id: 'failed-jobs', html: jobList(found, context) }]),
-    ],
+    parts: {
+      'failed-choice': choiceForm(choice),
+      'failed-groups': groupTable(groups, found, context),
+      'failed-jobs': fitting.length === 0 ? undefined : jobList(found, context),
+    },
     data: {
       total: look.total,
       lookedAt: look.jobs.length,

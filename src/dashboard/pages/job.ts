@@ -8,7 +8,7 @@ import { batchOf, linksOf, linksPart } from '../job/links-part';
 import { optionsPart } from '../job/options-part';
 import { statePart } from '../job/state-part';
 import { timeline } from '../job/timeline';
-import type { Page, Part } from '../view';
+import type { Page } from '../view';
 
 export const job: Page = async (context) => {
   const { manager, query } = context;
@@ -21,22 +21,17 @@ export const job: Page = async (context) => {
   const now = manager.clock.now();
   const events = eventsOf(story, now);
   const links = linksOf(found);
-  const parts: readonly { readonly id: string; readonly html: Part['html'] | undefined }[] = [
-    { id: 'job-state', html: statePart(story, context) },
-    {
-      id: 'job-events',
-      html: events.every(({ kind }) => kind === 'waits')
-        ? undefined
-        : html`${timeline(events)}${eventTable(story, events, now)}`,
-    },
-    { id: 'job-result', html: resultPart(result) },
-    { id: 'job-links', html: linksPart(links, found, await batchOf(links, context), context) },
-    { id: 'job-data', html: dataPart(found) },
-    { id: 'job-options', html: optionsPart(found, manager.registry, now) },
-  ];
+  const hasRun = events.some(({ kind }) => kind !== 'waits');
   return {
     title: found.name ?? 'Job',
-    parts: parts.filter((part): part is Part => part.html !== undefined),
+    parts: {
+      'job-state': statePart(story, context),
+      'job-events': hasRun ? html`${timeline(events)}${eventTable(story, events, now)}` : undefined,
+      'job-result': resultPart(result),
+      'job-links': linksPart(links, found, await batchOf(links, context), context),
+      'job-data': dataPart(found),
+      'job-options': optionsPart(found, manager.registry, now),
+    },
     data: {
       ...found,
       exception: failure?.exception,

@@ -16,7 +16,7 @@ import { jobTable } from '../parts/job-table';
 import { type KeyNumber, keyNumbers } from '../parts/key-numbers';
 import { counted, numberText } from '../parts/number';
 import { moment, secondsText } from '../parts/time';
-import type { Page, PageContext, Part } from '../view';
+import type { Page, PageContext } from '../view';
 import { watchedConnections } from '../watched-connections';
 
 /** How many of the next schedules are shown. */
@@ -36,16 +36,22 @@ export const overview: Page = async (context) => {
   const schedules = await schedulesOf(context);
   const snapshots = all.flatMap(({ snapshot }) => snapshot ?? []);
   const findings = [...snapshots.flatMap(findingsIn), ...scheduleFindings(schedules)];
+  const range = rangeName(rangeIn(context.query));
   return {
     title: 'Overview',
-    parts: [
-      { id: 'health', html: healthOf(findings, all) },
-      { id: 'numbers', html: numbersOf(snapshots) },
-      ...ratePart(all, context),
-      ...all.map((seen) => ({ id: `queues-${names.indexOf(seen.connection)}`, html: queuesOf(seen, context) })),
-      ...all.flatMap((seen) => jobsPart(seen, names.indexOf(seen.connection), context)),
-      ...comingPart(schedules, context),
-    ],
+    parts: {
+      health: healthOf(findings, all),
+      numbers: numbersOf(snapshots),
+      rate: rateOf(all, context),
+      ...Object.fromEntries(all.map((seen, place) => [`queues-${place}`, queuesOf(seen, context)])),
+      ...Object.fromEntries(
+        all.map(({ connection, figures }, place) => [
+          `jobs-${place}`,
+          jobTable(connection, figures?.jobs ?? [], range),
+        ]),
+      ),
+      coming: comingList(schedules, context),
+    },
     data: all.map(({ connection, snapshot, figures, trouble }) => ({
       connection,
       trouble,
@@ -115,12 +121,10 @@ function numbersOf(snapshots: readonly Snapshot[]): Html {
   return html`<h2 class="unseen">Key numbers</h2>${keyNumbers(numbers)}`;
 }
 
-function ratePart(all: readonly Seen[], { query }: PageContext): readonly Part[] {
+function rateOf(all: readonly Seen[], { query }: PageContext): Html | undefined {
+  if (all.every(({ figures }) => figures === undefined)) return undefined;
   const spans = all.flatMap(({ figures }) => figures?.queues ?? []).map((queue) => queue.spans);
-  if (all.every(({ figures }) => figures === undefined)) return [];
-  return [
-    { id: 'rate', html: html`${rangeLinks('', {}, rangeIn(query))}${chartFigure(rateChart('rate-chart', spans))}` },
-  ];
+  return html`${rangeLinks('', {}, rangeIn(query))}${chartFigure(rateChart('rate-chart', spans))}`;
 }
 
 function queuesOf({ connection, snapshot, trouble }: Seen, context: PageContext): Html {
@@ -151,24 +155,14 @@ function queueRow(connection: string, row: QueueSnapshot, context: PageContext):
 <td class="number">${rate !== undefined && numberText(Math.round(rate * 10) / 10)}</td><td class="actions">${actionForm(button, context)}</td></tr>`;
 }
 
-function jobsPart({ connection, figures }: Seen, place: number, { query }: PageContext): readonly Part[] {
-  const table = jobTable(connection, figures?.jobs ?? [], rangeName(rangeIn(query)));
-  return table === undefined ? [] : [{ id: `jobs-${place}`, html: table }];
-}
-
-function comingPart(schedules: readonly ScheduleListing[], { manager }: PageContext): readonly Part[] {
+function comingList(schedules: readonly ScheduleListing[], { manager }: PageContext): Html | undefined {
   const coming = schedules
     .filter((schedule) => schedule.next !== undefined && !isNeglected(schedule))
     .toSorted((a, b) => a.next!.getTime() - b.next!.getTime())
     .slice(0, COMING);
-  if (coming.length === 0) return [];
+  if (coming.length === 0) return undefined;
   const now = manager.clock.now();
   const row = ({ name, next, declared }: ScheduleListing): Html =>
     html`<li><bdi>${name}</bdi> <span class="soft">${declared?.cadence}</span> ${moment(next!, now)}</li>`;
-  return [
-    {
-      id: 'coming',
-      html: html`<h2><a href="${address('schedules')}">What comes next</a></h2><ol class="coming">${coming.map(row)}</ol>`,
-    },
-  ];
+  return html`<h2><a href="${address('schedules')}">What comes next</a></h2><ol class="coming">${coming.map(row)}</ol>`;
 }

@@ -44,18 +44,14 @@ export const queue: Page = async (context) => {
     workers: snapshot.workers?.filter(({ queues }) => queues.includes(queue)),
   });
   const [known] = figures?.queues ?? [];
-  const jobs = jobTable(connection, figures?.jobs ?? [], rangeName(rangeIn(query)));
   return {
     title: queue,
-    parts: [
-      {
-        id: 'now',
-        html: html`${findings.map(({ tone, text }) => html`<p class="finding ${tone}">${text}</p>`)}${nowOf(now!, place, context)}`,
-      },
-      ...(known === undefined ? [] : [{ id: 'charts', html: chartsOf(known, place, context) }]),
-      { id: 'jobs', html: jobList(page, now!, place, context) },
-      ...(jobs === undefined ? [] : [{ id: 'classes', html: jobs }]),
-    ],
+    parts: {
+      now: html`${findings.map(({ tone, text }) => html`<p class="finding ${tone}">${text}</p>`)}${nowOf(now!, place, context)}`,
+      charts: known && chartsOf(known, place, context),
+      jobs: jobList(page, now!, place, context),
+      classes: jobTable(connection, figures?.jobs ?? [], rangeName(rangeIn(query))),
+    },
     data: { ...now, connection, state: place.state, ...page, figures: withoutSpans(figures) },
   };
 };

@@ -18,7 +18,7 @@ export const schedules: Page = async (context) => {
   const found = await context.lookout.see('schedules', () => comingOf(context));
   return {
     title: 'Schedules',
-    parts: [{ id: 'schedules', html: found.length === 0 ? none() : scheduleTable(found, context) }],
+    parts: { schedules: found.length === 0 ? none() : scheduleTable(found, context) },
     data: found.map(({ problem, ...listing }) => ({ ...listing, problem: problem?.message })),
   };
 };

@@ -9,21 +9,22 @@ import { knownList, matchList } from '../search/results';
 import { scan } from '../search/scan';
 import { searchForm } from '../search/search-form';
 import { further, type Wanted, wantedIn } from '../search/wanted';
-import type { Page, PageContext, Part } from '../view';
+import type { Page, PageContext } from '../view';
 import { watchedConnections } from '../watched-connections';
 
 export const search: Page = async (context) => {
   const { manager, query } = context;
   const wanted = wantedIn(query, manager);
   const { seen, troubles } = await look(context, wanted);
-  const form: Part = { id: 'search-form', html: searchForm(wanted, watchedConnections(manager), seen) };
-  if (wanted.text === '') return { title: 'Search', parts: [form, advice(), ...notesPart(troubles)], data: {} };
+  const form = searchForm(wanted, watchedConnections(manager), seen);
+  if (wanted.text === '')
+    return { title: 'Search', parts: { 'search-form': form, advice: ADVICE, notes: noteList(troubles) }, data: {} };
   // Viewers who search further have already seen these.
   const things = wanted.from === undefined ? await knownThings(context, wanted, seen) : NOTHING_KNOWN;
   const { known } = things;
   const [only] = known;
   if (known.length === 1 && only?.kind === 'job')
-    return { title: 'Search', parts: [], goTo: only.page, data: { known } };
+    return { title: 'Search', parts: {}, goTo: only.page, data: { known } };
   const found = await scan(context, wanted, seen);
   const { matches, looked, total, next } = found;
   const notes = [
@@ -36,15 +37,12 @@ export const search: Page = async (context) => {
   const isGone = WHOLE_ID.test(wanted.text) && !wanted.connection && !wanted.queue && known.length + notes.length === 0;
   return {
     title: 'Search',
-    parts: [
-      form,
-      ...notesPart(notes),
-      ...(known.length === 0 ? [] : [{ id: 'known', html: knownList(known) }]),
-      {
-        id: 'matches',
-        html: matchList(found, wanted, manager.clock.now(), isGone ? html`${whyUnknown(manager)}.` : undefined),
-      },
-    ],
+    parts: {
+      'search-form': form,
+      notes: noteList(notes),
+      known: known.length === 0 ? undefined : knownList(known),
+      matches: matchList(found, wanted, manager.clock.now(), isGone ? html`${whyUnknown(manager)}.` : undefined),
+    },
     data: {
       known,
       jobs: matches.map(({ job }) => job),
@@ -89,20 +87,14 @@ async function look(
   };
 }
 
-function advice(): Part {
-  return {
-    id: 'advice',
-    html: html`<p class="empty">
-      The id of a job leads to the job, wherever it is; the id of a batch to the batch. Any other text is searched for in the data, names
-      and errors of jobs that wait, run or have failed, and in the names of queues, schedules, job classes and the newest batches. Case
-      does not matter, and masked values are not searched.
-    </p>`,
-  };
-}
+const ADVICE = html`<p class="empty">
+  The id of a job leads to the job, wherever it is; the id of a batch to the batch. Any other text is searched for in the data, names
+  and errors of jobs that wait, run or have failed, and in the names of queues, schedules, job classes and the newest batches. Case
+  does not matter, and masked values are not searched.
+</p>`;
 
-function notesPart(notes: readonly string[]): readonly Part[] {
-  if (notes.length === 0) return [];
-  return [{ id: 'notes', html: html`${notes.map((note): Html => html`<p class="finding warn">${note}</p>`)}` }];
+function noteList(notes: readonly string[]): Html | undefined {
+  return notes.length === 0 ? undefined : html`${notes.map((note) => html`<p class="finding warn">${note}</p>`)}`;
 }
 
 /** Notes about jobs that could not be searched. */

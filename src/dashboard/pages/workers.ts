@@ -22,10 +22,7 @@ export const workers: Page = async (context) => {
   const found = await workersOf(context);
   return {
     title: 'Workers',
-    parts: [
-      { id: 'workers', html: found.length === 0 ? nobody(context) : workerTable(found) },
-      { id: 'running', html: runningTable(found) },
-    ],
+    parts: { workers: found.length === 0 ? nobody(context) : workerTable(found), running: runningTable(found) },
     data: found,
   };
 };

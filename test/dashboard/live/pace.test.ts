@@ -2,7 +2,7 @@ import { Live } from '../../../src/dashboard/live/live';
 import type { PageContext, View } from '../../../src/dashboard/view';
 import { TestClock } from '../../../src/testing/test-clock';
 
-const SEEN: View = { title: 'Overview', parts: [], data: {} };
+const SEEN: View = { title: 'Overview', parts: {}, data: {} };
 
 /** Watches a page whose checks of the store behave as given, the last one repeatedly. Returns their number. */
 function watched(clock: TestClock, ...goes: readonly (() => Promise<View>)[]): () => number {
