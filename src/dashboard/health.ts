@@ -5,6 +5,7 @@ import type { RunningWorker } from '../operations/worker-record';
 import type { ScheduleListing } from '../schedule/schedules';
 import { address } from './addresses';
 import { html, type Html } from './html';
+import { queueLink } from './parts/links';
 import { counted } from './parts/number';
 import { secondsText } from './parts/time';
 
@@ -75,7 +76,7 @@ function queueFindings(
   { queue, ready, oldestWait = 0, failures = 0, isPaused }: QueueSnapshot,
   workers: readonly RunningWorker[] | undefined,
 ): readonly Finding[] {
-  const name = html`<a href="${address('queue', { connection, queue })}"><bdi>${queue}</bdi></a>`;
+  const name = queueLink({ connection, queue });
   const found: Finding[] = [];
   const isWorked = workers?.some(({ queues }) => queues.includes(queue)) ?? true;
   const waits = html`${counted(ready, 'job waits', 'jobs wait')} in ${name}`;

@@ -6,7 +6,9 @@ import { address } from '../addresses';
 import { html, type Html } from '../html';
 import { actionForm } from '../parts/action-form';
 import { errorLine } from '../parts/excerpt';
+import { jobLink, queueLink } from '../parts/links';
 import { counted, numberText } from '../parts/number';
+import { ACTIONS, numberColumn, table } from '../parts/table';
 import { moment } from '../parts/time';
 import type { PageContext } from '../view';
 
@@ -61,19 +63,21 @@ export function failedPart(batch: Batch, failures: BatchFailures | undefined, co
         ? 'Its failed jobs were forgotten; only their number is kept.'
         : html`None of the newest ${numberText(lookedAt)} failed jobs belongs to this batch. ${all}`
     }</p>`;
-  return html`<table><caption>Failed jobs <span class="soft">${jobs.length < failed && `${numberText(jobs.length)} of ${numberText(failed)}, `}newest first</span></caption>
-<thead><tr><th scope="col">Job</th><th scope="col">Error</th><th scope="col">Failed</th><th scope="col" class="number">Attempts</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
-<tbody>${jobs.map((job) => failedRow(job, context))}</tbody></table><p class="pages">${all}</p>`;
+  const some = jobs.length < failed && `${numberText(jobs.length)} of ${numberText(failed)}, `;
+  const shown = table({
+    caption: html`Failed jobs <span class="soft">${some}newest first</span>`,
+    columns: ['Job', 'Error', 'Failed', numberColumn('Attempts'), ACTIONS],
+    rows: jobs.map((job) => failedRow(job, context)),
+  });
+  return html`${shown}<p class="pages">${all}</p>`;
 }
 
-function failedRow(
-  { id = '', name, connection, queue, error, failedAt, attempts, behind }: FailedMember,
-  context: PageContext,
-): Html {
+function failedRow(job: FailedMember, context: PageContext): Html {
+  const { id = '', name, connection, queue, error, failedAt, attempts, behind } = job;
   const fields = { connection, queue, id };
   const skipped =
     behind > 0 && html`<br><span class="soft">with ${counted(behind, 'job')} of its chain behind it, skipped</span>`;
-  return html`<tr data-key="${id}"><th scope="row"><a href="${address('job', fields)}"><bdi>${name}</bdi></a><br><span class="soft">in <a href="${address('queue', { connection, queue })}"><bdi>${queue}</bdi></a></span>${skipped}</th>
+  return html`<tr data-key="${id}"><th scope="row">${jobLink(job)}<br><span class="soft">in ${queueLink(job)}</span>${skipped}</th>
 <td class="excerpt"><span class="bad"><bdi>${errorLine(error ?? '')}</bdi></span></td><td>${failedAt && moment(failedAt, context.manager.clock.now())}</td><td class="number">${attempts}</td>
 <td class="actions">${actionForm({ action: 'retry-job', label: 'Retry', fields, subject: name }, context)}</td></tr>`;
 }

@@ -1,16 +1,19 @@
 /** The jobs that a batch sends when something happens to it, and whether it has sent them. */
 import type { Batch } from '../../dispatch/batch/batch';
 import type { BatchCallbackJob } from '../../dispatch/batch/callback-jobs';
-import { address } from '../addresses';
 import { html, type Html } from '../html';
+import { jobLink, queueLink } from '../parts/links';
 import { counted, numberText } from '../parts/number';
+import { table } from '../parts/table';
 
 /** Undefined if it sends none. */
 export function callbacksPart(batch: Batch, callbacks: readonly BatchCallbackJob[]): Html | undefined {
   if (callbacks.length === 0) return undefined;
-  return html`<table><caption>What it sends</caption>
-<thead><tr><th scope="col">Job</th><th scope="col">When</th><th scope="col">State</th></tr></thead>
-<tbody>${callbacks.map((callback) => callbackRow(batch, callback))}</tbody></table>`;
+  return table({
+    caption: 'What it sends',
+    columns: ['Job', 'When', 'State'],
+    rows: callbacks.map((callback) => callbackRow(batch, callback)),
+  });
 }
 
 /** Which job will be sent next, as things are. Nothing if none. */
@@ -21,11 +24,9 @@ export function comingText(batch: Batch, callbacks: readonly BatchCallbackJob[])
 }
 
 function callbackRow(batch: Batch, callback: BatchCallbackJob): Html {
-  const { name, queue, connection, on, isSent } = callback;
-  const title = html`<bdi>${name}</bdi>`;
-  const page = address('job', { connection, queue, id: sentId(batch, callback) });
+  const { connection, on, isSent } = callback;
   const reason = isSent ? undefined : whyNot(batch, callback);
-  return html`<tr data-key="${callback.id}"><th scope="row">${isSent ? html`<a href="${page}">${title}</a>` : title}<br><span class="soft">in <a href="${address('queue', { connection, queue })}"><bdi>${queue}</bdi></a>${connection !== batch.connection && html` of <bdi>${connection}</bdi>`}</span></th>
+  return html`<tr data-key="${callback.id}"><th scope="row">${jobLink({ ...callback, id: isSent ? sentId(batch, callback) : undefined })}<br><span class="soft">in ${queueLink(callback)}${connection !== batch.connection && html` of <bdi>${connection}</bdi>`}</span></th>
 <td>${on !== 'next' && html`<code>${on}</code> `}<span class="soft">${whenOf(batch, callback)}</span></td>
 <td>${isSent ? html`<span class="badge good">sent</span>` : html`<span class="badge">${reason === undefined ? 'not yet' : 'not sent'}</span>`}${reason !== undefined && html` <span class="soft">${reason}</span>`}</td></tr>`;
 }

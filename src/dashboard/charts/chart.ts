@@ -3,6 +3,7 @@
  * below, which the script shows one by one under the pointer and by the arrow keys.
  */
 import { html, type Html } from '../html';
+import { numberColumn, table } from '../parts/table';
 import { ticksUpTo } from './ticks';
 
 export interface Series {
@@ -103,7 +104,8 @@ function valueTable({ title, at, series, text }: Chart): Html {
     (moment, place) =>
       html`<tr data-key="${moment.getTime()}"><th scope="row">${clock(moment)}</th>${series.map(({ values }) => html`<td class="number">${values[place] === undefined ? '–' : text(values[place])}</td>`)}</tr>`,
   );
-  return html`<table><caption class="unseen">${title}</caption><thead><tr><th scope="col">Time</th>${series.map(({ label }) => html`<th scope="col" class="number">${label}</th>`)}</tr></thead><tbody>${rows}</tbody></table>`;
+  const columns = ['Time', ...series.map(({ label }) => numberColumn(label))];
+  return table({ caption: title, isCaptionUnseen: true, columns, rows });
 }
 
 /** A time of day; the script shows it in the viewer's time zone. */

@@ -27,17 +27,8 @@ export function eventTable(story: JobStory, events: readonly JobEvent[], now: Mi
   // The failed store has the last error with its causes; without a history it is the only one.
   const last = runs.at(-1);
   return html`<table class="events">
-    <caption>
-      What happened
-    </caption>
-    <thead>
-      <tr>
-        <th scope="col" class="when">When</th>
-        <th scope="col">What</th>
-        <th scope="col" class="number took">Took</th>
-        <th scope="col" class="where">Where</th>
-      </tr>
-    </thead>
+    <caption>What happened</caption>
+    <thead><tr><th scope="col" class="when">When</th><th scope="col">What</th><th scope="col" class="number took">Took</th><th scope="col" class="where">Where</th></tr></thead>
     <tbody>
       ${createdAt && simpleRow('dispatched', moment(createdAt, now), 'Dispatched')}
       ${runs.map((event) => runRow(event, story, now, event === last ? story.failure?.exception : undefined))}

@@ -19,6 +19,8 @@ import { address } from '../addresses';
 import { stateBadge } from '../batch/batch-state';
 import { progressText } from '../batch/progress-bar';
 import { html, type Html } from '../html';
+import { factList } from '../parts/facts';
+import { jobLink } from '../parts/links';
 import { counted } from '../parts/number';
 import { moment } from '../parts/time';
 import type { PageContext } from '../view';
@@ -96,63 +98,48 @@ export async function batchOf({ batch }: JobLinks, { manager, lookout }: PageCon
 /** Undefined if it is connected with nothing. @param known the batch that it belongs to */
 export function linksPart(
   links: JobLinks,
-  job: FoundJob,
+  { state, connection }: FoundJob,
   known: Batch | undefined,
   { manager }: PageContext,
 ): Html | undefined {
   const { chain, caught, cause, batch, sender, schedule } = links;
-  const hasFailed = job.state === 'failed';
+  const hasFailed = state === 'failed';
   const now = manager.clock.now();
-  const rows: Html[] = [];
-  if (schedule !== undefined)
-    rows.push(
-      row(
+  const left = chain.length - MOST;
+  const shown = factList(
+    [
+      [
         'Sent by',
-        html`the schedule <a href="${address('schedules')}"><bdi>${schedule.name}</bdi></a>${schedule.at && html`, for ${moment(schedule.at, now)}`}`,
-      ),
-    );
-  if (cause !== undefined)
-    rows.push(
-      row(
-        'Sent because',
-        html`<a href="${address('job', { connection: job.connection, id: cause.id })}"><bdi>${cause.name}</bdi></a> failed: <bdi>${cause.message}</bdi>`,
-      ),
-    );
-  if (sender !== undefined) rows.push(row('Sent by', batchLink(sender)));
-  if (batch !== undefined)
-    rows.push(
-      row(
+        schedule &&
+          html`the schedule <a href="${address('schedules')}"><bdi>${schedule.name}</bdi></a>${schedule.at && html`, for ${moment(schedule.at, now)}`}`,
+      ],
+      ['Sent because', cause && html`${jobLink({ ...cause, connection })} failed: <bdi>${cause.message}</bdi>`],
+      ['Sent by', sender && batchLink(sender)],
+      [
         'Belongs to',
-        known === undefined
-          ? batchLink(batch)
-          : html`${batchLink(batch, known.name)} ${stateBadge(known)} ${progressText(known)}`,
-      ),
-    );
-  if (chain.length > 0) {
-    const left = chain.length - MOST;
-    rows.push(
-      row(
+        batch && html`${batchLink(batch, known?.name)}${known && html` ${stateBadge(known)} ${progressText(known)}`}`,
+      ],
+      [
         hasFailed ? 'Followed, once it is retried and has completed, by' : 'Followed by',
-        html`<ol class="chain">
-          ${chain.slice(0, MOST).map((link) => html`<li>${linkText(link)}</li>`)}${left > 0 && html`<li class="soft">… and ${counted(left, 'more job')}</li>`}
-        </ol>`,
-      ),
-    );
-  }
-  if (caught !== undefined)
-    rows.push(hasFailed ? row('Sent by its failure', jobLink(caught)) : row('If one fails', linkText(caught)));
-  return rows.length === 0 ? undefined : html`<h2>Related jobs</h2><dl class="facts wide">${rows}</dl>`;
+        chain.length > 0 &&
+          html`<ol class="chain">
+            ${chain.slice(0, MOST).map((link) => html`<li>${linkText(link)}</li>`)}${left > 0 && html`<li class="soft">… and ${counted(left, 'more job')}</li>`}
+          </ol>`,
+      ],
+      hasFailed
+        ? ['Sent by its failure', caught && html`${jobLink(caught)} ${placeText(caught)}`]
+        : ['If one fails', caught && linkText(caught)],
+    ],
+    true,
+  );
+  return shown && html`<h2>Related jobs</h2>${shown}`;
 }
-
-const row = (term: string, fact: Html): Html => html`<div><dt>${term}</dt><dd>${fact}</dd></div>`;
 
 const batchLink = ({ id, connection }: { readonly id: string; readonly connection: string }, name = ''): Html =>
   html`<a href="${address('batch', { connection, id })}">batch ${name === '' ? html`<bdi class="mono">${id}</bdi>` : html`<bdi>${name}</bdi>`}</a>`;
 
-const jobLink = ({ id, name, queue, connection }: ChainedJob): Html =>
-  html`<a href="${address('job', { connection, queue, id })}"><bdi>${name}</bdi></a> <span class="soft">in <bdi>${queue}</bdi> of <bdi>${connection}</bdi></span>`;
-
 /** It waits in a payload, not in a queue, so its page would know nothing about it. */
-function linkText({ id, name, queue, connection }: ChainedJob): Html {
-  return html`<bdi>${name}</bdi> <span class="soft">in <bdi>${queue}</bdi> of <bdi>${connection}</bdi>, <bdi class="mono">${id}</bdi></span>`;
-}
+const linkText = (link: ChainedJob): Html => html`<bdi>${link.name}</bdi> ${placeText(link, link.id)}`;
+
+const placeText = ({ queue, connection }: ChainedJob, id?: string): Html =>
+  html`<span class="soft">in <bdi>${queue}</bdi> of <bdi>${connection}</bdi>${id !== undefined && html`, <bdi class="mono">${id}</bdi>`}</span>`;

@@ -7,6 +7,7 @@ import { keptResult, resolveRun } from '../../job/resolve-options';
 import { readChosen } from '../../payload/chosen-fields';
 import type { FoundJob } from '../../operations/found-job';
 import { html, type Html, type Shown } from '../html';
+import { type Fact, factList } from '../parts/facts';
 import { moment, spanText } from '../parts/time';
 import { fieldsOf } from './job-story';
 
@@ -38,31 +39,29 @@ export function optionsPart(job: FoundJob, registry: JobRegistry, now: Milliseco
   const definition = job.name === undefined ? undefined : registry.find(job.name);
   const chosen = chosenIn(fields);
   const run = resolveRun({ payload: chosen, definition, worker: {} });
-  const rows: Html[] = [];
+  const facts: Fact[] = [];
   for (const [option, { label, text: textOf }] of Object.entries(OPTIONS) as [keyof RunOptions, ShownOption][]) {
     const text = textOf(run, now);
     const isChosen = chosen[option] !== undefined;
     // If the class is unknown, defaults would be a guess.
     if (text === undefined || (!isChosen && definition === undefined)) continue;
     const by = isChosen ? 'its dispatch' : definition?.options[option] === undefined ? defaultOf(option) : 'its class';
-    rows.push(row(label, html`${text} <span class="soft">${by}</span>`));
+    facts.push([label, html`${text} <span class="soft">${by}</span>`]);
   }
   const kept = keptResult(definition);
   if (kept !== undefined && kept > 0)
-    rows.push(row('Result is kept', html`${spanText(kept * 1000)} <span class="soft">its class</span>`));
+    facts.push(['Result is kept', html`${spanText(kept * 1000)} <span class="soft">its class</span>`]);
   const unknown =
     definition === undefined &&
     html`<p class="soft">No class with this name is registered here, so its own options are unknown.</p>`;
-  if (rows.length === 0) return unknown || undefined;
-  return html`<h2>Options</h2><dl class="facts">${rows}</dl>${unknown}`;
+  const shown = factList(facts);
+  return shown === undefined ? unknown || undefined : html`<h2>Options</h2>${shown}${unknown}`;
 }
 
 const BY_WORKER: readonly string[] = ['tries', 'backoff', 'timeout'];
 
 const defaultOf = (option: string): string =>
   BY_WORKER.includes(option) ? 'unless its worker says otherwise' : 'default';
-
-const row = (term: string, fact: Html): Html => html`<div><dt>${term}</dt><dd>${fact}</dd></div>`;
 
 /** Whether it is one of Laravel's own classes: only Laravel's workers know what its fields mean. */
 export function isLaravels({ job }: Readonly<Record<string, unknown>>): boolean {

@@ -1,9 +1,11 @@
 /** The state of a job, with buttons to change it, and its facts. */
 import type { Milliseconds } from '../../base/clock';
-import { address } from '../addresses';
 import { html, type Html } from '../html';
 import { actionForm } from '../parts/action-form';
 import { errorLine } from '../parts/excerpt';
+import { factList, idFact } from '../parts/facts';
+import { jobLink, queueLink } from '../parts/links';
+import { ACTIONS, table } from '../parts/table';
 import { moment } from '../parts/time';
 import type { PageContext } from '../view';
 import type { JobStory, ShownFailure } from './job-story';
@@ -53,15 +55,15 @@ function failureButtons(
   ];
 }
 
-function facts({ job }: JobStory, now: Milliseconds): Html {
-  const { id, connection, queue, createdAt, attempts } = job;
-  return html`<dl class="facts">
-    <div><dt>Id</dt><dd><span class="mono"><bdi>${id}</bdi></span> <button type="button" class="quiet" data-copy="${id}" aria-label="Copy the id">Copy</button></dd></div>
-    ${queue !== undefined && html`<div><dt>Queue</dt><dd><a href="${address('queue', { connection, queue })}"><bdi>${queue}</bdi></a></dd></div>`}
-    <div><dt>Connection</dt><dd><bdi>${connection}</bdi></dd></div>
-    ${createdAt && html`<div><dt>Dispatched</dt><dd>${moment(createdAt, now)}</dd></div>`}
-    ${attempts !== undefined && attempts > 0 && html`<div><dt>Attempts</dt><dd>${attemptsCount(job)}</dd></div>`}
-  </dl>`;
+function facts({ job }: JobStory, now: Milliseconds): Html | undefined {
+  const { id, connection, queue, createdAt, attempts = 0 } = job;
+  return factList([
+    idFact(id),
+    ['Queue', queue !== undefined && queueLink({ connection, queue })],
+    ['Connection', html`<bdi>${connection}</bdi>`],
+    ['Dispatched', createdAt && moment(createdAt, now)],
+    ['Attempts', attempts > 0 && attemptsCount(job)],
+  ]);
 }
 
 function otherFailures(
@@ -70,33 +72,18 @@ function otherFailures(
   now: Milliseconds,
 ): Html | undefined {
   if (others.length === 0) return undefined;
-  return html`<table>
-    <caption>
-      ${state === 'failed' ? 'It also failed elsewhere' : 'Failed jobs with this id'}
-    </caption>
-    <thead>
-      <tr>
-        <th scope="col">Queue</th>
-        <th scope="col">Connection</th>
-        <th scope="col">When</th>
-        <th scope="col">Error</th>
-        <th scope="col"><span class="unseen">Actions</span></th>
-      </tr>
-    </thead>
-    <tbody>
-      ${others.map((failure) => otherRow(failure, context, now))}
-    </tbody>
-  </table>`;
+  return table({
+    caption: state === 'failed' ? 'It also failed elsewhere' : 'Failed jobs with this id',
+    columns: ['Queue', 'Connection', 'When', 'Error', ACTIONS],
+    rows: others.map((failure) => otherRow(failure, context, now)),
+  });
 }
 
-function otherRow(
-  { id = '', connection, queue, failedAt, error }: ShownFailure,
-  context: PageContext,
-  now: Milliseconds,
-): Html {
+function otherRow(failure: ShownFailure, context: PageContext, now: Milliseconds): Html {
+  const { id = '', connection, queue, failedAt, error } = failure;
   const fields = { connection, id, queue };
   return html`<tr data-key="${JSON.stringify([connection, queue, failedAt])}">
-    <th scope="row"><a href="${address('job', fields)}"><bdi>${queue}</bdi></a></th>
+    <th scope="row">${jobLink(failure, html`<bdi>${queue}</bdi>`)}</th>
     <td><bdi>${connection}</bdi></td>
     <td>${failedAt && moment(failedAt, now)}</td>
     <td><bdi>${errorLine(error ?? '')}</bdi></td>

@@ -10,6 +10,7 @@ import { callbacksPart, comingText } from '../batch/callbacks-part';
 import { progressBar } from '../batch/progress-bar';
 import { neededField } from '../errors';
 import { html, type Html } from '../html';
+import { factList, idFact } from '../parts/facts';
 import { type KeyNumber, keyNumbers } from '../parts/key-numbers';
 import { numberText } from '../parts/number';
 import { moment, spanText } from '../parts/time';
@@ -94,15 +95,15 @@ function numbersOf({ id, connection, total, pending, completed, failed, skipped 
   return keyNumbers(numbers);
 }
 
-function facts(found: Batch, now: Milliseconds): Html {
+function facts(found: Batch, now: Milliseconds): Html | undefined {
   const { id, connection, createdAt, cancelledAt, finishedAt, allowsFailures } = found;
-  return html`<dl class="facts">
-    <div><dt>Id</dt><dd><span class="mono"><bdi>${id}</bdi></span> <button type="button" class="quiet" data-copy="${id}" aria-label="Copy the id">Copy</button></dd></div>
-    <div><dt>Connection</dt><dd><bdi>${connection}</bdi></dd></div>
-    <div><dt>Created</dt><dd>${moment(createdAt, now)}</dd></div>
-    ${cancelledAt && html`<div><dt>Cancelled</dt><dd>${moment(cancelledAt, now)}</dd></div>`}
-    ${finishedAt && html`<div><dt>Finished</dt><dd>${moment(finishedAt, now)}</dd></div>`}
-    ${finishedAt && html`<div><dt>Took</dt><dd>${spanText(finishedAt.getTime() - createdAt.getTime())}</dd></div>`}
-    <div><dt>If a job fails</dt><dd>${allowsFailures ? 'the others go on' : 'the batch is cancelled'}</dd></div>
-  </dl>`;
+  return factList([
+    idFact(id),
+    ['Connection', html`<bdi>${connection}</bdi>`],
+    ['Created', moment(createdAt, now)],
+    ['Cancelled', cancelledAt && moment(cancelledAt, now)],
+    ['Finished', finishedAt && moment(finishedAt, now)],
+    ['Took', finishedAt && spanText(finishedAt.getTime() - createdAt.getTime())],
+    ['If a job fails', allowsFailures ? 'the others go on' : 'the batch is cancelled'],
+  ]);
 }

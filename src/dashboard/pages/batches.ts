@@ -8,6 +8,7 @@ import { batchButtons, stateBadge } from '../batch/batch-state';
 import { progressBar, progressText } from '../batch/progress-bar';
 import { html, type Html } from '../html';
 import { numberText } from '../parts/number';
+import { ACTIONS, table } from '../parts/table';
 import { moment } from '../parts/time';
 import type { Page, PageContext } from '../view';
 import { watchedConnections } from '../watched-connections';
@@ -112,10 +113,12 @@ function listOf(
   if (shown.length === 0)
     return html`${tabs}<div class="empty">${after > 0 ? 'There are no more.' : EMPTY[kind]} ${first}</div>`;
   const next = hasMore === true && html`<a href="${place(kind, after + PAGE)}" rel="next">Next page</a>`;
-  return html`${tabs}<table><caption>Batches of <bdi>${connection}</bdi> <span class="soft">newest first${kind !== 'all' && `, among the newest ${numberText(MOST)}`}</span></caption>
-<thead><tr><th scope="col">Batch</th><th scope="col">State</th><th scope="col">Progress</th><th scope="col">Created</th><th scope="col">Ended</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
-<tbody>${shown.map((batch) => batchRow(batch, context))}</tbody></table>
-${(after > 0 || hasMore === true) && html`<p class="pages">${first} ${next}</p>`}`;
+  const listed = table({
+    caption: html`Batches of <bdi>${connection}</bdi> <span class="soft">newest first${kind !== 'all' && `, among the newest ${numberText(MOST)}`}</span>`,
+    columns: ['Batch', 'State', 'Progress', 'Created', 'Ended', ACTIONS],
+    rows: shown.map((batch) => batchRow(batch, context)),
+  });
+  return html`${tabs}${listed}${(after > 0 || hasMore === true) && html`<p class="pages">${first} ${next}</p>`}`;
 }
 
 const EMPTY: Readonly<Record<Kind, Html>> = {

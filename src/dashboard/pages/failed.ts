@@ -9,7 +9,9 @@ import { type FailedLook, lookAtFailed } from '../failed/failed-look';
 import { html, type Html } from '../html';
 import { actionForm, hiddenFields } from '../parts/action-form';
 import { errorLine } from '../parts/excerpt';
+import { jobLink, queueLink } from '../parts/links';
 import { counted, numberText } from '../parts/number';
+import { ACTIONS, numberColumn, table } from '../parts/table';
 import { moment } from '../parts/time';
 import type { Page, PageContext } from '../view';
 
@@ -93,12 +95,14 @@ function groupTable(groups: readonly ErrorGroup[], found: Found, context: PageCo
   const away = look.away.map((text) => html`<p class="trouble">${text}</p>`);
   if (groups.length === 0) return html`${away}<p class="empty">${nothing(found)} ${further(found)}</p>`;
   const now = context.manager.clock.now();
+  const shown = table({
+    caption: 'By error',
+    columns: [numberColumn('Jobs'), 'Job', 'Error', 'Failed', ACTIONS],
+    rows: groups.slice(0, MOST_GROUPS).map((group) => groupRow(group, choice, context, now)),
+  });
   return html`${away}<div class="with-actions"><p class="sum">${sumOf(found)}</p>
 <div class="actions">${forAll(choice, context)}</div></div>
-<table><caption>By error</caption>
-<thead><tr><th scope="col" class="number">Jobs</th><th scope="col">Job</th><th scope="col">Error</th><th scope="col">Failed</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
-<tbody>${groups.slice(0, MOST_GROUPS).map((group) => groupRow(group, choice, context, now))}</tbody></table>
-${groups.length > MOST_GROUPS && html`<p class="soft">and ${counted(groups.length - MOST_GROUPS, 'smaller group')}</p>`}${from > 0 && html`<p class="pages"><a href="${address('failed', choice)}">Back to the newest</a></p>`}`;
+${shown}${groups.length > MOST_GROUPS && html`<p class="soft">and ${counted(groups.length - MOST_GROUPS, 'smaller group')}</p>`}${from > 0 && html`<p class="pages"><a href="${address('failed', choice)}">Back to the newest</a></p>`}`;
 }
 
 function sumOf({ look, fitting, choice }: Found): Html {
@@ -157,7 +161,6 @@ const CHOSEN = 'chosen-jobs';
 
 function jobList(found: Found, context: PageContext): Html {
   const { choice, fitting, from } = found;
-  const shown = fitting.slice(0, PAGE);
   const canAct = context.viewer.role === 'operator';
   const rest = fitting[PAGE];
   const next =
@@ -166,20 +169,21 @@ function jobList(found: Found, context: PageContext): Html {
       : html`<a href="${address('failed', { ...choice, from: rest.place })}" rel="next">Next page</a>`;
   const first = from > 0 && html`<a href="${address('failed', choice)}">First page</a>`;
   const chosen = html`<form method="post" action="retry-failed" id="${CHOSEN}" class="choice">${hiddenFields({ back: context.here })}<button>Retry ticked</button><button class="danger" formaction="forget-failed">Forget ticked</button></form>`;
-  return html`${canAct && chosen}<table><caption class="unseen">Failed jobs, newest first</caption>
-<thead><tr>${canAct && html`<td><input type="checkbox" data-all aria-label="Tick all"></td>`}<th scope="col">Job</th><th scope="col">Queue</th><th scope="col">Failed</th><th scope="col" class="number">Attempts</th><th scope="col">Error</th></tr></thead>
-<tbody>${shown.map(({ job }) => jobRow(job, canAct, context.manager.clock.now()))}</tbody></table>
-<p class="pages">${first} ${next}</p>`;
+  const tickAll = canAct && html`<td><input type="checkbox" data-all aria-label="Tick all"></td>`;
+  const shown = table({
+    caption: 'Failed jobs, newest first',
+    isCaptionUnseen: true,
+    columns: [tickAll, 'Job', 'Queue', 'Failed', numberColumn('Attempts'), 'Error'],
+    rows: fitting.slice(0, PAGE).map(({ job }) => jobRow(job, canAct, context.manager.clock.now())),
+  });
+  return html`${canAct && chosen}${shown}<p class="pages">${first} ${next}</p>`;
 }
 
-function jobRow(
-  { id, name, connection, queue, failedAt, attempts, exception }: FailedJob,
-  canAct: boolean,
-  now: Milliseconds,
-): Html {
+function jobRow(job: FailedJob, canAct: boolean, now: Milliseconds): Html {
+  const { id, name, connection, queue, failedAt, attempts, exception } = job;
   const place = JSON.stringify([connection, queue, id]);
   return html`<tr data-key="${place}">${canAct && html`<td><input type="checkbox" name="job" value="${place}" form="${CHOSEN}" aria-label="${name} ${id}"></td>`}
-<th scope="row"><a href="${address('job', { connection, queue, id })}"><bdi>${name}</bdi></a><br><span class="soft mono">${id}</span></th>
-<td><a href="${address('queue', { connection, queue })}"><bdi>${queue}</bdi></a></td><td>${moment(failedAt, now)}</td><td class="number">${attempts}</td>
+<th scope="row">${jobLink(job)}<br><span class="soft mono">${id}</span></th>
+<td>${queueLink(job)}</td><td>${moment(failedAt, now)}</td><td class="number">${attempts}</td>
 <td class="message"><bdi>${errorLine(exception)}</bdi></td></tr>`;
 }

@@ -14,7 +14,9 @@ import { html, type Html } from '../html';
 import { actionForm } from '../parts/action-form';
 import { jobTable } from '../parts/job-table';
 import { type KeyNumber, keyNumbers } from '../parts/key-numbers';
+import { queueLink } from '../parts/links';
 import { counted, numberText } from '../parts/number';
+import { ACTIONS, numberColumn, table } from '../parts/table';
 import { moment, secondsText } from '../parts/time';
 import type { Page, PageContext } from '../view';
 import { watchedConnections } from '../watched-connections';
@@ -130,10 +132,13 @@ function rateOf(all: readonly Seen[], { query }: PageContext): Html | undefined 
 function queuesOf({ connection, snapshot, trouble }: Seen, context: PageContext): Html {
   if (snapshot === undefined) return html`<h2><bdi>${connection}</bdi></h2><p class="trouble">${trouble}</p>`;
   const { queues, otherQueues, isExact } = snapshot;
-  return html`<table><caption>Queues of <bdi>${connection}</bdi>${!isExact && html` <span class="soft">estimated: the store may be minutes behind</span>`}</caption>
-<thead><tr><th scope="col">Queue</th><th scope="col" class="number">Ready</th><th scope="col" class="number">Delayed</th><th scope="col" class="number">Running</th><th scope="col" class="number">Failed</th><th scope="col" class="number">Oldest waits</th><th scope="col" class="number">A minute</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
-<tbody>${queues.map((queue) => queueRow(connection, queue, context))}</tbody></table>
-${otherQueues > 0 && html`<p class="soft">${counted(otherQueues, 'more queue')}: use onqueue monitor with their names to see them.</p>`}`;
+  const numbers = ['Ready', 'Delayed', 'Running', 'Failed', 'Oldest waits', 'A minute'];
+  const shown = table({
+    caption: html`Queues of <bdi>${connection}</bdi>${!isExact && html` <span class="soft">estimated: the store may be minutes behind</span>`}`,
+    columns: ['Queue', ...numbers.map((label) => numberColumn(label)), ACTIONS],
+    rows: queues.map((queue) => queueRow(connection, queue, context)),
+  });
+  return html`${shown}${otherQueues > 0 && html`<p class="soft">${counted(otherQueues, 'more queue')}: use onqueue monitor with their names to see them.</p>`}`;
 }
 
 function queueRow(connection: string, row: QueueSnapshot, context: PageContext): Html {
@@ -148,7 +153,7 @@ function queueRow(connection: string, row: QueueSnapshot, context: PageContext):
     count === 0
       ? html`<span class="soft">0</span>`
       : html`<a href="${address('queue', { connection, queue, state })}">${numberText(count)}</a>`;
-  return html`<tr data-key="${queue}"><th scope="row"><a href="${address('queue', { connection, queue })}"><bdi>${queue}</bdi></a>${isPaused && html` <span class="badge warn">paused${pausedUntil && html`, resumes ${moment(pausedUntil, now)}`}</span>`}</th>
+  return html`<tr data-key="${queue}"><th scope="row">${queueLink({ connection, queue })}${isPaused && html` <span class="badge warn">paused${pausedUntil && html`, resumes ${moment(pausedUntil, now)}`}</span>`}</th>
 <td class="number">${link('ready', ready)}</td><td class="number">${link('delayed', delayed)}</td><td class="number">${link('running', running)}</td>
 <td class="number">${failed !== undefined && link('failed', failed)}${failures > 0 && html`<br><span class="bad" title="Failures in the last five minutes, including jobs that were retried since">${numberText(failures)} in 5 min</span>`}</td>
 <td class="number"><span class="${(oldestWait ?? 0) >= 60 && !isPaused ? 'warn' : ''}">${secondsText(oldestWait)}</span></td>

@@ -16,7 +16,9 @@ import { actionForm } from '../parts/action-form';
 import { errorLine, excerptOf } from '../parts/excerpt';
 import { jobTable } from '../parts/job-table';
 import { keyNumbers } from '../parts/key-numbers';
+import { jobLink } from '../parts/links';
 import { numberText } from '../parts/number';
+import { ACTIONS, numberColumn, table } from '../parts/table';
 import { moment, secondsText, spanText } from '../parts/time';
 import type { Page, PageContext } from '../view';
 
@@ -160,10 +162,13 @@ function jobList(page: JobPage | undefined, now: QueueSnapshot, place: Place, co
     page.next !== undefined &&
     !isAll &&
     html`<a href="${address('queue', { connection, queue, state, after: page.next })}" rel="next">Next page</a>`;
-  return html`${tabs}<table><caption class="unseen">Jobs that are ${state}</caption>
-<thead><tr><th scope="col">Job</th><th scope="col">${WHEN[state]}</th><th scope="col" class="number">Attempts</th><th scope="col">${state === 'failed' ? 'Error' : 'Data'}</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
-<tbody>${page.jobs.map((job) => jobRow(job, context))}</tbody></table>
-<p class="pages">${first} ${next}</p>`;
+  const shown = table({
+    caption: `Jobs that are ${state}`,
+    isCaptionUnseen: true,
+    columns: ['Job', WHEN[state], numberColumn('Attempts'), state === 'failed' ? 'Error' : 'Data', ACTIONS],
+    rows: page.jobs.map((job) => jobRow(job, context)),
+  });
+  return html`${tabs}${shown}<p class="pages">${first} ${next}</p>`;
 }
 
 const EMPTY: Readonly<Record<JobState, string>> = {
@@ -192,11 +197,7 @@ function jobRow(job: ListedJob, context: PageContext): Html {
           actionForm({ action: 'forget-job', label: 'Forget', isDangerous: true, ...about }, context),
         ]
       : [actionForm({ action: 'cancel-job', label: 'Cancel', ...about }, context)];
-  const title =
-    id === undefined
-      ? html`<bdi>${name}</bdi>`
-      : html`<a href="${address('job', { connection, queue, id })}"><bdi>${name}</bdi></a>`;
-  return html`<tr${id !== undefined && html` data-key="${id}"`}><th scope="row">${title}<br><span class="soft mono">${id}</span></th>
+  return html`<tr${id !== undefined && html` data-key="${id}"`}><th scope="row">${jobLink(job)}<br><span class="soft mono">${id}</span></th>
 <td>${at && moment(at, now)}</td><td class="number">${attempts}${tries !== undefined && tries > 0 && html` <span class="soft">of ${tries}</span>`}</td>
 <td class="excerpt">${state === 'failed' ? html`<span class="bad"><bdi>${errorLine(error ?? '')}</bdi></span>` : excerptOf(payload)}</td><td class="actions">${id !== undefined && buttons}</td></tr>`;
 }

@@ -4,6 +4,7 @@ import type { ComingOccurrence, ScheduleListing } from '../../schedule/schedules
 import { html, type Html } from '../html';
 import { actionForm } from '../parts/action-form';
 import { counted } from '../parts/number';
+import { ACTIONS, table } from '../parts/table';
 import { moment } from '../parts/time';
 import type { Page, PageContext } from '../view';
 
@@ -42,24 +43,11 @@ function none(): Html {
 }
 
 function scheduleTable(found: readonly Coming[], context: PageContext): Html {
-  return html`<table>
-    <caption>
-      ${counted(found.length, 'schedule')}
-    </caption>
-    <thead>
-      <tr>
-        <th scope="col">Schedule</th>
-        <th scope="col">When</th>
-        <th scope="col">Next</th>
-        <th scope="col">Last</th>
-        <th scope="col">State</th>
-        <th scope="col"><span class="unseen">Actions</span></th>
-      </tr>
-    </thead>
-    <tbody>
-      ${found.map((schedule) => scheduleRow(schedule, context))}
-    </tbody>
-  </table>`;
+  return table({
+    caption: counted(found.length, 'schedule'),
+    columns: ['Schedule', 'When', 'Next', 'Last', 'State', ACTIONS],
+    rows: found.map((schedule) => scheduleRow(schedule, context)),
+  });
 }
 
 function scheduleRow(schedule: Coming, context: PageContext): Html {

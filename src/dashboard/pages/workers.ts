@@ -3,10 +3,11 @@ import type { Milliseconds } from '../../base/clock';
 import { CapabilityError } from '../../connections/errors';
 import { noRecords } from '../../operations/errors';
 import type { RunningWorker, WorkersJob } from '../../operations/worker-record';
-import { address } from '../addresses';
 import { SILENT } from '../health';
 import { html, type Html } from '../html';
+import { jobLink, queueLink } from '../parts/links';
 import { counted, numberText } from '../parts/number';
+import { numberColumn, table } from '../parts/table';
 import { moment, secondsText, spanText } from '../parts/time';
 import type { Page, PageContext } from '../view';
 import { watchedConnections } from '../watched-connections';
@@ -53,26 +54,12 @@ function nobody({ manager }: PageContext): Html {
 function workerTable(found: readonly RunningWorker[]): Html {
   // Silent workers first, because somebody should look at them.
   const sorted = found.toSorted((a, b) => Number(b.silentFor > SILENT) - Number(a.silentFor > SILENT));
-  return html`<table>
-    <caption>
-      ${counted(found.length, 'worker')}${found.length > MOST && html` <span class="soft">${MOST} of them, silent ones first</span>`}
-    </caption>
-    <thead>
-      <tr>
-        <th scope="col">Worker</th>
-        <th scope="col">State</th>
-        <th scope="col">Queues</th>
-        <th scope="col">Busy</th>
-        <th scope="col" class="number">Completed</th>
-        <th scope="col" class="number">Failed</th>
-        <th scope="col" class="number">Lag</th>
-        <th scope="col">Began</th>
-      </tr>
-    </thead>
-    <tbody>
-      ${sorted.slice(0, MOST).map(workerRow)}
-    </tbody>
-  </table>`;
+  const numbers = ['Completed', 'Failed', 'Lag'].map((label) => numberColumn(label));
+  return table({
+    caption: html`${counted(found.length, 'worker')}${found.length > MOST && html` <span class="soft">${MOST} of them, silent ones first</span>`}`,
+    columns: ['Worker', 'State', 'Queues', 'Busy', ...numbers, 'Began'],
+    rows: sorted.slice(0, MOST).map(workerRow),
+  });
 }
 
 function workerRow(worker: RunningWorker): Html {
@@ -80,7 +67,7 @@ function workerRow(worker: RunningWorker): Html {
   const names = queues.slice(0, MOST_QUEUES).map(
     (queue) =>
       html`<li>
-        <a href="${address('queue', { connection, queue })}"><bdi>${queue}</bdi></a>
+        ${queueLink({ connection, queue })}
         ${paused.includes(queue) && html` <span class="badge">paused</span>`}
       </li>`,
   );
@@ -122,35 +109,22 @@ function runningTable(found: readonly RunningWorker[]): Html {
   const unnamed = found.reduce((sum, { busy, running }) => sum + Math.max(busy - running.length, 0), 0);
   // Longest-running first, because those deserve a look.
   const sorted = rows.toSorted((a, b) => a.job.since.getTime() - b.job.since.getTime());
-  return html`<table>
-      <caption>
-        Running jobs${sorted.length > MOST && html` <span class="soft">${MOST} of ${numberText(sorted.length)}, longest-running first</span>`}
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">Job</th>
-          <th scope="col">Queue</th>
-          <th scope="col" class="number">Attempt</th>
-          <th scope="col">Worker</th>
-          <th scope="col">Since</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${sorted.slice(0, MOST).map(({ worker, job }) => runningRow(worker, job))}
-      </tbody>
-    </table>
-    ${unnamed > 0 && html`<p class="soft">${counted(unnamed, 'more job runs', 'more jobs run')}, not named by their workers.</p>`}`;
+  const shown = table({
+    caption: html`Running jobs${sorted.length > MOST && html` <span class="soft">${MOST} of ${numberText(sorted.length)}, longest-running first</span>`}`,
+    columns: ['Job', 'Queue', numberColumn('Attempt'), 'Worker', 'Since'],
+    rows: sorted.slice(0, MOST).map(({ worker, job }) => runningRow(worker, job)),
+  });
+  return html`${shown}${unnamed > 0 && html`<p class="soft">${counted(unnamed, 'more job runs', 'more jobs run')}, not named by their workers.</p>`}`;
 }
 
-function runningRow(worker: RunningWorker, { id, name, queue, attempt, since }: WorkersJob): Html {
+function runningRow(worker: RunningWorker, job: WorkersJob): Html {
   const { connection, host, pid } = worker;
+  const { id, queue, attempt, since } = job;
   return html`<tr data-key="${id}">
     <th scope="row">
-      <a href="${address('job', { connection, queue, id })}"><bdi>${name}</bdi></a> <span class="soft mono">${id}</span>
+      ${jobLink({ ...job, connection })} <span class="soft mono">${id}</span>
     </th>
-    <td>
-      <a href="${address('queue', { connection, queue })}"><bdi>${queue}</bdi></a>
-    </td>
+    <td>${queueLink({ connection, queue })}</td>
     <td class="number">${attempt}</td>
     <td><bdi>${host}</bdi> <span class="soft">${String(pid)}</span></td>
     <td>${moment(since, nowOf(worker))}</td>

@@ -1,10 +1,15 @@
 /** What was found, how much was searched, and what to do if nothing was found. */
 import type { Milliseconds } from '../../base/clock';
+import type { ListedJob } from '../../operations/listed-job';
 import { html, type Html } from '../html';
+import { jobLink } from '../parts/links';
 import { counted, numberText } from '../parts/number';
+import { table } from '../parts/table';
+import { moment } from '../parts/time';
+import { address } from '../addresses';
 import type { Known } from './known';
-import { matchTable } from './match-table';
-import type { Scan } from './scan';
+import { Pattern } from './pattern';
+import type { Match, Scan } from './scan';
 import { further, type Wanted } from './wanted';
 
 /** Names that are shown. */
@@ -29,6 +34,27 @@ export function knownList(known: readonly Known[]): Html {
 export function matchList(scan: Scan, wanted: Wanted, now: Milliseconds, whyNone?: Html): Html {
   const { matches } = scan;
   return html`${matches.length > 0 ? matchTable(matches, wanted.text, now) : nothing(scan, wanted, whyNone)}${extent(scan, wanted)}`;
+}
+
+function matchTable(matches: readonly Match[], text: string, now: Milliseconds): Html {
+  const pattern = new Pattern(text);
+  return table({
+    caption: html`${counted(matches.length, 'job')} with “<bdi>${text}</bdi>”`,
+    columns: ['Job', 'Where', 'Queue', 'State', 'When'],
+    rows: matches.map((match) => matchRow(match, pattern, now)),
+  });
+}
+
+function matchRow({ job, excerpt }: Match, pattern: Pattern, now: Milliseconds): Html {
+  const { id, name, connection, queue, state } = job;
+  return html`<tr><th scope="row">${jobLink(job, pattern.marked(name))}<br><span class="soft mono">${id !== undefined && pattern.marked(id)}</span></th>
+<td class="excerpt">${excerpt}</td><td><a href="${address('queue', { connection, queue, state })}"><bdi>${queue}</bdi></a></td><td><span class="badge ${state === 'failed' ? 'bad' : ''}">${state}</span></td><td class="when">${whenOf(job, now)}</td></tr>`;
+}
+
+function whenOf({ state, at, failedAt, createdAt }: ListedJob, now: Milliseconds): Html | undefined {
+  if (state === 'failed') return failedAt && moment(failedAt, now);
+  if (state === 'delayed') return at && html`ready ${moment(at, now)}`;
+  return createdAt && html`dispatched ${moment(createdAt, now)}`;
 }
 
 function nothing({ next }: Scan, { text, from }: Wanted, whyNone: Html | undefined): Html {
