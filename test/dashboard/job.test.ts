@@ -340,7 +340,7 @@ describe('a job that has failed in several queues', () => {
 
     const text = await pageOf(panel, 'twice');
     expect(text).toContain('films broke');
-    expect(text).toMatch(/It also failed elsewhere[^]*href="job\?connection=redis&amp;id=twice&amp;queue=mail"/);
+    expect(text).toMatch(/It also failed elsewhere[^]*href="job\?connection=redis&amp;queue=mail&amp;id=twice"/);
     expect(await pageOf(panel, 'twice', 'mail')).toMatch(
       /failed<\/span>[^]*mail broke[^]*failed elsewhere[^]*films broke/,
     );

@@ -1,8 +1,8 @@
 /** How far back charts look, as requested in the page's address: `?within=24h`. */
-import type { FigureOptions, Figures } from '../../operations/figures/figures';
-import { noRecords } from '../../operations/errors';
+import type { Figures } from '../../operations/figures/figures';
 import { address, type Query } from '../addresses';
 import { html, type Html } from '../html';
+import { isUnrecorded, readOr } from '../troubles';
 import type { PageContext } from '../view';
 
 const RANGES = { '1h': 'hour', '24h': 'day', '7d': 'week' } as const;
@@ -31,15 +31,11 @@ export function rangeLinks(page: string, query: Query, chosen: Range): Html {
 export async function figuresOf(
   connection: string,
   { manager, lookout, query }: PageContext,
-  options: Pick<FigureOptions, 'queue'> = {},
+  queue?: string,
 ): Promise<Figures | undefined> {
   if (manager.configuration.metrics === false) return undefined;
   const within = rangeIn(query);
-  const read = (): Promise<Figures> => manager.connection(connection).figures({ within, spans: true, ...options });
-  try {
-    return await lookout.see(`figures ${within} ${connection} ${options.queue ?? ''}`, read, FRESH[within]);
-  } catch (error) {
-    if (noRecords.is(error)) return undefined;
-    throw error;
-  }
+  const read = (): Promise<Figures> => manager.connection(connection).figures({ within, spans: true, queue });
+  const subject = `figures ${within} ${connection} ${queue ?? ''}`;
+  return readOr(() => lookout.see(subject, read, FRESH[within]), undefined, isUnrecorded);
 }

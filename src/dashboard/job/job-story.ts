@@ -1,14 +1,14 @@
 /** Everything known about one job: what its store has, what is kept of its attempts and its end, and who runs it. */
 import type { QueueManager } from '../../application/queue-manager';
 import { redact } from '../../base/redact';
-import { CapabilityError } from '../../connections/errors';
 import type { Connection } from '../../connections/contract';
-import { noRecords } from '../../operations/errors';
 import type { FoundJob } from '../../operations/found-job';
 import { listedFailure, type ListedJob } from '../../operations/listed-job';
 import { shownResult, type ShownResult } from '../../operations/results/shown-result';
 import type { RunningWorker, WorkersJob } from '../../operations/worker-record';
 import { isRecord } from '../../payload/kinds';
+import { workersOf } from '../readings';
+import { isIncapable, readOr } from '../troubles';
 import type { PageContext } from '../view';
 
 /** Which job is meant. */
@@ -45,16 +45,18 @@ const LONGEST_RECORDED = 100;
 const MOST_RECORDED = 100;
 
 /** @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME, E_UNKNOWN_CONNECTION; CapabilityError the store cannot look for jobs */
-export function readStory({ manager, lookout }: PageContext, wanted: WantedJob): Promise<JobStory> {
+export function readStory(context: PageContext, wanted: WantedJob): Promise<JobStory> {
+  const { manager, lookout } = context;
   const { connection, id, queue } = wanted;
   return lookout.see(JSON.stringify(['job', connection, queue, id]), async () => {
     const driver = manager.driver(connection);
-    const job = shownJob(await manager.connection(connection).find(id, { queue }));
+    const own = manager.connection(connection);
+    const job = shownJob(await own.find(id, { queue }));
     const [failures, result, workers, paused] = await Promise.all([
       failuresOf(manager, driver, id),
       isOver(job) ? shownResult(driver, manager, id) : undefined,
-      lookout.see(`workers of ${connection}`, () => workersOf(manager, connection)),
-      job.state === 'ready' || job.state === 'delayed' ? pausedOf(manager, connection) : ([] as readonly string[]),
+      manager.configuration.metrics === false ? undefined : workersOf(connection, context),
+      waits(job) ? readOr(() => own.pausedQueues(), NONE, isIncapable) : NONE,
     ]);
     const failure = job.state === 'failed' ? failures.find((one) => isThis(one, job)) : undefined;
     return {
@@ -79,6 +81,10 @@ function shownJob(job: FoundJob): FoundJob {
   return { ...job, history };
 }
 
+const NONE: readonly string[] = [];
+
+const waits = ({ state }: FoundJob): boolean => state === 'ready' || state === 'delayed';
+
 const isOver = ({ state }: FoundJob): boolean => state === 'completed' || state === 'unknown';
 
 const isThis = (failure: ShownFailure, { queue, failedAt }: FoundJob): boolean =>
@@ -90,26 +96,6 @@ async function failuresOf(manager: QueueManager, driver: Connection, id: string)
   return entries
     .toSorted((a, b) => b.failedAt - a.failedAt)
     .map((entry) => ({ ...listedFailure(manager, entry), exception: redact(entry.exception) }));
-}
-
-/** Undefined if no store keeps records of them. */
-async function workersOf(manager: QueueManager, connection: string): Promise<readonly RunningWorker[] | undefined> {
-  if (manager.configuration.metrics === false) return undefined;
-  try {
-    return await manager.connection(connection).workers();
-  } catch (error) {
-    if (noRecords.is(error)) return undefined;
-    throw error;
-  }
-}
-
-async function pausedOf(manager: QueueManager, connection: string): Promise<readonly string[]> {
-  try {
-    return await manager.connection(connection).pausedQueues();
-  } catch (error) {
-    if (error instanceof CapabilityError) return [];
-    throw error;
-  }
 }
 
 function runOf(

@@ -23,6 +23,7 @@ import { factList } from '../parts/facts';
 import { jobLink } from '../parts/links';
 import { counted } from '../parts/number';
 import { moment } from '../parts/time';
+import { readOr } from '../troubles';
 import type { PageContext } from '../view';
 import { fieldsOf } from './job-story';
 
@@ -84,15 +85,10 @@ const MOST = 50;
 export async function batchOf({ batch }: JobLinks, { manager, lookout }: PageContext): Promise<Batch | undefined> {
   if (batch === undefined) return undefined;
   const { id, connection } = batch;
-  try {
-    return await lookout.see(`batch ${JSON.stringify([connection, id])}`, () =>
-      manager.batches.get(id, { connection }),
-    );
-  } catch (error) {
-    // A job from elsewhere may name a connection that keeps no batches.
-    if (error instanceof OnqueueError) return undefined;
-    throw error;
-  }
+  const subject = `batch ${JSON.stringify([connection, id])}`;
+  const read = () => lookout.see(subject, () => manager.batches.get(id, { connection }));
+  // A job from elsewhere may name a connection that keeps no batches.
+  return readOr(read, undefined, (error) => error instanceof OnqueueError);
 }
 
 /** Undefined if it is connected with nothing. @param known the batch that it belongs to */

@@ -1,6 +1,4 @@
 /** Which batches are under way, and which of them have trouble. */
-import { OnqueueError } from '../../base/onqueue-error';
-import { redact } from '../../base/redact';
 import type { Batch } from '../../dispatch/batch/batch';
 import { batchDocument } from '../../dispatch/batch/batch-document';
 import { address } from '../addresses';
@@ -10,8 +8,9 @@ import { html, type Html } from '../html';
 import { numberText } from '../parts/number';
 import { ACTIONS, table } from '../parts/table';
 import { moment } from '../parts/time';
+import { readEach, type Seen } from '../troubles';
 import type { Page, PageContext } from '../view';
-import { watchedConnections } from '../watched-connections';
+import { watchedConnections } from '../readings';
 
 /** Batches of one page. */
 const PAGE = 50;
@@ -29,12 +28,9 @@ const KINDS = {
 
 type Kind = keyof typeof KINDS;
 
-/** What was read of one connection; or its trouble. */
-interface Seen {
-  readonly connection: string;
-  readonly batches?: readonly Batch[];
-  readonly hasMore?: boolean;
-  readonly trouble?: string;
+interface BatchPage {
+  readonly batches: readonly Batch[];
+  readonly hasMore: boolean;
 }
 
 export const batches: Page = async (context) => {
@@ -45,7 +41,7 @@ export const batches: Page = async (context) => {
   const names = chosen === null ? keeping : [chosen];
   const kind = kindIn(query);
   const after = Math.max(0, Math.trunc(Number(query.get('after')))) || 0;
-  const seen = await Promise.all(names.map((name) => seenOf(name, kind, after, context)));
+  const seen = await readEach(names, chosen !== null, (name) => batchesOf(name, kind, after, context));
   return {
     title: 'Batches',
     parts: {
@@ -58,11 +54,11 @@ export const batches: Page = async (context) => {
           ? html`<a href="${address('batches')}">Batches of all connections</a>`
           : undefined,
     },
-    data: seen.map(({ connection, batches: shown, hasMore, trouble }) => ({
+    data: seen.map(({ connection, found, trouble }) => ({
       connection,
       trouble,
-      batches: shown?.map(batchDocument),
-      after: hasMore === true ? after + PAGE : undefined,
+      batches: found?.batches.map(batchDocument),
+      after: found?.hasMore === true ? after + PAGE : undefined,
     })),
   };
 };
@@ -72,25 +68,19 @@ function kindIn(query: URLSearchParams): Kind {
   return Object.hasOwn(KINDS, kind) ? (kind as Kind) : 'all';
 }
 
-async function seenOf(
+async function batchesOf(
   connection: string,
   kind: Kind,
   after: number,
-  { manager, lookout, query }: PageContext,
-): Promise<Seen> {
-  try {
-    // One more, to know whether there are more.
-    const found = await lookout.see(`batches ${JSON.stringify([connection, kind, after])}`, async () => {
-      if (kind === 'all') return manager.batches.list({ connection, limit: PAGE + 1, offset: after });
-      const newest = await manager.batches.list({ connection, limit: MOST });
-      return newest.filter(KINDS[kind].fits).slice(after, after + PAGE + 1);
-    });
-    return { connection, batches: found.slice(0, PAGE), hasMore: found.length > PAGE };
-  } catch (error) {
-    // One unreachable store must not hide the others.
-    if (query.get('connection') !== null || !(error instanceof OnqueueError)) throw error;
-    return { connection, trouble: redact(error.message) };
-  }
+  { manager, lookout }: PageContext,
+): Promise<BatchPage> {
+  // One more, to know whether there are more.
+  const found = await lookout.see(`batches ${JSON.stringify([connection, kind, after])}`, async () => {
+    if (kind === 'all') return manager.batches.list({ connection, limit: PAGE + 1, offset: after });
+    const newest = await manager.batches.list({ connection, limit: MOST });
+    return newest.filter(KINDS[kind].fits).slice(after, after + PAGE + 1);
+  });
+  return { batches: found.slice(0, PAGE), hasMore: found.length > PAGE };
 }
 
 function none(connections: readonly string[]): Html {
@@ -98,12 +88,13 @@ function none(connections: readonly string[]): Html {
 }
 
 function listOf(
-  { connection, batches: shown, hasMore, trouble }: Seen,
+  { connection, found, trouble }: Seen<BatchPage>,
   kind: Kind,
   after: number,
   context: PageContext,
 ): Html {
-  if (shown === undefined) return html`<h2><bdi>${connection}</bdi></h2><p class="trouble">${trouble}</p>`;
+  if (found === undefined) return html`<h2><bdi>${connection}</bdi></h2><p class="trouble">${trouble}</p>`;
+  const { batches: shown, hasMore } = found;
   const place = (show: Kind, from?: number): string =>
     address('batches', { connection, show: show === 'all' ? undefined : show, after: from });
   const tab = (each: Kind): Html =>
@@ -112,13 +103,13 @@ function listOf(
   const first = after > 0 && html`<a href="${place(kind)}">First page</a>`;
   if (shown.length === 0)
     return html`${tabs}<div class="empty">${after > 0 ? 'There are no more.' : EMPTY[kind]} ${first}</div>`;
-  const next = hasMore === true && html`<a href="${place(kind, after + PAGE)}" rel="next">Next page</a>`;
+  const next = hasMore && html`<a href="${place(kind, after + PAGE)}" rel="next">Next page</a>`;
   const listed = table({
     caption: html`Batches of <bdi>${connection}</bdi> <span class="soft">newest first${kind !== 'all' && `, among the newest ${numberText(MOST)}`}</span>`,
     columns: ['Batch', 'State', 'Progress', 'Created', 'Ended', ACTIONS],
     rows: shown.map((batch) => batchRow(batch, context)),
   });
-  return html`${tabs}${listed}${(after > 0 || hasMore === true) && html`<p class="pages">${first} ${next}</p>`}`;
+  return html`${tabs}${listed}${(after > 0 || hasMore) && html`<p class="pages">${first} ${next}</p>`}`;
 }
 
 const EMPTY: Readonly<Record<Kind, Html>> = {

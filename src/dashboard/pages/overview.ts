@@ -1,6 +1,4 @@
 /** The first page: whether all is well, what is slow, and what comes next. */
-import { OnqueueError } from '../../base/onqueue-error';
-import { redact } from '../../base/redact';
 import type { Figures } from '../../operations/figures/figures';
 import type { QueueSnapshot, Snapshot } from '../../operations/snapshot';
 import type { ScheduleListing } from '../../schedule/schedules';
@@ -9,7 +7,7 @@ import { chartFigure } from '../charts/chart';
 import { figuresOf, rangeIn, rangeLinks, rangeName } from '../charts/ranges';
 import { rateChart } from '../charts/rate-chart';
 import { type Finding, findingsIn, isNeglected, scheduleFindings, wellText } from '../health';
-import { schedulesOf } from '../listed-schedules';
+import { schedulesOf } from '../readings';
 import { html, type Html } from '../html';
 import { actionForm } from '../parts/action-form';
 import { jobTable } from '../parts/job-table';
@@ -18,71 +16,57 @@ import { queueLink } from '../parts/links';
 import { counted, numberText } from '../parts/number';
 import { ACTIONS, numberColumn, table } from '../parts/table';
 import { moment, secondsText } from '../parts/time';
+import { readEach, type Seen } from '../troubles';
 import type { Page, PageContext } from '../view';
-import { watchedConnections } from '../watched-connections';
+import { watchedConnections } from '../readings';
 
 /** How many of the next schedules are shown. */
 const COMING = 5;
 
-/** What was read of one connection; or its trouble. */
-interface Seen {
-  readonly connection: string;
-  readonly snapshot?: Snapshot;
-  readonly figures?: Figures | undefined;
-  readonly trouble?: string;
-}
+type SeenQueues = Seen<{ readonly snapshot: Snapshot; readonly figures: Figures | undefined }>;
 
 export const overview: Page = async (context) => {
-  const names = watchedConnections(context.manager);
-  const all = await Promise.all(names.map((name) => seenOf(name, context, names.length === 1)));
+  const { manager, lookout, query } = context;
+  const names = watchedConnections(manager);
+  const all = await readEach(names, names.length === 1, async (name) => ({
+    snapshot: await lookout.see(`snapshot ${name}`, () => manager.connection(name).snapshot()),
+    figures: await figuresOf(name, context),
+  }));
   const schedules = await schedulesOf(context);
-  const snapshots = all.flatMap(({ snapshot }) => snapshot ?? []);
+  const snapshots = all.flatMap(({ found }) => found?.snapshot ?? []);
   const findings = [...snapshots.flatMap(findingsIn), ...scheduleFindings(schedules)];
-  const range = rangeName(rangeIn(context.query));
+  const range = rangeName(rangeIn(query));
   return {
     title: 'Overview',
     parts: {
-      health: healthOf(findings, all),
+      health: healthOf(findings, all, snapshots),
       numbers: numbersOf(snapshots),
       rate: rateOf(all, context),
       ...Object.fromEntries(all.map((seen, place) => [`queues-${place}`, queuesOf(seen, context)])),
       ...Object.fromEntries(
-        all.map(({ connection, figures }, place) => [
+        all.map(({ connection, found }, place) => [
           `jobs-${place}`,
-          jobTable(connection, figures?.jobs ?? [], range),
+          jobTable(connection, found?.figures?.jobs ?? [], range),
         ]),
       ),
       coming: comingList(schedules, context),
     },
-    data: all.map(({ connection, snapshot, figures, trouble }) => ({
+    data: all.map(({ connection, found, trouble }) => ({
       connection,
       trouble,
-      ...snapshot,
-      jobs: figures?.jobs.map(({ spans: _spans, ...job }) => job),
+      ...found?.snapshot,
+      jobs: found?.figures?.jobs.map(({ spans: _spans, ...job }) => job),
     })),
   };
 };
 
-/** @param isAlone whether its trouble is that of the page */
-async function seenOf(connection: string, context: PageContext, isAlone: boolean): Promise<Seen> {
-  const { manager, lookout } = context;
-  try {
-    const snapshot = await lookout.see(`snapshot ${connection}`, () => manager.connection(connection).snapshot());
-    return { connection, snapshot, figures: await figuresOf(connection, context) };
-  } catch (error) {
-    // One unreachable store must not hide the others.
-    if (isAlone || !(error instanceof OnqueueError)) throw error;
-    return { connection, trouble: redact(error.message) };
-  }
-}
-
-function healthOf(findings: readonly Finding[], all: readonly Seen[]): Html {
+function healthOf(findings: readonly Finding[], all: readonly SeenQueues[], snapshots: readonly Snapshot[]): Html {
   const away = all.flatMap(({ trouble }) =>
     trouble === undefined ? [] : [{ tone: 'bad' as const, text: html`${trouble}` }],
   );
   const told = [...away, ...findings];
   if (told.length === 0)
-    return html`<p class="health good"><strong>All is well.</strong> <span class="soft">${wellText(all.flatMap(({ snapshot }) => snapshot ?? []))}</span></p>`;
+    return html`<p class="health good"><strong>All is well.</strong> <span class="soft">${wellText(snapshots)}</span></p>`;
   const [shown, rest] = [told.slice(0, 8), told.length - 8];
   return html`<h2 class="unseen">Problems</h2><ul class="health">${shown.map(({ tone, text }) => html`<li class="${tone}">${text}</li>`)}${rest > 0 && html`<li>and ${counted(rest, 'more problem')}</li>`}</ul>`;
 }
@@ -123,15 +107,16 @@ function numbersOf(snapshots: readonly Snapshot[]): Html {
   return html`<h2 class="unseen">Key numbers</h2>${keyNumbers(numbers)}`;
 }
 
-function rateOf(all: readonly Seen[], { query }: PageContext): Html | undefined {
-  if (all.every(({ figures }) => figures === undefined)) return undefined;
-  const spans = all.flatMap(({ figures }) => figures?.queues ?? []).map((queue) => queue.spans);
+function rateOf(all: readonly SeenQueues[], { query }: PageContext): Html | undefined {
+  const figures = all.flatMap(({ found }) => found?.figures ?? []);
+  if (figures.length === 0) return undefined;
+  const spans = figures.flatMap(({ queues }) => queues.map((queue) => queue.spans));
   return html`${rangeLinks('', {}, rangeIn(query))}${chartFigure(rateChart('rate-chart', spans))}`;
 }
 
-function queuesOf({ connection, snapshot, trouble }: Seen, context: PageContext): Html {
-  if (snapshot === undefined) return html`<h2><bdi>${connection}</bdi></h2><p class="trouble">${trouble}</p>`;
-  const { queues, otherQueues, isExact } = snapshot;
+function queuesOf({ connection, found, trouble }: SeenQueues, context: PageContext): Html {
+  if (found === undefined) return html`<h2><bdi>${connection}</bdi></h2><p class="trouble">${trouble}</p>`;
+  const { queues, otherQueues, isExact } = found.snapshot;
   const numbers = ['Ready', 'Delayed', 'Running', 'Failed', 'Oldest waits', 'A minute'];
   const shown = table({
     caption: html`Queues of <bdi>${connection}</bdi>${!isExact && html` <span class="soft">estimated: the store may be minutes behind</span>`}`,

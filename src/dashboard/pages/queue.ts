@@ -1,6 +1,5 @@
 /** One queue: its state, its history, and its jobs. */
 import type { Milliseconds } from '../../base/clock';
-import { CapabilityError } from '../../connections/errors';
 import type { Figures, QueueFigures } from '../../operations/figures/figures';
 import { type JobPage, JOB_STATES } from '../../operations/job-page';
 import type { JobState, ListedJob } from '../../operations/listed-job';
@@ -20,6 +19,7 @@ import { jobLink } from '../parts/links';
 import { numberText } from '../parts/number';
 import { ACTIONS, numberColumn, table } from '../parts/table';
 import { moment, secondsText, spanText } from '../parts/time';
+import { isIncapable, readOr } from '../troubles';
 import type { Page, PageContext } from '../view';
 
 /** Jobs of one page. */
@@ -37,9 +37,11 @@ export const queue: Page = async (context) => {
   const { connection, queue } = place;
   const own = manager.connection(connection);
   const snapshot = await lookout.see(`snapshot ${connection} ${queue}`, () => own.snapshot({ queues: [queue] }));
-  const figures = await figuresOf(connection, context, { queue });
+  const figures = await figuresOf(connection, context, queue);
   const after = query.get('after') ?? undefined;
-  const page = await lookout.see(`jobs ${context.here}`, () => jobsOf(context, place, after));
+  const list = () => own.jobs(queue, { state: place.state, limit: PAGE, after });
+  // Not all stores can list their jobs.
+  const page = await readOr(() => lookout.see(`jobs ${context.here}`, list), undefined, isIncapable);
   const [now] = snapshot.queues;
   const findings = findingsIn({
     ...snapshot,
@@ -64,20 +66,6 @@ function placeIn(query: URLSearchParams, usual: string): Place {
   if (queue === '') throw neededField('queue');
   const state = JOB_STATES.find((each) => each === query.get('state')) ?? 'ready';
   return { connection: query.get('connection') ?? usual, queue, state };
-}
-
-/** Undefined if the store cannot list its jobs. */
-async function jobsOf(
-  { manager }: PageContext,
-  { connection, queue, state }: Place,
-  after: string | undefined,
-): Promise<JobPage | undefined> {
-  try {
-    return await manager.connection(connection).jobs(queue, { state, limit: PAGE, after });
-  } catch (error) {
-    if (error instanceof CapabilityError) return undefined;
-    throw error;
-  }
 }
 
 function nowOf(now: QueueSnapshot, { connection, queue }: Place, context: PageContext): Html {

@@ -1,6 +1,4 @@
 /** Finds a job by its id, and jobs by a text, a limited number with each request. */
-import { OnqueueError } from '../../base/onqueue-error';
-import { redact } from '../../base/redact';
 import type { Snapshot } from '../../operations/snapshot';
 import { html, type Html } from '../html';
 import { whyUnknown } from '../job/why-unknown';
@@ -9,8 +7,9 @@ import { knownList, matchList } from '../search/results';
 import { scan } from '../search/scan';
 import { searchForm } from '../search/search-form';
 import { further, type Wanted, wantedIn } from '../search/wanted';
+import { readEach } from '../troubles';
 import type { Page, PageContext } from '../view';
-import { watchedConnections } from '../watched-connections';
+import { watchedConnections } from '../readings';
 
 export const search: Page = async (context) => {
   const { manager, query } = context;
@@ -67,24 +66,14 @@ async function look(
   { manager, lookout }: PageContext,
   { connections, queue }: Wanted,
 ): Promise<{ readonly seen: readonly Snapshot[]; readonly troubles: readonly string[] }> {
-  const looks = connections.map(async (name): Promise<Snapshot | string> => {
+  const all = await readEach(connections, connections.length === 1, async (name) => {
     const connection = manager.connection(name);
-    try {
-      const seen = await lookout.see(`snapshot ${name}`, () => connection.snapshot());
-      if (queue === undefined || seen.otherQueues === 0) return seen;
-      const { queues } = await lookout.see(`snapshot ${name} ${queue}`, () => connection.snapshot({ queues: [queue] }));
-      return { ...seen, queues: [...seen.queues.filter((one) => one.queue !== queue), ...queues] };
-    } catch (error) {
-      // One unreachable store must not hide the others.
-      if (connections.length === 1 || !(error instanceof OnqueueError)) throw error;
-      return redact(error.message);
-    }
+    const seen = await lookout.see(`snapshot ${name}`, () => connection.snapshot());
+    if (queue === undefined || seen.otherQueues === 0) return seen;
+    const { queues } = await lookout.see(`snapshot ${name} ${queue}`, () => connection.snapshot({ queues: [queue] }));
+    return { ...seen, queues: [...seen.queues.filter((one) => one.queue !== queue), ...queues] };
   });
-  const all = await Promise.all(looks);
-  return {
-    seen: all.filter((one) => typeof one !== 'string'),
-    troubles: all.filter((one) => typeof one === 'string'),
-  };
+  return { seen: all.flatMap(({ found }) => found ?? []), troubles: all.flatMap(({ trouble }) => trouble ?? []) };
 }
 
 const ADVICE = html`<p class="empty">

@@ -1,7 +1,5 @@
 /** The workers, their state, and their running jobs. */
 import type { Milliseconds } from '../../base/clock';
-import { CapabilityError } from '../../connections/errors';
-import { noRecords } from '../../operations/errors';
 import type { RunningWorker, WorkersJob } from '../../operations/worker-record';
 import { SILENT } from '../health';
 import { html, type Html } from '../html';
@@ -9,8 +7,8 @@ import { jobLink, queueLink } from '../parts/links';
 import { counted, numberText } from '../parts/number';
 import { numberColumn, table } from '../parts/table';
 import { moment, secondsText, spanText } from '../parts/time';
+import { watchedConnections, workersOf } from '../readings';
 import type { Page, PageContext } from '../view';
-import { watchedConnections } from '../watched-connections';
 
 /** Milliseconds by which an event loop may be late before somebody should know, because it renews the leases. */
 const LATE: Milliseconds = 1000;
@@ -20,7 +18,7 @@ const MOST = 100;
 const MOST_QUEUES = 10;
 
 export const workers: Page = async (context) => {
-  const found = await workersOf(context);
+  const found = await allWorkers(context);
   return {
     title: 'Workers',
     parts: { workers: found.length === 0 ? nobody(context) : workerTable(found), running: runningTable(found) },
@@ -29,17 +27,10 @@ export const workers: Page = async (context) => {
 };
 
 /** The workers of all connections, several of which may keep their records in one store. */
-async function workersOf({ manager, lookout }: PageContext): Promise<readonly RunningWorker[]> {
+async function allWorkers(context: PageContext): Promise<readonly RunningWorker[]> {
   const byId = new Map<string, RunningWorker>();
-  for (const name of watchedConnections(manager)) {
-    try {
-      const found = await lookout.see(`workers ${name}`, () => manager.connection(name).workers());
-      for (const worker of found) byId.set(worker.id, worker);
-    } catch (error) {
-      // It keeps no records: its workers report elsewhere, or nowhere.
-      if (!noRecords.is(error) && !(error instanceof CapabilityError)) throw error;
-    }
-  }
+  for (const name of watchedConnections(context.manager))
+    for (const worker of (await workersOf(name, context)) ?? []) byId.set(worker.id, worker);
   return [...byId.values()];
 }
 

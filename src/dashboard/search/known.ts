@@ -1,10 +1,11 @@
 /** Things with exactly this id, or with this text in their name: found without searching all jobs. */
-import { CapabilityError, isStoreAway } from '../../connections/errors';
+import { isStoreAway } from '../../connections/errors';
 import type { Batch } from '../../dispatch/batch/batch';
 import type { FoundJob } from '../../operations/found-job';
 import type { Snapshot } from '../../operations/snapshot';
 import { address } from '../addresses';
-import { schedulesOf } from '../listed-schedules';
+import { schedulesOf } from '../readings';
+import { isIncapable, readOr } from '../troubles';
 import type { PageContext } from '../view';
 import { Pattern } from './pattern';
 import type { Wanted } from './wanted';
@@ -39,7 +40,9 @@ export async function knownThings(
   seen: readonly Snapshot[],
 ): Promise<KnownThings> {
   const connections = seen.map(({ connection }) => connection);
-  const jobs = ID.test(text) ? await Promise.all(connections.map((name) => jobOf(context, name, text, queue))) : [];
+  const jobOf = (name: string): Promise<FoundJob | undefined> =>
+    readOr(() => context.manager.connection(name).find(text, { queue }), undefined, isStoreAway, isIncapable);
+  const jobs = ID.test(text) ? await Promise.all(connections.map(jobOf)) : [];
   const found = jobs.filter((job) => job !== undefined);
   const batches = await Promise.all(connections.map((name) => batchesOf(context, name, text)));
   const unsure = found.filter((job) => !job.isSure).map(({ connection }) => connection);
@@ -49,41 +52,24 @@ export async function knownThings(
   };
 }
 
-/** Undefined if its store cannot look for jobs. */
-async function jobOf(
-  { manager }: PageContext,
-  connection: string,
-  id: string,
-  queue: string | undefined,
-): Promise<FoundJob | undefined> {
-  try {
-    return await manager.connection(connection).find(id, { queue });
-  } catch (error) {
-    if (isStoreAway(error) || error instanceof CapabilityError) return undefined;
-    throw error;
-  }
-}
-
 /** Records of a job may be kept even if the job is gone. */
 function knownJob({ id, connection, queue, state, history }: FoundJob): readonly Known[] {
   if (state === 'unknown' && history.length === 0) return [];
   return [{ kind: 'job', name: id, connection, state, page: address('job', { connection, queue, id }) }];
 }
 
-async function batchesOf({ manager }: PageContext, connection: string, text: string): Promise<readonly Known[]> {
+function batchesOf({ manager }: PageContext, connection: string, text: string): Promise<readonly Known[]> {
   const pattern = new Pattern(text);
   const known = ({ id, name }: Batch): Known => {
     return { kind: 'batch', name: name || id, connection, page: address('batch', { connection, id }) };
   };
-  try {
+  const read = async (): Promise<readonly Known[]> => {
     const batch = ID.test(text) ? await manager.batches.get(text, { connection }) : undefined;
     if (batch !== undefined) return [known(batch)];
     const newest = await manager.batches.list({ connection, limit: NEWEST });
     return newest.filter(({ name }) => pattern.isIn(name)).map(known);
-  } catch (error) {
-    if (isStoreAway(error) || error instanceof CapabilityError) return [];
-    throw error;
-  }
+  };
+  return readOr(read, [], isStoreAway, isIncapable);
 }
 
 async function named(context: PageContext, pattern: Pattern, seen: readonly Snapshot[]): Promise<readonly Known[]> {

@@ -4,7 +4,7 @@ import { JOB_STATES } from '../../operations/job-page';
 import type { JobState } from '../../operations/listed-job';
 import { address } from '../addresses';
 import { neededField } from '../errors';
-import { watchedConnections } from '../watched-connections';
+import { watchedConnections } from '../readings';
 
 export interface Wanted {
   /** Empty if nothing is to be searched yet. */
