@@ -20,17 +20,15 @@ import { OverdueWatch } from './overdue-watch';
 /** How long the stores may take to store the outcomes. */
 const SETTLE_DEADLINE: Milliseconds = 5000;
 
-/** The stores' answers. */
-type Results = Map<Settlement, SettleResult>;
-
-/** The outcomes to be recorded for one worker. */
-interface Share {
+/** What is recorded about one job. */
+interface Verdict {
   readonly worker: HeldJobs;
-  readonly overdue: readonly Held[];
-  /** The outcomes of the overdue jobs, in their order. */
-  readonly timeouts: readonly Settlement[];
-  /** The outcomes of jobs that are given back, if the process ends; otherwise these go on with the event loop. */
-  readonly others: readonly Settlement[];
+  readonly held: Held;
+  /** It is past timeout and grace. All others are given back if the process ends; otherwise they go on with the event loop. */
+  readonly isOverdue: boolean;
+  readonly settlement: Settlement;
+  /** The store's answer. Undefined if none has come. */
+  result: SettleResult | undefined;
 }
 
 export interface BlockedJobsSettings {
@@ -48,8 +46,6 @@ export class BlockedJobs {
   #told = false;
   /** The outcomes are being recorded. */
   #acting = false;
-  /** The event loop has not been heard since it was last asked. */
-  #silent = false;
 
   constructor(settings: BlockedJobsSettings) {
     this.#settings = settings;
@@ -57,12 +53,9 @@ export class BlockedJobs {
       clock: systemClock,
       overdue: () => {
         const held = this.#workers.flatMap(({ all }) => all);
-        return held.length === 0 ? undefined : held.some(isOverdue);
+        return held.length === 0 ? undefined : held.some(isLate);
       },
-      ask: () => {
-        this.#silent = true;
-        settings.ask();
-      },
+      ask: settings.ask,
       blocked: () => void this.#act(),
     });
   }
@@ -75,7 +68,6 @@ export class BlockedJobs {
   /** The event loop moves. */
   answered(): void {
     this.#told = false;
-    this.#silent = false;
     this.#watch.answered();
   }
 
@@ -90,44 +82,49 @@ export class BlockedJobs {
     // A process that stands at a breakpoint must not end under its debugger. The next look asks again.
     const debugged = await loop.isDebugged();
     const ends = this.#workers.some(({ endsProcess }) => endsProcess);
-    const shares = this.#silent && !debugged ? this.#workers.map((worker) => shareOf(worker, ends)) : [];
-    if (shares.some(({ overdue }) => overdue.length > 0)) await this.#record(shares, loop, ends);
+    const isBlocked = this.#watch.isSilent && !debugged;
+    const verdicts = isBlocked ? this.#workers.flatMap((worker) => verdictsOn(worker, ends)) : [];
+    if (verdicts.some(({ isOverdue }) => isOverdue)) await this.#record(verdicts, loop, ends);
     else loop.letGo();
     this.#acting = false;
   }
 
-  async #record(shares: readonly Share[], loop: BlockedLoop, ends: boolean): Promise<void> {
+  async #record(verdicts: readonly Verdict[], loop: BlockedLoop, ends: boolean): Promise<void> {
     // Nobody may renew jobs that are about to be given back.
-    if (ends) for (const { worker } of shares) for (const held of worker.all) worker.drop(held);
+    if (ends) for (const { worker, held } of verdicts) worker.drop(held);
     const frames = this.#settings.ofMainThread ? await loop.hold() : [];
     if (!ends) loop.letGo();
-    const results: Results = new Map();
-    const why = await settleWithin(shares, results);
-    const timeouts = shares.flatMap((share) => share.timeouts);
-    const others = shares.flatMap((share) => share.others);
-    const returned = others.filter((one) => one.outcome === 'released' && results.get(one) === 'settled').length;
+    const why = await settleWithin(verdicts);
+    const overdue = verdicts.filter(({ isOverdue }) => isOverdue);
+    const returned = verdicts.filter(
+      ({ isOverdue, settlement, result }) => !isOverdue && settlement.outcome === 'released' && result === 'settled',
+    );
+    const left = verdicts.filter(({ result }) => result === undefined);
     const account = blockedAccount({
       pid: process.pid,
-      overdue: shares.flatMap(({ overdue }) => overdue.map(({ reservation }) => reservation)),
-      results: timeouts.flatMap((one) => results.get(one) ?? []),
+      overdue: overdue.map(({ held }) => held.reservation),
+      results: overdue.flatMap(({ result }) => result ?? []),
       why,
-      end: ends ? { returned, left: timeouts.length + others.length - results.size } : undefined,
+      end: ends ? { returned: returned.length, left: left.length } : undefined,
       frames,
     });
     if (!this.#told) say(account);
     this.#told = true;
     if (ends) loop.endProcess(BLOCKED);
-    else tellWorkers(shares, results, account);
+    else tellWorkers(overdue, account);
   }
 }
 
-const isOverdue = ({ record }: Held): boolean => record.overdueAt <= systemClock.monotonic();
+const isLate = ({ record }: Held): boolean => record.overdueAt <= systemClock.monotonic();
 
-function shareOf(worker: HeldJobs, ends: boolean): Share {
-  const held = worker.all;
-  const overdue = held.filter(isOverdue);
-  const others = ends ? held.filter((one) => !overdue.includes(one)) : [];
-  return { worker, overdue, timeouts: overdue.map(timedOut), others: others.map(givenUp) };
+function verdictsOn(worker: HeldJobs, ends: boolean): readonly Verdict[] {
+  const { all } = worker;
+  const late = all.filter(isLate);
+  const others = ends ? all.filter((held) => !late.includes(held)) : [];
+  return [
+    ...late.map((held) => ({ worker, held, isOverdue: true, settlement: timedOut(held), result: undefined })),
+    ...others.map((held) => ({ worker, held, isOverdue: false, settlement: givenUp(held), result: undefined })),
+  ];
 }
 
 /** A timed-out attempt, as the worker would record it. Whoever meets the job next finds out whether it was the last. */
@@ -145,11 +142,11 @@ function givenUp({ reservation, record }: Held): Settlement {
  * Collects the stores' answers until the deadline; returns the reason if one does not answer. A silent store is no reason to
  * keep the process as it is: the leases will end by themselves.
  */
-function settleWithin(shares: readonly Share[], results: Results): Promise<string | undefined> {
+function settleWithin(verdicts: readonly Verdict[]): Promise<string | undefined> {
   // Separate calls for each queue: one that is refused or not answered holds up no other.
-  const calls = shares.flatMap(({ worker, timeouts, others }) => {
-    const queues = groupsOf([...timeouts, ...others], ({ reservation }) => reservation.queue).values();
-    return Array.from(queues, (ended) => settleQueue(worker, ended, results));
+  const calls = [...groupsOf(verdicts, workerOf)].flatMap(([worker, own]) => {
+    const queues = groupsOf(own, ({ held }) => held.reservation.queue).values();
+    return Array.from(queues, (ended) => settleQueue(worker, ended));
   });
   return within(systemClock, SETTLE_DEADLINE, Promise.all(calls)).then(
     (reasons) => reasons.find((reason) => reason !== undefined),
@@ -157,15 +154,12 @@ function settleWithin(shares: readonly Share[], results: Results): Promise<strin
   );
 }
 
-async function settleQueue(
-  worker: HeldJobs,
-  ended: readonly Settlement[],
-  results: Results,
-): Promise<string | undefined> {
+async function settleQueue(worker: HeldJobs, ended: readonly Verdict[]): Promise<string | undefined> {
   try {
-    for (const page of pagesOf(ended, bytesOf)) {
-      const told = await (await worker.store()).settle(page);
-      page.forEach((one, at) => results.set(one, told[at]!));
+    for (const page of pagesOf(ended, ({ held }) => bytesOf(held))) {
+      const store = await worker.store();
+      const results = await store.settle(page.map(({ settlement }) => settlement));
+      page.forEach((one, at) => (one.result = results[at]));
     }
     return undefined;
   } catch (error) {
@@ -174,16 +168,17 @@ async function settleQueue(
 }
 
 /** The workers no longer wait for jobs that were recorded. One worker gets the account, for the log. */
-function tellWorkers(shares: readonly Share[], results: Results, account: string): void {
+function tellWorkers(overdue: readonly Verdict[], account: string): void {
   let said: string | undefined = account;
-  for (const { worker, overdue, timeouts } of shares) {
-    if (overdue.length === 0) continue;
-    const recorded = overdue.filter((_, at) => results.has(timeouts[at]!));
+  for (const [worker, own] of groupsOf(overdue, workerOf)) {
+    const recorded = own.filter(({ result }) => result !== undefined).map(({ held }) => held);
     for (const held of recorded) worker.drop(held);
     worker.tell({ kind: 'blocked', numbers: recorded.map(({ number }) => number), account: said });
     said = undefined;
   }
 }
+
+const workerOf = ({ worker }: Verdict): HeldJobs => worker;
 
 // Not process.stderr, which needs the event loop that stands still.
 function say(text: string): void {

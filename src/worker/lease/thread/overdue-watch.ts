@@ -22,6 +22,8 @@ export interface OverdueWatchSettings {
 }
 
 export class OverdueWatch {
+  /** The event loop has not answered since it was last asked. */
+  isSilent = false;
   readonly #settings: OverdueWatchSettings;
   #isScheduled = false;
   /** Looks since the event loop was asked. Undefined if it owes no answer. */
@@ -40,6 +42,7 @@ export class OverdueWatch {
 
   /** The event loop has answered. */
   answered(): void {
+    this.isSilent = false;
     this.#silence = undefined;
   }
 
@@ -51,6 +54,7 @@ export class OverdueWatch {
     if (isOverdue !== true) this.#silence = undefined;
     else if (this.#silence === undefined) {
       this.#silence = 0;
+      this.isSilent = true;
       ask();
     } else if ((this.#silence += 1) >= SILENT_LOOKS) {
       this.#silence = undefined;
