@@ -31,7 +31,18 @@ import {
   weightIn,
 } from '../kit/batch-counts';
 import { type Dialect, isTrue, type Leaving, type QueuedJob } from './dialect';
-import { raw, rowsOf, run, type Sql, sql, type SqlRow, type SqlValue, type Work, writtenPages } from './statement';
+import {
+  raw,
+  rowsOf,
+  run,
+  runEach,
+  type Sql,
+  sql,
+  type SqlRow,
+  type SqlValue,
+  type Work,
+  writtenPages,
+} from './statement';
 
 /** How a batch changes; undefined: not at all. */
 type Rule = (batch: KeptBatch, now: Milliseconds) => BatchStep | undefined;
@@ -72,7 +83,7 @@ export class BatchRows {
    */
   *begin(id: string, begins: NewBatch | undefined): Work<BatchEnd | undefined> {
     if (begins === undefined) return endOf((yield* this.#held(id))?.batch);
-    for (const statement of this.beginning(begins)) yield* run(statement);
+    yield* runEach(this.beginning(begins));
     return undefined;
   }
 

@@ -69,6 +69,11 @@ export function* runAll(statements: readonly Sql[]): Work<readonly SqlResult[]> 
   return yield statements;
 }
 
+/** One after another, each in a round trip of its own. */
+export function* runEach(statements: readonly Sql[]): Work<void> {
+  for (const statement of statements) yield* run(statement);
+}
+
 export function* rowsOf(statement: Sql): Work<readonly SqlRow[]> {
   return (yield* run(statement)).rows;
 }

@@ -1,7 +1,7 @@
 /** The unique keys that pushed jobs want to take. */
 import type { Seconds } from '../../../base/clock';
 import type { UniqueTie } from '../../../payload/ties';
-import type { Pushed } from '../../contract';
+import { CallKeys } from '../call-keys';
 import type { Holders, QueuedJob } from '../dialect';
 import { raw, type Sql, sql } from '../statement';
 import { LATEST } from './columns';
@@ -33,58 +33,46 @@ export interface Candidate {
   readonly condition: Sql;
 }
 
-/** The claims of a call's jobs. Of several jobs with one key, only the first claims it. */
-export class Claims {
-  readonly jobs: readonly QueuedJob[];
+/** The claims of a call's jobs. */
+export class Claims extends CallKeys {
   readonly all: readonly Claim[];
-  readonly #places = new Map<string, number>();
 
   constructor(jobs: readonly QueuedJob[]) {
-    this.jobs = jobs;
-    const claims: Claim[] = [];
-    for (const [place, { tie, uuid, counters }] of jobs.entries()) {
-      if (tie === undefined || this.#places.has(tie.key)) continue;
-      this.#places.set(tie.key, place);
-      claims.push(claimOf(place, tie, uuid, counters.attempts));
-    }
+    super(jobs);
+    const claims = [...this.firsts.values()].map((place) => {
+      const { tie, uuid, counters } = jobs[place]!;
+      return claimOf(place, tie!, uuid, counters.attempts);
+    });
     this.all = inOrder(claims);
   }
 
   /** For statements that come after `@onqueue_held` was set. */
   get candidates(): readonly Candidate[] {
     return this.jobs.flatMap((job, place) => {
-      if (job.debounce !== undefined) return [];
-      if (job.tie === undefined) return [{ job, condition: raw('TRUE') }];
-      return this.#places.get(job.tie.key) === place ? [{ job, condition: isFree(sql`${place}`) }] : [];
+      if (!this.isAsked(job, place)) return [];
+      return [{ job, condition: job.tie === undefined ? raw('TRUE') : isFree(sql`${place}`) }];
     });
   }
 
   /**
    * Undefined if all jobs were simply queued.
-   * @param held the holders of keys
    * @param text the value of `@onqueue_held`
+   * @param held the holders of keys, by key, if they are not in the text
    */
-  holders(held: ReadonlyMap<string, string>, text: string): Holders | undefined {
-    const holders = new Map<number, Exclude<Pushed, 'queued'>>();
-    for (const [, place, id] of text.matchAll(/;(\d+):([\dA-F]*)/g))
-      holders.set(Number(place), { replaced: idIn(id!) });
-    for (const [place, { tie }] of this.jobs.entries()) {
-      if (tie === undefined) continue;
-      const first = this.#places.get(tie.key)!;
-      const duplicate = held.get(tie.key) ?? (first === place ? undefined : this.jobs[first]!.uuid);
-      if (duplicate !== undefined) holders.set(place, { duplicate });
-    }
-    return holders.size === 0 ? undefined : holders;
+  holdersIn(text: string, held = this.#heldIn(text)): Holders | undefined {
+    return this.holders(held, idsIn(text, ';'));
   }
 
-  /** @param text what stood in `@onqueue_held` */
-  holdersIn(text: string): Holders | undefined {
-    const held = [...text.matchAll(/,(\d+):([\dA-F]*)/g)];
-    return this.holders(new Map(held.map(([, place, id]) => [this.jobs[Number(place)]!.tie!.key, idIn(id!)])), text);
+  #heldIn(text: string): ReadonlyMap<string, string> {
+    return new Map(idsIn(text, ',').map(([place, id]) => [this.jobs[Number(place)]!.tie!.key, id]));
   }
 }
 
-const idIn = (digits: string): string => Buffer.from(digits, 'hex').toString();
+/** The entries of `@onqueue_held` with this mark: the indexes of jobs with the ids of others. */
+function idsIn(text: string, mark: ',' | ';'): readonly (readonly [place: string, id: string])[] {
+  const entries = text.matchAll(new RegExp(`${mark}(\\d+):([\\dA-F]*)`, 'g'));
+  return [...entries].map(([, place, digits]) => [place!, Buffer.from(digits!, 'hex').toString()]);
+}
 
 /**
  * In `@onqueue_held` each key that is taken has an entry: `,`, the index of the job, `:`, and the id of the holder in

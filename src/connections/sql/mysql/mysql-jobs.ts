@@ -3,6 +3,7 @@ import type { Seconds } from '../../../base/clock';
 import type { BatchEnd, NewBatch } from '../../batch-store';
 import type { RenewResult } from '../../contract';
 import type { BatchRows } from '../batch-rows';
+import { hasKeys } from '../call-keys';
 import type { CallMark } from '../call-marks';
 import {
   type Exchange,
@@ -15,7 +16,7 @@ import {
 } from '../dialect';
 import { FENCE } from '../columns';
 import { firstTwin } from '../jobs';
-import { raw, rowsOf, run, type Sql, sql, type SqlRow, transaction, type Work } from '../statement';
+import { raw, rowsOf, run, runEach, type Sql, sql, type SqlRow, transaction, type Work } from '../statement';
 import { findEnd, join, REFUSE } from './batch-changes';
 import { lockCalls, recordCall, recordHeld } from './call-records';
 import { Claims } from './claims';
@@ -50,29 +51,13 @@ export class MysqlJobs implements JobStatements {
     mark: CallMark | undefined,
     begins?: NewBatch,
   ): Work<number | BatchEnd | Holders | undefined> {
-    const batch = begins?.id ?? jobs[0]?.batch?.id;
-    if (batch !== undefined) return this.#pushOfBatch(batch, begins, jobs, mark);
-    if (jobs.every(({ tie, debounce }) => tie === undefined && debounce === undefined))
-      return this.#pushPlain(jobs, mark);
     const claims = new Claims(jobs);
-    if (mark === undefined) return this.#pushTiedWithin(claims);
+    const batch = begins?.id ?? jobs[0]?.batch?.id;
+    if (batch !== undefined) return this.#pushOfBatch(batch, begins, claims, mark);
+    if (mark === undefined) return this.#pushWithin(claims);
     // The packet itself finds out which keys are held, so a process that stops halfway keeps no key locked.
     const writes = [sql`SET @onqueue_now = ${this.#now}`, ...this.#writes(claims, mark, queuesOf(jobs))];
-    return this.#pushClaims(claims, mark, writes);
-  }
-
-  *#pushPlain(jobs: readonly QueuedJob[], mark: CallMark | undefined): Work<number | undefined> {
-    const queues = queuesOf(jobs);
-    const inserts = [
-      sql`SET @onqueue_now = ${this.#now}`,
-      ...queues.flatMap((queue) => insertJobs(this.#names, queue, jobs)),
-    ];
-    if (mark === undefined) return yield* this.#insertUnlessTwin(jobs, inserts);
-    const writes = [this.#record(mark), ...queues.map((queue) => this.remember(queue)), ...inserts];
-    const isUnique = jobs.some(({ unique }) => unique);
-    if (mark.unheard.length > 0 || isUnique) return yield* this.#pushWithCare(jobs, mark, writes, isUnique);
-    yield* packet(writes);
-    return undefined;
+    return this.#send(claims, mark, writes);
   }
 
   /** @param remembered queues to remember */
@@ -81,10 +66,9 @@ export class MysqlJobs implements JobStatements {
     const { jobs } = claims;
     const queues = queuesOf(jobs);
     const remembering = remembered.map((queue) => this.remember(queue));
-    const debounced = new DebouncedJobs(names, jobs);
-    const keys = [...claims.all.map(({ key }) => key), ...debounced.keys];
-    if (keys.length === 0)
+    if (!hasKeys(jobs))
       return [this.#record(mark), ...remembering, ...queues.flatMap((queue) => insertJobs(names, queue, jobs))];
+    const debounced = new DebouncedJobs(names, jobs);
     return [
       this.#record(mark),
       ...this.#keys.take(claims),
@@ -92,34 +76,32 @@ export class MysqlJobs implements JobStatements {
       ...queues.flatMap((queue) => insertCandidates(names, queue, claims.candidates)),
       ...debounced.statements,
       recordHeld(names, mark),
-      ...this.#keys.sweep(keys),
+      ...this.#keys.sweep([...claims.all.map(({ key }) => key), ...debounced.keys]),
     ];
   }
 
-  *#pushClaims(claims: Claims, mark: CallMark, writes: readonly Sql[]): Work<number | Holders | undefined> {
+  *#send(claims: Claims, mark: CallMark, writes: readonly Sql[]): Work<number | Holders | undefined> {
     const { jobs } = claims;
-    const answer = raw('SELECT @onqueue_held');
     const isUnique = jobs.some(({ unique }) => unique);
     if (mark.unheard.length > 0 || isUnique) {
-      const twin = yield* this.#pushWithCare(jobs, mark, writes, isUnique);
-      return twin ?? claims.holdersIn(textOf(yield* rowsOf(answer)));
+      return (yield* this.#pushWithCare(jobs, mark, writes, isUnique)) ?? (yield* heldNow(claims));
     }
-    const [held] = yield* packet(writes, [answer]);
-    return claims.holdersIn(textOf(held!.rows));
+    const [held] = yield* packet(writes, hasKeys(jobs) ? [HELD] : []);
+    return held && claims.holdersIn(textOf(held.rows));
   }
 
-  *#pushTiedWithin(claims: Claims): Work<number | Holders | undefined> {
+  *#pushWithin(claims: Claims): Work<number | Holders | undefined> {
     const twin = yield* firstTwin(claims.jobs, (job) => this.#twinOf(job));
     if (twin !== undefined) return twin;
     const held = yield* this.#keys.takeEach(claims, this.#now);
-    const staying = claims.holders(held, '');
+    const staying = claims.holders(held, []);
     const jobs = claims.jobs.filter(({ debounce }, place) => debounce === undefined && staying?.has(place) !== true);
-    yield* run(sql`SET @onqueue_now = ${this.#now}, @onqueue_held = ''`);
-    for (const queue of queuesOf(jobs)) {
-      for (const statement of insertJobs(this.#names, queue, jobs)) yield* run(statement);
-    }
-    for (const statement of new DebouncedJobs(this.#names, claims.jobs).statements) yield* run(statement);
-    return claims.holders(held, textOf(yield* rowsOf(raw('SELECT @onqueue_held'))));
+    yield* runEach([
+      sql`SET @onqueue_now = ${this.#now}, @onqueue_held = ''`,
+      ...queuesOf(jobs).flatMap((queue) => insertJobs(this.#names, queue, jobs)),
+      ...new DebouncedJobs(this.#names, claims.jobs).statements,
+    ]);
+    return yield* heldNow(claims, held);
   }
 
   /**
@@ -129,16 +111,15 @@ export class MysqlJobs implements JobStatements {
   *#pushOfBatch(
     batch: string,
     begins: NewBatch | undefined,
-    jobs: readonly QueuedJob[],
+    claims: Claims,
     mark: CallMark | undefined,
   ): Work<number | BatchEnd | Holders | undefined> {
-    const claims = new Claims(jobs);
     const looks = [
       sql`SET @onqueue_now = ${this.#now}, @onqueue_end = NULL, @onqueue_held = ''`,
       ...(begins === undefined ? findEnd(this.#names, batch) : this.#batches.beginning(begins)),
     ];
     if (mark === undefined) return yield* this.#pushOfBatchWithin(batch, claims, looks);
-    const queues = queuesOf([...jobs, ...(begins?.callbacks ?? [])]);
+    const queues = queuesOf([...claims.jobs, ...(begins?.callbacks ?? [])]);
     const writes = [
       ...looks,
       REFUSE,
@@ -146,7 +127,7 @@ export class MysqlJobs implements JobStatements {
       ...join(this.#names, batch, claims.candidates),
     ];
     try {
-      return yield* this.#pushClaims(claims, mark, writes);
+      return yield* this.#send(claims, mark, writes);
     } catch (error) {
       if (!isTwoRows(error)) throw error;
       return yield* endFound();
@@ -158,15 +139,14 @@ export class MysqlJobs implements JobStatements {
     claims: Claims,
     looks: readonly Sql[],
   ): Work<number | BatchEnd | Holders | undefined> {
-    const { jobs, all } = claims;
-    for (const statement of looks) yield* run(statement);
+    yield* runEach(looks);
     const end = yield* endFound();
     if (end !== undefined) return end;
-    const held = yield* all.length === 0 ? this.#pushPlain(jobs, undefined) : this.#pushTiedWithin(claims);
+    const held = yield* this.#pushWithin(claims);
     if (typeof held === 'number') return held;
-    const added = jobs.filter((_, place) => held?.has(place) !== true);
+    const added = claims.jobs.filter((_, place) => held?.has(place) !== true);
     const candidates = added.map((job) => ({ job, condition: raw('TRUE') }));
-    for (const statement of join(this.#names, batch, candidates)) yield* run(statement);
+    yield* runEach(join(this.#names, batch, candidates));
     return held;
   }
 
@@ -229,22 +209,16 @@ export class MysqlJobs implements JobStatements {
 
   *#pushUnlessDone(jobs: readonly QueuedJob[], mark: CallMark, writes: readonly Sql[]): Work<number | undefined> {
     if (mark.unheard.length > 0) {
-      for (const statement of lockCalls(this.#names, mark)) yield* run(statement);
+      yield* runEach(lockCalls(this.#names, mark));
       const [wasDone] = yield* rowsOf(raw('SELECT @onqueue_was_done'));
       if (Number(wasDone?.[0]) === 1) {
         yield* run(raw('SET @onqueue_held = @onqueue_before'));
         return undefined;
       }
     }
-    return yield* this.#insertUnlessTwin(jobs, writes);
-  }
-
-  /** Returns the index of a job that must be unique and is not. */
-  *#insertUnlessTwin(jobs: readonly QueuedJob[], writes: readonly Sql[]): Work<number | undefined> {
     const twin = yield* firstTwin(jobs, (job) => this.#twinOf(job));
-    if (twin !== undefined) return twin;
-    for (const statement of writes) yield* run(statement);
-    return undefined;
+    if (twin === undefined) yield* runEach(writes);
+    return twin;
   }
 
   /** Selects a delayed job with the same text. For jobs of Laravel's the id has not been read yet. */
@@ -259,6 +233,13 @@ export class MysqlJobs implements JobStatements {
 function* endFound(): Work<BatchEnd | undefined> {
   const [[end = null] = []] = yield* rowsOf(raw('SELECT @onqueue_end'));
   return end === null ? undefined : (String(end) as BatchEnd);
+}
+
+const HELD = raw('SELECT @onqueue_held');
+
+/** What `@onqueue_held` says after the jobs were added. @param held see `Claims.holdersIn` */
+function* heldNow(claims: Claims, held?: ReadonlyMap<string, string>): Work<Holders | undefined> {
+  return hasKeys(claims.jobs) ? claims.holdersIn(textOf(yield* rowsOf(HELD)), held) : undefined;
 }
 
 const textOf = ([row]: readonly SqlRow[]): string => String(row?.[0] ?? '');

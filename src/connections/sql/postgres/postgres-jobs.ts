@@ -5,6 +5,7 @@ import type { DebounceTie } from '../../../payload/ties';
 import { uuidv7 } from '../../../payload/uuid';
 import type { RenewResult } from '../../contract';
 import type { BatchEnd, NewBatch } from '../../batch-store';
+import { CallKeys, hasKeys } from '../call-keys';
 import type { CallMark } from '../call-marks';
 import { FENCE, RESERVED } from '../columns';
 import {
@@ -22,7 +23,6 @@ import {
 } from '../dialect';
 import { jobOf, valuesOf } from '../job-row';
 import { raw, rowsOf, run, type Sql, sql, type SqlRow, type SqlValue, type Work } from '../statement';
-import { CallKeys, type KeysAnswer } from './call-keys';
 import type { Identifiers } from './identifiers';
 import { now, storable, textAndBytes } from './columns';
 
@@ -48,8 +48,7 @@ export class PostgresJobs implements JobStatements {
   ): Work<number | BatchEnd | Holders | undefined> {
     const batch = begins?.id ?? jobs[0]?.batch?.id;
     if (batch !== undefined) return yield* this.#pushBatch(batch, begins, jobs, mark);
-    if (jobs.some(({ tie, debounce }) => tie !== undefined || debounce !== undefined))
-      return yield* this.#pushTied(jobs, mark);
+    if (hasKeys(jobs)) return yield* this.#pushTied(jobs, mark);
     // Lists are sent as texts: the library behind a user's transaction may not support arrays, or encode a text as JSON
     // again.
     const [row] = yield* rowsOf({
@@ -60,7 +59,7 @@ export class PostgresJobs implements JobStatements {
     return duplicate === null ? undefined : Number(duplicate);
   }
 
-  *#pushTied(jobs: readonly QueuedJob[], mark: CallMark | undefined): Work<number | Holders> {
+  *#pushTied(jobs: readonly QueuedJob[], mark: CallMark | undefined): Work<number | Holders | undefined> {
     const keys = new CallKeys(jobs);
     const debounced = jobs.flatMap((job, n) =>
       job.debounce === undefined ? [] : [debouncedJob(job, job.debounce, n)],
@@ -70,12 +69,12 @@ export class PostgresJobs implements JobStatements {
       values: [
         askedJobs(jobs, keys),
         debounced.length === 0 ? null : JSON.stringify(debounced),
-        textArray(keys.all),
+        textArray([...keys.firsts.keys()]),
         ...this.#pushed(jobs, mark),
       ],
     });
     const answer = JSON.parse(String(row?.[0] ?? '{}')) as number | KeysAnswer;
-    return typeof answer === 'number' ? answer : keys.holders(answer);
+    return typeof answer === 'number' ? answer : holdersIn(answer, keys);
   }
 
   /** None of the jobs is debounced. */
@@ -84,20 +83,20 @@ export class PostgresJobs implements JobStatements {
     begins: NewBatch | undefined,
     jobs: readonly QueuedJob[],
     mark: CallMark | undefined,
-  ): Work<number | BatchEnd | Holders> {
+  ): Work<number | BatchEnd | Holders | undefined> {
     const keys = new CallKeys(jobs);
     const weight = jobs.reduce((sum, job) => (job.tie === undefined ? sum + weightOf(job) : sum), 0);
     const [row] = yield* rowsOf({
       text: `SELECT ${this.#names.pushBatch}(
         ?::text, ?::text::json, ?::bigint, ?::bigint[], ?::text::json, ?::text[], ${PUSHED})`,
       values: [
-        ...[batch, begun(begins), weight, numberArray(keys.firsts.map(weightOf))],
-        ...[askedJobs(jobs, keys), textArray(keys.all)],
+        ...[batch, begun(begins), weight, numberArray([...keys.firsts.values()].map((n) => weightOf(jobs[n]!)))],
+        ...[askedJobs(jobs, keys), textArray([...keys.firsts.keys()])],
         ...this.#pushed(jobs, mark, begins),
       ],
     });
     const answer = JSON.parse(String(row![0])) as number | BatchEnd | KeysAnswer;
-    return typeof answer === 'object' ? keys.holders(answer) : answer;
+    return typeof answer === 'object' ? holdersIn(answer, keys) : answer;
   }
 
   /** The values of `PUSHED`. */
@@ -181,8 +180,19 @@ function pushedJob({ queue, payload, uuid, delay, due, unique, counters }: Queue
 
 /** The jobs that may be added. */
 function askedJobs(jobs: readonly QueuedJob[], keys: CallKeys): string {
-  return JSON.stringify(jobs.flatMap((job, n) => (keys.isAsked(job) ? [tiedJob(job, n)] : [])));
+  return JSON.stringify(jobs.flatMap((job, n) => (keys.isAsked(job, n) ? [tiedJob(job, n)] : [])));
 }
+
+/** The server's answer about the keys, and about debounced jobs. */
+interface KeysAnswer {
+  /** The ids of the jobs that hold keys, by key. */
+  readonly held?: Readonly<Record<string, string>>;
+  /** The ids of the debounced jobs that were replaced, by the indexes of the jobs that replaced them. */
+  readonly replaced?: Readonly<Record<string, string>>;
+}
+
+const holdersIn = ({ held = {}, replaced = {} }: KeysAnswer, keys: CallKeys): Holders | undefined =>
+  keys.holders(new Map(Object.entries(held)), Object.entries(replaced));
 
 const weightOf = ({ batch }: QueuedJob): number => batch?.weight ?? 0;
 

@@ -6,7 +6,7 @@ import type { Migrations } from '../../migrations';
 import { repeatable } from '../engine';
 import { areTablesOutOfReach, foreignTable, newerTables, notMigrated, serverTooOld } from '../errors';
 import type { SqlTables } from '../sql-connection';
-import { raw, rowsOf, run, type Sql, sql, type SqlRow, type Work, written } from '../statement';
+import { raw, rowsOf, run, runEach, type Sql, sql, type SqlRow, type Work, written } from '../statement';
 import { type TableNames, VERSIONS_TABLE } from '../table-names';
 import type { ServerCaller } from './server-caller';
 
@@ -156,7 +156,7 @@ export class ServerTables implements SqlTables {
     if (version > schema.version) throw newerTables(address, version, schema.version);
     if (version === schema.version && flaw === undefined) return found;
     if (version === 0 || flaw !== undefined) checkForeign(columns, schema.names, address);
-    for (const statement of schema.statements()) yield* run(statement);
+    yield* runEach(schema.statements());
     return found;
   }
 

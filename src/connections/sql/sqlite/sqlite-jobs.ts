@@ -4,6 +4,7 @@ import type { Seconds } from '../../../base/clock';
 import { MOST_BYTES, MOST_JOBS } from '../../../base/pages';
 import type { BatchEnd, NewBatch } from '../../batch-store';
 import type { RenewResult } from '../../contract';
+import { hasKeys } from '../call-keys';
 import type { CallMark } from '../call-marks';
 import { countCrash, countTaken, DELAYED, FENCE, READY, RESERVED, RESERVED_ORDER, UNHELD } from '../columns';
 import {
@@ -133,8 +134,7 @@ export class SqliteJobs implements JobStatements {
     const batch = begins?.id ?? jobs[0]?.batch?.id;
     const end = batch === undefined ? undefined : yield* this.#batches.begin(batch, begins);
     if (end !== undefined) return end;
-    const isTied = jobs.some(({ tie, debounce }) => tie !== undefined || debounce !== undefined);
-    const keyed = isTied ? yield* this.#keys.take(jobs, now) : undefined;
+    const keyed = hasKeys(jobs) ? yield* this.#keys.take(jobs, now) : undefined;
     const added = keyed?.added ?? jobs;
     yield* this.#add(added, now);
     if (batch !== undefined) yield* this.#add((yield* this.#batches.join(batch, added)).map(followerOf), now);
