@@ -217,7 +217,7 @@ export class BatchRows {
     const outline = batch && rule(batch, now!);
     if (outline === undefined) return undefined;
     const isSilent = outline.followUps.length === 0;
-    const step = isSilent ? outline : rule({ ...batch!, callbacks: yield* this.#callbacksOf(id) }, now!)!;
+    const step = isSilent ? outline : rule({ ...batch!, ...(yield* this.callbacks(id)) }, now!)!;
     yield* run(this.#update(step.batch));
     return step;
   }
@@ -233,12 +233,6 @@ export class BatchRows {
     const { read, tables, now } = this.#dialect;
     const texts = [read('id'), read('name'), read('sent')];
     return sql`SELECT ${texts}, ${COLUMNS}, ${now()} FROM ${tables.batches} ${rest}`;
-  }
-
-  *#callbacksOf(id: string): Work<readonly BatchCallback[]> {
-    const { read, tables, key } = this.#dialect;
-    const [row] = yield* rowsOf(sql`SELECT ${read('callbacks')} FROM ${tables.batches} WHERE id = ${key(id)}`);
-    return JSON.parse(String(row![0])) as readonly BatchCallback[];
   }
 
   #update({ id, pending, completed, failed, skipped, finishedAt, cancelledAt, openUntil, sent }: KeptBatch): Sql {

@@ -5,7 +5,7 @@
 import type { Counts, WaitingState } from '../contract';
 import type { Dialect } from './dialect';
 import { BEFORE_ALL, ledJobs, leadOf, unledJobs } from './page';
-import { rowsOf, type Sql, sql, type Work } from './statement';
+import { rowsOf, type Sql, sql, valueOf, type Work } from './statement';
 
 /** Jobs that one statement counts: about 2 ms on the slowest store. */
 const MOST = 5000;
@@ -78,8 +78,7 @@ export function* piece(dialect: Dialect, jobs: Sql, key: Sql, behind: number): W
 }
 
 function* countOf(dialect: Dialect, jobs: Sql): Work<number> {
-  const [[count] = []] = yield* rowsOf(few(dialect, jobs));
-  return Number(count);
+  return Number(yield* valueOf(few(dialect, jobs)));
 }
 
 /** Counts rows, up to one more than a statement counts. */

@@ -142,8 +142,6 @@ export interface FailedColumns {
   readonly failedAt: Sql;
   /** The values of the columns that hold the time of failure. */
   readonly failedNow: () => Row;
-  /** The condition that it failed more than so many seconds ago. */
-  readonly isOlder: (age: Seconds) => Sql;
 }
 
 export interface QueuedJob extends NewJob {

@@ -107,7 +107,7 @@ export class FailedJobs extends StorePart implements FailedStore {
 
   /** No index helps here: two of the databases store the time in either of two columns. */
   *#removeOlder(age: Seconds, queue: string | undefined): Work<number> {
-    const { rows, failed } = this.dialect;
+    const { rows, failed, now } = this.dialect;
     let removed = 0;
     for (let last: number | undefined = BEFORE_ALL; last !== undefined;) {
       const rest: Sql = sql`${this.#of(queue)} AND id > ${last}`;
@@ -115,7 +115,7 @@ export class FailedJobs extends StorePart implements FailedStore {
       const [row]: readonly SqlRow[] = yield* rowsOf(end);
       last = row && Number(row[0]);
       const some = last === undefined ? rest : sql`${rest} AND id <= ${last}`;
-      removed += yield* this.#remove(sql`${some} AND ${failed.isOlder(age)}`);
+      removed += yield* this.#remove(sql`${some} AND ${failed.failedAt} < (${now()} - ${age}) * 1000`);
     }
     return removed;
   }

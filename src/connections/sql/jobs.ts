@@ -5,7 +5,7 @@ import { FENCE, RESERVED } from './columns';
 import type { CancelResult } from '../control';
 import { type Dialect, type QueuedJob, type Removed, type ReservationToken, tiedIn } from './dialect';
 import { COUNTERS, jobOf, type StoredJob } from './job-row';
-import { raw, rowsOf, run, type Sql, sql, type Work, written } from './statement';
+import { raw, rowsOf, run, type Sql, sql, valueOf, type Work, written } from './statement';
 
 const isHeld = raw(RESERVED);
 
@@ -66,8 +66,7 @@ export function* firstTwin(
 
 /** The newest id: jobs pushed from now on have larger ones. */
 export function* newestJob({ tables }: Dialect): Work<number> {
-  const [row] = yield* rowsOf(sql`SELECT max(id) FROM ${tables.jobs}`);
-  return Number(row?.[0] ?? 0);
+  return Number(yield* valueOf(sql`SELECT max(id) FROM ${tables.jobs}`));
 }
 
 /** Removes up to `limit` jobs with ids up to `newest`. */
@@ -168,6 +167,5 @@ export function* forgetCalls({ tables, now, remove, skipLocked }: Dialect, clien
 
 /** Seconds since 1970. */
 export function* timeOf(dialect: Pick<Dialect, 'now'>): Work<number> {
-  const [row] = yield* rowsOf(sql`SELECT ${dialect.now()}`);
-  return Number(row![0]);
+  return Number(yield* valueOf(sql`SELECT ${dialect.now()}`));
 }

@@ -7,7 +7,7 @@ import { type Addition, type Dialect, isTrue } from './dialect';
 import { repeatable } from './engine';
 import { rowLimit } from './jobs';
 import { AFTER_ALL, BEFORE_ALL, rowAfter } from './page';
-import { raw, type Row, rowsOf, type Sql, sql, type SqlRow, type Work, written } from './statement';
+import { raw, type Row, rowsOf, type Sql, sql, type SqlRow, valueOf, type Work, written } from './statement';
 import { inPieces, type Store, StorePart } from './store-part';
 
 /**
@@ -79,10 +79,9 @@ export class SqlRecords extends StorePart implements RecordStore {
     const { tables, read, now } = this.dialect;
     // `ends_at` is not a condition, or PostgreSQL might scan all records of the kind by their ends.
     const value = sql`CASE WHEN ends_at > ${now()} THEN ${read('value')} END`;
-    const [row] = await this.access('records.get', { consequence: `the record ${id} was not read` }, () =>
-      rowsOf(sql`SELECT ${value} FROM ${tables.records} WHERE ${this.#isThis(kind, id)}`),
+    const found = await this.access('records.get', { consequence: `the record ${id} was not read` }, () =>
+      valueOf(sql`SELECT ${value} FROM ${tables.records} WHERE ${this.#isThis(kind, id)}`),
     );
-    const [found = null] = row ?? [];
     return found === null ? undefined : String(found);
   }
 

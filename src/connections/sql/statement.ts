@@ -78,6 +78,12 @@ export function* rowsOf(statement: Sql): Work<readonly SqlRow[]> {
   return (yield* run(statement)).rows;
 }
 
+/** The first value of the first row; null if there is no row. */
+export function* valueOf(statement: Sql): Work<SqlValue> {
+  const [[value = null] = []] = yield* rowsOf(statement);
+  return value;
+}
+
 /** How many rows the statement wrote. */
 export function* written(statement: Sql): Work<number> {
   return (yield* run(statement)).written;

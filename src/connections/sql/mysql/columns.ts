@@ -77,8 +77,6 @@ export function heldBy(tokens: readonly ReservationToken[]): Sql {
 
 /** @param current the current time, as a value */
 export function failedColumns(current: () => Sql): FailedColumns {
-  // Laravel writes whole seconds.
-  const failedAt = raw('COALESCE(failed_ms, UNIX_TIMESTAMP(failed_at) * 1000)');
   return {
     // Without it the server scans the whole queue for each page.
     alongQueue: raw('FORCE INDEX (onqueue_queue)'),
@@ -87,11 +85,11 @@ export function failedColumns(current: () => Sql): FailedColumns {
     payloadOf: (value) => value as Buffer,
     storedPayload: (payload) => ({ payload }),
     hasPayload: (payload) => sql`payload = ${payload}`,
-    failedAt,
+    // Laravel writes whole seconds.
+    failedAt: raw('COALESCE(failed_ms, UNIX_TIMESTAMP(failed_at) * 1000)'),
     failedNow: () => ({
       failed_at: sql`FROM_UNIXTIME(FLOOR(${current()}))`,
       failed_ms: sql`ROUND(${current()} * 1000)`,
     }),
-    isOlder: (age) => sql`${failedAt} < (${current()} - ${age}) * 1000`,
   };
 }

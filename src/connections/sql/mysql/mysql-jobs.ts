@@ -16,7 +16,7 @@ import {
 } from '../dialect';
 import { FENCE } from '../columns';
 import { firstTwin } from '../jobs';
-import { raw, rowsOf, run, runEach, type Sql, sql, type SqlRow, transaction, type Work } from '../statement';
+import { raw, run, runEach, type Sql, sql, transaction, valueOf, type Work } from '../statement';
 import { findEnd, join, REFUSE } from './batch-changes';
 import { lockCalls, recordCall, recordHeld } from './call-records';
 import { Claims } from './claims';
@@ -87,7 +87,7 @@ export class MysqlJobs implements JobStatements {
       return (yield* this.#pushWithCare(jobs, mark, writes, isUnique)) ?? (yield* heldNow(claims));
     }
     const [held] = yield* packet(writes, hasKeys(jobs) ? [HELD] : []);
-    return held && claims.holdersIn(textOf(held.rows));
+    return held && claims.holdersIn(String(held.rows[0]![0]));
   }
 
   *#pushWithin(claims: Claims): Work<number | Holders | undefined> {
@@ -210,8 +210,7 @@ export class MysqlJobs implements JobStatements {
   *#pushUnlessDone(jobs: readonly QueuedJob[], mark: CallMark, writes: readonly Sql[]): Work<number | undefined> {
     if (mark.unheard.length > 0) {
       yield* runEach(lockCalls(this.#names, mark));
-      const [wasDone] = yield* rowsOf(raw('SELECT @onqueue_was_done'));
-      if (Number(wasDone?.[0]) === 1) {
+      if (Number(yield* valueOf(raw('SELECT @onqueue_was_done'))) === 1) {
         yield* run(raw('SET @onqueue_held = @onqueue_before'));
         return undefined;
       }
@@ -231,7 +230,7 @@ export class MysqlJobs implements JobStatements {
 
 /** Why the batch that `findEnd` has read takes no more jobs. */
 function* endFound(): Work<BatchEnd | undefined> {
-  const [[end = null] = []] = yield* rowsOf(raw('SELECT @onqueue_end'));
+  const end = yield* valueOf(raw('SELECT @onqueue_end'));
   return end === null ? undefined : (String(end) as BatchEnd);
 }
 
@@ -239,7 +238,5 @@ const HELD = raw('SELECT @onqueue_held');
 
 /** What `@onqueue_held` says after the jobs were added. @param held see `Claims.holdersIn` */
 function* heldNow(claims: Claims, held?: ReadonlyMap<string, string>): Work<Holders | undefined> {
-  return hasKeys(claims.jobs) ? claims.holdersIn(textOf(yield* rowsOf(HELD)), held) : undefined;
+  return hasKeys(claims.jobs) ? claims.holdersIn(String(yield* valueOf(HELD)), held) : undefined;
 }
-
-const textOf = ([row]: readonly SqlRow[]): string => String(row?.[0] ?? '');

@@ -10,7 +10,7 @@ import { LARAVELS_LEASE, type TableNames } from '../table-names';
 import { inline } from './inline';
 import { DELAYED, READY, RESERVED } from './columns';
 import { type MysqlNames, mysqlNames } from './mysql-names';
-import { raw, rowsOf, run, type Sql, sql, type SqlRow, type Work } from '../statement';
+import { raw, rowsOf, run, type Sql, sql, type SqlRow, valueOf, type Work } from '../statement';
 
 const VERSION = 4;
 
@@ -35,8 +35,7 @@ export class MysqlSchema implements Schema {
   }
 
   *server(): Work<Server> {
-    const [[version] = []] = yield* rowsOf(raw('SELECT VERSION()'));
-    const server = serverOf(String(version));
+    const server = serverOf(String(yield* valueOf(raw('SELECT VERSION()'))));
     return { server, needed: isTooOld(server) ? NEEDED : undefined };
   }
 
@@ -48,10 +47,9 @@ export class MysqlSchema implements Schema {
   }
 
   *alone<T>(work: Work<T>): Work<T> {
-    const [row] = yield* rowsOf(sql`SELECT GET_LOCK('onqueue migrate', ${PATIENCE})`);
+    const isLocked = Number(yield* valueOf(sql`SELECT GET_LOCK('onqueue migrate', ${PATIENCE})`)) === 1;
     // Another process is creating the tables. This error number makes us retry.
-    if (Number(row?.[0]) !== 1)
-      throw Object.assign(new Error('another process is creating the tables'), { errno: 1205 });
+    if (!isLocked) throw Object.assign(new Error('another process is creating the tables'), { errno: 1205 });
     try {
       return yield* work;
     } finally {

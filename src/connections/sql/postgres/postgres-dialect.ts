@@ -8,10 +8,10 @@ import { insertInto, raw, type Row, rowsOf, run, runAll, type Sql, sql, transact
 import { addAmounts, noteSequence } from '../sums';
 import { eachTable, type TableNames } from '../table-names';
 import { identifiers, literal, quoted } from './identifiers';
+import { transactionSession } from './transaction-session';
 import { postgresErrors } from './postgres-errors';
 import { PostgresJobs } from './postgres-jobs';
 import { DUE, now, storable, textAndBytes } from './columns';
-import { transactionSession } from './transaction-session';
 
 /** So many characters are at least as many bytes. */
 const END = `right(payload, ${TIED_END})`;
@@ -97,8 +97,6 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
 }
 
 function failedColumns(current: () => Sql): FailedColumns {
-  // What Laravel has written is read as UTC.
-  const failedAt = raw('coalesce(failed_ms, round(extract(epoch FROM failed_at) * 1000)::bigint)');
   return {
     alongQueue: raw(''),
     all: sql`id > ${BEFORE_ALL} AND id < ${AFTER_ALL}`,
@@ -112,11 +110,11 @@ function failedColumns(current: () => Sql): FailedColumns {
       const { text, bytes } = textAndBytes(payload);
       return sql`payload = ${text} AND raw IS NOT DISTINCT FROM decode(${bytes}, 'base64')`;
     },
-    failedAt,
+    // What Laravel has written is read as UTC.
+    failedAt: raw('coalesce(failed_ms, round(extract(epoch FROM failed_at) * 1000)::bigint)'),
     failedNow: () => ({
       failed_at: sql`to_timestamp(${current()}) AT TIME ZONE 'UTC'`,
       failed_ms: sql`round(${current()} * 1000)`,
     }),
-    isOlder: (age) => sql`${failedAt} < (${current()} - ${age}) * 1000`,
   };
 }

@@ -22,7 +22,7 @@ import {
   type TakenJob,
 } from '../dialect';
 import { jobOf, valuesOf } from '../job-row';
-import { raw, rowsOf, run, type Sql, sql, type SqlRow, type SqlValue, type Work } from '../statement';
+import { raw, rowsOf, run, type Sql, sql, type SqlRow, type SqlValue, valueOf, type Work } from '../statement';
 import type { Identifiers } from './identifiers';
 import { now, storable, textAndBytes } from './columns';
 
@@ -111,8 +111,7 @@ export class PostgresJobs implements JobStatements {
   *isWithin(): Work<boolean> {
     // The setting lasts as long as the transaction, which may be that of the statement alone.
     yield* run(raw(`SELECT set_config('onqueue.within', 'yes', true)`));
-    const [row] = yield* rowsOf(raw(`SELECT current_setting('onqueue.within', true)`));
-    return row?.[0] === 'yes';
+    return (yield* valueOf(raw(`SELECT current_setting('onqueue.within', true)`))) === 'yes';
   }
 
   *exchange({ endings, request, mark }: Exchange): Work<Exchanged> {

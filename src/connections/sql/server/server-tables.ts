@@ -6,7 +6,7 @@ import type { Migrations } from '../../migrations';
 import { repeatable } from '../engine';
 import { areTablesOutOfReach, foreignTable, newerTables, notMigrated, serverTooOld } from '../errors';
 import type { SqlTables } from '../sql-connection';
-import { raw, rowsOf, run, runEach, type Sql, sql, type SqlRow, type Work, written } from '../statement';
+import { raw, run, runEach, type Sql, sql, type SqlRow, valueOf, type Work, written } from '../statement';
 import { type TableNames, VERSIONS_TABLE } from '../table-names';
 import type { ServerCaller } from './server-caller';
 
@@ -178,8 +178,8 @@ function* look(schema: Schema): Work<Found> {
   const { names, versions } = schema;
   const server = yield* schema.server();
   const isThere = (yield* schema.columns([VERSIONS_TABLE])).some(([, column]) => column === 'version');
-  const found = isThere ? yield* rowsOf(sql`SELECT version FROM ${versions} WHERE name = ${names.jobs}`) : [];
-  const version = Number(found[0]?.[0] ?? 0);
+  const found = isThere ? yield* valueOf(sql`SELECT version FROM ${versions} WHERE name = ${names.jobs}`) : 0;
+  const version = Number(found);
   // Read after the version: while tables are being created, the columns read first might be fewer than the version promises.
   const rows = yield* schema.columns(Object.values(names));
   const columns = new Map(rows.map(([table, column, type]) => [`${String(table)}.${String(column)}`, String(type)]));

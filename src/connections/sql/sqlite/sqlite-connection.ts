@@ -9,7 +9,7 @@ import type { Seconds } from '../../../base/clock';
 import type { OpenContext } from '../database-connection';
 import { areTablesOutOfReach } from '../errors';
 import { toMicroseconds } from '../outlook';
-import { raw, rowsOf, type Work } from '../statement';
+import { raw, type SqlValue, valueOf, type Work } from '../statement';
 import { SqlConnection, type SqlTables } from '../sql-connection';
 import { tableNames, type TableNames } from '../table-names';
 import { threadAccessOf } from '../thread-access';
@@ -39,14 +39,15 @@ export function connectSqlite(file: string, context: OpenContext): SqlConnection
     logger,
     prepare: (database) => prepareTables(database, names, file),
   });
-  const build = (): string | undefined => engine.glance(engineBuild);
+  // Differs between builds of SQLite.
+  const build = (): SqlValue | undefined => engine.glance(() => valueOf(raw('SELECT sqlite_source_id()')));
   const dialect = sqliteDialect(names, now, { connection: name, file, engine: build });
   const waiters = new SqliteWaiters({
     connection: name,
     clock,
     watch: watchOf(file),
     nextIn: (queues) => engine.glance(() => dialect.jobs.nextIn(queues)) ?? Infinity,
-    version: () => engine.glance(dataVersion),
+    version: () => engine.glance(() => valueOf(raw('PRAGMA data_version'))),
   });
   let heard = 0;
   return new SqlConnection({
@@ -89,15 +90,3 @@ function tablesOf(engine: SqliteEngine, names: TableNames): SqlTables {
 
 // oxlint-disable-next-line require-yield -- work that asks for nothing
 function* nothing(): Work<void> {}
-
-/** Differs between builds of SQLite. */
-function* engineBuild(): Work<string> {
-  const [row] = yield* rowsOf(raw('SELECT sqlite_source_id()'));
-  return String(row?.[0]);
-}
-
-/** Changes when anyone else has written to the file. */
-function* dataVersion(): Work<number> {
-  const [row] = yield* rowsOf(raw('PRAGMA data_version'));
-  return Number(row?.[0]);
-}

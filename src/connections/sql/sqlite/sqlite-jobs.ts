@@ -67,7 +67,6 @@ export function failedColumns(now: () => Seconds): FailedColumns {
     hasPayload: (bytes) => sql`${payload} = ${bytes}`,
     failedAt: raw('round(failed_at * 1000)'),
     failedNow: () => ({ failed_at: Math.round(now() * 1000) / 1000 }),
-    isOlder: (age) => sql`failed_at < ${now() - age}`,
   };
 }
 

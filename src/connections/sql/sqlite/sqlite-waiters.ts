@@ -3,6 +3,7 @@ import type { Clock, Milliseconds, Seconds, Timer } from '../../../base/clock';
 import type { Waiter } from '../../contract';
 import { type Wake, Waiters as OpenWaiters } from '../../kit/waiters';
 import type { Waiters } from '../dialect';
+import type { SqlValue } from '../statement';
 import type { FileWatch } from './file-watch';
 
 export interface SqliteWaitersOptions {
@@ -13,7 +14,7 @@ export interface SqliteWaitersOptions {
   /** Seconds until one of the queues has a job; 0: now. Infinity also if the file cannot be read at the moment. */
   readonly nextIn: (queues: readonly string[]) => Seconds;
   /** Changes when another connection has written. */
-  readonly version: () => number | undefined;
+  readonly version: () => SqlValue | undefined;
 }
 
 export class SqliteWaiters implements Waiters {
@@ -39,7 +40,7 @@ export class SqliteWaiters implements Waiters {
 
   #listen(queues: readonly string[], wake: Wake): () => void {
     const { clock, watch, nextIn, version } = this.#options;
-    let seen: number | undefined;
+    let seen: SqlValue | undefined;
     let timer: Timer | undefined;
     const look = (): void => {
       timer?.cancel();

@@ -7,7 +7,7 @@
 import { unknownTransaction } from '../../errors';
 import { foreignEngine, notMigrated, otherFile } from '../errors';
 import { knex, kysely, rowsIn, sessionOn } from '../libraries';
-import { rowsOf, type Sql, sql, type SqlRow, type SqlSession, type Work } from '../statement';
+import { rowsOf, type Sql, sql, type SqlRow, type SqlSession, type SqlValue, type Work } from '../statement';
 import { type EngineHandle, isEngineHandle } from './sqlite-database';
 
 export interface OwnDatabase {
@@ -18,7 +18,7 @@ export interface OwnDatabase {
    * The build of our own engine; undefined if it cannot open the tables now, as they are yet to be created and others have
    * the file locked.
    */
-  readonly engine: () => string | undefined;
+  readonly engine: () => SqlValue | undefined;
 }
 
 /**
