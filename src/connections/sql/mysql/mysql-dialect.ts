@@ -2,15 +2,14 @@
 import type { Seconds } from '../../../base/clock';
 import { TIED_END, TIES_OPENING } from '../../../payload/ties';
 import { type BatchDialect, BatchRows } from '../batch-rows';
-import { type Dialect, tiedIn } from '../dialect';
-import { insertInto, raw, rowsOf, type Sql, sql, transaction, written } from '../statement';
+import { type Addition, type Dialect, tiedIn } from '../dialect';
+import { insertInto, raw, rowsOf, type Sql, sql, transaction, type Work, written } from '../statement';
+import { SOURCES } from '../sums';
 import { failedColumns, mysqlLine, now } from './columns';
 import { mysqlErrors } from './mysql-errors';
 import { MysqlJobs } from './mysql-jobs';
 import { keyOf, type MysqlNames } from './mysql-names';
-import { packet } from './mysql-session';
-import { addOnce } from './sums';
-import { transactionSession } from './transaction-session';
+import { packet, transactionSession } from './mysql-session';
 
 const END = `RIGHT(payload, ${TIED_END})`;
 const tiedEnd = raw(`CASE WHEN LOCATE('${TIES_OPENING}', ${END}) > 0 THEN ${END} END`);
@@ -61,4 +60,21 @@ export function mysqlDialect(names: MysqlNames, offset: () => Seconds): Dialect 
     trouble: (error) => mysqlErrors.trouble(error),
     sessionOf: transactionSession,
   };
+}
+
+/** In one packet. */
+function addOnce(sums: Sql, { source, sequence, keep, amounts }: Addition, now: Sql): Work<unknown> {
+  const isSource = sql`name = ${SOURCES} AND field = ${source}`;
+  const list = sql`JSON_TABLE(${JSON.stringify(amounts)}, '$[*]' COLUMNS (
+      n FOR ORDINALITY, name VARCHAR(100) CHARACTER SET utf8mb4 PATH '$.name', field VARCHAR(255) CHARACTER SET utf8mb4 PATH '$.field',
+      amount BIGINT PATH '$.amount', keep DECIMAL(16, 6) PATH '$.keep'
+    )) AS list`;
+  return packet([
+    insertInto(sums, { name: SOURCES, field: source, amount: 0, ends_at: sql`${now} + ${keep}` }, 'INSERT IGNORE'),
+    sql`SELECT amount INTO @onqueue_before FROM ${sums} WHERE ${isSource} FOR UPDATE`,
+    sql`INSERT INTO ${sums} (name, field, amount, ends_at)
+      SELECT list.name, list.field, list.amount, ${now} + list.keep FROM ${list} WHERE @onqueue_before < ${sequence} ORDER BY n
+      ON DUPLICATE KEY UPDATE amount = ${sums}.amount + VALUES(amount), ends_at = VALUES(ends_at)`,
+    sql`UPDATE ${sums} SET amount = ${sequence}, ends_at = ${now} + ${keep} WHERE ${isSource} AND amount < ${sequence}`,
+  ]);
 }

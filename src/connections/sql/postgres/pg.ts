@@ -1,7 +1,8 @@
 /** The part of the package pg that we use, and sessions on its clients. Its types are in a package of their own. */
 import { loadPeer } from '../../kit/peer';
+import { rawQueryOf, rowsIn, sessionOn } from '../libraries';
 import type { SqlClient, SqlPool } from '../server/server-caller';
-import type { Sql, SqlResult, SqlRow } from '../statement';
+import type { Sql, SqlResult, SqlRow, SqlSession } from '../statement';
 
 export interface PgResult {
   readonly rowCount: number | null;
@@ -106,4 +107,15 @@ function clientOf(client: PgPooledClient): SqlClient {
       client.off('error', ignore);
     },
   };
+}
+
+/**
+ * Runs our statements within the user's transaction: by pg itself, by a known library, or by any object with `query(text,
+ * values)` that takes `$1`, `$2`, … Undefined if it is none of these, or not a transaction.
+ */
+export function transactionSession(transaction: unknown): SqlSession | undefined {
+  // A pool would run each statement on its own connection, in its own transaction.
+  if (typeof transaction === 'object' && transaction !== null && 'totalCount' in transaction) return undefined;
+  const run = rawQueryOf(transaction);
+  return run && sessionOn(async ({ text, values }) => rowsIn(await run(numbered(text), values)));
 }

@@ -8,7 +8,7 @@ import { insertInto, raw, type Row, rowsOf, run, runAll, type Sql, sql, transact
 import { addAmounts, noteSequence } from '../sums';
 import { eachTable, type TableNames } from '../table-names';
 import { identifiers, literal, quoted } from './identifiers';
-import { transactionSession } from './transaction-session';
+import { transactionSession } from './pg';
 import { postgresErrors } from './postgres-errors';
 import { PostgresJobs } from './postgres-jobs';
 import { DUE, now, storable, textAndBytes } from './columns';

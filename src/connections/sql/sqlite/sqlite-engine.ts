@@ -13,7 +13,6 @@ import type { Logger } from '../../../base/logger';
 import { ConnectionClosedError } from '../../errors';
 import { CallsUnderWay } from '../../kit/calls-under-way';
 import { Lane } from '../../kit/lane';
-import { turnEnd } from './event-loop-turn';
 import type { Engine, Purpose } from '../engine';
 import { performNow, type Sql, type SqlResult, type Work } from '../statement';
 import { openSqlite, type SqliteDatabase, type SqliteStatement } from './sqlite-database';
@@ -26,6 +25,9 @@ const BACKOFF = { first: 8, longest: 100 };
 const MOST_TOGETHER = 100;
 /** How often to check whether the file is still there. Before a push it is always checked. */
 const LOOK_EVERY: Milliseconds = 1000;
+
+/** How long calls may keep the event loop in one turn. */
+const LONGEST_TURN: Milliseconds = 5;
 
 /** The number of prepared statements to keep: the number of parameters of some depends on the number of jobs. */
 const MOST_PREPARED = 200;
@@ -219,6 +221,26 @@ export class SqliteEngine implements Engine {
       throw error;
     }
   }
+}
+
+/** Read when the module loads, so that fake timers of a test runner do not stop every call. */
+const afterThisTurn = setImmediate;
+
+/** When the first call of this turn was made. */
+let began: Milliseconds | undefined;
+
+/**
+ * Undefined: go on. Otherwise this turn has taken long: go on when the promise resolves. As the engine is synchronous, a loop
+ * of awaited calls would run in microtasks only: without this no timer, socket or signal would be handled until it ends.
+ */
+function turnEnd(): Promise<void> | undefined {
+  if (began === undefined) {
+    began = systemClock.monotonic();
+    afterThisTurn(() => (began = undefined)).unref();
+  } else if (systemClock.monotonic() - began >= LONGEST_TURN) {
+    return new Promise((resolve) => afterThisTurn(resolve));
+  }
+  return undefined;
 }
 
 function perform<T>(opened: Opened, work: () => Work<T>): T {
