@@ -1,7 +1,7 @@
 /** The flags of commands: how each is written, what it means, and how its value is read. */
 import { type Backoff, resolveBackoff } from '../job/backoff';
 import type { Duration } from '../job/duration';
-import { backoff, count as countKind, type Kind, type Place, seconds } from '../job/option-kinds';
+import { backoff, count as countKind, type Kind, placeOf, seconds } from '../job/option-kinds';
 import type { WorkerFlag } from '../worker/worker-options';
 import { invalidOption } from './errors';
 
@@ -95,10 +95,7 @@ export function port(help: string): Flag<number> {
 export function ofKind<Value>(kind: Kind<unknown>, { value, help }: WorkerFlag): Flag<Value> {
   if (value === undefined) return { help };
   const read = (given: string, flag: string): Value => {
-    const place: Place = {
-      subject: flag,
-      refuse: (_value, remedy) => invalidOption(flag, given, `${remedy.charAt(0).toUpperCase()}${remedy.slice(1)}.`),
-    };
+    const place = placeOf(flag, (subject, _value, remedy) => invalidOption(subject, given, remedy));
     if (kind === backoff) return backoffOf(given, flag) as Value;
     const written = bare(given);
     kind(written, place);

@@ -11,6 +11,14 @@ export interface Place {
   refuse(value: unknown, remedy: string): Error;
 }
 
+/** A place whose errors `invalid` makes; the remedy becomes a sentence. */
+export function placeOf(subject: string, invalid: (subject: string, value: unknown, remedy: string) => Error): Place {
+  return {
+    subject,
+    refuse: (value, remedy) => invalid(subject, value, `${remedy.charAt(0).toUpperCase()}${remedy.slice(1)}.`),
+  };
+}
+
 /** @throws the error that `place.refuse` makes, or E_INVALID_DURATION */
 export type Kind<Value> = (value: unknown, place: Place) => Value;
 
@@ -20,10 +28,12 @@ export const flag: Kind<boolean> = (value, place) => {
   throw place.refuse(value, 'give true or false');
 };
 
-export function count(least: number): Kind<number> {
+/** @param most default: any number, and 0 means no limit */
+export function count(least: number, most = Infinity): Kind<number> {
   return (value, place) => {
-    if (Number.isSafeInteger(value) && (value as number) >= least) return value as number;
-    throw place.refuse(value, `give a whole number from ${least}${least === 0 ? ' (0: no limit)' : ''}`);
+    if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most) return value as number;
+    const end = most < Infinity ? ` to ${most}` : least === 0 ? ' (0: no limit)' : '';
+    throw place.refuse(value, `give a whole number from ${least}${end}`);
   };
 }
 

@@ -12,7 +12,7 @@ import { debounce } from './debounce';
 import { durationSeconds, momentOf, warnOfManySeconds } from './duration';
 import { invalidJobOption, unknownJobOption } from './errors';
 import { meantInJob } from './foreign-words';
-import { kept, type Kind, type Place, seconds } from './option-kinds';
+import { kept, type Kind, placeOf, seconds } from './option-kinds';
 import {
   blankOptions,
   type ChosenOptions,
@@ -54,7 +54,7 @@ export function checkJobOptions(options: unknown, job: string): asserts options 
       throw unknownJobOption(job, option, suggestions, OPTIONS, meantInJob(option));
     }
     if (value !== undefined) {
-      const place = placeOf(`${option} on ${job}`);
+      const place = placeOf(`${option} on ${job}`, invalidJobOption);
       JOB_OPTIONS[option].read(value, place);
       if (JOB_OPTIONS[option].isShort === true) warnOfSeconds(value, place.subject);
     }
@@ -80,14 +80,6 @@ export function checkTogether(
 
 function isOption(name: string): name is OptionName {
   return Object.hasOwn(JOB_OPTIONS, name);
-}
-
-function placeOf(subject: string): Place {
-  return { subject, refuse: (value, remedy) => invalidJobOption(subject, value, sentence(remedy)) };
-}
-
-function sentence(phrase: string): string {
-  return `${phrase.charAt(0).toUpperCase()}${phrase.slice(1)}.`;
 }
 
 export interface RouteSources {
@@ -174,7 +166,7 @@ function readOnce<Value>(
     let found = known.get(definition);
     if (found === undefined) {
       const { name, options } = definition;
-      found = { is: read(options[option] ?? false, placeOf(`${option} on ${name}`)) };
+      found = { is: read(options[option] ?? false, placeOf(`${option} on ${name}`, invalidJobOption)) };
       known.set(definition, found);
     }
     return found.is;
@@ -193,7 +185,7 @@ export function resolveChosen(job: object, { name, options }: JobDefinition): Ch
     const said: unknown = typeof method === 'function' ? method.call(job) : undefined;
     const value = said ?? (option === 'retryUntil' ? options.retryUntil : undefined);
     if (value === undefined) continue;
-    const place = placeOf(`${option}() of ${name}`);
+    const place = placeOf(`${option}() of ${name}`, invalidJobOption);
     if (JOB_OPTIONS[option].isShort === true) warnOfManySeconds(value, place.subject);
     chosen ??= blankOptions();
     if (option === 'retryUntil' && !(value instanceof Date)) chosen['retryWithin'] = seconds(value, place);
@@ -252,7 +244,7 @@ function readDeclared({ name, options }: JobDefinition): ChosenOptions {
   const given = OF_RUNS.filter((option) => options[option] !== undefined);
   const read = given.map((option) => [
     option,
-    RUN_OPTIONS[option].read(options[option], placeOf(`${option} on ${name}`)),
+    RUN_OPTIONS[option].read(options[option], placeOf(`${option} on ${name}`, invalidJobOption)),
   ]);
   return Object.fromEntries(read) as ChosenOptions;
 }

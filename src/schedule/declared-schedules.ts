@@ -1,6 +1,7 @@
 /** The schedules of an application that are declared in this process: with `Queue.schedule()` and with `@Job()`. */
 import type { Class, JobDefinition, JobInstance } from '../job/definition';
 import { duplicateSchedule, invalidJobOption, placed } from '../job/errors';
+import { placeOf } from '../job/option-kinds';
 import type { JobRegistry } from '../job/registry';
 import { PendingSchedule } from './pending-schedule';
 import { Schedule } from './schedule';
@@ -68,11 +69,9 @@ export class DeclaredSchedules {
     const known = this.#ofJobs.get(definition);
     if (known !== undefined) return known;
     const { name, target, file, schedule } = definition;
-    const subject = `schedule on ${placed(name, file)}`;
-    const refuse = (value: unknown, remedy: string): Error => invalidJobOption(subject, value, remedy);
     const make = (): object => new (target as Class & (new () => object))();
     const made = new Schedule({
-      ...timing(schedule, { subject, refuse }),
+      ...timing(schedule, placeOf(`schedule on ${placed(name, file)}`, invalidJobOption)),
       name: schedule?.name ?? name,
       job: name,
       make,

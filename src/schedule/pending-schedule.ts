@@ -11,7 +11,7 @@ import type { JobInstance } from '../job/definition';
 import { checkInstance, definitionOfJob } from '../job/definition-of';
 import type { Duration } from '../job/duration';
 import { duplicateSchedule } from '../job/errors';
-import type { Place } from '../job/option-kinds';
+import { count, type Place, placeOf } from '../job/option-kinds';
 import { checkQueueName } from '../job/queue-name';
 import type { JobRegistry } from '../job/registry';
 import { declaredDebouncing } from '../job/resolve-options';
@@ -84,8 +84,7 @@ export class PendingSchedule {
   /** At this minute of each hour. @throws E_INVALID_SCHEDULE */
   hourlyAt(minute: number): this {
     return this.#say('hourlyAt', (place) => {
-      checkWhole(minute, 0, 59, place);
-      this.#comesUp(`${minute} * * * *`, place);
+      this.#comesUp(`${count(0, 59)(minute, place)} * * * *`, place);
     });
   }
 
@@ -111,8 +110,7 @@ export class PendingSchedule {
   /** On this day of each month that has it, at midnight or at the time given by `at()`. @throws E_INVALID_SCHEDULE */
   monthly(day = 1): this {
     return this.#say('monthly', (place) => {
-      checkWhole(day, 1, 31, place);
-      this.#comesUpOn(`${day} * *`, place);
+      this.#comesUpOn(`${count(1, 31)(day, place)} * *`, place);
     });
   }
 
@@ -192,11 +190,11 @@ export class PendingSchedule {
 
   #completed(known: Known, registry: JobRegistry): Schedule {
     const job = this.#job(registry);
-    const place = placeOf(`the schedule '${this.#name ?? job}'`);
+    const place = placeOf(`the schedule '${this.#name ?? job}'`, invalidSchedule);
     const name = this.#name ?? scheduleName(job, place);
     const when = this.#when;
     if (when === undefined)
-      throw placeOf(this.origin).refuse(
+      throw placeOf(this.origin, invalidSchedule).refuse(
         name,
         "it does not say when: add daily(), every('15m'), cron('0 3 * * *') or the like",
       );
@@ -226,7 +224,7 @@ export class PendingSchedule {
 
   /** The name of the job. */
   #job(registry: JobRegistry): string {
-    const place = placeOf('Queue.schedule()');
+    const place = placeOf('Queue.schedule()', invalidSchedule);
     const job: unknown = this.#make();
     if (typeof job !== 'object' || job === null)
       throw place.refuse(job, 'the function has to return a new job each time: () => new Prune()');
@@ -247,7 +245,7 @@ export class PendingSchedule {
   #say(call: string, say: (place: Place) => unknown): this {
     if (this.#state === 'complete') throw scheduleDeclared(this.#name ?? this.origin, call);
     this.#state = 'refused';
-    say(placeOf(`${call}() of a schedule`));
+    say(placeOf(`${call}() of a schedule`, invalidSchedule));
     this.#state = 'open';
     return this;
   }
@@ -270,15 +268,4 @@ export class PendingSchedule {
 /** The origin without line and column. */
 function fileOf(origin: string): string {
   return origin.replace(/:\d+:\d+$/, '');
-}
-
-function checkWhole(value: number, least: number, most: number, place: Place): void {
-  if (Number.isInteger(value) && value >= least && value <= most) return;
-  throw place.refuse(value, `give a whole number from ${least} to ${most}`);
-}
-
-function placeOf(subject: string): Place {
-  const refuse = (value: unknown, remedy: string): Error =>
-    invalidSchedule(subject, value, `${remedy.charAt(0).toUpperCase()}${remedy.slice(1)}.`);
-  return { subject, refuse };
 }

@@ -1,6 +1,7 @@
 /** `schedule:list`, `:run`, `:pause`, `:resume` and `:test`: the schedules of the project and of its stores. */
 import type { Milliseconds } from '../../base/clock';
 import { oneLine } from '../../base/plain-text';
+import { count } from '../../job/option-kinds';
 import type { ScheduleListing } from '../../schedule/schedules';
 import { defineCommand } from '../command';
 import { HOW_TO_REGISTER, invalidOption } from '../errors';
@@ -12,7 +13,7 @@ import { type Cell, counted } from '../table';
 /** Columns that a state needs. */
 const READABLE_STATE = 20;
 const DEFAULT_COUNT = 5;
-const MOST = 1000;
+const COUNTS = count(1, 1000);
 
 const WORD = ['<schedule>', 'the name of the schedule, as listed by onqueue schedule:list'] as const;
 
@@ -140,14 +141,6 @@ const from: Flag<Date> = {
   },
 };
 
-const count: Flag<number> = ofKind<number>(
-  (value, place) => {
-    if (Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MOST) return Number(value);
-    throw place.refuse(value, `give a whole number from 1 to ${MOST}`);
-  },
-  { value: '<count>', help: `number of occurrences (default: ${DEFAULT_COUNT})` },
-);
-
 export const scheduleTest = defineCommand({
   name: 'schedule:test',
   summary: 'show when a schedule comes up, and where clocks change',
@@ -158,7 +151,10 @@ export const scheduleTest = defineCommand({
     ['onqueue schedule:test prune --json', 'for a program'],
   ],
   words: WORD,
-  flags: { from, count },
+  flags: {
+    from,
+    count: ofKind<number>(COUNTS, { value: '<count>', help: `number of occurrences (default: ${DEFAULT_COUNT})` }),
+  },
   async run(call) {
     const { output, flags } = call;
     const [schedule = ''] = call.words;
