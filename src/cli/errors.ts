@@ -41,7 +41,6 @@ export const unconfirmed = defineError('E_UNCONFIRMED', (action: string, problem
 
 interface PortPlace {
   readonly flag: string;
-  readonly hostFlag: string;
   readonly host: string;
   readonly port: number;
 }
@@ -49,9 +48,9 @@ interface PortPlace {
 /** The port of `--health-port`, or of another server, is not available. */
 export const healthPortTaken = defineError(
   'E_HEALTH_PORT',
-  ({ flag, hostFlag, host, port }: PortPlace, cause: NodeJS.ErrnoException) => {
+  ({ flag, host, port }: PortPlace, cause: NodeJS.ErrnoException) => {
     const problem = cause.code === 'EADDRINUSE' ? 'another process already listens there' : cause.message;
-    const remedy = `Choose a free port, and an address of this machine for ${hostFlag}.`;
+    const remedy = `Choose a free port, and an address of this machine for ${flag.replace('port', 'host')}.`;
     return {
       message: `${flag}: this process cannot listen on ${host}:${port}: ${problem}. ${remedy}`,
       facts: { host, port },

@@ -81,28 +81,35 @@ export interface FailedAction {
 
 /**
  * Acts on the given ids, or on all chosen jobs if there are none, and prints the number. An unknown id does not stop the others.
+ * With `--dry-run`, only lists the jobs.
  */
-export async function actOnFailed(call: Call, ids: readonly string[], action: FailedAction): Promise<void> {
+export async function actOnFailed(
+  call: Call<FailedFlags & { readonly dryRun?: boolean | undefined }>,
+  ids: readonly string[],
+  manager: QueueManager,
+  action: FailedAction,
+  places?: Places,
+): Promise<void> {
+  if (call.flags.dryRun === true) return tellFailed(call, ids, manager, action, places);
   const unknown: string[] = [];
   for (const id of ids) if (!(await reach(call, id, action, () => action.one(id)))) unknown.push(id);
   const count = ids.length === 0 ? await action.all() : ids.length - unknown.length;
   call.output.result({ [action.done]: count, unknown }, action.line(count));
 }
 
-/** Prints what `actOnFailed` would do, and changes nothing. */
-export async function tellFailed(
+async function tellFailed(
   call: Call<FailedFlags>,
   ids: readonly string[],
   manager: QueueManager,
-  action: Pick<FailedAction, 'unknown'>,
-  places?: Places,
+  action: FailedAction,
+  places: Places | undefined,
 ): Promise<void> {
   if (ids.length === 0) return tellChosen(call, manager, filterOf(call.flags), places);
   const jobs: FailedJob[] = [];
   const unknown: string[] = [];
   for (const id of ids) {
     const job = await reach(call, id, action, () => manager.failed.get(id, call.flags));
-    if (job === undefined || job === false) unknown.push(id);
+    if (job === undefined) unknown.push(id);
     else jobs.push(job);
   }
   tellJobs(call, { jobs, unknown, count: jobs.length });
@@ -161,23 +168,23 @@ const columnIf =
   <Text extends Cell>(text: Text): Text[] =>
     isShown ? [text] : [];
 
-/** If there is no such job, says so and returns false. */
+/** If `look` finds no such job, says so and returns undefined. */
 async function reach<Found>(
   call: Call,
   id: string,
-  { unknown }: Pick<FailedAction, 'unknown'>,
-  look: () => Promise<Found>,
-): Promise<Found | false> {
+  action: FailedAction,
+  look: () => Promise<Found | false | undefined>,
+): Promise<Found | undefined> {
   try {
     const found = await look();
     if (found !== undefined && found !== false) return found;
-    call.fail(unknown(id));
+    call.fail(action.unknown(id));
   } catch (error) {
     // The next id may be on a connection that can be reached, and unique there.
     if (!(failedJobsOutOfReach.is(error) || ambiguousFailedJob.is(error))) throw error;
     call.fail(errorText(error));
   }
-  return false;
+  return undefined;
 }
 
 /** With more failed jobs than this, counting the matching ones would take too long. */

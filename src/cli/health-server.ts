@@ -15,7 +15,7 @@ export interface Served {
 
 /** @throws E_HEALTH_PORT */
 export function serveHealth({ healthPort, healthHost, name }: HealthFlags, served: Served): Promise<HttpServer> {
-  const place = { flag: '--health-port', hostFlag: '--health-host', port: healthPort, host: healthHost };
+  const place = { flag: '--health-port', port: healthPort, host: healthHost } as const;
   return serve(place, (path) => answerTo(path, served, name));
 }
 

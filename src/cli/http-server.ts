@@ -19,9 +19,8 @@ export interface HttpServer {
 }
 
 export interface ServerPlace {
-  /** The flags for port and host, for errors. */
-  readonly flag: string;
-  readonly hostFlag: string;
+  /** The flag for the port, for errors. */
+  readonly flag: '--port' | '--health-port';
   readonly port: number | undefined;
   /** Default: only this machine may ask. The user decides who else may read the names of queues. */
   readonly host?: string | undefined;
@@ -45,12 +44,9 @@ export function serve(place: ServerPlace, answer: (path: string) => Answer | Pro
 }
 
 /** @throws E_HEALTH_PORT */
-export function listen(
-  server: Server,
-  { flag, hostFlag, port = 0, host = '127.0.0.1' }: ServerPlace,
-): Promise<HttpServer> {
+export function listen(server: Server, { flag, port = 0, host = '127.0.0.1' }: ServerPlace): Promise<HttpServer> {
   return new Promise((resolve, reject) => {
-    server.once('error', (cause) => reject(healthPortTaken({ flag, hostFlag, host, port }, cause)));
+    server.once('error', (cause) => reject(healthPortTaken({ flag, host, port }, cause)));
     server.listen(port, host, () => {
       const { address, family, port: own } = server.address() as AddressInfo;
       resolve({

@@ -6,6 +6,7 @@ import { NOTHING_CHOSEN, type WorkerDefaults } from '../job/options';
 import { declaredRoute, resolveRun } from '../job/resolve-options';
 import type { QueueManager } from '../application/queue-manager';
 import { HOW_TO_REGISTER } from './errors';
+import { exactSpanText } from './moments';
 import type { Cell } from './table';
 
 export interface RegisteredJob {
@@ -47,7 +48,8 @@ export function listedJobs(manager: QueueManager, worker: WorkerDefaults = {}): 
 export const JOB_HEADINGS = ['job', 'queue', 'tries', 'timeout', 'file'];
 
 export function jobRow({ name, queue, tries, timeout, file }: RegisteredJob): Cell[] {
-  return [name, queue, tries === 0 ? 'no limit' : String(tries), timeout === 0 ? 'none' : secondsText(timeout), file];
+  const limit = timeout === 0 ? 'none' : exactSpanText(timeout * 1000);
+  return [name, queue, tries === 0 ? 'no limit' : String(tries), limit, file];
 }
 
 export const NO_JOBS = `No job is registered. ${HOW_TO_REGISTER}`;
@@ -65,14 +67,4 @@ export function shortNamesRemark({ registry }: QueueManager): string | undefined
 function defaultQueue(manager: QueueManager, connection: string): string {
   // The job may name a connection of another application.
   return manager.connectionNames().includes(connection) ? manager.settings(connection).queue : '?';
-}
-
-function secondsText(seconds: Seconds): string {
-  const units = [
-    ['d', 86_400],
-    ['h', 3600],
-    ['m', 60],
-  ] as const;
-  const [unit, size] = units.find(([, size]) => seconds >= size && seconds % size === 0) ?? ['s', 1];
-  return `${seconds / size}${unit}`;
 }

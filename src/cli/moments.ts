@@ -21,6 +21,12 @@ export function spanText(span: Milliseconds): string {
   return `${Math.floor(span / length)}${unit}`;
 }
 
+/** `90s`, `2h`: the whole span, in the largest unit that divides it. */
+export function exactSpanText(span: Milliseconds): string {
+  const [unit, length] = UNITS.find(([, each]) => span >= each && span % each === 0) ?? ['s', 1000];
+  return `${span / length}${unit}`;
+}
+
 /** `3m ago`. A store's clock may be ahead of ours; then it was just now. */
 export function agoText(moment: Date, now: Milliseconds): string {
   return `${spanText(Math.max(now - moment.getTime(), 0))} ago`;

@@ -31,7 +31,7 @@ export function snapshotTexts(snapshot: Snapshot, view: MonitorView): SnapshotTe
   const estimate = isExact ? [] : ['estimated'];
   return {
     summary: [connection, momentText(at), workersText(snapshot), ...estimate].join('   '),
-    queues: formatTable(HEADINGS, queues.map(rowOf), {})
+    queues: formatTable(HEADINGS, queues.map(rowOf))
       .split('\n')
       .map((line, row) => `${marks[row - 1] ?? '  '} ${line}`),
     running: runningLines(snapshot),
@@ -74,7 +74,7 @@ function runningLines({ workers = [], at }: Snapshot): readonly string[] {
   const rows = running.map(({ name, id, queue, attempt, since, worker }) => [
     ...[spanText(span(since)), attempt, oneLine(name), oneLine(queue), oneLine(worker), oneLine(id)],
   ]);
-  return formatTable(['for', 'attempt', 'job', 'queue', 'worker', 'id'], rows, {})
+  return formatTable(['for', 'attempt', 'job', 'queue', 'worker', 'id'], rows)
     .split('\n')
     .map((line) => `   ${line}`);
 }

@@ -39,7 +39,7 @@ export function printOpening(
     const facts = { connection, driver, store: address, queues, jobs };
     manager.logger.info(facts, `The worker starts. Store: ${store}. Queues: ${queues.join(', ')}.`);
   } else if (flags.quiet !== true) {
-    const table = jobs.length === 0 ? [] : ['', formatTable(JOB_HEADINGS, jobs.map(jobRow), {})];
+    const table = jobs.length === 0 ? [] : ['', formatTable(JOB_HEADINGS, jobs.map(jobRow))];
     session.output.note([`Store    ${store}`, `Queues   ${queues.join(', ')}`, ...table, ''].join('\n'));
   }
   const warn = (remark: string | undefined): void => {

@@ -31,8 +31,8 @@ export class Output {
     this.#stderr = stderr;
   }
 
-  get #width(): number | undefined {
-    return this.#stdout.isTTY === true ? this.#stdout.columns : undefined;
+  get #width(): number {
+    return (this.#stdout.isTTY === true ? this.#stdout.columns : undefined) ?? Infinity;
   }
 
   line(text: string): void {
@@ -55,7 +55,7 @@ export class Output {
   }
 
   table(headings: readonly string[], rows: readonly (readonly Cell[])[]): void {
-    this.line(formatTable(headings, rows, { width: this.#width }));
+    this.line(formatTable(headings, rows, this.#width));
   }
 
   /**
@@ -65,7 +65,7 @@ export class Output {
    */
   list(headings: readonly string[], rows: readonly (readonly Cell[])[], readable = READABLE): void {
     const longest = Math.max(...rows.map((row) => visibleWidth(oneLine(String(row.at(-1) ?? '')))));
-    const room = roomForLast(headings, rows, { width: this.#width });
+    const room = roomForLast(headings, rows, this.#width);
     if (room >= Math.min(readable, longest)) return this.table(headings, rows);
     for (const row of rows) {
       const [first, ...others] = row.map((cell, column) => {

@@ -7,52 +7,46 @@ export function counted(count: number, noun: string, plural = `${noun}s`): strin
 
 export type Cell = string | number | undefined;
 
-export interface TableOptions {
-  /** The terminal's width: the last column is cut to fit. Default: not cut. */
-  readonly width?: number | undefined;
-}
+type Rows = readonly (readonly Cell[])[];
 
 const GAP = '  ';
 
 /** A last column narrower than this says nothing; the terminal may as well wrap it. */
 const NARROWEST = 12;
 
-/** How wide the last column may be. Infinity: no limit. */
-export function roomForLast(
-  headings: readonly string[],
-  rows: readonly (readonly Cell[])[],
-  { width = Infinity }: TableOptions,
-): number {
-  const widths = headings.slice(0, -1).map((heading, column) => {
-    return Math.max(visibleWidth(heading), ...rows.map((row) => visibleWidth(cellText(row[column]))));
-  });
-  return width - widths.reduce((sum, width) => sum + width + GAP.length, 0);
+/** How wide the last column may be in a terminal of this width. */
+export function roomForLast(headings: readonly string[], rows: Rows, width: number): number {
+  const others = columnWidths(headings, rows).slice(0, -1);
+  return others.reduce((room, taken) => room - taken - GAP.length, width);
 }
 
-/** One line for the headings and one for each row, without a final line break. */
-export function formatTable(
-  headings: readonly string[],
-  rows: readonly (readonly Cell[])[],
-  options: TableOptions = {},
-): string {
-  const texts = [headings, ...rows].map((row) => headings.map((_, column) => cellText(row[column])));
-  const widths = headings.map((_, column) => Math.max(...texts.map((row) => visibleWidth(row[column] ?? ''))));
+/**
+ * One line for the headings and one for each row, without a final line break.
+ *
+ * @param width the terminal's width: the last column is cut to fit
+ */
+export function formatTable(headings: readonly string[], rows: Rows, width = Infinity): string {
+  const widths = columnWidths(headings, rows);
   const last = headings.length - 1;
-  const room = Math.max(NARROWEST, roomForLast(headings, rows, options));
+  const room = Math.max(NARROWEST, roomForLast(headings, rows, width));
   const isNumeric = headings.map((_, column) => rows.every((row) => typeof row[column] === 'number'));
-  return texts
-    .map((row) =>
-      row
-        .map((text, column) => {
-          const shown = column === last ? cut(text, room) : text;
-          const padding = ' '.repeat(Math.max(0, (widths[column] ?? 0) - visibleWidth(shown)));
-          if (isNumeric[column] === true) return padding + shown;
-          return column === last ? shown : shown + padding;
-        })
-        .join(GAP),
-    )
-    .map((line) => line.trimEnd())
-    .join('\n');
+  const lineOf = (row: readonly Cell[]): string =>
+    widths
+      .map((width, column) => {
+        const text = cellText(row[column]);
+        const shown = column === last ? cut(text, room) : text;
+        const padding = ' '.repeat(Math.max(0, width - visibleWidth(shown)));
+        return isNumeric[column] === true ? padding + shown : shown + padding;
+      })
+      .join(GAP)
+      .trimEnd();
+  return [headings, ...rows].map(lineOf).join('\n');
+}
+
+function columnWidths(headings: readonly string[], rows: Rows): number[] {
+  return headings.map((_, column) =>
+    Math.max(...[headings, ...rows].map((row) => visibleWidth(cellText(row[column])))),
+  );
 }
 
 // Names and messages come from payloads: their control characters must not break the table or reach the terminal.

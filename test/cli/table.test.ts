@@ -40,7 +40,7 @@ describe('a table', () => {
   });
 
   it('cuts the last column to the width of the terminal, and marks the cut', () => {
-    const table = formatTable(['id', 'error'], [['1', 'the connection was refused']], { width: 20 });
+    const table = formatTable(['id', 'error'], [['1', 'the connection was refused']], 20);
 
     expect(table.split('\n')[1]).toBe('1   the connection…');
   });

@@ -34,7 +34,7 @@ export const dashboard = defineCommand({
     const manager = await call.open();
     noteMemory(call, manager, manager.connectionNames());
     const panel = new StandaloneDashboard(manager);
-    const server = await listen(panel.server, { flag: '--port', hostFlag: '--host', port, host });
+    const server = await listen(panel.server, { flag: '--port', port, host });
     const address = `${server.address}/${panel.begin(server.port, tokens, readOnly === true ? 'viewer' : 'operator')}`;
     call.output.result({ address }, `The dashboard is at ${address}`);
     await stopped(call.session.surroundings);

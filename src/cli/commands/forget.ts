@@ -1,15 +1,6 @@
 /** `forget`: removes given or matching failed jobs for good. */
 import { defineCommand } from '../command';
-import {
-  actOnFailed,
-  checkChoice,
-  DRY_RUN,
-  type FailedAction,
-  FILTER_FLAGS,
-  filterOf,
-  sweeping,
-  tellFailed,
-} from '../failed-jobs';
+import { actOnFailed, checkChoice, DRY_RUN, type FailedAction, FILTER_FLAGS, filterOf, sweeping } from '../failed-jobs';
 import { openKeeping } from '../named-queues';
 import { counted } from '../table';
 
@@ -36,6 +27,6 @@ export const forget = defineCommand({
       one: (id) => manager.failed.forget(id, flags),
       unknown: (id) => `There is no failed job '${id}'.`,
     };
-    await (flags.dryRun === true ? tellFailed(call, ids, manager, action) : actOnFailed(call, ids, action));
+    await actOnFailed(call, ids, manager, action);
   },
 });

@@ -41,7 +41,7 @@ export const metrics = defineCommand({
     if (json === true) call.refuse('--json prints once: give either --json or --port');
     const { surroundings } = call.session;
     const scraped = new Scraped(connection, surroundings);
-    const place = { flag: '--port', hostFlag: '--host', port: given, host };
+    const place = { flag: '--port', port: given, host } as const;
     const server = await serve(place, (path) => scraped.answerTo(path));
     call.output.note(`Metrics are served at ${server.address}/metrics.`);
     await stopped(surroundings);

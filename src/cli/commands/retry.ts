@@ -12,7 +12,6 @@ import {
   filterOf,
   type Places,
   sweeping,
-  tellFailed,
 } from '../failed-jobs';
 import type { Flag } from '../flags';
 import { openKeeping } from '../named-queues';
@@ -46,7 +45,7 @@ export const retry = defineCommand({
   flags: { range, dryRun: DRY_RUN, ...FILTER_FLAGS },
   async run(call) {
     const { flags, words } = call;
-    const { range: places, dryRun = false } = flags;
+    const { range: places } = flags;
     const isAll = words.includes('all');
     const ids = isAll ? [] : [...new Set(words)];
     if (places !== undefined && words.length > 0) call.refuse('give either ids or --range, not both.');
@@ -63,7 +62,7 @@ export const retry = defineCommand({
       one: (id) => failed.retry(id, flags),
       unknown: (id) => `There is no failed job '${id}'; it may have been retried already.`,
     };
-    await (dryRun ? tellFailed(call, ids, manager, action, places) : actOnFailed(call, ids, action));
+    await actOnFailed(call, ids, manager, action, places);
   },
 });
 
