@@ -8,7 +8,7 @@ type FlagOf<Option extends FlagOption> = Flag<Option extends 'queue' ? string : 
 
 function flagsOf<Option extends FlagOption>(options: readonly Option[]): { readonly [Name in Option]: FlagOf<Name> } {
   const flags = options.map((option) => {
-    const { read, isShort, flag }: WorkerOption<unknown, unknown> = WORKER_OPTIONS[option];
+    const { read, isShort, flag }: WorkerOption = WORKER_OPTIONS[option];
     const { isNegative } = flag!;
     return [option, option === 'queue' ? names(flag!.help) : { ...ofKind(read, flag!), isShort, isNegative }];
   });

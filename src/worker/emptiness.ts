@@ -37,9 +37,8 @@ export class Emptiness {
 
   /** Notes a job that only another worker can run. */
   leave({ queue, id }: { readonly queue: string; readonly id: string }): void {
-    const left = this.#forOthers.get(queue);
-    if (left === undefined) this.#forOthers.set(queue, new Set([id]));
-    else left.add(id);
+    const left = this.#forOthers.get(queue) ?? new Set<string>();
+    this.#forOthers.set(queue, left.add(id));
   }
 
   /**
@@ -48,21 +47,17 @@ export class Emptiness {
    * @throws what `counts()` throws
    */
   async holds(nextLook: Milliseconds | undefined, paused: readonly string[]): Promise<boolean> {
-    const { connection, options } = this.#settings;
+    const { connection, options, queues } = this.#settings;
     const { counts, exactCounts } = connection.capabilities;
     const isKnown = options.drain ? nextLook === Infinity : nextLook !== undefined;
     if (!counts || (exactCounts && isKnown)) return true;
-    if (await this.#someWait(paused)) {
+    const open = queues.filter(({ name }) => !paused.includes(name));
+    const waits = await Promise.all(open.map(({ name }) => this.#waitsOn(name)));
+    if (waits.includes(true)) {
       this.disturb();
       return false;
     }
     return exactCounts || this.#clock.monotonic() - this.#quietSince >= QUIET * 1000;
-  }
-
-  async #someWait(paused: readonly string[]): Promise<boolean> {
-    const open = this.#settings.queues.filter(({ name }) => !paused.includes(name));
-    const waits = await Promise.all(open.map(({ name }) => this.#waitsOn(name)));
-    return waits.includes(true);
   }
 
   async #waitsOn(queue: string): Promise<boolean> {

@@ -40,12 +40,8 @@ export class OwnRecord implements Companion {
     this.#isClosed = true;
     this.#next.cancel();
     if (this.#putting === undefined && !this.#isKept) return;
-    await within(clock, PATIENCE, this.#remove()).catch(() => undefined);
-  }
-
-  async #remove(): Promise<void> {
-    await this.#putting;
-    await removeWorker(this.#store.records, this.#id).catch(() => undefined);
+    const removed = Promise.resolve(this.#putting).then(() => removeWorker(this.#store.records, this.#id));
+    await within(clock, PATIENCE, removed).catch(() => undefined);
   }
 
   #beat(): void {

@@ -66,10 +66,10 @@ export interface WorkerFlag {
   readonly isNegative?: true;
 }
 
-export interface WorkerOption<Value, Default> {
-  readonly read: Kind<Value>;
+export interface WorkerOption {
+  readonly read: Kind<unknown>;
   /** The value if the option is not given. */
-  readonly default: Default;
+  readonly default: unknown;
   /** Names that people know from other queues. */
   readonly otherNames?: readonly string[];
   /** A bare number of 1000 or more is probably meant as milliseconds. */
@@ -95,30 +95,32 @@ function limit(read: Kind<number>, unit = 1): Kind<number> {
   };
 }
 
+type Rows = { readonly [Option in keyof Required<WorkerOptions>]: WorkerOption };
+
 export const WORKER_OPTIONS = {
-  connection: option({ read: name, default: undefined }),
-  queue: option({
+  connection: { read: name, default: undefined },
+  queue: {
     read: queues,
     default: undefined,
     flag: { value: '<names>', help: "queues to work on, in this order: high,default (default: the connection's)" },
-  }),
-  fair: option({
+  },
+  fair: {
     read: flag,
     default: false,
     flag: { help: 'draw the order of queues for each job, by weight: --queue=high:3,default:1' },
-  }),
-  concurrency: option({
+  },
+  concurrency: {
     read: count(1),
     default: 1,
     flag: { value: '<count>', help: 'jobs at once (default: 1)' },
-  }),
-  tries: option({
+  },
+  tries: {
     read: count(0),
     default: undefined,
     otherNames: ['attempts', 'maxTries'],
     flag: { value: '<count>', help: 'attempts of jobs that set none themselves; 0: no limit (default: 1)' },
-  }),
-  backoff: option({
+  },
+  backoff: {
     read: backoff,
     default: undefined,
     otherNames: ['delay'],
@@ -127,8 +129,8 @@ export const WORKER_OPTIONS = {
       value: '<times>',
       help: 'wait before the next attempt: 10s; a list whose last wait repeats: 10s,1m,5m; or doubled each time: 1s..10m (default: 0)',
     },
-  }),
-  timeout: option({
+  },
+  timeout: {
     read: seconds,
     default: undefined,
     isShort: true,
@@ -136,68 +138,64 @@ export const WORKER_OPTIONS = {
       value: '<time>',
       help: 'time for one attempt of jobs that set none themselves; 0: no limit (default: 60s)',
     },
-  }),
-  maxJobs: option({
+  },
+  maxJobs: {
     read: limit(count(0)),
     default: Infinity,
     otherNames: ['limit'],
     flag: { value: '<count>', help: 'stop after this many jobs; each process counts its own' },
-  }),
-  maxTime: option({
+  },
+  maxTime: {
     read: limit(seconds),
     default: Infinity,
     flag: { value: '<time>', help: 'stop after this time' },
-  }),
+  },
   /** In bytes. */
-  memory: option({
+  memory: {
     read: limit(count(0), MEGABYTE),
     default: Infinity,
     flag: { value: '<MB>', help: 'replace a process that uses more than this many megabytes after a job' },
-  }),
-  sleep: option({
+  },
+  sleep: {
     read: seconds,
     default: 1,
     isShort: true,
     flag: { value: '<time>', help: 'pause when there is no work and the store cannot wake the worker (default: 1s)' },
-  }),
-  rest: option({
+  },
+  rest: {
     read: seconds,
     default: 0,
     isShort: true,
     flag: { value: '<time>', help: 'pause after each job (default: 0)' },
-  }),
-  once: option({
+  },
+  once: {
     read: flag,
     default: false,
     flag: { help: 'run one job at most; wait for it as long as --sleep says' },
-  }),
-  stopWhenEmpty: option({
+  },
+  stopWhenEmpty: {
     read: flag,
     default: false,
     flag: { help: 'stop when nothing is ready and nothing runs here; delayed jobs are left for later' },
-  }),
-  drain: option({
+  },
+  drain: {
     read: flag,
     default: false,
     flag: { help: 'stop when nothing is left; waits for delayed jobs' },
-  }),
-  grace: option({
+  },
+  grace: {
     read: seconds,
     default: 30,
     isShort: true,
     flag: { value: '<time>', help: 'time for running jobs to finish when the worker stops (default: 30s)' },
-  }),
-  schedule: option({
+  },
+  schedule: {
     read: flag,
     default: true,
     otherNames: ['scheduler', 'schedules'],
     flag: { help: 'do not send the jobs of schedules; leave that to other workers', isNegative: true },
-  }),
-} as const satisfies { readonly [Option in keyof Required<WorkerOptions>]: unknown };
-
-function option<Value, Default>(row: WorkerOption<Value, Default>): WorkerOption<Value, Default> {
-  return row;
-}
+  },
+} as const satisfies Rows;
 
 type Table = typeof WORKER_OPTIONS;
 
@@ -208,7 +206,8 @@ export type ResolvedWorkerOptions = Omit<Read, 'queue' | keyof WorkerDefaults> &
   readonly defaults: WorkerDefaults;
 };
 
-const OPTIONS = Object.keys(WORKER_OPTIONS) as (keyof WorkerOptions)[];
+const ROWS: Rows = WORKER_OPTIONS;
+const OPTIONS = Object.keys(ROWS) as (keyof WorkerOptions)[];
 
 /** @throws E_INVALID_WORKER_OPTION, E_INVALID_DURATION, E_INVALID_QUEUE_NAME */
 export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOptions {
@@ -226,7 +225,7 @@ export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOpti
 }
 
 function readOption(option: keyof WorkerOptions, value: unknown): unknown {
-  const row: WorkerOption<unknown, unknown> = WORKER_OPTIONS[option];
+  const row = ROWS[option];
   if (value === undefined) return row.default;
   const place: Place = {
     subject: `${option} of a worker`,
@@ -246,14 +245,10 @@ function checkNames(options: WorkerOptions): void {
     );
   }
   for (const [option, value] of Object.entries(options)) {
-    if (Object.hasOwn(WORKER_OPTIONS, option)) continue;
+    if (Object.hasOwn(ROWS, option)) continue;
     const said = meantInWorker(option);
-    const known = OPTIONS.find((each) => otherNamesOf(each).includes(option)) ?? nearest(option, OPTIONS, 1)[0];
+    const known = OPTIONS.find((each) => ROWS[each].otherNames?.includes(option)) ?? nearest(option, OPTIONS, 1)[0];
     const remedy = said === undefined ? known && `; did you mean ${known}?` : `: ${said}`;
     throw invalidWorkerOption(option, value, `there is no such option${remedy ?? ''}`, 'set');
   }
-}
-
-function otherNamesOf(option: keyof WorkerOptions): readonly string[] {
-  return WORKER_OPTIONS[option].otherNames ?? [];
 }

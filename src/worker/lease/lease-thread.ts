@@ -31,7 +31,8 @@ export class LeaseThread {
     const workerData: ThreadData = {
       clockOrigin: monotonicOrigin(),
       ofMainThread: isMainThread,
-      isDebugged: isDebugged(),
+      // Not an import: a Node.js that was built without the inspector could not even load this file.
+      isDebugged: process.features.inspector && process.getBuiltinModule('node:inspector').url() !== undefined,
     };
     this.#thread = new Worker(PROGRAM, {
       workerData,
@@ -81,9 +82,4 @@ export class LeaseThread {
       hear({ kind: 'closed' });
     }
   }
-}
-
-// Not an import: a Node.js that was built without the inspector could not even load this file.
-function isDebugged(): boolean {
-  return process.features.inspector && process.getBuiltinModule('node:inspector').url() !== undefined;
 }

@@ -47,7 +47,6 @@ export class SupervisedProcess {
   readonly #listener: ProcessListener;
   #heardAt: Milliseconds;
   #begunAt: Milliseconds | undefined;
-  #exited = false;
   #killAt: Milliseconds = Infinity;
   #killer: Timer | undefined;
 
@@ -67,12 +66,11 @@ export class SupervisedProcess {
     child.once('exit', (code: number | null, signal: NodeJS.Signals | null) => {
       this.code = code ?? undefined;
       this.signal = signal ?? undefined;
-      this.#exited = true;
       // Its last messages may still be in the channel.
       if (!child.connected) this.#end();
     });
     child.once('disconnect', () => {
-      if (this.#exited) this.#end();
+      if (this.code !== undefined || this.signal !== undefined) this.#end();
     });
   }
 
