@@ -1,5 +1,5 @@
 /** What is wrong, as far as queues, workers and schedules tell: the rules by which the overview says that all is well. */
-import type { Seconds } from '../base/clock';
+import type { Milliseconds, Seconds } from '../base/clock';
 import type { QueueSnapshot, Snapshot } from '../operations/snapshot';
 import type { RunningWorker } from '../operations/worker-record';
 import type { ScheduleListing } from '../schedule/schedules';
@@ -15,13 +15,16 @@ export interface Finding {
   readonly text: Html;
 }
 
+const bad = (text: Html): Finding => ({ tone: 'bad', text });
+const warn = (text: Html): Finding => ({ tone: 'warn', text });
+
 /** A ready job that waits longer than this is late. */
 const LATE: Seconds = 60;
 const VERY_LATE: Seconds = 600;
 /** Workers write their records every five seconds: one that is silent for longer has missed a record. */
 export const SILENT: Seconds = 10;
-/** Milliseconds. Leases are renewed by the event loop, so it must not be late. */
-const SLOW_LOOP = 1000;
+/** Leases are renewed by the event loop, so it must not be late. */
+export const SLOW_LOOP: Milliseconds = 1000;
 
 export function findingsIn(snapshot: Snapshot): readonly Finding[] {
   const { connection, queues, workers } = snapshot;
@@ -34,15 +37,20 @@ export function findingsIn(snapshot: Snapshot): readonly Finding[] {
 }
 
 export function scheduleFindings(schedules: readonly ScheduleListing[]): readonly Finding[] {
-  return schedules.filter(isNeglected).map(({ name, problem }) => ({
-    tone: 'warn',
-    text: html`<a href="${address('schedules')}"><bdi>${name}</bdi></a> is not being sent: ${problem === undefined ? 'no worker keeps it' : problem.message}.`,
-  }));
+  return schedules.filter(isNeglected).map(({ name, problem }) => {
+    const why = problem === undefined ? 'no worker keeps it' : problem.message;
+    return warn(html`<a href="${address('schedules')}"><bdi>${name}</bdi></a> is not being sent: ${why}.`);
+  });
 }
 
 /** A schedule that should send jobs, but does not. */
 export function isNeglected({ declared, isKept, problem, pausedAt }: ScheduleListing): boolean {
   return problem !== undefined || (declared !== undefined && !isKept && pausedAt === undefined);
+}
+
+/** Whether its jobs wait too long, although it is not paused. */
+export function hasLateJobs({ isPaused, oldestWait = 0 }: QueueSnapshot): boolean {
+  return !isPaused && oldestWait >= LATE;
 }
 
 /** What can be said if nothing was found: not more than what was examined. */
@@ -64,10 +72,7 @@ function failedFindings(connection: string, queues: readonly QueueSnapshot[]): r
   if (count === 0) return [];
   const jobs = html`<a href="${address('failed', { connection })}">${counted(count, 'failed job')}</a>`;
   return [
-    {
-      tone: 'warn',
-      text: html`${jobs} on <bdi>${connection}</bdi> ${count === 1 ? 'waits' : 'wait'} to be retried or forgotten.`,
-    },
+    warn(html`${jobs} on <bdi>${connection}</bdi> ${count === 1 ? 'waits' : 'wait'} to be retried or forgotten.`),
   ];
 }
 
@@ -80,33 +85,23 @@ function queueFindings(
   const found: Finding[] = [];
   const isWorked = workers?.some(({ queues }) => queues.includes(queue)) ?? true;
   const waits = html`${counted(ready, 'job waits', 'jobs wait')} in ${name}`;
-  if (ready > 0 && isPaused) found.push({ tone: 'warn', text: html`${waits}, which is paused.` });
-  else if (ready > 0 && !isWorked) found.push({ tone: 'bad', text: html`${waits}, but no worker works on it.` });
-  else if (oldestWait >= LATE)
-    found.push({
-      tone: oldestWait >= VERY_LATE ? 'bad' : 'warn',
-      text: html`${waits}, the oldest for ${secondsText(oldestWait)}.`,
-    });
+  if (ready > 0 && isPaused) found.push(warn(html`${waits}, which is paused.`));
+  else if (ready > 0 && !isWorked) found.push(bad(html`${waits}, but no worker works on it.`));
+  else if (oldestWait >= LATE) {
+    const tell = oldestWait >= VERY_LATE ? bad : warn;
+    found.push(tell(html`${waits}, the oldest for ${secondsText(oldestWait)}.`));
+  }
   if (failures > 0) {
     const failed = html`<a href="${address('failed', { connection, queue })}">${counted(failures, 'failure')}</a>`;
-    found.push({
-      tone: 'bad',
-      text: html`${failed} in ${name} in the last five minutes.`,
-    });
+    found.push(bad(html`${failed} in ${name} in the last five minutes.`));
   }
   return found;
 }
 
 function workerFindings({ host, pid, silentFor, lag }: RunningWorker): readonly Finding[] {
   const name = html`<a href="${address('workers')}"><bdi>${host}</bdi> ${String(pid)}</a>`;
-  if (silentFor > SILENT)
-    return [{ tone: 'bad', text: html`The worker ${name} has been silent for ${secondsText(silentFor)}.` }];
+  if (silentFor > SILENT) return [bad(html`The worker ${name} has been silent for ${secondsText(silentFor)}.`)];
   if (lag >= SLOW_LOOP)
-    return [
-      {
-        tone: 'warn',
-        text: html`The event loop of the worker ${name} is blocked: it is ${secondsText(lag / 1000)} late.`,
-      },
-    ];
+    return [warn(html`The event loop of the worker ${name} is blocked: it is ${secondsText(lag / 1000)} late.`)];
   return [];
 }

@@ -11,8 +11,7 @@ import { progressBar } from '../batch/progress-bar';
 import { neededField } from '../errors';
 import { html, type Html } from '../html';
 import { factList, idFact } from '../parts/facts';
-import { type KeyNumber, keyNumbers } from '../parts/key-numbers';
-import { numberText } from '../parts/number';
+import { keyNumbers } from '../parts/key-numbers';
 import { moment, spanText } from '../parts/time';
 import type { Page, PageContext, View } from '../view';
 
@@ -80,19 +79,18 @@ function statePart(
 }
 
 function numbersOf({ id, connection, total, pending, completed, failed, skipped }: Batch): Html {
-  const numbers: readonly KeyNumber[] = [
-    { label: 'Jobs', value: numberText(total) },
-    { label: 'Pending', value: numberText(pending) },
-    { label: 'Completed', value: numberText(completed), tone: completed > 0 ? 'good' : undefined },
+  return keyNumbers([
+    { label: 'Jobs', value: total },
+    { label: 'Pending', value: pending },
+    { label: 'Completed', value: completed, tone: completed > 0 && 'good' },
     {
       label: 'Failed',
-      value: numberText(failed),
-      tone: failed > 0 ? 'bad' : undefined,
-      href: failed > 0 ? address('failed', { connection, batch: id }) : undefined,
+      value: failed,
+      tone: failed > 0 && 'bad',
+      href: failed > 0 && address('failed', { connection, batch: id }),
     },
-    { label: 'Skipped', value: numberText(skipped), tone: skipped > 0 ? 'warn' : undefined },
-  ];
-  return keyNumbers(numbers);
+    { label: 'Skipped', value: skipped, tone: skipped > 0 && 'warn' },
+  ]);
 }
 
 function facts(found: Batch, now: Milliseconds): Html | undefined {

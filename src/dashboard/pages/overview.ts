@@ -6,14 +6,15 @@ import { address } from '../addresses';
 import { chartFigure } from '../charts/chart';
 import { figuresOf, rangeIn, rangeLinks, rangeName } from '../charts/ranges';
 import { rateChart } from '../charts/rate-chart';
-import { type Finding, findingsIn, isNeglected, scheduleFindings, wellText } from '../health';
+import { type Finding, findingsIn, hasLateJobs, isNeglected, scheduleFindings, wellText } from '../health';
 import { schedulesOf } from '../readings';
 import { html, type Html } from '../html';
 import { actionForm } from '../parts/action-form';
 import { jobTable } from '../parts/job-table';
-import { type KeyNumber, keyNumbers } from '../parts/key-numbers';
+import { keyNumbers } from '../parts/key-numbers';
 import { queueLink } from '../parts/links';
-import { counted, numberText } from '../parts/number';
+import { counted, numberText, tenths } from '../parts/number';
+import { pausedBadge } from '../parts/paused-badge';
 import { ACTIONS, numberColumn, table } from '../parts/table';
 import { moment, secondsText } from '../parts/time';
 import { readEach, type Seen } from '../troubles';
@@ -78,33 +79,28 @@ function numbersOf(snapshots: readonly Snapshot[]): Html {
   const workers = new Set(snapshots.flatMap((snapshot) => snapshot.workers ?? []).map(({ id }) => id));
   const failed = sum((queue) => queue.failed);
   const waits = queues.flatMap(({ oldestWait }) => oldestWait ?? []);
-  const isLate = queues.some(({ isPaused, oldestWait = 0 }) => !isPaused && oldestWait >= 60);
+  const isLate = queues.some(hasLateJobs);
   const isCounted = queues.some(({ rate }) => rate !== undefined);
-  const numbers: KeyNumber[] = [
-    ...(isCounted
-      ? [{ label: 'Jobs a minute', value: numberText(Math.round(sum(({ rate }) => rate) * 10) / 10) }]
-      : []),
-    { label: 'Waiting', value: numberText(sum(({ ready }) => ready)) },
-    { label: 'Delayed', value: numberText(sum(({ delayed }) => delayed)) },
-    { label: 'Running', value: numberText(sum(({ running }) => running)), href: address('workers') },
-    { label: 'Failed', value: numberText(failed), tone: failed > 0 ? 'bad' : undefined, href: address('failed') },
+  const hasRecords = snapshots.some((snapshot) => snapshot.workers !== undefined);
+  const numbers = keyNumbers([
+    isCounted && { label: 'Jobs a minute', value: tenths(sum(({ rate }) => rate)) },
+    { label: 'Waiting', value: sum(({ ready }) => ready) },
+    { label: 'Delayed', value: sum(({ delayed }) => delayed) },
+    { label: 'Running', value: sum(({ running }) => running), href: address('workers') },
+    { label: 'Failed', value: failed, tone: failed > 0 && 'bad', href: address('failed') },
     {
       label: 'Oldest waits',
       value: waits.length === 0 ? '–' : secondsText(Math.max(...waits)),
-      tone: isLate ? 'warn' : undefined,
+      tone: isLate && 'warn',
     },
-    ...(snapshots.some((snapshot) => snapshot.workers !== undefined)
-      ? [
-          {
-            label: 'Workers',
-            value: numberText(workers.size),
-            tone: workers.size === 0 ? ('warn' as const) : undefined,
-            href: address('workers'),
-          },
-        ]
-      : []),
-  ];
-  return html`<h2 class="unseen">Key numbers</h2>${keyNumbers(numbers)}`;
+    hasRecords && {
+      label: 'Workers',
+      value: workers.size,
+      tone: workers.size === 0 && 'warn',
+      href: address('workers'),
+    },
+  ]);
+  return html`<h2 class="unseen">Key numbers</h2>${numbers}`;
 }
 
 function rateOf(all: readonly SeenQueues[], { query }: PageContext): Html | undefined {
@@ -127,8 +123,7 @@ function queuesOf({ connection, found, trouble }: SeenQueues, context: PageConte
 }
 
 function queueRow(connection: string, row: QueueSnapshot, context: PageContext): Html {
-  const { queue, ready, delayed, running, failed, failures = 0, oldestWait, rate, isPaused, pausedUntil } = row;
-  const now = context.manager.clock.now();
+  const { queue, ready, delayed, running, failed, failures = 0, oldestWait, rate, isPaused } = row;
   const button = {
     ...(isPaused ? { action: 'resume-queue', label: 'Resume' } : { action: 'pause-queue', label: 'Pause' }),
     fields: { connection, queue },
@@ -138,11 +133,11 @@ function queueRow(connection: string, row: QueueSnapshot, context: PageContext):
     count === 0
       ? html`<span class="soft">0</span>`
       : html`<a href="${address('queue', { connection, queue, state })}">${numberText(count)}</a>`;
-  return html`<tr data-key="${queue}"><th scope="row">${queueLink({ connection, queue })}${isPaused && html` <span class="badge warn">paused${pausedUntil && html`, resumes ${moment(pausedUntil, now)}`}</span>`}</th>
+  return html`<tr data-key="${queue}"><th scope="row">${queueLink({ connection, queue })}${isPaused && html` ${pausedBadge(row, context)}`}</th>
 <td class="number">${link('ready', ready)}</td><td class="number">${link('delayed', delayed)}</td><td class="number">${link('running', running)}</td>
 <td class="number">${failed !== undefined && link('failed', failed)}${failures > 0 && html`<br><span class="bad" title="Failures in the last five minutes, including jobs that were retried since">${numberText(failures)} in 5 min</span>`}</td>
-<td class="number"><span class="${(oldestWait ?? 0) >= 60 && !isPaused ? 'warn' : ''}">${secondsText(oldestWait)}</span></td>
-<td class="number">${rate !== undefined && numberText(Math.round(rate * 10) / 10)}</td><td class="actions">${actionForm(button, context)}</td></tr>`;
+<td class="number"><span class="${hasLateJobs(row) ? 'warn' : ''}">${secondsText(oldestWait)}</span></td>
+<td class="number">${rate !== undefined && numberText(tenths(rate))}</td><td class="actions">${actionForm(button, context)}</td></tr>`;
 }
 
 function comingList(schedules: readonly ScheduleListing[], { manager }: PageContext): Html | undefined {

@@ -16,7 +16,8 @@ import { errorLine, excerptOf } from '../parts/excerpt';
 import { jobTable } from '../parts/job-table';
 import { keyNumbers } from '../parts/key-numbers';
 import { jobLink } from '../parts/links';
-import { numberText } from '../parts/number';
+import { numberText, tenths } from '../parts/number';
+import { pausedBadge } from '../parts/paused-badge';
 import { ACTIONS, numberColumn, table } from '../parts/table';
 import { moment, secondsText, spanText } from '../parts/time';
 import { isIncapable, readOr } from '../troubles';
@@ -69,37 +70,29 @@ function placeIn(query: URLSearchParams, usual: string): Place {
 }
 
 function nowOf(now: QueueSnapshot, { connection, queue }: Place, context: PageContext): Html {
-  const { ready, delayed, running, failed, oldestWait, rate, isPaused, pausedUntil } = now;
+  const { ready, delayed, running, failed = 0, oldestWait, rate, isPaused } = now;
   const fields = { connection, queue };
-  const pause = [
-    actionForm({ action: 'pause-queue', label: 'Pause', fields }, context),
-    actionForm(
-      { action: 'pause-queue', label: 'for 15 min', fields: { ...fields, for: '15m' }, subject: 'pause' },
-      context,
-    ),
-    actionForm(
-      { action: 'pause-queue', label: 'for 1 h', fields: { ...fields, for: '1h' }, subject: 'pause' },
-      context,
-    ),
-  ];
-  const numbers = [
-    ...(rate === undefined ? [] : [{ label: 'Jobs a minute', value: numberText(Math.round(rate * 10) / 10) }]),
-    { label: 'Ready', value: numberText(ready) },
-    { label: 'Delayed', value: numberText(delayed) },
-    { label: 'Running', value: numberText(running) },
-    ...(failed === undefined
-      ? []
-      : [
-          {
-            label: 'Failed',
-            value: numberText(failed),
-            tone: failed > 0 ? ('bad' as const) : undefined,
-            href: address('failed', fields),
-          },
-        ]),
+  const pause = (label: string, time?: string): Html | undefined => {
+    const subject = time === undefined ? undefined : 'pause';
+    return actionForm({ action: 'pause-queue', label, fields: { ...fields, for: time }, subject }, context);
+  };
+  const numbers = keyNumbers([
+    rate !== undefined && { label: 'Jobs a minute', value: tenths(rate) },
+    { label: 'Ready', value: ready },
+    { label: 'Delayed', value: delayed },
+    { label: 'Running', value: running },
+    now.failed !== undefined && {
+      label: 'Failed',
+      value: failed,
+      tone: failed > 0 && 'bad',
+      href: address('failed', fields),
+    },
     { label: 'Oldest waits', value: oldestWait === undefined ? '–' : secondsText(oldestWait) },
-  ];
-  return html`<div class="with-actions">${keyNumbers(numbers)}<div class="actions">${isPaused ? html`<span class="badge warn">paused${pausedUntil && html`, resumes ${moment(pausedUntil, context.manager.clock.now())}`}</span> ${actionForm({ action: 'resume-queue', label: 'Resume', fields }, context)}` : pause}</div></div>`;
+  ]);
+  const buttons = isPaused
+    ? html`${pausedBadge(now, context)} ${actionForm({ action: 'resume-queue', label: 'Resume', fields }, context)}`
+    : [pause('Pause'), pause('for 15 min', '15m'), pause('for 1 h', '1h')];
+  return html`<div class="with-actions">${numbers}<div class="actions">${buttons}</div></div>`;
 }
 
 function chartsOf(figures: QueueFigures, { connection, queue, state }: Place, { query }: PageContext): Html {
@@ -115,7 +108,7 @@ function chartsOf(figures: QueueFigures, { connection, queue, state }: Place, { 
       { label: 'running', tone: 'soft', values: samples.map(({ reserved }) => reserved) },
       { label: 'delayed', tone: 'warn', values: samples.map(({ delayed }) => delayed) },
     ],
-    text: (value) => numberText(Math.round(value * 10) / 10),
+    text: (value) => numberText(tenths(value)),
   };
   const times: Chart = {
     id: 'time-chart',

@@ -1,7 +1,7 @@
 /** The workers, their state, and their running jobs. */
 import type { Milliseconds } from '../../base/clock';
 import type { RunningWorker, WorkersJob } from '../../operations/worker-record';
-import { SILENT } from '../health';
+import { SILENT, SLOW_LOOP } from '../health';
 import { html, type Html } from '../html';
 import { jobLink, queueLink } from '../parts/links';
 import { counted, numberText } from '../parts/number';
@@ -9,9 +9,6 @@ import { numberColumn, table } from '../parts/table';
 import { moment, secondsText, spanText } from '../parts/time';
 import { watchedConnections, workersOf } from '../readings';
 import type { Page, PageContext } from '../view';
-
-/** Milliseconds by which an event loop may be late before somebody should know, because it renews the leases. */
-const LATE: Milliseconds = 1000;
 
 /** How many workers, queues of a worker, and running jobs are shown. */
 const MOST = 100;
@@ -79,7 +76,7 @@ function workerRow(worker: RunningWorker): Html {
     </td>
     <td class="number">${numberText(outcomes.completed)}</td>
     <td class="number">${numberText(outcomes.failed)}</td>
-    <td class="number"><span class="${lag >= LATE ? 'warn' : ''}">${spanText(lag)}</span></td>
+    <td class="number"><span class="${lag >= SLOW_LOOP ? 'warn' : ''}">${spanText(lag)}</span></td>
     <td>${moment(since, nowOf(worker))}</td>
   </tr>`;
 }
