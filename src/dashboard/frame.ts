@@ -4,7 +4,7 @@ import type { Notice } from './actions/notice';
 import { address } from './addresses';
 import { assetAddress } from './assets';
 import { html, type Html } from './html';
-import { undoForm } from './parts/action-form';
+import { actionForm } from './parts/action-form';
 import { STILL } from './pages/pages';
 import { regionsOf } from './parts/regions';
 import { storesLine } from './parts/stores';
@@ -67,7 +67,7 @@ export function frame(view: View, context: PageContext, name: string, notice?: N
             notice &&
             html`<div class="notice" tabindex="-1" autofocus>
               <p>${notice.text}${notice.link && html` <a href="${notice.link.address}">${notice.link.label}</a>`}</p>
-              ${notice.undo && undoForm(notice.undo, here)}
+              ${notice.undo && actionForm(notice.undo, context)}
             </div>`
           }
           <h1>${view.title}</h1>

@@ -1,5 +1,6 @@
 /** Reads from the stores on behalf of all viewers: what one of them has just read is not read again for another. */
 import type { Clock, Milliseconds } from '../base/clock';
+import { Recent } from '../base/recent';
 
 /** How long a reading stays fresh enough. */
 const FRESH: Milliseconds = 2000;
@@ -14,7 +15,7 @@ interface Reading {
 
 export class Lookout {
   readonly #clock: Clock;
-  readonly #readings = new Map<string, Reading>();
+  readonly #readings = new Recent<string, Reading>(MOST);
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -28,15 +29,11 @@ export class Lookout {
   see<Value>(subject: string, read: () => Promise<Value>, fresh: Milliseconds = FRESH): Promise<Value> {
     const now = this.#clock.monotonic();
     // Expired readings are removed, because each may hold megabytes of jobs, and every visited page makes another one.
-    for (const [old, { until }] of this.#readings) if (until <= now) this.#readings.delete(old);
+    for (const old of this.#readings.keys()) if (this.#readings.get(old)!.until <= now) this.#readings.delete(old);
     const known = this.#readings.get(subject);
     if (known !== undefined) return known.value as Promise<Value>;
     const value = read();
     this.#readings.set(subject, { until: now + fresh, value });
-    for (const [oldest] of this.#readings) {
-      if (this.#readings.size <= MOST) break;
-      this.#readings.delete(oldest);
-    }
     // After a failure the next reader asks again. Everyone waiting for this reading gets the error.
     value.catch(() => {
       if (this.#readings.get(subject)?.value === value) this.#readings.delete(subject);

@@ -16,7 +16,7 @@ import { barePage } from './bare-page';
 import { formCut, formTooLarge } from './errors';
 import { frame } from './frame';
 import { html } from './html';
-import { type Answer, forProgram, htmlAnswer, jsonAnswer, plainAnswer, redirect } from './http/answer';
+import { type Answer, forProgram, htmlAnswer, jsonAnswer, plainAnswer, redirect, withHeaders } from './http/answer';
 import { type DashboardRequest, isProgram } from './http/request';
 import { Live } from './live/live';
 import { Lookout } from './lookout';
@@ -83,7 +83,7 @@ export class Site {
     if (isAnswer(admitted)) return admitted;
     if (isRead) return this.#read(request, name, admitted);
     if (method !== 'POST')
-      return { ...plainAnswer(405, 'Only GET and POST are allowed here.'), headers: { allow: 'GET, HEAD, POST' } };
+      return withHeaders(plainAnswer(405, 'Only GET and POST are allowed here.'), { allow: 'GET, HEAD, POST' });
     if (!isSameOrigin(request))
       return plainAnswer(403, 'This was not sent by a page of the dashboard, so it is refused.');
     const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined;
@@ -121,8 +121,7 @@ export class Site {
     if (accepted.includes('application/json') && !accepted.includes('text/html')) return jsonAnswer(status, view.data);
     if (view.goTo !== undefined) return redirect(view.goTo);
     const { notice, headers } = takeNotice(request);
-    const answer = htmlAnswer(status, frame(view, context, name, notice));
-    return { ...answer, headers: { ...answer.headers, ...headers } };
+    return withHeaders(htmlAnswer(status, frame(view, context, name, notice)), headers);
   }
 
   get #look(): Lookout {

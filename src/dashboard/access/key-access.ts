@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { Clock, Milliseconds } from '../../base/clock';
 import type { Logger } from '../../base/logger';
 import { address, isOwnAddress, nameIn } from '../addresses';
-import { type Answer, htmlAnswer, plainAnswer, redirect } from '../http/answer';
+import { type Answer, htmlAnswer, plainAnswer, redirect, withHeaders } from '../http/answer';
 import { cookieAttributes, cookiesNamed } from '../http/cookies';
 import type { DashboardRequest } from '../http/request';
 import type { Access, Role, Viewer } from './access';
@@ -108,7 +108,7 @@ export class KeyAccess implements Access {
     const pause = this.#wrong.pauseOf(from);
     if (pause > 0) {
       const answer = this.#form(429, to, `There were too many wrong tokens. Try again in ${pause} seconds.`);
-      return { ...answer, headers: { ...answer.headers, 'retry-after': String(pause) } };
+      return withHeaders(answer, { 'retry-after': String(pause) });
     }
     const role = this.#roleOf(form.get('token')?.trim() ?? '');
     if (role !== undefined) return this.#signIn(request, role, to);
@@ -133,11 +133,12 @@ export class KeyAccess implements Access {
     const known = this.#programs.find(`${from} ${token}`);
     if (known !== undefined) return viewerOf(known, false);
     const pause = this.#wrong.pauseOf(from);
-    if (pause > 0) return refused(429, 'There were too many wrong tokens.', { 'retry-after': String(pause) });
+    if (pause > 0)
+      return withHeaders(plainAnswer(429, 'There were too many wrong tokens.'), { 'retry-after': String(pause) });
     const role = this.#roleOf(token);
     if (role === undefined) {
       this.#addWrong(from);
-      return refused(401, 'This is not the token of this dashboard.', PROGRAMS_SIGN_IN);
+      return withHeaders(plainAnswer(401, 'This is not the token of this dashboard.'), PROGRAMS_SIGN_IN);
     }
     this.#programs.open(role, `${from} ${token}`);
     return { role, name: undefined, canSignOut: false };
@@ -152,7 +153,7 @@ export class KeyAccess implements Access {
 
   #strange({ method, headers, url }: DashboardRequest): Answer {
     if (method !== 'GET' || headers('accept')?.includes('text/html') !== true)
-      return refused(401, 'Sign in first, or send a Bearer token.', PROGRAMS_SIGN_IN);
+      return withHeaders(plainAnswer(401, 'Sign in first, or send a Bearer token.'), PROGRAMS_SIGN_IN);
     const to = address(nameIn(url), Object.fromEntries(url.searchParams));
     return redirect(address('sign-in', { to: isOwnAddress(to) && to !== FIRST_PAGE ? to : undefined }));
   }
@@ -186,9 +187,4 @@ function viewerOf(session: Session, canSignOut: boolean): Viewer {
 
 function ownAddress(given: string | null): string {
   return given !== null && isOwnAddress(given) ? given : FIRST_PAGE;
-}
-
-function refused(status: number, text: string, headers: Readonly<Record<string, string>>): Answer {
-  const answer = plainAnswer(status, text);
-  return { ...answer, headers: { ...answer.headers, ...headers } };
 }

@@ -11,11 +11,6 @@ const MOST = 1000;
 
 export interface Session {
   readonly role: Role;
-  readonly hasEnded: boolean;
-}
-
-interface Kept {
-  readonly role: Role;
   hasEnded: boolean;
   usedAt: Milliseconds;
 }
@@ -23,7 +18,7 @@ interface Kept {
 export class Sessions {
   readonly #clock: Clock;
   /** By the digests of their ids, the longest idle first: a digest read here does not open a session. */
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new Map<string, Session>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -39,7 +34,7 @@ export class Sessions {
     return id;
   }
 
-  find(id: string): Session | undefined {
+  find(id: string): Readonly<Session> | undefined {
     const key = keyOf(id);
     const session = this.#kept.get(key);
     if (session === undefined) return undefined;
@@ -56,11 +51,11 @@ export class Sessions {
     if (session !== undefined) this.#drop(key, session);
   }
 
-  #isOver({ usedAt }: Kept): boolean {
+  #isOver({ usedAt }: Session): boolean {
     return this.#clock.monotonic() - usedAt > LONGEST_IDLE;
   }
 
-  #drop(key: string, session: Kept): undefined {
+  #drop(key: string, session: Session): undefined {
     session.hasEnded = true;
     this.#kept.delete(key);
   }

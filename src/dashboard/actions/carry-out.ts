@@ -11,7 +11,6 @@ import { type Answer, htmlAnswer, jsonAnswer, plainAnswer, redirect } from '../h
 import { type DashboardRequest, isProgram } from '../http/request';
 import { hiddenFields } from '../parts/action-form';
 import type { Action, ActionContext, Question } from './actions';
-import { otherFields } from './form-fields';
 import { leaveNotice, type Notice } from './notice';
 
 /** Logged values of one field, such as the jobs that were ticked. */
@@ -66,6 +65,11 @@ function log(action: string, form: URLSearchParams, { manager, viewer }: ActionC
   const fields = Object.fromEntries([...names].map((field) => [field, valueOf(field)]));
   // Last, so that no field of a form can say who did it.
   manager.logger.info({ ...fields, action, by }, `Dashboard, ${by}: ${told}`);
+}
+
+/** The fields, except those that steer the form itself. */
+function otherFields(form: URLSearchParams): readonly (readonly [string, string])[] {
+  return [...form].filter(([name]) => name !== 'back' && name !== 'confirmed');
 }
 
 function questionPage(name: string, { title, text, button }: Question, form: URLSearchParams, back: string): Html {

@@ -7,8 +7,3 @@ export function fieldOf(form: URLSearchParams, name: string): string {
   if (value === null || value === '') throw formIncomplete(name);
   return value;
 }
-
-/** The fields, except those that steer the form itself. */
-export function otherFields(form: URLSearchParams): readonly (readonly [string, string])[] {
-  return [...form].filter(([name]) => name !== 'back' && name !== 'confirmed');
-}

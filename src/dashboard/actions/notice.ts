@@ -3,13 +3,9 @@ import { isOwnAddress } from '../addresses';
 import { ACTIONS } from './actions';
 import { cookieAttributes, cookiesNamed } from '../http/cookies';
 import type { DashboardRequest } from '../http/request';
+import type { ActionButton } from '../parts/action-form';
 
-export interface Undo {
-  readonly action: string;
-  readonly fields: Readonly<Record<string, string>>;
-  /** The label of the button: `Resume`. */
-  readonly label: string;
-}
+type Undo = Pick<ActionButton, 'action' | 'fields' | 'label'>;
 
 export interface Notice {
   readonly text: string;

@@ -1,4 +1,4 @@
-/** The state of a batch, in a word and in sentences, and what can be done about it. */
+/** The state of a batch, in a word, in sentences and as a picture, and what can be done about it. */
 import type { Milliseconds } from '../../base/clock';
 import type { Batch } from '../../dispatch/batch/batch';
 import { stateOf } from '../../dispatch/batch/batch-document';
@@ -64,6 +64,28 @@ function paceText({ total, pending, createdAt }: Batch, now: Milliseconds): stri
   // The store's clock may be ahead.
   if (ended === 0 || span <= 0) return '';
   return ` At this rate it will take another ${spanText((span / ended) * pending)}.`;
+}
+
+/** Hidden from screen readers: the words say the same. */
+export function progressBar(batch: Batch): Html {
+  const { total, completed, failed, skipped } = batch;
+  let from = 0;
+  const piece = (kind: string, count: number): Html | undefined => {
+    if (count === 0) return undefined;
+    // Even one of a million must be visible.
+    const [x, width] = [from, Math.max((count / total) * 100, 1)];
+    from += width;
+    return html`<rect class="${kind}" x="${x}" width="${width}" height="1" />`;
+  };
+  return html`<svg class="bar" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">
+    ${piece('completed', completed)}${piece('failed', failed)}${piece('skipped', skipped)}
+  </svg>`;
+}
+
+/** `312 of 500, 4 failed, 1 skipped` */
+export function progressText({ total, pending, failed, skipped }: Batch): Html {
+  if (total === 0) return html`<span class="soft">no jobs</span>`;
+  return html`${numberText(total - pending)} of ${numberText(total)}${failed > 0 && html`, <span class="bad">${numberText(failed)} failed</span>`}${skipped > 0 && html`<span class="soft">, ${numberText(skipped)} skipped</span>`}`;
 }
 
 /** @param subject for viewers who do not see where the buttons are */

@@ -4,7 +4,6 @@
  */
 import { html, type Html } from '../html';
 import { numberColumn, table } from '../parts/table';
-import { ticksUpTo } from './ticks';
 
 export interface Series {
   /** `completed` */
@@ -31,6 +30,8 @@ export interface Chart {
 const HEIGHT = 100;
 /** Width of each moment. */
 const WIDTH = 10;
+/** Distances of an axis' marks, times a power of ten. */
+const STEPS = [1, 2, 2.5, 5, 10];
 /** How many moments are labelled below the chart. */
 const LABELS = 5;
 
@@ -53,6 +54,16 @@ export function chartFigure(chart: Chart): Html {
 <div class="moments" aria-hidden="true">${labelled(at).map(clock)}</div>
 <details><summary>Values</summary>${valueTable(chart)}</details>
 </div>`;
+}
+
+/** The marks of an axis: up to five round numbers from 0; the last one is `most` or more. */
+export function ticksUpTo(most: number): readonly number[] {
+  if (!(most > 0)) return [0, 1];
+  const rough = most / 4;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = STEPS.map((each) => each * power).find((each) => each * 4 >= most * (1 - 1e-9))!;
+  const count = Math.ceil(most / step - 1e-9);
+  return Array.from({ length: count + 1 }, (_, place) => Number((place * step).toPrecision(12)));
 }
 
 /** The sum of all series, or the highest of them. */

@@ -1,6 +1,7 @@
 /** Groups failed jobs whose errors say the same about different things. */
 import { commonText } from '../../application/failed/common-text';
 import type { FailedJob } from '../../application/failed/failed-job';
+import { groupsOf } from '../../base/groups';
 
 export interface ErrorGroup {
   readonly name: string;
@@ -13,15 +14,9 @@ export interface ErrorGroup {
 }
 
 /** Largest group first. @param jobs newest first */
-export function groupsOf(jobs: readonly FailedJob[]): readonly ErrorGroup[] {
-  const groups = new Map<string, FailedJob[]>();
-  for (const job of jobs) {
-    const key = JSON.stringify([job.name, commonText(job.exception)]);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [job]);
-    else group.push(job);
-  }
-  return [...groups.values()]
+export function errorGroups(jobs: readonly FailedJob[]): readonly ErrorGroup[] {
+  const keyOf = ({ name, exception }: FailedJob): string => JSON.stringify([name, commonText(exception)]);
+  return [...groupsOf(jobs, keyOf).values()]
     .map((group) => ({
       name: group[0]!.name,
       error: commonText(group[0]!.exception),

@@ -49,6 +49,10 @@ export function forProgram(answer: Answer): Answer {
   return { status, headers: { ...headers, ...added }, body };
 }
 
+export function withHeaders(answer: Answer, headers: Answer['headers']): Answer {
+  return { ...answer, headers: { ...answer.headers, ...headers } };
+}
+
 /** Makes the browser go to a page, by an address relative to the dashboard. */
 export function redirect(address: string, headers: Answer['headers'] = {}): Answer {
   return { status: 303, headers: { ...headers, location: address }, body: '' };

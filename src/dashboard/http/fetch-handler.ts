@@ -1,7 +1,6 @@
 /** Handles requests of the Fetch standard, as Hono, Next.js and others pass them on. */
-import { formCut, formTooLarge } from '../errors';
 import { type Answer, type EventSource, MOST_UNSENT, SAFE_HEADERS } from './answer';
-import { type DashboardRequest, LARGEST_FORM } from './request';
+import { type DashboardRequest, readForm } from './request';
 
 export function requestOfFetch(request: Request, subject: unknown): DashboardRequest {
   const url = new URL(request.url);
@@ -13,7 +12,7 @@ export function requestOfFetch(request: Request, subject: unknown): DashboardReq
     headers: (name) => request.headers.get(name) ?? (name === 'host' ? url.host : undefined),
     isSecure: url.protocol === 'https:' || request.headers.get('x-forwarded-proto') === 'https',
     address: undefined,
-    form: (most) => formOf(request, most),
+    form: (most) => readForm((request.body ?? []) as AsyncIterable<Uint8Array>, most),
     subject,
   };
 }
@@ -53,21 +52,4 @@ function streamOf(source: EventSource): ReadableStream<Uint8Array> {
     },
     { highWaterMark: MOST_UNSENT, size: (chunk) => chunk?.length ?? 0 },
   );
-}
-
-async function formOf({ body }: Request, most = LARGEST_FORM): Promise<URLSearchParams> {
-  const parts: Uint8Array[] = [];
-  let size = 0;
-  const incoming = (body ?? []) as AsyncIterable<Uint8Array>;
-  try {
-    for await (const part of incoming) {
-      size += part.length;
-      if (size > most) break;
-      parts.push(part);
-    }
-  } catch {
-    throw formCut();
-  }
-  if (size > most) throw formTooLarge(most);
-  return new URLSearchParams(Buffer.concat(parts).toString());
 }

@@ -1,8 +1,8 @@
 /** Handles requests of `node:http`, and of frameworks built on it. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { formCut, formTooLarge, formUnreadable } from '../errors';
+import { formUnreadable } from '../errors';
 import { type Answer, type EventSource, MOST_UNSENT, plainAnswer, SAFE_HEADERS } from './answer';
-import { type DashboardRequest, LARGEST_FORM } from './request';
+import { type DashboardRequest, readForm } from './request';
 
 /** What frameworks add to a request. */
 interface FrameworkRequest extends IncomingMessage {
@@ -80,31 +80,20 @@ function sendEvents(source: EventSource, response: ServerResponse): void {
   response.on('error', close);
 }
 
-async function formOf(request: FrameworkRequest, most = LARGEST_FORM): Promise<URLSearchParams> {
+async function formOf(request: FrameworkRequest, most: number | undefined): Promise<URLSearchParams> {
   const { body } = request;
   // From a parser of texts or bytes, as used for signed webhooks.
   if (typeof body === 'string' || Buffer.isBuffer(body)) return new URLSearchParams(body.toString());
   if (typeof body === 'object' && body !== null && Object.keys(body).length > 0) return paramsOf(body);
   // Waiting for a body that something else has read would never end.
   if (request.readableEnded) throw formUnreadable();
-  const parts: Buffer[] = [];
-  let size = 0;
   try {
     // A destroyed request could no longer be answered.
-    for await (const part of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      size += part.length;
-      if (size > most) break;
-      parts.push(part);
-    }
-  } catch {
-    throw formCut();
-  }
-  if (size > most) {
+    return await readForm(request.iterator({ destroyOnReturn: false }), most);
+  } finally {
     // A viewer who is still sending does not read the answer.
     request.resume();
-    throw formTooLarge(most);
   }
-  return new URLSearchParams(Buffer.concat(parts).toString());
 }
 
 /** A form that a parser of the framework has read: each field is a text or a list of texts. */

@@ -1,4 +1,5 @@
 /** A request as the dashboard sees it, independent of the server. */
+import { formCut, formTooLarge } from '../errors';
 
 export interface DashboardRequest {
   readonly method: string;
@@ -28,5 +29,22 @@ export function isProgram({ headers }: DashboardRequest): boolean {
   return accepted.includes('application/json') || /^bearer /i.test(headers('authorization') ?? '');
 }
 
+/** Reads a form up to its end, or until it is too large. @throws E_DASHBOARD_FORM_SIZE, E_DASHBOARD_FORM_CUT */
+export async function readForm(incoming: AsyncIterable<Uint8Array>, most = LARGEST_FORM): Promise<URLSearchParams> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  try {
+    for await (const part of incoming) {
+      size += part.length;
+      if (size > most) break;
+      parts.push(part);
+    }
+  } catch {
+    throw formCut();
+  }
+  if (size > most) throw formTooLarge(most);
+  return new URLSearchParams(Buffer.concat(parts).toString());
+}
+
 /** Bytes of a form: enough for some thousand ids of jobs. */
-export const LARGEST_FORM = 1024 * 1024;
+const LARGEST_FORM = 1024 * 1024;

@@ -4,22 +4,11 @@ import type { Attempt, SourceLines } from '../../operations/history/attempt';
 import { html, type Html } from '../html';
 import { counted } from '../parts/number';
 import { moment, spanText } from '../parts/time';
-import type { JobEvent } from './events';
+import { type JobEvent, OUTCOMES } from './events';
 import type { JobStory } from './job-story';
-import { OUTCOMES } from './timeline';
 
 /** In characters. */
 const LONGEST_STACK = 16 * 1024;
-
-const TONES: Readonly<Record<string, string>> = {
-  failed: 'bad',
-  'timed-out': 'bad',
-  crashed: 'bad',
-  lost: 'warn',
-  cancelled: 'warn',
-  completed: 'good',
-  running: 'accent',
-};
 
 export function eventTable(story: JobStory, events: readonly JobEvent[], now: Milliseconds): Html {
   const { createdAt, at, state } = story.job;
@@ -53,7 +42,7 @@ function runRow(
   return html`<tr data-key="${String(told?.fence ?? kind)}">
     <td>${began !== undefined && moment(new Date(began), now)}</td>
     <td>
-      Attempt ${attempt ?? '?'} <span class="badge ${TONES[kind]!}">${OUTCOMES[kind]}</span>
+      Attempt ${attempt ?? '?'} <span class="badge ${OUTCOMES[kind].tone}">${OUTCOMES[kind].text}</span>
       ${told?.error !== undefined && html`<p class="error"><bdi>${told.error}</bdi></p>`}
       ${details(told, exception)}
     </td>

@@ -18,6 +18,19 @@ export interface JobEvent {
   readonly isAhead?: boolean | undefined;
 }
 
+/** How the ends of runs are shown. */
+export const OUTCOMES: Readonly<
+  Record<Exclude<JobEvent['kind'], 'waits'>, { readonly text: string; readonly tone: string }>
+> = {
+  failed: { text: 'failed', tone: 'bad' },
+  'timed-out': { text: 'timed out', tone: 'bad' },
+  crashed: { text: 'crashed', tone: 'bad' },
+  lost: { text: 'lost', tone: 'warn' },
+  cancelled: { text: 'cancelled', tone: 'warn' },
+  completed: { text: 'completed', tone: 'good' },
+  running: { text: 'runs', tone: 'accent' },
+};
+
 export function eventsOf({ job, run }: JobStory, now: Milliseconds): readonly JobEvent[] {
   const { history, createdAt, failedAt, completedAt, at, state, attempts } = job;
   const events: JobEvent[] = [];

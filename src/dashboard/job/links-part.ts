@@ -16,8 +16,7 @@ import { BATCH_FIELD, HANDLER_WITH_FOLLOWERS, OCCURRENCE_FIELD } from '../../pay
 import type { ChainedJob, FailedLink } from '../../job/job-context';
 import type { FoundJob } from '../../operations/found-job';
 import { address } from '../addresses';
-import { stateBadge } from '../batch/batch-state';
-import { progressText } from '../batch/progress-bar';
+import { progressText, stateBadge } from '../batch/batch-state';
 import { html, type Html } from '../html';
 import { factList } from '../parts/facts';
 import { jobLink } from '../parts/links';

@@ -2,7 +2,7 @@
 import { html, type Html, type Shown } from '../html';
 import { counted } from '../parts/number';
 import { spanText } from '../parts/time';
-import type { JobEvent } from './events';
+import { type JobEvent, OUTCOMES } from './events';
 
 /** Bars and lines: if there are more, only the last ones are drawn. */
 const MOST = 25;
@@ -57,19 +57,8 @@ const percent = (share: number): string => `${Math.round(share * 10_000) / 100}%
 function tipOf({ kind, attempt, from, until, ms, isAhead }: JobEvent): string {
   if (kind === 'waits') return `${isAhead === true ? 'Waits another' : 'Waited'} ${spanText(until - from)}`;
   const took = ms === undefined ? '' : kind === 'running' ? ` for ${spanText(ms)}` : ` after ${spanText(ms)}`;
-  return `Attempt ${attempt ?? '?'}: ${OUTCOMES[kind]}${took}`;
+  return `Attempt ${attempt ?? '?'}: ${OUTCOMES[kind].text}${took}`;
 }
-
-/** As they are shown. */
-export const OUTCOMES: Readonly<Record<Exclude<JobEvent['kind'], 'waits'>, string>> = {
-  failed: 'failed',
-  'timed-out': 'timed out',
-  crashed: 'crashed',
-  lost: 'lost',
-  cancelled: 'cancelled',
-  completed: 'completed',
-  running: 'runs',
-};
 
 function summaryOf(events: readonly JobEvent[]): string {
   const runs = events.filter(({ kind }) => kind !== 'waits');

@@ -5,9 +5,8 @@ import { type BatchCallbackJob, callbackJobs } from '../../dispatch/batch/callba
 import { batchDocument } from '../../dispatch/batch/batch-document';
 import { address } from '../addresses';
 import { failedPart, failuresOf } from '../batch/batch-failures';
-import { batchButtons, stateBadge, stateText } from '../batch/batch-state';
+import { batchButtons, progressBar, stateBadge, stateText } from '../batch/batch-state';
 import { callbacksPart, comingText } from '../batch/callbacks-part';
-import { progressBar } from '../batch/progress-bar';
 import { neededField } from '../errors';
 import { html, type Html } from '../html';
 import { factList, idFact } from '../parts/facts';

@@ -2,8 +2,7 @@
 import type { Batch } from '../../dispatch/batch/batch';
 import { batchDocument } from '../../dispatch/batch/batch-document';
 import { address } from '../addresses';
-import { batchButtons, stateBadge } from '../batch/batch-state';
-import { progressBar, progressText } from '../batch/progress-bar';
+import { batchButtons, progressBar, progressText, stateBadge } from '../batch/batch-state';
 import { html, type Html } from '../html';
 import { numberText } from '../parts/number';
 import { ACTIONS, table } from '../parts/table';

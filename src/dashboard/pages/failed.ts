@@ -3,7 +3,7 @@ import { matching } from '../../application/failed/failed-filter';
 import type { FailedJob } from '../../application/failed/failed-job';
 import type { Milliseconds } from '../../base/clock';
 import { address } from '../addresses';
-import { type ErrorGroup, groupsOf } from '../failed/error-groups';
+import { type ErrorGroup, errorGroups } from '../failed/error-groups';
 import { choiceIn, choiceText, type FailedChoice, filterOf } from '../failed/failed-choice';
 import { type FailedLook, lookAtFailed } from '../failed/failed-look';
 import { html, type Html } from '../html';
@@ -37,7 +37,7 @@ export const failed: Page = async (context) => {
   const fits = matching(filterOf(choice) ?? {}, manager.clock.now());
   const fitting = look.jobs.flatMap((job, place) => (fits(job) ? { job, place: from + place } : []));
   const found = { choice, from, look, fitting };
-  const groups = groupsOf(fitting.map(({ job }) => job));
+  const groups = errorGroups(fitting.map(({ job }) => job));
   return {
     title: 'Failed jobs',
     parts: {

@@ -1,5 +1,4 @@
 /** Buttons that change something: each is a form of its own, so that it works without scripts. */
-import type { Undo } from '../actions/notice';
 import { html, type Html } from '../html';
 import type { PageContext } from '../view';
 
@@ -22,12 +21,6 @@ export function actionForm(
   if (viewer.role !== 'operator') return undefined;
   const { action, fields, label, subject, isDangerous } = button;
   return html`<form method="post" action="${action}" class="action">${hiddenFields({ ...fields, back: here })}<button${isDangerous === true && html` class="danger"`}>${label}${subject !== undefined && html`<span class="unseen"> ${subject}</span>`}</button></form>`;
-}
-
-export function undoForm({ action, fields, label }: Undo, here: string): Html {
-  return html`<form method="post" action="${action}" class="action">
-    ${hiddenFields({ ...fields, back: here })}<button>${label}</button>
-  </form>`;
 }
 
 export function hiddenFields(fields: Readonly<Record<string, string | undefined>>): readonly Html[] {

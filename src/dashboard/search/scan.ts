@@ -4,11 +4,12 @@ import { CapabilityError, isStoreAway } from '../../connections/errors';
 import type { JobPage } from '../../operations/job-page';
 import type { JobState, ListedJob } from '../../operations/listed-job';
 import type { Snapshot } from '../../operations/snapshot';
+import { isRecord } from '../../payload/kinds';
 import { html, type Html } from '../html';
-import { excerptOf } from '../parts/excerpt';
+import { SHOWN_ELSEWHERE } from '../job/data-part';
+import { dataText, excerptOf } from '../parts/excerpt';
 import type { PageContext } from '../view';
 import { Budget } from './budget';
-import { jobTexts } from './job-texts';
 import { Pattern } from './pattern';
 import type { Place, Wanted } from './wanted';
 
@@ -124,6 +125,19 @@ function isAhead({ connection, queue, state }: Shelf, { connections, from }: Wan
     queue < from.queue ? -1 : 0,
   ];
   return (steps.find((step) => step !== 0) ?? 0) >= 0;
+}
+
+/**
+ * The texts of a payload that are searched: what its dispatcher gave, not the rest of the envelope. @param payload with its secrets
+ * masked: a guess at a masked value must not be confirmed
+ */
+function jobTexts(payload: unknown): readonly string[] {
+  if (!isRecord(payload)) return [dataText(payload)];
+  const given = Object.entries(payload).filter(([field]) => !SHOWN_ELSEWHERE.has(field));
+  return [
+    ...('data' in payload ? [dataText(payload)] : []),
+    ...given.map(([field, value]) => `${field}: ${typeof value === 'string' ? value : JSON.stringify(value)}`),
+  ];
 }
 
 function matchOf(job: ListedJob, texts: readonly string[], pattern: Pattern): Match | undefined {

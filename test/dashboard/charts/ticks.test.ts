@@ -1,4 +1,4 @@
-import { ticksUpTo } from '../../../src/dashboard/charts/ticks';
+import { ticksUpTo } from '../../../src/dashboard/charts/chart';
 import * as fc from '../../support/properties';
 
 describe('the ticks of an axis', () => {
