@@ -3,6 +3,7 @@ import { VERSION } from '../version';
 import type { Notice } from './actions/notice';
 import { address } from './addresses';
 import { assetAddress } from './assets';
+import { htmlDocument } from './document';
 import { html, type Html } from './html';
 import { actionForm } from './parts/action-form';
 import { STILL } from './pages/pages';
@@ -39,46 +40,34 @@ export function frame(view: View, context: PageContext, name: string, notice?: N
     /><button>Search</button>
   </form>`;
   const signOut = html`<form method="post" action="sign-out"><button class="quiet">Sign out</button></form>`;
-  return html`<!doctype html>
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        <meta name="robots" content="noindex" />
-        <title>${view.title} – Onqueue</title>
-        <link rel="icon" href="${assetAddress('icon.svg')}" />
-        <link rel="stylesheet" href="${assetAddress('style.css')}" />
-        <script src="${assetAddress('script.js')}" defer></script>
-      </head>
-      <body>
-        <a class="skip" href="#main">Skip to the content</a>
-        <header class="top">
-          <a class="brand" href="${address('')}"><img src="${assetAddress('icon.svg')}" alt="" width="22" height="22">Onqueue</a>
-          <nav aria-label="Pages">${NAVIGATION.map(link)}</nav>
-          ${!hasOwnSearch && searchBox}
-          <span class="viewer">
-            <button type="button" class="quiet" id="pause-updates" hidden aria-pressed="false">Pause updates</button>
-            ${viewer.canSignOut && signOut}</span>
-          
-        </header>
-        <main id="main" tabindex="-1"${!STILL.has(name) && html` data-live="${here}"`}>
-          ${
-            notice &&
-            html`<div class="notice" tabindex="-1" autofocus>
-              <p>${notice.text}${notice.link && html` <a href="${notice.link.address}">${notice.link.label}</a>`}</p>
-              ${notice.undo && actionForm(notice.undo, context)}
-            </div>`
-          }
-          <h1>${view.title}</h1>
-          <p id="state" role="status" class="trouble"></p>
-          ${[...regionsOf(view).values()]}
-        </main>
-        <footer>
-          <p>Onqueue ${VERSION}</p>
-          ${storesLine(context.manager)}
-          
-        </footer>
-      </body>
-    </html> `;
+  const body = html`<body>
+    <a class="skip" href="#main">Skip to the content</a>
+    <header class="top">
+      <a class="brand" href="${address('')}"><img src="${assetAddress('icon.svg')}" alt="" width="22" height="22">Onqueue</a>
+      <nav aria-label="Pages">${NAVIGATION.map(link)}</nav>
+      ${!hasOwnSearch && searchBox}
+      <span class="viewer">
+        <button type="button" class="quiet" id="pause-updates" hidden aria-pressed="false">Pause updates</button>
+        ${viewer.canSignOut && signOut}</span>
+    </header>
+    <main id="main" tabindex="-1"${!STILL.has(name) && html` data-live="${here}"`}>
+      ${
+        notice &&
+        html`<div class="notice" tabindex="-1" autofocus>
+          <p>${notice.text}${notice.link && html` <a href="${notice.link.address}">${notice.link.label}</a>`}</p>
+          ${notice.undo && actionForm(notice.undo, context)}
+        </div>`
+      }
+      <h1>${view.title}</h1>
+      <p id="state" role="status" class="trouble"></p>
+      ${[...regionsOf(view).values()]}
+    </main>
+    <footer>
+      <p>Onqueue ${VERSION}</p>
+      ${storesLine(context.manager)}
+    </footer>
+  </body>`;
+  const head = html`<meta name="robots" content="noindex" />
+    <script src="${assetAddress('script.js')}" defer></script>`;
+  return htmlDocument(view.title, body, head);
 }

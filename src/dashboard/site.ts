@@ -12,7 +12,7 @@ import { carryOut } from './actions/carry-out';
 import { takeNotice } from './actions/notice';
 import { address, nameIn } from './addresses';
 import { assetNamed } from './assets';
-import { barePage } from './bare-page';
+import { barePage } from './document';
 import { formCut, formTooLarge } from './errors';
 import { frame } from './frame';
 import { html } from './html';

@@ -1,5 +1,5 @@
 /** The form for signing in with a token; or, without tokens, how else to get in. */
-import { barePage } from '../bare-page';
+import { barePage } from '../document';
 import { html, type Html } from '../html';
 
 export interface SignIn {

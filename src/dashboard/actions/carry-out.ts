@@ -4,7 +4,7 @@ import { OnqueueError } from '../../base/onqueue-error';
 import { redact } from '../../base/redact';
 import { isStoreAway } from '../../connections/errors';
 import { isOwnAddress } from '../addresses';
-import { barePage } from '../bare-page';
+import { barePage } from '../document';
 import { html, type Html } from '../html';
 import { unconfirmed } from '../errors';
 import { type Answer, htmlAnswer, jsonAnswer, plainAnswer, redirect } from '../http/answer';

@@ -1,15 +1,10 @@
 /** Reads failed jobs in bounded steps, newest first: a store may keep a hundred thousand, and each may be large. */
 import type { FailedJob } from '../../application/failed/failed-job';
 import { redact } from '../../base/redact';
+import { Budget } from '../budget';
 import type { PageContext } from '../view';
 
-/** Jobs that one look reads at most. */
-const MOST = 1000;
-/** Characters of payloads and errors after which the look ends. */
-const LARGEST = 4 * 1024 * 1024;
-/** Jobs of the first call: if they are large, even these are a lot. */
-const FIRST = 20;
-const MOST_OF_A_CALL = 500;
+const MOST_AT_ONCE = 500;
 
 export interface FailedLook {
   readonly jobs: readonly FailedJob[];
@@ -34,16 +29,15 @@ export function lookAtFailed(
     // Concurrently, so that an unreachable store is waited for only once.
     const counting = totalOf(manager, queue);
     const jobs: FailedJob[] = [];
-    let [size, limit, isEnd] = [0, FIRST, false];
-    while (!isEnd && jobs.length < MOST && size < LARGEST) {
+    const budget = new Budget(MOST_AT_ONCE);
+    let isEnd = false;
+    for (let limit = budget.next; !isEnd && limit > 0; limit = budget.next) {
       const page = await manager.failed.list({ queue, offset: from + jobs.length, limit, unreachable });
       jobs.push(...page);
       // A store may omit jobs that disappear while it is read, so only an empty page is the end. An unreachable store is not
       // asked again.
       isEnd = page.length === 0 || (page.length < limit && away.size > 0);
-      size += page.reduce((sum, { payload, exception }) => sum + payload.length + exception.length, 0);
-      const fitting = Math.ceil(((LARGEST - size) * jobs.length) / Math.max(size, 1));
-      limit = Math.max(1, Math.min(MOST_OF_A_CALL, MOST - jobs.length, fitting));
+      for (const { payload, exception } of page) budget.spend(payload.length + exception.length);
     }
     const total = await counting;
     const isCut = !isEnd && from + jobs.length < (total ?? Infinity);

@@ -1,4 +1,5 @@
 /** Searches jobs for a text, in steps that each cost a store little; the next request continues where the last one ended. */
+import type { Milliseconds } from '../../base/clock';
 import { redact } from '../../base/redact';
 import { CapabilityError, isStoreAway } from '../../connections/errors';
 import type { JobPage } from '../../operations/job-page';
@@ -6,15 +7,19 @@ import type { JobState, ListedJob } from '../../operations/listed-job';
 import type { Snapshot } from '../../operations/snapshot';
 import { isRecord } from '../../payload/kinds';
 import { html, type Html } from '../html';
+import { Budget } from '../budget';
 import { SHOWN_ELSEWHERE } from '../job/data-part';
 import { dataText, excerptOf } from '../parts/excerpt';
 import type { PageContext } from '../view';
-import { Budget } from './budget';
 import { Pattern } from './pattern';
 import type { Place, Wanted } from './wanted';
 
 /** Enough found jobs for one page. */
 const MOST_FOUND = 100;
+/** The time after which the viewer gets what was found so far. */
+const LONGEST: Milliseconds = 1000;
+/** The most that a store lists at once. */
+const MOST_AT_ONCE = 100;
 
 /** The states that people search most come before the most common ones. */
 const ORDER: readonly JobState[] = ['running', 'failed', 'delayed', 'ready'];
@@ -46,7 +51,9 @@ export async function scan(context: PageContext, wanted: Wanted, seen: readonly 
   const shelves = seen.flatMap((snapshot) => shelvesOf(context, wanted, snapshot));
   const total = shelves.reduce((sum, { count }) => sum + count, 0);
   const pattern = new Pattern(wanted.text);
-  const budget = new Budget(context.manager.clock);
+  const { clock } = context.manager;
+  const began = clock.monotonic();
+  const budget = new Budget(MOST_AT_ONCE);
   const matches: Match[] = [];
   const troubles = new Map<string, string>();
   const scanned = (next?: Omit<Place, 'looked'>): Scan => {
@@ -64,7 +71,8 @@ export async function scan(context: PageContext, wanted: Wanted, seen: readonly 
     let after = from !== undefined && isSame(shelf, from) ? from.after : undefined;
     do {
       if (troubles.has(connection)) break;
-      const limit = matches.length >= MOST_FOUND ? 0 : budget.next;
+      const isEnough = matches.length >= MOST_FOUND || clock.monotonic() - began > LONGEST;
+      const limit = isEnough ? 0 : budget.next;
       if (limit === 0) return scanned({ connection, queue, state, after });
       const page = await pageOf(context, shelf, { limit, after });
       if (typeof page === 'string') {
