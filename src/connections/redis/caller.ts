@@ -24,7 +24,7 @@ import { oldRedis, redisRefused } from './errors';
 import { explained } from './explanations';
 import type { LinkCall, RedisLink } from './link';
 import { isPassing, isReply, isUnavailable, isUnknownScript, remedyOf } from './refusals';
-import type { Script } from './scripts';
+import { script, type ScriptName } from './scripts';
 import { NEEDED_VERSION, OldServer } from './server-version';
 
 interface RedisCallerSettings extends CallerSettings {
@@ -117,24 +117,25 @@ export class RedisCaller extends StoreCaller<Asked> {
 
   /** @throws QueueUnavailableError, `foreignKey`, `redisRefused` */
   async script(
-    script: Script,
+    name: ScriptName,
     keys: readonly string[],
     args: Arguments,
     patience: Patience,
   ): Promise<readonly unknown[]> {
-    const operation = `script ${script.name}`;
-    const named = [script.sha, keys.length, ...keys, this.settings.offset?.() ?? 0, ...args];
+    const { sha, source, answers } = script(name);
+    const operation = `script ${name}`;
+    const named = [sha, keys.length, ...keys, this.settings.offset?.() ?? 0, ...args];
     const byName: Form = ['evalsha', named];
-    const inFull: InFull = () => ['eval', named.with(0, script.source)];
+    const inFull: InFull = () => ['eval', named.with(0, source)];
     let reply: [Buffer, ...unknown[]];
     try {
       reply = (await this.#carryOut(operation, patience, byName, inFull)) as typeof reply;
     } catch (error) {
-      throw script.name === 'permitted' ? error : await explained(this, keys, error);
+      throw name === 'permitted' ? error : await explained(this, keys, error);
     }
     const word = String(reply[0]);
     // `stale` is such a word: another call under our name wrote the record, and its answer must not be taken for ours.
-    if (!script.answers.includes(word)) throw this.#replyError(operation, patience.consequence, new Error(word));
+    if (!answers.includes(word)) throw this.#replyError(operation, patience.consequence, new Error(word));
     return reply;
   }
 

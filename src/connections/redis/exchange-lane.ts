@@ -14,7 +14,6 @@ import { explained } from './explanations';
 import type { Keys } from './keys';
 import { Lane, type Records, type Waiting } from './lane';
 import { outcomesOf } from './outcomes';
-import { script } from './scripts';
 import { bytesOf } from './settlement-bytes';
 import type { RedisStore } from './store';
 
@@ -117,7 +116,7 @@ export class ExchangeLane extends Lane<Exchange> {
     const call: Call = { exchanges, settlements, order, queues, keys, isReserve, sentAt: this.moment };
     const args = [sequence, this.id, request?.lease ?? 0, limit, sources, ...outcomes];
     return this.caller
-      .script(script('exchange'), keys, args, {
+      .script('exchange', keys, args, {
         consequence: consequenceOf(settlements.length),
         since: this.waitingSince(exchanges),
         first: exchanges[0]!.first,

@@ -28,15 +28,12 @@ export function joiningOf(
   const numbered = [...entries.filter(isReady), ...entries.filter((entry) => !isReady(entry))];
   const weights = numbered.map(({ ties }) => (ties?.batch?.id === id ? ties.batch.weight : 0));
   const args = [id, weights.reduce((sum, weight) => sum + weight, 0), weights.join(' '), ...beginningOf(begins)];
-  const { batches, begunBatches, cancelledBatches } = keys.queue(queue);
-  const callbackKeys = (begins?.callbacks ?? []).flatMap((callback) => {
-    const { ready, delayed, notify } = keys.queue(callback.queue);
-    return [ready, delayed, notify];
-  });
+  const own = keys.of(queue, ['batches', 'begunBatches', 'cancelledBatches']);
+  const callbackKeys = begins?.callbacks.flatMap((sent) => keys.of(sent.queue, ['ready', 'delayed', 'notify'])) ?? [];
   return {
     id,
     isNew: begins !== undefined,
-    keys: [batches, begunBatches, cancelledBatches, ...callbackKeys],
+    keys: [...own, ...callbackKeys],
     args: [...args, args.length],
   };
 }

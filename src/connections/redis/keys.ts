@@ -36,6 +36,21 @@ export interface QueueKeys {
   readonly client: (id: string) => string;
 }
 
+/** The keys that every queue has once. */
+export type QueueKey = Exclude<keyof QueueKeys, 'once' | 'client'>;
+
+/** The jobs that wait or run. */
+export const STATES = ['ready', 'delayed', 'reserved'] as const satisfies readonly QueueKey[];
+
+/** What the end of a job concerns besides its queue: the mark of its cancellation, its unique key, its batch. */
+export const TIES = [
+  'cancelled',
+  'reasons',
+  'unique',
+  'batches',
+  'cancelledBatches',
+] as const satisfies readonly QueueKey[];
+
 export interface RecordKeys {
   /** hash: id → value */
   readonly values: string;
@@ -63,6 +78,12 @@ export class Keys {
       const ready = this.prefix + this.#own(name);
       return keysOf(ready, this.#cluster ? ready : this.prefix);
     });
+  }
+
+  /** Some keys of a queue, in this order. */
+  of(queue: string, names: readonly QueueKey[]): readonly string[] {
+    const keys = this.queue(queue);
+    return names.map((name) => keys[name]);
   }
 
   /** The queue whose `ready` key this is. */

@@ -1,6 +1,5 @@
 /** Finds the commands that the queue needs and the user may not call. */
 import type { RedisCaller } from './caller';
-import { script } from './scripts';
 
 /** Commands called by the scripts. */
 export const SCRIPTED = [
@@ -35,7 +34,7 @@ export async function missingPermissions(
   key: string,
   commands: readonly string[] = [...SCRIPTED, ...DIRECT],
 ): Promise<readonly string[]> {
-  const [, missing] = (await caller.script(script('permitted'), [key], commands, {
+  const [, missing] = (await caller.script('permitted', [key], commands, {
     consequence: 'its permissions were not read',
   })) as [word: Buffer, missing: readonly Buffer[]];
   return missing.map(String);

@@ -1,7 +1,7 @@
 /** Looks for a job by its id in the queues, as far as bounded calls of a script look. */
 import type { PeekedJob, PlacedJob, WaitingState } from '../contract';
+import { STATES } from './keys';
 import { MOST_SEARCHES } from './redis-control';
-import { script } from './scripts';
 import type { RedisStore } from './store';
 
 /** The job was not found, but not all jobs were looked at. */
@@ -51,8 +51,7 @@ async function search(store: RedisStore, queue: string, id: string): Promise<Pla
 }
 
 async function look({ caller, keys }: RedisStore, queue: string, id: string, from = 0): Promise<Look> {
-  const { ready, delayed, reserved } = keys.queue(queue);
-  const [word, ...rest] = (await caller.script(script('find'), [ready, delayed, reserved], [id, from], {
+  const [word, ...rest] = (await caller.script('find', keys.of(queue, STATES), [id, from], {
     consequence: `job ${id} was not looked for`,
   })) as [word: Buffer, ...rest: unknown[]];
   if (String(word) === 'unseen') return { seen: Number(rest[0]), others: rest[1] === 1 };

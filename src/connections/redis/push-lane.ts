@@ -15,7 +15,6 @@ import type { Keys } from './keys';
 import { fillsCall, Lane, type Waiting } from './lane';
 import { afterMicrotasks } from '../../base/clock';
 import { MOST_JOBS, pageBytes, pagesOf } from '../../base/pages';
-import { script } from './scripts';
 
 /** Enough to keep Redis from ever waiting for the next call. */
 export const PUSHES_AT_ONCE = 10;
@@ -107,7 +106,7 @@ export class PushLane extends Lane<Push> {
     const sentAt = this.moment;
     const push = (rule: 'next' | 'any'): Promise<Answer> =>
       this.caller.script(
-        script('push'),
+        'push',
         joining === undefined ? this.#keys : [...this.#keys, ...joining.keys],
         [sequence, rule, ...args, ...(joining?.args ?? [])],
         { consequence, since: this.waitingSince(pushes) },

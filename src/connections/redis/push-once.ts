@@ -5,7 +5,6 @@ import { batchEnded } from '../errors';
 import { entriesOf } from './entries';
 import { joiningOf } from './joining';
 import { clientId } from './keys';
-import { script } from './scripts';
 import type { RedisStore } from './store';
 
 /** @throws E_BATCH_ENDED its batch takes no more; nothing was written */
@@ -19,7 +18,7 @@ export async function pushOnce(
   const { once, ready, delayed, notify, unique } = keys.queue(queue);
   const joining = joiningOf(keys, queue, [entry], undefined);
   const [word, id] = (await caller.script(
-    script('push-once'),
+    'push-once',
     [once(key), ready, delayed, notify, unique, ...(joining?.keys ?? [])],
     [clientId(), until / 1000, ...entriesOf([[entry]]).args, ...(joining?.args ?? [])],
     { consequence: 'a job was not queued' },

@@ -4,17 +4,19 @@
  */
 import { Recent } from '../../base/recent';
 import type { RedisCaller } from './caller';
-import type { Keys, QueueKeys } from './keys';
+import type { Keys, QueueKey, QueueKeys } from './keys';
 import { Lane, type Waiting } from './lane';
-import { script, type ScriptName } from './scripts';
+import type { ScriptName } from './scripts';
 
 /** A queue that returns after this many others starts a new record. */
 const MOST_QUEUES = 1000;
 
 interface RecordedCall {
   readonly script: ScriptName;
-  /** The keys after that of the record. */
-  readonly keys: (queue: QueueKeys) => readonly string[];
+  /** The keys of the queue, after that of the record. */
+  readonly keys: readonly QueueKey[];
+  /** The keys after those. */
+  readonly others?: readonly string[];
   readonly args?: readonly (string | number | Buffer)[];
   /** What a failure means to the caller, as a clause: `queue 'mail' was not cleared`. */
   readonly consequence: string;
@@ -57,9 +59,9 @@ class RecordedLane extends Lane<AskedCall> {
   }
 
   protected async carry(calls: readonly AskedCall[], sequence: number): Promise<void> {
-    const { script: name, keys, args = [], consequence, resolve } = calls[0]!;
-    const all = [this.#keys.client(this.id), ...keys(this.#keys)];
+    const { script, keys, others = [], args = [], consequence, resolve } = calls[0]!;
+    const all = [this.#keys.client(this.id), ...keys.map((key) => this.#keys[key]), ...others];
     const patience = { consequence, since: this.waitingSince(calls) };
-    resolve(await this.caller.script(script(name), all, [sequence, ...args], patience));
+    resolve(await this.caller.script(script, all, [sequence, ...args], patience));
   }
 }

@@ -6,6 +6,7 @@
  */
 import type { Finding, RecountOptions } from '../finding';
 import { tooMuchToRecount } from './errors';
+import { STATES } from './keys';
 import { SHARED } from './redis-batch-store';
 import type { RedisStore } from './store';
 
@@ -37,16 +38,11 @@ async function ask(
   queues: readonly string[],
   how: readonly (string | number)[],
 ): Promise<readonly Finding[] | undefined> {
-  const texts = queues.flatMap((queue) => {
-    const { ready, delayed, reserved } = store.keys.queue(queue);
-    return [ready, delayed, reserved];
-  });
+  const texts = queues.flatMap((queue) => store.keys.of(queue, STATES));
   const [word, findings] = await store.recorded.ask(owner, {
     script: 'recount',
-    keys: ({ unique, batches, cancelledBatches }) => {
-      const names = store.cluster === undefined ? store.keys.names : unique;
-      return [unique, batches, cancelledBatches, names, ...texts];
-    },
+    keys: ['unique', 'batches', 'cancelledBatches'],
+    others: [store.cluster === undefined ? store.keys.names : store.keys.queue(owner).unique, ...texts],
     args: [...how, MOST_JOBS, MOST_BYTES],
     consequence: CONSEQUENCE,
   });

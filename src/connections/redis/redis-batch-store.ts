@@ -5,7 +5,6 @@
 import type { Milliseconds, Seconds } from '../../base/clock';
 import type { Cause } from '../../payload/chain';
 import type { BatchCallback, BatchCallbacks, BatchEvent, BatchState, BatchStore } from '../batch-store';
-import { script } from './scripts';
 import type { Keys } from './keys';
 import type { RedisStore } from './store';
 
@@ -45,7 +44,7 @@ export class RedisBatchStore implements BatchStore {
     const consequence = `what the batch ${id} sends was not read`;
     for (const owner of await this.#owners(queue)) {
       const { batches } = keys.queue(owner);
-      const [word, ...read] = await caller.script(script('batch-callbacks'), [batches], [id], { consequence });
+      const [word, ...read] = await caller.script('batch-callbacks', [batches], [id], { consequence });
       if (String(word) === 'read') return callbacksIn(read, keys);
     }
     return undefined;
@@ -89,7 +88,7 @@ export class RedisBatchStore implements BatchStore {
       for (let from = 0; from >= 0;) {
         const [, count, next] = await this.#store.recorded.ask(owner, {
           script: 'batch-prune',
-          keys: ({ batches, begunBatches, cancelledBatches }) => [batches, begunBatches, cancelledBatches],
+          keys: ['batches', 'begunBatches', 'cancelledBatches'],
           args: [options.olderThan, options.unfinished === true ? 'also' : 'not', from],
           consequence: 'old batches were not forgotten',
         });
@@ -110,7 +109,7 @@ export class RedisBatchStore implements BatchStore {
     for (const owner of await this.#owners(queue)) {
       const [word] = await this.#store.recorded.ask(owner, {
         script,
-        keys: ({ batches, cancelledBatches }) => [batches, cancelledBatches],
+        keys: ['batches', 'cancelledBatches'],
         args: [id, ...args],
         consequence: `the batch ${id} was not ${done}`,
       });

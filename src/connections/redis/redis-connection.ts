@@ -35,7 +35,7 @@ import { RedisCaller } from './caller';
 import { type ClientSource, clientSource } from './client';
 import { diagnoseRedis } from './diagnose';
 import { Exchanger } from './exchanger';
-import { Keys } from './keys';
+import { Keys, STATES, TIES } from './keys';
 import { RedisLink } from './link';
 import { pagesOf } from '../../base/pages';
 import { PushLane, PUSHES_AT_ONCE } from './push-lane';
@@ -51,7 +51,6 @@ import { RedisLockStore } from './redis-lock-store';
 import { RecordChannels } from './record-channels';
 import { RedisRecordStore } from './redis-record-store';
 import { RedisWaiters } from './redis-waiters';
-import { script } from './scripts';
 import { SilentMasters } from './silent-masters';
 import type { RedisStore } from './store';
 import { threadOptions } from './thread-source';
@@ -200,14 +199,9 @@ export class RedisConnection extends StoreConnection implements Connection {
     for (const page of pagesOf(held, ({ payload }) => payload.length)) {
       const texts = page.map(({ payload }) => payload);
       const start = results.length - 1;
-      const [, lost, ending] = (await this.#store.caller.script(
-        script('renew'),
-        [reserved, cancelled],
-        [lease, ...texts],
-        {
-          consequence: `the leases of ${page.length} jobs were not renewed`,
-        },
-      )) as [word: Buffer, lost: readonly number[], ending: readonly number[]];
+      const [, lost, ending] = (await this.#store.caller.script('renew', [reserved, cancelled], [lease, ...texts], {
+        consequence: `the leases of ${page.length} jobs were not renewed`,
+      })) as [word: Buffer, lost: readonly number[], ending: readonly number[]];
       for (const _ of page) results.push('renewed');
       for (const place of ending) results[start + place] = 'cancelled';
       for (const place of lost) results[start + place] = 'lost';
@@ -217,13 +211,10 @@ export class RedisConnection extends StoreConnection implements Connection {
 
   async counts(queue: string): Promise<Counts> {
     this.checkOpen('counts');
-    const { ready: readyKey, delayed: delayedKey, reserved: reservedKey } = this.#store.keys.queue(queue);
-    const [, ready, delayed, reserved] = (await this.#store.caller.script(
-      script('counts'),
-      [readyKey, delayedKey, reservedKey],
-      [],
-      { consequence: `queue '${queue}' was not counted` },
-    )) as [word: Buffer, ready: number, delayed: number, reserved: number];
+    const { caller, keys } = this.#store;
+    const [, ready, delayed, reserved] = (await caller.script('counts', keys.of(queue, STATES), [], {
+      consequence: `queue '${queue}' was not counted`,
+    })) as [word: Buffer, ready: number, delayed: number, reserved: number];
     return { ready, delayed, reserved };
   }
 
@@ -239,17 +230,7 @@ export class RedisConnection extends StoreConnection implements Connection {
     for (;;) {
       const [, count, left] = await this.#store.recorded.ask(queue, {
         script: 'clear',
-        keys: ({ ready, delayed, reserved, notify, cancelled, reasons, unique, batches, cancelledBatches }) => [
-          ready,
-          delayed,
-          reserved,
-          notify,
-          cancelled,
-          reasons,
-          unique,
-          batches,
-          cancelledBatches,
-        ],
+        keys: [...STATES, 'notify', ...TIES],
         args: [Number(most)],
         consequence: `queue '${queue}' was not cleared`,
       });
@@ -269,7 +250,7 @@ export class RedisConnection extends StoreConnection implements Connection {
     const jobs: PeekedJob[] = [];
     for (let from = Number(after); from >= 0 && jobs.length < limit;) {
       const args = [state, from, limit - jobs.length];
-      const [, next, payloads, scores] = (await caller.script(script('peek'), [keys.queue(queue)[state]], args, {
+      const [, next, payloads, scores] = (await caller.script('peek', [keys.queue(queue)[state]], args, {
         consequence,
       })) as [word: Buffer, next: number, payloads: readonly Buffer[], scores: readonly Buffer[]];
       for (const [index, payload] of payloads.entries()) {

@@ -6,7 +6,7 @@ import { uuidv7 } from '../../payload/uuid';
 import type { Reservation } from '../contract';
 import type { CancelResult, Control } from '../control';
 import { type Pause, pauseOf } from '../pause';
-import type { QueueKeys } from './keys';
+import { type QueueKeys, STATES, TIES } from './keys';
 import type { RedisStore } from './store';
 
 /**
@@ -129,7 +129,7 @@ export class RedisControl implements Control {
     await this.#store.cluster?.ordered.add(queue);
     const [word] = await this.#store.recorded.ask(queue, {
       script: 'pause',
-      keys: ({ control, ready }) => [control, ready],
+      keys: ['control', 'ready'],
       args: [queue, seconds ?? 'ever'],
       consequence: `queue '${queue}' was not paused`,
     });
@@ -140,7 +140,7 @@ export class RedisControl implements Control {
     this.#store.checkOpen('control.resume');
     const [word] = await this.#store.recorded.ask(queue, {
       script: 'resume',
-      keys: ({ control, ready, delayed, notify }) => [control, ready, delayed, notify],
+      keys: ['control', 'ready', 'delayed', 'notify'],
       consequence: `queue '${queue}' was not resumed`,
     });
     return String(word) === 'resumed';
@@ -184,16 +184,7 @@ export class RedisControl implements Control {
   async #look(id: string, queue: string, way: Way, reason: string, from = 0): Promise<Look> {
     const [word, seen = 0] = await this.#store.recorded.ask(queue, {
       script: 'cancel',
-      keys: ({ ready, delayed, reserved, cancelled, reasons, unique, batches, cancelledBatches }) => [
-        ready,
-        delayed,
-        reserved,
-        cancelled,
-        reasons,
-        unique,
-        batches,
-        cancelledBatches,
-      ],
+      keys: [...STATES, ...TIES],
       args: [id, way, reason, from],
       consequence: `job ${id} was not cancelled`,
     });

@@ -3,7 +3,7 @@ import type { Milliseconds, Seconds } from '../../base/clock';
 import type { FailedEntry, FailedStore, Forgotten } from '../failed-store';
 import { uuidv7 } from '../../payload/uuid';
 import { failedEntry, foreignMeta } from './failed-meta';
-import { script } from './scripts';
+import { TIES } from './keys';
 import type { RedisStore } from './store';
 
 /** An entry without its texts. */
@@ -35,10 +35,11 @@ export class RedisFailedStore implements FailedStore {
   async put(entry: Omit<FailedEntry, 'failedAt'>): Promise<string> {
     this.#store.checkOpen('failed.put');
     await this.#store.names.tell(entry.queue);
-    const { failed, failedJobs } = this.#store.keys.queue(entry.queue);
-    const consequence = `the failure of ${entry.name} was not kept`;
+    const { caller, keys } = this.#store;
     const values = [entry.id, foreignMeta(entry), entry.payload, uuidv7()];
-    const [, id] = await this.#store.caller.script(script('keep'), [failed, failedJobs], values, { consequence });
+    const [, id] = await caller.script('keep', keys.of(entry.queue, ['failed', 'failedJobs']), values, {
+      consequence: `the failure of ${entry.name} was not kept`,
+    });
     return String(id);
   }
 
@@ -77,17 +78,7 @@ export class RedisFailedStore implements FailedStore {
     this.#store.checkOpen('failed.retry');
     const [word, holder] = await this.#store.recorded.ask(entry.queue, {
       script: 'retry',
-      keys: ({ failed, failedJobs, ready, notify, cancelled, reasons, unique, batches, cancelledBatches }) => [
-        failed,
-        failedJobs,
-        ready,
-        notify,
-        cancelled,
-        reasons,
-        unique,
-        batches,
-        cancelledBatches,
-      ],
+      keys: ['failed', 'failedJobs', 'ready', 'notify', ...TIES],
       args: [entry.id, entry.payload, payload],
       consequence: `the failed job ${entry.id} was not sent back`,
     });
@@ -98,7 +89,7 @@ export class RedisFailedStore implements FailedStore {
     this.#store.checkOpen('failed.forget');
     const [word] = await this.#store.recorded.ask(queue, {
       script: 'forget',
-      keys: ({ failed, failedJobs }) => [failed, failedJobs],
+      keys: ['failed', 'failedJobs'],
       args: [id, ...(payload === undefined ? [] : [payload])],
       consequence: `the failed job ${id} was not forgotten`,
     });
@@ -221,7 +212,7 @@ export class RedisFailedStore implements FailedStore {
     for (;;) {
       const [, count, rest] = (await this.#store.recorded.ask(queue, {
         script: 'prune',
-        keys: ({ failed, failedJobs }) => [failed, failedJobs],
+        keys: ['failed', 'failedJobs'],
         args: [olderThan, keep],
         consequence: `failed jobs of queue '${queue}' were not removed`,
       })) as [word: Buffer, count: number, rest: Buffer];

@@ -2,7 +2,7 @@
 import type { Seconds } from '../../base/clock';
 import type { LockStore } from '../lock-store';
 import { clientId } from './keys';
-import { script, type ScriptName } from './scripts';
+import type { ScriptName } from './scripts';
 import type { RedisStore } from './store';
 
 export class RedisLockStore implements LockStore {
@@ -33,7 +33,7 @@ export class RedisLockStore implements LockStore {
   ): Promise<string> {
     this.#store.checkOpen(verb);
     const consequence = `the state of lock '${lock}' is not known`;
-    const [word] = await this.#store.caller.script(script(verb), [this.#store.keys.lock(lock), ...keys], args, {
+    const [word] = await this.#store.caller.script(verb, [this.#store.keys.lock(lock), ...keys], args, {
       consequence,
     });
     return String(word);

@@ -7,7 +7,7 @@ import { groupsOf } from '../../base/groups';
 import { pageBytes, pagesOf } from '../../base/pages';
 import type { RecordPage, RecordStore, RecordWake, StoreRecord, Sums } from '../record-store';
 import type { RecordListeners } from '../kit/record-listeners';
-import { script, type ScriptName } from './scripts';
+import type { ScriptName } from './scripts';
 import type { RedisStore } from './store';
 
 /** The current value that a record must have to be written. */
@@ -127,6 +127,6 @@ export class RedisRecordStore implements RecordStore {
     args: readonly (string | number)[],
     consequence: string,
   ): Promise<readonly unknown[]> {
-    return this.#store.caller.script(script(name), keys, args, { consequence });
+    return this.#store.caller.script(name, keys, args, { consequence });
   }
 }

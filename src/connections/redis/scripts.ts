@@ -38,8 +38,7 @@ const ANSWERS = {
 
 export type ScriptName = keyof typeof ANSWERS;
 
-export interface Script {
-  readonly name: ScriptName;
+interface Script {
   readonly source: string;
   /** The hash by which Redis knows it, once it was given the source. */
   readonly sha: string;
@@ -53,7 +52,7 @@ export function script(name: ScriptName): Script {
   if (found === undefined) {
     const source = sourceOf(name);
     const sha = createHash('sha1').update(source).digest('hex');
-    found = { name, source, sha, answers: ANSWERS[name] };
+    found = { source, sha, answers: ANSWERS[name] };
     scripts.set(name, found);
   }
   return found;
