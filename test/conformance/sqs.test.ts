@@ -38,7 +38,7 @@ const UNKEPT_BY_FIFO: Readonly<Record<string, string>> = {
 };
 
 /** Cases that need a job at once. A short poll on AWS may ask servers that do not have it yet. */
-const AT_ONCE = /strictly in the order|the first named|combined with a settle can/;
+const AT_ONCE = /strictly in the order|combined with a settle can/;
 
 if (hasRealSqs) jest.setTimeout(30 * 60_000);
 

@@ -206,7 +206,7 @@ const FAULTS: readonly (readonly [harm: string, promise: string, fault: Fault])[
   ],
   [
     'declares a capability that it lacks',
-    'a driver has a failed store, a lock store, a batch store and a control exactly if it declares them',
+    'a connection has exactly the parts that its driver declares',
     () => ({ locks: undefined }),
   ],
   [

@@ -3,34 +3,20 @@ import assert from 'node:assert/strict';
 import { callbackPayload } from '../../connections/batch-store';
 import type { Entry, FollowUp } from '../../connections/contract';
 import { uniqueKey, withTies } from '../../payload/ties';
-import {
-  BATCH,
-  begin,
-  callback,
-  callbacksTo,
-  counts,
-  find,
-  link,
-  member,
-  retry,
-  sent,
-  storeOf,
-  withCause,
-} from './batch-probes';
+import { BATCH, begin, callback, callbacksTo, counts, find, hold, link, member, sent, withCause } from './batch-probes';
 import { type CaseDefinition, cases } from './cases';
 import { cancelled, completed, givenBack, idsOf, probe, rejectsWithCode } from './world';
 
 export const batchCases: readonly CaseDefinition[] = [
   ...cases(['reserve', 'batches'], {
     async 'a batch reports how many of its jobs are left and finishes when none are'(world) {
-      await begin(world, [member('a'), member('b')]);
+      const [a, b] = await hold(world, ['a', 'b']);
       await counts(world, { pending: 2 });
-      const [a, b] = await world.reserveAll();
-      await world.settles(completed(a!));
+      await world.settles(completed(a));
       await counts(world, { pending: 1, completed: 1 });
       assert.equal((await find(world)).finishedAt, undefined);
       await sent(world);
-      await world.settles(completed(b!));
+      await world.settles(completed(b));
       await counts(world, { completed: 2 });
       const { id, name, allowsFailures, createdAt, finishedAt, cancelledAt } = await find(world);
       assert.deepEqual(
@@ -41,28 +27,21 @@ export const batchCases: readonly CaseDefinition[] = [
       await sent(world, 'then', 'finally', 'next');
     },
     async 'a batch reports its callbacks and which events have occurred'(world) {
-      const store = storeOf(world);
       const callbacks = [...callbacksTo(world.neighbour), callback('progress', world.neighbour)];
-      await begin(world, [member('a')], { callbacks, every: 5 });
+      const [a] = await hold(world, ['a'], { callbacks, every: 5 });
       const told = async () => {
-        const { callbacks, sent: events, every } = (await store.callbacks(BATCH, world.queue))!;
+        const { callbacks, sent: events, every } = (await world.batches.callbacks(BATCH, world.queue))!;
         const wanted = callbacks.map(({ on, queue, head, id }) => ({ on, queue, head, id }));
         return { callbacks: wanted, sent: events.toSorted(), every };
       };
       assert.deepEqual(await told(), { callbacks, sent: [], every: 5 });
-      const [a] = await world.reserveAll();
-      await world.settles(completed(a!));
+      await world.settles(completed(a));
       assert.deepEqual(await told(), { callbacks, sent: ['finally', 'next', 'then'], every: 5 });
-      assert.equal(await store.callbacks('unknown', world.queue), undefined);
+      assert.equal(await world.batches.callbacks('unknown', world.queue), undefined);
     },
     async 'batch jobs settled in one call are counted individually'(world) {
-      await begin(
-        world,
-        ['a', 'b', 'c', 'd'].map((id) => member(id)),
-        { allowsFailures: true },
-      );
-      const [a, b, c, d] = await world.reserveAll();
-      await world.settles(completed(a!), withCause(b!), completed(c!), cancelled(d!));
+      const [a, b, c, d] = await hold(world, ['a', 'b', 'c', 'd'], { allowsFailures: true });
+      await world.settles(completed(a), withCause(b), completed(c), cancelled(d));
       await counts(world, { completed: 2, failed: 1, skipped: 1 });
       await sent(world, 'catch', 'finally', 'next');
     },
@@ -126,17 +105,13 @@ export const batchCases: readonly CaseDefinition[] = [
       await sent(world, 'catch', 'finally', 'next');
     },
     async 'the first failure cancels the batch and is reported once, with its cause'(world) {
-      await begin(
-        world,
-        ['a', 'b', 'c'].map((id) => member(id)),
-      );
-      const [a, b, c] = await world.reserveAll();
-      await world.settles(withCause(a!, 'out of "paper"\\'));
+      const [a, b, c] = await hold(world, ['a', 'b', 'c']);
+      await world.settles(withCause(a, 'out of "paper"\\'));
       assert.notEqual((await find(world)).cancelledAt, undefined);
       const told = await world.reserveOne({ queues: [world.neighbour] });
       const { cause } = JSON.parse(told.payload.toString()) as { cause: unknown };
       assert.deepEqual(cause, { id: 'a', name: 'Probe', message: 'out of "paper"\\' });
-      await world.settles(completed(told), withCause(b!), completed(c!));
+      await world.settles(completed(told), withCause(b), completed(c));
       await counts(world, { completed: 1, failed: 2 });
       await sent(world, 'finally');
     },
@@ -154,8 +129,8 @@ export const batchCases: readonly CaseDefinition[] = [
     ) {
       await begin(world, [member('a'), member('b', 3)]);
       const a = await world.handsOutToRun();
-      assert.equal(await storeOf(world).cancel(BATCH, world.queue), true);
-      assert.equal(await storeOf(world).cancel(BATCH, world.queue), false, 'once');
+      assert.equal(await world.batches.cancel(BATCH, world.queue), true);
+      assert.equal(await world.batches.cancel(BATCH, world.queue), false, 'once');
       await world.push('plain');
       await world.settles(completed(a));
       const b = await world.reserveOne();
@@ -185,7 +160,7 @@ export const batchCases: readonly CaseDefinition[] = [
       await refuses('finished');
       await begin(world, [member('c')]);
       await world.reserveOne();
-      await storeOf(world).cancel(BATCH, world.queue);
+      await world.batches.cancel(BATCH, world.queue);
       await refuses('cancelled');
     },
     async 'an open batch does not finish before it is sealed'(world) {
@@ -196,14 +171,14 @@ export const batchCases: readonly CaseDefinition[] = [
       await world.settles(completed(await world.reserveOne()));
       await counts(world, { completed: 2 });
       assert.equal((await find(world)).finishedAt, undefined);
-      assert.equal(await storeOf(world).seal(BATCH, world.queue), true);
-      assert.equal(await storeOf(world).seal(BATCH, world.queue), false, 'once');
+      assert.equal(await world.batches.seal(BATCH, world.queue), true);
+      assert.equal(await world.batches.seal(BATCH, world.queue), false, 'once');
       assert.equal((await find(world)).openUntil, undefined);
       await sent(world, 'then', 'finally', 'next');
     },
     async 'a batch that is sealed while jobs are left finishes with the last of them'(world) {
       await begin(world, [member('a')], { openFor: 60 });
-      assert.equal(await storeOf(world).seal(BATCH, world.queue), true);
+      assert.equal(await world.batches.seal(BATCH, world.queue), true);
       await sent(world);
       await world.settles(completed(await world.reserveOne()));
       await sent(world, 'then', 'finally', 'next');
@@ -214,13 +189,13 @@ export const batchCases: readonly CaseDefinition[] = [
       await world.advance(40);
       await world.connection.push(world.queue, [member('b')]);
       await world.advance(40);
-      assert.equal(await storeOf(world).seal(BATCH, world.queue, cause), false);
-      assert.equal(await storeOf(world).hold(BATCH, world.queue), true);
+      assert.equal(await world.batches.seal(BATCH, world.queue, cause), false);
+      assert.equal(await world.batches.hold(BATCH, world.queue), true);
       await world.advance(40);
-      assert.equal(await storeOf(world).seal(BATCH, world.queue, cause), false);
+      assert.equal(await world.batches.seal(BATCH, world.queue, cause), false);
       assert.notEqual((await find(world)).openUntil, undefined);
       await world.advance(30);
-      assert.equal(await storeOf(world).seal(BATCH, world.queue, cause), true);
+      assert.equal(await world.batches.seal(BATCH, world.queue, cause), true);
       const told = await world.reserveOne({ queues: [world.neighbour] });
       assert.deepEqual((JSON.parse(told.payload.toString()) as { cause: unknown }).cause, cause);
       await world.settles(completed(told));
@@ -230,7 +205,7 @@ export const batchCases: readonly CaseDefinition[] = [
         'its jobs are handed out as cancelled',
       );
       await world.settles(...left.map(cancelled));
-      assert.equal(await storeOf(world).hold(BATCH, world.queue), false);
+      assert.equal(await world.batches.hold(BATCH, world.queue), false);
       await counts(world, { skipped: 2 });
       await sent(world, 'finally');
     },
@@ -239,27 +214,22 @@ export const batchCases: readonly CaseDefinition[] = [
       await begin(world, [member('a')], { openFor: 60 });
       await world.settles(completed(await world.reserveOne()));
       await world.advance(61);
-      assert.equal(await storeOf(world).seal(BATCH, world.queue, cause), true);
+      assert.equal(await world.batches.seal(BATCH, world.queue, cause), true);
       await sent(world, 'catch', 'finally');
       await begin(world, [member('b')]);
       const b = await world.reserveOne();
-      assert.equal(await storeOf(world).cancel(BATCH, world.queue), true);
+      assert.equal(await world.batches.cancel(BATCH, world.queue), true);
       await world.settles(completed(b));
       await sent(world, 'finally');
     },
     async 'progress is sent after every so many ended jobs, each time with a new id'(world) {
-      const ids = ['a', 'b', 'c', 'd', 'e'];
-      await begin(
-        world,
-        ids.map((id) => member(id)),
-        { callbacks: [callback('progress', world.neighbour)], every: 2, allowsFailures: true },
-      );
-      const [a, b, c, d, e] = await world.reserveAll();
-      await world.settles(completed(a!));
+      const options = { callbacks: [callback('progress', world.neighbour)], every: 2, allowsFailures: true };
+      const [a, b, c, d, e] = await hold(world, ['a', 'b', 'c', 'd', 'e'], options);
+      await world.settles(completed(a));
       await sent(world);
-      await world.settles(withCause(b!));
+      await world.settles(withCause(b));
       await sent(world, 'progress-2');
-      await world.settles(completed(c!), completed(d!), completed(e!));
+      await world.settles(completed(c), completed(d), completed(e));
       await sent(world, 'progress-4');
     },
     async 'all callbacks of an event are sent, in their order'(world) {
@@ -270,28 +240,24 @@ export const batchCases: readonly CaseDefinition[] = [
       assert.deepEqual(idsOf(told), ['first', 'second']);
     },
     async 'a batch finishes once when two clients settle its last two jobs at the same time'(world) {
-      await begin(world, [member('a'), member('b')]);
-      const [a, b] = await world.reserveAll();
-      await Promise.all([world.connection.settle([completed(a!)]), world.other.settle([completed(b!)])]);
+      const [a, b] = await hold(world, ['a', 'b']);
+      await Promise.all([world.connection.settle([completed(a)]), world.other.settle([completed(b)])]);
       await counts(world, { completed: 2 });
       await sent(world, 'then', 'finally', 'next');
     },
     async 'batches are listed newest first, and pruned once they are old'(world) {
-      const store = storeOf(world);
-      const listed = async (): Promise<readonly string[]> => (await store.list({ limit: 10 })).map(({ id }) => id);
+      const listed = async (limit = 10, offset = 0): Promise<readonly string[]> =>
+        (await world.batches.list({ limit, offset })).map(({ id }) => id);
       await begin(world, [member('a')]);
       await world.advance(100);
       await begin(world, [], { id: 'batch-2' });
       await world.advance(100);
       await begin(world, [], { id: 'batch-3' });
       assert.deepEqual(await listed(), ['batch-3', 'batch-2', BATCH]);
-      assert.deepEqual(
-        (await store.list({ limit: 1, offset: 1 })).map(({ id }) => id),
-        ['batch-2'],
-      );
-      assert.equal(await store.prune({ olderThan: 50 }), 1);
+      assert.deepEqual(await listed(1, 1), ['batch-2']);
+      assert.equal(await world.batches.prune({ olderThan: 50 }), 1);
       assert.deepEqual(await listed(), ['batch-3', BATCH]);
-      assert.equal(await store.prune({ olderThan: 50, unfinished: true }), 1);
+      assert.equal(await world.batches.prune({ olderThan: 50, unfinished: true }), 1);
       assert.deepEqual(await listed(), ['batch-3']);
       await world.settles(completed(await world.reserveOne()));
       assert.deepEqual(await listed(), ['batch-3'], 'a job of a pruned batch still ends');
@@ -300,10 +266,10 @@ export const batchCases: readonly CaseDefinition[] = [
       await begin(world, []);
       await world.advance(86_000);
       await begin(world, [], { id: 'batch-2' });
-      assert.notEqual(await storeOf(world).find(BATCH, world.queue), undefined);
+      assert.notEqual(await world.batches.find(BATCH, world.queue), undefined);
       await world.advance(1000);
       await begin(world, [], { id: 'batch-3' });
-      assert.equal(await storeOf(world).find(BATCH, world.queue), undefined);
+      assert.equal(await world.batches.find(BATCH, world.queue), undefined);
     },
   }),
   ...cases(['reserve', 'batches', 'ties'], {
@@ -313,8 +279,7 @@ export const batchCases: readonly CaseDefinition[] = [
         batch: { id: BATCH, weight: 2 },
       };
       const entries = ['a', 'b'].map((id): Entry => ({ payload: withTies(probe(id), ties), ties }));
-      const batch = { id: BATCH, name: 'images', allowsFailures: false, callbacks: callbacksTo(world.neighbour) };
-      assert.deepEqual(await world.connection.push(world.queue, entries, batch), ['queued', { duplicate: 'a' }]);
+      await begin(world, entries, {}, ['queued', { duplicate: 'a' }]);
       await counts(world, { pending: 2 });
       await world.settles(link(await world.reserveOne(), 'c'));
       await counts(world, { pending: 1, completed: 1 });
@@ -347,7 +312,7 @@ export const batchCases: readonly CaseDefinition[] = [
       await world.settles(withCause(await world.reserveOne()));
       await counts(world, { failed: 1, skipped: 1 });
       await sent(world, 'catch', 'finally');
-      await retry(world, 'a');
+      await world.retries('a');
       await counts(world, { pending: 2 });
       const { cancelledAt, finishedAt } = await find(world);
       assert.deepEqual({ cancelledAt, finishedAt }, { cancelledAt: undefined, finishedAt: undefined });
@@ -361,7 +326,7 @@ export const batchCases: readonly CaseDefinition[] = [
       await world.settles(withCause(await world.reserveOne()));
       await world.settles(cancelled(await world.reserveOne()));
       await sent(world, 'catch', 'finally');
-      await retry(world, 'a');
+      await world.retries('a');
       await world.settles(completed(await world.handsOutToRun()));
       await counts(world, { completed: 1, skipped: 1 });
       await sent(world);
@@ -369,7 +334,7 @@ export const batchCases: readonly CaseDefinition[] = [
     async 'a job that fails again after a retry is not reported a second time'(world) {
       await begin(world, [member('a')]);
       await world.settles(withCause(await world.reserveOne()));
-      await retry(world, 'a');
+      await world.retries('a');
       await world.settles(withCause(await world.reserveOne()));
       await counts(world, { failed: 1 });
       await sent(world, 'catch', 'finally');

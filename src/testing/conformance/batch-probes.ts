@@ -1,10 +1,9 @@
 /** Jobs and callbacks of a batch, and short assertions about them. */
 import assert from 'node:assert/strict';
-import type { BatchCallback, BatchState, BatchStore, NewBatch } from '../../connections/batch-store';
-import type { Entry, Reservation, Settlement } from '../../connections/contract';
-import { afterRetry, withCounters } from '../../payload/counters';
+import type { BatchCallback, BatchState, NewBatch } from '../../connections/batch-store';
+import type { Entry, Pushed, Reservation, Settlement } from '../../connections/contract';
 import { withTies } from '../../payload/ties';
-import { completed, failed, idOf, idsOf, probe, type World } from './world';
+import { completed, failed, idOf, idsOf, probe, type Reserved, type World } from './world';
 
 export const BATCH = 'batch-1';
 
@@ -29,28 +28,31 @@ export function callback(on: BatchCallback['on'], queue: string, id: string = on
 export const callbacksTo = (queue: string): readonly BatchCallback[] =>
   (['then', 'catch', 'finally', 'next'] as const).map((on) => callback(on, queue));
 
-export async function begin(world: World, entries: readonly Entry[], options: Partial<NewBatch> = {}): Promise<void> {
-  const batch = {
-    id: BATCH,
-    name: 'images',
-    allowsFailures: false,
-    callbacks: callbacksTo(world.neighbour),
-    ...options,
-  };
-  assert.deepEqual(
-    (await world.connection.push(world.queue, entries, batch)) ?? [],
-    [],
-    'the batch takes all of its jobs',
-  );
+/** @param results those of the push; by default the batch takes all of its jobs */
+export async function begin(
+  world: World,
+  entries: readonly Entry[],
+  options: Partial<NewBatch> = {},
+  results: readonly Pushed[] = [],
+): Promise<void> {
+  const callbacks = callbacksTo(world.neighbour);
+  const batch = { id: BATCH, name: 'images', allowsFailures: false, callbacks, ...options };
+  assert.deepEqual((await world.connection.push(world.queue, entries, batch)) ?? [], results);
 }
 
-export function storeOf({ connection }: Pick<World, 'connection'>): BatchStore {
-  assert(connection.batches !== undefined, 'a driver with the capability has a batch store');
-  return connection.batches;
+/** Begins a batch of jobs with these ids and reserves them together. */
+export async function hold<const Ids extends readonly string[]>(
+  world: World,
+  ids: Ids,
+  options?: Partial<NewBatch>,
+): Promise<Reserved<Ids>> {
+  const entries = ids.map((id) => member(id));
+  await begin(world, entries, options);
+  return world.reserveEach(ids);
 }
 
 export async function find(world: World): Promise<BatchState> {
-  const batch = await storeOf(world).find(BATCH, world.queue);
+  const batch = await world.batches.find(BATCH, world.queue);
   assert(batch !== undefined, 'the batch is known');
   return batch;
 }
@@ -75,11 +77,3 @@ export const withCause = (reservation: Reservation, message = 'probe'): Settleme
   ...failed(reservation),
   cause: { id: String(idOf(reservation)), name: 'Probe', message },
 });
-
-const retried = (payload: Buffer, attempts: number): Buffer =>
-  withCounters(payload, afterRetry({ attempts, crashes: 0, exceptions: 0, timeouts: 0, releases: 0 }));
-
-export async function retry(world: World, id: string): Promise<void> {
-  const entry = await world.failedEntry(id);
-  assert.equal(await world.failedStore.retry(entry, retried(entry.payload, entry.attempts)), true);
-}

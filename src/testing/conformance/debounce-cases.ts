@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import type { Seconds } from '../../base/clock';
 import type { Entry, Pushed } from '../../connections/contract';
-import { afterRetry, readCounters, withCounters } from '../../payload/counters';
 import { debounceKey, withTies } from '../../payload/ties';
 import { type CaseDefinition, cases } from './cases';
-import { cancelled, completed, failed, idsOf, probe, released, releasedForFree, type World } from './world';
+import { cancelled, completed, failed, idsOf, numbered, probe, released, releasedForFree, type World } from './world';
 
 interface Options extends Pick<Entry, 'delay' | 'dueAt'> {
   readonly key?: string;
@@ -69,17 +68,15 @@ export const debounceCases: readonly CaseDefinition[] = [
       await world.handsOut('plain', 'c', 'e');
     },
     async 'when many clients push one key at once, one job waits and every other was replaced exactly once'(world) {
-      const clients = [world.connection, world.other];
-      const ids = Array.from({ length: 20 }, (_, index) => `job-${index}`);
-      const pushing = ids.map(async (id, index) => clients[index % 2]!.push(world.queue, [debounced(id)]));
-      const results = (await Promise.all(pushing)).map((result) => result?.[0] ?? free);
-      const gone = results.flatMap((result) =>
-        typeof result === 'object' && 'replaced' in result ? result.replaced : [],
-      );
+      const results = await world.atOnce(20, (client, id) => client.push(world.queue, [debounced(id)]));
+      const gone = results.flatMap((result) => {
+        const [pushed = free] = result ?? [];
+        return typeof pushed === 'object' && 'replaced' in pushed ? pushed.replaced : [];
+      });
       assert.equal(gone.length, 19, 'every push but the first replaced a job');
       assert.equal(new Set(gone).size, 19, 'and no job was replaced twice');
       await world.advance(31);
-      await world.handsOut(...ids.filter((id) => !gone.includes(id)));
+      await world.handsOut(...numbered(20).filter((id) => !gone.includes(id)));
     },
     async 'however often it is replaced, a debounced job waits no longer than its longest delay after the first push'(
       world,
@@ -103,11 +100,8 @@ export const debounceCases: readonly CaseDefinition[] = [
     },
     async 'debounced jobs with equal delays in one push become ready in the order of the push'(world) {
       const ids = ['one', 'two', 'three', 'four', 'five'];
-      await pushes(
-        world,
-        ids.map((key) => debounced(key, { key })),
-        ids.map(() => free),
-      );
+      const entries = ids.map((key) => debounced(key, { key }));
+      await pushes(world, entries, Array(5).fill(free));
       await world.advance(31);
       await world.handsOut(...ids);
     },
@@ -215,9 +209,7 @@ export const debounceCases: readonly CaseDefinition[] = [
       await world.advance(31);
       await world.settles(failed(await world.reserveOne()));
       await pushes(world, [debounced('b')], [free]);
-      const entry = await world.failedEntry('a');
-      const again = withCounters(entry.payload, afterRetry(readCounters(entry.payload)!.counters));
-      assert.equal(await world.failedStore.retry(entry, again), true);
+      await world.retries('a');
       await pushes(world, [debounced('c')], [replaces('b')]);
       await world.handsOut('a');
     },

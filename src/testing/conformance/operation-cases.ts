@@ -33,9 +33,10 @@ async function pushOnce(
   world: World,
   followUp: FollowUp,
   once: Partial<Once> = {},
+  client = world.connection,
 ): Promise<Pushed | 'before' | 'late'> {
   const until = (await world.now()) + 60_000;
-  return world.connection.pushOnce!(followUp, { key: 'nightly 1', until, ...once });
+  return client.pushOnce!(followUp, { key: 'nightly 1', until, ...once });
 }
 
 export const operationCases: readonly CaseDefinition[] = [
@@ -105,17 +106,12 @@ export const operationCases: readonly CaseDefinition[] = [
     async 'a job is pushed once per key, whichever client asks again'(world) {
       assert.equal(await pushOnce(world, inQueue(world, 'a')), 'queued');
       assert.equal(await pushOnce(world, inQueue(world, 'b')), 'before');
-      const until = (await world.now()) + 60_000;
-      assert.equal(await world.other.pushOnce!(inQueue(world, 'c'), { key: 'nightly 1', until }), 'before');
+      assert.equal(await pushOnce(world, inQueue(world, 'c'), {}, world.other), 'before');
       assert.equal(await pushOnce(world, inQueue(world, 'd'), { key: 'nightly 2' }), 'queued');
       await world.handsOut('a', 'd');
     },
     async 'when many clients push once with the same key at the same time, one job is pushed'(world) {
-      const until = (await world.now()) + 60_000;
-      const clients = [world.connection, world.other];
-      const results = await Promise.all(
-        numbered(8).map((id, place) => clients[place % 2]!.pushOnce!(inQueue(world, id), { key: 'k', until })),
-      );
+      const results = await world.atOnce(8, (client, id) => pushOnce(world, inQueue(world, id), {}, client));
       assert.equal(results.filter((result) => result === 'queued').length, 1);
       assert.equal((await world.reserveAll()).length, 1);
     },

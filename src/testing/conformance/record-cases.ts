@@ -1,18 +1,12 @@
 /** A record lives until its end and is replaced only if it is as it was read. Sums count each addition once. */
 import assert from 'node:assert/strict';
-import type { RecordStore, StoreRecord } from '../../connections/record-store';
+import type { StoreRecord } from '../../connections/record-store';
 import { cases, type CaseDefinition } from './cases';
 import { numbered } from './world';
-import type { World } from './world';
 
 const record = (id: string, value = `of ${id}`, kind = 'probe'): StoreRecord => ({ kind, id, value });
 
 const ids = (records: readonly StoreRecord[]): readonly string[] => records.map(({ id }) => id);
-
-function otherRecords(world: World): RecordStore {
-  assert(world.other.records !== undefined, 'the other client has a record store');
-  return world.other.records;
-}
 
 const sum = (name: string, amounts: Readonly<Record<string, number>>, keep = 60) => ({ name, amounts, keep });
 
@@ -21,17 +15,15 @@ export const recordCases: readonly CaseDefinition[] = [
     async 'every client reads a record exactly as it was written'(world) {
       const value = '{"text":"a\\u0000 \u{1F600} \' \\" \\\\ é","n":1}';
       await world.records.put([record('a', value), record('b')], 60);
-      assert.equal(await otherRecords(world).get('probe', 'a'), value);
+      assert.equal(await world.otherRecords.get('probe', 'a'), value);
       assert.equal(await world.records.get('probe', 'b'), 'of b');
       assert.equal(await world.records.get('probe', 'c'), undefined);
       assert.equal(await world.records.get('other', 'a'), undefined);
     },
     async 'ids of records that differ only in case, an accent or a trailing space are different'(world) {
       const alike = ['Nightly', 'nightly', 'nightly ', 'nightlý'];
-      await world.records.put(
-        alike.map((id) => record(id)),
-        60,
-      );
+      const records = alike.map((id) => record(id));
+      await world.records.put(records, 60);
       for (const id of alike) assert.equal(await world.records.get('probe', id), `of ${id}`);
     },
     async 'a value of 256 KiB is kept'(world) {
@@ -71,10 +63,8 @@ export const recordCases: readonly CaseDefinition[] = [
       assert.deepEqual(left, numbered(300).toReversed().slice(0, left.length));
     },
     async 'one call can put a hundred records'(world) {
-      await world.records.put(
-        numbered(100).map((id) => record(id)),
-        60,
-      );
+      const records = numbered(100).map((id) => record(id));
+      await world.records.put(records, 60);
       assert.equal((await world.records.list('probe', { limit: 1000 })).length, 100);
     },
     async 'a record is replaced only by a client that knows its current value'(world) {
@@ -82,7 +72,7 @@ export const recordCases: readonly CaseDefinition[] = [
       assert.equal(await records.replace(record('a', '1'), 'something', 60), false);
       assert.equal(await records.replace(record('a', '1'), undefined, 60), true);
       assert.equal(await records.replace(record('a', '2'), undefined, 60), false);
-      assert.equal(await otherRecords(world).replace(record('a', '2'), '1', 60), true);
+      assert.equal(await world.otherRecords.replace(record('a', '2'), '1', 60), true);
       assert.equal(await records.replace(record('a', '3'), '1', 60), false);
       assert.equal(await records.get('probe', 'a'), '2');
     },
@@ -93,23 +83,19 @@ export const recordCases: readonly CaseDefinition[] = [
       assert.equal(await world.records.replace(record('a', '2'), '1', 60), true);
     },
     async 'when many clients replace a record at once, one succeeds'(world) {
-      const stores = [world.records, otherRecords(world)];
-      const tries = numbered(8).map((id, place) => stores[place % 2]!.replace(record('a', id), undefined, 60));
-      assert.equal((await Promise.all(tries)).filter(Boolean).length, 1);
+      const results = await world.atOnce(8, ({ records }, id) => records!.replace(record('a', id), undefined, 60));
+      assert.equal(results.filter(Boolean).length, 1);
     },
     async 'concurrent additions all count, and sums are read by their names'(world) {
-      const stores = [world.records, otherRecords(world)];
-      const additions = numbered(6).map((source, place) =>
-        stores[place % 2]!.add([sum('m1', { a: 1, 'b c': place }), sum('q1', { a: 2 })], source, 1),
-      );
-      await Promise.all(additions);
+      const sums = [sum('m1', { a: 1, 'b c': 3 }), sum('q1', { a: 2 })];
+      await world.atOnce(6, ({ records }, source) => records!.add(sums, source, 1));
       const found = await world.records.sums(['m1', 'none', 'q1']);
-      assert.deepEqual(found, [{ a: 6, 'b c': 15 }, {}, { a: 12 }]);
+      assert.deepEqual(found, [{ a: 6, 'b c': 18 }, {}, { a: 12 }]);
     },
     async 'a repeated addition adds nothing'(world) {
       await world.records.add([sum('m1', { a: 1 })], 'one', 1);
       await world.records.add([sum('m1', { a: 1 })], 'one', 1);
-      await otherRecords(world).add([sum('m1', { a: 10 })], 'one', 2);
+      await world.otherRecords.add([sum('m1', { a: 10 })], 'one', 2);
       await world.records.add([sum('m1', { a: 100 })], 'one', 1);
       assert.deepEqual(await world.records.sums(['m1']), [{ a: 11 }]);
     },

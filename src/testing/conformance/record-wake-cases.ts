@@ -9,8 +9,8 @@ const KIND = 'probe';
 
 const record = (id: string): StoreRecord => ({ kind: KIND, id, value: `of ${id}` });
 
-function wakeOf(records: RecordStore | undefined): RecordWake {
-  assert(records?.wake !== undefined, 'a driver with the capability wakes listeners for records');
+function wakeOf(records: RecordStore): RecordWake {
+  assert(records.wake !== undefined, 'a driver with the capability wakes listeners for records');
   return records.wake;
 }
 
@@ -47,17 +47,20 @@ async function listener(world: World, id: string): Promise<Listener> {
   return own;
 }
 
-const otherPuts = (world: World, id: string): Promise<void> => wakeOf(world.other.records).put(record(id), 60);
+const otherPuts = (world: World, id: string): Promise<void> => wakeOf(world.otherRecords).put(record(id), 60);
+
+/** Asserts that a listener is woken when another client puts its record. */
+async function wakes(world: World, own: Listener, id: string): Promise<void> {
+  const woken = own.next();
+  await otherPuts(world, id);
+  await world.soon(woken, 'a wake-up by a record');
+}
 
 export const recordWakeCases: readonly CaseDefinition[] = [
   ...cases(['operations', 'recordWake'], {
     async 'a listener is woken when another client puts its record, and finds it'(world) {
-      const own = await listener(world, 'a');
-      const woken = own.next();
-      await otherPuts(world, 'a');
-      await world.soon(woken, 'a wake-up by a record');
+      await wakes(world, await listener(world, 'a'), 'a');
       assert.equal(await world.records.get(KIND, 'a'), 'of a');
-      own.stop();
     },
     async 'a record that is put while a listener starts either wakes it or is found once listening is confirmed'(
       world,
@@ -68,7 +71,6 @@ export const recordWakeCases: readonly CaseDefinition[] = [
       await puts;
       if ((await world.records.get(KIND, 'a')) === undefined) await world.soon(woken, 'a wake-up by a record');
       assert.equal(await world.records.get(KIND, 'a'), 'of a');
-      own.stop();
     },
     async 'each of many listeners is woken by its own record, even if two listen for the same one'(world) {
       const ids = numbered(20);
@@ -76,33 +78,21 @@ export const recordWakeCases: readonly CaseDefinition[] = [
       const woken = Promise.all(own.map((one) => one.next()));
       await Promise.all(ids.map((id) => otherPuts(world, id)));
       await world.soon(woken, 'a wake-up of all');
-      for (const one of own) one.stop();
     },
     async 'a listener is woken for an id of 255 arbitrary characters'(world) {
       const id = `${'é'.repeat(125)} "'\\{%s}*?[:${'x'.repeat(118)}`;
-      const own = await listener(world, id);
-      const woken = own.next();
-      await otherPuts(world, id);
-      await world.soon(woken, 'a wake-up by a record of a long id');
-      own.stop();
+      await wakes(world, await listener(world, id), id);
     },
     async 'a stopped listener is not woken any more, but the others are'(world) {
       const [stopped, other] = [await listener(world, 'a'), await listener(world, 'a')];
       stopped.stop();
-      const { wakes } = stopped;
-      const woken = other.next();
-      await otherPuts(world, 'a');
-      await world.soon(woken, 'a wake-up of the remaining listener');
-      assert.equal(stopped.wakes, wakes);
-      other.stop();
+      const { wakes: before } = stopped;
+      await wakes(world, other, 'a');
+      assert.equal(stopped.wakes, before);
     },
     async 'a listener that starts after all others have stopped is woken too'(world) {
       (await listener(world, 'a')).stop();
-      const own = await listener(world, 'a');
-      const woken = own.next();
-      await otherPuts(world, 'a');
-      await world.soon(woken, 'a wake-up of the new listener');
-      own.stop();
+      await wakes(world, await listener(world, 'a'), 'a');
     },
     async 'a record that wakes listeners is kept like any other'(world) {
       await wakeOf(world.records).put(record('a'), 10);
@@ -117,7 +107,6 @@ export const recordWakeCases: readonly CaseDefinition[] = [
       await world.connection.close();
       await world.soon(woken, 'a wake-up by the end of the connection');
       await assert.rejects(async () => wakeOf(world.records).put(record('a'), 60), { code: 'E_CONNECTION_CLOSED' });
-      own.stop();
     },
   }),
 ];

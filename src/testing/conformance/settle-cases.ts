@@ -210,7 +210,7 @@ export const settleCases: readonly CaseDefinition[] = [
     },
     async 'a reservation that two clients settle at once ends once'(world) {
       const end = [released(await world.hold('a'))];
-      const results = await Promise.all([world.settle(end), world.other.settle(end)]);
+      const results = await world.atOnce(2, (client) => client.settle(end));
       assert.deepEqual(results.flat().toSorted(), ['lost', 'settled']);
       assert.equal((await world.reserveAll()).length, 1);
     },

@@ -1,7 +1,6 @@
 /** The tools of the cases: an open store, names for common steps, and probes to push. */
 import assert from 'node:assert/strict';
-import { systemClock } from '../../base/clock';
-import type { Milliseconds, Seconds } from '../../base/clock';
+import { type Milliseconds, type Seconds, systemClock, type Timer } from '../../base/clock';
 import type {
   Connection,
   Counts,
@@ -16,11 +15,20 @@ import type {
   SettleResult,
   WaitingState,
 } from '../../connections/contract';
+import type { BatchStore } from '../../connections/batch-store';
 import type { Control } from '../../connections/control';
 import type { FailedEntry, FailedStore } from '../../connections/failed-store';
 import type { LockStore } from '../../connections/lock-store';
 import type { RecordStore } from '../../connections/record-store';
-import { afterFailedAttempt, afterFreeRelease, type Counters, noCounters } from '../../payload/counters';
+import {
+  afterFailedAttempt,
+  afterFreeRelease,
+  afterRetry,
+  type Counters,
+  noCounters,
+  readCounters,
+  withCounters,
+} from '../../payload/counters';
 import type { ConformanceHarness } from './harness';
 
 /** Long enough for a slow machine, and shorter than the limit of a test runner, so that a case can report what hangs. */
@@ -35,6 +43,9 @@ export const STATES: readonly WaitingState[] = ['ready', 'delayed', 'reserved'];
 export type Way = 'settle' | 'settleAndReserve';
 
 type Job = Pick<Reservation, 'payload'>;
+
+/** One reservation for each id. */
+export type Reserved<Ids extends readonly string[]> = { [Index in keyof Ids]: Reservation };
 
 /** A job payload as Onqueue writes it. */
 export const probe = (id: string): string =>
@@ -121,6 +132,15 @@ export class World {
     return this.connection.now();
   }
 
+  /** Lets both clients act at the same time, `count` times in all, each time with another id: those of `numbered(count)`. */
+  async atOnce<Result>(
+    count: number,
+    act: (client: Connection, id: string) => Promise<Result>,
+  ): Promise<readonly Result[]> {
+    const clients = [this.connection, this.other];
+    return Promise.all(numbered(count).map((id, index) => act(clients[index % 2]!, id)));
+  }
+
   /** Pushes probes with these ids. */
   async push(...ids: readonly string[]): Promise<void> {
     await this.pushTo(this.queue, ...ids);
@@ -183,11 +203,16 @@ export class World {
   }
 
   /** Pushes probes with these ids and reserves them together. */
-  async holdAll<const Ids extends readonly string[]>(ids: Ids, lease = 600) {
+  async holdAll<const Ids extends readonly string[]>(ids: Ids, lease = 600): Promise<Reserved<Ids>> {
     await this.push(...ids);
+    return this.reserveEach(ids, lease);
+  }
+
+  /** Reserves these jobs, which are all that there are. */
+  async reserveEach<const Ids extends readonly string[]>(ids: Ids, lease = 600): Promise<Reserved<Ids>> {
     const reservations = await this.reserveAll({ lease });
     assert.equal(reservations.length, ids.length, 'all of them are handed out');
-    return reservations as { [Index in keyof Ids]: Reservation };
+    return reservations as Reserved<Ids>;
   }
 
   /** Asserts that exactly these jobs can be reserved now, in this order. */
@@ -207,15 +232,6 @@ export class World {
     const reservation = await this.reserveOne();
     assert(isToRun(reservation), 'the job was not cancelled');
     return reservation;
-  }
-
-  /** Cancels a waiting job, which the store may remove at once or only mark. */
-  async cancelsWaiting(id: string): Promise<void> {
-    const result = await this.control.cancel(id);
-    assert(
-      result === 'removed' || result === 'marked',
-      `cancelling a waiting job removes or marks it, but the result is '${result}'`,
-    );
   }
 
   async settle(settlements: readonly Settlement[], way: Way = 'settle'): Promise<readonly SettleResult[]> {
@@ -264,6 +280,16 @@ export class World {
     return entry;
   }
 
+  /** Sends a failed job back as the framework does, with all its tries. */
+  async retry(entry: FailedEntry): ReturnType<FailedStore['retry']> {
+    const { counters } = readCounters(entry.payload)!;
+    return this.failedStore.retry(entry, withCounters(entry.payload, afterRetry(counters)));
+  }
+
+  async retries(id: string): Promise<void> {
+    assert.equal(await this.retry(await this.failedEntry(id)), true);
+  }
+
   /** Asserts that the failed store has exactly these jobs, newest first. */
   async hasFailed(...ids: readonly string[]): Promise<void> {
     assert.deepEqual(idsOf(await this.failedStore.list({ limit: 10 })), ids);
@@ -277,8 +303,16 @@ export class World {
     return present(this.connection.locks, 'lock store');
   }
 
+  get batches(): BatchStore {
+    return present(this.connection.batches, 'batch store');
+  }
+
   get records(): RecordStore {
     return present(this.connection.records, 'record store');
+  }
+
+  get otherRecords(): RecordStore {
+    return present(this.other.records, 'record store');
   }
 
   get control(): Control {
@@ -312,16 +346,15 @@ export class World {
 
   /** Fails the case if the promise hangs, and says what hangs. */
   async soon<T>(promise: Promise<T>, what: string): Promise<T> {
-    let end: () => void = () => undefined;
+    let timer: Timer | undefined;
     const late = new Promise<never>((_, reject) => {
       const message = `${what}: nothing happened in ${LONGEST_WAIT_MS} ms`;
-      end = (): void => reject(new assert.AssertionError({ message }));
+      timer = systemClock.after(LONGEST_WAIT_MS, () => reject(new assert.AssertionError({ message })), true);
     });
-    const timer = systemClock.after(LONGEST_WAIT_MS, end, true);
     try {
       return await Promise.race([promise, late]);
     } finally {
-      timer.cancel();
+      timer?.cancel();
     }
   }
 }
