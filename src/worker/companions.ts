@@ -6,9 +6,8 @@ import { FigureReporter } from '../operations/figures/figure-reporter';
 import { QueueSampler } from '../operations/figures/queue-sampler';
 import { JobHistories } from '../operations/history/job-histories';
 import type { OperationsConnection } from '../operations/operations-connection';
-import type { WorkerGlance } from './health';
 import { OwnRecord } from './own-record';
-import type { RunningJob } from './running-job';
+import type { WorkLoop } from './work-loop';
 import type { ResolvedWorkerOptions } from './worker-options';
 
 /** What a companion may see of the worker. */
@@ -16,9 +15,7 @@ export interface Attended {
   readonly manager: QueueManager;
   readonly connection: Connection;
   readonly options: ResolvedWorkerOptions;
-  readonly glance: () => WorkerGlance;
-  /** The jobs whose handlers run now. */
-  readonly running: () => readonly RunningJob[];
+  readonly loop: Pick<WorkLoop, 'glance' | 'running'>;
 }
 
 export interface Companion {

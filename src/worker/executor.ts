@@ -373,7 +373,7 @@ export class Executor {
     const releases = releasesSinceRetry(envelope?.fields ?? {}, reservation.counters);
     const { isOver, delay, isKnown } = this.#unknown.meet(job, releases);
     if (mayFail && (isOver || this.#settings.single === true)) return failed(job, error);
-    return { ...releasedForFree(job, delay, reservation.counters, error), isKnown };
+    return { ...releasedForFree(job, delay, error), isKnown };
   }
 
   #reportIgnored(job: RunningJob, thrown: Error): void {

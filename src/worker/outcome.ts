@@ -90,7 +90,7 @@ export function outcomeOf(job: RunningJob, environment: OutcomeEnvironment): Out
   const finished = job.handler === 'came-back' && thrown === undefined && !job.knowsItsSignal;
   if (abortReason !== undefined && !finished) {
     if (abortReason instanceof JobCancelledError) return cancelled(job);
-    return releasedForFree(job, 0, reservation.counters, abortReason);
+    return releasedForFree(job, 0, abortReason);
   }
   if (thrown !== undefined) return attemptFailed(job, thrown, environment);
   return { settlement: { outcome: 'completed', reservation } };
@@ -115,9 +115,9 @@ export function unstarted({ reservation }: RunningJob, reason?: Error): Outcome 
 }
 
 /** Back to the queue, without costing a try. */
-export function releasedForFree(job: RunningJob, delay: number, counters: Counters, reason?: Error): Outcome {
-  const { reservation } = job;
-  return { settlement: { outcome: 'released', reservation, delay, counters: afterFreeRelease(counters) }, reason };
+export function releasedForFree({ reservation }: RunningJob, delay: Seconds, reason: Error): Outcome {
+  const counters = afterFreeRelease(reservation.counters);
+  return { settlement: { outcome: 'released', reservation, delay, counters }, reason };
 }
 
 /** Whether the job was given back because this worker cannot run it, but one of another deploy or of Laravel may. */

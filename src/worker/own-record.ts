@@ -61,8 +61,8 @@ export class OwnRecord implements Companion {
   }
 
   #report(at: Milliseconds): WorkerReport {
-    const { manager, connection, options, glance, running } = this.#worker;
-    const { state, queues, lag, paused, outcomes, running: busy } = glance();
+    const { manager, connection, options, loop } = this.#worker;
+    const { state, queues, lag, paused, outcomes, running: busy } = loop.glance;
     // Durations are measured here and placed by the store's clock, because our wall clock may be off.
     const moment = (monotonic: Milliseconds): Milliseconds => Math.round(at - manager.clock.monotonic() + monotonic);
     return {
@@ -80,7 +80,7 @@ export class OwnRecord implements Companion {
       paused,
       outcomes,
       busy,
-      running: running().map(({ id, name, queue, attempts, startedAt }) => ({
+      running: loop.running.map(({ id, name, queue, attempts, startedAt }) => ({
         id,
         name,
         queue,

@@ -174,19 +174,11 @@ export class RunningJob extends JobContext implements DenseSetMember {
 
   // Created on first use: most jobs never look at it, and an AbortController costs more than everything else in a small run.
   get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController();
-      if (this.abortReason !== undefined) this.#controller.abort(this.abortReason);
-    }
-    return this.#controller.signal;
+    return (this.#controller ??= controllerFor(this.abortReason)).signal;
   }
 
   get stopping(): AbortSignal {
-    if (this.#stopController === undefined) {
-      this.#stopController = new AbortController();
-      if (this.#stopReason !== undefined) this.#stopController.abort(this.#stopReason);
-    }
-    return this.#stopController.signal;
+    return (this.#stopController ??= controllerFor(this.#stopReason)).signal;
   }
 
   get isReleased(): boolean {
@@ -349,4 +341,10 @@ export class RunningJob extends JobContext implements DenseSetMember {
   #end(ending: Ending): void {
     if (!this.#closed) this.ending ??= ending;
   }
+}
+
+function controllerFor(reason: Error | undefined): AbortController {
+  const controller = new AbortController();
+  if (reason !== undefined) controller.abort(reason);
+  return controller;
 }

@@ -6,6 +6,7 @@
  * worker has several under way: the store works on one part of the slots while the other part runs.
  */
 import { callerOf, callFrom } from '../container/scope';
+import type { HookEvents } from '../job/hook-events';
 import { Calls } from './calls';
 import type { Emptiness } from './emptiness';
 import { LoopLag, type WorkerGlance, type WorkerHealth } from './health';
@@ -88,11 +89,10 @@ export class WorkLoop {
     const { application, process, connection } = this.#settings;
     const { executor, settler, store, stopping, runs, leases, idle } = this.#parts;
     const stopHearing = hearUncaught(application, process.uncaught, () => this.stop('uncaught'));
-    const emit = application.hooks.emit.bind(application.hooks);
     stopping.state = 'running';
     this.#lag.beat();
     try {
-      await this.#told(callFrom(this, () => emit('starting', this.#event)));
+      await this.#tell('starting', this.#event);
       const reason = (this.#reason = await this.#until(() => this.#work()));
       stopping.state = 'stopping';
       if (!RAN_OUT.includes(reason)) runs.stop();
@@ -100,7 +100,7 @@ export class WorkLoop {
       idle.pause();
       await this.#until(() => this.#drain());
       await this.#finish();
-      await this.#told(callFrom(this, () => emit('stopping', { connectionName: connection.name, reason })));
+      await this.#tell('stopping', { connectionName: connection.name, reason });
       return reason;
     } finally {
       stopHearing();
@@ -121,7 +121,8 @@ export class WorkLoop {
     }
   }
 
-  async #told(telling: Promise<void> | undefined): Promise<void> {
+  async #tell<Name extends 'starting' | 'stopping'>(hook: Name, event: HookEvents[Name]): Promise<void> {
+    const telling = callFrom(this, () => this.#settings.application.hooks.emit(hook, event));
     if (telling !== undefined) await this.#parts.stopping.within(telling);
   }
 

@@ -120,13 +120,7 @@ export class Worker implements Closable {
     let companions: readonly Companion[] = [];
     try {
       await (connection.standsFor ?? connection).migrations?.check?.();
-      companions = startCompanions({
-        manager,
-        connection,
-        options: this.#options,
-        glance: () => loop.glance,
-        running: () => loop.running,
-      });
+      companions = startCompanions({ manager, connection, options: this.#options, loop });
       return await loop.run();
     } finally {
       alive.cancel();
