@@ -21,6 +21,24 @@ export abstract class StoreConnection {
     if (this.#closing !== undefined) throw new ConnectionClosedError(this.name, operation);
   }
 
+  /**
+   * A part of the connection whose functions first check that the connection is open. All of them have to return promises.
+   *
+   * @param name for errors: `failed`
+   */
+  protected whileOpen<Part extends object>(name: string, part: Part): Part {
+    return new Proxy(part, {
+      get: (target, key) => {
+        const member: unknown = Reflect.get(target, key, target);
+        if (typeof member !== 'function') return member;
+        return async (...given: readonly unknown[]): Promise<unknown> => {
+          this.checkOpen(`${name}.${String(key)}`);
+          return member.apply(target, given);
+        };
+      },
+    });
+  }
+
   /** A closed connection reports that first: another driver would not help. */
   protected lacks(operation: string, capability: Capability): Error {
     this.checkOpen(operation);

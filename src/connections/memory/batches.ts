@@ -82,34 +82,26 @@ export class Batches {
   }
 
   /**
-   * The batch store of a connection. @param checkOpen throws if the connection is closed. @param changed notifies those who
-   * wait for work
+   * The batch store of a connection. @param changed notifies those who wait for work
    */
-  store(checkOpen: (operation: string) => void, changed: () => void): BatchStore {
+  store(changed: () => void): BatchStore {
     return {
       find: async (id) => {
-        checkOpen('batches.find');
         const batch = this.#batches.get(id);
         return batch && stateOf(batch);
       },
       callbacks: async (id) => {
-        checkOpen('batches.callbacks');
         const batch = this.#batches.get(id);
         return batch && { callbacks: batch.callbacks, every: batch.every, sent: batch.sent };
       },
       list: async ({ limit, offset = 0 }) => {
-        checkOpen('batches.list');
         return [...this.#batches.values()]
           .toReversed()
           .slice(offset, offset + limit)
           .map(stateOf);
       },
-      hold: async (id) => {
-        checkOpen('batches.hold');
-        return this.#hold(id);
-      },
+      hold: async (id) => this.#hold(id),
       seal: async (id, _queue, abandoned) => {
-        checkOpen('batches.seal');
         const batch = this.#batches.get(id);
         const step = batch && sealedBatch(batch, abandoned, this.#clock.now());
         if (step === undefined) return false;
@@ -118,16 +110,12 @@ export class Batches {
         return true;
       },
       cancel: async (id) => {
-        checkOpen('batches.cancel');
         const batch = this.#batches.get(id);
         if (batch === undefined || endOf(batch) !== undefined) return false;
         this.#batches.set(id, cancelledBatch(batch, this.#clock.now()));
         return true;
       },
-      prune: async ({ olderThan, unfinished = false }) => {
-        checkOpen('batches.prune');
-        return this.#forgetFinished(olderThan, unfinished);
-      },
+      prune: async ({ olderThan, unfinished = false }) => this.#forgetFinished(olderThan, unfinished),
     };
   }
 

@@ -31,7 +31,7 @@ import { ALL_CAPABLE } from '../kit/capabilities';
 import { StoreConnection } from '../kit/store-connection';
 import { type Wake, Waiters } from '../kit/waiters';
 import { MemoryFailedStore } from './memory-failed-store';
-import { type Lock, MemoryLockStore } from './memory-lock-store';
+import type { Lock, MemoryLockStore } from './memory-lock-store';
 import type { MemoryQueueState } from './memory-queue';
 import { MemoryRecordStore } from './memory-record-store';
 import { entryOf, MemoryStore } from './memory-store';
@@ -60,17 +60,19 @@ export class MemoryConnection extends StoreConnection implements Connection {
   /** It freezes together with its worker. */
   readonly threadAccess = null;
   readonly #store: MemoryStore;
+  readonly #records: MemoryRecordStore;
   readonly #waiters: Waiters;
 
   constructor(name: string, store: MemoryStore) {
     super(name);
     this.#store = store;
     this.#waiters = new Waiters(name, store.clock);
-    const checkOpen = (operation: string): void => this.checkOpen(operation);
-    this.failed = new MemoryFailedStore(store, checkOpen);
-    this.locks = new MemoryLockStore(store, checkOpen);
-    this.records = new MemoryRecordStore(store, checkOpen);
-    this.batches = store.batches.store(checkOpen, () => store.changed());
+    this.failed = this.whileOpen('failed', new MemoryFailedStore(store));
+    this.locks = this.whileOpen('locks', store.locks);
+    this.#records = new MemoryRecordStore(store, (operation) => this.checkOpen(operation));
+    this.records = this.whileOpen('records', this.#records);
+    const batches = store.batches.store(() => store.changed());
+    this.batches = this.whileOpen('batches', batches);
   }
 
   /** Another connection to the same store, like a second process on the same Redis. */
@@ -141,32 +143,16 @@ export class MemoryConnection extends StoreConnection implements Connection {
     return this.#store.clock.now();
   }
 
-  readonly control: Control = {
-    cancel: async (id, queue, reason) => {
-      this.checkOpen('control.cancel');
-      return this.#store.cancel(id, queue === undefined ? this.#store.queueNames : [queue], reason);
-    },
-    cancelled: async (reservations) => {
-      this.checkOpen('control.cancelled');
-      return reservations.map(({ queue, token }) => this.#store.queue(queue).cancelled(token as Text));
-    },
-    pause: async (queue, seconds) => {
-      this.checkOpen('control.pause');
-      return this.#store.pause(queue, seconds);
-    },
-    resume: async (queue) => {
-      this.checkOpen('control.resume');
-      return this.#store.resume(queue);
-    },
-    paused: async () => {
-      this.checkOpen('control.paused');
-      return this.#store.paused;
-    },
-    restart: async () => {
-      this.checkOpen('control.restart');
-      this.#store.restart();
-    },
-  };
+  readonly control: Control = this.whileOpen('control', {
+    cancel: async (id, queue, reason) =>
+      this.#store.cancel(id, queue === undefined ? this.#store.queueNames : [queue], reason),
+    cancelled: async (reservations) =>
+      reservations.map(({ queue, token }) => this.#store.queue(queue).cancelled(token as Text)),
+    pause: async (queue, seconds) => this.#store.pause(queue, seconds),
+    resume: async (queue) => this.#store.resume(queue),
+    paused: async () => this.#store.paused,
+    restart: async () => this.#store.restart(),
+  });
 
   waiter(queues: readonly string[]): Waiter {
     this.checkOpen('waiter');
@@ -184,14 +170,14 @@ export class MemoryConnection extends StoreConnection implements Connection {
     return {
       queues,
       failed: [...this.#store.failed.values()],
-      locks: new Map(this.#store.locks),
+      locks: this.#store.locks.snapshot(),
       unique: this.#store.unique.snapshot(),
       batches: this.#store.batches.snapshot(),
     };
   }
 
   protected async end(): Promise<void> {
-    this.records.close();
+    this.#records.close();
     await this.#waiters.close();
   }
 

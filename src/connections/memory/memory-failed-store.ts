@@ -7,15 +7,12 @@ import { textOf } from './texts';
 
 export class MemoryFailedStore implements FailedStore {
   readonly #store: MemoryStore;
-  readonly #checkOpen: (operation: string) => void;
 
-  constructor(store: MemoryStore, checkOpen: (operation: string) => void) {
+  constructor(store: MemoryStore) {
     this.#store = store;
-    this.#checkOpen = checkOpen;
   }
 
   async put(entry: Omit<FailedEntry, 'failedAt'>): Promise<string> {
-    this.#checkOpen('failed.put');
     const known = this.#store.failed.get(entry.id);
     const id = keptUnder(known, entry, uuidv7);
     if (id !== undefined) this.#store.putFailed({ ...entry, id });
@@ -23,24 +20,20 @@ export class MemoryFailedStore implements FailedStore {
   }
 
   async list(options: { queue?: string | undefined; limit: number; offset?: number | undefined }) {
-    this.#checkOpen('failed.list');
     const offset = options.offset ?? 0;
     return this.#newestFirst(options.queue).slice(offset, offset + options.limit);
   }
 
   async find(id: string): Promise<readonly FailedEntry[]> {
-    this.#checkOpen('failed.find');
     const entry = this.#store.failed.get(id);
     return entry === undefined ? [] : [entry];
   }
 
   async count(queue?: string): Promise<number> {
-    this.#checkOpen('failed.count');
     return this.#newestFirst(queue).length;
   }
 
   async retry(entry: FailedEntry, payload: Buffer): Promise<boolean | { readonly held: string }> {
-    this.#checkOpen('failed.retry');
     const kept = this.#store.failed.get(entry.id);
     if (kept === undefined || !kept.payload.equals(entry.payload)) return false;
     const unique = readTies(payload)?.unique;
@@ -51,19 +44,16 @@ export class MemoryFailedStore implements FailedStore {
   }
 
   async forget({ id, queue, payload }: Forgotten): Promise<boolean> {
-    this.#checkOpen('failed.forget');
     const kept = this.#store.failed.get(id);
     if (kept?.queue !== queue || (payload !== undefined && !kept.payload.equals(payload))) return false;
     return this.#store.failed.delete(id);
   }
 
   async flush(queue?: string): Promise<number> {
-    this.#checkOpen('failed.flush');
     return this.#remove(this.#newestFirst(queue));
   }
 
   async prune(options: Parameters<FailedStore['prune']>[0]): Promise<number> {
-    this.#checkOpen('failed.prune');
     const { olderThan = Infinity, keep = Infinity, queue } = options;
     const oldest = this.#store.clock.now() - olderThan * 1000;
     return this.#remove(this.#newestFirst(queue).filter((entry, index) => entry.failedAt < oldest || index >= keep));

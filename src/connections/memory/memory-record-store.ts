@@ -19,6 +19,7 @@ export class MemoryRecordStore implements RecordStore {
   readonly #listeners = new Set<Listener>();
   readonly wake: RecordWake = {
     put: async (record, keep) => {
+      this.#checkOpen('records.wake.put');
       await this.put([record], keep);
       for (const { kind, id, wake } of this.#store.records.listeners)
         if (kind === record.kind && id === record.id) wake();
@@ -26,13 +27,13 @@ export class MemoryRecordStore implements RecordStore {
     listen: (kind, id, wake) => this.#listen(kind, id, wake),
   };
 
+  /** @param checkOpen throws if the connection is closed; listeners are told nothing of it */
   constructor(store: MemoryStore, checkOpen: (operation: string) => void) {
     this.#store = store;
     this.#checkOpen = checkOpen;
   }
 
   async put(records: readonly StoreRecord[], keep: Seconds, most = Infinity): Promise<void> {
-    this.#checkOpen('records.put');
     for (const record of records) this.#store.records.set(record, keep);
     for (const kind of new Set(records.map((record) => record.kind))) this.#store.records.keepNewest(kind, most);
   }
@@ -55,17 +56,14 @@ export class MemoryRecordStore implements RecordStore {
   }
 
   async get(kind: string, id: string): Promise<string | undefined> {
-    this.#checkOpen('records.get');
     return this.#store.records.get(kind, id);
   }
 
   async list(kind: string, { limit, offset = 0 }: RecordPage): Promise<readonly StoreRecord[]> {
-    this.#checkOpen('records.list');
     return this.#store.records.list(kind).slice(offset, offset + limit);
   }
 
   async replace(record: StoreRecord, expected: string | undefined, keep: Seconds): Promise<boolean> {
-    this.#checkOpen('records.replace');
     const found = this.#store.records.get(record.kind, record.id);
     if (found !== expected && found !== record.value) return false;
     this.#store.records.set(record, keep);
@@ -73,12 +71,10 @@ export class MemoryRecordStore implements RecordStore {
   }
 
   async add(sums: readonly Sums[], source: string, sequence: number): Promise<void> {
-    this.#checkOpen('records.add');
     this.#store.records.add(sums, source, sequence);
   }
 
   async sums(names: readonly string[]): Promise<readonly Readonly<Record<string, number>>[]> {
-    this.#checkOpen('records.sums');
     return names.map((name) => this.#store.records.sum(name));
   }
 }

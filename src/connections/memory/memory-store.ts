@@ -25,7 +25,7 @@ import type { CancelResult } from '../control';
 import { type Pause, pauseOf } from '../pause';
 import { batchEnded, DuplicatePayloadError } from '../errors';
 import { Batches } from './batches';
-import type { Lock } from './memory-lock-store';
+import { MemoryLockStore } from './memory-lock-store';
 import { MemoryQueue } from './memory-queue';
 import { Records } from './memory-record-store';
 import { UniqueKeys } from './unique-keys';
@@ -57,7 +57,7 @@ export class MemoryStore {
   readonly clock: Clock;
   /** In the order in which they failed. */
   readonly failed = new Map<string, FailedEntry>();
-  readonly locks = new Map<string, Lock>();
+  readonly locks: MemoryLockStore;
   readonly unique = new UniqueKeys();
   readonly batches: Batches;
   readonly records: Records;
@@ -72,6 +72,7 @@ export class MemoryStore {
     this.#name = name;
     this.clock = clock;
     this.batches = new Batches(clock, (followUp) => this.follow(followUp));
+    this.locks = new MemoryLockStore(clock);
     this.records = new Records(() => clock.now());
   }
 

@@ -30,7 +30,6 @@ export class RedisBatchStore implements BatchStore {
   }
 
   async find(id: string, queue?: string): Promise<BatchState | undefined> {
-    this.#store.checkOpen('batches.find');
     for (const owner of await this.#owners(queue)) {
       const found = await this.#read(owner, id);
       if (found !== undefined) return found;
@@ -39,8 +38,7 @@ export class RedisBatchStore implements BatchStore {
   }
 
   async callbacks(id: string, queue?: string): Promise<BatchCallbacks | undefined> {
-    const { caller, checkOpen, keys } = this.#store;
-    checkOpen('batches.callbacks');
+    const { caller, keys } = this.#store;
     const consequence = `what the batch ${id} sends was not read`;
     for (const owner of await this.#owners(queue)) {
       const { batches } = keys.queue(owner);
@@ -51,7 +49,6 @@ export class RedisBatchStore implements BatchStore {
   }
 
   async list({ limit, offset = 0 }: { readonly limit: number; readonly offset?: number | undefined }) {
-    this.#store.checkOpen('batches.list');
     const owners = await this.#owners(undefined);
     // Any one of several owners may have all batches of the page.
     const [start, left] = owners.length === 1 ? [offset, 0] : [0, offset];
@@ -66,23 +63,19 @@ export class RedisBatchStore implements BatchStore {
   }
 
   async hold(id: string, queue?: string): Promise<boolean> {
-    this.#store.checkOpen('batches.hold');
     return this.#change('batch-hold', 'held', id, queue, []);
   }
 
   async seal(id: string, queue?: string, abandoned?: Cause): Promise<boolean> {
-    this.#store.checkOpen('batches.seal');
     const cause = abandoned === undefined ? '' : JSON.stringify(abandoned);
     return this.#change('batch-seal', 'sealed', id, queue, [cause]);
   }
 
   async cancel(id: string, queue?: string): Promise<boolean> {
-    this.#store.checkOpen('batches.cancel');
     return this.#change('batch-cancel', 'cancelled', id, queue, []);
   }
 
   async prune(options: { readonly olderThan: Seconds; readonly unfinished?: boolean | undefined }): Promise<number> {
-    this.#store.checkOpen('batches.prune');
     let pruned = 0;
     for (const owner of await this.#owners(undefined)) {
       for (let from = 0; from >= 0;) {

@@ -115,7 +115,7 @@ export class RedisConnection extends StoreConnection implements Connection {
       ? { ordered: new QueueNames(caller, keys.ordered), masters: new SilentMasters(caller) }
       : undefined;
     const recorded = new RecordedCalls(caller, keys);
-    this.#store = { caller, keys, recorded, names, cluster, checkOpen: (operation) => this.checkOpen(operation) };
+    this.#store = { caller, keys, recorded, names, cluster };
     this.#exchanger = new Exchanger(this.#store);
     if (cluster === undefined) {
       this.settleAndReserve = (settlements, request) => {
@@ -123,15 +123,18 @@ export class RedisConnection extends StoreConnection implements Connection {
         return this.#exchanger.exchange(settlements, request);
       };
     }
-    this.failed = new RedisFailedStore(this.#store);
-    this.locks = new RedisLockStore(this.#store);
-    this.batches = new RedisBatchStore(this.#store);
-    this.control = new RedisControl(this.#store, () => this.#time());
+    this.failed = this.whileOpen('failed', new RedisFailedStore(this.#store));
+    this.locks = this.whileOpen('locks', new RedisLockStore(this.#store));
+    this.batches = this.whileOpen('batches', new RedisBatchStore(this.#store));
+    this.control = this.whileOpen('control', new RedisControl(this.#store, () => this.#time()));
     this.#channels = new RecordChannels({
       ...caller.settings,
       open: () => (source.cluster ? this.#recordNode() : (source.open(() => null) as Redis)),
     });
-    this.records = new RedisRecordStore(this.#store, this.#channels.listeners);
+    const records = new RedisRecordStore(this.#store, this.#channels.listeners, (operation) =>
+      this.checkOpen(operation),
+    );
+    this.records = this.whileOpen('records', records);
     this.#waiters = new RedisWaiters(this.#store, source, this.#exchanger);
   }
 

@@ -35,7 +35,6 @@ export class RedisControl implements Control {
   }
 
   async cancel(id: string, queue?: string, reason = ''): Promise<CancelResult> {
-    this.#store.checkOpen('control.cancel');
     const unseen: string[] = [];
     for (const name of queue === undefined ? await this.#store.names.all() : [queue]) {
       const { result } = await this.#look(id, name, 'look', reason);
@@ -94,7 +93,6 @@ export class RedisControl implements Control {
   }
 
   async cancelled(reservations: readonly Reservation[]): Promise<readonly (boolean | string)[]> {
-    this.#store.checkOpen('control.cancelled');
     const { keys, cluster } = this.#store;
     const keysOf = (place: number): QueueKeys => keys.queue(reservations[place]!.queue);
     const places = groupsOf(reservations.keys(), (place) => keysOf(place).cancelled);
@@ -124,7 +122,6 @@ export class RedisControl implements Control {
   }
 
   async pause(queue: string, seconds?: Seconds): Promise<boolean> {
-    this.#store.checkOpen('control.pause');
     // Otherwise nobody would find its hash again.
     await this.#store.cluster?.ordered.add(queue);
     const [word] = await this.#store.recorded.ask(queue, {
@@ -137,7 +134,6 @@ export class RedisControl implements Control {
   }
 
   async resume(queue: string): Promise<boolean> {
-    this.#store.checkOpen('control.resume');
     const [word] = await this.#store.recorded.ask(queue, {
       script: 'resume',
       keys: ['control', 'ready', 'delayed', 'notify'],
@@ -147,7 +143,6 @@ export class RedisControl implements Control {
   }
 
   async paused(): Promise<readonly Pause[]> {
-    this.#store.checkOpen('control.paused');
     const pauses: Pause[] = [];
     for (const key of await this.#controls()) {
       // ioredis returns an object for this command only.
@@ -168,7 +163,6 @@ export class RedisControl implements Control {
   }
 
   async restart(): Promise<void> {
-    this.#store.checkOpen('control.restart');
     const token = uuidv7();
     for (const key of await this.#controls()) {
       await this.#command('hset', [key, 'restart', token], 'not all workers were told to restart');

@@ -33,7 +33,6 @@ export class RedisFailedStore implements FailedStore {
   }
 
   async put(entry: Omit<FailedEntry, 'failedAt'>): Promise<string> {
-    this.#store.checkOpen('failed.put');
     await this.#store.names.tell(entry.queue);
     const { caller, keys } = this.#store;
     const values = [entry.id, foreignMeta(entry), entry.payload, uuidv7()];
@@ -44,7 +43,6 @@ export class RedisFailedStore implements FailedStore {
   }
 
   async list(options: { queue?: string | undefined; limit: number; offset?: number | undefined }) {
-    this.#store.checkOpen('failed.list');
     const { queue, limit, offset = 0 } = options;
     const queues = await this.#queues(queue);
     const { starts, left } = await this.#skip(queues, offset);
@@ -56,7 +54,6 @@ export class RedisFailedStore implements FailedStore {
   }
 
   async find(id: string): Promise<readonly FailedEntry[]> {
-    this.#store.checkOpen('failed.find');
     const found: FailedEntry[] = [];
     for (const queue of await this.#store.names.all()) {
       const score = (await this.#ask('zscore', [this.#store.keys.queue(queue).failed, id])) as Buffer | null;
@@ -68,14 +65,12 @@ export class RedisFailedStore implements FailedStore {
   }
 
   async count(queue?: string): Promise<number> {
-    this.#store.checkOpen('failed.count');
     const queues = await this.#queues(queue);
     const counts = await Promise.all(queues.map((name) => this.#ask('zcard', [this.#store.keys.queue(name).failed])));
     return counts.reduce<number>((sum, count) => sum + (count as number), 0);
   }
 
   async retry(entry: FailedEntry, payload: Buffer): Promise<boolean | { readonly held: string }> {
-    this.#store.checkOpen('failed.retry');
     const [word, holder] = await this.#store.recorded.ask(entry.queue, {
       script: 'retry',
       keys: ['failed', 'failedJobs', 'ready', 'notify', ...TIES],
@@ -86,7 +81,6 @@ export class RedisFailedStore implements FailedStore {
   }
 
   async forget({ id, queue, payload }: Forgotten): Promise<boolean> {
-    this.#store.checkOpen('failed.forget');
     const [word] = await this.#store.recorded.ask(queue, {
       script: 'forget',
       keys: ['failed', 'failedJobs'],
@@ -97,14 +91,12 @@ export class RedisFailedStore implements FailedStore {
   }
 
   async flush(queue?: string): Promise<number> {
-    this.#store.checkOpen('failed.flush');
     let flushed = 0;
     for (const name of await this.#queues(queue)) flushed += await this.#remove(name, { olderThan: 'any', keep: 0 });
     return flushed;
   }
 
   async prune(options: Parameters<FailedStore['prune']>[0]): Promise<number> {
-    this.#store.checkOpen('failed.prune');
     const { olderThan, keep } = options;
     const queues = await this.#queues(options.queue);
     let pruned = 0;

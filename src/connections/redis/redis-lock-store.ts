@@ -31,7 +31,6 @@ export class RedisLockStore implements LockStore {
     args: readonly (string | number)[],
     ...keys: readonly string[]
   ): Promise<string> {
-    this.#store.checkOpen(verb);
     const consequence = `the state of lock '${lock}' is not known`;
     const [word] = await this.#store.caller.script(verb, [this.#store.keys.lock(lock), ...keys], args, {
       consequence,

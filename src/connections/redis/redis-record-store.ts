@@ -22,12 +22,13 @@ export class RedisRecordStore implements RecordStore {
   readonly wake: RecordWake;
   readonly #store: RedisStore;
 
-  constructor(store: RedisStore, listeners: RecordListeners) {
+  /** @param checkOpen throws if the connection is closed; listeners are told only that nothing is heard */
+  constructor(store: RedisStore, listeners: RecordListeners, checkOpen: (operation: string) => void) {
     this.#store = store;
     const { keys } = store;
     this.wake = {
       put: async (record, keep) => {
-        store.checkOpen('records.wake.put');
+        checkOpen('records.wake.put');
         const { kind, id } = record;
         await this.#put(kind, [record], keep, undefined, ANY, keys.recordChannel(kind, id));
       },
@@ -36,7 +37,6 @@ export class RedisRecordStore implements RecordStore {
   }
 
   async put(records: readonly StoreRecord[], keep: Seconds, most?: number): Promise<void> {
-    this.#store.checkOpen('records.put');
     for (const [kind, own] of groupsOf(records, (record) => record.kind)) {
       for (const page of pagesOf(own, ({ value }) => pageBytes(value))) {
         await this.#put(kind, page, keep, most, ANY);
@@ -45,20 +45,17 @@ export class RedisRecordStore implements RecordStore {
   }
 
   async replace(record: StoreRecord, expected: string | undefined, keep: Seconds): Promise<boolean> {
-    this.#store.checkOpen('records.replace');
     const condition: Condition = expected === undefined ? ['none', ''] : ['this', expected];
     const [word] = await this.#put(record.kind, [record], keep, undefined, condition);
     return String(word) === 'put';
   }
 
   async get(kind: string, id: string): Promise<string | undefined> {
-    this.#store.checkOpen('records.get');
     const [word, value] = await this.#askKind('record-get', kind, [id], `${kind} ${id} was not read`);
     return String(word) === 'got' ? String(value) : undefined;
   }
 
   async list(kind: string, { limit, offset = 0 }: RecordPage): Promise<readonly StoreRecord[]> {
-    this.#store.checkOpen('records.list');
     const records: StoreRecord[] = [];
     for (let from = offset; from >= 0 && records.length < limit;) {
       const args = [from, limit - records.length];
@@ -72,7 +69,6 @@ export class RedisRecordStore implements RecordStore {
   }
 
   async add(sums: readonly Sums[], source: string, sequence: number): Promise<void> {
-    this.#store.checkOpen('records.add');
     const { keys } = this.#store;
     const names = sums.map(({ name }) => keys.sum(name));
     const args = sums.flatMap(({ amounts, keep }) => {
@@ -83,7 +79,6 @@ export class RedisRecordStore implements RecordStore {
   }
 
   async sums(names: readonly string[]): Promise<readonly Readonly<Record<string, number>>[]> {
-    this.#store.checkOpen('records.sums');
     return Promise.all(names.map((name) => this.#sum(name)));
   }
 

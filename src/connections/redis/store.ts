@@ -12,8 +12,6 @@ export interface RedisStore {
   /** The names of all queues ever used. */
   readonly names: QueueNames;
   readonly cluster: RedisCluster | undefined;
-  /** @throws ConnectionClosedError with the name of the operation */
-  readonly checkOpen: (operation: string) => void;
 }
 
 export interface RedisCluster {
