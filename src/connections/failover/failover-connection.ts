@@ -3,35 +3,52 @@
  *
  * A push whose answer was lost goes to no other connection: it may have been carried out, and its jobs would run twice.
  */
-import type { Milliseconds, Seconds } from '../../base/clock';
+import type { Milliseconds } from '../../base/clock';
 import type { FailoverConfig } from './driver';
 import type { NewBatch } from '../batch-store';
 import type {
-  Capabilities,
   Connection,
-  Counts,
   Diagnosis,
   Entry,
-  PeekedJob,
   Pushed,
-  RenewResult,
-  Reservation,
   ReserveReply,
   ReserveRequest,
   Settlement,
   SettleResult,
-  Waiter,
-  WaitingState,
 } from '../contract';
 import type { ConnectorContext } from '../connector';
 import { ConnectionClosedError, QueueUnavailableError } from '../errors';
 import { pagesOf } from '../../base/pages';
 import { Member } from './member';
 
-export class FailoverConnection implements Connection {
+/** What a failover leaves to its first connection. */
+const OF_FIRST = [
+  ...(['capabilities', 'callsAtOnce', 'isAway', 'isDivided', 'threadAccess'] as const),
+  ...(['failed', 'buried', 'locks', 'batches', 'records', 'control'] as const),
+  ...(['renew', 'counts', 'clear', 'peek', 'find', 'pushOnce', 'queues', 'waiter'] as const),
+] satisfies readonly (keyof Connection)[];
+
+type OfFirst = Pick<Connection, (typeof OF_FIRST)[number]>;
+
+class StandIn {
+  constructor(readonly standsFor: Connection) {}
+}
+
+for (const name of OF_FIRST) {
+  Object.defineProperty(StandIn.prototype, name, {
+    get(this: StandIn): unknown {
+      const member: unknown = this.standsFor[name];
+      return typeof member === 'function' ? member.bind(this.standsFor) : member;
+    },
+  });
+}
+
+export class FailoverConnection
+  extends (StandIn as new (first: Connection) => StandIn & OfFirst)
+  implements Connection
+{
   readonly name: string;
   readonly driver = 'failover';
-  readonly standsFor: Connection;
   readonly settleAndReserve?: NonNullable<Connection['settleAndReserve']>;
   readonly #context: ConnectorContext;
   readonly #members: readonly Member[];
@@ -40,11 +57,12 @@ export class FailoverConnection implements Connection {
   #closed = false;
 
   constructor(names: readonly string[], context: ConnectorContext) {
+    const members = names.map((name) => new Member(name, context));
+    const first = members[0]!.connection;
+    super(first);
     this.name = context.name;
     this.#context = context;
-    this.#members = names.map((name) => new Member(name, context));
-    const first = this.#members[0]!.connection;
-    this.standsFor = first;
+    this.#members = members;
     if (first.settleAndReserve !== undefined) {
       this.settleAndReserve = (settlements, request) => {
         this.#tellWorkers();
@@ -55,10 +73,6 @@ export class FailoverConnection implements Connection {
 
   get address(): string {
     return this.#members.map(({ connection }) => connection.address).join(', else ');
-  }
-
-  get capabilities(): Capabilities {
-    return this.standsFor.capabilities;
   }
 
   /** The first answer counts: a connection that is away must not keep a job from the others. */
@@ -73,54 +87,6 @@ export class FailoverConnection implements Connection {
 
   get standIn(): string | undefined {
     return this.#standIn;
-  }
-
-  get callsAtOnce(): number | undefined {
-    return this.standsFor.callsAtOnce;
-  }
-
-  get isAway(): boolean | undefined {
-    return this.standsFor.isAway;
-  }
-
-  get isDivided(): boolean | undefined {
-    return this.standsFor.isDivided;
-  }
-
-  get failed(): Connection['failed'] {
-    return this.standsFor.failed;
-  }
-
-  get buried(): Connection['buried'] {
-    return this.standsFor.buried;
-  }
-
-  get locks(): Connection['locks'] {
-    return this.standsFor.locks;
-  }
-
-  get batches(): Connection['batches'] {
-    return this.standsFor.batches;
-  }
-
-  get records(): Connection['records'] {
-    return this.standsFor.records;
-  }
-
-  get find(): Connection['find'] {
-    return this.standsFor.find?.bind(this.standsFor);
-  }
-
-  get pushOnce(): Connection['pushOnce'] {
-    return this.standsFor.pushOnce?.bind(this.standsFor);
-  }
-
-  get control(): Connection['control'] {
-    return this.standsFor.control;
-  }
-
-  get threadAccess(): Connection['threadAccess'] {
-    return this.standsFor.threadAccess;
   }
 
   async push(queue: string, entries: readonly Entry[], begins?: NewBatch): Promise<readonly Pushed[] | void> {
@@ -164,30 +130,6 @@ export class FailoverConnection implements Connection {
 
   settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
     return this.standsFor.settle(settlements);
-  }
-
-  renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
-    return this.standsFor.renew(reservations, lease);
-  }
-
-  counts(queue: string): Promise<Counts> {
-    return this.standsFor.counts(queue);
-  }
-
-  clear(queue: string): Promise<number> {
-    return this.standsFor.clear(queue);
-  }
-
-  peek(queue: string, state: WaitingState, limit: number, after?: string): Promise<readonly PeekedJob[]> {
-    return this.standsFor.peek(queue, state, limit, after);
-  }
-
-  queues(): Promise<readonly string[]> {
-    return this.standsFor.queues();
-  }
-
-  waiter(queues: readonly string[]): Waiter {
-    return this.standsFor.waiter(queues);
   }
 
   async diagnose(): Promise<readonly Diagnosis[]> {
