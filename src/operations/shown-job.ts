@@ -5,7 +5,7 @@
 import { redact } from '../base/redact';
 import type { JobDefinition } from '../job/definition';
 import type { JobRegistry } from '../job/registry';
-import { noCounters, readCounters, readCountersOfAny } from '../payload/counters';
+import { countersIn, noCounters } from '../payload/counters';
 import { decodeEnvelope, type Envelope } from '../payload/envelope';
 import { readTies } from '../payload/ties';
 import { glimpseOf, UNREADABLE_NAME } from '../payload/unreadable';
@@ -45,7 +45,7 @@ export function shownJob(payload: Buffer, registry: JobRegistry): ShownJob {
     id: glimpse.id,
     name:
       envelope?.kind === 'illuminate' ? envelope.displayName : (definition?.name ?? glimpse.name ?? UNREADABLE_NAME),
-    attempts: (readCounters(payload)?.counters ?? readCountersOfAny(payload) ?? noCounters).attempts,
+    attempts: (countersIn(payload) ?? noCounters).attempts,
     tries: envelope?.chosen.tries ?? definition?.options.tries,
     createdAt: createdAt === undefined ? undefined : new Date(createdAt),
     batch: readTies(payload)?.batch?.id,

@@ -64,6 +64,11 @@ export function readCounters(payload: Buffer): { counters: Counters; bodyEnd: nu
   };
 }
 
+/** Undefined if it is not a JSON object. */
+export function countersIn(payload: Buffer): Counters | undefined {
+  return readCounters(payload)?.counters ?? readCountersOfAny(payload);
+}
+
 /** The counters of a text without a canonical tail, by parsing it. Undefined if it is not a JSON object. */
 export function readCountersOfAny(payload: Buffer | string): Counters | undefined {
   const fields = parseObject(payload);
@@ -84,12 +89,12 @@ export function isSameJob(one: Buffer, other: Buffer): boolean {
 
 /** 0 if the text is not a JSON object. */
 export function fenceIn(payload: Buffer): number {
-  return fenceOf(readCounters(payload)?.counters ?? readCountersOfAny(payload) ?? noCounters);
+  return fenceOf(countersIn(payload) ?? noCounters);
 }
 
 /** Whether the text is a JSON object: nothing else has counters. */
 export function hasCounters(payload: Buffer): boolean {
-  return readCounters(payload) !== undefined || readCountersOfAny(payload) !== undefined;
+  return countersIn(payload) !== undefined;
 }
 
 /** The canonical tail, with the comma that separates it from the body. */

@@ -1,13 +1,6 @@
 /** The payload with which a failed job goes back to its queue: fresh tries, nothing else changed. */
 import type { Milliseconds } from '../../base/clock';
-import {
-  afterRetry,
-  fenceOf,
-  readCounters,
-  readCountersOfAny,
-  withCounters,
-  withRetryMark,
-} from '../../payload/counters';
+import { afterRetry, countersIn, fenceOf, readCounters, withCounters, withRetryMark } from '../../payload/counters';
 import { placeOfMembers } from '../../payload/ties';
 import { decodeEnvelope, type Envelope } from '../../payload/envelope';
 
@@ -15,7 +8,7 @@ import { decodeEnvelope, type Envelope } from '../../payload/envelope';
 const LAST_MOMENTS = ['retryUntil', 'timeoutAt'];
 
 export function retriedPayload(payload: Buffer, now: Milliseconds): Buffer {
-  const counters = readCounters(payload)?.counters ?? readCountersOfAny(payload);
+  const counters = countersIn(payload);
   const envelope = readable(payload);
   // An unreadable payload goes back unchanged, and will be set aside again with its reason.
   if (counters === undefined || envelope === undefined) return payload;

@@ -4,8 +4,8 @@ import {
   afterReclaim,
   afterReserve,
   type Counters,
+  countersIn,
   hasId,
-  readCounters,
   readCountersOfAny,
   withCounters,
   withId,
@@ -87,7 +87,7 @@ export class MemoryQueue {
   reclaim(now: Seconds, budget: Budget): readonly Text[] {
     const reclaimed = due(this.#reserved, now, budget).map((text) => {
       const payload = bytesOf(text);
-      return textOf(withCounters(payload, afterReclaim(countersOf(payload)!)));
+      return textOf(withCounters(payload, afterReclaim(countersIn(payload)!)));
     });
     if (reclaimed.length > 0) this.#ready.prepend(reclaimed);
     return reclaimed;
@@ -102,7 +102,7 @@ export class MemoryQueue {
       if (text === undefined || !budget.charge(text)) break;
       this.#ready.take();
       const payload = bytesOf(text);
-      const waiting = countersOf(payload);
+      const waiting = countersIn(payload);
       const identified = hasId(payload);
       // Our counters after a text that is not JSON: there is no id to be found.
       if (waiting === undefined || (!identified && readCountersOfAny(payload) === undefined)) {
@@ -220,9 +220,6 @@ export class MemoryQueue {
     };
   }
 }
-
-const countersOf = (payload: Buffer): Counters | undefined =>
-  readCounters(payload)?.counters ?? readCountersOfAny(payload);
 
 function shown({ text, score }: Pick<Scored, 'text'> & Partial<Scored>): PeekedJob {
   return { payload: bytesOf(text), ...(score !== undefined && { at: Math.round(score * 1000) }) };

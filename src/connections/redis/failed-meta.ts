@@ -1,8 +1,9 @@
 /** The stored form of a failed job: one line of JSON that says why it failed, then the payload as it was. */
 import type { FailedEntry } from '../failed-store';
-import { readCounters, readCountersOfAny } from '../../payload/counters';
+import { countersIn } from '../../payload/counters';
 import { UNREADABLE_NAME } from '../../payload/unreadable';
 import type { Failure } from '../contract';
+import { fieldsIn } from '../record-store';
 
 interface Meta {
   readonly name: string;
@@ -28,7 +29,7 @@ export function foreignMeta({ name, exception, connection, attempts }: Omit<Fail
  */
 export function failedEntry(id: string, queue: string, failedAt: number, kept: Buffer, keeper: string): FailedEntry {
   const end = kept.indexOf('\n');
-  const meta = metaOf(kept.toString('utf8', 0, Math.max(end, 0)));
+  const meta = fieldsIn(kept.toString('utf8', 0, Math.max(end, 0))) ?? {};
   const payload = kept.subarray(end + 1);
   return {
     id,
@@ -38,22 +39,10 @@ export function failedEntry(id: string, queue: string, failedAt: number, kept: B
     name: textOf(meta['name']) ?? UNREADABLE_NAME,
     exception: textOf(meta['exception']) ?? NO_EXCEPTION,
     connection: textOf(meta['connection']) ?? keeper,
-    attempts:
-      typeof meta['attempts'] === 'number'
-        ? meta['attempts']
-        : ((readCounters(payload)?.counters ?? readCountersOfAny(payload))?.attempts ?? 0),
+    attempts: typeof meta['attempts'] === 'number' ? meta['attempts'] : (countersIn(payload)?.attempts ?? 0),
   };
 }
 
 const NO_EXCEPTION = 'Why it failed cannot be read: the entry was not written by Onqueue, or was changed since.';
-
-function metaOf(line: string): Readonly<Record<string, unknown>> {
-  try {
-    const meta: unknown = JSON.parse(line);
-    return typeof meta === 'object' && meta !== null ? { ...meta } : {};
-  } catch {
-    return {};
-  }
-}
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);

@@ -3,7 +3,7 @@
  * one text with the counters in it, as on every other driver.
  */
 import type { Milliseconds, Seconds } from '../../base/clock';
-import { noCounters, readCounters, readCountersOfAny, readId, withCounters } from '../../payload/counters';
+import { countersIn, noCounters, readCounters, readCountersOfAny, readId, withCounters } from '../../payload/counters';
 import type { Counters } from '../../payload/counters';
 import { isTrue } from './dialect';
 
@@ -26,11 +26,6 @@ export interface StoredJob {
   readonly cancelled: boolean | string;
   /** Seconds since 1970: when it becomes ready, or when its lease ends. */
   readonly at: Seconds | undefined;
-}
-
-/** Undefined if the payload is not a JSON object. */
-export function countersIn(payload: Buffer): Counters | undefined {
-  return readCounters(payload)?.counters ?? readCountersOfAny(payload);
 }
 
 /** Takes the counters from the pushed payload. A payload that is not a JSON object is pushed all the same. */

@@ -1,12 +1,12 @@
 /** Makes reservations from rows that were taken, and endings from workers' settlements. */
-import { fenceOf, hasId, noCounters, withCounters, withId } from '../../payload/counters';
+import { countersIn, fenceOf, hasId, noCounters, withCounters, withId } from '../../payload/counters';
 import { readTies } from '../../payload/ties';
 import { NOT_AN_OBJECT, UNREADABLE_NAME } from '../../payload/unreadable';
 import { uuidv7 } from '../../payload/uuid';
 import type { FollowUp, Reservation, Settlement } from '../contract';
 import { changeBy } from '../kit/batch-counts';
 import type { Ending, Leaving, QueuedJob, ReservationToken, TakenJob } from './dialect';
-import { countersIn, newJob } from './job-row';
+import { newJob } from './job-row';
 import type { Rewritten } from './jobs';
 
 type Failed = Extract<Settlement, { outcome: 'failed' }>;

@@ -4,10 +4,9 @@ import type { Milliseconds, Seconds } from '../../base/clock';
 import {
   hasCounters,
   type Counters,
+  countersIn,
   hasId,
   noCounters,
-  readCounters,
-  readCountersOfAny,
   withCounters,
   withId,
 } from '../../payload/counters';
@@ -91,7 +90,7 @@ export interface Incoming {
 export function incoming({ Body = '', MessageId = '', Attributes = {} }: Message, isFifo: boolean): Incoming {
   const deliveries = Math.max(Number(Attributes.ApproximateReceiveCount ?? 1), 1);
   const text = Buffer.from(Body);
-  const counters = readCounters(text)?.counters ?? readCountersOfAny(text);
+  const counters = countersIn(text);
   // The worker that runs it fails it, byte for byte.
   if (counters === undefined) return { payload: text, counters: { ...noCounters, attempts: deliveries } };
   const { attempts, crashes } = counters;

@@ -3,10 +3,11 @@ import { createHash } from 'node:crypto';
 import type { SqsConfig, SqsPayload } from './driver';
 import { PayloadTooLargeError } from '../errors';
 import { endOfTurn } from '../../base/clock';
-import { fenceOf, readCounters, readCountersOfAny } from '../../payload/counters';
+import { countersIn, fenceOf } from '../../payload/counters';
 import { uuidv7 } from '../../payload/uuid';
 import type { Entry } from '../contract';
 import { QueueUnavailableError } from '../errors';
+import { fieldsIn } from '../record-store';
 import { Lane } from '../kit/lane';
 import type { EntryResult } from './batches';
 import { sqsFifoDelay, sqsPartialPush } from './errors';
@@ -83,7 +84,7 @@ export class Outbox {
     const { name, isFifo } = this.#queue;
     const { group: groupOf, deduplicate } = this.#config;
     if (isFifo && delay > 0) throw sqsFifoDelay(this.#connection, name);
-    const fields = groupOf === undefined && deduplicate === undefined ? {} : fieldsOf(payload);
+    const fields = groupOf === undefined && deduplicate === undefined ? {} : (fieldsIn(payload) ?? {});
     const group = groupOf?.(fields) ?? (isFifo ? name : undefined);
     const deduplication = isFifo ? this.#deduplication(payload, fields) : undefined;
     const entry = entryOf({ payload, delay: Math.max(delay, 0), group: group && lettersOf(group), deduplication });
@@ -96,7 +97,7 @@ export class Outbox {
   // With the user's key, a retried failed job would be taken for the first job with that key, and be lost.
   #deduplication(payload: string, fields: SqsPayload): string {
     const text = Buffer.from(payload);
-    const counters = readCounters(text)?.counters ?? readCountersOfAny(text);
+    const counters = countersIn(text);
     const isFirst = counters === undefined || fenceOf(counters) === 0;
     const key = isFirst ? this.#config.deduplicate?.(fields) : undefined;
     return key === undefined ? uuidv7() : lettersOf(key);
@@ -112,15 +113,6 @@ export class Outbox {
 
 function isUncertain(result: EntryResult): boolean {
   return !result.done && result.error instanceof QueueUnavailableError && result.error.facts.uncertain === true;
-}
-
-function fieldsOf(payload: string): SqsPayload {
-  try {
-    const parsed: unknown = JSON.parse(payload);
-    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? (parsed as SqsPayload) : {};
-  } catch {
-    return {};
-  }
 }
 
 /** AWS takes 128 ASCII characters without spaces; anything else becomes a digest. */
