@@ -31,7 +31,7 @@ export interface Unavailability {
 /** The store did not answer in time or at all, or refused to serve. */
 export class QueueUnavailableError extends errorClass(
   'E_QUEUE_UNAVAILABLE',
-  (facts: Unavailability, options?: { cause?: unknown }) => {
+  (facts: Unavailability, { cause }: ErrorOptions = {}) => {
     const silence = facts.deadline === undefined ? 'cannot be reached' : `did not answer in ${facts.deadline} s`;
     const state = facts.refused === true ? 'refused' : silence;
     const reason = facts.reason === undefined ? '' : ` (${facts.reason})`;
@@ -41,7 +41,7 @@ export class QueueUnavailableError extends errorClass(
     return {
       message: `${facts.store} at ${facts.address} ${state}${reason}; ${facts.consequence}${doubt}. ${remedy}${origin}`,
       facts,
-      cause: options?.cause,
+      cause,
     };
   },
 ) {}

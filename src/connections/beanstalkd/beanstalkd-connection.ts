@@ -1,6 +1,6 @@
 /** The `beanstalkd` driver: a queue is a tube, a lease is the time to run, a renewal is a touch. */
 import type { Seconds } from '../../base/clock';
-import type { BeanstalkdConfig } from './driver';
+import { BEANSTALKD, type BeanstalkdConfig } from './driver';
 import type { ConnectorContext } from '../connector';
 import type {
   Connection,
@@ -21,7 +21,6 @@ import { StoreConnection } from '../kit/store-connection';
 import { Waiters } from '../kit/waiters';
 import { BuriedJobs } from './buried-jobs';
 import { BeanstalkdCaller } from './caller';
-import { BEANSTALKD } from './capabilities';
 import { clearTube } from './clear';
 import { diagnoseBeanstalkd, isDurable } from './diagnose';
 import { Held } from './held';

@@ -1,9 +1,15 @@
 /** Opens connections to the server, and keeps the one for pushes and questions. */
 import type { Milliseconds } from '../../base/clock';
-import { type CallerSettings, type CallFailure, type Purpose, StoreCaller, type Verdict } from '../kit/caller';
+import {
+  type CallerSettings,
+  type CallFailure,
+  isUnknownHost,
+  type Purpose,
+  StoreCaller,
+  type Verdict,
+} from '../kit/caller';
 import { isOlder } from '../kit/older-version';
 import { Silence, within } from '../kit/silence';
-import { isUnknownHost } from '../kit/unknown-host';
 import { beanstalkdReply, beanstalkdVersion } from './errors';
 import { type Command, Link, LinkEnded, type Place } from './link';
 import type { Fields, Reply } from './protocol';

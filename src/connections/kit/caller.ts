@@ -9,7 +9,6 @@ import { wordsOf } from '../../base/foreign-error';
 import { QueueUnavailableError } from '../errors';
 import { CallsUnderWay } from './calls-under-way';
 import { Silence } from './silence';
-import { isUnknownHost, UNKNOWN_HOST_REMEDY } from './unknown-host';
 
 export interface CallerSettings {
   /** The connection's name in the configuration. */
@@ -65,6 +64,14 @@ export interface Unserved extends Partial<Pick<CallFailure, 'error' | 'late' | '
   /** What the store said. Default: the text of the error. */
   readonly reason?: string | undefined;
   readonly remedy?: string | undefined;
+}
+
+/** The remedy for a host name that is not known. */
+export const UNKNOWN_HOST_REMEDY = 'Check the name of its host.';
+
+/** Asking again cannot help until somebody fixes the name. */
+export function isUnknownHost(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException | null | undefined)?.code === 'ENOTFOUND';
 }
 
 const BACKOFF = { first: 20, longest: 1000 };

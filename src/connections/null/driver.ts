@@ -1,8 +1,9 @@
 /** The `null` driver: its configuration and how it is loaded. */
 import { COMMON_KEYS } from '../../application/configuration/configuration-keys';
 import type { CommonConfig } from '../configs';
+import type { Capabilities } from '../contract';
 import type { Driver } from '../driver';
-import { NULL } from './capabilities';
+import { STORELESS } from '../kit/capabilities';
 
 /** Jobs are thrown away. */
 export interface NullConfig extends CommonConfig {
@@ -14,6 +15,9 @@ declare module '../configs' {
     null: NullConfig;
   }
 }
+
+/** What the `null` driver can do without keeping anything. */
+export const NULL: Capabilities = { ...STORELESS, delay: true, clear: true, peek: true };
 
 export const nullDriver: Driver<NullConfig> = {
   name: 'null',

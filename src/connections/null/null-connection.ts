@@ -1,8 +1,7 @@
 /** The `null` driver: takes every job and throws it away, for runs that must not queue anything. */
-import type { NullConfig } from './driver';
+import { NULL, type NullConfig } from './driver';
 import type { Diagnosis, Entry } from '../contract';
 import { StorelessConnection } from '../kit/storeless-connection';
-import { NULL } from './capabilities';
 
 export class NullConnection extends StorelessConnection {
   readonly driver = 'null';

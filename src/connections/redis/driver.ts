@@ -4,7 +4,7 @@ import * as value from '../../application/configuration/configuration-values';
 import { isRecord } from '../../payload/kinds';
 import type { StoreConfig } from '../configs';
 import type { Check, Driver } from '../driver';
-import { REDIS } from './capabilities';
+import { ALL_CAPABLE } from '../kit/capabilities';
 import { nodes, url } from './url';
 
 export interface RedisNode {
@@ -100,7 +100,7 @@ export const redisDriver: Driver<RedisConfig> = {
       yield ['db', 'a cluster has database 0 alone; take a prefix of your own to keep jobs apart'];
     }
   },
-  stores: { redis: REDIS },
+  stores: { redis: ALL_CAPABLE },
   connect: (config, context) =>
     (require('./redis-connection') as typeof import('./redis-connection')).connectRedis(config, context),
 };

@@ -18,12 +18,8 @@ export interface Reply extends Refused {
   readonly reply: string;
 }
 
-interface Cause {
-  readonly cause?: unknown;
-}
-
 /** Redis answered with an error that does not go away by itself. */
-export const redisRefused = defineError('E_REDIS_REPLY', (facts: Reply, { cause }: Cause = {}) => ({
+export const redisRefused = defineError('E_REDIS_REPLY', (facts: Reply, { cause }: ErrorOptions = {}) => ({
   message:
     `Redis at ${facts.address} refused ${facts.operation} with '${facts.reply}'; ${facts.consequence}. ` +
     `Look at what else uses the keys of connection '${facts.connection}', and run \`onqueue check\`.`,
@@ -40,7 +36,7 @@ export interface ForeignKey extends Refused {
 }
 
 /** One of our keys holds a value of another type: somebody else uses it. It is left untouched. */
-export const foreignKey = defineError('E_REDIS_FOREIGN_KEY', (facts: ForeignKey, { cause }: Cause = {}) => ({
+export const foreignKey = defineError('E_REDIS_FOREIGN_KEY', (facts: ForeignKey, { cause }: ErrorOptions = {}) => ({
   message:
     `The key '${facts.key}' of Redis at ${facts.address} is a ${facts.type}, where Onqueue keeps a ${facts.expected}: ` +
     `somebody else uses it; ${facts.consequence}. Rename or remove it, or give connection '${facts.connection}' a prefix ` +
@@ -62,7 +58,7 @@ export const tooMuchToRecount = defineError(
 );
 
 /** The server lacks commands that Onqueue needs. Detected when a connection is made. */
-export const oldRedis = defineError('E_REDIS_VERSION', (facts: OldVersion, { cause }: Cause = {}) => ({
+export const oldRedis = defineError('E_REDIS_VERSION', (facts: OldVersion, { cause }: ErrorOptions = {}) => ({
   message:
     `Connection '${facts.connection}' leads to ${facts.found} at ${facts.address}, which lacks commands that Onqueue needs; ` +
     `${facts.consequence}. Install ${facts.needed} or newer, or Valkey.`,

@@ -5,16 +5,15 @@
  * nobody until their leases end, and a settle that is asked again under another number would end as `lost`.
  */
 import type { Moment } from '../../base/clock';
-import { MOST_JOBS } from '../../base/pages';
-import { type Counters, noCounters, readCounters, readCountersOfAny } from '../../payload/counters';
+import { MOST_JOBS, pageBytes } from '../../base/pages';
+import { countersIn, noCounters } from '../../payload/counters';
 import type { Reservation, ReserveReply, ReserveRequest, SetAside, Settlement, SettleResult } from '../contract';
-import { jobsOf, type Settled, type Settling } from '../kit/settling';
+import { jobsOf, nextOf, type Settled, type Settling } from '../kit/settling';
 import type { FirstAttempt } from './caller';
 import { explained } from './explanations';
 import type { Keys } from './keys';
 import { Lane, type Records, type Waiting } from './lane';
 import { outcomesOf } from './outcomes';
-import { bytesOf } from './settlement-bytes';
 import type { RedisStore } from './store';
 
 interface Exchange extends Waiting {
@@ -216,17 +215,21 @@ function replyOf(
   };
 }
 
-function reservation(queue: string, payload: Buffer): Reservation {
-  return { queue, payload, counters: countersOf(payload), token: undefined };
-}
-
 // The script writes our counters at the end of each text it reserves. If they cannot be found after all, such a job must not
 // keep the jobs that came with it from running.
-function countersOf(payload: Buffer): Counters {
-  return readCounters(payload)?.counters ?? readCountersOfAny(payload) ?? { ...noCounters, attempts: 1 };
+function reservation(queue: string, payload: Buffer): Reservation {
+  const counters = countersIn(payload) ?? { ...noCounters, attempts: 1 };
+  return { queue, payload, counters, token: undefined };
 }
 
 function consequenceOf(outcomes: number): string {
   if (outcomes === 0) return 'no jobs were reserved';
   return `${outcomes === 1 ? 'an outcome was' : `${outcomes} outcomes were`} not written`;
+}
+
+/** The bytes that travel with a settlement: the job's own text, and those of the jobs that follow it. */
+export function bytesOf(settlement: Settlement): number {
+  let bytes = settlement.reservation.payload.length;
+  for (const { entry } of nextOf(settlement)) bytes += pageBytes(entry.payload);
+  return bytes;
 }

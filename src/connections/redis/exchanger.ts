@@ -2,9 +2,8 @@
 import type { ReserveReply, ReserveRequest, Settlement } from '../contract';
 import { nextOf, NOTHING, type Settled, Settling } from '../kit/settling';
 import type { FirstAttempt } from './caller';
-import { ExchangeLane } from './exchange-lane';
+import { bytesOf, ExchangeLane } from './exchange-lane';
 import { newRecords } from './lane';
-import { bytesOf } from './settlement-bytes';
 import { SlotExchanger } from './slot-exchanger';
 import type { RedisStore } from './store';
 

@@ -1,6 +1,6 @@
 /** The `redis` driver: moves payloads between the keys of a Redis by scripts, in Laravel's layout. */
 import type { Redis } from 'ioredis';
-import { REDIS } from './capabilities';
+import { ALL_CAPABLE } from '../kit/capabilities';
 import { StoreConnection } from '../kit/store-connection';
 import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 import { StoreClock } from '../../base/store-clock';
@@ -76,7 +76,7 @@ export interface RedisContext {
 export class RedisConnection extends StoreConnection implements Connection {
   readonly driver = 'redis';
   readonly address: string;
-  readonly capabilities = REDIS;
+  readonly capabilities = ALL_CAPABLE;
   readonly isDivided: boolean;
   readonly callsAtOnce: number;
   readonly settleAndReserve?: NonNullable<Connection['settleAndReserve']>;

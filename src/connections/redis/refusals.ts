@@ -1,5 +1,5 @@
 /** Classifies why Redis, or the connection to it, did not do what was asked. */
-import { isUnknownHost, UNKNOWN_HOST_REMEDY } from '../kit/unknown-host';
+import { isUnknownHost, UNKNOWN_HOST_REMEDY } from '../kit/caller';
 import { OldServer } from './server-version';
 
 /** With one of these words Redis says that it does not serve now, or does not serve us; nothing was carried out. */

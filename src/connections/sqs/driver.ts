@@ -2,8 +2,9 @@
 import { STORE_KEYS } from '../../application/configuration/configuration-keys';
 import * as value from '../../application/configuration/configuration-values';
 import type { StoreConfig } from '../configs';
+import type { Capabilities } from '../contract';
 import type { Check, Driver } from '../driver';
-import { SQS } from './capabilities';
+import { ALL_CAPABLE } from '../kit/capabilities';
 
 /** A payload as it is sent: `displayName`, `data`, what `createPayloadUsing` added, … */
 export type SqsPayload = Readonly<Record<string, unknown>>;
@@ -52,6 +53,25 @@ const credentials: Check = (given) => {
   return typeof accessKeyId === 'string' && typeof secretAccessKey === 'string'
     ? undefined
     : 'expected { accessKeyId, secretAccessKey }, or a function that gives them';
+};
+
+/** What Amazon SQS can do. */
+export const SQS: Capabilities = {
+  ...ALL_CAPABLE,
+  moments: false,
+  exactCounts: false,
+  // FIFO queues keep an order within each group.
+  order: false,
+  requeue: false,
+  peek: false,
+  failed: false,
+  locks: false,
+  follows: false,
+  ties: false,
+  batches: false,
+  control: false,
+  operations: false,
+  recordWake: false,
 };
 
 export const sqsDriver: Driver<SqsConfig> = {

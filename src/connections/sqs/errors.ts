@@ -21,12 +21,8 @@ export interface SqsReply extends Place {
   readonly message: string;
 }
 
-interface Options {
-  readonly cause?: unknown;
-}
-
 /** SQS answered with an error that does not go away by itself. */
-export const sqsReply = defineError('E_SQS_REPLY', (facts: SqsReply, { cause }: Options = {}) => ({
+export const sqsReply = defineError('E_SQS_REPLY', (facts: SqsReply, { cause }: ErrorOptions = {}) => ({
   message:
     `SQS at ${facts.address} refused ${facts.operation} on '${facts.queue}' with ${facts.reply} (${facts.message}); ` +
     `${facts.consequence}. Look at the queue's settings, and run \`onqueue check\`.`,
@@ -35,7 +31,7 @@ export const sqsReply = defineError('E_SQS_REPLY', (facts: SqsReply, { cause }: 
 }));
 
 /** There is no such queue, and SQS creates none by itself. */
-export const sqsQueueMissing = defineError('E_SQS_QUEUE_MISSING', (facts: Place, { cause }: Options = {}) => {
+export const sqsQueueMissing = defineError('E_SQS_QUEUE_MISSING', (facts: Place, { cause }: ErrorOptions = {}) => {
   const { address, connection, queue, consequence } = facts;
   const name = queue.replace(/^.*\//, '');
   const attributes = name.endsWith('.fifo') ? ' --attributes FifoQueue=true' : '';

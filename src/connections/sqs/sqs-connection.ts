@@ -1,5 +1,5 @@
 /** The `sqs` driver: payloads as messages of Amazon SQS, in standard and FIFO queues, through the AWS SDK. */
-import type { SqsConfig } from './driver';
+import { SQS, type SqsConfig } from './driver';
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { groupsOf } from '../../base/groups';
 import { toError } from '../../base/exception-text';
@@ -27,7 +27,6 @@ import { NOTHING, Settling } from '../kit/settling';
 import { StoreConnection } from '../kit/store-connection';
 import { Waiters } from '../kit/waiters';
 import { SqsCaller } from './caller';
-import { SQS } from './capabilities';
 import { addressOf, openLink } from './client';
 import { diagnoseSqs } from './diagnose';
 import { sqsPurgeInProgress, sqsReply } from './errors';
@@ -224,15 +223,12 @@ export class SqsConnection extends StoreConnection implements Connection {
   }
 
   #ends(name: string): QueueEnds {
-    let ends = this.#queues.get(name);
-    if (ends === undefined) {
+    return this.#queues.ensure(name, () => {
       const { clock, retryAfter } = this.#context;
       const queue = new SqsQueue(name, this.#names, this.#caller, this.#room);
       const outbox = new Outbox(this.name, queue, this.#config, this.#room);
-      ends = { queue, outbox, inbox: new Inbox(queue, clock, retryAfter) };
-      this.#queues.set(name, ends);
-    }
-    return ends;
+      return { queue, outbox, inbox: new Inbox(queue, clock, retryAfter) };
+    });
   }
 }
 

@@ -5,13 +5,13 @@ import type { Milliseconds } from '../../../base/clock';
 import { wordsOf } from '../../../base/foreign-error';
 import {
   type CallFailure,
+  isUnknownHost,
   type CallerSettings as KitSettings,
   type Purpose as KitPurpose,
   StoreCaller,
   type Verdict,
 } from '../../kit/caller';
 import { Silence, within } from '../../kit/silence';
-import { isUnknownHost } from '../../kit/unknown-host';
 import type { Trouble } from '../dialect';
 import type { Engine, Purpose } from '../engine';
 import { databaseRefused, notMigrated } from '../errors';
