@@ -27,16 +27,16 @@ export abstract class StoreConnection {
    * @param name for errors: `failed`
    */
   protected whileOpen<Part extends object>(name: string, part: Part): Part {
-    return new Proxy(part, {
-      get: (target, key) => {
-        const member: unknown = Reflect.get(target, key, target);
-        if (typeof member !== 'function') return member;
-        return async (...given: readonly unknown[]): Promise<unknown> => {
-          this.checkOpen(`${name}.${String(key)}`);
-          return member.apply(target, given);
-        };
-      },
-    });
+    const members = part as Record<string, (...given: readonly unknown[]) => unknown>;
+    const guarded = Object.create(part) as typeof members;
+    for (const key of [part, Object.getPrototypeOf(part) as object].flatMap((own) => Object.getOwnPropertyNames(own))) {
+      if (key in Object.prototype || typeof members[key] !== 'function') continue;
+      guarded[key] = async (...given) => {
+        this.checkOpen(`${name}.${key}`);
+        return members[key]!(...given);
+      };
+    }
+    return guarded as Part;
   }
 
   /** A closed connection reports that first: another driver would not help. */
