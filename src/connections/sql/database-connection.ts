@@ -1,38 +1,30 @@
 /** The `database` driver: chooses the database by a connection's `url` or `pool`. */
 import { realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import type { Clock, Seconds } from '../../base/clock';
-import type { Logger } from '../../base/logger';
+import type { Seconds } from '../../base/clock';
+import type { ConnectorContext } from '../connector';
 import type { DatabaseConfig, DatabasePool } from './driver';
 import { badDatabaseUrl } from './errors';
 import type { SqlConnection } from './sql-connection';
 import { connectSqlite } from './sqlite/sqlite-connection';
 
-export interface DatabaseContext {
-  /** The connection's name in the configuration. */
-  readonly name: string;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  /** The folder that a relative path starts from. Default: the working folder. */
-  readonly root?: string | undefined;
-  /** Seconds until a call gives up on a file that others keep locked, or on a server that does not answer. Default: 5. */
-  readonly deadline?: Seconds | undefined;
-  readonly origin?: string | undefined;
+/** What a connection is made with besides its configuration. */
+export interface DatabaseContext
+  extends
+    Pick<ConnectorContext, 'name' | 'clock' | 'logger' | 'deadline'>,
+    Partial<Pick<ConnectorContext, 'root' | 'origin'>> {
   /** Seconds to add to a server's clock: 0 outside tests. */
   readonly offset?: (() => Seconds) | undefined;
   /** The maximum number of connections to a server, whatever its options say. */
   readonly mostConnections?: number | undefined;
 }
 
-/** What a connection is made with besides its configuration. */
 export interface OpenContext extends Omit<DatabaseContext, 'root'> {
-  readonly deadline: Seconds;
   readonly table: string;
 }
 
 const DEFAULT_URL = 'sqlite:./onqueue.sqlite';
 const DEFAULT_TABLE = 'jobs';
-const DEFAULT_DEADLINE = 5;
 
 /** Opens a connection to a database server. */
 type Server = (config: DatabaseConfig, context: OpenContext) => SqlConnection;
@@ -61,11 +53,11 @@ const SERVERS: ReadonlyMap<string, Server> = new Map([
  * @throws E_MISSING_PEER
  */
 export function connectDatabase(config: DatabaseConfig, context: DatabaseContext): SqlConnection {
-  const { root = process.cwd(), deadline = DEFAULT_DEADLINE, ...rest } = context;
+  const { root = process.cwd(), ...rest } = context;
   const { url = DEFAULT_URL, table = DEFAULT_TABLE } = config;
   const server = config.pool === undefined ? SERVERS.get(schemeOf(url)) : serverOf(config.pool);
-  if (server !== undefined) return server(config, { ...rest, deadline, table });
-  return connectSqlite(canonical(resolve(root, pathOf(url, context.name))), { ...rest, deadline, table });
+  if (server !== undefined) return server(config, { ...rest, table });
+  return connectSqlite(canonical(resolve(root, pathOf(url, context.name))), { ...rest, table });
 }
 
 /** A mysql2 pool hands out connections with another method than a pg pool. */
