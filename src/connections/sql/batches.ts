@@ -25,13 +25,6 @@ const RECOUNT_DEADLINE: Seconds = 600;
 /** Nobody looks at the count of a finished batch, unless it got jobs again. */
 const UNFINISHED = raw('WHERE finished_at IS NULL OR pending <> 0');
 
-/** Runs work that removes jobs. */
-export type Removing = <T extends Pick<Removed, 'tied'>>(
-  operation: string,
-  purpose: Purpose,
-  work: () => Work<T>,
-) => Promise<T>;
-
 export class Batches extends StorePart implements BatchStore {
   async find(id: string): Promise<BatchState | undefined> {
     return this.access('batches.find', { consequence: `the batch ${id} was not read` }, () => this.batchRows.find(id));
@@ -95,14 +88,18 @@ export class Batches extends StorePart implements BatchStore {
   }
 
   /** Runs work that removes jobs, and updates the batches of these jobs, in one transaction. */
-  readonly removing: Removing = async (operation, purpose, work) => {
+  async removing<T extends Pick<Removed, 'tied'>>(
+    operation: string,
+    purpose: Purpose,
+    work: () => Work<T>,
+  ): Promise<T> {
     const { done } = (await this.#sending(operation, purpose, function* (rows) {
       const done = yield* work();
       const changes = changesBy(done.tied);
       return { done, followUps: changes.size === 0 ? [] : yield* rows.leave(changes) };
     }))!;
     return done;
-  };
+  }
 
   /** Runs work, and pushes what its batches send, in one transaction. */
   async #sending<T extends { readonly followUps: readonly FollowUp[] }>(

@@ -4,7 +4,7 @@ import { uuidv7 } from '../../payload/uuid';
 import type { Reservation } from '../contract';
 import type { CancelResult, Control } from '../control';
 import { type Pause, pauseOf } from '../pause';
-import type { Removing } from './batches';
+import type { Batches } from './batches';
 import type { ReservationToken } from './dialect';
 import { orderOf, type Purpose } from './engine';
 import { cancel, cancelledOf, readSomeIds } from './jobs';
@@ -15,18 +15,20 @@ import { type Store, StorePart } from './store-part';
 const PAGE = 100;
 
 export class SqlControl extends StorePart implements Control {
-  readonly #removing: Removing;
+  readonly #batches: Batches;
 
-  constructor(store: Store, removing: Removing) {
+  constructor(store: Store, batches: Batches) {
     super(store);
-    this.#removing = removing;
+    this.#batches = batches;
   }
 
   async cancel(id: string, queue?: string, reason?: string): Promise<CancelResult> {
     const order = orderOf(`job ${id} was not cancelled`);
     const reading: Purpose = { ...order, writes: 'repeatable' };
     for (;;) {
-      const { result } = await this.#removing('control.cancel', order, () => cancel(this.dialect, id, queue, reason));
+      const { result } = await this.#batches.removing('control.cancel', order, () =>
+        cancel(this.dialect, id, queue, reason),
+      );
       if (result === 'raced') continue;
       if (result !== 'unknown') return result;
       // The job may be one of another program, whose payload's id nobody has read yet. Each is read once.

@@ -162,6 +162,12 @@ export interface QueuedJob extends NewJob {
  */
 export type Holders = ReadonlyMap<number, Exclude<Pushed, 'queued'>>;
 
+/**
+ * The index of a job that was refused because it is not unique, or why the batch takes no more jobs: in both cases nothing
+ * was added. Or the holders of keys: then all jobs were added except those whose key another job holds.
+ */
+export type PushAnswer = number | BatchEnd | Holders | undefined;
+
 /** Identifies a reservation: a job's id is never reused, and its fence grows with each reservation. */
 export interface ReservationToken {
   readonly id: number;
@@ -249,16 +255,9 @@ export interface JobStatements {
    * Adds the jobs, and remembers their queues. Without a `mark` it runs within the user's own transaction, or in that of
    * `retry`; then `remember` must remember the queues.
    *
-   * Returns the index of a job that was refused because it is not unique, or why the batch takes no more jobs: in both cases
-   * nothing was added. Or the holders of keys: then all jobs were added except those whose key another job holds.
-   *
    * @param begins the batch that starts with this push
    */
-  push(
-    jobs: readonly QueuedJob[],
-    mark: CallMark | undefined,
-    begins?: NewBatch,
-  ): Work<number | BatchEnd | Holders | undefined>;
+  push(jobs: readonly QueuedJob[], mark: CallMark | undefined, begins?: NewBatch): Work<PushAnswer>;
   /** Absent if `push` always does this. */
   remember?(queue: string): Sql;
   /** Whether the user's transaction is still open. Otherwise each statement would be committed by itself. */

@@ -1,7 +1,6 @@
 /** Pushes that happen once for each key. A record marks the key as used, and is written in the step that pushes. */
-import type { BatchEnd } from '../batch-store';
 import type { Once, Pushed } from '../contract';
-import type { Dialect, Holders, QueuedJob } from './dialect';
+import type { Dialect, Holders, PushAnswer, QueuedJob } from './dialect';
 import { timeOf } from './jobs';
 import { removeEnded } from './records';
 import { rowsOf, type Sql, sql, type Work, written } from './statement';
@@ -23,7 +22,7 @@ export function* pushOnce(
   dialect: Dialect,
   job: QueuedJob,
   { key, until }: Once,
-  checked: (refused: number | BatchEnd | Holders | undefined) => Holders | undefined,
+  checked: (refused: PushAnswer) => Holders | undefined,
 ): Work<Pushed | 'before' | 'late'> {
   const { tables, text, now, insertNew, transaction, jobs } = dialect;
   const { records } = tables;

@@ -23,7 +23,7 @@ import type {
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { OnqueueError } from '../../base/onqueue-error';
 import { MOST_JOBS, pagesOf } from '../../base/pages';
-import type { BatchEnd, NewBatch } from '../batch-store';
+import type { NewBatch } from '../batch-store';
 import { batchEnded, DuplicatePayloadError, QueueUnavailableError, unknownTransaction } from '../errors';
 import type { Finding, RecountOptions } from '../finding';
 import type { Settled } from '../kit/settling';
@@ -33,7 +33,7 @@ import { Batches, queuesOf } from './batches';
 import { BatchRows } from './batch-rows';
 import { CallClient } from './call-marks';
 import { SqlControl } from './control';
-import type { Dialect, Holders, QueuedJob, ReservationToken, Waiters } from './dialect';
+import type { Dialect, Holders, PushAnswer, QueuedJob, ReservationToken, Waiters } from './dialect';
 import { type Engine, type Purpose, repeatable } from './engine';
 import { otherDatabase } from './errors';
 import { Exchanger } from './exchanger';
@@ -103,7 +103,6 @@ export class SqlConnection extends StoreConnection implements Connection {
   readonly migrations: Migrations;
   readonly #parts: SqlParts;
   readonly #dialect: Dialect;
-  readonly #engine: Engine;
   readonly #store: Store;
   readonly #exchanger: Exchanger;
   /** Never used with unanswered calls: a push that took the answer to another call for its own would lose its jobs. */
@@ -111,7 +110,7 @@ export class SqlConnection extends StoreConnection implements Connection {
   readonly #lane: PushLane;
 
   constructor(parts: SqlParts) {
-    const { name, address, capabilities, dialect, engine, waiters, tables, threadAccess } = parts;
+    const { name, address, capabilities, dialect, waiters, tables, threadAccess } = parts;
     super(name);
     this.address = address;
     this.capabilities = capabilities;
@@ -119,7 +118,6 @@ export class SqlConnection extends StoreConnection implements Connection {
     this.threadAccess = threadAccess;
     this.#parts = parts;
     this.#dialect = dialect;
-    this.#engine = engine;
     this.#lane = new PushLane(name, (jobs, consequence, begins) => this.#send(jobs, consequence, begins));
     this.#store = {
       dialect,
@@ -132,7 +130,7 @@ export class SqlConnection extends StoreConnection implements Connection {
     this.failed = new FailedJobs(this.#store);
     this.locks = new Locks(this.#store);
     this.records = new SqlRecords(this.#store, parts.recordWakes);
-    this.control = new SqlControl(this.#store, this.batches.removing);
+    this.control = new SqlControl(this.#store, this.batches);
     const { migrations } = tables;
     this.migrations = {
       ...migrations,
@@ -221,7 +219,7 @@ export class SqlConnection extends StoreConnection implements Connection {
     if (known !== undefined) return known;
     const jobs = queuedJobs(queue, [entry]);
     const purpose = { ...repeatable(looking.consequence), durable: true };
-    const holders = (refused: number | BatchEnd | Holders | undefined) => this.#checked(jobs, refused, undefined);
+    const holders = (refused: PushAnswer) => this.#checked(jobs, refused, undefined);
     const pushed = await this.#access('pushOnce', purpose, () => pushOnce(this.#dialect, jobs[0]!, once, holders));
     if (pushed !== 'before' && pushed !== 'late') this.#store.wrote(queue);
     return pushed;
@@ -277,15 +275,15 @@ export class SqlConnection extends StoreConnection implements Connection {
     if (clients.length > 0 && this.#dialect.recordsCalls) {
       const farewell = repeatable('what was told to this process is still recorded');
       const purpose = { ...farewell, deadline: FAREWELL_DEADLINE };
-      await this.#engine.run(purpose, () => forgetCalls(this.#dialect, clients)).catch(() => undefined);
+      await this.#parts.engine.run(purpose, () => forgetCalls(this.#dialect, clients)).catch(() => undefined);
     }
-    await this.#engine.close();
+    await this.#parts.engine.close();
   }
 
   async #access<T>(operation: string, purpose: Purpose, work: () => Work<T>): Promise<T> {
     this.checkOpen(operation);
     await this.#parts.tables.check(purpose.consequence);
-    return this.#engine.run(purpose, work);
+    return this.#parts.engine.run(purpose, work);
   }
 
   /** If the answer gets lost the call is repeated; nothing is queued twice. */
@@ -299,7 +297,7 @@ export class SqlConnection extends StoreConnection implements Connection {
     if (this.#pushClient.isUnheard) this.#pushClient = new CallClient();
     const client = this.#pushClient;
     const purpose = { consequence, writes: 'repeatable', durable: true } as const;
-    const pushing = this.#engine.run(purpose, () => this.#dialect.jobs.push(jobs, client.next(), begins));
+    const pushing = this.#parts.engine.run(purpose, () => this.#dialect.jobs.push(jobs, client.next(), begins));
     const refused = await pushing.catch((error: unknown) => {
       if (!(error instanceof QueueUnavailableError) || error.facts.uncertain !== true) client.refused();
       throw error;
@@ -345,11 +343,7 @@ export class SqlConnection extends StoreConnection implements Connection {
   }
 
   /** @throws DuplicatePayloadError, E_BATCH_ENDED */
-  #checked(
-    jobs: readonly QueuedJob[],
-    refused: number | BatchEnd | Holders | undefined,
-    begins: NewBatch | undefined,
-  ): Holders | undefined {
+  #checked(jobs: readonly QueuedJob[], refused: PushAnswer, begins: NewBatch | undefined): Holders | undefined {
     if (typeof refused === 'string') throw batchEnded(this.name, begins?.id ?? jobs[0]!.batch!.id, refused);
     if (typeof refused !== 'number') return refused;
     const { queue, payload } = jobs[refused]!;

@@ -10,6 +10,7 @@ import {
   type Exchanged,
   type Holders,
   type JobStatements,
+  type PushAnswer,
   type QueuedJob,
   type ReservationToken,
   renewResults,
@@ -46,11 +47,7 @@ export class MysqlJobs implements JobStatements {
     this.#offset = offset;
   }
 
-  push(
-    jobs: readonly QueuedJob[],
-    mark: CallMark | undefined,
-    begins?: NewBatch,
-  ): Work<number | BatchEnd | Holders | undefined> {
+  push(jobs: readonly QueuedJob[], mark: CallMark | undefined, begins?: NewBatch): Work<PushAnswer> {
     const claims = new Claims(jobs);
     const batch = begins?.id ?? jobs[0]?.batch?.id;
     if (batch !== undefined) return this.#pushOfBatch(batch, begins, claims, mark);
@@ -113,7 +110,7 @@ export class MysqlJobs implements JobStatements {
     begins: NewBatch | undefined,
     claims: Claims,
     mark: CallMark | undefined,
-  ): Work<number | BatchEnd | Holders | undefined> {
+  ): Work<PushAnswer> {
     const looks = [
       sql`SET @onqueue_now = ${this.#now}, @onqueue_end = NULL, @onqueue_held = ''`,
       ...(begins === undefined ? findEnd(this.#names, batch) : this.#batches.beginning(begins)),
@@ -134,11 +131,7 @@ export class MysqlJobs implements JobStatements {
     }
   }
 
-  *#pushOfBatchWithin(
-    batch: string,
-    claims: Claims,
-    looks: readonly Sql[],
-  ): Work<number | BatchEnd | Holders | undefined> {
+  *#pushOfBatchWithin(batch: string, claims: Claims, looks: readonly Sql[]): Work<PushAnswer> {
     yield* runEach(looks);
     const end = yield* endFound();
     if (end !== undefined) return end;

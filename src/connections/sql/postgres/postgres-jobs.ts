@@ -16,6 +16,7 @@ import {
   type Holders,
   type JobStatements,
   type NewFailure,
+  type PushAnswer,
   type QueuedJob,
   type ReservationToken,
   renewResults,
@@ -41,11 +42,7 @@ export class PostgresJobs implements JobStatements {
     this.remember = remember;
   }
 
-  *push(
-    jobs: readonly QueuedJob[],
-    mark: CallMark | undefined,
-    begins?: NewBatch,
-  ): Work<number | BatchEnd | Holders | undefined> {
+  *push(jobs: readonly QueuedJob[], mark: CallMark | undefined, begins?: NewBatch): Work<PushAnswer> {
     const batch = begins?.id ?? jobs[0]?.batch?.id;
     if (batch !== undefined) return yield* this.#pushBatch(batch, begins, jobs, mark);
     if (hasKeys(jobs)) return yield* this.#pushTied(jobs, mark);
@@ -83,7 +80,7 @@ export class PostgresJobs implements JobStatements {
     begins: NewBatch | undefined,
     jobs: readonly QueuedJob[],
     mark: CallMark | undefined,
-  ): Work<number | BatchEnd | Holders | undefined> {
+  ): Work<PushAnswer> {
     const keys = new CallKeys(jobs);
     const weight = jobs.reduce((sum, job) => (job.tie === undefined ? sum + weightOf(job) : sum), 0);
     const [row] = yield* rowsOf({

@@ -9,7 +9,7 @@ import { addAmounts, noteSequence } from '../sums';
 import { eachTable, type TableNames } from '../table-names';
 import { isUnfit } from './sqlite-errors';
 import { failedColumns, read, SqliteJobs, sqliteLine } from './sqlite-jobs';
-import { isWithin, type OwnDatabase, userTransaction } from './user-transaction';
+import { type OwnDatabase, userTransaction } from './user-transaction';
 
 export interface SqliteDialect extends Dialect {
   readonly jobs: SqliteJobs;
@@ -35,7 +35,6 @@ export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDat
     skipLocked: raw(''),
     forUpdate: raw(''),
   };
-  const batches = new BatchRows(common);
   return {
     ...common,
     alongKind: raw(''),
@@ -64,7 +63,7 @@ export function sqliteDialect(names: TableNames, now: () => Seconds, own: OwnDat
     transaction: (work) => work(),
     line: sqliteLine(tables),
     failed: failedColumns(now),
-    jobs: new SqliteJobs({ tables, now, batches, isWithin: () => isWithin(own) }),
+    jobs: new SqliteJobs(tables, new BatchRows(common), now, own),
     recordsCalls: false,
     trouble: (error) => (isUnfit(error) ? 'unfit' : 'refused'),
     sessionOf: (transaction) => userTransaction(transaction, own.connection),

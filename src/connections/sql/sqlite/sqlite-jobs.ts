@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { Seconds } from '../../../base/clock';
 import { MOST_BYTES, MOST_JOBS } from '../../../base/pages';
-import type { BatchEnd, NewBatch } from '../../batch-store';
+import type { NewBatch } from '../../batch-store';
 import type { RenewResult } from '../../contract';
 import { hasKeys } from '../call-keys';
 import type { CallMark } from '../call-marks';
@@ -15,9 +15,9 @@ import {
   type JobStatements,
   type FailedColumns,
   followersOf,
-  type Holders,
   type Line,
   type Outlook,
+  type PushAnswer,
   type QueuedJob,
   type ReservationToken,
   renewResults,
@@ -32,6 +32,7 @@ import { outlookOf, outlookStatement, type QueueOutlook, queueOutlook, toMicrose
 import { raw, rowsOf, run, type Sql, sql, type SqlRow, type SqlValue, type Work, written } from '../statement';
 import { TEXT_END, TEXT_LENGTH } from './sqlite-schema';
 import { type KeyedJob, UNIQUE_COLUMNS, UniqueKeys } from './unique-keys';
+import { isWithin, type OwnDatabase } from './user-transaction';
 
 /** A payload as text if it is valid UTF-8, so that any client can show it. */
 export function storable(payload: string | Buffer): string | Buffer {
@@ -96,37 +97,25 @@ class Budget {
   }
 }
 
-export interface SqliteJobsOptions {
-  readonly tables: Dialect['tables'];
-  /** The time by the process's clock: seconds since 1970. All processes that share a file share a machine. */
-  readonly now: () => Seconds;
-  readonly batches: BatchRows;
-  /** Whether the user's transaction is on this file. */
-  readonly isWithin: () => Work<boolean>;
-}
-
 export class SqliteJobs implements JobStatements {
-  readonly isWithin: () => Work<boolean>;
+  readonly #own: OwnDatabase;
+  /** The time by the process's clock: seconds since 1970. All processes that share a file share a machine. */
   readonly #now: () => Seconds;
   readonly #keys: UniqueKeys;
   readonly #batches: BatchRows;
   readonly #failing: Parameters<typeof addFailed>[0];
   readonly #sql: Readonly<Record<Statement, string>>;
 
-  constructor({ tables, now, batches, isWithin }: SqliteJobsOptions) {
+  constructor(tables: Dialect['tables'], batches: BatchRows, now: () => Seconds, own: OwnDatabase) {
     this.#batches = batches;
-    this.isWithin = isWithin;
     this.#now = now;
+    this.#own = own;
     this.#keys = new UniqueKeys(tables);
     this.#failing = { tables, key: String, text: String, failed: failedColumns(now) };
     this.#sql = statementsOn(tables);
   }
 
-  *push(
-    jobs: readonly QueuedJob[],
-    _mark: CallMark | undefined,
-    begins?: NewBatch,
-  ): Work<number | BatchEnd | Holders | undefined> {
+  *push(jobs: readonly QueuedJob[], _mark: CallMark | undefined, begins?: NewBatch): Work<PushAnswer> {
     const now = this.#now();
     const twin = yield* firstTwin(jobs, (job) => this.#findTwin(job, now));
     if (twin !== undefined) return twin;
@@ -138,6 +127,10 @@ export class SqliteJobs implements JobStatements {
     yield* this.#add(added, now);
     if (batch !== undefined) yield* this.#add((yield* this.#batches.join(batch, added)).map(followerOf), now);
     return keyed?.holders;
+  }
+
+  isWithin(): Work<boolean> {
+    return isWithin(this.#own);
   }
 
   *exchange({ endings, request }: Exchange): Work<Exchanged> {
