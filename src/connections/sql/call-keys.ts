@@ -2,21 +2,23 @@
 import type { Pushed } from '../contract';
 import type { Holders, QueuedJob } from './dialect';
 
+/** Whether any of the jobs has a unique key or a debounce key. */
 export const hasKeys = (jobs: readonly QueuedJob[]): boolean =>
   jobs.some(({ tie, debounce }) => tie !== undefined || debounce !== undefined);
 
 export class CallKeys {
   readonly jobs: readonly QueuedJob[];
-  /** Each key with the index of the job that asks for it. */
-  readonly firsts: ReadonlyMap<string, number>;
+  readonly hasKeys: boolean;
+  /** Each unique key with the index of the job that asks for it. */
+  readonly firsts = new Map<string, number>();
 
   constructor(jobs: readonly QueuedJob[]) {
-    const firsts = new Map<string, number>();
-    for (const [index, { tie }] of jobs.entries()) {
-      if (tie !== undefined && !firsts.has(tie.key)) firsts.set(tie.key, index);
-    }
     this.jobs = jobs;
-    this.firsts = firsts;
+    this.hasKeys = hasKeys(jobs);
+    if (!this.hasKeys) return;
+    for (const [index, { tie }] of jobs.entries()) {
+      if (tie !== undefined && !this.firsts.has(tie.key)) this.firsts.set(tie.key, index);
+    }
   }
 
   /**

@@ -3,7 +3,6 @@ import type { Seconds } from '../../../base/clock';
 import type { BatchEnd, NewBatch } from '../../batch-store';
 import type { RenewResult } from '../../contract';
 import type { BatchRows } from '../batch-rows';
-import { hasKeys } from '../call-keys';
 import type { CallMark } from '../call-marks';
 import {
   type Exchange,
@@ -53,17 +52,17 @@ export class MysqlJobs implements JobStatements {
     if (batch !== undefined) return this.#pushOfBatch(batch, begins, claims, mark);
     if (mark === undefined) return this.#pushWithin(claims);
     // The packet itself finds out which keys are held, so a process that stops halfway keeps no key locked.
-    const writes = [sql`SET @onqueue_now = ${this.#now}`, ...this.#writes(claims, mark, queuesOf(jobs))];
+    const writes = [sql`SET @onqueue_now = ${this.#now}`, ...this.#writes(claims, mark)];
     return this.#send(claims, mark, writes);
   }
 
-  /** @param remembered queues to remember */
-  #writes(claims: Claims, mark: CallMark, remembered: readonly string[]): readonly Sql[] {
+  #writes(claims: Claims, mark: CallMark, begins?: NewBatch): readonly Sql[] {
     const names = this.#names;
     const { jobs } = claims;
     const queues = queuesOf(jobs);
+    const remembered = begins === undefined ? queues : queuesOf([...jobs, ...begins.callbacks]);
     const remembering = remembered.map((queue) => this.remember(queue));
-    if (!hasKeys(jobs))
+    if (!claims.hasKeys)
       return [this.#record(mark), ...remembering, ...queues.flatMap((queue) => insertJobs(names, queue, jobs))];
     const debounced = new DebouncedJobs(names, jobs);
     return [
@@ -83,7 +82,7 @@ export class MysqlJobs implements JobStatements {
     if (mark.unheard.length > 0 || isUnique) {
       return (yield* this.#pushWithCare(jobs, mark, writes, isUnique)) ?? (yield* heldNow(claims));
     }
-    const [held] = yield* packet(writes, hasKeys(jobs) ? [HELD] : []);
+    const [held] = yield* packet(writes, claims.hasKeys ? [HELD] : []);
     return held && claims.holdersIn(String(held.rows[0]![0]));
   }
 
@@ -116,11 +115,10 @@ export class MysqlJobs implements JobStatements {
       ...(begins === undefined ? findEnd(this.#names, batch) : this.#batches.beginning(begins)),
     ];
     if (mark === undefined) return yield* this.#pushOfBatchWithin(batch, claims, looks);
-    const queues = queuesOf([...claims.jobs, ...(begins?.callbacks ?? [])]);
     const writes = [
       ...looks,
       REFUSE,
-      ...this.#writes(claims, mark, queues),
+      ...this.#writes(claims, mark, begins),
       ...join(this.#names, batch, claims.candidates),
     ];
     try {
@@ -231,5 +229,5 @@ const HELD = raw('SELECT @onqueue_held');
 
 /** What `@onqueue_held` says after the jobs were added. @param held see `Claims.holdersIn` */
 function* heldNow(claims: Claims, held?: ReadonlyMap<string, string>): Work<Holders | undefined> {
-  return hasKeys(claims.jobs) ? claims.holdersIn(String(yield* valueOf(HELD)), held) : undefined;
+  return claims.hasKeys ? claims.holdersIn(String(yield* valueOf(HELD)), held) : undefined;
 }
