@@ -32,6 +32,7 @@ import {
 } from '../kit/batch-counts';
 import { type Dialect, isTrue, type Leaving, type QueuedJob } from './dialect';
 import {
+  numberOf,
   raw,
   rowsOf,
   run,
@@ -188,7 +189,7 @@ export class BatchRows {
     return {
       callbacks: JSON.parse(String(callbacks)) as readonly BatchCallback[],
       sent: eventsIn(sent),
-      every: every === null ? undefined : Number(every),
+      every: numberOf(every),
     };
   }
 
@@ -226,7 +227,7 @@ export class BatchRows {
   *#held(id: string): Work<{ readonly batch: KeptBatch; readonly now: Milliseconds } | undefined> {
     const { key, forUpdate } = this.#dialect;
     const [row] = yield* rowsOf(this.#select(sql`WHERE id = ${key(id)} ${forUpdate}`));
-    return row && { batch: batchOf(row), now: moment(row.at(-1)!)! };
+    return row && { batch: batchOf(row), now: moment(row.at(-1))! };
   }
 
   #select(rest: Sql): Sql {
@@ -259,7 +260,7 @@ export function changesOf(leavings: readonly Leaving[]): ReadonlyMap<string, Bat
 
 function batchOf(row: SqlRow): KeptBatch {
   const [id, name, sent, allows, pending, completed, failed, skipped, ...rest] = row;
-  const [created = null, finished = null, cancelled = null, open = null, every = null, openFor = null] = rest;
+  const [created, finished, cancelled, open, every, openFor] = rest;
   return {
     id: String(id),
     name: String(name),
@@ -272,8 +273,8 @@ function batchOf(row: SqlRow): KeptBatch {
     finishedAt: moment(finished),
     cancelledAt: moment(cancelled),
     openUntil: moment(open),
-    every: every === null ? undefined : Number(every),
-    openFor: openFor === null ? undefined : Number(openFor),
+    every: numberOf(every),
+    openFor: numberOf(openFor),
     callbacks: UNREAD,
     sent: eventsIn(sent),
   };
@@ -288,8 +289,9 @@ const eventsIn = (sent: SqlValue | undefined): readonly BatchEvent[] =>
 const silently = (batch: KeptBatch | undefined): BatchStep | undefined => batch && { batch, followUps: [] };
 
 /** Converts seconds to milliseconds since 1970. */
-function moment(value: SqlValue): Milliseconds | undefined {
-  return value === null ? undefined : Math.round(Number(value) * 1000);
+function moment(value: SqlValue | undefined): Milliseconds | undefined {
+  const found = numberOf(value);
+  return found === undefined ? undefined : Math.round(found * 1000);
 }
 
 const seconds = (at: Milliseconds | undefined): Seconds | null => (at === undefined ? null : at / 1000);

@@ -8,7 +8,7 @@ import type { Batches } from './batches';
 import type { ReservationToken } from './dialect';
 import { orderOf, type Purpose } from './engine';
 import { cancel, cancelledOf, readSomeIds } from './jobs';
-import { rowsOf, type Sql, sql, type Work, written } from './statement';
+import { numberOf, rowsOf, type Sql, sql, type Work, written } from './statement';
 import { type Store, StorePart } from './store-part';
 
 /** Jobs of other programs whose ids are read in one call. */
@@ -69,9 +69,7 @@ export class SqlControl extends StorePart implements Control {
     const rows = await this.access('control.paused', { consequence: 'no paused queues were listed' }, () =>
       rowsOf(sql`SELECT ${read('value')}, ends_at ${this.#paused}`),
     );
-    const pauses = rows.map(([queue, until = null]) =>
-      pauseOf(String(queue), until === null ? Infinity : Number(until) * 1000),
-    );
+    const pauses = rows.map(([queue, until]) => pauseOf(String(queue), (numberOf(until) ?? Infinity) * 1000));
     return pauses.toSorted((a, b) => (a.queue < b.queue ? -1 : 1));
   }
 

@@ -48,15 +48,7 @@ export function shownText({ payload, counters }: StoredJob): Buffer {
   return inText === undefined || same(inText, counters) ? payload : withCounters(payload, counters);
 }
 
-function same(a: Counters, b: Counters): boolean {
-  return (
-    a.attempts === b.attempts &&
-    a.crashes === b.crashes &&
-    a.exceptions === b.exceptions &&
-    a.timeouts === b.timeouts &&
-    a.releases === b.releases
-  );
-}
+const same = (a: Counters, b: Counters): boolean => valuesOf(a).join() === valuesOf(b).join();
 
 export const COUNTERS = 'attempts, crashes, exceptions, timeouts, releases';
 

@@ -5,7 +5,7 @@ import type { Finding } from '../finding';
 import type { BatchChange } from '../kit/batch-counts';
 import { type Dialect, tiedIn } from './dialect';
 import { AFTER_ALL } from './page';
-import { rowsOf, type Sql, sql, type SqlRow, type Work } from './statement';
+import { numberOf, rowsOf, type Sql, sql, valueOf, type Work } from './statement';
 
 /** Jobs that are read at once. */
 const PAGE = 1000;
@@ -25,10 +25,7 @@ export function* weightsOf({ tables, tiedEnd, rows }: Dialect): Work<Weights> {
   const weights = new Map<string, number>();
   for (let last: number | undefined = 0; last !== undefined;) {
     const behind: Sql = sql`FROM ${tables.jobs} WHERE id > ${last}`;
-    const [row]: readonly SqlRow[] = yield* rowsOf(
-      sql`SELECT id ${behind} ORDER BY id LIMIT 1 OFFSET ${rows(PAGE - 1)}`,
-    );
-    last = row && Number(row[0]);
+    last = numberOf(yield* valueOf(sql`SELECT id ${behind} ORDER BY id LIMIT 1 OFFSET ${rows(PAGE - 1)}`));
     const ends = yield* rowsOf(
       sql`SELECT ending FROM (SELECT ${tiedEnd} AS ending ${behind} AND id <= ${last ?? AFTER_ALL}) AS page
         WHERE ending IS NOT NULL`,

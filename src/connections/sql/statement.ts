@@ -15,6 +15,9 @@ export interface SqlResult {
   readonly written: number;
 }
 
+/** Undefined for NULL. */
+export const numberOf = (value: SqlValue = null): number | undefined => (value === null ? undefined : Number(value));
+
 /** A statement or a part of one. Each `?` in the text stands for one of the values, in order. */
 export interface Sql {
   readonly text: string;
