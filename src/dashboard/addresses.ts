@@ -19,6 +19,16 @@ export function nameIn({ pathname }: URL): string {
   return pathname.slice(pathname.lastIndexOf('/') + 1);
 }
 
+/** The list that a field of an address or a form contains as JSON; empty if it is none. */
+export function listIn(text: string): readonly unknown[] {
+  try {
+    const list: unknown = JSON.parse(text);
+    return Array.isArray(list) ? list : [];
+  } catch {
+    return [];
+  }
+}
+
 /** Whether the address leads to a page of the dashboard, and nowhere else. Only ASCII, because headers can hold nothing else. */
 export function isOwnAddress(text: string): boolean {
   return /^(\.\/|[a-z]+(-[a-z]+)*)(\?[!"$-[\]-~]*)?$/.test(text);

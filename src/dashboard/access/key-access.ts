@@ -159,7 +159,7 @@ export class KeyAccess implements Access {
   }
 
   #form(status: number, to: string, problem: string | undefined): Answer {
-    return htmlAnswer(status, signInPage({ hasTokens: this.#hasTokens, problem, to }));
+    return htmlAnswer(status, signInPage(this.#hasTokens, to, problem));
   }
 
   get #hasTokens(): boolean {

@@ -2,15 +2,11 @@
 import { barePage } from '../document';
 import { html, type Html } from '../html';
 
-export interface SignIn {
-  readonly hasTokens: boolean;
-  /** Why the last try failed. */
-  readonly problem?: string | undefined;
-  /** The address that the viewer asked for. */
-  readonly to: string;
-}
-
-export function signInPage({ hasTokens, problem, to }: SignIn): Html {
+/**
+ * @param to the address that the viewer asked for
+ * @param problem why the last try failed
+ */
+export function signInPage(hasTokens: boolean, to: string, problem: string | undefined): Html {
   return barePage(
     'Sign in',
     html`${problem !== undefined && html`<p class="trouble" id="problem" role="alert" ${!hasTokens && html` tabindex="-1" autofocus`}>${problem}</p>`}

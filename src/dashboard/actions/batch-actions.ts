@@ -9,14 +9,8 @@ import type { Action, ActionContext } from './actions';
 import { fieldOf } from './form-fields';
 import type { Notice } from './notice';
 
-interface Wanted {
-  readonly connection: string;
-  readonly id: string;
-  /** Undefined if it is not known. */
-  readonly batch: Batch | undefined;
-}
-
-async function batchIn(form: URLSearchParams, { manager }: ActionContext): Promise<Wanted> {
+/** `batch`: undefined if it is not known. */
+async function batchIn(form: URLSearchParams, { manager }: ActionContext) {
   const [connection, id] = [fieldOf(form, 'connection'), fieldOf(form, 'id')];
   return { connection, id, batch: await manager.batches.get(id, { connection }) };
 }

@@ -4,6 +4,7 @@ import type { Milliseconds } from '../../base/clock';
 import { errorRecord } from '../../base/error-record';
 import { errorMessage, toError } from '../../base/exception-text';
 import { redact } from '../../base/redact';
+import { listIn } from '../addresses';
 import { choiceIn, choiceText, filterOf } from '../failed/failed-choice';
 import { html, type Html } from '../html';
 import { counted } from '../parts/number';
@@ -144,13 +145,9 @@ function tickedIn(form: URLSearchParams): readonly Place[] | undefined {
 }
 
 function placeIn(text: string): Place | undefined {
-  try {
-    const [connection, queue, id] = JSON.parse(text) as readonly unknown[];
-    const isPlace = typeof connection === 'string' && typeof queue === 'string' && typeof id === 'string';
-    return isPlace ? { connection, queue, id } : undefined;
-  } catch {
-    return undefined;
-  }
+  const [connection, queue, id] = listIn(text);
+  const isPlace = typeof connection === 'string' && typeof queue === 'string' && typeof id === 'string';
+  return isPlace ? { connection, queue, id } : undefined;
 }
 
 async function allMeant(form: URLSearchParams, manager: QueueManager): Promise<Html> {

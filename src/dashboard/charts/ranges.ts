@@ -39,3 +39,8 @@ export async function figuresOf(
   const subject = `figures ${within} ${connection} ${queue ?? ''}`;
   return readOr(() => lookout.see(subject, read, FRESH[within]), undefined, isUnrecorded);
 }
+
+/** For programs, which ask for the spans of figures themselves. */
+export function withoutSpans(figures: readonly { readonly spans?: unknown }[]): readonly object[] {
+  return figures.map(({ spans: _spans, ...figure }) => figure);
+}

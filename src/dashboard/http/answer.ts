@@ -10,11 +10,8 @@ export interface Answer {
   readonly trouble?: { readonly code: string; readonly message: string };
 }
 
-/** Sends events for as long as the viewer listens. */
-export interface EventSource {
-  /** @param sink receives the events. Returns the function to call when the viewer has gone. */
-  open(sink: EventSink): () => void;
-}
+/** Sends events to the sink for as long as the viewer listens. Returns the function to call when the viewer has gone. */
+export type EventSource = (sink: EventSink) => () => void;
 
 export interface EventSink {
   /** False if it was not sent, because the viewer has not yet taken earlier events. */

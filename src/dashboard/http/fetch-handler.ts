@@ -39,7 +39,7 @@ function streamOf(source: EventSource): ReadableStream<Uint8Array> {
           controller.close();
           close();
         };
-        close = source.open({
+        close = source({
           send(text) {
             if (hasEnded || (controller.desiredSize ?? 0) <= 0) return false;
             controller.enqueue(encoder.encode(text));

@@ -66,7 +66,7 @@ function sendAnswer(answer: Answer, request: IncomingMessage, response: ServerRe
 
 function sendEvents(source: EventSource, response: ServerResponse): void {
   response.flushHeaders();
-  const close = source.open({
+  const close = source({
     send: (text) => {
       if (response.writableEnded || response.writableLength > MOST_UNSENT) return false;
       response.write(text);

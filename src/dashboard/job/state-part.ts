@@ -1,7 +1,7 @@
 /** The state of a job, with buttons to change it, and its facts. */
 import type { Milliseconds } from '../../base/clock';
 import { html, type Html } from '../html';
-import { actionForm } from '../parts/action-form';
+import { actionForm, failureButtons } from '../parts/action-form';
 import { errorLine } from '../parts/excerpt';
 import { factList, idFact } from '../parts/facts';
 import { jobLink, queueLink } from '../parts/links';
@@ -36,23 +36,13 @@ function progressOf({ job: { progress, state } }: JobStory, now: Milliseconds): 
 function buttons({ job, isPaused }: JobStory, context: PageContext): Html | undefined {
   const { id, connection, queue, state } = job;
   const fields = { connection, id, queue };
-  if (state === 'failed') return html`<div class="choice">${failureButtons(fields, context)}</div>`;
+  if (state === 'failed') return html`<div class="choice">${failureButtons('job', { fields }, context)}</div>`;
   if (state !== 'ready' && state !== 'delayed' && state !== 'running') return undefined;
   if (context.manager.driver(connection).control === undefined) return undefined;
   return html`<div class="choice">
     ${isPaused && queue !== undefined && actionForm({ action: 'resume-queue', label: 'Resume the queue', fields: { connection, queue } }, context)}
     ${actionForm({ action: 'cancel-job', label: 'Cancel', isDangerous: true, fields }, context)}
   </div>`;
-}
-
-function failureButtons(
-  fields: Readonly<Record<string, string | undefined>>,
-  context: PageContext,
-): readonly (Html | undefined)[] {
-  return [
-    actionForm({ action: 'retry-job', label: 'Retry', fields }, context),
-    actionForm({ action: 'forget-job', label: 'Forget', isDangerous: true, fields }, context),
-  ];
 }
 
 function facts({ job }: JobStory, now: Milliseconds): Html | undefined {
@@ -87,6 +77,6 @@ function otherRow(failure: ShownFailure, context: PageContext, now: Milliseconds
     <td><bdi>${connection}</bdi></td>
     <td>${failedAt && moment(failedAt, now)}</td>
     <td><bdi>${errorLine(error ?? '')}</bdi></td>
-    <td class="actions">${failureButtons(fields, context)}</td>
+    <td class="actions">${failureButtons('job', { fields }, context)}</td>
   </tr>`;
 }

@@ -43,26 +43,24 @@ export class Live {
 
   watch({ viewer, here }: PageContext, look: () => Promise<View>): EventSource {
     const key = `${viewer.role} ${here}`;
-    return {
-      open: (sink) => {
-        if (!this.#pages.has(key) && this.#pages.size >= MOST) {
-          sink.end();
-          return () => undefined;
-        }
-        const page = this.#pages.get(key) ?? {
-          look,
-          watchers: new Set(),
-          sent: new Map<string, string>(),
-          trouble: undefined,
-        };
-        const watcher = { sink, viewer, since: this.#clock.monotonic() };
-        page.watchers.add(watcher);
-        // The first look sends everything that has changed since the page was made.
-        page.sent = new Map();
-        this.#pages.set(key, page);
-        this.#arm(PAUSE);
-        return () => this.#leave(key, page, watcher);
-      },
+    return (sink) => {
+      if (!this.#pages.has(key) && this.#pages.size >= MOST) {
+        sink.end();
+        return () => undefined;
+      }
+      const page = this.#pages.get(key) ?? {
+        look,
+        watchers: new Set(),
+        sent: new Map<string, string>(),
+        trouble: undefined,
+      };
+      const watcher = { sink, viewer, since: this.#clock.monotonic() };
+      page.watchers.add(watcher);
+      // The first look sends everything that has changed since the page was made.
+      page.sent = new Map();
+      this.#pages.set(key, page);
+      this.#arm(PAUSE);
+      return () => this.#leave(key, page, watcher);
     };
   }
 

@@ -7,7 +7,7 @@ import { type ErrorGroup, errorGroups } from '../failed/error-groups';
 import { choiceIn, choiceText, type FailedChoice, filterOf } from '../failed/failed-choice';
 import { type FailedLook, lookAtFailed } from '../failed/failed-look';
 import { html, type Html } from '../html';
-import { actionForm, hiddenFields } from '../parts/action-form';
+import { failureButtons, hiddenFields } from '../parts/action-form';
 import { errorLine } from '../parts/excerpt';
 import { jobLink, queueLink } from '../parts/links';
 import { counted, numberText } from '../parts/number';
@@ -94,6 +94,7 @@ function groupTable(groups: readonly ErrorGroup[], found: Found, context: PageCo
   const { choice, look, from } = found;
   const away = look.away.map((text) => html`<p class="trouble">${text}</p>`);
   if (groups.length === 0) return html`${away}<p class="empty">${nothing(found)} ${further(found)}</p>`;
+  const which = Object.keys(choice).length > 0 ? ' all that match' : ' all';
   const now = context.manager.clock.now();
   const shown = table({
     caption: 'By error',
@@ -101,7 +102,7 @@ function groupTable(groups: readonly ErrorGroup[], found: Found, context: PageCo
     rows: groups.slice(0, MOST_GROUPS).map((group) => groupRow(group, choice, context, now)),
   });
   return html`${away}<div class="with-actions"><p class="sum">${sumOf(found)}</p>
-<div class="actions">${forAll(choice, context)}</div></div>
+<div class="actions">${failureButtons('failed', { fields: { ...choice, all: 'yes' } }, context, which)}</div></div>
 ${shown}${groups.length > MOST_GROUPS && html`<p class="soft">and ${counted(groups.length - MOST_GROUPS, 'smaller group')}</p>`}${from > 0 && html`<p class="pages"><a href="${address('failed', choice)}">Back to the newest</a></p>`}`;
 }
 
@@ -128,15 +129,6 @@ function further({ choice, look, from }: Found): Html | undefined {
   return html`<a href="${address('failed', { ...choice, from: from + look.jobs.length })}" rel="next">Search further</a>`;
 }
 
-function forAll(choice: FailedChoice, context: PageContext): readonly (Html | undefined)[] {
-  const fields = { ...choice, all: 'yes' };
-  const that = Object.keys(choice).length > 0 ? 'all that match' : 'all';
-  return [
-    actionForm({ action: 'retry-failed', label: `Retry ${that}`, fields }, context),
-    actionForm({ action: 'forget-failed', label: `Forget ${that}`, fields, isDangerous: true }, context),
-  ];
-}
-
 function groupRow(
   { name, error, queues, count, newest, oldest }: ErrorGroup,
   choice: FailedChoice,
@@ -144,8 +136,8 @@ function groupRow(
   now: Milliseconds,
 ): Html {
   const own = { ...choice, name, group: error };
-  const fields = { ...own, all: 'yes' };
-  const subject = `${name}: ${error}`;
+  const about = { fields: { ...own, all: 'yes' }, subject: `${name}: ${error}` };
+  const [retry, forget] = failureButtons('failed', about, context);
   const since = moment(newest.failedAt, now);
   // A group that a form cannot describe must have no buttons: the form would choose other jobs too.
   const canBeMeant = error !== '' && name !== '' && name === name.trim();
@@ -153,7 +145,7 @@ function groupRow(
 <th scope="row"><a href="${address('failed', own)}"><bdi>${name}</bdi></a><br><span class="soft">${queues.slice(0, 3).map((queue, place) => html`${place > 0 && ', '}<bdi>${queue}</bdi>`)}${queues.length > 3 && html` and ${counted(queues.length - 3, 'more queue')}`}</span></th>
 <td class="message"><bdi>${errorLine(newest.exception)}</bdi></td>
 <td class="when">${count === 1 ? since : html`${since}<br><span class="soft">first ${moment(oldest.failedAt, now)}</span>`}</td>
-<td class="actions">${canBeMeant && [actionForm({ action: 'retry-failed', label: 'Retry', fields, subject }, context), ' ', actionForm({ action: 'forget-failed', label: 'Forget', fields, subject, isDangerous: true }, context)]}</td></tr>`;
+<td class="actions">${canBeMeant && [retry, ' ', forget]}</td></tr>`;
 }
 
 /** The form of the ticked boxes. It cannot surround the table, which contains other forms. */

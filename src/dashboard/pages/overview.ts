@@ -4,10 +4,9 @@ import type { QueueSnapshot, Snapshot } from '../../operations/snapshot';
 import type { ScheduleListing } from '../../schedule/schedules';
 import { address } from '../addresses';
 import { chartFigure } from '../charts/chart';
-import { figuresOf, rangeIn, rangeLinks, rangeName } from '../charts/ranges';
+import { figuresOf, rangeIn, rangeLinks, rangeName, withoutSpans } from '../charts/ranges';
 import { rateChart } from '../charts/rate-chart';
 import { type Finding, findingsIn, hasLateJobs, isNeglected, scheduleFindings, wellText } from '../health';
-import { schedulesOf } from '../readings';
 import { html, type Html } from '../html';
 import { actionForm } from '../parts/action-form';
 import { jobTable } from '../parts/job-table';
@@ -17,9 +16,9 @@ import { counted, numberText, tenths } from '../parts/number';
 import { pausedBadge } from '../parts/paused-badge';
 import { ACTIONS, numberColumn, table } from '../parts/table';
 import { moment, secondsText } from '../parts/time';
+import { schedulesOf, snapshotOf, watchedConnections } from '../readings';
 import { readEach, type Seen } from '../troubles';
 import type { Page, PageContext } from '../view';
-import { watchedConnections } from '../readings';
 
 /** How many of the next schedules are shown. */
 const COMING = 5;
@@ -27,10 +26,10 @@ const COMING = 5;
 type SeenQueues = Seen<{ readonly snapshot: Snapshot; readonly figures: Figures | undefined }>;
 
 export const overview: Page = async (context) => {
-  const { manager, lookout, query } = context;
+  const { manager, query } = context;
   const names = watchedConnections(manager);
   const all = await readEach(names, names.length === 1, async (name) => ({
-    snapshot: await lookout.see(`snapshot ${name}`, () => manager.connection(name).snapshot()),
+    snapshot: await snapshotOf(name, context),
     figures: await figuresOf(name, context),
   }));
   const schedules = await schedulesOf(context);
@@ -56,7 +55,7 @@ export const overview: Page = async (context) => {
       connection,
       trouble,
       ...found?.snapshot,
-      jobs: found?.figures?.jobs.map(({ spans: _spans, ...job }) => job),
+      jobs: found?.figures && withoutSpans(found.figures.jobs),
     })),
   };
 };

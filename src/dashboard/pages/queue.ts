@@ -1,17 +1,17 @@
 /** One queue: its state, its history, and its jobs. */
 import type { Milliseconds } from '../../base/clock';
-import type { Figures, QueueFigures } from '../../operations/figures/figures';
+import type { QueueFigures } from '../../operations/figures/figures';
 import { type JobPage, JOB_STATES } from '../../operations/job-page';
 import type { JobState, ListedJob } from '../../operations/listed-job';
 import type { QueueSnapshot } from '../../operations/snapshot';
 import { address } from '../addresses';
 import { type Chart, chartFigure } from '../charts/chart';
-import { figuresOf, rangeIn, rangeLinks, rangeName } from '../charts/ranges';
+import { figuresOf, rangeIn, rangeLinks, rangeName, withoutSpans } from '../charts/ranges';
 import { rateChart } from '../charts/rate-chart';
 import { neededField } from '../errors';
 import { findingsIn } from '../health';
 import { html, type Html } from '../html';
-import { actionForm } from '../parts/action-form';
+import { actionForm, failureButtons } from '../parts/action-form';
 import { errorLine, excerptOf } from '../parts/excerpt';
 import { jobTable } from '../parts/job-table';
 import { keyNumbers } from '../parts/key-numbers';
@@ -20,6 +20,7 @@ import { numberText, tenths } from '../parts/number';
 import { pausedBadge } from '../parts/paused-badge';
 import { ACTIONS, numberColumn, table } from '../parts/table';
 import { moment, secondsText, spanText } from '../parts/time';
+import { snapshotOf } from '../readings';
 import { isIncapable, readOr } from '../troubles';
 import type { Page, PageContext } from '../view';
 
@@ -36,11 +37,10 @@ export const queue: Page = async (context) => {
   const { manager, lookout, query } = context;
   const place = placeIn(query, manager.defaultConnection);
   const { connection, queue } = place;
-  const own = manager.connection(connection);
-  const snapshot = await lookout.see(`snapshot ${connection} ${queue}`, () => own.snapshot({ queues: [queue] }));
+  const snapshot = await snapshotOf(connection, context, queue);
   const figures = await figuresOf(connection, context, queue);
   const after = query.get('after') ?? undefined;
-  const list = () => own.jobs(queue, { state: place.state, limit: PAGE, after });
+  const list = () => manager.connection(connection).jobs(queue, { state: place.state, limit: PAGE, after });
   // Not all stores can list their jobs.
   const page = await readOr(() => lookout.see(`jobs ${context.here}`, list), undefined, isIncapable);
   const [now] = snapshot.queues;
@@ -57,7 +57,13 @@ export const queue: Page = async (context) => {
       jobs: jobList(page, now!, place, context),
       classes: jobTable(connection, figures?.jobs ?? [], rangeName(rangeIn(query))),
     },
-    data: { ...now, connection, state: place.state, ...page, figures: withoutSpans(figures) },
+    data: {
+      ...now,
+      connection,
+      state: place.state,
+      ...page,
+      figures: figures && { ...figures, queues: withoutSpans(figures.queues), jobs: withoutSpans(figures.jobs) },
+    },
   };
 };
 
@@ -173,23 +179,9 @@ function jobRow(job: ListedJob, context: PageContext): Html {
   const about = { fields: { connection, queue, id }, subject: name };
   const buttons =
     state === 'failed'
-      ? [
-          actionForm({ action: 'retry-job', label: 'Retry', ...about }, context),
-          actionForm({ action: 'forget-job', label: 'Forget', isDangerous: true, ...about }, context),
-        ]
-      : [actionForm({ action: 'cancel-job', label: 'Cancel', ...about }, context)];
+      ? failureButtons('job', about, context)
+      : actionForm({ action: 'cancel-job', label: 'Cancel', ...about }, context);
   return html`<tr${id !== undefined && html` data-key="${id}"`}><th scope="row">${jobLink(job)}<br><span class="soft mono">${id}</span></th>
 <td>${at && moment(at, now)}</td><td class="number">${attempts}${tries !== undefined && tries > 0 && html` <span class="soft">of ${tries}</span>`}</td>
 <td class="excerpt">${state === 'failed' ? html`<span class="bad"><bdi>${errorLine(error ?? '')}</bdi></span>` : excerptOf(payload)}</td><td class="actions">${id !== undefined && buttons}</td></tr>`;
-}
-
-function withoutSpans(figures: Figures | undefined): object | undefined {
-  if (figures === undefined) return undefined;
-  const { since, until, queues, jobs } = figures;
-  return {
-    since,
-    until,
-    queues: queues.map(({ spans: _spans, ...queue }) => queue),
-    jobs: jobs.map(({ spans: _spans, ...job }) => job),
-  };
 }

@@ -7,9 +7,9 @@ import { knownList, matchList } from '../search/results';
 import { scan } from '../search/scan';
 import { searchForm } from '../search/search-form';
 import { further, type Wanted, wantedIn } from '../search/wanted';
+import { snapshotOf, watchedConnections } from '../readings';
 import { readEach } from '../troubles';
 import type { Page, PageContext } from '../view';
-import { watchedConnections } from '../readings';
 
 export const search: Page = async (context) => {
   const { manager, query } = context;
@@ -63,14 +63,13 @@ const NOTHING_KNOWN: KnownThings = { known: [], unsure: [] };
 
 /** The connections that answer, and the troubles of the others. */
 async function look(
-  { manager, lookout }: PageContext,
+  context: PageContext,
   { connections, queue }: Wanted,
 ): Promise<{ readonly seen: readonly Snapshot[]; readonly troubles: readonly string[] }> {
   const all = await readEach(connections, connections.length === 1, async (name) => {
-    const connection = manager.connection(name);
-    const seen = await lookout.see(`snapshot ${name}`, () => connection.snapshot());
+    const seen = await snapshotOf(name, context);
     if (queue === undefined || seen.otherQueues === 0) return seen;
-    const { queues } = await lookout.see(`snapshot ${name} ${queue}`, () => connection.snapshot({ queues: [queue] }));
+    const { queues } = await snapshotOf(name, context, queue);
     return { ...seen, queues: [...seen.queues.filter((one) => one.queue !== queue), ...queues] };
   });
   return { seen: all.flatMap(({ found }) => found ?? []), troubles: all.flatMap(({ trouble }) => trouble ?? []) };

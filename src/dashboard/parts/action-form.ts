@@ -23,6 +23,24 @@ export function actionForm(
   return html`<form method="post" action="${action}" class="action">${hiddenFields({ ...fields, back: here })}<button${isDangerous === true && html` class="danger"`}>${label}${subject !== undefined && html`<span class="unseen"> ${subject}</span>`}</button></form>`;
 }
 
+/**
+ * To retry and to forget.
+ *
+ * @param what one job, or all failed ones that match the fields
+ * @param which ends the labels: ` all`
+ */
+export function failureButtons(
+  what: 'job' | 'failed',
+  about: Pick<ActionButton, 'fields' | 'subject'>,
+  context: PageContext,
+  which = '',
+): readonly (Html | undefined)[] {
+  return [
+    actionForm({ ...about, action: `retry-${what}`, label: `Retry${which}` }, context),
+    actionForm({ ...about, action: `forget-${what}`, label: `Forget${which}`, isDangerous: true }, context),
+  ];
+}
+
 export function hiddenFields(fields: Readonly<Record<string, string | undefined>>): readonly Html[] {
   return Object.entries(fields).flatMap(([name, value]) =>
     value === undefined ? [] : [html`<input type="hidden" name="${name}" value="${value}" />`],

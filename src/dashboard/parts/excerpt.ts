@@ -26,10 +26,6 @@ export function dataText(payload: unknown): string {
 
 /** What the dispatcher gave; for foreign payloads, everything. */
 function dataIn(payload: unknown): unknown {
-  const data = fieldOf(payload, 'data') ?? payload;
-  return fieldOf(data, 'command') ?? data;
-}
-
-function fieldOf(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined;
+  const data = (payload as { readonly data?: unknown } | null)?.data ?? payload;
+  return (data as { readonly command?: unknown } | null)?.command ?? data;
 }

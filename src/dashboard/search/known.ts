@@ -44,10 +44,11 @@ export async function knownThings(
     readOr(() => context.manager.connection(name).find(text, { queue }), undefined, isStoreAway, isIncapable);
   const jobs = ID.test(text) ? await Promise.all(connections.map(jobOf)) : [];
   const found = jobs.filter((job) => job !== undefined);
-  const batches = await Promise.all(connections.map((name) => batchesOf(context, name, text)));
+  const pattern = new Pattern(text);
+  const batches = await Promise.all(connections.map((name) => batchesOf(context, name, text, pattern)));
   const unsure = found.filter((job) => !job.isSure).map(({ connection }) => connection);
   return {
-    known: [...found.flatMap(knownJob), ...batches.flat(), ...(await named(context, new Pattern(text), seen))],
+    known: [...found.flatMap(knownJob), ...batches.flat(), ...(await named(context, pattern, seen))],
     unsure,
   };
 }
@@ -58,8 +59,12 @@ function knownJob({ id, connection, queue, state, history }: FoundJob): readonly
   return [{ kind: 'job', name: id, connection, state, page: address('job', { connection, queue, id }) }];
 }
 
-function batchesOf({ manager }: PageContext, connection: string, text: string): Promise<readonly Known[]> {
-  const pattern = new Pattern(text);
+function batchesOf(
+  { manager }: PageContext,
+  connection: string,
+  text: string,
+  pattern: Pattern,
+): Promise<readonly Known[]> {
   const known = ({ id, name }: Batch): Known => {
     return { kind: 'batch', name: name || id, connection, page: address('batch', { connection, id }) };
   };
@@ -74,18 +79,16 @@ function batchesOf({ manager }: PageContext, connection: string, text: string): 
 
 async function named(context: PageContext, pattern: Pattern, seen: readonly Snapshot[]): Promise<readonly Known[]> {
   const queues = seen.flatMap(({ connection, queues: all }) => all.map(({ queue }) => ({ connection, queue })));
-  const classes = context.manager.registry.all().map(({ name }) => name);
-  return [
-    ...queues
-      .filter(({ queue }) => pattern.isIn(queue))
-      .map(({ connection, queue }): Known => {
-        return { kind: 'queue', name: queue, connection, page: address('queue', { connection, queue }) };
-      }),
-    ...classes
-      .filter((name) => pattern.isIn(name))
-      .map((name): Known => ({ kind: 'class', name, page: address('failed', { name }) })),
-    ...(await schedulesOf(context))
-      .filter(({ name }) => pattern.isIn(name))
-      .map(({ name }): Known => ({ kind: 'schedule', name, page: address('schedules') })),
+  const all: readonly Known[] = [
+    ...queues.map(({ connection, queue }) => {
+      return { kind: 'queue', name: queue, connection, page: address('queue', { connection, queue }) } as const;
+    }),
+    ...context.manager.registry.all().map(({ name }) => {
+      return { kind: 'class', name, page: address('failed', { name }) } as const;
+    }),
+    ...(await schedulesOf(context)).map(({ name }) => {
+      return { kind: 'schedule', name, page: address('schedules') } as const;
+    }),
   ];
+  return all.filter(({ name }) => pattern.isIn(name));
 }

@@ -2,7 +2,7 @@
 import type { QueueManager } from '../../application/queue-manager';
 import { JOB_STATES } from '../../operations/job-page';
 import type { JobState } from '../../operations/listed-job';
-import { address } from '../addresses';
+import { address, listIn } from '../addresses';
 import { neededField } from '../errors';
 import { watchedConnections } from '../readings';
 
@@ -63,15 +63,6 @@ function placeIn(text: string | null, connections: readonly string[]): Place | u
   if (typeof queue !== 'string' || (typeof after !== 'string' && after !== null)) throw neededField('from');
   if (!Number.isSafeInteger(looked) || Number(looked) < 0) throw neededField('from');
   return { connection, queue, state: stateIn(state, 'from'), after: after ?? undefined, looked: Number(looked) };
-}
-
-function listIn(text: string): readonly unknown[] {
-  try {
-    const list: unknown = JSON.parse(text);
-    return Array.isArray(list) ? list : [];
-  } catch {
-    return [];
-  }
 }
 
 function stateIn(given: unknown, field: string): JobState {

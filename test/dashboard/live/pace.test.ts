@@ -7,11 +7,11 @@ const SEEN: View = { title: 'Overview', parts: {}, data: {} };
 /** Watches a page whose checks of the store behave as given, the last one repeatedly. Returns their number. */
 function watched(clock: TestClock, ...goes: readonly (() => Promise<View>)[]): () => number {
   let looks = 0;
-  const page = new Live(clock).watch({ viewer: { role: 'viewer' }, here: './' } as PageContext, () => {
+  const open = new Live(clock).watch({ viewer: { role: 'viewer' }, here: './' } as PageContext, () => {
     looks += 1;
     return goes[Math.min(looks, goes.length) - 1]!();
   });
-  page.open({ send: () => true, end: () => undefined });
+  open({ send: () => true, end: () => undefined });
   return () => looks;
 }
 
@@ -52,7 +52,7 @@ describe('checks of a store for live pages', () => {
     };
     const watch = (here: string, look: () => Promise<View>): void => {
       const context = { viewer: { role: 'viewer' }, here } as PageContext;
-      live.watch(context, look).open({ send: () => true, end: () => undefined });
+      live.watch(context, look)({ send: () => true, end: () => undefined });
     };
     for (let place = 0; place < 50; place += 1) watch(`queue?name=away-${place}`, away);
     watch('queue?name=there', there);

@@ -11,7 +11,7 @@ it('a viewer that does not read is disconnected, and delays neither the checks n
       sink = given;
       return resolve;
     };
-    const answer: Answer = { status: 200, headers: { 'content-type': 'text/event-stream' }, body: { open } };
+    const answer: Answer = { status: 200, headers: { 'content-type': 'text/event-stream' }, body: open };
     const server = createServer((request, response) => {
       void respond({ answer: async () => answer }, request, response).then(() => {
         while (sink!.send('x'.repeat(1024 * 1024)));
