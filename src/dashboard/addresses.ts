@@ -29,6 +29,11 @@ export function listIn(text: string): readonly unknown[] {
   }
 }
 
+/** The given address, if it leads to a page of the dashboard; otherwise the first page. */
+export function ownAddress(given: string | null): string {
+  return given !== null && isOwnAddress(given) ? given : './';
+}
+
 /** Whether the address leads to a page of the dashboard, and nowhere else. Only ASCII, because headers can hold nothing else. */
 export function isOwnAddress(text: string): boolean {
   return /^(\.\/|[a-z]+(-[a-z]+)*)(\?[!"$-[\]-~]*)?$/.test(text);

@@ -3,16 +3,14 @@ import { hash } from 'node:crypto';
 import { assetText } from './asset-text';
 import type { Answer } from './http/answer';
 
-const TYPES = {
-  'style.css': 'text/css; charset=utf-8',
-  'script.js': 'text/javascript; charset=utf-8',
-  'icon.svg': 'image/svg+xml',
+/** The type of each, and the files that are sent as one. */
+const ASSETS = {
+  'style.css': { type: 'text/css; charset=utf-8', files: ['style.css'] },
+  'script.js': { type: 'text/javascript; charset=utf-8', files: ['morph.js', 'script.js'] },
+  'icon.svg': { type: 'image/svg+xml', files: ['icon.svg'] },
 } as const;
 
-type Asset = keyof typeof TYPES;
-
-/** Files that are sent as one. */
-const MADE_OF: { readonly [asset in Asset]?: readonly string[] } = { 'script.js': ['morph.js', 'script.js'] };
+type Asset = keyof typeof ASSETS;
 
 const texts = new Map<Asset, string>();
 
@@ -24,9 +22,9 @@ export function assetAddress(asset: Asset): string {
 
 /** Undefined if there is no such asset. */
 export function assetNamed(name: string): Answer | undefined {
-  const asset = (Object.keys(TYPES) as Asset[]).find((each) => name === assetAddress(each));
+  const asset = (Object.keys(ASSETS) as Asset[]).find((each) => name === assetAddress(each));
   if (asset === undefined) return undefined;
-  const headers = { 'content-type': TYPES[asset], 'cache-control': 'private, max-age=31536000, immutable' };
+  const headers = { 'content-type': ASSETS[asset].type, 'cache-control': 'private, max-age=31536000, immutable' };
   return { status: 200, headers, body: textOf(asset) };
 }
 
@@ -36,7 +34,7 @@ function compact(text: string): string {
 }
 
 function textOf(asset: Asset): string {
-  const text = texts.get(asset) ?? (MADE_OF[asset] ?? [asset]).map(assetText).map(compact).join('');
+  const text = texts.get(asset) ?? ASSETS[asset].files.map(assetText).map(compact).join('');
   texts.set(asset, text);
   return text;
 }

@@ -6,7 +6,7 @@ import { redact } from '../base/redact';
 import type { QueueManager } from '../application/queue-manager';
 import { isStoreAway } from '../connections/errors';
 import { type Access, isAnswer, type Viewer } from './access/access';
-import { isSameOrigin } from './access/same-origin';
+import { refusalOf } from './access/same-origin';
 import { ACTIONS } from './actions/actions';
 import { carryOut } from './actions/carry-out';
 import { takeNotice } from './actions/notice';
@@ -84,8 +84,8 @@ export class Site {
     if (isRead) return this.#read(request, name, admitted);
     if (method !== 'POST')
       return withHeaders(plainAnswer(405, 'Only GET and POST are allowed here.'), { allow: 'GET, HEAD, POST' });
-    if (!isSameOrigin(request))
-      return plainAnswer(403, 'This was not sent by a page of the dashboard, so it is refused.');
+    const refusal = refusalOf(request);
+    if (refusal !== undefined) return refusal;
     const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined;
     if (action === undefined) return nothingThere(request, 'There is no such action');
     if (admitted.role !== 'operator') return plainAnswer(403, 'You may look at these jobs, but not change them.');
@@ -105,12 +105,16 @@ export class Site {
     const isRoot = request.mountPath === undefined ? page === undefined : pathname === request.mountPath;
     if (isRoot && name !== '') return redirect(`${encodeURIComponent(name)}/`);
     if (page === undefined) return nothingThere(request, 'There is no such page');
+    const manager = this.#manager();
     const context = {
-      manager: this.#manager(),
+      manager,
       lookout: this.#look,
       viewer,
       query,
       here: address(name, Object.fromEntries(query)),
+      get now() {
+        return manager.clock.now();
+      },
     };
     const accepted = request.headers('accept') ?? '';
     // 204 keeps the browser from reconnecting.

@@ -1,4 +1,5 @@
 /** What a page shows, and what it is made from. */
+import type { Milliseconds } from '../base/clock';
 import type { QueueManager } from '../application/queue-manager';
 import type { Viewer } from './access/access';
 import type { Html } from './html';
@@ -24,6 +25,8 @@ export interface PageContext {
   /** What several viewers look at is read only once. */
   readonly lookout: Lookout;
   readonly viewer: Viewer;
+  /** The time at this moment, by which pages tell how long ago something was. */
+  readonly now: Milliseconds;
   /** The part after the `?`. */
   readonly query: URLSearchParams;
   /** The address of this very page, relative to the dashboard: `failed?queue=mail`. */

@@ -2,13 +2,13 @@
 import { randomBytes } from 'node:crypto';
 import type { Clock, Milliseconds } from '../../base/clock';
 import type { Logger } from '../../base/logger';
-import { address, isOwnAddress, nameIn } from '../addresses';
+import { address, isOwnAddress, nameIn, ownAddress } from '../addresses';
 import { type Answer, htmlAnswer, plainAnswer, redirect, withHeaders } from '../http/answer';
 import { cookieAttributes, cookiesNamed } from '../http/cookies';
 import type { DashboardRequest } from '../http/request';
 import type { Access, Role, Viewer } from './access';
 import { namesLoopback } from './loopback';
-import { isSameOrigin } from './same-origin';
+import { refusalOf } from './same-origin';
 import { Secret } from './secret';
 import { type Session, Sessions } from './sessions';
 import { signInPage } from './sign-in-page';
@@ -70,8 +70,8 @@ export class KeyAccess implements Access {
     const session = id === undefined ? undefined : this.#sessions.find(id);
     if (name === 'sign-in' && isRead) return this.#answerKey(request, session);
     if (method === 'POST' && (name === 'sign-in' || name === 'sign-out')) {
-      if (!isSameOrigin(request))
-        return plainAnswer(403, 'This was not sent by a page of the dashboard, so it is refused.');
+      const refusal = refusalOf(request);
+      if (refusal !== undefined) return refusal;
       return name === 'sign-in' ? this.#answerForm(request) : this.#signOut(request, id);
     }
     if (session !== undefined) return viewerOf(session, true);
@@ -183,8 +183,4 @@ export class KeyAccess implements Access {
 
 function viewerOf(session: Session, canSignOut: boolean): Viewer {
   return { role: session.role, name: undefined, canSignOut, hasLeft: () => session.hasEnded };
-}
-
-function ownAddress(given: string | null): string {
-  return given !== null && isOwnAddress(given) ? given : FIRST_PAGE;
 }

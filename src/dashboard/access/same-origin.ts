@@ -2,9 +2,16 @@
  * Whether a request that changes something comes from a page of the dashboard itself, and not from another site that the viewer
  * visits.
  */
+import { type Answer, plainAnswer } from '../http/answer';
 import type { DashboardRequest } from '../http/request';
 
-export function isSameOrigin({ headers }: DashboardRequest): boolean {
+/** The answer to a request from elsewhere. Undefined if it comes from here. */
+export function refusalOf(request: DashboardRequest): Answer | undefined {
+  if (isSameOrigin(request)) return undefined;
+  return plainAnswer(403, 'This was not sent by a page of the dashboard, so it is refused.');
+}
+
+function isSameOrigin({ headers }: DashboardRequest): boolean {
   const site = headers('sec-fetch-site');
   if (site !== undefined) return site === 'same-origin';
   const origin = headers('origin');

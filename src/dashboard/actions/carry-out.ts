@@ -3,7 +3,7 @@ import { errorMessage } from '../../base/exception-text';
 import { OnqueueError } from '../../base/onqueue-error';
 import { redact } from '../../base/redact';
 import { isStoreAway } from '../../connections/errors';
-import { isOwnAddress } from '../addresses';
+import { ownAddress } from '../addresses';
 import { barePage } from '../document';
 import { html, type Html } from '../html';
 import { unconfirmed } from '../errors';
@@ -23,8 +23,7 @@ export async function carryOut(
   context: ActionContext,
 ): Promise<Answer> {
   const form = await request.form();
-  const given = form.get('back') ?? '';
-  const back = isOwnAddress(given) ? given : './';
+  const back = ownAddress(form.get('back'));
   try {
     const question = form.get('confirmed') === 'yes' ? undefined : await action.ask?.(form, context);
     if (question !== undefined) {

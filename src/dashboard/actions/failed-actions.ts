@@ -1,6 +1,6 @@
 /** What can be done with many failed jobs at once: with ticked ones, or with all that match. */
 import type { QueueManager } from '../../application/queue-manager';
-import type { Milliseconds } from '../../base/clock';
+import type { Milliseconds, Timer } from '../../base/clock';
 import { errorRecord } from '../../base/error-record';
 import { errorMessage, toError } from '../../base/exception-text';
 import { redact } from '../../base/redact';
@@ -93,19 +93,16 @@ async function carriedOut(
 }
 
 /** Undefined if it takes longer; the work goes on. */
-async function within<Value>(
+function within<Value>(
   patience: Milliseconds,
   work: Promise<Value>,
   { clock }: QueueManager,
 ): Promise<Value | undefined> {
-  let end = (): void => undefined;
-  const late = new Promise<undefined>((resolve) => (end = () => resolve(undefined)));
-  const timer = clock.after(patience, end);
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    timer.cancel();
-  }
+  let timer: Timer | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = clock.after(patience, () => resolve(undefined));
+  });
+  return Promise.race([work, late]).finally(() => timer?.cancel());
 }
 
 function tellLater(work: Promise<Notice>, { logger }: QueueManager): void {

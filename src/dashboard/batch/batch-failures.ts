@@ -78,6 +78,6 @@ function failedRow(job: FailedMember, context: PageContext): Html {
   const skipped =
     behind > 0 && html`<br><span class="soft">with ${counted(behind, 'job')} of its chain behind it, skipped</span>`;
   return html`<tr data-key="${id}"><th scope="row">${jobLink(job)}<br><span class="soft">in ${queueLink(job)}</span>${skipped}</th>
-<td class="excerpt"><span class="bad"><bdi>${errorLine(error ?? '')}</bdi></span></td><td>${failedAt && moment(failedAt, context.manager.clock.now())}</td><td class="number">${attempts}</td>
+<td class="excerpt"><span class="bad"><bdi>${errorLine(error ?? '')}</bdi></span></td><td>${failedAt && moment(failedAt, context.now)}</td><td class="number">${attempts}</td>
 <td class="actions">${actionForm({ action: 'retry-job', label: 'Retry', fields, subject: name }, context)}</td></tr>`;
 }

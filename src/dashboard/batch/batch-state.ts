@@ -1,5 +1,4 @@
 /** The state of a batch, in a word, in sentences and as a picture, and what can be done about it. */
-import type { Milliseconds } from '../../base/clock';
 import type { Batch } from '../../dispatch/batch/batch';
 import { stateOf } from '../../dispatch/batch/batch-document';
 import { html, type Html } from '../html';
@@ -24,7 +23,7 @@ export function stateBadge(batch: Batch): Html {
 /**
  * What happened to its jobs, and what will happen to the rest. @param hasEnded whether it had ended before some jobs were retried
  */
-export function stateText(batch: Batch, hasEnded: boolean, now: Milliseconds): string {
+export function stateText(batch: Batch, hasEnded: boolean, context: PageContext): string {
   const { total, pending, completed, failed, skipped, isCancelled, isFinished, isOpen } = batch;
   const ended = `${numberText(total - pending)} of ${numberText(total)} have ended`;
   const failures =
@@ -32,7 +31,7 @@ export function stateText(batch: Batch, hasEnded: boolean, now: Milliseconds): s
   if (isCancelled) return `${cancelText(batch)}${restText(batch)}`;
   if (isOpen) return `${ended} so far. More jobs are still being added.${failures}`;
   if (!isFinished)
-    return `${ended}, and ${numberText(pending)} are waiting or running.${failures}${hasEnded ? '' : paceText(batch, now)}`;
+    return `${ended}, and ${numberText(pending)} are waiting or running.${failures}${hasEnded ? '' : paceText(batch, context)}`;
   if (pending > 0) return `It had ended, and has got ${counted(pending, 'more job')} since.`;
   if (total === 0) return 'It had no jobs.';
   if (completed === total)
@@ -59,7 +58,7 @@ function restText({ pending, completed, skipped }: Batch): string {
 }
 
 /** At the average rate so far. */
-function paceText({ total, pending, createdAt }: Batch, now: Milliseconds): string {
+function paceText({ total, pending, createdAt }: Batch, { now }: PageContext): string {
   const [ended, span] = [total - pending, now - createdAt.getTime()];
   // The store's clock may be ahead.
   if (ended === 0 || span <= 0) return '';

@@ -5,12 +5,13 @@ import { html, type Html } from '../html';
 import { counted } from '../parts/number';
 import { moment, spanText } from '../parts/time';
 import { type JobEvent, OUTCOMES } from './events';
+import type { PageContext } from '../view';
 import type { JobStory } from './job-story';
 
 /** In characters. */
 const LONGEST_STACK = 16 * 1024;
 
-export function eventTable(story: JobStory, events: readonly JobEvent[], now: Milliseconds): Html {
+export function eventTable(story: JobStory, events: readonly JobEvent[], { now }: PageContext): Html {
   const { createdAt, at, state } = story.job;
   const runs = events.filter(({ kind }) => kind !== 'waits');
   // The failed store has the last error with its causes; without a history it is the only one.

@@ -95,11 +95,10 @@ export function linksPart(
   links: JobLinks,
   { state, connection }: FoundJob,
   known: Batch | undefined,
-  { manager }: PageContext,
+  { now }: PageContext,
 ): Html | undefined {
   const { chain, caught, cause, batch, sender, schedule } = links;
   const hasFailed = state === 'failed';
-  const now = manager.clock.now();
   const left = chain.length - MOST;
   const shown = factList(
     [

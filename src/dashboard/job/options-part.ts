@@ -1,6 +1,5 @@
 /** How a job is run: what its dispatch or its class says about each option, or the default. */
 import type { Milliseconds } from '../../base/clock';
-import type { JobRegistry } from '../../job/registry';
 import type { ResolvedBackoff } from '../../job/backoff';
 import { NOTHING_CHOSEN, type ChosenOptions, type RunOptions } from '../../job/options';
 import { keptResult, resolveRun } from '../../job/resolve-options';
@@ -9,6 +8,7 @@ import type { FoundJob } from '../../operations/found-job';
 import { html, type Html, type Shown } from '../html';
 import { type Fact, factList } from '../parts/facts';
 import { moment, spanText } from '../parts/time';
+import type { PageContext } from '../view';
 import { fieldsOf } from './job-story';
 
 interface ShownOption {
@@ -33,10 +33,10 @@ const OPTIONS: { readonly [Option in keyof RunOptions]: ShownOption } = {
 };
 
 /** Undefined if nothing is known of how it is run. */
-export function optionsPart(job: FoundJob, registry: JobRegistry, now: Milliseconds): Html | undefined {
+export function optionsPart(job: FoundJob, { manager, now }: PageContext): Html | undefined {
   const fields = fieldsOf(job);
   if (fields === undefined || isLaravels(fields)) return undefined;
-  const definition = job.name === undefined ? undefined : registry.find(job.name);
+  const definition = job.name === undefined ? undefined : manager.registry.find(job.name);
   const chosen = chosenIn(fields);
   const run = resolveRun({ payload: chosen, definition, worker: {} });
   const facts: Fact[] = [];

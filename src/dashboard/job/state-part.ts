@@ -1,5 +1,4 @@
 /** The state of a job, with buttons to change it, and its facts. */
-import type { Milliseconds } from '../../base/clock';
 import { html, type Html } from '../html';
 import { actionForm, failureButtons } from '../parts/action-form';
 import { errorLine } from '../parts/excerpt';
@@ -14,17 +13,16 @@ import { adviceFor, attemptsCount, stateOf, stateText } from './state-text';
 const TONES: Readonly<Record<string, string>> = { failed: 'bad', running: 'accent', completed: 'good' };
 
 export function statePart(story: JobStory, context: PageContext): Html {
-  const now = context.manager.clock.now();
   const state = stateOf(story);
   return html`<p class="state">
-      <span class="badge ${TONES[state] ?? ''}">${state}</span> ${stateText(story, now)}
+      <span class="badge ${TONES[state] ?? ''}">${state}</span> ${stateText(story, context)}
     </p>
-    ${progressOf(story, now)}
+    ${progressOf(story, context)}
     <div class="advice">${adviceFor(story, context)}</div>
-    ${buttons(story, context)}${facts(story, now)}${otherFailures(story, context, now)}`;
+    ${buttons(story, context)}${facts(story, context)}${otherFailures(story, context)}`;
 }
 
-function progressOf({ job: { progress, state } }: JobStory, now: Milliseconds): Html | undefined {
+function progressOf({ job: { progress, state } }: JobStory, { now }: PageContext): Html | undefined {
   if (progress === undefined || state === 'completed') return undefined;
   const { value, text, at } = progress;
   return html`<p class="progress">
@@ -45,7 +43,7 @@ function buttons({ job, isPaused }: JobStory, context: PageContext): Html | unde
   </div>`;
 }
 
-function facts({ job }: JobStory, now: Milliseconds): Html | undefined {
+function facts({ job }: JobStory, { now }: PageContext): Html | undefined {
   const { id, connection, queue, createdAt, attempts = 0 } = job;
   return factList([
     idFact(id),
@@ -56,26 +54,22 @@ function facts({ job }: JobStory, now: Milliseconds): Html | undefined {
   ]);
 }
 
-function otherFailures(
-  { otherFailures: others, job: { state } }: JobStory,
-  context: PageContext,
-  now: Milliseconds,
-): Html | undefined {
+function otherFailures({ otherFailures: others, job: { state } }: JobStory, context: PageContext): Html | undefined {
   if (others.length === 0) return undefined;
   return table({
     caption: state === 'failed' ? 'It also failed elsewhere' : 'Failed jobs with this id',
     columns: ['Queue', 'Connection', 'When', 'Error', ACTIONS],
-    rows: others.map((failure) => otherRow(failure, context, now)),
+    rows: others.map((failure) => otherRow(failure, context)),
   });
 }
 
-function otherRow(failure: ShownFailure, context: PageContext, now: Milliseconds): Html {
+function otherRow(failure: ShownFailure, context: PageContext): Html {
   const { id = '', connection, queue, failedAt, error } = failure;
   const fields = { connection, id, queue };
   return html`<tr data-key="${JSON.stringify([connection, queue, failedAt])}">
     <th scope="row">${jobLink(failure, html`<bdi>${queue}</bdi>`)}</th>
     <td><bdi>${connection}</bdi></td>
-    <td>${failedAt && moment(failedAt, now)}</td>
+    <td>${failedAt && moment(failedAt, context.now)}</td>
     <td><bdi>${errorLine(error ?? '')}</bdi></td>
     <td class="actions">${failureButtons('job', { fields }, context)}</td>
   </tr>`;

@@ -1,5 +1,4 @@
 /** The state of a job and what can be done about it, in a sentence each. */
-import type { QueueManager } from '../../application/queue-manager';
 import type { Milliseconds } from '../../base/clock';
 import type { FoundJob } from '../../operations/found-job';
 import { address } from '../addresses';
@@ -20,28 +19,28 @@ export function stateOf({ job: { state, history }, result }: JobStory): ShownSta
 }
 
 /** Follows the badge. */
-export function stateText(story: JobStory, now: Milliseconds): Shown {
-  return STATES[stateOf(story)](story, now);
+export function stateText(story: JobStory, context: PageContext): Shown {
+  return STATES[stateOf(story)](story, context);
 }
 
-export function adviceFor(story: JobStory, { manager }: PageContext): Shown {
-  return ADVICE[stateOf(story)](story, manager);
+export function adviceFor(story: JobStory, context: PageContext): Shown {
+  return ADVICE[stateOf(story)](story, context);
 }
 
-const STATES: Readonly<Record<ShownState, (story: JobStory, now: Milliseconds) => Shown>> = {
-  failed: ({ job }, now) =>
+const STATES: Readonly<Record<ShownState, (story: JobStory, context: PageContext) => Shown>> = {
+  failed: ({ job }, { now }) =>
     html`${job.failedAt && moment(job.failedAt, now)} after ${attemptsText(job)}: <bdi class="bad">${errorLine(job.error ?? '')}</bdi>`,
-  ready: ({ job }, now) =>
+  ready: ({ job }, { now }) =>
     (job.attempts ?? 0) > 0
       ? `to run again, after ${attemptsText(job)}.`
       : html`It waits for a worker${job.createdAt && html`, and was dispatched ${moment(job.createdAt, now)}`}.`,
-  delayed: ({ job }, now) =>
+  delayed: ({ job }, { now }) =>
     html`It becomes ready ${job.at ? moment(job.at, now) : 'later'}${(job.attempts ?? 0) > 0 && `, after ${attemptsText(job)}`}.`,
-  running: ({ job, run }, now) =>
+  running: ({ job, run }, { now }) =>
     run === undefined
       ? html`in ${attemptText(job)}${leaseText(job, now)}.`
       : html`for ${spanText(Math.max(0, now - run.job.since.getTime()))} on <bdi>${run.worker.host}</bdi> ${String(run.worker.pid)}, in ${attemptText(job)}.`,
-  completed: ({ job }, now) =>
+  completed: ({ job }, { now }) =>
     html`${job.completedAt ? moment(job.completedAt, now) : 'It has ended'}${job.attempts !== undefined && `, in attempt ${job.attempts}`}.`,
   cancelled: ({ result }) =>
     html`It was cancelled${result?.reason === undefined ? '.' : html`: <bdi>${result.reason}</bdi>`}`,
@@ -51,15 +50,15 @@ const STATES: Readonly<Record<ShownState, (story: JobStory, now: Milliseconds) =
       : html`<bdi>${connection}</bdi> has so many jobs that not all were searched; none of those searched has this id.`,
 };
 
-const ADVICE: Readonly<Record<ShownState, (story: JobStory, manager: QueueManager) => Shown>> = {
+const ADVICE: Readonly<Record<ShownState, (story: JobStory, context: PageContext) => Shown>> = {
   failed: () =>
     'Retry it once the cause is fixed: it starts anew, with all its tries. Forget it if nobody needs it any more.',
   ready: (story) => hindrance(story) ?? 'It runs when the jobs before it have been taken.',
   delayed: (story) => hindrance(story) ?? 'Then a worker takes it when its turn comes.',
-  running: ({ job, run, isWorked }, manager) => {
+  running: ({ job, run, isWorked }, context) => {
     if (run === undefined && isWorked === undefined)
       return 'Which worker runs it is unknown, because no records of workers are kept. If its lease ends, another worker gets the job.';
-    if (run === undefined && isFresh(job, manager))
+    if (run === undefined && isFresh(job, context))
       return 'A worker has just taken it, or renewed its lease. Workers report every five seconds; then you will see here which one it is.';
     if (run === undefined)
       return 'No worker reports that it runs it, although workers report every five seconds. If its lease ends, another worker gets the job.';
@@ -70,7 +69,7 @@ const ADVICE: Readonly<Record<ShownState, (story: JobStory, manager: QueueManage
   },
   completed: () => 'Nothing is left to do.',
   cancelled: () => 'It does not run again, and its data are gone. If it is needed after all, dispatch it again.',
-  unknown: ({ job: { id, connection, isSure } }, manager) =>
+  unknown: ({ job: { id, connection, isSure } }, { manager }) =>
     isSure
       ? html`${whyUnknown(manager)}: <a href="${address('search', { text: id })}">search all connections</a>.`
       : html`Name its queue to search further:
@@ -87,9 +86,9 @@ const TOLD: Milliseconds = 7000;
  * Whether its lease began so recently that its worker may not have reported it yet. If the lease has another length than
  * configured here, its beginning is unknown.
  */
-function isFresh({ connection, at }: FoundJob, manager: QueueManager): boolean {
+function isFresh({ connection, at }: FoundJob, { manager, now }: PageContext): boolean {
   if (at === undefined) return false;
-  const held = manager.clock.now() - at.getTime() + manager.settings(connection).retryAfter * 1000;
+  const held = now - at.getTime() + manager.settings(connection).retryAfter * 1000;
   // The store's clock may be slightly ahead.
   return Math.abs(held) < TOLD;
 }

@@ -131,32 +131,30 @@ export class Live {
 /** The event with all changes since the last one. */
 function changeOf(page: Watched, view: View): string {
   const { title, trouble } = view;
-  // While the store is unreachable, the last content stays.
   const isSame = trouble === page.trouble;
   page.trouble = trouble;
-  if (trouble === undefined) {
-    const markup = new Map([...regionsOf(view)].map(([id, { text }]) => [id, text]));
-    const changed = [...markup].filter(([id, shown]) => page.sent.get(id) !== shown).map(([, shown]) => shown);
-    const isSamePage = changed.length === 0 && markup.size === page.sent.size;
-    page.sent = markup;
-    // A comment line shows whether the viewer is still there.
-    if (isSame && isSamePage) return ': nothing has changed\n\n';
-    return eventOf({ title, ids: [...markup.keys()], markup: changed.join(''), trouble: '' });
-  }
-  return isSame ? ': nothing has changed\n\n' : eventOf({ trouble });
+  // While the store is unreachable, the last content stays.
+  if (trouble !== undefined) return isSame ? NO_CHANGE : eventOf({ trouble });
+  const markup = new Map([...regionsOf(view)].map(([id, { text }]) => [id, text]));
+  const changed = [...markup].filter(([id, shown]) => page.sent.get(id) !== shown).map(([, shown]) => shown);
+  const isSamePage = changed.length === 0 && markup.size === page.sent.size;
+  page.sent = markup;
+  if (isSame && isSamePage) return NO_CHANGE;
+  return eventOf({ trouble: '', title, ids: [...markup.keys()], markup: changed.join('') });
 }
+
+/** A comment line, which shows whether the viewer is still there. */
+const NO_CHANGE = ': nothing has changed\n\n';
 
 /**
  * What the script of the page gets: a trouble to show, or the ids of all parts in order, with the markup of those that changed.
  */
-type Change =
-  | { readonly trouble: string }
-  | {
-      readonly trouble: '';
-      readonly title: string;
-      readonly ids: readonly string[];
-      readonly markup: string;
-    };
+interface Change {
+  readonly trouble: string;
+  readonly title?: string;
+  readonly ids?: readonly string[];
+  readonly markup?: string;
+}
 
 function eventOf(change: Change): string {
   return `data: ${JSON.stringify(change)}\n\n`;

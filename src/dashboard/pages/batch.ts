@@ -1,5 +1,4 @@
 /** One batch: its progress, its failed jobs, and what comes next. */
-import type { Milliseconds } from '../../base/clock';
 import type { Batch } from '../../dispatch/batch/batch';
 import { type BatchCallbackJob, callbackJobs } from '../../dispatch/batch/callback-jobs';
 import { batchDocument } from '../../dispatch/batch/batch-document';
@@ -70,11 +69,10 @@ function statePart(
   hasEnded: boolean,
   context: PageContext,
 ): Html {
-  const now = context.manager.clock.now();
-  return html`<p class="state">${stateBadge(found)} ${stateText(found, hasEnded, now)} ${comingText(found, callbacks)}</p>
+  return html`<p class="state">${stateBadge(found)} ${stateText(found, hasEnded, context)} ${comingText(found, callbacks)}</p>
     ${progressBar(found)}
     <div class="with-actions">${numbersOf(found)}<div class="actions">${batchButtons(found, context)}</div></div>
-    ${facts(found, now)}`;
+    ${facts(found, context)}`;
 }
 
 function numbersOf({ id, connection, total, pending, completed, failed, skipped }: Batch): Html {
@@ -92,7 +90,7 @@ function numbersOf({ id, connection, total, pending, completed, failed, skipped 
   ]);
 }
 
-function facts(found: Batch, now: Milliseconds): Html | undefined {
+function facts(found: Batch, { now }: PageContext): Html | undefined {
   const { id, connection, createdAt, cancelledAt, finishedAt, allowsFailures } = found;
   return factList([
     idFact(id),

@@ -120,9 +120,8 @@ const EMPTY: Readonly<Record<Kind, Html>> = {
 
 function batchRow(batch: Batch, context: PageContext): Html {
   const { id, name, connection, createdAt, finishedAt } = batch;
-  const now = context.manager.clock.now();
   const title = name === '' ? html`<bdi class="mono">${id}</bdi>` : html`<bdi>${name}</bdi>`;
   return html`<tr data-key="${id}"><th scope="row"><a href="${address('batch', { connection, id })}">${title}</a></th><td>${stateBadge(batch)}</td>
-<td class="busy">${progressText(batch)}${progressBar(batch)}</td><td>${moment(createdAt, now)}</td>
-<td>${finishedAt === undefined ? html`<span class="soft">–</span>` : moment(finishedAt, now)}</td><td class="actions">${batchButtons(batch, context, name || id)}</td></tr>`;
+<td class="busy">${progressText(batch)}${progressBar(batch)}</td><td>${moment(createdAt, context.now)}</td>
+<td>${finishedAt === undefined ? html`<span class="soft">–</span>` : moment(finishedAt, context.now)}</td><td class="actions">${batchButtons(batch, context, name || id)}</td></tr>`;
 }

@@ -1,7 +1,6 @@
 /** What has failed and why: grouped by error, and one by one. */
 import { matching } from '../../application/failed/failed-filter';
 import type { FailedJob } from '../../application/failed/failed-job';
-import type { Milliseconds } from '../../base/clock';
 import { address } from '../addresses';
 import { type ErrorGroup, errorGroups } from '../failed/error-groups';
 import { choiceIn, choiceText, type FailedChoice, filterOf } from '../failed/failed-choice';
@@ -29,12 +28,12 @@ interface Found {
 }
 
 export const failed: Page = async (context) => {
-  const { manager, query } = context;
+  const { query } = context;
   const choice = choiceIn(query);
   const given = Number(query.get('from') ?? 0);
   const from = Number.isSafeInteger(given) && given > 0 ? given : 0;
   const look = await lookAtFailed(context, choice.queue, from);
-  const fits = matching(filterOf(choice) ?? {}, manager.clock.now());
+  const fits = matching(filterOf(choice) ?? {}, context.now);
   const fitting = look.jobs.flatMap((job, place) => (fits(job) ? { job, place: from + place } : []));
   const found = { choice, from, look, fitting };
   const groups = errorGroups(fitting.map(({ job }) => job));
@@ -95,13 +94,12 @@ function groupTable(groups: readonly ErrorGroup[], found: Found, context: PageCo
   const away = look.away.map((text) => html`<p class="trouble">${text}</p>`);
   if (groups.length === 0) return html`${away}<p class="empty">${nothing(found)} ${further(found)}</p>`;
   const which = Object.keys(choice).length > 0 ? ' all that match' : ' all';
-  const now = context.manager.clock.now();
   const shown = table({
     caption: 'By error',
     columns: [numberColumn('Jobs'), 'Job', 'Error', 'Failed', ACTIONS],
-    rows: groups.slice(0, MOST_GROUPS).map((group) => groupRow(group, choice, context, now)),
+    rows: groups.slice(0, MOST_GROUPS).map((group) => groupRow(group, choice, context)),
   });
-  return html`${away}<div class="with-actions"><p class="sum">${sumOf(found)}</p>
+  return html`${away}<div class="with-actions"><p>${sumOf(found)}</p>
 <div class="actions">${failureButtons('failed', { fields: { ...choice, all: 'yes' } }, context, which)}</div></div>
 ${shown}${groups.length > MOST_GROUPS && html`<p class="soft">and ${counted(groups.length - MOST_GROUPS, 'smaller group')}</p>`}${from > 0 && html`<p class="pages"><a href="${address('failed', choice)}">Back to the newest</a></p>`}`;
 }
@@ -129,22 +127,18 @@ function further({ choice, look, from }: Found): Html | undefined {
   return html`<a href="${address('failed', { ...choice, from: from + look.jobs.length })}" rel="next">Search further</a>`;
 }
 
-function groupRow(
-  { name, error, queues, count, newest, oldest }: ErrorGroup,
-  choice: FailedChoice,
-  context: PageContext,
-  now: Milliseconds,
-): Html {
+function groupRow(group: ErrorGroup, choice: FailedChoice, context: PageContext): Html {
+  const { name, error, queues, count, newest, oldest } = group;
   const own = { ...choice, name, group: error };
   const about = { fields: { ...own, all: 'yes' }, subject: `${name}: ${error}` };
   const [retry, forget] = failureButtons('failed', about, context);
-  const since = moment(newest.failedAt, now);
+  const since = moment(newest.failedAt, context.now);
   // A group that a form cannot describe must have no buttons: the form would choose other jobs too.
   const canBeMeant = error !== '' && name !== '' && name === name.trim();
   return html`<tr data-key="${JSON.stringify([name, error])}"><td class="number"><strong>${numberText(count)}</strong></td>
 <th scope="row"><a href="${address('failed', own)}"><bdi>${name}</bdi></a><br><span class="soft">${queues.slice(0, 3).map((queue, place) => html`${place > 0 && ', '}<bdi>${queue}</bdi>`)}${queues.length > 3 && html` and ${counted(queues.length - 3, 'more queue')}`}</span></th>
 <td class="message"><bdi>${errorLine(newest.exception)}</bdi></td>
-<td class="when">${count === 1 ? since : html`${since}<br><span class="soft">first ${moment(oldest.failedAt, now)}</span>`}</td>
+<td class="when">${count === 1 ? since : html`${since}<br><span class="soft">first ${moment(oldest.failedAt, context.now)}</span>`}</td>
 <td class="actions">${canBeMeant && [retry, ' ', forget]}</td></tr>`;
 }
 
@@ -166,15 +160,15 @@ function jobList(found: Found, context: PageContext): Html {
     caption: 'Failed jobs, newest first',
     isCaptionUnseen: true,
     columns: [tickAll, 'Job', 'Queue', 'Failed', numberColumn('Attempts'), 'Error'],
-    rows: fitting.slice(0, PAGE).map(({ job }) => jobRow(job, canAct, context.manager.clock.now())),
+    rows: fitting.slice(0, PAGE).map(({ job }) => jobRow(job, context)),
   });
   return html`${canAct && chosen}${shown}<p class="pages">${first} ${next}</p>`;
 }
 
-function jobRow(job: FailedJob, canAct: boolean, now: Milliseconds): Html {
+function jobRow(job: FailedJob, { now, viewer }: PageContext): Html {
   const { id, name, connection, queue, failedAt, attempts, exception } = job;
   const place = JSON.stringify([connection, queue, id]);
-  return html`<tr data-key="${place}">${canAct && html`<td><input type="checkbox" name="job" value="${place}" form="${CHOSEN}" aria-label="${name} ${id}"></td>`}
+  return html`<tr data-key="${place}">${viewer.role === 'operator' && html`<td><input type="checkbox" name="job" value="${place}" form="${CHOSEN}" aria-label="${name} ${id}"></td>`}
 <th scope="row">${jobLink(job)}<br><span class="soft mono">${id}</span></th>
 <td>${queueLink(job)}</td><td>${moment(failedAt, now)}</td><td class="number">${attempts}</td>
 <td class="message"><bdi>${errorLine(exception)}</bdi></td></tr>`;

@@ -18,19 +18,18 @@ export const job: Page = async (context) => {
     queue: query.get('queue') ?? undefined,
   });
   const { job: found, failure, otherFailures, result, run } = story;
-  const now = manager.clock.now();
-  const events = eventsOf(story, now);
+  const events = eventsOf(story, context.now);
   const links = linksOf(found);
   const hasRun = events.some(({ kind }) => kind !== 'waits');
   return {
     title: found.name ?? 'Job',
     parts: {
       'job-state': statePart(story, context),
-      'job-events': hasRun ? html`${timeline(events)}${eventTable(story, events, now)}` : undefined,
+      'job-events': hasRun ? html`${timeline(events)}${eventTable(story, events, context)}` : undefined,
       'job-result': resultPart(result),
       'job-links': linksPart(links, found, await batchOf(links, context), context),
       'job-data': dataPart(found),
-      'job-options': optionsPart(found, manager.registry, now),
+      'job-options': optionsPart(found, context),
     },
     data: {
       ...found,

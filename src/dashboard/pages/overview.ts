@@ -139,13 +139,12 @@ function queueRow(connection: string, row: QueueSnapshot, context: PageContext):
 <td class="number">${rate !== undefined && numberText(tenths(rate))}</td><td class="actions">${actionForm(button, context)}</td></tr>`;
 }
 
-function comingList(schedules: readonly ScheduleListing[], { manager }: PageContext): Html | undefined {
+function comingList(schedules: readonly ScheduleListing[], { now }: PageContext): Html | undefined {
   const coming = schedules
     .filter((schedule) => schedule.next !== undefined && !isNeglected(schedule))
     .toSorted((a, b) => a.next!.getTime() - b.next!.getTime())
     .slice(0, COMING);
   if (coming.length === 0) return undefined;
-  const now = manager.clock.now();
   const row = ({ name, next, declared }: ScheduleListing): Html =>
     html`<li><bdi>${name}</bdi> <span class="soft">${declared?.cadence}</span> ${moment(next!, now)}</li>`;
   return html`<h2><a href="${address('schedules')}">What comes next</a></h2><ol class="coming">${coming.map(row)}</ol>`;

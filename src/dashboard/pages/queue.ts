@@ -1,5 +1,4 @@
 /** One queue: its state, its history, and its jobs. */
-import type { Milliseconds } from '../../base/clock';
 import type { QueueFigures } from '../../operations/figures/figures';
 import { type JobPage, JOB_STATES } from '../../operations/job-page';
 import type { JobState, ListedJob } from '../../operations/listed-job';
@@ -174,7 +173,6 @@ const WHEN: Readonly<Record<JobState, string>> = {
 
 function jobRow(job: ListedJob, context: PageContext): Html {
   const { id, name, connection, queue, state, attempts, tries, payload, error } = job;
-  const now: Milliseconds = context.manager.clock.now();
   const at = state === 'failed' ? job.failedAt : state === 'ready' ? job.createdAt : job.at;
   const about = { fields: { connection, queue, id }, subject: name };
   const buttons =
@@ -182,6 +180,6 @@ function jobRow(job: ListedJob, context: PageContext): Html {
       ? failureButtons('job', about, context)
       : actionForm({ action: 'cancel-job', label: 'Cancel', ...about }, context);
   return html`<tr${id !== undefined && html` data-key="${id}"`}><th scope="row">${jobLink(job)}<br><span class="soft mono">${id}</span></th>
-<td>${at && moment(at, now)}</td><td class="number">${attempts}${tries !== undefined && tries > 0 && html` <span class="soft">of ${tries}</span>`}</td>
+<td>${at && moment(at, context.now)}</td><td class="number">${attempts}${tries !== undefined && tries > 0 && html` <span class="soft">of ${tries}</span>`}</td>
 <td class="excerpt">${state === 'failed' ? html`<span class="bad"><bdi>${errorLine(error ?? '')}</bdi></span>` : excerptOf(payload)}</td><td class="actions">${id !== undefined && buttons}</td></tr>`;
 }

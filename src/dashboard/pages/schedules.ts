@@ -1,5 +1,4 @@
 /** The schedules, when they come up, and whether a worker keeps them. */
-import type { Milliseconds } from '../../base/clock';
 import type { ComingOccurrence, ScheduleListing } from '../../schedule/schedules';
 import { html, type Html } from '../html';
 import { actionForm } from '../parts/action-form';
@@ -52,7 +51,7 @@ function scheduleTable(found: readonly Coming[], context: PageContext): Html {
 
 function scheduleRow(schedule: Coming, context: PageContext): Html {
   const { name, spec, declared, next, last, occurrences } = schedule;
-  const now = context.manager.clock.now();
+  const { now } = context;
   return html`<tr data-key="${name}">
     <th scope="row">
       <bdi>${name}</bdi>
@@ -68,14 +67,14 @@ function scheduleRow(schedule: Coming, context: PageContext): Html {
           ? html`<details>
               <summary>${moment(next, now)}</summary>
               <ol class="names">
-                ${occurrences.map((one) => occurrence(one, now))}
+                ${occurrences.map((one) => occurrence(one, context))}
               </ol>
             </details>`
           : html`<span class="soft">–</span>`
       }
     </td>
     <td>${last ? moment(last, now) : html`<span class="soft">never yet</span>`}</td>
-    <td>${stateOf(schedule, now)}</td>
+    <td>${stateOf(schedule, context)}</td>
     <td class="actions">${buttons(schedule, context)}</td>
   </tr>`;
 }
@@ -92,13 +91,13 @@ function policies({ missed, overlap }: NonNullable<ScheduleListing['declared']>)
   return words.filter((word) => word !== '').join(', ');
 }
 
-function occurrence({ at, wall, isClockChange }: ComingOccurrence, now: Milliseconds): Html {
+function occurrence({ at, wall, isClockChange }: ComingOccurrence, { now }: PageContext): Html {
   return html`<li>
     ${wall} <span class="soft">${moment(at, now)}${isClockChange && ', clocks change on that day'}</span>
   </li>`;
 }
 
-function stateOf({ problem, pausedAt, isOrphan, isKept, skipped }: Coming, now: Milliseconds): Html {
+function stateOf({ problem, pausedAt, isOrphan, isKept, skipped }: Coming, { now }: PageContext): Html {
   const leftOut = skipped > 0 && html`<br><span class="soft">${counted(skipped, 'occurrence')} skipped</span>`;
   if (problem !== undefined) return html`<span class="bad">${problem.message}</span>${leftOut}`;
   if (pausedAt !== undefined)

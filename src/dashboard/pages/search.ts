@@ -40,7 +40,7 @@ export const search: Page = async (context) => {
       'search-form': form,
       notes: noteList(notes),
       known: known.length === 0 ? undefined : knownList(known),
-      matches: matchList(found, wanted, manager.clock.now(), isGone ? html`${whyUnknown(manager)}.` : undefined),
+      matches: matchList(found, wanted, context.now, isGone ? html`${whyUnknown(manager)}.` : undefined),
     },
     data: {
       known,

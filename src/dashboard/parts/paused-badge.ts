@@ -4,6 +4,6 @@ import { html, type Html } from '../html';
 import type { PageContext } from '../view';
 import { moment } from './time';
 
-export function pausedBadge({ pausedUntil }: QueueSnapshot, { manager }: PageContext): Html {
-  return html`<span class="badge warn">paused${pausedUntil && html`, resumes ${moment(pausedUntil, manager.clock.now())}`}</span>`;
+export function pausedBadge({ pausedUntil }: QueueSnapshot, { now }: PageContext): Html {
+  return html`<span class="badge warn">paused${pausedUntil && html`, resumes ${moment(pausedUntil, now)}`}</span>`;
 }
