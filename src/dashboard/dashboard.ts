@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { defaultManager } from '../application/default-manager';
 import { QueueManager } from '../application/queue-manager';
 import { nearest } from '../base/nearest';
-import { type Authorization, MountedAccess } from './access/mounted-access';
+import { type Authorization, mountedAccess } from './access/mounted-access';
 import { authorizeMissing, invalidOption } from './errors';
 import { requestOfFetch, responseOf } from './http/fetch-handler';
 import { respond } from './http/node-handler';
@@ -58,7 +58,7 @@ export function dashboard<Incoming = IncomingMessage>(options: DashboardOptions<
   if (typeof authorize !== 'function') throw authorizeMissing(authorize);
   if (manager !== undefined && !(manager instanceof QueueManager))
     throw invalidOption('manager', manager, 'give a QueueManager, or leave it out for the one behind Queue');
-  const site = new Site(() => manager ?? defaultManager(), new MountedAccess(authorize));
+  const site = new Site(() => manager ?? defaultManager(), mountedAccess(authorize));
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
     void respond(site, request, response);
   };

@@ -8,7 +8,7 @@ import { listIn } from '../addresses';
 import { choiceIn, choiceText, filterOf } from '../failed/failed-choice';
 import { html, type Html } from '../html';
 import { counted } from '../parts/number';
-import type { Action, ActionContext } from './actions';
+import type { Action } from './actions';
 import type { Notice } from './notice';
 
 /**
@@ -34,10 +34,10 @@ export const retryFailed: Action = {
       button: 'Retry them',
     };
   },
-  run: (form, context) =>
-    carriedOut(form, context, {
-      one: ({ failed }, { id, ...place }) => failed.retry(id, place),
-      all: ({ failed }) => failed.retry(filterOf(choiceIn(form)) ?? 'all'),
+  run: (form, { manager }) =>
+    carriedOut(form, manager, {
+      one: ({ id, ...place }) => manager.failed.retry(id, place),
+      all: () => manager.failed.retry(filterOf(choiceIn(form)) ?? 'all'),
       told: (count) =>
         `${counted(count, 'failed job')} ${count === 1 ? 'goes back to its queue' : 'go back to their queues'}.`,
     }),
@@ -57,35 +57,28 @@ export const forgetFailed: Action = {
       button: 'Forget them',
     };
   },
-  run: (form, context) =>
-    carriedOut(form, context, {
-      one: ({ failed }, { id, ...place }) => failed.forget(id, place),
-      all: ({ failed }) => {
+  run: (form, { manager }) =>
+    carriedOut(form, manager, {
+      one: ({ id, ...place }) => manager.failed.forget(id, place),
+      all: () => {
         const filter = filterOf(choiceIn(form));
-        return filter === undefined ? failed.flush() : failed.forget(filter);
+        return filter === undefined ? manager.failed.flush() : manager.failed.forget(filter);
       },
       told: (count) => `${counted(count, 'failed job')} ${count === 1 ? 'is' : 'are'} forgotten.`,
     }),
 };
 
 interface Deed {
-  readonly one: (manager: QueueManager, place: Place) => Promise<boolean>;
+  readonly one: (place: Place) => Promise<boolean>;
   /** Returns the number of jobs. */
-  readonly all: (manager: QueueManager) => Promise<number>;
+  readonly all: () => Promise<number>;
   readonly told: (count: number) => string;
 }
 
-async function carriedOut(
-  form: URLSearchParams,
-  { manager }: ActionContext,
-  { one, all, told }: Deed,
-): Promise<Notice> {
+async function carriedOut(form: URLSearchParams, manager: QueueManager, deed: Deed): Promise<Notice> {
   const ticked = tickedIn(form);
   if (ticked?.length === 0) return { text: 'No job was ticked, so nothing was done.' };
-  const work =
-    ticked === undefined
-      ? all(manager).then((count): Notice => ({ text: told(count) }))
-      : eachOf(ticked, (place) => one(manager, place), told);
+  const work = ticked === undefined ? allOf(deed) : eachOf(ticked, deed);
   const notice = await within(PATIENCE, work, manager);
   if (notice !== undefined) return notice;
   tellLater(work, manager);
@@ -112,17 +105,17 @@ function tellLater(work: Promise<Notice>, { logger }: QueueManager): void {
   );
 }
 
+async function allOf({ all, told }: Deed): Promise<Notice> {
+  return { text: told(await all()) };
+}
+
 /** A job that cannot be reached does not stop the others. */
-async function eachOf(
-  places: readonly Place[],
-  act: (place: Place) => Promise<boolean>,
-  told: Deed['told'],
-): Promise<Notice> {
+async function eachOf(places: readonly Place[], { one, told }: Deed): Promise<Notice> {
   let [done, gone] = [0, 0];
   const refused: string[] = [];
   for (const place of places) {
     try {
-      if (await act(place)) done += 1;
+      if (await one(place)) done += 1;
       else gone += 1;
     } catch (error) {
       refused.push(redact(errorMessage(error)));

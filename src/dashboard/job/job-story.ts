@@ -11,14 +11,6 @@ import { workersOf } from '../readings';
 import { isIncapable, readOr } from '../troubles';
 import type { PageContext } from '../view';
 
-/** Which job is meant. */
-export interface WantedJob {
-  readonly connection: string;
-  readonly id: string;
-  /** The queue in which it is known to be. */
-  readonly queue: string | undefined;
-}
-
 /** One time that it failed for good. */
 export interface ShownFailure extends ListedJob {
   /** The error with its stack. */
@@ -45,9 +37,12 @@ const LONGEST_RECORDED = 100;
 const MOST_RECORDED = 100;
 
 /** @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME, E_UNKNOWN_CONNECTION; CapabilityError the store cannot look for jobs */
-export function readStory(context: PageContext, wanted: WantedJob): Promise<JobStory> {
-  const { manager, lookout } = context;
-  const { connection, id, queue } = wanted;
+export function readStory(context: PageContext): Promise<JobStory> {
+  const { manager, lookout, query } = context;
+  const connection = query.get('connection') ?? manager.defaultConnection;
+  const id = query.get('id')?.trim() ?? '';
+  // The queue in which it is known to be.
+  const queue = query.get('queue') ?? undefined;
   return lookout.see(JSON.stringify(['job', connection, queue, id]), async () => {
     const driver = manager.driver(connection);
     const own = manager.connection(connection);

@@ -11,12 +11,7 @@ import { timeline } from '../job/timeline';
 import type { Page } from '../view';
 
 export const job: Page = async (context) => {
-  const { manager, query } = context;
-  const story = await readStory(context, {
-    connection: query.get('connection') ?? manager.defaultConnection,
-    id: query.get('id')?.trim() ?? '',
-    queue: query.get('queue') ?? undefined,
-  });
+  const story = await readStory(context);
   const { job: found, failure, otherFailures, result, run } = story;
   const events = eventsOf(story, context.now);
   const links = linksOf(found);

@@ -24,7 +24,7 @@ export function actionForm(
 }
 
 /**
- * To retry and to forget.
+ * The buttons to retry and to forget.
  *
  * @param what one job, or all failed ones that match the fields
  * @param which ends the labels: ` all`
