@@ -15,8 +15,8 @@ import { InvalidPayloadError } from './errors';
 type Fields = Readonly<Record<string, unknown>>;
 
 interface Form {
-  /** @throws InvalidPayloadError */
-  read(fields: Fields, field: string): unknown;
+  /** Never called for null. Undefined: nothing was chosen. @throws InvalidPayloadError */
+  read(value: unknown, field: string, fields: Fields): unknown;
   write(value: unknown): string;
 }
 
@@ -29,10 +29,7 @@ const FORMS: { readonly [form in PayloadForm]: Form } = {
     write: ({ delays, jitter }: ResolvedBackoff) => `"${delays.join(',')}"${jitter > 0 ? `,"jitter":${jitter}` : ''}`,
   },
   moment: {
-    read(fields, field) {
-      const moment = seconds(fields, field);
-      return moment === undefined ? undefined : Math.round(moment * 1000);
-    },
+    read: (moment, field) => Math.round(seconds(moment, field) * 1000),
     write: (moment: Milliseconds) => String(moment / 1000),
   },
 };
@@ -76,7 +73,7 @@ export function readChosen(fields: Fields, foreign: boolean): ChosenOptions {
   for (const { option, field, olderField, form } of CHOSEN) {
     const name = isAbsent(fields[field]) ? olderField : field;
     if (name === undefined || isAbsent(fields[name])) continue;
-    const value = form.read(fields, name);
+    const value = form.read(fields[name], name, fields);
     if (value === undefined || (foreign && value === false)) continue;
     chosen ??= blankOptions();
     chosen[option] = value;
@@ -88,40 +85,33 @@ function isAbsent(value: unknown): boolean {
   return value === undefined || value === null;
 }
 
-function backoffOf(fields: Fields, field: string): ResolvedBackoff | undefined {
-  const backoff = fields[field];
-  if (backoff === undefined || backoff === null || backoff === '') return undefined;
+function backoffOf(backoff: unknown, field: string, fields: Fields): ResolvedBackoff | undefined {
+  if (backoff === '') return undefined;
   const delays: readonly unknown[] = typeof backoff === 'string' ? backoff.split(',') : [backoff].flat();
-  const jitter = amount(fields, 'jitter') ?? 0;
-  if (jitter > 1) throw refusal('jitter', 'a share from 0 to 1');
+  const jitter = amount(fields['jitter'] ?? 0, 'jitter');
+  if (jitter > 1) refuse('jitter', 'a share from 0 to 1');
   if (delays.length === 0) return undefined;
-  const read = (delay: unknown): Seconds => number(delay) ?? refuse('backoff', 'seconds, or a list of seconds');
+  const read = (delay: unknown): Seconds => number(delay) ?? refuse(field, 'seconds, or a list of seconds');
   return { delays: delays.map((delay) => Math.min(read(delay), LONGEST_DURATION)), jitter };
 }
 
-function count(fields: Fields, field: string): number | undefined {
-  const value = amount(fields, field);
-  if (value === undefined || Number.isInteger(value)) return value;
-  throw refusal(field, 'a whole number');
+function count(value: unknown, field: string): number {
+  const read = amount(value, field);
+  return Number.isInteger(read) ? read : refuse(field, 'a whole number');
 }
 
 // Other producers may write their largest number for "no limit"; no store can count that far.
-function seconds(fields: Fields, field: string): Seconds | undefined {
-  const value = amount(fields, field);
-  return value === undefined ? undefined : Math.min(value, LONGEST_DURATION);
+function seconds(value: unknown, field: string): Seconds {
+  return Math.min(amount(value, field), LONGEST_DURATION);
 }
 
-function amount(fields: Fields, field: string): number | undefined {
-  const value = fields[field];
-  if (value === undefined || value === null) return undefined;
+function amount(value: unknown, field: string): number {
   return number(value) ?? refuse(field, 'a number from 0');
 }
 
-function flag(fields: Fields, field: string): boolean | undefined {
-  const value = fields[field];
-  if (value === undefined || value === null) return undefined;
+function flag(value: unknown, field: string): boolean {
   if (typeof value === 'boolean' || value === 0 || value === 1) return Boolean(value);
-  throw refusal(field, 'true or false');
+  return refuse(field, 'true or false');
 }
 
 /** Undefined if it is not a number from 0, written as a number or a string. */
@@ -131,9 +121,5 @@ function number(value: unknown): number | undefined {
 }
 
 function refuse(field: string, expected: string): never {
-  throw refusal(field, expected);
-}
-
-function refusal(field: string, expected: string): InvalidPayloadError {
-  return new InvalidPayloadError(`expected ${expected}`, `/${field}`);
+  throw new InvalidPayloadError(`expected ${expected}`, `/${field}`);
 }

@@ -16,6 +16,7 @@
  * 5. An `id` is put directly before the counters in the same way; one that stands there is found without parsing.
  */
 import { InvalidPayloadError } from './errors';
+import { isRecord } from './kinds';
 
 export interface Counters {
   /** Tries used, including the current run. */
@@ -224,8 +225,7 @@ function counted(value: unknown): number {
 function parseObject(payload: Buffer | string): Record<string, unknown> | undefined {
   try {
     const parsed: unknown = JSON.parse(typeof payload === 'string' ? payload : payload.toString('latin1'));
-    const isObject = typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed);
-    return isObject ? (parsed as Record<string, unknown>) : undefined;
+    return isRecord(parsed) ? parsed : undefined;
   } catch {
     return undefined;
   }

@@ -2,7 +2,7 @@
 import { oneLine } from '../base/plain-text';
 import type { JobDefinition } from '../job/definition';
 import { BUILT_INS } from './built-ins';
-import type { CodecClasses, Types } from './encoder';
+import type { CodecClasses } from './encoder';
 import { InvalidPayloadError, PayloadVersionError, UnknownClassError } from './errors';
 import { isPlain, isRecord } from './kinds';
 import { checkMade, Limits } from './limits';
@@ -24,7 +24,7 @@ const CLASS = 'class:';
  */
 export function decodeValue(
   command: unknown,
-  types: Types | undefined,
+  types: Readonly<Data> | undefined,
   classes: CodecClasses,
   place = '',
   versions?: Readonly<Data>,
@@ -45,7 +45,7 @@ class Decoder {
     this.#versions = versions;
   }
 
-  decode(command: unknown, types: Types): unknown {
+  decode(command: unknown, types: Readonly<Data>): unknown {
     const root = { value: command };
     // The deepest first: they can only be found while everything above them is still plain JSON.
     const pointers = Object.keys(types).map((pointer) => ({ pointer, depth: depthOf(pointer) }));

@@ -11,7 +11,7 @@ import { UnserializableValueError } from './errors';
 import { isForbiddenKey, Limits } from './limits';
 import { mapsByClassTransformer, toPlain } from './mapping';
 import { MAX_DEPTH, toPath, toPointer, type Segment } from './pointer';
-import { described, isPlain, isRecord, LEAVE_OUT, remedyFor, strayChoice, symbolKeyOf } from './kinds';
+import { described, isPlain, isRecord, remedyFor, strayChoice, symbolKeyOf } from './kinds';
 
 /** The classes whose instances may travel, by their names in payloads. */
 export interface CodecClasses {
@@ -89,6 +89,8 @@ export function encodeJson(value: unknown, subject: string): string {
   return JSON.stringify(new Encoder(subject).encode(value));
 }
 
+const TOO_LONG = `a bigint of more than ${MAX_DIGITS} digits`;
+
 class Encoder {
   #types: Record<string, string> | undefined;
   #versions: Record<string, number> | undefined;
@@ -125,7 +127,7 @@ class Encoder {
       case 'undefined':
         return this.#typed('undefined', null);
       case 'bigint':
-        return this.#bigint(value);
+        return this.#typed('bigint', bigintForm(value) ?? this.#refuse(TOO_LONG, 'Write it as a string.'));
       case 'object':
         return value === null ? null : this.#object(value);
       default:
@@ -139,12 +141,6 @@ class Encoder {
     const data = this.#data(instance, classOf(instance)!);
     this.#ancestors.pop();
     return data;
-  }
-
-  #bigint(value: bigint): unknown {
-    const digits = bigintForm(value);
-    if (digits !== undefined) return this.#typed('bigint', digits);
-    return this.#refuse(`a bigint of more than ${MAX_DIGITS} digits`, 'Write it as a string.');
   }
 
   #object(value: object): unknown {
@@ -181,7 +177,7 @@ class Encoder {
     const written = Array.isArray(form) ? this.#listed(type, form) : isRecord(form) ? this.#record(form) : form;
     const own = builtIn.hasProperties ? undefined : Object.keys(value)[0];
     if (own === undefined) return this.#typed(type, written);
-    return this.#refuse(`${described(value)} with the property \`${own}\``, LEAVE_OUT);
+    return this.#refuse(`${described(value)} with the property \`${own}\``, 'Leave it out.');
   }
 
   #data(instance: object, target: Class): object {

@@ -8,7 +8,7 @@ import type { ChosenOptions } from '../job/options';
 import { readChosen } from './chosen-fields';
 import { READY_AT } from './ready-at';
 import { checkedVersion, decodeValue, upgraded } from './decoder';
-import type { CodecClasses, Types } from './encoder';
+import type { CodecClasses } from './encoder';
 import { InvalidPayloadError } from './errors';
 import { isPlain, isRecord } from './kinds';
 import { checkNesting } from './limits';
@@ -194,7 +194,7 @@ export function decodeMiddleware(envelope: Envelope, classes: CodecClasses): unk
   const { command, types, versions } = isRecord(taken) ? taken : ({} as Fields);
   const middleware = decodeValue(
     command,
-    typesOf(types, '/middleware/types'),
+    optionalRecord(types, '/middleware/types'),
     classes,
     '/middleware/command',
     optionalRecord(versions, '/middleware/versions'),
@@ -215,7 +215,7 @@ function isLayer(value: unknown, classes: CodecClasses): boolean {
 interface JobData {
   readonly commandName: string;
   readonly command: Fields;
-  readonly types: Types | undefined;
+  readonly types: Fields | undefined;
   readonly version: number | undefined;
   readonly versions: Fields | undefined;
 }
@@ -226,14 +226,10 @@ function jobData(data: unknown): JobData {
   return {
     commandName: named(commandName, '/data/commandName'),
     command: recordOf(command, '/data/command'),
-    types: typesOf(types, '/data/types'),
+    types: optionalRecord(types, '/data/types'),
     version: checkedVersion(version, '/data/version'),
     versions: optionalRecord(versions, '/data/versions'),
   };
-}
-
-function typesOf(types: unknown, place: string): Types | undefined {
-  return optionalRecord(types, place) as Types | undefined;
 }
 
 function optionalRecord(value: unknown, place: string): Fields | undefined {

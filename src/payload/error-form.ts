@@ -14,8 +14,10 @@ export const ERRORS: ReadonlyMap<string, ErrorConstructor> = new Map<string, Err
   ['AggregateError', AggregateError.bind(undefined, []) as unknown as ErrorConstructor],
 ]);
 
-/** Not enumerable on an error. All others are ordinary properties. */
-const HIDDEN = ['name', 'message', 'stack', 'cause'];
+/** Whether the property is not enumerable on such an error. All others are ordinary properties. */
+function isHidden(type: string, key: string): boolean {
+  return ['name', 'message', 'stack', 'cause'].includes(key) || (type === 'AggregateError' && key === 'errors');
+}
 
 export function errorForm(error: Error): object {
   const type = nativeNameOf(error);
@@ -30,9 +32,8 @@ export function errorForm(error: Error): object {
   if (typeof stack === 'string') form.push(['stack', stack]);
   if (Object.hasOwn(error, 'cause')) form.push(['cause', error.cause]);
   if (type === 'AggregateError') form.push(['errors', (error as AggregateError).errors]);
-  const known = new Set([...HIDDEN, ...(type === 'AggregateError' ? ['errors'] : [])]);
   for (const key of Object.keys(error)) {
-    if (!known.has(key)) form.push([key, (error as unknown as Record<string, unknown>)[key]]);
+    if (!isHidden(type, key)) form.push([key, (error as unknown as Record<string, unknown>)[key]]);
   }
   if (error instanceof OnqueueError) form.push(['facts', error.facts]);
   return Object.fromEntries(form);
@@ -47,7 +48,7 @@ export function errorOf(type: string, form: Readonly<Record<string, unknown>>): 
   // A stack from here would not tell where the error came from.
   hide(error, 'stack', `${(form['name'] as string | undefined) ?? type}: ${error.message}`);
   for (const [key, value] of Object.entries(form)) {
-    if (HIDDEN.includes(key) || (key === 'errors' && type === 'AggregateError')) hide(error, key, value);
+    if (isHidden(type, key)) hide(error, key, value);
     else Object.defineProperty(error, key, { value, writable: true, enumerable: true, configurable: true });
   }
   return error;

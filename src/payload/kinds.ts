@@ -3,8 +3,6 @@ import { types } from 'node:util';
 import { choiceCalls } from '../job/beside-instance';
 import { classOf } from '../base/class';
 
-export const LEAVE_OUT = 'Leave it out.';
-
 /** An object in JSON's sense. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -17,9 +17,6 @@ export const HANDLER = 'onqueue';
 /** The same for a job that others depend on: for a worker of 0.1.0 it is an unknown job, which goes back at no cost. */
 export const HANDLER_WITH_FOLLOWERS = 'onqueue+';
 
-/** Names that a string job cannot have. */
-const OWN_HANDLERS: ReadonlySet<string> = new Set([HANDLER, HANDLER_WITH_FOLLOWERS]);
-
 export interface PayloadParts {
   readonly definition: JobDefinition;
   readonly job: object;
@@ -119,7 +116,8 @@ export function encodePayload(parts: PayloadParts): string {
  * @throws E_RESERVED_FIELD
  */
 export function encodeStringJob({ name, data, id, readyAt, extra }: StringJobParts): string {
-  if (!isName(name) || !/^[^@]+(@[^@]+)?$/.test(name) || OWN_HANDLERS.has(name)) throw invalidJobName(name);
+  const isOurs = name === HANDLER || name === HANDLER_WITH_FOLLOWERS;
+  if (isOurs || !isName(name) || !/^[^@]+(@[^@]+)?$/.test(name)) throw invalidJobName(name);
   const displayName = JSON.stringify(name.split('@')[0]);
   const shownData = data === undefined ? 'null' : encodeJson(data, `the data of ${name}`);
   return (
