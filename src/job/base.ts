@@ -32,30 +32,6 @@ export class RunnableJob {
     Object.defineProperty(this, 'id', { value, writable: true, enumerable: true, configurable: true });
   }
 
-  get attempts(): number {
-    return running(this, 'attempts').attempts;
-  }
-
-  set attempts(_value: unknown) {
-    refuse(this, 'attempts');
-  }
-
-  get signal(): AbortSignal {
-    return running(this, 'signal').signal;
-  }
-
-  set signal(_value: unknown) {
-    refuse(this, 'signal');
-  }
-
-  get fence(): number {
-    return running(this, 'fence').fence;
-  }
-
-  set fence(_value: unknown) {
-    refuse(this, 'fence');
-  }
-
   release(delay?: Delay): void {
     running(this, 'release()').release(delay);
   }
@@ -111,6 +87,17 @@ export class RunnableJob {
     return this;
   }
 }
+
+for (const member of ['attempts', 'signal', 'fence'] as const)
+  Object.defineProperty(RunnableJob.prototype, member, {
+    get(this: RunnableJob) {
+      return running(this, member)[member];
+    },
+    set(this: RunnableJob) {
+      refuse(this, member);
+    },
+    configurable: true,
+  });
 
 /** The members that an own property of the same name would hide. `id` may be hidden: it is data. */
 export const MEMBERS: ReadonlySet<string> = new Set(

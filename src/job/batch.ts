@@ -22,10 +22,10 @@ export interface ChosenBatch {
   readonly allowsFailures: boolean;
   readonly callbacks: readonly { readonly on: BatchCallbackEvent; readonly job: object }[];
   /** `progress` is sent each time this many jobs have ended. */
-  readonly every: number | undefined;
+  readonly every?: number | undefined;
   /** For jobs that choose none themselves. */
-  readonly connection: string | undefined;
-  readonly queue: string | undefined;
+  readonly connection?: string | undefined;
+  readonly queue?: string | undefined;
 }
 
 /** How the batch is sent. */
@@ -38,19 +38,13 @@ export interface BatchDetour {
 
 /** @param Sent what `dispatch()` resolves to */
 export class PendingBatch<Sent> {
-  readonly #source: BatchSource;
   readonly #send: (batch: ChosenBatch, detour: BatchDetour) => Promise<Sent>;
-  readonly #callbacks: { readonly on: BatchCallbackEvent; readonly job: object }[] = [];
-  #name = '';
-  #allowsFailures = false;
-  #every: number | undefined;
-  #connection: string | undefined;
-  #queue: string | undefined;
+  #chosen: ChosenBatch;
   #detour: BatchDetour = {};
   #isSpent = false;
 
   constructor(source: BatchSource, send: (batch: ChosenBatch, detour: BatchDetour) => Promise<Sent>) {
-    this.#source = source;
+    this.#chosen = { source, name: '', allowsFailures: false, callbacks: [] };
     this.#send = send;
   }
 
@@ -59,21 +53,18 @@ export class PendingBatch<Sent> {
     const isName = typeof name === 'string' && name.length <= 255 && name.isWellFormed() && !/\p{Cc}/u.test(name);
     if (!isName)
       throw invalidBatch(name, 'its name must be a string of up to 255 characters without control characters.');
-    this.#name = name;
-    return this;
+    return this.#choose({ name });
   }
 
   /** The connection that keeps the batch and runs all its jobs. */
   onConnection(connection: string): this {
-    this.#connection = connection;
-    return this;
+    return this.#choose({ connection });
   }
 
   /** For all jobs and callbacks that chose no queue with `new X().onQueue()`. @throws E_INVALID_QUEUE_NAME */
   onQueue(queue: string): this {
     checkQueueName(queue, 'onQueue() of a batch');
-    this.#queue = queue;
-    return this;
+    return this.#choose({ queue });
   }
 
   /** Sent when all jobs have completed, in the step that records the last of them; not sent if the batch was cancelled. */
@@ -102,14 +93,12 @@ export class PendingBatch<Sent> {
   progress(job: JobInstance, { every }: { readonly every?: number } = {}): this {
     if (every === undefined || !Number.isSafeInteger(every) || every < 1)
       throw invalidBatch(every, 'progress() needs a number of jobs, as in progress(new Report(), { every: 100 }).');
-    this.#every = every;
-    return this.#callback('progress', job);
+    return this.#callback('progress', job, { every });
   }
 
   /** A failed job does not stop the others. By default the first failure cancels the batch, and waiting jobs are skipped. */
   allowFailures(allows = true): this {
-    this.#allowsFailures = allows;
-    return this;
+    return this.#choose({ allowsFailures: allows });
   }
 
   /** Within the function of `Queue.transaction()`: sent once it has resolved, and never if it rejects. */
@@ -138,36 +127,33 @@ export class PendingBatch<Sent> {
    */
   async dispatch(): Promise<Sent> {
     // A generator yields its jobs only once: a second batch would be empty and end at once.
+    const { source } = this.#chosen;
     if (this.#isSpent)
       throw invalidBatch(
-        this.#source,
+        source,
         'its generator has already given its jobs to a batch; call the generator function again.',
       );
-    this.#isSpent = isOneShot(this.#source);
-    return this.#send(this.chosen, this.#detour);
+    this.#isSpent = isOneShot(source);
+    return this.#send(this.#chosen, this.#detour);
   }
 
   /** The choices made so far. */
   get chosen(): ChosenBatch {
-    return {
-      source: this.#source,
-      name: this.#name,
-      allowsFailures: this.#allowsFailures,
-      callbacks: [...this.#callbacks],
-      every: this.#every,
-      connection: this.#connection,
-      queue: this.#queue,
-    };
+    return this.#chosen;
   }
 
-  #callback(on: BatchCallbackEvent, job: unknown): this {
+  #choose(choice: Partial<ChosenBatch>): this {
+    this.#chosen = { ...this.#chosen, ...choice };
+    return this;
+  }
+
+  #callback(on: BatchCallbackEvent, job: unknown, choice?: Pick<ChosenBatch, 'every'>): this {
     if (typeof job === 'function' || !isJob(job))
       throw invalidBatch(
         job,
         `${on}() of a batch takes a job, as in ${on}(new Report()): a function could not travel to a worker.`,
       );
-    this.#callbacks.push({ on, job });
-    return this;
+    return this.#choose({ ...choice, callbacks: [...this.#chosen.callbacks, { on, job }] });
   }
 }
 

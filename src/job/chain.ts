@@ -70,13 +70,9 @@ export class PendingChain<Parameters extends readonly unknown[] = []> {
   dispatch(...parameters: Parameters): PendingDispatch {
     const [first, ...links] = linksOf(this.#first(...parameters));
     const chain: ChosenChain = { links, caught: this.#caught, connection: this.#connection, queue: this.#queue };
-    const own = chosenOf(first);
-    return this.#send(first, {
-      chain,
-      ...(own.connection === undefined && this.#connection !== undefined && { connection: this.#connection }),
-      ...(own.queue === undefined && this.#queue !== undefined && { queue: this.#queue }),
-      ...(this.#delay !== undefined && { delay: this.#delay }),
-    });
+    const { connection = this.#connection, queue = this.#queue } = chosenOf(first);
+    const choice: InstanceChoice = { chain, connection, queue };
+    return this.#send(first, this.#delay === undefined ? choice : { ...choice, delay: this.#delay });
   }
 
   /** Rejects when the chain is awaited without `dispatch()`: otherwise nothing would be sent, silently. */

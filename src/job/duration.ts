@@ -31,10 +31,11 @@ export function durationSeconds(value: unknown, subject: string): Seconds {
   return seconds;
 }
 
-/** @throws E_INVALID_DURATION the value is neither a duration nor a moment */
-export function checkDelay(value: unknown, subject: string): void {
-  if (value instanceof Date) momentOf(value, subject);
-  else durationSeconds(value, subject);
+/** Seconds, or the moment as it was given. @throws E_INVALID_DURATION the value is neither a duration nor a moment */
+export function checkDelay(value: unknown, subject: string): Seconds | Date {
+  if (!(value instanceof Date)) return durationSeconds(value, subject);
+  momentOf(value, subject);
+  return value;
 }
 
 /** @throws E_INVALID_DURATION the date is invalid */

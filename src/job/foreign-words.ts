@@ -5,7 +5,7 @@ const JOB_OPTION = 'it belongs in @Job()';
 const WORKER_OPTION = 'it belongs to the worker: new Worker({ … }), or a flag of `onqueue work`';
 const ADDRESS = "the address belongs beside driver: url: 'redis://host:6379/0', or host and port";
 
-const IN_CONNECTION: ReadonlyMap<string, string> = new Map([
+export const MEANT_IN_CONNECTION: ReadonlyMap<string, string> = new Map([
   ['retry_after', `write ${LEASE}`],
   ['lockDuration', `BullMQ's lockDuration is ${LEASE}`],
   ['visibilityTimeout', `here it is ${LEASE}`],
@@ -36,7 +36,7 @@ const IN_CONNECTION: ReadonlyMap<string, string> = new Map([
   ['sizeLimit', `BullMQ's sizeLimit is maxPayload, such as '4mb'`],
 ]);
 
-const IN_CONFIGURATION: ReadonlyMap<string, string> = new Map([
+export const MEANT_IN_CONFIGURATION: ReadonlyMap<string, string> = new Map([
   ['connection', 'write connections, an object by name, and default, the name that is meant'],
   ['drivers', 'write connections'],
   ['driver', `a driver belongs in a connection: connections: { main: { driver: 'redis' } }`],
@@ -54,7 +54,7 @@ const IN_CONFIGURATION: ReadonlyMap<string, string> = new Map([
   ['sizeLimit', `BullMQ's sizeLimit is maxPayload, such as '4mb'`],
 ]);
 
-const IN_WORKER: ReadonlyMap<string, string> = new Map([
+export const MEANT_IN_WORKER: ReadonlyMap<string, string> = new Map([
   ['lockDuration', `BullMQ's lockDuration is ${LEASE}; it belongs in the connection`],
   ['lockRenewTime', 'leases are renewed automatically'],
   ['stalledInterval', 'every worker finds expired leases'],
@@ -69,7 +69,7 @@ const IN_WORKER: ReadonlyMap<string, string> = new Map([
   ['stopOnEmpty', 'write stopWhenEmpty'],
 ]);
 
-const IN_JOB: ReadonlyMap<string, string> = new Map([
+export const MEANT_IN_JOB: ReadonlyMap<string, string> = new Map([
   ['removeOnComplete', 'not needed: completed jobs are removed'],
   ['removeOnFail', 'not needed: failed jobs are kept until they are pruned (Queue.failed.prune)'],
   ['repeat', "here it is schedule: { cron: '0 3 * * *' } or { every: '15m' }"],
@@ -83,19 +83,3 @@ const IN_JOB: ReadonlyMap<string, string> = new Map([
   ['limiter', 'there is no rate limit yet; concurrency of the worker bounds how many run at once'],
   ['concurrency', WORKER_OPTION],
 ]);
-
-export function meantInWorker(key: string): string | undefined {
-  return IN_WORKER.get(key);
-}
-
-export function meantInJob(key: string): string | undefined {
-  return IN_JOB.get(key);
-}
-
-export function meantInConnection(key: string): string | undefined {
-  return IN_CONNECTION.get(key);
-}
-
-export function meantInConfiguration(key: string): string | undefined {
-  return IN_CONFIGURATION.get(key);
-}

@@ -1,7 +1,7 @@
 /** The kinds of option values: how each is checked, and what a run gets. Jobs and workers share them. */
 import type { Milliseconds, Seconds } from '../base/clock';
 import { type ResolvedBackoff, resolveBackoff } from './backoff';
-import { durationSeconds, momentOf } from './duration';
+import { checkDelay, durationSeconds } from './duration';
 
 /** Where a value was given, for its errors. */
 export interface Place {
@@ -50,11 +50,7 @@ export const kept: Kind<Seconds | undefined> = (value, place) => {
 export const backoff: Kind<ResolvedBackoff> = (value, { subject }) => resolveBackoff(value, subject);
 
 /** A duration from now, in seconds, or a moment. */
-export const delay: Kind<Seconds | Date> = (value, { subject }) => {
-  if (!(value instanceof Date)) return durationSeconds(value, subject);
-  momentOf(value, subject);
-  return value;
-};
+export const delay: Kind<Seconds | Date> = (value, { subject }) => checkDelay(value, subject);
 
 /** A moment. Undefined for a span, which counts from the dispatch and travels in the payload. */
 export const moment: Kind<Milliseconds | undefined> = (value, place) => {

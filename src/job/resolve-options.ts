@@ -11,7 +11,7 @@ import type { JobDefinition } from './definition';
 import { debounce } from './debounce';
 import { durationSeconds, momentOf, warnOfManySeconds } from './duration';
 import { invalidJobOption, unknownJobOption } from './errors';
-import { meantInJob } from './foreign-words';
+import { MEANT_IN_JOB } from './foreign-words';
 import { kept, type Kind, placeOf, seconds } from './option-kinds';
 import {
   blankOptions,
@@ -47,11 +47,12 @@ export function checkJobOptions(options: unknown, job: string): asserts options 
   if (typeof options !== 'object' || options === null) {
     throw invalidJobOption(`@Job on ${job}`, options, 'Give an object with options.');
   }
-  for (const [option, value] of Object.entries(options)) {
-    if (!isOption(option)) {
-      const meant = OPTIONS.filter((each) => JOB_OPTIONS[each].otherNames?.includes(option));
-      const suggestions = meant.length > 0 ? meant : nearest(option, OPTIONS);
-      throw unknownJobOption(job, option, suggestions, OPTIONS, meantInJob(option));
+  for (const [given, value] of Object.entries(options)) {
+    const option = OPTIONS.find((name) => name === given);
+    if (option === undefined) {
+      const meant = OPTIONS.filter((name) => JOB_OPTIONS[name].otherNames?.includes(given));
+      const suggestions = meant.length > 0 ? meant : nearest(given, OPTIONS);
+      throw unknownJobOption(job, given, suggestions, OPTIONS, MEANT_IN_JOB.get(given));
     }
     if (value !== undefined) {
       const place = placeOf(`${option} on ${job}`, invalidJobOption);
@@ -76,10 +77,6 @@ export function checkTogether(
     throw refuse('It also has unique, and only one of them can decide whether a further job is sent. Leave one out.');
   if (delay !== undefined && delay !== 0)
     throw refuse('It also has a delay, but debounce already says how long it waits: leave delay out.');
-}
-
-function isOption(name: string): name is OptionName {
-  return Object.hasOwn(JOB_OPTIONS, name);
 }
 
 export interface RouteSources {
@@ -217,7 +214,7 @@ export interface RunSources {
 
 /** The options of one run, with defaults for everything that nobody set. */
 export function resolveRun({ payload, definition, worker }: RunSources): RunOptions {
-  const declared = definition === undefined ? withDefaults(NOTHING_CHOSEN, worker) : declaredRun(definition, worker);
+  const declared = definition === undefined ? runOf(undefined, worker) : declaredRun(definition, worker);
   if (payload === NOTHING_CHOSEN) return declared;
   const run: Record<string, unknown> = { ...declared };
   for (const option of OF_RUNS) if (payload[option] !== undefined) run[option] = payload[option];
@@ -236,21 +233,18 @@ function declaredRun(definition: JobDefinition, worker: WorkerDefaults): RunOpti
   let runs = declaredRuns.get(worker);
   if (runs === undefined) declaredRuns.set(worker, (runs = new WeakMap()));
   let run = runs.get(definition);
-  if (run === undefined) runs.set(definition, (run = withDefaults(readDeclared(definition), worker)));
+  if (run === undefined) runs.set(definition, (run = runOf(definition, worker)));
   return run;
 }
 
-function readDeclared({ name, options }: JobDefinition): ChosenOptions {
-  const given = OF_RUNS.filter((option) => options[option] !== undefined);
-  const read = given.map((option) => [
-    option,
-    RUN_OPTIONS[option].read(options[option], placeOf(`${option} on ${name}`, invalidJobOption)),
-  ]);
-  return Object.fromEntries(read) as ChosenOptions;
-}
-
-function withDefaults(own: ChosenOptions, worker: ChosenOptions): RunOptions {
+function runOf(definition: JobDefinition | undefined, worker: ChosenOptions): RunOptions {
   const run = blankOptions();
-  for (const option of OF_RUNS) run[option] = own[option] ?? worker[option] ?? RUN_OPTIONS[option].default;
+  for (const option of OF_RUNS) {
+    const row = RUN_OPTIONS[option];
+    const given = definition?.options[option];
+    const own =
+      given === undefined ? undefined : row.read(given, placeOf(`${option} on ${definition!.name}`, invalidJobOption));
+    run[option] = own ?? worker[option] ?? row.default;
+  }
   return run as RunOptions;
 }

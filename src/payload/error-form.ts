@@ -14,9 +14,11 @@ export const ERRORS: ReadonlyMap<string, ErrorConstructor> = new Map<string, Err
   ['AggregateError', AggregateError.bind(undefined, []) as unknown as ErrorConstructor],
 ]);
 
+const HIDDEN = ['name', 'message', 'stack', 'cause'];
+
 /** Whether the property is not enumerable on such an error. All others are ordinary properties. */
 function isHidden(type: string, key: string): boolean {
-  return ['name', 'message', 'stack', 'cause'].includes(key) || (type === 'AggregateError' && key === 'errors');
+  return HIDDEN.includes(key) || (type === 'AggregateError' && key === 'errors');
 }
 
 export function errorForm(error: Error): object {

@@ -7,7 +7,7 @@
 import { nearest } from '../base/nearest';
 import { type Backoff, warnOfSeconds } from '../job/backoff';
 import type { Duration } from '../job/duration';
-import { meantInWorker } from '../job/foreign-words';
+import { MEANT_IN_WORKER } from '../job/foreign-words';
 import { backoff, count, flag, type Kind, type Place, seconds } from '../job/option-kinds';
 import type { WorkerDefaults } from '../job/options';
 import { invalidWorkerOption } from './errors';
@@ -246,7 +246,7 @@ function checkNames(options: WorkerOptions): void {
   }
   for (const [option, value] of Object.entries(options)) {
     if (Object.hasOwn(ROWS, option)) continue;
-    const said = meantInWorker(option);
+    const said = MEANT_IN_WORKER.get(option);
     const known = OPTIONS.find((each) => ROWS[each].otherNames?.includes(option)) ?? nearest(option, OPTIONS, 1)[0];
     const remedy = said === undefined ? known && `; did you mean ${known}?` : `: ${said}`;
     throw invalidWorkerOption(option, value, `there is no such option${remedy ?? ''}`, 'set');

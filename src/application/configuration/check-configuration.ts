@@ -6,7 +6,7 @@ import { driverNamed, type Keys } from '../../connections/driver';
 import { CONFIGURATION_KEYS, problemsOf, STORE_KEYS } from './configuration-keys';
 import { isRecord } from '../../payload/kinds';
 import type { Mistake } from '../errors';
-import { meantInConfiguration, meantInConnection } from '../../job/foreign-words';
+import { MEANT_IN_CONFIGURATION, MEANT_IN_CONNECTION } from '../../job/foreign-words';
 
 export interface KnownParts {
   /** The drivers that have a connector. */
@@ -35,7 +35,7 @@ function* mistakesIn(configuration: unknown, { drivers, registry }: KnownParts):
     yield { path: '', problem: `expected an object like { connections: { … } }, got ${kind}` };
     return;
   }
-  yield* keyMistakes(configuration, '', CONFIGURATION_KEYS, meantInConfiguration);
+  yield* keyMistakes(configuration, '', CONFIGURATION_KEYS, MEANT_IN_CONFIGURATION);
   const connections = connectionsOf(configuration);
   for (const [name, config] of Object.entries(connections)) yield* connectionMistakes(name, config, drivers);
   for (const [name, config] of Object.entries(connections)) yield* memberMistakes(name, config, connections);
@@ -77,7 +77,7 @@ function* connectionMistakes(name: string, config: unknown, drivers: readonly st
     yield* valueMistakes(config, path, STORE_KEYS);
     return;
   }
-  yield* keyMistakes(config, path, ours.keys, meantInConnection);
+  yield* keyMistakes(config, path, ours.keys, MEANT_IN_CONNECTION);
   yield* addressMistakes(config, path, ours.keys);
   for (const [key, problem] of ours.problems?.(config) ?? []) yield { path: join(path, key), problem };
 }
@@ -122,11 +122,11 @@ function* referenceMistakes(path: string, name: unknown, connections: Given): Mi
   yield { path, problem: `there is no connection '${name}'; ${known}` };
 }
 
-function* keyMistakes(config: Given, path: string, keys: Keys, meantBy: (key: string) => string | undefined): Mistakes {
+function* keyMistakes(config: Given, path: string, keys: Keys, meantBy: ReadonlyMap<string, string>): Mistakes {
   yield* valueMistakes(config, path, keys);
   const known = Object.keys(keys);
   for (const key of Object.keys(config).filter((each) => !Object.hasOwn(keys, each))) {
-    const meant = meantBy(key) ?? guess(key, known) ?? `known are ${known.join(', ')}`;
+    const meant = meantBy.get(key) ?? guess(key, known) ?? `known are ${known.join(', ')}`;
     yield { path: join(path, key), problem: `unknown key; ${meant}` };
   }
 }

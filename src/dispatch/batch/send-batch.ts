@@ -69,7 +69,7 @@ export async function sendBatch(
  */
 export function placeOf(
   manager: DispatchApplication,
-  { id, connection, queue }: Pick<BatchReference, 'id' | 'queue'> & { readonly connection: string | undefined },
+  { id, connection, queue }: Pick<BatchReference, 'id'> & Pick<ChosenBatch, 'connection' | 'queue'>,
   chosenQueue?: string,
 ): BatchPlace {
   const settings = manager.settings(connection);
