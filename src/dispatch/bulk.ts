@@ -24,7 +24,7 @@ export interface Refusal {
 }
 
 /** At some 10 µs each, about a millisecond of work. */
-const ENCODED_AT_ONCE = 100;
+export const ENCODED_AT_ONCE = 100;
 
 /**
  * Encodes many jobs, and yields to the event loop in between.
@@ -223,7 +223,7 @@ function mostOf(targetOf: () => Target): { readonly jobs: number; readonly atOnc
 /** Jobs of one queue, for one call. */
 export type Page = readonly [EncodedJob, ...EncodedJob[]];
 
-const bytesOf = ({ entry }: EncodedJob): number => pageBytes(entry.payload);
+export const bytesOf = ({ entry }: EncodedJob): number => pageBytes(entry.payload);
 
 function groups(jobs: Iterable<EncodedJob>): Iterable<Page> {
   const groups = new Map<string, [EncodedJob, ...EncodedJob[]]>();

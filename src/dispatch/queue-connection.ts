@@ -101,8 +101,7 @@ export class QueueConnection extends QueuePusher {
    * @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME; CapabilityError the store cannot look for jobs and the job has not failed
    */
   async find(id: string, { queue }: FindOptions = {}): Promise<FoundJob> {
-    checkJobId(id);
-    if (queue !== undefined) checkQueueName(queue, 'queue of find()', ONE_AT_A_TIME);
+    checkJob(id, queue, 'find()');
     return findJob(this.#driver(), this.#application, id, queue);
   }
 
@@ -164,8 +163,7 @@ export class QueueConnection extends QueuePusher {
     id: string,
     { queue, within = '30s' }: ResultOptions = {},
   ): Promise<ResultOf<T> | undefined> {
-    checkJobId(id);
-    if (queue !== undefined) checkQueueName(queue, 'queue of result()', ONE_AT_A_TIME);
+    checkJob(id, queue, 'result()');
     const seconds = durationSeconds(within, 'within of result()');
     const value = await awaitResult(this.#driver(), this.#application, { id, queue, within: seconds });
     return value as ResultOf<T> | undefined;
@@ -188,8 +186,7 @@ export class QueueConnection extends QueuePusher {
    */
   async cancel(id: string, options: CancelOptions = {}): Promise<CancelResult> {
     const { queue, reason } = options;
-    checkJobId(id);
-    if (queue !== undefined) checkQueueName(queue, 'queue of cancel()', ONE_AT_A_TIME);
+    checkJob(id, queue, 'cancel()');
     if (reason !== undefined) checkCancelReason(reason);
     return this.#control().cancel(id, queue, reason);
   }
@@ -280,10 +277,11 @@ function secondsOf({ for: time }: PauseOptions): Seconds | undefined {
   return seconds;
 }
 
-/** @throws E_INVALID_JOB_ID */
-function checkJobId(id: unknown): void {
+/** @throws E_INVALID_JOB_ID, E_INVALID_QUEUE_NAME */
+function checkJob(id: unknown, queue: string | undefined, call: string): void {
   // In JavaScript, a dispatch that was not awaited would be looked up as [object Promise].
   if (typeof id !== 'string' || id === '') throw invalidJobId(id);
+  if (queue !== undefined) checkQueueName(queue, `queue of ${call}`, ONE_AT_A_TIME);
 }
 
 /** In characters; databases have a column of that length. */

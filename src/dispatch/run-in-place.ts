@@ -19,7 +19,6 @@ export function runInPlace(application: Application, job: object, handler: Class
 
 async function run(application: Application, job: object, handler: Class | undefined): Promise<unknown> {
   const target = job.constructor;
-  if (handler === undefined && !hasHandle(job)) throw noHandler(target.name);
   if (extendsJob(target) && isRunning(job)) throw alreadyRunning(target.name);
   const context = new InPlaceContext(target.name);
   const scope = openScope(application.container);

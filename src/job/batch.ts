@@ -148,7 +148,7 @@ export class PendingBatch<Sent> {
   }
 
   #callback(on: BatchCallbackEvent, job: unknown, choice?: Pick<ChosenBatch, 'every'>): this {
-    if (typeof job === 'function' || !isJob(job))
+    if (!isJob(job))
       throw invalidBatch(
         job,
         `${on}() of a batch takes a job, as in ${on}(new Report()): a function could not travel to a worker.`,

@@ -72,8 +72,8 @@ export interface JobOptions {
   schedule?: ScheduleOptions | undefined;
 }
 
-interface JobOption<Value = unknown> {
-  readonly read: Kind<Value>;
+interface JobOption {
+  readonly read: Kind<unknown>;
   /** The names that other queues have for it. */
   readonly otherNames?: readonly string[];
   /** A bare number of 1000 or more was probably meant as milliseconds. */
@@ -90,8 +90,8 @@ interface JobOption<Value = unknown> {
 export type PayloadForm = 'count' | 'seconds' | 'flag' | 'backoff' | 'moment';
 
 /** An option that a run obeys. It travels if the dispatch or the instance set it. */
-interface RunOption<Value, Default> extends JobOption<Value> {
-  readonly default: Default;
+interface RunOption extends JobOption {
+  readonly default: unknown;
   /** Laravel's field, or ours if Laravel has none. `olderField` is only read. */
   readonly field: string;
   readonly olderField?: string;
@@ -100,7 +100,7 @@ interface RunOption<Value, Default> extends JobOption<Value> {
 
 /** In the order of the payload's fields. */
 export const RUN_OPTIONS = {
-  tries: run({
+  tries: {
     read: count(0),
     default: 1,
     field: 'maxTries',
@@ -108,10 +108,10 @@ export const RUN_OPTIONS = {
     instance: 'a method tries()',
     hasMethod: true,
     otherNames: ['attempts', 'maxAttempts', 'maxTries', 'retries', 'retry'],
-  }),
-  maxExceptions: run({ read: count(1), default: undefined, field: 'maxExceptions', form: 'count' }),
-  failOnTimeout: run({ read: flag, default: false, field: 'failOnTimeout', form: 'flag' }),
-  backoff: run({
+  },
+  maxExceptions: { read: count(1), default: undefined, field: 'maxExceptions', form: 'count' },
+  failOnTimeout: { read: flag, default: false, field: 'failOnTimeout', form: 'flag' },
+  backoff: {
     read: backoff,
     default: NO_BACKOFF,
     field: 'backoff',
@@ -120,8 +120,8 @@ export const RUN_OPTIONS = {
     instance: 'a method backoff()',
     hasMethod: true,
     otherNames: ['retryDelay'],
-  }),
-  timeout: run({
+  },
+  timeout: {
     read: seconds,
     default: 60,
     field: 'timeout',
@@ -129,8 +129,8 @@ export const RUN_OPTIONS = {
     isShort: true,
     instance: 'a method timeout()',
     hasMethod: true,
-  }),
-  retryUntil: run({
+  },
+  retryUntil: {
     read: moment,
     default: undefined,
     field: 'retryUntil',
@@ -139,15 +139,15 @@ export const RUN_OPTIONS = {
     instance: 'a method retryUntil()',
     hasMethod: true,
     otherNames: ['timeoutAt'],
-  }),
-  maxCrashes: run({
+  },
+  maxCrashes: {
     read: count(0),
     default: 3,
     field: 'maxCrashes',
     form: 'count',
     otherNames: ['maxStalledCount'],
-  }),
-} as const;
+  },
+} as const satisfies Readonly<Record<string, RunOption>>;
 
 const jobName: Kind<string> = (value, place) => {
   const name = text(value, place);
@@ -192,10 +192,6 @@ export const JOB_OPTIONS: { readonly [Option in keyof Required<JobOptions>]: Job
   keepResult: { read: kept, isData: true, isShort: true, otherNames: ['resultTtl', 'resultTTL', 'keepResults'] },
   schedule: { read: schedule, isData: true, otherNames: ['cron', 'every', 'repeat'] },
 };
-
-function run<Value, Default>(option: RunOption<Value, Default>): RunOption<Value, Default> {
-  return option;
-}
 
 type RunTable = typeof RUN_OPTIONS;
 

@@ -16,10 +16,7 @@ interface Claim extends NamedClass {
   readonly definition?: JobDefinition;
 }
 
-interface Handler {
-  readonly target: Class;
-  readonly file: string | undefined;
-}
+type Handler = Pick<Claim, 'target' | 'name' | 'file'>;
 
 export class JobRegistry {
   /** Also has classes that a newer evaluation replaced: their instances are still dispatched, by the same name. */
@@ -74,20 +71,12 @@ export class JobRegistry {
   setHandler(job: Class, handler: Class, file?: string): void {
     const { name = '' } = this.#definitions.get(job) ?? {};
     const other = this.#handlers.get(name);
-    const claim = { name: handler.name, file };
-    if (
-      other !== undefined &&
-      other.target !== handler &&
-      !isEvaluatedAgain({ ...other, name: other.target.name }, claim)
-    ) {
-      throw invalidHandler(
-        handler.name,
-        job.name,
-        file,
-        `${job.name} already has the handler ${placed(other.target.name, other.file)}.`,
-      );
+    const claim = { target: handler, name: handler.name, file };
+    if (other !== undefined && other.target !== handler && !isEvaluatedAgain(other, claim)) {
+      const problem = `${job.name} already has the handler ${placed(other.name, other.file)}.`;
+      throw invalidHandler(handler.name, job.name, file, problem);
     }
-    this.#handlers.set(name, { target: handler, file });
+    this.#handlers.set(name, claim);
     this.#handlerClasses.add(handler);
   }
 

@@ -27,9 +27,6 @@ type Fields = Record<string, unknown>;
 /** Laravel's own classes. */
 const ILLUMINATE = 'Illuminate\\';
 
-/** The method that Laravel calls if a string job names none. */
-const DEFAULT_METHOD = 'fire';
-
 /** The batch that sent a job, and where it is kept. */
 export interface SenderBatch {
   readonly id: string;
@@ -60,8 +57,6 @@ export class Envelope {
   readonly name: string;
   /** The names to look up a job by, in order: `App\Jobs\SendEmail` may be a `SendEmail` too. */
   readonly names: readonly string[];
-  /** For a string job, the part after `@`. */
-  readonly method: string | undefined;
   readonly displayName: string;
   readonly chosen: ChosenOptions;
   /** The version of the data. Undefined if they have none. */
@@ -91,13 +86,13 @@ export class Envelope {
         : job.startsWith(ILLUMINATE)
           ? 'illuminate'
           : 'string';
-    const { name, method } = this.kind === 'string' ? stringJob(job) : { name: job, method: undefined };
+    const isString = this.kind === 'string';
     const data = this.kind === 'onqueue' ? jobData(fields['data']) : undefined;
-    this.name = data?.commandName ?? named(name, '/job');
-    this.names = this.kind === 'string' ? [...new Set([name, name.slice(name.lastIndexOf('\\') + 1)])] : [this.name];
-    this.method = method;
+    const name = data?.commandName ?? named(isString ? job.split('@')[0] : job, '/job');
+    this.name = name;
+    this.names = isString ? [...new Set([name, name.slice(name.lastIndexOf('\\') + 1)])] : [name];
     this.displayName = typeof displayName === 'string' && displayName !== '' ? displayName : this.name;
-    this.chosen = this.kind === 'illuminate' ? {} : readChosen(fields, this.kind === 'string');
+    this.chosen = this.kind === 'illuminate' ? {} : readChosen(fields, isString);
     this.version = data?.version;
     this.middleware = middleware ?? undefined;
     this.isMarked = job === HANDLER_WITH_FOLLOWERS;
@@ -127,10 +122,6 @@ export class Envelope {
   /** All fields, for reading. A copy, so that a job that changes its data changes nothing here. */
   get fields(): Readonly<Fields> {
     return (this.#fields ??= JSON.parse(this.#text) as Fields);
-  }
-
-  get data(): unknown {
-    return this.fields['data'];
   }
 
   /** A field that the caller may change; parsed again if it was taken before. */
@@ -246,11 +237,6 @@ function recordOf(value: unknown, place: string): Fields {
 function named(value: unknown, place: string): string {
   if (isName(value)) return value;
   throw new InvalidPayloadError(`expected ${NAME_RULE}`, place);
-}
-
-function stringJob(job: string): { readonly name: string; readonly method: string } {
-  const [name = '', method = DEFAULT_METHOD] = job.split('@');
-  return { name, method };
 }
 
 function propertiesOf(data: unknown): Fields {

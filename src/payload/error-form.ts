@@ -1,10 +1,7 @@
 /** The form of errors: name, message, stack, cause and all other properties. */
 import { OnqueueError } from '../base/onqueue-error';
 
-interface ErrorConstructor {
-  new (message?: string): Error;
-  readonly prototype: Error;
-}
+type ErrorConstructor = new (message?: string) => Error;
 
 /** A subclass comes back as the nearest of these, with its name: nothing else is constructed from a payload. */
 export const ERRORS: ReadonlyMap<string, ErrorConstructor> = new Map<string, ErrorConstructor>([

@@ -40,14 +40,13 @@ describe('the envelope of a class job', () => {
       kind: 'onqueue',
       name: 'SendEmail',
       names: ['SendEmail'],
-      method: undefined,
       displayName: 'Mail',
       version: 3,
       chosen: { tries: 5, backoff: { delays: [10, 60], jitter: 0.1 } },
       middleware: undefined,
     });
     expect(envelope.fields).toMatchObject({ trace: 't1', maxTries: 5 });
-    expect(envelope.data).toEqual({ commandName: 'SendEmail', command: {}, version: 3 });
+    expect(envelope.fields['data']).toEqual({ commandName: 'SendEmail', command: {}, version: 3 });
   });
 
   it('gives the job with its data, without running its constructor', () => {
@@ -182,12 +181,10 @@ describe('a string job', () => {
       kind: 'string',
       name: 'App\\Jobs\\SendEmail',
       names: ['App\\Jobs\\SendEmail', 'SendEmail'],
-      method: 'deliver',
       displayName: 'App\\Jobs\\SendEmail',
     });
     expect(decodeEnvelope(payload({ job: 'SendEmail' }))).toMatchObject({
       names: ['SendEmail'],
-      method: 'fire',
       id: undefined,
     });
   });

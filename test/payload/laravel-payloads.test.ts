@@ -55,7 +55,7 @@ describe('a string job of Laravel', () => {
   it.each(WRITTEN_BY)('is read as version %s writes it', (_, text) => {
     const [envelope, job] = decoded(text);
 
-    expect(envelope).toMatchObject({ kind: 'string', names: ['App\\Jobs\\SendEmail', 'SendEmail'], method: 'handle' });
+    expect(envelope).toMatchObject({ kind: 'string', names: ['App\\Jobs\\SendEmail', 'SendEmail'] });
     expect(envelope.chosen).toMatchObject({ tries: 3, timeout: 90, retryUntil: 1_763_683_200_000 });
     expect(envelope.chosen.backoff).toBeUndefined();
     expect(envelope.chosen.failOnTimeout).toBeUndefined();

@@ -4,7 +4,6 @@ import type { BatchSource } from '../../job/batch';
 import type { DispatchApplication } from '../dispatch-application';
 import { addToBatch } from './add-to-batch';
 import { type BatchCallbackJob, callbackJobs } from './callback-jobs';
-import type { SentBatch } from './send-batch';
 
 export class Batch {
   readonly #manager: DispatchApplication;
@@ -41,10 +40,6 @@ export class Batch {
     this.createdAt = new Date(state.createdAt);
     this.cancelledAt = momentOf(state.cancelledAt);
     this.finishedAt = momentOf(state.finishedAt);
-  }
-
-  static of(manager: DispatchApplication, { place, state }: SentBatch): Batch {
-    return new Batch(manager, place.connection, state, place.queue);
   }
 
   get total(): number {

@@ -89,7 +89,8 @@ export class Batches {
   async send(chosen: ChosenBatch, detour: BatchDetour): Promise<Batch> {
     const sending = sendBatch(this.#manager, chosen, detour);
     this.#manager.outbox.track(sending);
-    return Batch.of(this.#manager, await sending);
+    const { place, state } = await sending;
+    return new Batch(this.#manager, place.connection, state, place.queue);
   }
 
   #store(connection?: string) {

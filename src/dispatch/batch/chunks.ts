@@ -2,6 +2,7 @@
 import { type Clock, endOfTurn, type Timer } from '../../base/clock';
 import type { BatchMember, BatchSource } from '../../job/batch';
 import { invalidBatch } from '../../job/errors';
+import { ENCODED_AT_ONCE } from '../bulk';
 import type { EncodedJob } from '../encoded-job';
 import type { Members } from './members';
 
@@ -15,8 +16,6 @@ const JOBS = 1000;
 const BYTES = 8 * 1024 * 1024;
 /** Milliseconds for which jobs wait for more before they are sent. */
 const PATIENCE = 10_000;
-/** At some 10 µs each, about a millisecond of work. */
-const ENCODED_AT_ONCE = 100;
 
 const LATE = Symbol('late');
 

@@ -103,12 +103,12 @@ export class Members {
   }
 
   #check(job: unknown): asserts job is JobInstance {
-    if (typeof job === 'function' || !isJob(job))
+    if (!isJob(job))
       throw invalidBatch(
         job,
         'it takes instances of jobs, and lists of jobs as chains, as in Queue.batch([new Resize(1)]).',
       );
-    if (pushesItself(job)) throw pushesItselfInChain(this.#manager.encoder.definitionOf(job).name);
+    if (pushesItself(job)) throw pushesItselfInChain(this.#nameOf(job));
     if (this.#seen.has(job)) throw invalidBatch(job, 'it is in it twice; make a new instance for each.');
     this.#seen.add(job);
   }

@@ -1,9 +1,9 @@
 /** Sends a batch: in one call if it fits, otherwise open until its last job is in. */
-import { MOST_JOBS, pageBytes, pagesOf } from '../../base/pages';
+import { MOST_JOBS, pagesOf } from '../../base/pages';
 import type { BatchState, NewBatch } from '../../connections/batch-store';
 import type { Connection } from '../../connections/contract';
 import { batchEnded } from '../../connections/errors';
-import { type Page, push, sendAll } from '../bulk';
+import { bytesOf, type Page, push, sendAll } from '../bulk';
 import { OPEN_FOR, sealText } from '../built-in/seal';
 import type { DispatchApplication } from '../dispatch-application';
 import { batchIncomplete } from '../errors';
@@ -170,5 +170,3 @@ export class Sending {
     throw batchIncomplete(id, this.#queued, isLast ? jobs.length : undefined, error);
   }
 }
-
-const bytesOf = ({ entry }: EncodedJob): number => pageBytes(entry.payload);
