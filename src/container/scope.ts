@@ -76,8 +76,13 @@ export function methodArguments(
   const injections = injectionsOf(target, method, leading.length);
   if (injections.length === 0) return leading;
   const values = [...leading];
-  for (const { position, token } of injections)
-    values[position] = resolveParameter(target, method, scope, position, token);
+  for (const { position, token } of injections) {
+    try {
+      values[position] = scope.resolve(token);
+    } catch (error) {
+      throw resolutionFailed(placeText(placeOf(target, method, position)), token, error);
+    }
+  }
   return values;
 }
 
@@ -91,12 +96,4 @@ export function resolveHandler(target: Class, scope: Scope): object {
       throw resolutionFailed.is(error) ? error : resolutionFailed(`The handler ${target.name}`, target, error);
     }
   });
-}
-
-function resolveParameter(target: Class, method: string, scope: Scope, position: number, token: unknown): unknown {
-  try {
-    return scope.resolve(token);
-  } catch (error) {
-    throw resolutionFailed(placeText(placeOf(target, method, position)), token, error);
-  }
 }

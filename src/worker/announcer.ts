@@ -1,5 +1,4 @@
 /** Tells a job and the hooks how its run ended. Gives each of them no more time than the job itself may take. */
-import type { Seconds } from '../base/clock';
 import { toError } from '../base/exception-text';
 import { callFrom } from '../container/scope';
 import type { HookEvents } from '../job/hook-events';
@@ -117,7 +116,10 @@ export class Announcer {
    * @param call never rejects: it reports its own errors, however late
    */
   async #within(job: RunningJob, callback: string, call: Promise<void>): Promise<void> {
-    const limit = this.#limitOf(job);
+    const { envelope, definition } = job;
+    const payload = envelope?.chosen ?? NOTHING_CHOSEN;
+    // A callback may take as long as the job itself. 0: no limit.
+    const { timeout: limit } = resolveRun({ payload, definition, worker: this.#defaults });
     if (limit === 0) return call;
     let deadline!: Deadline;
     const late = new Promise<void>((resolve) => {
@@ -130,11 +132,6 @@ export class Announcer {
     this.#deadlines.set(deadline, limit * 1000);
     await Promise.race([call, late]);
     this.#deadlines.remove(deadline);
-  }
-
-  /** How long a callback may take: as long as the job itself. 0: no limit. */
-  #limitOf({ envelope, definition }: RunningJob): Seconds {
-    return resolveRun({ payload: envelope?.chosen ?? NOTHING_CHOSEN, definition, worker: this.#defaults }).timeout;
   }
 }
 

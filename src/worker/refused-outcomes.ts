@@ -9,7 +9,6 @@
 import { pauseAfter, sleep } from '../base/backoff';
 import { errorMessage } from '../base/exception-text';
 import type { Settlement, SettleResult } from '../connections/contract';
-import type { Counters } from '../payload/counters';
 import { isStoreAway } from '../connections/errors';
 import { outcomeRefused } from './errors';
 import { logHeld, logLetGo, logRefused } from './job-log';
@@ -17,7 +16,7 @@ import { isStillOurs } from './kept-failures';
 import { carriedOutcome, followed, type Following } from './follow-ups';
 import { failed } from './outcome';
 import type { WorkerSettings } from './parts';
-import type { Outcome, RunningJob } from './running-job';
+import type { Outcome } from './running-job';
 import type { Finished } from './runs';
 
 const BACKOFF = { first: 250, longest: 60_000 };
@@ -190,8 +189,8 @@ function fittingForm(one: Finished, refusal: unknown, application: Following): F
   const { job, outcome } = one;
   const { settlement } = outcome;
   if (settlement.outcome === 'released') {
-    const made = followed(refusedOf(job, refusal, settlement.counters), job, application);
-    return one.endingAs(shortened(made));
+    const error = outcomeRefused(job.name, job.id, 'released', refusal);
+    return one.endingAs(shortened(followed(failed(job, error, settlement.counters), job, application)));
   }
   const carried = carriedOutcome(outcome, job, application);
   if (settlement.outcome === 'failed') return one.endingAs(shortened(carried ?? outcome));
@@ -205,8 +204,5 @@ function shortened(outcome: Outcome): Outcome {
   const short = { ...failure, name: plain(failure.name), exception: plain(failure.exception) };
   return { ...outcome, settlement: { ...settlement, failure: short } };
 }
-
-const refusedOf = (job: RunningJob, refusal: unknown, counters: Counters): Outcome =>
-  failed(job, outcomeRefused(job.name, job.id, 'released', refusal), counters);
 
 const plain = (text: string): string => text.slice(0, SHORT).replaceAll(/[^\n -~]/gu, '?');

@@ -133,7 +133,6 @@ export class Runs {
     this.#start(job);
   }
 
-  /** Gives the held job back. */
   giveHeldBack(): void {
     const job = this.#apart;
     if (job === undefined || job.isApart) return;

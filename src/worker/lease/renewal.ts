@@ -206,16 +206,14 @@ export class LeaseRenewal<H extends Held> {
       );
     }
     if (failure !== undefined) {
-      if (due.some((held) => this.#held.has(held))) this.#fail(queue, failure.error);
+      if (due.some((held) => this.#held.has(held))) {
+        if (this.#failing.size === 0) this.#settings.failed(failure.error);
+        this.#failing.add(queue);
+      }
       throw failure.error;
     }
     const isRecovered = this.#failing.delete(queue) && this.#failing.size === 0;
     if (isRecovered && due.length > 0) this.#settings.recovered?.();
-  }
-
-  #fail(queue: string, error: unknown): void {
-    if (this.#failing.size === 0) this.#settings.failed(error);
-    this.#failing.add(queue);
   }
 
   async #renewPage(held: readonly H[]): Promise<void> {
