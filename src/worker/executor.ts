@@ -183,7 +183,6 @@ export class Executor {
 
   #end(job: RunningJob, decided: Outcome): void {
     const outcome = followed(decided, job, this.#application);
-    if (job.deadline !== undefined) this.#deadlines.remove(job.deadline);
     job.close(outcome.settlement.outcome);
     job.onDone!(outcome);
   }
@@ -260,11 +259,14 @@ export class Executor {
 
   #cameBack(job: RunningJob, thrown: Error | undefined): void {
     job.handler = 'came-back';
-    if (!job.isGivenUp) {
+    if (!job.closed) {
+      // While the run waits for its hooks, the end of the grace would end it a second time.
+      this.#deadlines.remove(job.deadline!);
       job.thrown = thrown;
       this.#goOn(job);
       return;
     }
+    // Its outcome was recorded without the handler.
     if (thrown !== undefined && thrown !== job.abortReason) this.#reportIgnored(job, thrown);
     job.onLateReturn?.();
   }
@@ -283,7 +285,6 @@ export class Executor {
       const { timeout } = job.options!;
       return job.abort(new JobTimedOutError(job.name, job.id, timeout), this.#settings.grace);
     }
-    job.isGivenUp = true;
     this.#goOn(job);
   }
 

@@ -122,8 +122,6 @@ export class RunningJob extends JobContext implements DenseSetMember {
   deadline: Deadline | undefined;
   /** When the outcome will be recorded without the handler. Finite once the run was aborted with a grace. */
   givenUpAt: Milliseconds = Infinity;
-  /** Its outcome was recorded without the handler. */
-  isGivenUp = false;
   /** The clock that judges its moments. Undefined: our own. */
   readonly storeClock: StoreClock | undefined;
   /** Set by the lease keeper. Undefined if there is no lease, or it is no longer ours. */

@@ -86,6 +86,23 @@ describe('a timeout', () => {
     await Promise.all(outcomes);
   });
 
+  it('ends the run once if its hooks take longer than the grace, or its slot would be counted as free twice', async () => {
+    const [returned, heard] = [new Gate(), new Gate()];
+    act.behave = () => returned.opened;
+    application.manager.hooks.on('exceptionOccurred', () => heard.opened);
+    let ends = 0;
+    executor.start(reserved(payloadOf(new Act())), () => (ends += 1));
+    await application.clock.advance('60s');
+    returned.open();
+
+    await application.clock.advance('10s');
+    expect(ends).toBe(0);
+    heard.open();
+    await application.clock.advance(0);
+
+    expect(ends).toBe(1);
+  });
+
   it('refuses a result that comes within the grace, because the attempt has failed', async () => {
     const gate = new Gate();
     act.behave = () => gate.opened;
