@@ -11,67 +11,44 @@ const UNREADABLE = 'an unreadable error: looking at it throws another one';
 
 /** Never throws, like the functions below, whatever it is given. */
 export function toError(thrown: unknown): Error {
-  return readable(
-    () => errorOf(thrown),
-    () => new Error(UNREADABLE),
-  );
+  return readable(() => errorOf(thrown), undefined) ?? new Error(UNREADABLE);
 }
 
 /** The error's message in one line, for logs: bounded, without passwords, and never empty. */
 export function errorMessage(thrown: unknown): string {
-  return readable(
-    () => messageOf(toError(thrown)),
-    () => UNREADABLE,
-  );
+  return readable(() => messageOf(toError(thrown)), UNREADABLE);
 }
 
 /** The error's `name`, or `Error`. */
 export function errorName(error: Error): string {
-  return (
-    readable(
-      () => (typeof error.name === 'string' ? error.name : undefined),
-      () => undefined,
-    ) ?? 'Error'
-  );
+  return readable(() => (typeof error.name === 'string' ? error.name : 'Error'), 'Error');
 }
 
 /** The error's cause. Undefined if none is known. */
 export function causeOf(error: Error): Error | undefined {
-  return readable(
-    () => (error.cause instanceof Error ? error.cause : undefined),
-    () => undefined,
-  );
+  return readable(() => (error.cause instanceof Error ? error.cause : undefined), undefined);
 }
 
 /** The code that Node.js or a driver gave the error. */
 export function codeText(error: Error): string | undefined {
-  return readable(
-    () => codeOf(error),
-    () => undefined,
-  );
+  return readable(() => codeOf(error), undefined);
 }
 
 /** The stack of this error alone, preceded by its message. */
 export function stackText(error: Error): string {
-  return readable(
-    () => bounded(stackOf(error)),
-    () => UNREADABLE,
-  );
+  return readable(() => bounded(stackOf(error)), UNREADABLE);
 }
 
 export function exceptionText(error: Error): string {
-  return readable(
-    () => wholeText(error),
-    () => UNREADABLE,
-  );
+  return readable(() => wholeText(error), UNREADABLE);
 }
 
 // Anything may be thrown, such as a proxy or an object with throwing accessors. That must not block an outcome.
-function readable<T>(read: () => T, otherwise: () => T): T {
+function readable<T>(read: () => T, otherwise: T): T {
   try {
     return read();
   } catch {
-    return otherwise();
+    return otherwise;
   }
 }
 
