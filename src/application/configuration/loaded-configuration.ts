@@ -6,24 +6,16 @@ import type { Logger } from '../../base/logger';
 import { checkConfiguration, type KnownParts } from './check-configuration';
 import { findConfigFile, loadConfiguration, projectFolder, staleRemark } from './config-file';
 import type { Configuration } from './configuration';
-import type { ConnectionConfig } from '../../connections/configs';
 import { allSettings, settingsOf } from './connection-settings';
 import type { ConnectionSettings } from '../../connections/connector';
 import { ConfigurationError, configFileFailed, configurationLoading, unknownConnection } from '../errors';
 import { type ImplicitStore, implicitStore } from './implicit-store';
 
-export interface LoadedConfiguration {
+/** With the configured connections, or the implicit one. */
+export interface LoadedConfiguration extends ImplicitStore {
   readonly configuration: Configuration;
-  /** The configured connections, or the implicit one. */
-  readonly connections: Readonly<Record<string, ConnectionConfig>>;
   readonly settings: ReadonlyMap<string, ConnectionSettings>;
   readonly defaultConnection: string;
-  /** For people: where it came from. */
-  readonly source: string;
-  /** A clause that says where an address came from that no file contains. */
-  readonly origin: string | undefined;
-  /** The notice about a store that nobody chose. */
-  readonly notice: string | undefined;
   /** The project's folder. */
   readonly root: string;
 }
@@ -46,8 +38,6 @@ export function settingsIn(
 }
 
 export interface ConfigurationSources {
-  /** Absent: the project's file is loaded, if there is one. */
-  readonly given?: { readonly configuration: unknown } | undefined;
   /** The project is searched from here upward. */
   readonly folder: string;
   /** Loaded instead of the project's file. */
@@ -109,8 +99,7 @@ export class PresentConfiguration {
 
   /** Replaces the configuration. @throws ConfigurationError */
   replace(configuration: unknown): void {
-    // Wrapped in an object: in JavaScript, a forgotten argument must not mean "look for a file".
-    this.#use(findConfiguration({ ...this.#sources(), given: { configuration } }));
+    this.#use({ configuration, source: 'given to Queue.configure' });
   }
 
   #load<Result>(use: (found: FoundConfiguration) => Result): Result {
@@ -142,8 +131,7 @@ interface FoundConfiguration {
 }
 
 /** @throws E_CONFIG_FILE, E_TYPESCRIPT_LOADER */
-function findConfiguration({ given, folder, configFile }: ConfigurationSources): FoundConfiguration {
-  if (given !== undefined) return { ...given, source: 'given to Queue.configure' };
+function findConfiguration({ folder, configFile }: ConfigurationSources): FoundConfiguration {
   const file = configFile ?? findConfigFile(projectFolder(folder));
   return file === undefined
     ? { configuration: {}, source: 'none' }
@@ -151,16 +139,15 @@ function findConfiguration({ given, folder, configFile }: ConfigurationSources):
 }
 
 /** @throws ConfigurationError */
-function loadedConfiguration(
-  sources: ConfigurationSources,
-  { source, remark, ...found }: FoundConfiguration,
-): LoadedConfiguration {
+function loadedConfiguration(sources: ConfigurationSources, found: FoundConfiguration): LoadedConfiguration {
+  const { source, remark } = found;
   const { drivers, registry, variables } = sources;
   const root = projectFolder(sources.folder);
   const known = { drivers, registry };
   // Before anything about the configuration is logged.
   learnSecrets(found.configuration);
-  const { configuration, warnings } = checked(found.configuration, source, known);
+  const warnings = checked(found.configuration, source, known);
+  const configuration = found.configuration as Configuration;
   const { connections = {}, logger = sources.logger } = configuration;
   const isNamed = Object.keys(connections).length > 0;
   const store: ImplicitStore = isNamed ? { connections, source } : implicitStore(root, variables);
@@ -168,25 +155,18 @@ function loadedConfiguration(
   if (!isNamed) checked({ connections: store.connections }, store.source, known);
   for (const warning of [...warnings, ...(remark === undefined ? [] : [remark])]) logger.warn({}, warning);
   return {
+    ...store,
     configuration,
-    connections: store.connections,
     settings: allSettings(store.connections, configuration.maxPayload),
     // The check made sure that one is named if there are several.
     defaultConnection: configuration.default ?? Object.keys(store.connections)[0] ?? '',
-    source: store.source,
-    origin: store.origin,
-    notice: store.notice,
     root,
   };
 }
 
-interface Checked {
-  readonly configuration: Configuration;
-  readonly warnings: readonly string[];
-}
-
-function checked(configuration: unknown, source: string, known: KnownParts): Checked {
+/** Returns the warnings. @throws ConfigurationError */
+function checked(configuration: unknown, source: string, known: KnownParts): readonly string[] {
   const { mistakes, warnings } = checkConfiguration(configuration, known);
   if (mistakes.length > 0) throw new ConfigurationError(mistakes, source);
-  return { configuration: configuration as Configuration, warnings };
+  return warnings;
 }
