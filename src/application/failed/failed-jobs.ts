@@ -1,9 +1,7 @@
 /** The failed jobs of all connections that keep them: `Queue.failed`. */
-import type { Clock, Milliseconds } from '../../base/clock';
+import type { Milliseconds } from '../../base/clock';
 import { errorMessage } from '../../base/exception-text';
-import type { Logger } from '../../base/logger';
 import type { Buried, Connection } from '../../connections/contract';
-import type { ConnectionSettings } from '../../connections/connector';
 import type { FailedEntry, FailedStore } from '../../connections/failed-store';
 import { durationSeconds } from '../../job/duration';
 import { invalidJobId } from '../../dispatch/errors';
@@ -17,7 +15,6 @@ import {
   type LeftBehind,
   retryIncomplete,
   uniqueHeld,
-  type Unreachable,
 } from './errors';
 import { type FailedJob, failedJobOf } from './failed-job';
 import { checkCounts, checkFilter, type FailedFilter, matchingKept, isEmpty } from './failed-filter';
@@ -25,8 +22,8 @@ import {
   beyond,
   countStores,
   distinct,
-  type FailedApplication,
   failedStoreOf,
+  type FailedSources,
   type FoundEntry,
   KnownJobs,
   type OpenStore,
@@ -39,13 +36,6 @@ import { retriedPayload } from './retried-payload';
 
 /** Where a job failed. Together with its id, this identifies it. */
 export type FailedPlace = Pick<FailedFilter, 'queue' | 'connection'>;
-
-/** What failed jobs need from their application; a `QueueManager` provides it. */
-export interface FailedSources extends FailedApplication {
-  settings(name: string): ConnectionSettings;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
 
 export interface FailedListOptions extends FailedFilter {
   /** Default 100. */
@@ -81,7 +71,7 @@ export class FailedJobs {
     // With a single store, that store can skip the offset itself. With several, it depends on what the others have.
     const { queue, ...rest } = filter;
     const skipped = isEmpty(rest) && countStores(this.#sources) === 1 ? offset : 0;
-    const away = await this.#visit(async (open) => {
+    const away = await visitStores(this.#sources, async (open) => {
       const newest =
         skipped > 0
           ? await open.store.list({ queue, limit, offset })
@@ -102,7 +92,7 @@ export class FailedJobs {
    */
   async kept(queue?: string): Promise<number> {
     let count = 0;
-    const away = await this.#visit(async ({ store }) => void (count += await store.count(queue)));
+    const away = await visitStores(this.#sources, async ({ store }) => void (count += await store.count(queue)));
     if (away[0] !== undefined) throw away[0].error;
     return count;
   }
@@ -125,7 +115,7 @@ export class FailedJobs {
   ): Promise<number> {
     const known = new KnownJobs();
     let count = 0;
-    const away = await this.#visit(async (open) => {
+    const away = await visitStores(this.#sources, async (open) => {
       const counts = await choose(open);
       for await (const entry of this.#thatFit(open, filter))
         if (counts(entry) && known.isNew({ open, entry })) count += 1;
@@ -241,19 +231,13 @@ export class FailedJobs {
     return failedStoreOf(connection, this.#sources);
   }
 
-  #visit(
-    ask: (open: OpenStore) => Promise<void>,
-    askBuried?: (buried: Buried) => Promise<void>,
-  ): Promise<readonly Unreachable[]> {
-    return visitStores(this.#sources, ask, askBuried);
-  }
-
   async #remove(
     from: (open: OpenStore) => Promise<number>,
     fromBuried?: (buried: Buried) => Promise<number>,
   ): Promise<number> {
     let removed = 0;
-    const away = await this.#visit(
+    const away = await visitStores(
+      this.#sources,
       async (open) => void (removed += await from(open)),
       fromBuried && (async (buried) => void (removed += await fromBuried(buried))),
     );
@@ -267,7 +251,7 @@ export class FailedJobs {
     if (typeof id !== 'string') throw invalidJobId(id);
     const fits = await matchingKept({ queue, connection }, () => 0);
     const all: FoundEntry[] = [];
-    const away = await this.#visit(async (open) => {
+    const away = await visitStores(this.#sources, async (open) => {
       for (const entry of await open.store.find(id)) if (fits(entry)) all.push({ open, entry });
     });
     const found = distinct(all);
@@ -282,7 +266,8 @@ export class FailedJobs {
     const left: LeftBehind[] = [];
     let retried = 0;
     let cause: unknown;
-    const away = await this.#visit(
+    const away = await visitStores(
+      this.#sources,
       async (open) => {
         const takeOut: Sweep['takeOut'] = async (entry) => {
           try {

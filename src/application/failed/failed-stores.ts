@@ -1,6 +1,9 @@
 /** The stores of failed jobs: which there are, and how to go through one while others change it. */
 import { createHash } from 'node:crypto';
+import type { Clock } from '../../base/clock';
 import { toError } from '../../base/exception-text';
+import type { Logger } from '../../base/logger';
+import type { ConnectionSettings } from '../../connections/connector';
 import type { Buried, Connection } from '../../connections/contract';
 import type { FailedEntry, FailedStore } from '../../connections/failed-store';
 import { noFailedStore, type Unreachable } from './errors';
@@ -11,16 +14,20 @@ export interface OpenStore {
   readonly store: FailedStore;
 }
 
-export interface FailedApplication {
+/** What failed jobs need from their application; a `QueueManager` provides it. */
+export interface FailedSources {
   connectionNames(): readonly string[];
   driver(name: string): Connection;
+  settings(name: string): ConnectionSettings;
   /** The connection that keeps the failed jobs of connections without a store. */
   readonly failedConnection: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
 }
 
 /** The store for a connection's failed jobs: its own, or that of the connection that `failed` names. */
-export function failedStoreOf(connection: Connection, application: FailedApplication): FailedStore | undefined {
-  return ownStore(connection) ?? ownStore(application.driver(application.failedConnection));
+export function failedStoreOf(connection: Connection, sources: FailedSources): FailedStore | undefined {
+  return ownStore(connection) ?? ownStore(sources.driver(sources.failedConnection));
 }
 
 function ownStore({ capabilities, failed }: Connection): FailedStore | undefined {
@@ -34,21 +41,21 @@ function ownStore({ capabilities, failed }: Connection): FailedStore | undefined
  * @throws E_NO_FAILED_STORE; the first error, if no store could be reached
  */
 export async function visitStores(
-  application: FailedApplication,
+  sources: FailedSources,
   ask: (open: OpenStore) => Promise<void>,
   askBuried?: (buried: Buried) => Promise<void>,
 ): Promise<readonly Unreachable[]> {
-  const names = application.connectionNames();
+  const names = sources.connectionNames();
   const away: Unreachable[] = [];
   let reached = 0;
   for (const name of names) {
     try {
-      const connection = application.driver(name);
+      const connection = sources.driver(name);
       if (connection.standsFor !== undefined) continue;
       const store = ownStore(connection);
       const { buried } = connection;
       if (store !== undefined) await ask({ connection, store });
-      else if (buried === undefined || askBuried === undefined || failedStoreOf(connection, application)) continue;
+      else if (buried === undefined || askBuried === undefined || failedStoreOf(connection, sources)) continue;
       else await askBuried(buried);
       reached += 1;
     } catch (error) {
@@ -60,8 +67,8 @@ export async function visitStores(
 }
 
 /** How many stores there are to visit. */
-export function countStores(application: FailedApplication): number {
-  const connections = application.connectionNames().map((name) => application.driver(name));
+export function countStores(sources: FailedSources): number {
+  const connections = sources.connectionNames().map((name) => sources.driver(name));
   return connections.filter((connection) => connection.standsFor === undefined && ownStore(connection)).length;
 }
 
