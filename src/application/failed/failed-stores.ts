@@ -144,8 +144,8 @@ export async function sweep({ store }: OpenStore, which: Sweep): Promise<void> {
 
 async function passTakesOut(store: FailedStore, until: number, which: Sweep, left: Set<string>): Promise<boolean> {
   const { queue, fits, keep = 0, goes, takeOut } = which;
+  const isChosen = beyond(keep, goes);
   let offset = 0;
-  let kept = 0;
   let any = false;
   let last = new Set<string>();
   for (;;) {
@@ -155,9 +155,7 @@ async function passTakesOut(store: FailedStore, until: number, which: Sweep, lef
       const name = nameOf(entry);
       // Only jobs from before the start: a worker that fails retried jobs again must not keep us busy for ever.
       const isOurs = entry.failedAt <= until && !last.has(name) && fits(entry);
-      const stays = kept < keep && goes?.(entry) !== true;
-      const result = isOurs && !stays && !left.has(name) ? await takeOut(entry) : 'stays';
-      if (isOurs && stays) kept += 1;
+      const result = isOurs && isChosen(entry) && !left.has(name) ? await takeOut(entry) : 'stays';
       if (result === 'left') left.add(name);
       if (result === 'left' || result === 'stays') offset += 1;
       any ||= result === 'done';
