@@ -2,7 +2,7 @@
 import { inspect, styleText } from 'node:util';
 import { systemClock } from './clock';
 import { oneLine } from './plain-text';
-import { type ErrorRecord, errorLines } from './error-lines';
+import type { ErrorRecord } from './error-record';
 import { LogLines, type LogStream } from './log-lines';
 import type { Logger, LogLevel } from './logger';
 
@@ -138,4 +138,15 @@ function forPeople(level: LogLevel, facts: object, message: string, hasColors: b
 
 function isRecord(err: unknown): err is ErrorRecord {
   return typeof err === 'object' && err !== null && 'stack' in err && typeof err.stack === 'string';
+}
+
+/** The lines for a terminal, each after `indent`. Empty if the log message already says everything. */
+function errorLines({ stack, type, message, cause, aggregateErrors = [] }: ErrorRecord, indent: string): string {
+  const more = [...aggregateErrors.map((one) => told('One of: ', one)), ...(cause ? [told('Caused by: ', cause)] : [])];
+  if (more.length === 0 && (stack === `${type}: ${message}` || stack === '')) return '';
+  return [stack, ...more].join('\n').replace(/^/gm, indent);
+}
+
+function told(before: string, { stack, cause }: ErrorRecord): string {
+  return `${before}${stack}${cause === undefined ? '' : `\n${told('Caused by: ', cause)}`}`;
 }

@@ -1,8 +1,18 @@
 /** An error for a log line: in the shape of pino's `err`, bounded, without passwords, and without our own frames. */
 import { dirname, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { ErrorRecord } from './error-lines';
 import { causeOf, codeText, errorMessage, errorName, stackText } from './exception-text';
+
+export interface ErrorRecord {
+  /** The name of its class. */
+  readonly type: string;
+  readonly message: string;
+  readonly code?: string;
+  readonly stack: string;
+  readonly cause?: ErrorRecord;
+  /** The parts of an error that stands for several. */
+  readonly aggregateErrors?: readonly ErrorRecord[];
+}
 
 const MOST_CAUSES = 5;
 
