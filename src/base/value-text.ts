@@ -1,7 +1,8 @@
-/** How an error shows the value at fault: short, on one line, strings in quotes. */
+/** How a message shows a value: short, on one line, strings in quotes. */
 import { inspect } from 'node:util';
 
-export function valueText(value: unknown): string {
+/** @param depth how many levels of nested objects are shown */
+export function valueText(value: unknown, depth = 1): string {
   if (typeof value === 'function') return value.name === '' ? 'a function' : `the function ${value.name}`;
-  return inspect(value, { depth: 1, breakLength: Infinity, maxStringLength: 60, maxArrayLength: 5 });
+  return inspect(value, { depth, breakLength: Infinity, maxStringLength: 60, maxArrayLength: 5 });
 }

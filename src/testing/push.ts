@@ -1,5 +1,5 @@
 /** One pushed job, for tests. */
-import { inspect } from 'node:util';
+import { valueText } from '../base/value-text';
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { Entry } from '../connections/contract';
 import { StartBatch } from '../dispatch/built-in/start-batch';
@@ -110,11 +110,11 @@ export class ReadPush {
     try {
       const { job, members } = this;
       if (members !== undefined) return `a batch of ${members.map((member) => member.shown).join(', ') || 'no jobs'}`;
-      if (job !== undefined) return brief(job);
+      if (job !== undefined) return valueText(job, 2);
     } catch (error) {
       return `${name}, whose data cannot be read (${(error as Error).message})`;
     }
-    return name === '' ? `the string ${brief(text)}` : `${name} ${brief(payload['data'])}`;
+    return name === '' ? `the string ${valueText(text)}` : `${name} ${valueText(payload['data'], 2)}`;
   }
 }
 
@@ -125,8 +125,4 @@ function readable(text: string): Envelope | undefined {
     // A raw push may be anything; a worker would set it aside.
     return undefined;
   }
-}
-
-function brief(value: unknown): string {
-  return inspect(value, { depth: 2, breakLength: Infinity, maxStringLength: 60, maxArrayLength: 5 });
 }
