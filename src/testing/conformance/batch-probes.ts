@@ -28,16 +28,16 @@ export function callback(on: BatchCallback['on'], queue: string, id: string = on
 export const callbacksTo = (queue: string): readonly BatchCallback[] =>
   (['then', 'catch', 'finally', 'next'] as const).map((on) => callback(on, queue));
 
-/** @param results those of the push; by default the batch takes all of its jobs */
+/** @param results what becomes of the jobs; by default the batch takes all of them */
 export async function begin(
   world: World,
   entries: readonly Entry[],
   options: Partial<NewBatch> = {},
-  results: readonly Pushed[] = [],
+  results: readonly Pushed[] = entries.map(() => 'queued'),
 ): Promise<void> {
   const callbacks = callbacksTo(world.neighbour);
   const batch = { id: BATCH, name: 'images', allowsFailures: false, callbacks, ...options };
-  assert.deepEqual((await world.connection.push(world.queue, entries, batch)) ?? [], results);
+  assert.deepEqual(await world.pushed(entries, world.queue, batch), results);
 }
 
 /** Begins a batch of jobs with these ids and reserves them together. */

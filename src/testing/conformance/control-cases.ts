@@ -128,7 +128,7 @@ export const controlCases: readonly CaseDefinition[] = [
     async 'running jobs can be renewed, given back and completed while their queue is paused'(world) {
       const [a, b] = await world.holdAll(['a', 'b']);
       await world.control.pause(world.queue);
-      assert.deepEqual(await world.renew([a, b], 600), ['renewed', 'renewed']);
+      assert.deepEqual(await world.connection.renew([a, b], 600), ['renewed', 'renewed']);
       const { results, reply } = await world.settleAndReserve([completed(a), released(b)], 5);
       assert.deepEqual(results, ['settled', 'settled']);
       assert.deepEqual(reply.reservations, []);

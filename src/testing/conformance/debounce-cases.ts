@@ -22,7 +22,7 @@ const free = 'queued';
 const replaces = (replaced: string): Pushed => ({ replaced });
 
 async function pushes(world: World, entries: readonly Entry[], results: readonly Pushed[], queue = world.queue) {
-  assert.deepEqual((await world.connection.push(queue, entries)) ?? entries.map(() => free), results);
+  assert.deepEqual(await world.pushed(entries, queue), results);
 }
 
 /** Asserts that the queue holds exactly these jobs, all delayed, in this order. */

@@ -28,12 +28,12 @@ export const leaseCases: readonly CaseDefinition[] = [
       const again = idOf(await world.reserveOne());
       const stale = both.find((reservation) => idOf(reservation) !== again)!;
       await world.loses(completed(stale));
-      assert.deepEqual(await world.renew([stale], 600), ['lost']);
+      assert.deepEqual(await world.connection.renew([stale], 600), ['lost']);
     },
     async 'an expired lease can still be renewed and settled until the job is handed to another worker'(world) {
       const [a, b, c] = await world.holdAll(['a', 'b', 'c'], 60);
       await world.advance(61);
-      assert.deepEqual(await world.renew([a], 600), ['renewed']);
+      assert.deepEqual(await world.connection.renew([a], 600), ['renewed']);
       await world.settles(completed(b), releasedForFree(c));
       const [again, ...more] = await world.reserveAll();
       assert.deepEqual(more, []);
@@ -43,7 +43,7 @@ export const leaseCases: readonly CaseDefinition[] = [
     async 'a renewed lease lasts past its first end, and no longer than the new one'(world) {
       const reservation = await world.hold('a');
       await world.advance(500);
-      assert.deepEqual(await world.renew([reservation], 600), ['renewed']);
+      assert.deepEqual(await world.connection.renew([reservation], 600), ['renewed']);
       await world.advance(500);
       await world.handsOut();
       await world.advance(101);
@@ -54,10 +54,10 @@ export const leaseCases: readonly CaseDefinition[] = [
       await world.pushTo(world.secondQueue, 'd');
       const d = await world.reserveOne({ queues: [world.secondQueue] });
       await world.settle([completed(b)]);
-      assert.deepEqual(await world.renew([a, b, d, c], 60), ['renewed', 'lost', 'renewed', 'renewed']);
+      assert.deepEqual(await world.connection.renew([a, b, d, c], 60), ['renewed', 'lost', 'renewed', 'renewed']);
     },
     async 'renewing nothing returns an empty list'(world) {
-      assert.deepEqual(await world.renew([], 60), []);
+      assert.deepEqual(await world.connection.renew([], 60), []);
     },
   }),
   ...cases(['reserve', 'renew', 'requeue'], {

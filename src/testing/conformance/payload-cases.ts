@@ -108,7 +108,7 @@ export const payloadCases: readonly CaseDefinition[] = [
       const taken = await world.reserveOne({ lease: 60 });
       assertText(taken.payload, `${text},"attempts":1}`, 'reserved');
       await world.advance(50);
-      assert.deepEqual(await world.renew([taken], 60), ['renewed']);
+      assert.deepEqual(await world.connection.renew([taken], 60), ['renewed']);
       await world.advance(50);
       await shows(world, 'reserved', `${text},"attempts":1}`, 'renewed');
       await world.settles(released(taken));

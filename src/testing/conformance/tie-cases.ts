@@ -1,6 +1,6 @@
 /** Unique keys: each has one holder at a time, a job in the store, and is freed in the step that ends this job. */
 import assert from 'node:assert/strict';
-import type { Entry, Pushed } from '../../connections/contract';
+import type { Entry } from '../../connections/contract';
 import { afterFailedAttempt } from '../../payload/counters';
 import { type UniqueTie, uniqueKey, withTies } from '../../payload/ties';
 import { type CaseDefinition, cases } from './cases';
@@ -24,16 +24,12 @@ function tied(id: string, options: Partial<UniqueTie> & Pick<Entry, 'delay' | 'd
   return { payload: withTies(probe(id), ties), ties, delay, dueAt };
 }
 
-async function pushes(world: World, entries: readonly Entry[], queue = world.queue): Promise<readonly Pushed[]> {
-  return (await world.connection.push(queue, entries)) ?? entries.map(() => 'queued');
-}
-
 async function takes(world: World, entry: Entry, queue?: string): Promise<void> {
-  assert.deepEqual(await pushes(world, [entry], queue), ['queued'], 'the key is free');
+  assert.deepEqual(await world.pushed([entry], queue), ['queued'], 'the key is free');
 }
 
 async function refuses(world: World, entry: Entry, duplicate: string, queue?: string): Promise<void> {
-  assert.deepEqual(await pushes(world, [entry], queue), [{ duplicate }], 'the key is held');
+  assert.deepEqual(await world.pushed([entry], queue), [{ duplicate }], 'the key is held');
 }
 
 const START = { until: 'start' } as const;
@@ -58,7 +54,7 @@ export const tieCases: readonly CaseDefinition[] = [
         tied('e', { key: uniqueKey('Probe', 'two') }),
       ];
       const [free, held] = ['queued', (duplicate: string) => ({ duplicate })] as const;
-      assert.deepEqual(await pushes(world, entries), [free, free, held('a'), free, held('d')]);
+      assert.deepEqual(await world.pushed(entries), [free, free, held('a'), free, held('d')]);
       await world.handsOut('a', 'b', 'd');
     },
     async 'when many clients push one unique key at once, one job is pushed'(world) {

@@ -6,7 +6,7 @@ import type {
   Counts,
   Entry,
   PeekedJob,
-  RenewResult,
+  Pushed,
   Reservation,
   ReserveReply,
   ReserveRequest,
@@ -15,7 +15,7 @@ import type {
   SettleResult,
   WaitingState,
 } from '../../connections/contract';
-import type { BatchStore } from '../../connections/batch-store';
+import type { BatchStore, NewBatch } from '../../connections/batch-store';
 import type { Control } from '../../connections/control';
 import type { FailedEntry, FailedStore } from '../../connections/failed-store';
 import type { LockStore } from '../../connections/lock-store';
@@ -164,6 +164,11 @@ export class World {
     await this.connection.push(queue, entries);
   }
 
+  /** What became of each entry of a push. */
+  async pushed(entries: readonly Entry[], queue = this.queue, begins?: NewBatch): Promise<readonly Pushed[]> {
+    return (await this.connection.push(queue, entries, begins)) ?? entries.map(() => 'queued');
+  }
+
   async pushLater(id: string, delay: Seconds, queue: string = this.queue): Promise<void> {
     await this.pushEntries([{ payload: probe(id), delay }], queue);
   }
@@ -256,10 +261,6 @@ export class World {
 
   async loses(settlement: Settlement): Promise<void> {
     assert.deepEqual(await this.settle([settlement]), ['lost']);
-  }
-
-  async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
-    return this.connection.renew(reservations, lease);
   }
 
   /** Asserts the number of jobs in each state of a queue, 0 by default. */
