@@ -156,17 +156,11 @@ export class FakeConnection extends MemoryConnection {
     const kept = entries.filter((entry) => this.#isKept(entry));
     const rest = faked.areAll ? [] : entries.filter((entry) => !kept.includes(entry));
     const inMemory = kept.length === 0 && rest.length > 0 ? undefined : this.#keep(queue, kept);
-    const results = new Map<Entry, Pushed>();
-    const note = (of: readonly Entry[], pushed: readonly Pushed[] | void): void => {
-      pushed?.forEach((one, place) => results.set(of[place]!, one));
-    };
-    if (rest.length > 0) {
-      const real = target();
-      const timed = rest.map((entry) => ({ entry, retryWithin: undefined }));
-      note(rest, await real.push(queue, await entriesFor(real, timed)));
-    }
-    note(kept, inMemory);
-    return results.size === 0 ? undefined : entries.map((entry) => results.get(entry) ?? 'queued');
+    if (rest.length === 0) return inMemory;
+    const real = target();
+    const timed = rest.map((entry) => ({ entry, retryWithin: undefined }));
+    const passedOn = await real.push(queue, await entriesFor(real, timed));
+    return entries.map((entry) => inMemory?.[kept.indexOf(entry)] ?? passedOn?.[rest.indexOf(entry)] ?? 'queued');
   }
 
   // Logged before anything is awaited, because an assertion sends what was dispatched and looks at once.

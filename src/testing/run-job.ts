@@ -95,17 +95,16 @@ function managerOf({ clock, stubs = [] }: RunJobOptions, batchLog: BatchLog): Fa
   const program = defaultManager();
   const faked = new FakedJobs({});
   const ownClock = clock ?? fake?.clock ?? new TestClock();
-  return new FakeManager({
+  // Nothing reaches a real connection, because all jobs are faked.
+  const parts = { log: new PushLog(), batchLog, faked, real: () => manager.driver() };
+  const manager: FakeManager = new FakeManager({
     clock: ownClock,
     stubs: [...(fake?.stubs ?? []), ...stubs],
     program,
     configuration: program.configuration,
-    connect: (name) => {
-      const parts = { log: new PushLog(), batchLog, faked, real: () => connection };
-      const connection: FakeConnection = new FakeConnection(name, new MemoryStore(name, ownClock), parts);
-      return connection;
-    },
+    connect: (name) => new FakeConnection(name, new MemoryStore(name, ownClock), parts),
   });
+  return manager;
 }
 
 /** Without follow-up jobs, because hooks would be told that those were queued. */
