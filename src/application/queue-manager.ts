@@ -21,7 +21,6 @@ import type { BatchReference, ErrorContext, JobEnd } from '../connections/applic
 import type { JobContext } from '../job/job-context';
 import type { Onward } from '../connections/onward';
 import type { BatchMember, BatchSource, ChosenBatch } from '../job/batch';
-import type { Chain, ChainLink } from '../payload/chain';
 import { guarded, type Logger } from '../base/logger';
 import type { DispatchApplication } from '../dispatch/dispatch-application';
 import { checkedEnvironment } from './check-environment';
@@ -208,14 +207,6 @@ export class QueueManager implements DispatchApplication, FailedSources {
     // Logs a store that nobody chose, on its first use. `sync` is not a store.
     if (notice !== undefined && Object.hasOwn(connections, name)) this.#tellOfStore(notice);
     return driver;
-  }
-
-  links(jobs: readonly object[], from: string): readonly ChainLink[] {
-    return this.encoder.links(jobs, from);
-  }
-
-  checkChain(chain: Chain, from: string, name: string): void {
-    this.encoder.checkRest(chain, from, name);
   }
 
   linkOfBatch(batch: ChosenBatch): StartBatch {

@@ -52,10 +52,12 @@ export interface Application {
   readonly keptFailures: number;
   /** Another connection of the configuration. */
   driver(name: string): Connection;
-  /** Encodes jobs that follow a job of the connection `from`. @throws what is wrong with them */
-  links(jobs: readonly object[], from: string): readonly ChainLink[];
-  /** Checks that the chain can follow the job `name` of the connection `from`. @throws PayloadTooLargeError */
-  checkChain(chain: Chain, from: string, name: string): void;
+  readonly encoder: {
+    /** Encodes jobs that follow a job of the connection `from`. @throws what is wrong with them */
+    links(jobs: readonly object[], from: string): readonly ChainLink[];
+    /** Checks that the chain can follow the job `name` of the connection `from`. @throws PayloadTooLargeError */
+    checkRest(chain: Chain, from: string, name: string): void;
+  };
   /** Encodes what a job adds to its batch. @throws what is wrong with it */
   batchMembers(batch: BatchReference, jobs: Iterable<BatchMember>): readonly Onward[];
   /** Adds jobs to a batch now; returns how many. @throws what is wrong with them, and what its store throws */

@@ -312,13 +312,13 @@ export class RunningJob extends JobContext implements DenseSetMember {
   }
 
   #linksOf(jobs: readonly object[]): readonly ChainLink[] {
-    return this.application?.links(jobs, this.connectionName) ?? [];
+    return this.application?.encoder.links(jobs, this.connectionName) ?? [];
   }
 
   #follow(links: readonly ChainLink[]): void {
     if (this.#closed) return;
     if (this.tie !== undefined) this.#checkCounted(links);
-    this.application?.checkChain({ links, caught: this.envelope?.chain.caught }, this.connectionName, this.name);
+    this.application?.encoder.checkRest({ links, caught: this.envelope?.chain.caught }, this.connectionName, this.name);
     this.#links = links;
   }
 
