@@ -1,9 +1,9 @@
 /**
  * Compiles `src` into `dist`, and with `--samples` also `samples` into `build/samples`.
  *
- * What is up to date is left alone: `npm test`, `npm start` and `npm pack` all build, and only the first of them pays.
- * Whether it is, a hash of all that goes in decides, not file times: a checkout sets those as it likes. `--check` builds
- * nothing and fails when something is out of date: tests of what was built ask it, and may run side by side.
+ * Builds only what is out of date, because `npm test`, `npm start` and `npm pack` all build. A hash of all inputs decides,
+ * not file times, which a checkout changes. `--check` builds nothing and fails if something is out of date: for tests of
+ * the build output, which run side by side.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -29,7 +29,7 @@ const targets = {
   },
 };
 
-/** Makes the command runnable, and puts the texts that are read at run time where a bundler of the user's finds them. */
+/** Makes the command executable, and embeds the texts that are read at run time, so that a user's bundler includes them. */
 function finishPackage(output) {
   const command = join(output, 'cli/bin.js');
   if (existsSync(command)) chmodSync(command, 0o755);
@@ -37,7 +37,7 @@ function finishPackage(output) {
   embed(join(output, 'dashboard/asset-text.js'), 'assetText', textsBelow('src/dashboard/assets', ''));
 }
 
-/** Replaces a module that reads files by one that holds them: a bundler takes modules along, and no folder. */
+/** Replaces a module that reads files with one that contains them: bundlers include modules, but no folders. */
 function embed(module, name, texts) {
   const lines = [
     '"use strict";',
@@ -50,7 +50,7 @@ function embed(module, name, texts) {
   writeFileSync(module, lines.join('\n'));
 }
 
-/** The files of a folder by their names in it, without the ending that is given. */
+/** The texts of a folder's files, by their names without `ending`. */
 function textsBelow(folder, ending) {
   return Object.fromEntries(
     filesBelow(folder)
@@ -62,7 +62,7 @@ function textsBelow(folder, ending) {
   );
 }
 
-/** The compiler leaves behind what is not TypeScript. */
+/** Copies the files that the compiler leaves out. */
 function copySampleData(output) {
   for (const file of filesBelow('samples')) {
     if (/\.(ts|json|md)$/.test(file)) continue;
@@ -91,7 +91,7 @@ function fingerprint(inputs) {
   return hash.digest('hex');
 }
 
-/** Kept outside of the output, which is packed as it is. */
+/** Outside the output folder, which is packed as it is. */
 const stampOf = (name) => join(root, 'build', `${name}.sha256`);
 
 function isUpToDate(name, current) {
@@ -104,9 +104,7 @@ function build(name) {
   const current = fingerprint(inputs);
   if (isUpToDate(name, current)) return;
   if (process.argv.includes('--check')) {
-    console.error(
-      `build: ${folder} is not what the sources say. Run \`npm run build\` (\`-- --samples\` for samples).`,
-    );
+    console.error(`build: ${folder} is out of date. Run \`npm run build\` (\`-- --samples\` for samples).`);
     process.exit(1);
   }
 

@@ -1,9 +1,9 @@
 /**
- * Runs what stands in `test/frameworks`: small programs on real frameworks, with the package as it would be published.
+ * Runs the small programs on real frameworks in `test/frameworks`, with the package as it would be published.
  *
- * `npm run check:frameworks`, or `npm run check:frameworks -- nest-12 express` for some of them. Each has dependencies and a
- * lock file of its own, and is installed in a folder outside of the repository: what it forgot to name is not found there.
- * `--folder <path>` keeps that folder, and with it what was installed; `--lock` brings the lock files up to date.
+ * `npm run check:frameworks`, or `npm run check:frameworks -- nest-12 express` for some of them. Each has its own dependencies
+ * and lock file, and is installed outside the repository, where dependencies that it does not declare are not found.
+ * `--folder <path>` keeps that folder with everything installed in it; `--lock` updates the lock files.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ const { values, positionals } = parseArgs({
 const all = readdirSync(source).filter((name) => existsSync(join(source, name, 'package.json')));
 const unknown = positionals.filter((name) => !all.includes(name));
 if (unknown.length > 0) {
-  console.error(`There is no trial ${unknown.join(', ')}. The trials are: ${all.join(', ')}.`);
+  console.error(`There is no program ${unknown.join(', ')}. The programs are: ${all.join(', ')}.`);
   process.exit(2);
 }
 const names = positionals.length > 0 ? positionals : all;
@@ -50,7 +50,7 @@ function pack() {
   return join(folder, `onqueue-${version}.tgz`);
 }
 
-/** What was installed by the same lock file is there already, but for this package. */
+/** Installs a program; if its lock file is that of the last installation, only this package. */
 function install(name, tarball) {
   const [from, to] = [join(source, name), join(folder, name)];
   const lock = join(from, 'package-lock.json');
@@ -80,14 +80,14 @@ function empty(path, but) {
   }
 }
 
-/** The package changes with each change of the sources; all others are held to what they were. */
+/** Without the digest of this package, which changes with every change of the sources. */
 function withoutDigest(text) {
   const lock = JSON.parse(text);
   delete lock.packages['node_modules/onqueue'].integrity;
   return `${JSON.stringify(lock, undefined, 2)}\n`;
 }
 
-/** One after the other, each with an empty Redis; the databases of one PostgreSQL are theirs to make. */
+/** Runs them one after another, each with an empty Redis. They share one PostgreSQL, and create their own databases. */
 async function tried() {
   require('../test/support/register-typescript.cjs');
   const { startRedisServer } = require('../test/support/redis-server.ts');
@@ -99,7 +99,7 @@ async function tried() {
       const redis = await startRedisServer();
       const started = Date.now();
       const env = { ...process.env, REDIS_URL: `redis://127.0.0.1:${redis.port}/0`, DATABASE_URL: postgres.url };
-      // Node.js would take these for its own programs: they were meant for the one that runs this.
+      // Meant for the process that runs this script; Node.js would apply them to the programs too.
       for (const variable of ['NODE_OPTIONS', 'NODE_ENV']) delete env[variable];
       const child = spawn('npm', ['run', '--silent', 'check'], { cwd: join(folder, name), env, stdio: 'inherit' });
       const code = await new Promise((end) => child.on('close', end));

@@ -1,8 +1,8 @@
 /**
- * Holds the headers of the Lua scripts to what the scripts do, and both to the rest of the project.
+ * Checks that the headers of the Lua scripts match the scripts, and both the rest of the project.
  *
- * A header that declares a slot which the body never reads, or an answer that the TypeScript side does not know, is how
- * a script and its caller come apart without a test that fails.
+ * If a header declares a slot that the body never reads, or an answer that TypeScript does not know, a script and its caller
+ * may drift apart without a failing test.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ const names = readdirSync(join(root, 'lua'))
   .filter((file) => file.endsWith('.lua'))
   .map((file) => file.slice(0, -'.lua'.length));
 
-/** Script → the words that `src/connections/redis/scripts.ts` takes for its answer. */
+/** The answers of each script that `src/connections/redis/scripts.ts` knows. */
 const answersKnown = new Map(
   [...read('src/connections/redis/scripts.ts').matchAll(/^ {2}'?([\w-]+)'?: \[('[^\]]+)\],$/gm)].map(
     ([, name, words]) => [name, words.match(/\w+/g)],
@@ -76,7 +76,7 @@ function check(name) {
   if (!new RegExp(`['\`]${name}['\`]|lock-\\$\\{`).test(tests)) complain('no test in test/lua runs it');
 }
 
-/** A part says what it is for, and stands before some script. */
+/** A part must say what it is for, and be used by a script. */
 function checkPart(name) {
   const lines = read(`lua/parts/${name}.lua`).split('\n');
   if (!lines[0].startsWith(`-- ${name}.lua: `)) report(`parts/${name}`, 'its first line does not say what it is for');
@@ -84,7 +84,7 @@ function checkPart(name) {
   if (!used.has(name)) report(`parts/${name}`, 'no script names it');
 }
 
-/** Each slot is declared, is bound to the name that the header gives it, in the first lines, and is not named again. */
+/** Each slot must be declared, bound to its name in the first lines, and not mentioned again. */
 function checkSlots(header, body, complain) {
   const declared = [...header.matchAll(/^-- {3}(KEYS|ARGV)\[([^\]]+)\] (\w+)/gm)].map(([, table, slot, name]) => ({
     slot: `${table}[${slot}]`,
@@ -94,7 +94,7 @@ function checkSlots(header, body, complain) {
   const binding = body.filter((line) => /^local .*\b(KEYS|ARGV)\[\d+\]/.test(line));
   const bound = new Map(binding.flatMap(pairs));
   for (const { slot, name, single } of declared) {
-    // The clock in parts/base.lua reads it. Groups are read in a loop, which binds them to these names.
+    // parts/base.lua reads the offset. Groups are bound to their names in a loop.
     if (slot === 'ARGV[1]') {
       if (name !== 'offset') complain('ARGV[1] is the offset of the clock in every script');
     } else if (single && bound.get(slot) !== name) {

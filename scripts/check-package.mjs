@@ -1,6 +1,6 @@
 /**
- * Packs the package as it would be published and looks at it with the eyes of its users: publint reads what a bundler
- * and Node.js make of its `package.json`, are-the-types-wrong what TypeScript makes of it, and this file what is inside.
+ * Packs the package as it would be published and checks it as its users see it: publint for bundlers and Node.js,
+ * are-the-types-wrong for TypeScript, and this script for its contents.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'onqueue-package-'));
 
-/** Far above what we ship; a folder that slipped in goes over it. */
+/** Far more than we ship, and less than with a folder that slipped in. */
 const MOST_BYTES = 5 * 1024 * 1024;
 const allowed =
   /^(dist\/|lua\/.+\.(lua|md)$|completions\/onqueue\.\w+$|docs\/.+\.md$|samples\/.+\.(ts|csv)$|package\.json$|README\.md$|CHANGELOG\.md$|LICENSE$)/;
@@ -23,10 +23,10 @@ const needed = [
   'dist/index.js',
   'dist/index.d.ts',
   'dist/cli/bin.js',
-  // Messages point to these.
+  // Error messages refer to these.
   'docs/errors.md',
   'docs/format.md',
-  // The pages link to them.
+  // The documentation links to it.
   'samples/own-driver/main.ts',
 ];
 
@@ -52,7 +52,7 @@ function checkContents({ files, unpackedSize }) {
 }
 
 try {
-  // Built first and by itself: what npm prints of a script would stand in the way of its JSON.
+  // Built separately, because npm would print the output of a script between its JSON.
   const built = run(process.execPath, 'scripts/build.mjs');
   const packed =
     built === undefined ? undefined : run('npm', 'pack', '--json', '--ignore-scripts', '--pack-destination', folder);

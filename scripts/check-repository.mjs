@@ -1,5 +1,5 @@
 /**
- * Checks rules of this project that no other tool knows. Each says why it is there when it is broken.
+ * Checks rules of this project that no other tool knows. A rule that is broken explains itself.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ const isTest = (path) => path.startsWith('test/');
 const isText = (path) => !/\.(png|jpg|ico|sqlite|tgz)$/.test(path) && !isLock(path);
 const isThisFile = (path) => path === 'scripts/check-repository.mjs';
 
-/** Rules about a line: `pattern` must not match in the files that `where` takes. */
+/** Rules about lines: `pattern` must not match in the files that `where` selects. */
 const lineRules = [
   {
     where: isText,
@@ -32,12 +32,12 @@ const lineRules = [
   {
     where: (path) => isText(path) || isLock(path),
     pattern: /https?:\/\/(?:registry\.[\w.-]+|npm\.pkg\.[\w.-]+|[\w.-]*(?:artifactory|nexus|verdaccio)[\w.-]*)/i,
-    why: 'which registry packages come from is a setting of the machine',
+    why: 'the registry of packages is a setting of the machine',
   },
   {
     where: isCode,
     pattern: /\b(?:TODO|FIXME|XXX|HACK)\b/,
-    why: 'what is unfinished belongs into an issue, where it is found again',
+    why: 'unfinished work belongs in an issue, where somebody finds it',
   },
   {
     where: isCode,
@@ -52,12 +52,12 @@ const lineRules = [
   {
     where: isTest,
     pattern: /\btoMatch(?:Inline)?Snapshot\b|\bjest\.retryTimes\b/,
-    why: 'a snapshot says what was, not what should be; a retry hides that a test is wrong now and then',
+    why: 'a snapshot shows what was, not what should be; a retry hides a test that sometimes fails',
   },
   {
     where: (path) => isTest(path) && path !== 'test/support/properties.ts',
     pattern: /from 'fast-check'/,
-    why: 'test/support/properties.ts gives it a fixed seed: npm test must give the same answer each time it runs',
+    why: 'test/support/properties.ts gives it a fixed seed: npm test must give the same answer every time',
   },
   {
     where: (path) => path.startsWith('src/') && !/^src\/base\/(clock|random)\.ts$/.test(path),
@@ -72,12 +72,12 @@ const generated =
 
 const problems = [];
 for (const path of listed.stdout.split('\0').filter(Boolean)) {
-  if (generated.test(path)) problems.push(`${path} is generated: build it, do not keep it`);
+  if (generated.test(path)) problems.push(`${path} is generated: build it, but do not commit it`);
   let text;
   try {
     text = readFileSync(join(root, path), 'utf8');
   } catch {
-    // Removed in the working tree, and not yet in the index.
+    // Removed from the working tree, but not yet from the index.
     continue;
   }
   const lines = text.split('\n');
@@ -96,9 +96,9 @@ for (const path of listed.stdout.split('\0').filter(Boolean)) {
 for (const lock of listed.stdout.split('\0').filter(isLock)) {
   const { packages } = JSON.parse(readFileSync(join(root, lock), 'utf8'));
   for (const [path, { resolved }] of Object.entries(packages)) {
-    // A file beside it, or a folder, is no address.
+    // The path of a file or folder is no address.
     if (resolved !== undefined && /^\w+:\/\//.test(resolved))
-      problems.push(`${lock}: ${path} has an address: which registry it comes from is a setting of the machine`);
+      problems.push(`${lock}: ${path} has an address: the registry of packages is a setting of the machine`);
   }
 }
 

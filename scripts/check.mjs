@@ -1,8 +1,8 @@
 /**
  * Runs the quick checks, two at a time, and prints what failed: `npm run check`, or `npm run check -- lint types`.
  *
- * The checks are the `check:…` scripts of package.json; what each is for stands in CONTRIBUTING.md.
- * `--report <file>` writes the counts there, for `scripts/ci.mjs`.
+ * The checks are the `check:…` scripts of package.json; CONTRIBUTING.md says what each is for. `--report <file>` writes the
+ * counts to a file, for `scripts/ci.mjs`.
  */
 import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const { values, positionals } = parseArgs({ options: { report: { type: 'string' } }, allowPositionals: true });
 
-/** Installs for minutes what only it needs: it is run by itself, `npm run check:frameworks`. */
+/** Runs only by itself, because it installs for minutes: `npm run check:frameworks`. */
 const APART = 'check:frameworks';
 
 const all = Object.keys(scripts)
@@ -27,7 +27,7 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 
-/** Far above what any check takes; a check that hangs must not hang the machine that runs it. */
+/** Far longer than any check takes: a check that hangs must not hang the machine that runs it. */
 const DEADLINE_MS = 5 * 60_000;
 
 function run(name) {
@@ -57,7 +57,7 @@ async function runOneAfterAnother() {
     counts[(await run(name)) ? 'passed' : 'failed'] += 1;
   }
 }
-// Alone and first: others read what it wrote.
+// First and alone, because others read its output.
 if (waiting[0] === 'build') counts[(await run(waiting.shift())) ? 'passed' : 'failed'] += 1;
 await Promise.all(Array.from({ length: Math.min(2, availableParallelism()) }, runOneAfterAnother));
 

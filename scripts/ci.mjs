@@ -1,8 +1,8 @@
 /**
  * Runs the checks and the tests and ends with the line `N passed, N failed`, which counts every test and every check.
  *
- * Called by `.ci/run`, after `npm ci`. Each of the two runs in a process group of its own, which is ended with it: a
- * server that a killed test left behind must not outlive the run.
+ * Called by `.ci/run`, after `npm ci`. Each of the two runs in its own process group, all of which ends with it: a server that
+ * a killed test left behind must not outlive the run.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -20,7 +20,7 @@ const endGroup = () => {
   try {
     if (running !== undefined) process.kill(-running.pid, 'SIGKILL');
   } catch {
-    // The group has ended, as it should.
+    // The group has already ended.
   }
 };
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
@@ -41,7 +41,7 @@ function npm(...args) {
   });
 }
 
-/** A report that was not written is a run that did not get as far: one failure. */
+/** A missing report means that the run did not get that far, and counts as one failure. */
 function read(path, count) {
   try {
     return count(JSON.parse(readFileSync(path, 'utf8')));
@@ -56,7 +56,7 @@ const testsCode = await npm('test', '--', '--json', '--outputFile', testsReport)
 const checks = read(checksReport, (counts) => counts);
 const tests = read(testsReport, (report) => ({
   passed: report.numPassedTests,
-  // A suite that could not run, or that left something open, has no failed test to show for it.
+  // A suite that could not run, or that left something open, has no failed test.
   failed: report.numFailedTests + report.numRuntimeErrorTestSuites,
 }));
 rmSync(folder, { recursive: true, force: true });

@@ -1,8 +1,8 @@
 /**
- * Takes the pictures of the dashboard that stand in README: of the shop of the dashboard's tests, on a day on which one thing is wrong.
+ * Takes the pictures of the dashboard for README: of the shop in the dashboard's tests, on a day when one thing goes wrong.
  *
- * `node scripts/picture-dashboard.mjs`, once the looks of the first page have changed. The pages take the font of the system: where that is
- * not fit for a picture, `FONTCONFIG_FILE` names another one to Chromium.
+ * Run `node scripts/picture-dashboard.mjs` when the first page looks different. The pages use the system's font;
+ * `FONTCONFIG_FILE` gives Chromium another one.
  */
 import { statSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -24,9 +24,9 @@ const { VERSION } = require('../src/version.ts');
 
 const DUE = new Date(Date.UTC(2027, 3, 1));
 const HOUR = 3_600_000;
-/** Bytes of one picture: whoever clones the repository gets all there ever were. */
+/** Bytes of one picture. Every clone of the repository contains all earlier ones. */
 const LARGEST = 150_000;
-/** How many jobs of each queue there are, how many of these run, and for how many minutes the oldest waits. */
+/** How many jobs each queue has, how many of them run, and for how many minutes the oldest has waited. */
 const BUSY = {
   imports: { count: 3, running: 2, oldest: 0.7 },
   mail: { count: 31, running: 6, oldest: 0.21 },
@@ -51,7 +51,7 @@ try {
 
 async function open() {
   await shop.until(75);
-  // They are to be seen among the failed jobs, and not to fail while the picture is taken.
+  // These should already have failed, and not fail while the picture is taken.
   for (const job of failures().slice(0, 48)) await shop.send(job);
   await shop.work();
   await fillQueues();

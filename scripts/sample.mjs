@@ -26,7 +26,7 @@ if (!existsSync(program)) {
   process.exit(1);
 }
 const sample = spawn(process.execPath, ['--enable-source-maps', program, ...rest], { stdio: 'inherit' });
-// Ctrl+C reaches the sample by the terminal as well, and a second one would end it at once.
+// The terminal sends Ctrl+C to the sample as well, and a second signal would end it at once.
 process.on('SIGINT', () => undefined);
 process.on('SIGTERM', () => sample.kill('SIGTERM'));
 sample.on('exit', (code, signal) => {

@@ -1,8 +1,6 @@
 /**
- * Finds the servers and the browser that the tests start, and installs what is missing where it may.
- *
- * It may where apt is there and we are root, as in most containers; anywhere else it says what to install. It starts
- * none of them: the tests do that themselves, servers on free ports. `--no-install` only looks.
+ * Finds the servers and the browser that the tests start, and installs missing ones with apt if it is root, as in most
+ * containers. Elsewhere it says what to install. `--no-install` only looks.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -44,7 +42,7 @@ const servers = [
     debian: 'beanstalkd',
     elsewhere: '`brew install beanstalkd` on macOS, `dnf install beanstalkd` on Fedora, `apk add beanstalkd` on Alpine',
   },
-  // The clock of a beanstalkd, which has none that its tests could move.
+  // Moves the clock of beanstalkd.
   {
     name: 'libfaketime',
     command: 'faketime',
@@ -53,7 +51,7 @@ const servers = [
     debian: 'faketime',
     elsewhere: '`dnf install libfaketime` on Fedora, `apk add libfaketime` on Alpine; on macOS these tests fail',
   },
-  // Debian's brings a font with it. Ubuntu's package of this name is a snap, which does not see the folders of tests.
+  // Debian's package includes a font. Ubuntu's is a snap, which does not see the folders of the tests.
   {
     name: 'Chromium',
     command: 'chromium',
@@ -68,7 +66,7 @@ const servers = [
 ];
 
 const MINUTE = 60_000;
-/** Where Debian puts servers, and macOS its browsers; not on the path of an ordinary user. */
+/** The folders of servers on Debian and of browsers on macOS, which are not on the path of an ordinary user. */
 const otherFolders = [
   '/usr/sbin',
   '/usr/local/sbin',
@@ -80,7 +78,7 @@ const apt = (process.env.PATH ?? '')
   .map((folder) => join(folder, 'apt-get'))
   .find(existsSync);
 
-/** PostgreSQL has a folder for each of its versions; the newest first. */
+/** PostgreSQL has a folder for each version. The newest comes first. */
 function postgresFolders() {
   const folder = '/usr/lib/postgresql';
   if (!existsSync(folder)) return [];
@@ -93,7 +91,7 @@ function find({ command, otherCommands = [] }) {
   return [command, ...otherCommands].flatMap((name) => folders.map((folder) => join(folder, name))).find(existsSync);
 }
 
-/** Undefined when the server is there and new enough; otherwise what is wrong with it. */
+/** What is wrong with the server. Undefined if it is there and new enough. */
 function problemWith(server) {
   const path = find(server);
   if (path === undefined) return `${server.command} is missing`;
@@ -104,7 +102,7 @@ function problemWith(server) {
   return older ? `${path} is version ${found}, and the tests need ${server.least} or newer` : undefined;
 }
 
-/** Runs apt-get until it gets its lock, which another process may hold, for three minutes at most. */
+/** Runs apt-get. Tries again for up to three minutes while another process holds its lock. */
 function runApt(...args) {
   const deadline = Date.now() + 3 * MINUTE;
   for (;;) {
@@ -142,7 +140,7 @@ function install(missing) {
   const add = (...names) => runApt('install', '-q', '-y', '--no-install-recommends', ...names);
   return withoutStartingServices(() => {
     if (!runApt('update', '-q')) return;
-    // One package that this system does not have must not keep all others from being installed.
+    // A package that this system does not have must not prevent the installation of the others.
     if (!add(...packages)) for (const name of packages) add(name);
   });
 }

@@ -1,5 +1,5 @@
 /**
- * Runs the tests of properties with fresh seeds: `npm run soak:properties`, or `npm run soak:properties -- --rounds=100`.
+ * Runs the property tests with fresh seeds: `npm run soak:properties`, or `npm run soak:properties -- --rounds=100`.
  *
  * In `npm test` their seed is fixed (test/support/properties.ts). A seed that fails here is printed; with ONQUEUE_SEED set
  * to it, Jest fails in the same way.

@@ -1,9 +1,9 @@
 /**
- * Breaks things for minutes, and prints what was reached: `npm run soak`, or `npm run soak -- kill-9` for a part.
+ * Breaks things for minutes, and prints what was measured: `npm run soak`, or `npm run soak -- kill-9` for a part.
  *
  * `--store=redis` or `--store=sqlite` for one store, `--full` for the sizes of a release, `--minutes=60` for the length of
- * the mixed work, `--json <file>` to write the findings there too. The soaks stand in test/faults/soaks, and what they
- * prove in docs/reliability.md; each also runs, shorter, among the tests.
+ * the mixed work, `--json <file>` to write the results to a file as well. The soaks are in test/faults/soaks, and
+ * docs/reliability.md says what they prove. A shorter form of each also runs among the tests.
  */
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 });
 
-// Worker processes run what was built.
+// Worker processes run the build output.
 if (spawnSync(process.execPath, [`${root}scripts/build.mjs`], { stdio: 'inherit' }).status !== 0) process.exit(1);
 require('../test/support/register-typescript.cjs');
 const { soaks } = require('../test/faults/soaks/all.ts');
