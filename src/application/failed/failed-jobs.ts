@@ -69,14 +69,11 @@ export class FailedJobs {
     const tell = unreachable ?? ((connection, error) => this.#logUnreachable(connection, error));
     const found: FoundEntry[] = [];
     // With a single store, that store can skip the offset itself. With several, it depends on what the others have.
-    const { queue, ...rest } = filter;
+    const { queue: _queue, ...rest } = filter;
     const skipped = isEmpty(rest) && countStores(this.#sources) === 1 ? offset : 0;
+    const count = skipped > 0 ? limit : offset + limit;
     const away = await visitStores(this.#sources, async (open) => {
-      const newest =
-        skipped > 0
-          ? await open.store.list({ queue, limit, offset })
-          : await this.#newest(open, filter, offset + limit);
-      for (const entry of newest) found.push({ open, entry });
+      for (const entry of await this.#newest(open, filter, count, skipped)) found.push({ open, entry });
     });
     for (const { connection, error } of away) tell(connection, error);
     return distinct(found)
@@ -288,11 +285,10 @@ export class FailedJobs {
     throw retryIncomplete(retried, left, away, cause ?? away[0]?.error);
   }
 
-  /** The newest matching jobs of a store. */
-  async #newest(open: OpenStore, filter: FailedFilter, count: number): Promise<readonly FailedEntry[]> {
+  /** The newest matching jobs of a store. `offset`: how many to skip, for a filter that chooses only a queue. */
+  async #newest(open: OpenStore, filter: FailedFilter, count: number, offset: number): Promise<readonly FailedEntry[]> {
     const { queue, ...rest } = filter;
-    const { store } = open;
-    if (isEmpty(rest)) return store.list({ queue, limit: count });
+    if (isEmpty(rest)) return open.store.list({ queue, limit: count, offset });
     const found: FailedEntry[] = [];
     if (count > 0) for await (const entry of this.#thatFit(open, filter)) if (found.push(entry) >= count) break;
     return found;

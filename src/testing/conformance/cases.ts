@@ -1,10 +1,8 @@
 /** A case of the suite, not yet bound to a store. */
-import type { Capability } from './harness';
+import type { Capability, ConformanceCase } from './harness';
 import type { World } from './world';
 
-export interface CaseDefinition {
-  readonly name: string;
-  readonly requires: readonly Capability[];
+export interface CaseDefinition extends Omit<ConformanceCase, 'run'> {
   /** The case concerns only drivers without these capabilities. */
   readonly lacks: readonly Capability[];
   readonly run: (world: World) => Promise<void>;
