@@ -15,7 +15,6 @@ import {
   followersOf,
   type Holders,
   type JobStatements,
-  type NewFailure,
   type PushAnswer,
   type QueuedJob,
   type ReservationToken,
@@ -65,7 +64,7 @@ export class PostgresJobs implements JobStatements {
       text: `SELECT ${this.#names.pushTied}(?::text::json, ?::text::json, ?::text[], ${PUSHED})`,
       values: [
         askedJobs(jobs, keys),
-        debounced.length === 0 ? null : JSON.stringify(debounced),
+        listOf(debounced),
         textArray([...keys.firsts.keys()]),
         ...this.#pushed(jobs, mark),
       ],
@@ -122,14 +121,10 @@ export class PostgresJobs implements JobStatements {
       values: [
         numberArray(removed.map(({ id }) => id)),
         numberArray(removed.map(({ fence }) => fence)),
-        listOf(endings, 'released', ({ id, fence, delay, due, front, retakes, counters }) => ({
-          ...{ id, fence, delay, due, front },
-          ...(retakes && { retakes: true }),
-          ...counters,
-        })),
-        listOf(endings, 'failed', ({ id, fence, entry }) => ({ ...failedRow(entry), id, fence, own: uuidv7() })),
-        followers(endings),
-        changes(endings),
+        listOf(ofKind(endings, 'released'), releasedRow),
+        listOf(ofKind(endings, 'failed'), failedRow),
+        listOf(endings.flatMap(followerRows)),
+        listOf(changeRows(endings)),
         request === undefined ? null : textArray(queues),
         request?.limit ?? 0,
         request?.lease ?? 0,
@@ -212,38 +207,41 @@ function debouncedJob(job: QueuedJob, { key, longest }: DebounceTie, n: number):
   return { ...pushedJob(job, n), n, key, longest };
 }
 
-function failedRow({ id, connection, queue, payload, exception, name, attempts }: NewFailure): object {
-  const { text, bytes } = textAndBytes(payload);
-  const texts = { uuid: storable(id), exception: storable(exception), name: storable(name) };
-  return { ...texts, connection, queue, payload: text, raw: bytes, attempts };
+type EndingOf<Kind> = Extract<Ending, { kind: Kind }>;
+
+const ofKind = <Kind extends Ending['kind']>(endings: readonly Ending[], kind: Kind): readonly EndingOf<Kind>[] =>
+  endings.filter((ending): ending is EndingOf<Kind> => ending.kind === kind);
+
+function releasedRow({ id, fence, delay, due, front, retakes, counters }: EndingOf<'released'>): object {
+  return { ...{ id, fence, delay, due, front }, ...(retakes && { retakes: true }), ...counters };
 }
 
-function listOf<Kind extends Ending['kind']>(
-  endings: readonly Ending[],
-  kind: Kind,
-  row: (ending: Extract<Ending, { kind: Kind }>) => object,
-): string | null {
-  const found = endings.filter((ending): ending is Extract<Ending, { kind: Kind }> => ending.kind === kind);
-  return found.length === 0 ? null : JSON.stringify(found.map(row));
+function failedRow({ id, fence, entry }: EndingOf<'failed'>): object {
+  const { connection, queue, exception, name, attempts } = entry;
+  const { text, bytes } = textAndBytes(entry.payload);
+  const texts = { uuid: storable(entry.id), exception: storable(exception), name: storable(name) };
+  return { ...texts, connection, queue, payload: text, raw: bytes, attempts, id, fence, own: uuidv7() };
 }
 
-/** The followers, each with the id of the job that it follows. */
-function followers(endings: readonly Ending[]): string | null {
-  const rows = endings.flatMap((ending) =>
-    followersOf([ending]).map((job, n) => ({ ...pushedJob(job, n), after: ending.id })),
-  );
-  return rows.length === 0 ? null : JSON.stringify(rows);
-}
+/** The followers of an ending, each with the id of the job that it follows. */
+const followerRows = (ending: Ending): readonly object[] =>
+  followersOf([ending]).map((job, n) => ({ ...pushedJob(job, n), after: ending.id }));
 
 /** The changes to batches, each with the id of the job whose end causes it. */
-function changes(endings: readonly Ending[]): string | null {
+function changeRows(endings: readonly Ending[]): readonly object[] {
   const rows: object[] = [];
   for (const { id: job, leaves } of endings) {
     if (leaves === undefined) continue;
     const { id: batch, change } = leaves;
     rows.push({ ...change, job, batch, ...(change.cause && { cause: JSON.stringify(change.cause) }) });
   }
-  return rows.length === 0 ? null : JSON.stringify(rows);
+  return rows;
+}
+
+/** NULL for none. */
+function listOf<Item>(items: readonly Item[], row?: (item: Item) => object): string | null {
+  if (items.length === 0) return null;
+  return JSON.stringify(row === undefined ? items : items.map(row));
 }
 
 /** A list in PostgreSQL's own notation, which is the same for every client. */
