@@ -12,7 +12,7 @@ import { mysqlErrors } from './mysql-errors';
 import { mysqlNames } from './mysql-names';
 import { MysqlPool } from './mysql-pool';
 import { MysqlSchema } from './mysql-schema';
-import { PollWaiters } from './poll-waiters';
+import { pollWaiters } from './poll-waiters';
 
 /** Connects on the first call. @throws E_MISSING_PEER, E_DATABASE_URL, E_DATABASE_TABLE_NAME */
 export function connectMysql(config: DatabaseConfig, context: OpenContext): SqlConnection {
@@ -32,7 +32,7 @@ export function connectMysql(config: DatabaseConfig, context: OpenContext): SqlC
     dialect: mysqlDialect(mysqlNames(tables), offset),
     schema: new MysqlSchema(tables),
     pool: new MysqlPool({ connect: () => mysql.createConnection(options), most, deadline }),
-    waiters: new PollWaiters(name, clock),
+    waiters: pollWaiters(name, clock),
   });
 }
 

@@ -10,8 +10,8 @@ import { identifiers } from './identifiers';
 import { loadPg, type PgClient, type PgClientClass, type PgPool, sqlPool } from './pg';
 import { postgresDialect } from './postgres-dialect';
 import { postgresErrors } from './postgres-errors';
-import { PostgresHints } from './postgres-hints';
-import { PostgresRecordWakes } from './postgres-record-wakes';
+import { postgresHints } from './postgres-hints';
+import { postgresRecordWakes } from './postgres-record-wakes';
 import { PostgresSchema } from './postgres-schema';
 
 /** Further pushes are encoded while one is under way; they run one after another. */
@@ -35,8 +35,8 @@ export function connectPostgres(config: DatabaseConfig, context: OpenContext): S
     dialect: postgresDialect(names, offset),
     schema: new PostgresSchema(names),
     pool: sqlPool(pool, config.pool === undefined),
-    waiters: new PostgresHints({ ...listening, name, channel }),
-    recordWakes: new PostgresRecordWakes({ ...listening, channel: recordChannel }),
+    waiters: postgresHints(name, { ...listening, channel }),
+    recordWakes: postgresRecordWakes({ ...listening, channel: recordChannel }),
   });
 }
 

@@ -8,9 +8,8 @@
  */
 import { createHash } from 'node:crypto';
 import { RecordListeners } from '../../kit/record-listeners';
-import type { Listening } from '../../record-store';
 import type { RecordWakes } from '../records';
-import { raw, type Sql, sql } from '../statement';
+import { raw, sql } from '../statement';
 import { literal } from './identifiers';
 import { type ChannelSettings, PostgresChannel } from './postgres-channel';
 
@@ -29,47 +28,32 @@ function placeOf(id: string): number {
 /** A kind consists of lower-case letters. */
 const nameOf = (kind: string, id: string): string => `${kind} ${id}`;
 
-export class PostgresRecordWakes implements RecordWakes {
-  readonly #told: Sql;
-  readonly #firstLock: number;
-  readonly #channel: PostgresChannel;
-  readonly #listeners: RecordListeners;
-
-  constructor(settings: ChannelSettings) {
-    this.#told = raw(literal(settings.channel));
-    this.#firstLock = firstLock(settings.channel);
-    const announcing = `SELECT pg_advisory_lock_shared(${this.#firstLock} + place) FROM generate_series(0, ${LOCKS - 1}) AS place`;
-    const listeners = new RecordListeners(settings.clock, {
-      join: () => {
-        this.#channel.keep();
-        return this.#channel.isOpen;
+export function postgresRecordWakes(settings: ChannelSettings): RecordWakes {
+  const told = raw(literal(settings.channel));
+  const first = firstLock(settings.channel);
+  const announcing = `SELECT pg_advisory_lock_shared(${first} + place) FROM generate_series(0, ${LOCKS - 1}) AS place`;
+  const listeners = new RecordListeners(settings.clock, {
+    join: () => {
+      channel.keep();
+      return channel.isOpen;
+    },
+    close: () => channel.drop(),
+  });
+  const channel = new PostgresChannel(
+    { ...settings, announcing },
+    {
+      isNeeded: () => listeners.size > 0,
+      heard: (name) => listeners.wake(name ?? ''),
+      opened: () => {
+        for (const name of listeners.names) listeners.opened(name);
       },
-      close: () => this.#channel.drop(),
-    });
-    this.#listeners = listeners;
-    this.#channel = new PostgresChannel(
-      { ...settings, announcing },
-      {
-        isNeeded: () => listeners.size > 0,
-        heard: (name) => listeners.wake(name ?? ''),
-        opened: () => {
-          for (const name of listeners.names) listeners.opened(name);
-        },
-        lost: () => listeners.lost(),
-      },
-    );
-  }
-
-  telling(change: Sql, kind: string, id: string): Sql {
-    const lock = this.#firstLock + placeOf(id);
-    return sql`${change} RETURNING CASE WHEN NOT pg_try_advisory_xact_lock(${lock}) THEN pg_notify(${this.#told}, ${nameOf(kind, id)})::text END`;
-  }
-
-  listen(kind: string, id: string, wake: () => void): Listening {
-    return this.#listeners.listen(nameOf(kind, id), wake);
-  }
-
-  close(): void {
-    this.#listeners.close();
-  }
+      lost: () => listeners.lost(),
+    },
+  );
+  return {
+    telling: (change, kind, id) =>
+      sql`${change} RETURNING CASE WHEN NOT pg_try_advisory_xact_lock(${first + placeOf(id)}) THEN pg_notify(${told}, ${nameOf(kind, id)})::text END`,
+    listen: (kind, id, wake) => listeners.listen(nameOf(kind, id), wake),
+    close: () => listeners.close(),
+  };
 }
