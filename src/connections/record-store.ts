@@ -80,10 +80,11 @@ export interface RecordStore {
 }
 
 /**
- * The fields of a record's text. Undefined if it is not a JSON object: anybody may have written it, and a reader must not
- * fail.
+ * The fields of a record's text. Undefined if there is no record, or it is not a JSON object: anybody may have written it, and a
+ * reader must not fail.
  */
-export function fieldsIn(text: string): Readonly<Record<string, unknown>> | undefined {
+export function fieldsIn(text: string | undefined): Readonly<Record<string, unknown>> | undefined {
+  if (text === undefined) return undefined;
   try {
     const read: unknown = JSON.parse(text);
     return isRecord(read) ? read : undefined;

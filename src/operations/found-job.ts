@@ -1,7 +1,7 @@
 /** Looks for one job by its id: where it waits, runs or has failed, and what is kept of its attempts. */
 import type { Connection, PlacedJob } from '../connections/contract';
 import { CapabilityError } from '../connections/errors';
-import { fieldsIn } from '../connections/record-store';
+import { fieldsIn, type RecordStore } from '../connections/record-store';
 import type { Progress } from '../job/progress';
 import {
   type Attempt,
@@ -19,10 +19,11 @@ import {
   type ListedJob,
   listedFailure,
   listedJob,
+  ownEntries,
   type SeenApplication,
   type WaitingJob,
 } from './listed-job';
-import { momentOfId } from '../payload/uuid';
+import { createdAt } from './shown-job';
 
 /** The progress that a job has reported. */
 export interface FoundProgress extends Progress {
@@ -105,72 +106,51 @@ export async function foundJob(
       : await failedJob(connection, application, id, queue);
   if (found === undefined && connection.find === undefined)
     throw new CapabilityError(name, connection.driver, 'operations');
-  const kept = await keptOf(connection, application, id);
-  if (found !== undefined) return { ...found, id, isSure: true, ...kept.told };
-  const { completed } = kept;
-  if (completed !== undefined && (queue === undefined || completed.queue === queue))
-    return { ...endOf(completed), createdAt: createdAt(id), id, connection: name, isSure: true, ...kept.told };
+  const records = id.length > LONGEST_ID ? undefined : application.operationsOf(connection)?.records;
+  const { told, completed } = await keptIn(records, name, id);
+  if (found !== undefined) return { ...found, id, isSure: true, ...told };
+  const meant = (end: End | undefined): End | undefined =>
+    queue === undefined || end?.queue === queue ? end : undefined;
   // A result is kept before the job ends, so if the job may be among those not searched, the result proves nothing.
-  const given = waiting === 'unseen' ? undefined : await givenBy(connection, application, id);
-  if (given !== undefined && (queue === undefined || given.queue === queue))
-    return {
-      id,
-      createdAt: createdAt(id),
-      name: given.job,
-      connection: name,
-      queue: given.queue,
-      state: 'completed',
-      isSure: true,
-      ...kept.told,
-    };
-  return { id, connection: name, state: 'unknown', isSure: waiting !== 'unseen', ...kept.told };
+  const end = meant(completed) ?? (waiting === 'unseen' ? undefined : meant(await givenIn(records, name, id)));
+  if (end !== undefined)
+    return { ...end, createdAt: createdAt(id), id, connection: name, state: 'completed', isSure: true, ...told };
+  return { id, connection: name, state: 'unknown', isSure: waiting !== 'unseen', ...told };
 }
 
+/** What is kept of the end of a completed job. */
+type End = Pick<CompletedJob, 'name' | 'queue' | 'attempts' | 'completedAt'>;
+
 /** The job of this connection whose result is kept. */
-async function givenBy(
-  connection: Connection,
-  application: SeenApplication,
-  id: string,
-): Promise<ReturnType<typeof readCompleted>> {
-  if (id.length > LONGEST_ID) return undefined;
-  const text = await application.operationsOf(connection)?.records.get(RESULTS, id);
-  const read = text === undefined ? undefined : readCompleted(text);
-  return read?.connection === connection.name ? read : undefined;
+async function givenIn(records: RecordStore | undefined, connection: string, id: string): Promise<End | undefined> {
+  const read = readCompleted(await records?.get(RESULTS, id));
+  return read?.connection === connection ? { name: read.job, queue: read.queue } : undefined;
 }
 
 interface Kept {
   readonly told: Pick<FoundJob, 'history' | 'progress'>;
-  readonly completed: JobHistory | undefined;
+  readonly completed?: End | undefined;
 }
 
-async function keptOf(connection: Connection, application: SeenApplication, id: string): Promise<Kept> {
-  const records = application.operationsOf(connection)?.records;
-  if (records === undefined || id.length > LONGEST_ID) return { told: { history: [] }, completed: undefined };
-  const [history, completed] = (await Promise.all([HISTORY, COMPLETED].map((kind) => records.get(kind, id)))).map(
-    (text) => {
-      const read = readHistory(text);
-      // One store may keep records of several connections.
-      return read?.connection === connection.name ? read : undefined;
-    },
-  );
+async function keptIn(records: RecordStore | undefined, connection: string, id: string): Promise<Kept> {
+  if (records === undefined) return { told: { history: [] } };
+  const texts = await Promise.all([HISTORY, COMPLETED].map((kind) => records.get(kind, id)));
+  // One store may keep records of several connections.
+  const [history, completed] = texts
+    .map(readHistory)
+    .map((read) => (read?.connection === connection ? read : undefined));
   const progress = readProgress(await records.get(PROGRESS, id));
   const attempts = [...(history?.attempts ?? []), ...(completed?.attempts ?? [])].map(attemptOf);
-  return { told: { history: attempts, progress }, completed };
+  return { told: { history: attempts, progress }, completed: completed && endOf(completed) };
 }
 
-function endOf({ name, queue, attempts }: JobHistory): Omit<CompletedJob, keyof Told | 'isSure'> {
+function endOf({ name, queue, attempts }: JobHistory): End {
   const last = attempts.at(-1);
-  const end = { name, queue, state: 'completed' } as const;
-  return last === undefined ? end : { ...end, attempts: last.attempt, completedAt: new Date(last.at) };
-}
-
-function createdAt(id: string): Date | undefined {
-  const at = momentOfId(id);
-  return at === undefined ? undefined : new Date(at);
+  return { name, queue, ...(last && { attempts: last.attempt, completedAt: new Date(last.at) }) };
 }
 
 function readProgress(text: string | undefined): FoundProgress | undefined {
-  const { value, text: told, at } = (text === undefined ? undefined : fieldsIn(text)) ?? {};
+  const { value, text: told, at } = fieldsIn(text) ?? {};
   if (typeof value !== 'number' || typeof at !== 'number') return undefined;
   return { value, text: typeof told === 'string' ? told : undefined, at: new Date(at) };
 }
@@ -182,14 +162,9 @@ async function failedJob(
   id: string,
   queue: string | undefined,
 ): Promise<ListedFailure | undefined> {
-  const store = application.failed.storeFor(connection);
-  const entries = (await store?.find(id)) ?? [];
-  // A store that also keeps failed jobs of other connections returns only those of the asking connection to each.
-  const isOwn = store === connection.failed;
-  const [latest] = entries
-    .filter(
-      (entry) => (isOwn || entry.connection === connection.name) && (queue === undefined || entry.queue === queue),
-    )
+  const entries = (await application.failed.storeFor(connection)?.find(id)) ?? [];
+  const [latest] = ownEntries(connection, application, entries)
+    .filter((entry) => queue === undefined || entry.queue === queue)
     .toSorted((a, b) => b.failedAt - a.failedAt);
   return latest && listedFailure(application, latest);
 }

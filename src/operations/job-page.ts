@@ -3,7 +3,14 @@ import { hash } from 'node:crypto';
 import { CapabilityError } from '../connections/errors';
 import type { Connection, WaitingState } from '../connections/contract';
 import { invalidListing } from './errors';
-import { type JobState, type ListedJob, listedFailure, listedJob, type SeenApplication } from './listed-job';
+import {
+  type JobState,
+  type ListedJob,
+  listedFailure,
+  listedJob,
+  ownEntries,
+  type SeenApplication,
+} from './listed-job';
 
 export interface ListOptions {
   /** Jobs in this state. Default `ready`. */
@@ -27,13 +34,7 @@ export interface JobPage {
 /** The most that a store lists at once. */
 const MOST = 100;
 
-const STORED: Readonly<Record<Exclude<JobState, 'failed'>, WaitingState>> = {
-  ready: 'ready',
-  delayed: 'delayed',
-  running: 'reserved',
-};
-
-export const JOB_STATES: readonly JobState[] = [...(Object.keys(STORED) as (keyof typeof STORED)[]), 'failed'];
+export const JOB_STATES: readonly JobState[] = ['ready', 'delayed', 'running', 'failed'];
 
 /** @throws E_INVALID_LISTING; CapabilityError the store cannot list them */
 export async function listJobs(
@@ -46,8 +47,8 @@ export async function listJobs(
   const place = after === undefined ? '' : placeIn(queue, state, after);
   const found =
     state === 'failed'
-      ? await failures(connection, application, queue, { place: Number(place), limit })
-      : await waiting(connection, application, queue, { state, place, limit });
+      ? await failures(connection, application, queue, Number(place), limit)
+      : await waiting(connection, application, queue, state === 'running' ? 'reserved' : state, place, limit);
   return { jobs: found.jobs, next: found.next && nextOf(queue, state, found.next) };
 }
 
@@ -55,16 +56,17 @@ async function waiting(
   connection: Connection,
   application: SeenApplication,
   queue: string,
-  { state, place, limit }: { readonly state: keyof typeof STORED; readonly place: string; readonly limit: number },
+  state: WaitingState,
+  place: string,
+  limit: number,
 ): Promise<JobPage> {
   const { peek, operations } = connection.capabilities;
   if (!peek) throw new CapabilityError(connection.name, connection.driver, 'peek');
   // Its pages cannot continue after a place.
   if (place !== '' && operations !== true) throw new CapabilityError(connection.name, connection.driver, 'operations');
-  const stored = STORED[state];
-  const peeked = await connection.peek(queue, stored, limit, place || undefined);
+  const peeked = await connection.peek(queue, state, limit, place || undefined);
   return {
-    jobs: peeked.map((job) => listedJob(connection, application, { ...job, queue, state: stored })),
+    jobs: peeked.map((job) => listedJob(connection, application, { ...job, queue, state })),
     next: peeked.at(-1)?.place,
   };
 }
@@ -73,17 +75,15 @@ async function failures(
   connection: Connection,
   application: SeenApplication,
   queue: string,
-  { place, limit }: { readonly place: number; readonly limit: number },
+  offset: number,
+  limit: number,
 ): Promise<JobPage> {
   const store = application.failed.storeFor(connection);
   if (store === undefined) throw new CapabilityError(connection.name, connection.driver, 'failed');
-  const entries = await store.list({ queue, limit, offset: place });
-  const isOwn = store === connection.failed;
+  const entries = await store.list({ queue, limit, offset });
   return {
-    jobs: entries
-      .filter((entry) => isOwn || entry.connection === connection.name)
-      .map((entry) => listedFailure(application, entry)),
-    next: entries.length < limit ? undefined : String(place + entries.length),
+    jobs: ownEntries(connection, application, entries).map((entry) => listedFailure(application, entry)),
+    next: entries.length < limit ? undefined : String(offset + entries.length),
   };
 }
 

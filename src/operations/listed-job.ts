@@ -73,6 +73,16 @@ export function listedJob(
   };
 }
 
+/** The failed jobs of this connection: a store that keeps those of several returns only its own ones to each that has a store. */
+export function ownEntries(
+  connection: Connection,
+  { failed }: SeenApplication,
+  entries: readonly FailedEntry[],
+): readonly FailedEntry[] {
+  if (failed.storeFor(connection) === connection.failed) return entries;
+  return entries.filter((entry) => entry.connection === connection.name);
+}
+
 /** A job that has failed. */
 export function listedFailure({ registry }: SeenApplication, entry: FailedEntry): ListedFailure {
   const { id, name, connection, queue, attempts, failedAt, exception } = entry;

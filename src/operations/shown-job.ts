@@ -40,17 +40,22 @@ export function shownJob(payload: Buffer, registry: JobRegistry): ShownJob {
   const envelope = readable(payload);
   const glimpse = envelope ?? glimpseOf(payload);
   const definition = envelope && definitionOf(envelope, registry);
-  const createdAt = glimpse.id === undefined ? undefined : momentOfId(glimpse.id);
   return {
     id: glimpse.id,
     name:
       envelope?.kind === 'illuminate' ? envelope.displayName : (definition?.name ?? glimpse.name ?? UNREADABLE_NAME),
     attempts: (countersIn(payload) ?? noCounters).attempts,
     tries: envelope?.chosen.tries ?? definition?.options.tries,
-    createdAt: createdAt === undefined ? undefined : new Date(createdAt),
+    createdAt: glimpse.id === undefined ? undefined : createdAt(glimpse.id),
     batch: readTies(payload)?.batch?.id,
     payload: envelope === undefined ? beginningOf(payload) : maskedJson(payload.toString()),
   };
+}
+
+/** When an id was created. Undefined if the id does not tell. */
+export function createdAt(id: string): Date | undefined {
+  const moment = momentOfId(id);
+  return moment === undefined ? undefined : new Date(moment);
 }
 
 /** The class of a job, according to its payload. Undefined if it is not known here. Never throws. */

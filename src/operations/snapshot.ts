@@ -2,10 +2,10 @@
  * The state of a connection's queues at one moment, and their workers: read with a bounded number of calls, so that it can be
  * requested every two seconds.
  */
-import type { Milliseconds, Seconds } from '../base/clock';
+import type { Seconds } from '../base/clock';
 import type { Connection } from '../connections/contract';
 import { CapabilityError } from '../connections/errors';
-import { type Figures, readFigures } from './figures/figures';
+import { readFigures } from './figures/figures';
 import type { SeenApplication } from './listed-job';
 import { oldestWait } from './oldest-wait';
 import { listWorkers, type RunningWorker } from './worker-record';
@@ -76,15 +76,28 @@ export async function takeSnapshot(
   const operations = application.operationsOf(connection);
   const isCounted = operations !== undefined && application.configuration.metrics !== false;
   const figures = isCounted ? await readFigures(name, operations, application.clock, { within: RECENT }) : undefined;
+  const failures = application.failed.storeFor(connection) ?? connection.buried;
+  const look = async (queue: string): Promise<QueueSnapshot> => {
+    const { ready, delayed, reserved } = await connection.counts(queue);
+    const recent = figures && (figures.queues.find((one) => one.queue === queue) ?? { rate: 0, failed: 0 });
+    const until = pauses.get(queue);
+    return {
+      queue,
+      ready,
+      delayed,
+      running: reserved,
+      failed: await failures?.count(queue),
+      oldestWait: ready === 0 ? undefined : await oldestWait(connection, queue, now),
+      rate: recent?.rate,
+      failures: recent?.failed,
+      isPaused: pauses.has(queue),
+      pausedUntil: until === undefined ? undefined : new Date(until),
+    };
+  };
+  const shown = all.slice(0, MOST_QUEUES);
   const queues: QueueSnapshot[] = [];
-  for (let from = 0; from < Math.min(all.length, MOST_QUEUES); from += TOGETHER) {
-    const some = all.slice(from, Math.min(from + TOGETHER, MOST_QUEUES));
-    const counted = await Promise.all(some.map((queue) => countsOf(connection, application, queue, now)));
-    for (const counts of counted) {
-      const { queue } = counts;
-      queues.push({ ...counts, ...recentOf(figures, queue), ...pauseOf(pauses, queue) });
-    }
-  }
+  for (let from = 0; from < shown.length; from += TOGETHER)
+    queues.push(...(await Promise.all(shown.slice(from, from + TOGETHER).map(look))));
   return {
     connection: name,
     at: new Date(now),
@@ -93,36 +106,4 @@ export async function takeSnapshot(
     otherQueues: all.length - queues.length,
     workers: isCounted ? await listWorkers(connection, application) : undefined,
   };
-}
-
-async function countsOf(
-  connection: Connection,
-  application: SeenApplication,
-  queue: string,
-  now: Milliseconds,
-): Promise<Omit<QueueSnapshot, 'rate' | 'failures' | 'isPaused' | 'pausedUntil'>> {
-  const { ready, delayed, reserved } = await connection.counts(queue);
-  const keeper = application.failed.storeFor(connection) ?? connection.buried;
-  return {
-    queue,
-    ready,
-    delayed,
-    running: reserved,
-    failed: await keeper?.count(queue),
-    oldestWait: ready === 0 ? undefined : await oldestWait(connection, queue, now),
-  };
-}
-
-function recentOf(figures: Figures | undefined, queue: string): Pick<QueueSnapshot, 'rate' | 'failures'> {
-  if (figures === undefined) return { rate: undefined, failures: undefined };
-  const { rate = 0, failed = 0 } = figures.queues.find((one) => one.queue === queue) ?? {};
-  return { rate, failures: failed };
-}
-
-function pauseOf(
-  pauses: ReadonlyMap<string, Milliseconds | undefined>,
-  queue: string,
-): Pick<QueueSnapshot, 'isPaused' | 'pausedUntil'> {
-  const until = pauses.get(queue);
-  return { isPaused: pauses.has(queue), pausedUntil: until === undefined ? undefined : new Date(until) };
 }

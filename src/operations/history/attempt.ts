@@ -152,7 +152,7 @@ const isTooLong = (text: string): boolean => Buffer.byteLength(text) > MOST_BYTE
 
 /** Undefined if there is no history, or none that this version understands. */
 export function readHistory(text: string | undefined): JobHistory | undefined {
-  const read = text === undefined ? undefined : fieldsIn(text);
+  const read = fieldsIn(text);
   return Array.isArray(read?.['attempts']) ? (read as unknown as JobHistory) : undefined;
 }
 

@@ -49,28 +49,24 @@ export function endText(end: JobEnd, { job, connection, queue, most }: ResultOf,
   return text;
 }
 
-/** Replaces a result that cannot be kept. */
-export function notKeptText(job: string, error: Error): string {
-  return reasonText('not-kept', job, error);
-}
-
-function reasonText(kind: 'failed' | 'not-kept', job: string, error: Error): string {
+/** `not-kept`: replaces a result that cannot be kept. */
+export function reasonText(kind: 'failed' | 'not-kept', job: string, error: Error): string {
   const reason: Reason = { name: errorName(error), message: errorMessage(error) };
   return JSON.stringify({ kind, job, reason });
 }
 
 /** The job that completed. Undefined if it had another outcome. Reads it without the classes of the result. */
-export function readCompleted(text: string): CompletedJob | undefined {
+export function readCompleted(text: string | undefined): CompletedJob | undefined {
   const read = fieldsIn(text);
   return read?.['kind'] === 'completed' ? (read as unknown as CompletedJob) : undefined;
 }
 
 /**
- * Undefined if this version does not understand the record.
+ * Undefined if there is no record, or this version does not understand it.
  *
  * @throws InvalidPayloadError, UnknownClassError, PayloadVersionError the result belongs to another version of the program
  */
-export function readEnd(text: string, registry: JobRegistry): KeptEnd | undefined {
+export function readEnd(text: string | undefined, registry: JobRegistry): KeptEnd | undefined {
   const { kind, job, reason, command, types, versions } = fieldsIn(text) ?? {};
   if (kind === 'completed') {
     const value = decodeValue(command, types as Types, registry, '/result', isRecord(versions) ? versions : undefined);

@@ -10,7 +10,7 @@ import type { JobContext } from '../../job/job-context';
 import { keptResult } from '../../job/resolve-options';
 import { endedCancelled, JobFailedError, noRecords, resultNotKept, resultPending } from '../errors';
 import { type FoundJob, foundJob } from '../found-job';
-import { endText, notKeptText, type Reason, readEnd, RESULTS } from './kept-end';
+import { endText, type Reason, readEnd, reasonText, RESULTS } from './kept-end';
 import { type SeenApplication, stateOf } from '../listed-job';
 import { definitionIn } from '../shown-job';
 
@@ -56,7 +56,7 @@ export async function keepEnd(
   } catch (error) {
     if (isStoreAway(error)) throw error;
     application.report(error, { job, during });
-    await put(notKeptText(name, toError(error))).catch((refusal: unknown) => {
+    await put(reasonText('not-kept', name, toError(error))).catch((refusal: unknown) => {
       if (isStoreAway(refusal)) throw refusal;
     });
   }
@@ -166,8 +166,7 @@ async function look({ connection, application, records, wanted }: Place, isWhole
 
 /** The kept result of a job that has ended. @throws its other outcome */
 async function endOf(records: RecordStore, { registry }: ResultApplication, id: string): Promise<unknown> {
-  const text = await records.get(RESULTS, id);
-  const end = text === undefined ? undefined : readEnd(text, registry);
+  const end = readEnd(await records.get(RESULTS, id), registry);
   if (end === undefined || end.kind === 'completed') return end?.value;
   if (end.kind === 'failed') throw new JobFailedError(end.job, id, end.reason);
   if (end.kind === 'cancelled') throw endedCancelled(end.job, id, end.reason);
@@ -181,8 +180,7 @@ async function failureOf(
   id: string,
   line: string,
 ): Promise<Reason> {
-  const text = await records.get(RESULTS, id);
-  const end = text === undefined ? undefined : readEnd(text, registry);
+  const end = readEnd(await records.get(RESULTS, id), registry);
   if (end?.kind === 'failed') return end.reason;
   const at = line.indexOf(': ');
   return at < 0 ? { name: 'Error', message: line } : { name: line.slice(0, at), message: line.slice(at + 2) };
