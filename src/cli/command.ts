@@ -74,12 +74,12 @@ export class Call<GivenFlags = object> {
 }
 
 export function defineCommand<const Table extends Flags>(declaration: CommandDeclaration<Table>): CommandOf {
-  const table: Flags = { ...PROJECT_FLAGS, ...declaration.flags };
-  const own = Object.keys(declaration.flags ?? {});
+  // Its own flags come first in the help, and replace those of the project.
+  const table: Flags = { ...declaration.flags, ...PROJECT_FLAGS, ...declaration.flags };
   return (session) => {
     const command = newCommand(declaration);
-    for (const name of new Set([...own, ...Object.keys(table)])) {
-      for (const option of optionsOf(name, table[name]!)) command.addOption(option);
+    for (const option of Object.entries(table).flatMap(([name, flag]) => optionsOf(name, flag))) {
+      command.addOption(option);
     }
     return command.action(() => {
       const flags = withNewNames(table, command.opts(), session.output) as Given<Table> & ProjectFlags;

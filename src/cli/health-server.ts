@@ -23,22 +23,14 @@ function answerTo(path: string, served: Served, name: string | undefined): Answe
   const { health } = served;
   const { live, ready } = health;
   const status = (fine: boolean): number => (fine ? 200 : 503);
-  switch (path) {
-    case '/live':
-      return { status: status(live), body: { live } };
-    case '/ready':
-      return { status: status(ready), body: { ready } };
-    case '/health':
-      return { status: status(live), body: { name, ...health } };
-    case '/metrics':
-      return {
-        status: 200,
-        body: prometheusText([...jobMetrics(served.counts), lagOf(health)]),
-        type: PROMETHEUS_TYPE,
-      };
-    default:
-      return { status: 404, body: { paths: ['/live', '/ready', '/health', '/metrics'] } };
-  }
+  const metrics = (): string => prometheusText([...jobMetrics(served.counts), lagOf(health)]);
+  const answers = new Map<string, () => Answer>([
+    ['/live', () => ({ status: status(live), body: { live } })],
+    ['/ready', () => ({ status: status(ready), body: { ready } })],
+    ['/health', () => ({ status: status(live), body: { name, ...health } })],
+    ['/metrics', () => ({ status: 200, body: metrics(), type: PROMETHEUS_TYPE })],
+  ]);
+  return answers.get(path)?.() ?? { status: 404, body: { paths: [...answers.keys()] } };
 }
 
 function lagOf({ processes }: SupervisorHealth): Metric {

@@ -1,7 +1,6 @@
 /** What `work` prints at its start: the store, the queues, the registered jobs, and warnings about them. */
 import type { QueueManager } from '../application/queue-manager';
 import { resolveWorkerOptions } from '../worker/worker-options';
-import { noJobs } from './errors';
 import { commandLineOf, type Flag, quoted } from './flags';
 import { JOB_HEADINGS, jobRow, type RegisteredJob, listedJobs, shortNamesRemark } from './job-list';
 import { memoryRemark } from './named-queues';
@@ -17,11 +16,6 @@ interface Work {
   /** The connection that it works on. */
   readonly connection: string;
   readonly queues: readonly string[];
-}
-
-/** Refuses to work without jobs: the worker would give back everything. @throws E_NO_JOBS */
-export function checkJobs({ registry, configurationSource }: QueueManager): void {
-  if (registry.all().length === 0) throw noJobs(configurationSource);
 }
 
 export function printOpening(

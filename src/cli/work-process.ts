@@ -8,11 +8,12 @@ import type { StopReason } from '../worker/stopping';
 import { type SupervisorHealth, unsupervisedHealth } from '../worker/supervisor/supervisor-health';
 import { processWorker, type Worker } from '../worker/worker';
 import { type ResolvedWorkerOptions, resolveWorkerOptions } from '../worker/worker-options';
+import { noJobs } from './errors';
 import { ExitCode, STOP_REASONS } from './exit-codes';
 import { serveHealth } from './health-server';
 import { LoadedFiles } from './loaded-files';
 import { checkConnection } from './named-queues';
-import { checkJobs, printOpening } from './opening';
+import { printOpening } from './opening';
 import type { Session } from './session';
 import { stopAtSignals } from './stop-signals';
 import { SupervisorLink } from './supervisor-link';
@@ -60,8 +61,9 @@ export class WorkProcess {
     const manager = (this.#manager = await this.#open());
     if (fresh === 'again' || opened) manager.leaveStoreUnnamed();
     checkConnection(manager, 'work', this.#connection);
-    checkJobs(manager);
-    const { logger } = manager;
+    const { logger, registry, configurationSource } = manager;
+    // A worker without jobs would give back everything.
+    if (registry.all().length === 0) throw noJobs(configurationSource);
     const options = workerOptions(this.#connection, this.#flags);
     const changed = (): void => this.#link?.changed();
     const uncaught = this.#session.surroundings.onStray;

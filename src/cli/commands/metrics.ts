@@ -40,43 +40,33 @@ export const metrics = defineCommand({
     }
     if (json === true) call.refuse('--json prints once: give either --json or --port');
     const { surroundings } = call.session;
-    const scraped = new Scraped(connection, surroundings);
     const place = { flag: '--port', port: given, host } as const;
-    const server = await serve(place, (path) => scraped.answerTo(path));
+    const server = await serve(place, scraped(connection, surroundings));
     call.output.note(`Metrics are served at ${server.address}/metrics.`);
     await stopped(surroundings);
     server.close();
   },
 });
 
-class Scraped {
-  readonly #connection: QueueConnection;
-  readonly #clock: Surroundings['clock'];
-  #answer: Promise<Answer> | undefined;
-  #askedAt: Milliseconds = -Infinity;
-
-  constructor(connection: QueueConnection, { clock }: Surroundings) {
-    this.#connection = connection;
-    this.#clock = clock;
-  }
-
-  /** Never rejects. */
-  answerTo(path: string): Answer | Promise<Answer> {
-    if (path !== '/metrics') return { status: 404, body: { paths: ['/metrics'] } };
-    const now = this.#clock.monotonic();
-    if (this.#answer === undefined || now - this.#askedAt >= FRESH) {
-      this.#askedAt = now;
-      this.#answer = this.#ask();
-    }
-    return this.#answer;
-  }
-
-  async #ask(): Promise<Answer> {
+/** Answers for Prometheus; never rejects. */
+function scraped(connection: QueueConnection, { clock }: Surroundings): (path: string) => Answer | Promise<Answer> {
+  let answer: Promise<Answer> | undefined;
+  let askedAt = -Infinity;
+  const ask = async (): Promise<Answer> => {
     try {
-      const body = prometheusText(queueMetrics(await this.#connection.snapshot()));
+      const body = prometheusText(queueMetrics(await connection.snapshot()));
       return { status: 200, body, type: PROMETHEUS_TYPE };
     } catch (error) {
       return { status: 503, body: { error: errorMessage(error) } };
     }
-  }
+  };
+  return (path) => {
+    if (path !== '/metrics') return { status: 404, body: { paths: ['/metrics'] } };
+    const now = clock.monotonic();
+    if (answer === undefined || now - askedAt >= FRESH) {
+      askedAt = now;
+      answer = ask();
+    }
+    return answer;
+  };
 }
