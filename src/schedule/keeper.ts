@@ -6,6 +6,7 @@
  * all schedules in one call. No job of a worker waits for any of this.
  */
 import type { Milliseconds, Timer } from '../base/clock';
+import { groupsOf } from '../base/groups';
 import { runFor } from '../connections/application';
 import { within } from '../connections/kit/silence';
 import type { OperationsConnection } from '../operations/operations-connection';
@@ -47,7 +48,7 @@ interface UnderWay {
 export class Keeper {
   readonly #application: ScheduleApplication;
   readonly #declared: () => readonly Schedule[];
-  readonly #keepings = new Map<OperationsConnection, { readonly own: OwnKeeping; toldAt: Milliseconds }>();
+  readonly #keepings = new Map<OperationsConnection, OwnKeeping>();
   readonly #destinations = new WeakMap<Schedule, Destination>();
   readonly #told = new Map<string, Milliseconds>();
   /** The work under way for a store or a schedule: never two pieces at a time. */
@@ -76,7 +77,7 @@ export class Keeper {
     const end = async (): Promise<void> => {
       await this.#looking;
       await Promise.all([...this.#underWay.values()].map(({ done }) => done));
-      await Promise.all([...this.#keepings.values()].map(({ own }) => own.end()));
+      await Promise.all([...this.#keepings.values()].map((own) => own.end()));
     };
     await within(this.#application.clock, CLOSING, end(), false).catch(() => undefined);
   }
@@ -95,14 +96,11 @@ export class Keeper {
 
   /** Returns the next moment when there is something to do, by our monotonic clock. So do all functions that it calls. */
   async #look(): Promise<Milliseconds> {
-    const stores = new Map<OperationsConnection, Kept[]>();
-    for (const schedule of this.#declared()) {
+    const all = this.#declared().flatMap((schedule): Kept[] => {
       const destination = this.#destinationOf(schedule);
-      if (destination === undefined) continue;
-      const kept = stores.get(destination.operations);
-      if (kept === undefined) stores.set(destination.operations, [{ schedule, destination }]);
-      else kept.push({ schedule, destination });
-    }
+      return destination === undefined ? [] : [{ schedule, destination }];
+    });
+    const stores = groupsOf(all, ({ destination }) => destination.operations);
     const looks = [...stores].map(([store, kept]) => this.#patiently(store, () => this.#lookInto(store, kept)));
     return Math.min(Infinity, ...(await Promise.all(looks)));
   }
@@ -127,13 +125,16 @@ export class Keeper {
   }
 
   async #lookInto(operations: OperationsConnection, kept: readonly Kept[]): Promise<Milliseconds> {
+    const { clock } = this.#application;
+    const own = this.#keepings.get(operations) ?? new OwnKeeping(operations, clock);
+    this.#keepings.set(operations, own);
+    const schedules = kept.map(({ schedule }) => schedule);
     try {
-      await this.#keep(operations, kept, EVERY * 0.9);
+      await own.tell(schedules, EVERY * 0.9);
       const states = await statesIn(operations.records);
       const isStrange = ({ name, spec }: Schedule): boolean => (states.get(name)?.spec ?? spec) !== spec;
       // We have to know something about its writer before we overwrite it.
-      const isContested = kept.some(({ schedule }) => isStrange(schedule));
-      const own = await this.#keep(operations, kept, isContested ? 0 : Infinity);
+      if (schedules.some(isStrange)) await own.tell(schedules, 0);
       const attended = kept.filter(({ schedule }) => !own.isOutdated(schedule));
       for (const one of kept) if (!attended.includes(one)) this.#standDown(one.schedule);
       const attend = (one: Kept): Promise<Milliseconds> => this.#attend(one, states.get(one.schedule.name));
@@ -152,25 +153,6 @@ export class Keeper {
       `Another process, which was started later, declares the schedule '${name}' in another way: this one leaves it to that. ` +
       'It is so while a change is deployed; two programs on one store need different names.';
     this.#application.logger.info({ schedule: name, spec }, message);
-  }
-
-  /** Tells the other processes, unless that was done within the last `recently` milliseconds. */
-  async #keep(operations: OperationsConnection, kept: readonly Kept[], recently: Milliseconds): Promise<OwnKeeping> {
-    const { clock } = this.#application;
-    let keeping = this.#keepings.get(operations);
-    if (keeping === undefined) {
-      keeping = { own: new OwnKeeping(operations.records), toldAt: -Infinity };
-      this.#keepings.set(operations, keeping);
-    }
-    if (clock.monotonic() - keeping.toldAt >= recently) {
-      const now = (await operations.now?.()) ?? clock.now();
-      await keeping.own.tell(
-        kept.map(({ schedule }) => schedule),
-        now,
-      );
-      keeping.toldAt = clock.monotonic();
-    }
-    return keeping.own;
   }
 
   /** Sends the due occurrences of one schedule. */

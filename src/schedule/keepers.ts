@@ -2,8 +2,9 @@
  * Which process keeps which schedules: each process reports every few seconds, and is forgotten a minute after its last
  * report. If two versions of a program run, as during a deploy, the process that was started last decides about a schedule.
  */
-import type { Milliseconds, Seconds } from '../base/clock';
+import type { Clock, Milliseconds, Seconds } from '../base/clock';
 import { fieldsIn, type RecordStore } from '../connections/record-store';
+import type { OperationsConnection } from '../operations/operations-connection';
 import { isRecord } from '../payload/kinds';
 import { uuidv7 } from '../payload/uuid';
 import type { Schedule } from './schedule';
@@ -29,21 +30,27 @@ export async function keptNames(records: RecordStore): Promise<ReadonlySet<strin
 /** This process's own report in one store. */
 export class OwnKeeping {
   readonly #id = uuidv7();
-  readonly #records: RecordStore;
+  readonly #operations: OperationsConnection;
+  readonly #clock: Clock;
   #since: Milliseconds | undefined;
+  #toldAt: Milliseconds = -Infinity;
   #others: readonly Keeper[] = [];
 
-  constructor(records: RecordStore) {
-    this.#records = records;
+  constructor(operations: OperationsConnection, clock: Clock) {
+    this.#operations = operations;
+    this.#clock = clock;
   }
 
-  /** Reports, and reads the reports of the others. */
-  async tell(schedules: readonly Schedule[], now: Milliseconds): Promise<void> {
-    this.#since ??= now;
+  /** Reports, and reads the reports of the others, unless that was done within the last `recently` milliseconds. */
+  async tell(schedules: readonly Schedule[], recently: Milliseconds): Promise<void> {
+    if (this.#clock.monotonic() - this.#toldAt < recently) return;
+    const { records } = this.#operations;
+    this.#since ??= (await this.#operations.now?.()) ?? this.#clock.now();
     const digests = Object.fromEntries(schedules.map(({ name, digest }) => [name, digest]));
     const value = JSON.stringify({ since: this.#since, schedules: digests });
-    await this.#records.put([{ kind: KIND, id: this.#id, value }], REMEMBERED, MOST);
-    this.#others = (await keepersIn(this.#records)).filter(({ id }) => id !== this.#id);
+    await records.put([{ kind: KIND, id: this.#id, value }], REMEMBERED, MOST);
+    this.#others = (await keepersIn(records)).filter(({ id }) => id !== this.#id);
+    this.#toldAt = this.#clock.monotonic();
   }
 
   /** Whether another process decides about it, and declares it differently. */
@@ -57,7 +64,7 @@ export class OwnKeeping {
   }
 
   async end(): Promise<void> {
-    if (this.#since !== undefined) await this.#records.put([{ kind: KIND, id: this.#id, value: '' }], 0);
+    if (this.#since !== undefined) await this.#operations.records.put([{ kind: KIND, id: this.#id, value: '' }], 0);
   }
 }
 
