@@ -324,7 +324,7 @@ it('only the job with a result is delayed while the store of the records is away
     address: 'here',
     consequence: 'nothing was written',
   } as Unavailability);
-  const put = jest.spyOn(records!, 'put').mockRejectedValue(unavailable);
+  const put = jest.spyOn(records!.wake!, 'put').mockRejectedValue(unavailable);
   gate.open();
   const held = await bus.dispatch(new Gives('everything'));
   const other = await bus.dispatch(new Plain());
