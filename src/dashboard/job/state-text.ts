@@ -1,4 +1,5 @@
 /** The state of a job and what can be done about it, in a sentence each. */
+import type { QueueManager } from '../../application/queue-manager';
 import type { Milliseconds } from '../../base/clock';
 import type { FoundJob } from '../../operations/found-job';
 import { address } from '../addresses';
@@ -8,7 +9,6 @@ import { errorLine } from '../parts/excerpt';
 import { moment, spanText } from '../parts/time';
 import type { PageContext } from '../view';
 import type { JobStory } from './job-story';
-import { whyUnknown } from './why-unknown';
 
 /** As the badge shows it. `cancelled`: it no longer waits or runs, and records say why. */
 export type ShownState = FoundJob['state'] | 'cancelled';
@@ -129,3 +129,15 @@ const attemptText = (job: FoundJob): string => `attempt ${job.attempts ?? 0}${of
 
 /** `3 of 5` */
 export const attemptsCount = (job: FoundJob): string => `${job.attempts ?? 0}${ofTries(job)}`;
+
+/** What most likely happened to a job of which nothing is known; without a full stop, so that the sentence can go on. */
+export function whyUnknown({ configuration: { history } }: QueueManager): Html {
+  const completed = history === false ? undefined : history?.completed;
+  const kept =
+    completed === undefined
+      ? html`completed jobs leave no trace, unless they are kept by <code>history: { completed: '1h' }</code> in the configuration, which
+          is not set here, or by <code>keepResult</code> of their class`
+      : html`completed jobs are only kept as long as <code>history: { completed: ${JSON.stringify(completed)} }</code> in the
+          configuration says`;
+  return html`Most likely it has completed: ${kept}. Or it was cancelled while it waited, cleared, forgotten, or never sent here`;
+}

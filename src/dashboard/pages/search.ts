@@ -1,12 +1,12 @@
 /** Finds a job by its id, and jobs by a text, a limited number with each request. */
+import { JOB_STATES } from '../../operations/job-page';
 import type { Snapshot } from '../../operations/snapshot';
 import { html, type Html } from '../html';
-import { whyUnknown } from '../job/why-unknown';
+import { whyUnknown } from '../job/state-text';
 import { type KnownThings, knownThings } from '../search/known';
 import { knownList, matchList } from '../search/results';
 import { scan } from '../search/scan';
-import { searchForm } from '../search/search-form';
-import { further, type Wanted, wantedIn } from '../search/wanted';
+import { further, LONGEST_TEXT, type Wanted, wantedIn } from '../search/wanted';
 import { snapshotOf, watchedConnections } from '../readings';
 import { readEach } from '../troubles';
 import type { Page, PageContext } from '../view';
@@ -73,6 +73,32 @@ async function look(
     return { ...seen, queues: [...seen.queues.filter((one) => one.queue !== queue), ...queues] };
   });
   return { seen: all.flatMap(({ found }) => found ?? []), troubles: all.flatMap(({ trouble }) => trouble ?? []) };
+}
+
+/** Works without scripts. @param watched the names of all connections whose jobs can be searched */
+function searchForm(wanted: Wanted, watched: readonly string[], seen: readonly Snapshot[]): Html {
+  const { text, connection, queue, state } = wanted;
+  const queues = [...new Set(seen.flatMap((snapshot) => snapshot.queues.map((one) => one.queue)))].toSorted();
+  const others = seen.reduce((sum, { otherQueues }) => sum + otherQueues, 0);
+  return html`<form action="search" class="filter" role="search">
+    <label>Text <input type="search" name="text" value="${text}" maxlength="${LONGEST_TEXT}"${text === '' && html` autofocus`} /></label>
+    ${(watched.length > 1 || connection !== undefined) && choice('Connection', watched, connection)}
+    ${others > 0 ? queueField(queue, queues) : choice('Queue', queues, queue)} ${choice('State', JOB_STATES, state)}
+    <button>Search</button>
+  </form>`;
+}
+
+function choice(label: string, values: readonly string[], chosen: string | undefined): Html {
+  const all = chosen === undefined || values.includes(chosen) ? values : [...values, chosen];
+  const option = (value: string): Html =>
+    html`<option value="${value}"${value === chosen && html` selected`}>${value}</option>`;
+  return html`<label>${label} <select name="${label.toLowerCase()}"><option value="">all</option>${all.map(option)}</select></label>`;
+}
+
+/** For connections with more queues than are listed. */
+function queueField(queue: string | undefined, queues: readonly string[]): Html {
+  return html`<label>Queue <input type="text" name="queue" value="${queue ?? ''}" list="queues" placeholder="all" maxlength="255" /></label>
+    <datalist id="queues">${queues.map((each) => html`<option value="${each}"></option>`)}</datalist>`;
 }
 
 const ADVICE = html`<p class="empty">
