@@ -43,11 +43,8 @@ export const delayCases: readonly CaseDefinition[] = [
     async 'a payload that must be distinct is refused while an equal one is delayed, and nothing changes'(world) {
       await world.pushEntries(distinctIn(60));
       const before = await world.state();
-      await rejectsWithCode(
-        () => world.pushEntries(distinctIn(900)),
-        'E_DUPLICATE_PAYLOAD',
-        'a payload that waits already',
-      );
+      const again = (): Promise<void> => world.pushEntries(distinctIn(900));
+      await rejectsWithCode(again, 'E_DUPLICATE_PAYLOAD', 'a payload that waits already');
       assert.deepEqual(await world.state(), before);
       await world.advance(61);
       await world.settles(completed(await world.reserveOne()));

@@ -64,15 +64,8 @@ export const operationCases: readonly CaseDefinition[] = [
       const reservation = await world.reserveOne();
       const before = await world.state();
       const [a, b, c] = [await find(world, 'a'), await find(world, 'b', world.queue), await find(world, 'c')];
-      assert.deepEqual([a?.state, b?.state, c?.state], ['reserved', 'ready', 'delayed']);
-      for (const [found, id] of [
-        [a, 'a'],
-        [b, 'b'],
-        [c, 'c'],
-      ] as const) {
-        assert.equal(found?.queue, world.queue);
-        assert.equal(idOf(found), id);
-      }
+      const places = [a, b, c].map((job) => job && `${String(idOf(job))} ${job.state} in ${job.queue}`);
+      assert.deepEqual(places, ['a reserved in probes', 'b ready in probes', 'c delayed in probes']);
       const left = c!.at! - (await world.now());
       assert(left > 40_000 && left <= 60_000, `a delayed job says when it becomes ready: in ${left} ms`);
       assert(a!.at! > c!.at!, 'a reserved job says when its lease ends');
@@ -84,9 +77,7 @@ export const operationCases: readonly CaseDefinition[] = [
       const [done, lost] = await world.holdAll(['a', 'b']);
       await world.settles(completed(done), failed(lost));
       await world.pushTo(world.secondQueue, 'c');
-      assert.equal(await find(world, 'a'), undefined);
-      assert.equal(await find(world, 'b'), undefined);
-      assert.equal(await find(world, 'never'), undefined);
+      for (const id of ['a', 'b', 'never']) assert.equal(await find(world, id), undefined, id);
       assert.equal(await find(world, 'c', world.queue), undefined);
       assert.equal((await find(world, 'c'))?.queue, world.secondQueue);
     },

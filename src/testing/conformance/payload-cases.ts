@@ -241,10 +241,8 @@ export const payloadCases: readonly CaseDefinition[] = [
       await world.pushText(...NO_OBJECTS.flatMap((text, index) => [text, probe(good[index]!)]));
       const { reservations, setAside } = await world.takeAll();
       const run = reservations.map(({ payload }) => payload.toString());
-      assert.deepEqual(
-        run,
-        good.map((id) => probeWith('"attempts":1', id)),
-      );
+      const expected = good.map((id) => probeWith('"attempts":1', id));
+      assert.deepEqual(run, expected);
       assert.equal(setAside.length, NO_OBJECTS.length);
       for (const [index, { id, queue, reason }] of setAside.entries()) {
         assert(reason.length > 0, 'a reason is given');
