@@ -164,6 +164,16 @@ describe('a chain under a fake', () => {
     queue.restore();
     expect(await Queue.size('default')).toBe(1);
   });
+
+  it('sends no link that is not faked for a job whose outcome was refused', async () => {
+    const queue = Queue.fake({ only: [RunScript] });
+    RunScript.script = async () => void (await Queue.clear());
+    await Queue.chain([new RunScript(), new Fetch('a')]).dispatch();
+
+    expect((await queue.drain()).lost).toMatchObject([{ name: 'RunScript' }]);
+    queue.restore();
+    expect(await Queue.size('default')).toBe(0);
+  });
 });
 
 describe('runJob', () => {

@@ -1,7 +1,7 @@
 import { Job, Queue } from 'onqueue';
 import type { FakeQueue } from 'onqueue/testing';
 import { defaultManager } from '../../src/application/default-manager';
-import { MakeReport, SendReport, SendWelcome } from './jobs';
+import { MakeInvoice, MakeReport, SendReport, SendWelcome } from './jobs';
 
 @Job({ queue: 'mail' })
 class SendLetter extends SendWelcome {}
@@ -58,6 +58,15 @@ describe('a partial fake', () => {
 
     queue.restore();
     expect(await real()).toEqual([0, 0, 1]);
+  });
+
+  it('returns what the real connection did with the jobs of one call that are not faked', async () => {
+    queue = Queue.fake({ only: [MakeReport] });
+
+    const [first, report, second] = await Queue.bulk([new MakeInvoice(7), new MakeReport(), new MakeInvoice(7)]);
+
+    expect(second).toBe(first);
+    expect(queue.pushes.map(({ id }) => id)).toEqual([report]);
   });
 
   it('passes a configuration given during the fake to the program', async () => {
