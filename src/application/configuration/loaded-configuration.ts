@@ -1,7 +1,6 @@
 /** A configuration that was found, checked, and filled in: the one that a program gave, or the one loaded on first use. */
 import { types } from 'node:util';
 import { learnSecrets } from '../../base/secrets';
-import type { JobRegistry } from '../../job/registry';
 import type { Logger } from '../../base/logger';
 import { checkConfiguration, type KnownParts } from './check-configuration';
 import { findConfigFile, loadConfiguration, projectFolder, staleRemark } from './config-file';
@@ -37,7 +36,7 @@ export function settingsIn(
   throw unknownConnection(name, [...settings.keys()], source, remedy);
 }
 
-export interface ConfigurationSources {
+export interface ConfigurationSources extends KnownParts {
   /** The project is searched from here upward. */
   readonly folder: string;
   /** Loaded instead of the project's file. */
@@ -45,8 +44,6 @@ export interface ConfigurationSources {
   readonly variables: Readonly<NodeJS.ProcessEnv>;
   /** Used if the configuration has no logger. */
   readonly logger: Logger;
-  readonly drivers: readonly string[];
-  readonly registry: JobRegistry;
 }
 
 const ONLY_COMMANDS_WAIT =
@@ -141,18 +138,16 @@ function findConfiguration({ folder, configFile }: ConfigurationSources): FoundC
 /** @throws ConfigurationError */
 function loadedConfiguration(sources: ConfigurationSources, found: FoundConfiguration): LoadedConfiguration {
   const { source, remark } = found;
-  const { drivers, registry, variables } = sources;
   const root = projectFolder(sources.folder);
-  const known = { drivers, registry };
   // Before anything about the configuration is logged.
   learnSecrets(found.configuration);
-  const warnings = checked(found.configuration, source, known);
+  const warnings = checked(found.configuration, source, sources);
   const configuration = found.configuration as Configuration;
   const { connections = {}, logger = sources.logger } = configuration;
   const isNamed = Object.keys(connections).length > 0;
-  const store: ImplicitStore = isNamed ? { connections, source } : implicitStore(root, variables);
+  const store: ImplicitStore = isNamed ? { connections, source } : implicitStore(root, sources.variables);
   learnSecrets(store.connections);
-  if (!isNamed) checked({ connections: store.connections }, store.source, known);
+  if (!isNamed) checked({ connections: store.connections }, store.source, sources);
   for (const warning of [...warnings, ...(remark === undefined ? [] : [remark])]) logger.warn({}, warning);
   return {
     ...store,
