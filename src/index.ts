@@ -36,7 +36,7 @@ export type { UniqueOptions } from './job/unique';
 export { type ChainedJob, type FailedLink, type JobBatch, JobContext, type Occurrence } from './job/job-context';
 export type { BatchMember, BatchSource, PendingBatch } from './job/batch';
 export type { Batch } from './dispatch/batch/batch';
-export type { BatchCallbackJob } from './dispatch/batch/callback-jobs';
+export type { BatchCallbackJob } from './dispatch/batch/callbacks';
 export type { BatchListOptions, BatchPlaceOptions, BatchPruneOptions, Batches } from './dispatch/batch/batches';
 export type { ChainList, PendingChain } from './job/chain';
 export type { DispatchResult, PendingDispatch } from './job/dispatcher';

@@ -1,5 +1,5 @@
 /** `Queue`: a thin facade over the program's default manager. */
-import { runningJob } from '../job/running-job';
+import { runningJob } from '../job/job-context';
 import { HOOK_NAMES, type HookEvents } from '../job/hook-events';
 import { checkHook, type Hook, type HookName } from '../job/hooks';
 import type { FailedJobs } from './failed/failed-jobs';

@@ -126,8 +126,8 @@ export class PendingBatch<Sent> {
    * @throws E_BATCH_INCOMPLETE the store or the iterable failed midway; the batch is then cancelled
    */
   async dispatch(): Promise<Sent> {
-    // A generator yields its jobs only once: a second batch would be empty and end at once.
     const { source } = this.#chosen;
+    // A generator yields its jobs only once: a second batch would be empty and end at once.
     if (this.#isSpent)
       throw invalidBatch(
         source,

@@ -2,7 +2,7 @@
 import type { Seconds } from '../base/clock';
 import { type Duration, durationSeconds } from './duration';
 import { invalidDuration } from './errors';
-import type { Kind } from './option-kinds';
+import { type Kind, membersOf } from './option-kinds';
 
 export interface DebounceOptions {
   /**
@@ -22,15 +22,14 @@ export interface Debouncing {
   readonly longest: Seconds | undefined;
 }
 
-const KNOWN = ['by', 'wait', 'longest'];
 const REMEDY = 'give false, or an object with wait (a duration), and perhaps by (a function) and longest (a duration)';
+
+const members = membersOf(['by', 'wait', 'longest'], REMEDY);
 
 /** Undefined if no job replaces another. */
 export const debounce: Kind<Debouncing | undefined> = (value, place) => {
   if (value === false) return undefined;
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw place.refuse(value, REMEDY);
-  if (Object.keys(value).some((key) => !KNOWN.includes(key))) throw place.refuse(value, REMEDY);
-  const { by, wait, longest } = value as Readonly<Record<string, unknown>>;
+  const { by, wait, longest } = members(value, place);
   if (wait === undefined || (by !== undefined && typeof by !== 'function')) throw place.refuse(value, REMEDY);
   const subject = `wait in ${place.subject}`;
   const seconds = durationSeconds(wait, subject);

@@ -1,6 +1,9 @@
 /** The running reservation, as a job, a handler or a middleware sees it. */
+import { outsideRun } from '../container/errors';
+import { inject } from '../container/scope';
 import type { BatchMember, BatchSource } from './batch';
 import type { Delay } from './duration';
+import { noJobRuns } from './errors';
 
 /** A job that will follow. */
 export interface ChainedJob {
@@ -109,4 +112,13 @@ export abstract class JobContext {
   abstract appendToChain(...jobs: readonly object[]): void;
   /** The same, but at the beginning of its chain. */
   abstract prependToChain(...jobs: readonly object[]): void;
+}
+
+/** The context of the job that the current code runs in. @throws E_NO_JOB_RUNS */
+export function runningJob(call: string): JobContext {
+  try {
+    return inject(JobContext as never);
+  } catch (error) {
+    throw outsideRun.is(error) ? noJobRuns(call) : error;
+  }
 }

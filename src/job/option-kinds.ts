@@ -37,6 +37,18 @@ export function count(least: number, most = Infinity): Kind<number> {
   };
 }
 
+/** An object that has no other members than those. */
+export function membersOf<Name extends string>(
+  known: readonly Name[],
+  remedy: string,
+): Kind<{ readonly [name in Name]?: unknown }> {
+  return (value, place) => {
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    if (isObject && Object.keys(value).every((key) => known.includes(key as Name))) return value;
+    throw place.refuse(value, remedy);
+  };
+}
+
 export const seconds: Kind<Seconds> = (value, { subject }) => durationSeconds(value, subject);
 
 /** How long something is kept, more than 0; undefined: not at all. */

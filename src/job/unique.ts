@@ -2,7 +2,7 @@
 import type { Seconds } from '../base/clock';
 import { type Duration, durationSeconds } from './duration';
 import { invalidDuration } from './errors';
-import type { Kind } from './option-kinds';
+import { type Kind, membersOf } from './option-kinds';
 
 export interface UniqueOptions {
   /**
@@ -24,17 +24,16 @@ export interface Uniqueness {
   readonly for: Seconds | undefined;
 }
 
-const KNOWN = ['by', 'until', 'for'];
 const REMEDY =
   "give true, or an object with one or more of by (a function), until ('start' or 'end') and for (a duration)";
+
+const members = membersOf(['by', 'until', 'for'], REMEDY);
 
 /** Undefined if there is no limit. */
 export const unique: Kind<Uniqueness | undefined> = (value, place) => {
   if (value === false) return undefined;
   if (value === true) return { by: undefined, until: 'end', for: undefined };
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw place.refuse(value, REMEDY);
-  if (Object.keys(value).some((key) => !KNOWN.includes(key))) throw place.refuse(value, REMEDY);
-  const { by, until = 'end', for: most } = value as Readonly<Record<string, unknown>>;
+  const { by, until = 'end', for: most } = members(value, place);
   if (by !== undefined && typeof by !== 'function') throw place.refuse(value, REMEDY);
   if (until !== 'start' && until !== 'end') throw place.refuse(value, REMEDY);
   const subject = `for in ${place.subject}`;

@@ -2,7 +2,7 @@
 import type { Seconds } from '../base/clock';
 import { durationSeconds } from '../job/duration';
 import { isName, NAME_RULE } from '../job/job-name';
-import type { Kind, Place } from '../job/option-kinds';
+import { type Kind, membersOf, type Place } from '../job/option-kinds';
 import type { MissedPolicy, OverlapPolicy, ScheduleOptions } from '../job/schedule';
 import { type Cadence, cronIn, span, UTC, zone } from './cadence';
 
@@ -30,14 +30,14 @@ const LONGEST_LOOK: Seconds = 7 * 24 * 3600;
 /** A name is part of a key in the store, together with the moment. */
 const LONGEST_NAME = 200;
 
-const KNOWN: readonly (keyof ScheduleOptions)[] = ['cron', 'every', 'timezone', 'name', 'missed', 'overlap'];
+const members = membersOf<keyof ScheduleOptions>(
+  ['cron', 'every', 'timezone', 'name', 'missed', 'overlap'],
+  'give an object with cron or every, and perhaps timezone, name, missed, overlap',
+);
 
 /** `schedule` of `@Job()`. */
 export const timing: Kind<Timing> = (value, place) => {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  if (!isObject || Object.keys(value).some((key) => !(KNOWN as readonly string[]).includes(key)))
-    throw place.refuse(value, `give an object with cron or every, and perhaps ${KNOWN.slice(2).join(', ')}`);
-  const { cron, every, timezone, name, missed: late, overlap: twice } = value as ScheduleOptions;
+  const { cron, every, timezone, name, missed: late, overlap: twice } = members(value, place);
   if ((cron === undefined) === (every === undefined)) throw place.refuse(value, 'give one of the two: cron or every');
   if (every !== undefined && timezone !== undefined) throw place.refuse(value, SPANS_HAVE_NO_ZONE);
   if (name !== undefined) scheduleName(name, place);

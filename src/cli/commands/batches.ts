@@ -4,7 +4,7 @@ import { oneLine } from '../../base/plain-text';
 import type { QueueConnection } from '../../dispatch/queue-connection';
 import type { Batch } from '../../dispatch/batch/batch';
 import { batchDocument, stateOf } from '../../dispatch/batch/batch-document';
-import type { BatchCallbackJob } from '../../dispatch/batch/callback-jobs';
+import type { BatchCallbackJob } from '../../dispatch/batch/callbacks';
 import { type Call, defineCommand } from '../command';
 import { CONNECTION, LIMIT, LISTED, on } from '../flags';
 import { agoText, momentText } from '../moments';

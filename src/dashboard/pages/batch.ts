@@ -1,6 +1,6 @@
 /** One batch: its progress, its failed jobs, and what comes next. */
 import type { Batch } from '../../dispatch/batch/batch';
-import { type BatchCallbackJob, callbackJobs } from '../../dispatch/batch/callback-jobs';
+import { type BatchCallbackJob, callbackJobs } from '../../dispatch/batch/callbacks';
 import { batchDocument } from '../../dispatch/batch/batch-document';
 import { address } from '../addresses';
 import { failedPart, failuresOf } from '../batch/batch-failures';

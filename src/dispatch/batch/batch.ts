@@ -3,7 +3,7 @@ import type { BatchState } from '../../connections/batch-store';
 import type { BatchSource } from '../../job/batch';
 import type { DispatchApplication } from '../dispatch-application';
 import { addToBatch } from './add-to-batch';
-import { type BatchCallbackJob, callbackJobs } from './callback-jobs';
+import { type BatchCallbackJob, callbackJobs } from './callbacks';
 
 export class Batch {
   readonly #manager: DispatchApplication;

@@ -1,8 +1,11 @@
 /** Sends a batch: in one call if it fits, otherwise open until its last job is in. */
 import { MOST_JOBS, pagesOf } from '../../base/pages';
+import type { Clock } from '../../base/clock';
+import { errorMessage } from '../../base/exception-text';
 import type { BatchState, NewBatch } from '../../connections/batch-store';
 import type { Connection } from '../../connections/contract';
 import { batchEnded } from '../../connections/errors';
+import { type BatchChange, changedBatch, newlyKept } from '../../connections/kit/batch-counts';
 import { bytesOf, type Page, push, sendAll } from '../bulk';
 import { OPEN_FOR, sealText } from '../built-in/seal';
 import type { DispatchApplication } from '../dispatch-application';
@@ -11,7 +14,6 @@ import type { EncodedJob } from '../encoded-job';
 import { type Target, targetWithin } from '../send';
 import type { PlannedBatch } from './callbacks';
 import type { Chunk, Chunks } from './chunks';
-import { runInTurn } from './in-turn';
 import { uuidv7 } from '../../payload/uuid';
 import type { BatchPlace } from './members';
 
@@ -169,4 +171,39 @@ export class Sending {
     if (!this.#isWithin) await this.#driver.batches?.cancel(id, queue).catch(() => undefined);
     throw batchIncomplete(id, this.#queued, isLast ? jobs.length : undefined, error);
   }
+}
+
+/**
+ * For a connection that runs jobs within their push and keeps nothing: runs them in turn, then what follows them. Errors of jobs
+ * are reported by their hooks, the log, and the batch's `catch`.
+ */
+async function runInTurn(
+  connection: Connection,
+  begins: NewBatch,
+  jobs: readonly EncodedJob[],
+  clock: Clock,
+): Promise<BatchState> {
+  let batch = newlyKept(begins, clock.now());
+  const change = async (change: BatchChange): Promise<void> => {
+    const step = changedBatch(batch, change, clock.now());
+    batch = step.batch;
+    for (const { queue, entry } of step.followUps) await connection.push(queue, [entry]).catch(() => undefined);
+  };
+  const weightOf = ({ entry }: EncodedJob): number => entry.ties?.batch?.weight ?? 1;
+  await change({ pending: jobs.reduce((sum, job) => sum + weightOf(job), 0) });
+  for (const job of jobs) {
+    const weight = weightOf(job);
+    if (batch.cancelledAt !== undefined) {
+      await change({ pending: -weight, skipped: weight });
+      continue;
+    }
+    try {
+      await connection.push(job.queue, [job.entry]);
+      await change({ pending: -weight, completed: weight });
+    } catch (error) {
+      const cause = { id: job.id, name: job.name, message: errorMessage(error) };
+      await change({ pending: -weight, failed: 1, skipped: weight - 1, cause });
+    }
+  }
+  return batch;
 }

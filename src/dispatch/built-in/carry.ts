@@ -11,9 +11,8 @@ import { inject } from '../../container/scope';
 import { JobContext } from '../../job/job-context';
 import type { JobRegistry } from '../../job/registry';
 import { CARRIER } from '../../payload/chain';
-import { encodePayload } from '../../payload/payload-text';
 import { uuidv7 } from '../../payload/uuid';
-import { declareBuiltIn } from './declare-built-in';
+import { builtInText, declareBuiltIn } from './declare-built-in';
 
 export class Carry {
   readonly onward: Onward;
@@ -51,9 +50,7 @@ export function declareCarry(): void {
   declareBuiltIn(Carry, CARRIER);
 }
 
-// Encoded without size limits and additional fields: an error here would fail a job that has already completed.
 export function carrierText(onward: Onward, classes: JobRegistry): string {
   declareCarry();
-  const definition = classes.definitionOf(Carry)!;
-  return encodePayload({ definition, job: new Carry(onward), chosen: {}, id: uuidv7(), classes });
+  return builtInText(new Carry(onward), uuidv7(), classes);
 }

@@ -7,9 +7,8 @@ import { currentApplication } from '../../connections/application';
 import { inject } from '../../container/scope';
 import { JobContext } from '../../job/job-context';
 import type { JobRegistry } from '../../job/registry';
-import { encodePayload } from '../../payload/payload-text';
 import { batchIncomplete } from '../errors';
-import { declareBuiltIn } from './declare-built-in';
+import { builtInText, declareBuiltIn } from './declare-built-in';
 
 /** Seconds that one call, or the pause between two, may take. */
 export const OPEN_FOR: Seconds = 60;
@@ -47,6 +46,5 @@ export function declareSeal(): void {
 
 export function sealText(id: string, batch: string, total: number | undefined, classes: JobRegistry): string {
   declareSeal();
-  const definition = classes.definitionOf(Seal)!;
-  return encodePayload({ definition, job: new Seal(batch, total), chosen: {}, id, classes });
+  return builtInText(new Seal(batch, total), id, classes);
 }
