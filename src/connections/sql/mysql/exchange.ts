@@ -33,7 +33,7 @@ import {
 import { keyOf, type MysqlNames } from './mysql-names';
 import { packet } from './mysql-session';
 import { insertFollowers } from './new-rows';
-import { UniqueKeys } from './unique-keys';
+import { retakeKeys } from './unique-keys';
 
 export function* exchange(names: MysqlNames, { endings, request, mark }: Exchange, now: Sql): Work<Exchanged> {
   const isRetry = mark.unheard.length > 0;
@@ -96,7 +96,7 @@ function settle(names: MysqlNames, endings: readonly Ending[]): readonly Sql[] {
     if (ending.kind === 'released') statements.push(...release(names, ending));
   }
   if (gone.length > 0) statements.push(sql`DELETE job FROM ${jobs} AS job FORCE INDEX (PRIMARY) WHERE ${heldBy(gone)}`);
-  statements.push(...new UniqueKeys(names).retake(endings));
+  statements.push(...retakeKeys(names, endings));
   statements.push(...insertFollowers(names, endings), ...leave(names, endings));
   statements.push(sql`SET @onqueue_settled = CONCAT_WS(',', @onqueue_before, @onqueue_settled)`);
   return statements;

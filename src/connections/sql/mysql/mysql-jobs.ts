@@ -21,27 +21,25 @@ import { findEnd, join, REFUSE } from './batch-changes';
 import { lockCalls, recordCall, recordHeld } from './call-records';
 import { Claims } from './claims';
 import { DELAYED, heldBy, now } from './columns';
-import { DebouncedJobs } from './debounced-jobs';
+import { debounceKeys, pushDebounced } from './debounced-jobs';
 import { exchange } from './exchange';
 import { isNoSavepoint, isTwoRows } from './mysql-errors';
 import { keyOf, type MysqlNames } from './mysql-names';
 import { packet } from './mysql-session';
 import { insertCandidates, insertJobs, queuesOf, remember } from './new-rows';
-import { UniqueKeys } from './unique-keys';
+import { sweepKeys, takeEach, takeKeys } from './unique-keys';
 
 /** Seconds that one push with unique jobs waits for another one. */
 const TWIN_WAIT = 2;
 
 export class MysqlJobs implements JobStatements {
   readonly #names: MysqlNames;
-  readonly #keys: UniqueKeys;
   readonly #batches: BatchRows;
   /** Seconds to add to the server's clock: 0 outside tests. */
   readonly #offset: () => Seconds;
 
   constructor(names: MysqlNames, batches: BatchRows, offset: () => Seconds) {
     this.#names = names;
-    this.#keys = new UniqueKeys(names);
     this.#batches = batches;
     this.#offset = offset;
   }
@@ -64,15 +62,14 @@ export class MysqlJobs implements JobStatements {
     const remembering = remembered.map((queue) => this.remember(queue));
     if (!claims.hasKeys)
       return [this.#record(mark), ...remembering, ...queues.flatMap((queue) => insertJobs(names, queue, jobs))];
-    const debounced = new DebouncedJobs(names, jobs);
     return [
       this.#record(mark),
-      ...this.#keys.take(claims),
+      ...takeKeys(names, claims),
       ...remembering,
       ...queues.flatMap((queue) => insertCandidates(names, queue, claims.candidates)),
-      ...debounced.statements,
+      ...pushDebounced(names, jobs),
       recordHeld(names, mark),
-      ...this.#keys.sweep([...claims.all.map(({ key }) => key), ...debounced.keys]),
+      ...sweepKeys(names, [...claims.all.map(({ key }) => key), ...debounceKeys(jobs)]),
     ];
   }
 
@@ -89,13 +86,13 @@ export class MysqlJobs implements JobStatements {
   *#pushWithin(claims: Claims): Work<number | Holders | undefined> {
     const twin = yield* firstTwin(claims.jobs, (job) => this.#twinOf(job));
     if (twin !== undefined) return twin;
-    const held = yield* this.#keys.takeEach(claims, this.#now);
+    const held = yield* takeEach(this.#names, claims, this.#now);
     const staying = claims.holders(held, []);
     const jobs = claims.jobs.filter(({ debounce }, place) => debounce === undefined && staying?.has(place) !== true);
     yield* runEach([
       sql`SET @onqueue_now = ${this.#now}, @onqueue_held = ''`,
       ...queuesOf(jobs).flatMap((queue) => insertJobs(this.#names, queue, jobs)),
-      ...new DebouncedJobs(this.#names, claims.jobs).statements,
+      ...pushDebounced(this.#names, claims.jobs),
     ]);
     return yield* heldNow(claims, held);
   }

@@ -27,139 +27,131 @@ interface Row {
   readonly holds: boolean;
 }
 
-export class UniqueKeys {
-  readonly #names: MysqlNames;
+/** For a packet, after `@onqueue_now` was set: afterwards `@onqueue_held` says which keys are held, and by which jobs. */
+export function takeKeys(names: MysqlNames, { all }: Claims): readonly Sql[] {
+  const nothing = raw("SET @onqueue_held = ''");
+  return all.length === 0 ? [nothing] : [nothing, look(names, all), ...takeFree(names, all)];
+}
 
-  constructor(names: MysqlNames) {
-    this.#names = names;
-  }
+/** For a packet: jobs in `@onqueue_settled` that went back as if never started take their keys again. */
+export function retakeKeys(names: MysqlNames, endings: readonly Ending[]): readonly Sql[] {
+  const claims = endings.flatMap((ending, place) => {
+    if (ending.kind !== 'released' || ending.retakes === undefined) return [];
+    const { id, unique } = ending.retakes;
+    return [{ ...claimOf(place, unique!, id, ending.counters.attempts), job: ending.id }];
+  });
+  if (claims.length === 0) return [];
+  const isBack = raw('FIND_IN_SET(list.job, @onqueue_settled) > 0');
+  // The key's time starts again. The job's own old entry does not keep it out.
+  return [
+    raw("SET @onqueue_held = ''"),
+    ...takeFree(names, inOrder(claims), isBack, raw('kept.holder <> list.holder')),
+  ];
+}
 
-  /** For a packet, after `@onqueue_now` was set: afterwards `@onqueue_held` says which keys are held, and by which jobs. */
-  take({ all }: Claims): readonly Sql[] {
-    const nothing = raw("SET @onqueue_held = ''");
-    return all.length === 0 ? [nothing] : [nothing, this.#look(all), ...this.#takeFree(all)];
+/**
+ * Step by step, within a transaction under way; returns the holders of the keys that are held. The looks run outside of
+ * it, as a user's transaction may see the data from when it began.
+ */
+export function* takeEach(names: MysqlNames, { all }: Claims, now: Sql): Work<ReadonlyMap<string, string>> {
+  const held = new Map<string, string>();
+  if (all.length === 0) return held;
+  for (const [key, { holder, holds }] of yield* rowsNow(names, all, now)) if (holds) held.set(key, holder);
+  const wanted = all.filter(({ key }) => !held.has(key));
+  if (wanted.length === 0) return held;
+  const locked = yield* lockEach(names, wanted, now);
+  const seen = yield* rowsNow(names, wanted, now);
+  for (const [key, holder] of locked) {
+    const row = seen.get(key);
+    // A holder that others cannot see was added by this very transaction.
+    if (row?.holder !== holder || row.holds) held.set(key, holder);
   }
+  const free = wanted.filter(({ key }) => !held.has(key));
+  if (free.length > 0) yield* run(write(names, free, now));
+  return held;
+}
 
-  /** For a packet: jobs in `@onqueue_settled` that went back as if never started take their keys again. */
-  retake(endings: readonly Ending[]): readonly Sql[] {
-    const claims = endings.flatMap((ending, place) => {
-      if (ending.kind !== 'released' || ending.retakes === undefined) return [];
-      const { id, unique } = ending.retakes;
-      return [{ ...claimOf(place, unique!, id, ending.counters.attempts), job: ending.id }];
-    });
-    if (claims.length === 0) return [];
-    const isBack = raw('FIND_IN_SET(list.job, @onqueue_settled) > 0');
-    // The key's time starts again. The job's own old entry does not keep it out.
-    return [
-      raw("SET @onqueue_held = ''"),
-      ...this.#takeFree(inOrder(claims), isBack, raw('kept.holder <> list.holder')),
-    ];
-  }
+/**
+ * For the end of a packet: removes rows that were left over. Keys are hashes, so the rows next to ours are as good as any
+ * others.
+ */
+export function sweepKeys({ jobs, ids, uniqueKeys }: MysqlNames, keys: readonly string[]): readonly Sql[] {
+  return [
+    sql`SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CONCAT('["', HEX(next.unique_key), '","', HEX(next.holder), '"]')), ''), ']')
+      INTO @onqueue_left_behind
+      FROM (SELECT unique_key, holder FROM ${uniqueKeys} WHERE unique_key > ${Buffer.from(keys[0]!)} ORDER BY unique_key
+        LIMIT ${SWEPT * keys.length}) AS next
+      LEFT JOIN ${jobs} AS job FORCE INDEX (${ids}) ON job.uuid = next.holder WHERE job.id IS NULL`,
+    // If somebody is about to take the key, the row is left to them: nobody waits here.
+    sql`DELETE kept FROM (
+        SELECT found.unique_key
+        FROM JSON_TABLE(@onqueue_left_behind, '$[*]' COLUMNS (
+          unique_key VARCHAR(64) PATH '$[0]', holder VARCHAR(510) PATH '$[1]')) AS list
+        STRAIGHT_JOIN ${uniqueKeys} AS found ON found.unique_key = UNHEX(list.unique_key) AND HEX(found.holder) = list.holder
+        FOR UPDATE SKIP LOCKED
+      ) AS gone STRAIGHT_JOIN ${uniqueKeys} AS kept ON kept.unique_key = gone.unique_key`,
+  ];
+}
 
-  /**
-   * Step by step, within a transaction under way; returns the holders of the keys that are held. The looks run outside of
-   * it, as a user's transaction may see the data from when it began.
-   */
-  *takeEach({ all }: Claims, now: Sql): Work<ReadonlyMap<string, string>> {
-    const held = new Map<string, string>();
-    if (all.length === 0) return held;
-    for (const [key, { holder, holds }] of yield* this.#rows(all, now)) if (holds) held.set(key, holder);
-    const wanted = all.filter(({ key }) => !held.has(key));
-    if (wanted.length === 0) return held;
-    const locked = yield* this.#lockEach(wanted, now);
-    const seen = yield* this.#rows(wanted, now);
-    for (const [key, holder] of locked) {
-      const row = seen.get(key);
-      // A holder that others cannot see was added by this very transaction.
-      if (row?.holder !== holder || row.holds) held.set(key, holder);
-    }
-    const free = wanted.filter(({ key }) => !held.has(key));
-    if (free.length > 0) yield* run(this.#write(free, now));
-    return held;
-  }
+function takeFree(
+  names: MysqlNames,
+  claims: readonly Claim[],
+  isMeant = raw('TRUE'),
+  isAnother = raw('TRUE'),
+): readonly Sql[] {
+  const isWanted = sql`${isFree(raw('list.place'))} AND ${isMeant}`;
+  const now = raw('@onqueue_now');
+  return [lock(names, claims, isWanted), look(names, claims, isAnother), write(names, claims, now, isWanted)];
+}
 
-  /**
-   * For the end of a packet: removes rows that were left over. Keys are hashes, so the rows next to ours are as good as any
-   * others.
-   */
-  sweep(keys: readonly string[]): readonly Sql[] {
-    const { jobs, ids, uniqueKeys } = this.#names;
-    return [
-      sql`SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CONCAT('["', HEX(next.unique_key), '","', HEX(next.holder), '"]')), ''), ']')
-        INTO @onqueue_left_behind
-        FROM (SELECT unique_key, holder FROM ${uniqueKeys} WHERE unique_key > ${Buffer.from(keys[0]!)} ORDER BY unique_key
-          LIMIT ${SWEPT * keys.length}) AS next
-        LEFT JOIN ${jobs} AS job FORCE INDEX (${ids}) ON job.uuid = next.holder WHERE job.id IS NULL`,
-      // If somebody is about to take the key, the row is left to them: nobody waits here.
-      sql`DELETE kept FROM (
-          SELECT found.unique_key
-          FROM JSON_TABLE(@onqueue_left_behind, '$[*]' COLUMNS (
-            unique_key VARCHAR(64) PATH '$[0]', holder VARCHAR(510) PATH '$[1]')) AS list
-          STRAIGHT_JOIN ${uniqueKeys} AS found ON found.unique_key = UNHEX(list.unique_key) AND HEX(found.holder) = list.holder
-          FOR UPDATE SKIP LOCKED
-        ) AS gone STRAIGHT_JOIN ${uniqueKeys} AS kept ON kept.unique_key = gone.unique_key`,
-    ];
-  }
+/** Adds the keys to `@onqueue_held` that have become held since the last look. */
+function look(names: MysqlNames, claims: readonly Claim[], isMeant = raw('TRUE')): Sql {
+  const held = raw(`GROUP_CONCAT(DISTINCT CONCAT(',', list.place, ':', HEX(kept.holder)) SEPARATOR '')`);
+  return sql`SELECT CONCAT(@onqueue_held, COALESCE(${held}, '')) INTO @onqueue_held
+    FROM ${listed(claims)} STRAIGHT_JOIN ${kept(names)} ON kept.unique_key = list.unique_key
+    STRAIGHT_JOIN ${holding(names, raw('@onqueue_now'))} WHERE ${isFree(raw('list.place'))} AND ${isMeant}`;
+}
 
-  #takeFree(claims: readonly Claim[], isMeant = raw('TRUE'), isAnother = raw('TRUE')): readonly Sql[] {
-    const isWanted = sql`${isFree(raw('list.place'))} AND ${isMeant}`;
-    const now = raw('@onqueue_now');
-    return [this.#lock(claims, isWanted), this.#look(claims, isAnother), this.#write(claims, now, isWanted)];
-  }
+function lock({ uniqueKeys }: MysqlNames, claims: readonly Claim[], condition = raw('TRUE')): Sql {
+  return sql`INSERT INTO ${uniqueKeys} (unique_key, holder)
+    SELECT list.unique_key, NULL FROM ${listed(claims)} WHERE ${condition} ORDER BY n
+    ON DUPLICATE KEY UPDATE holder = ${uniqueKeys}.holder`;
+}
 
-  /** Adds the keys to `@onqueue_held` that have become held since the last look. */
-  #look(claims: readonly Claim[], isMeant = raw('TRUE')): Sql {
-    const held = raw(`GROUP_CONCAT(DISTINCT CONCAT(',', list.place, ':', HEX(kept.holder)) SEPARATOR '')`);
-    return sql`SELECT CONCAT(@onqueue_held, COALESCE(${held}, '')) INTO @onqueue_held
-      FROM ${listed(claims)} STRAIGHT_JOIN ${this.#kept} ON kept.unique_key = list.unique_key
-      STRAIGHT_JOIN ${this.#holding(raw('@onqueue_now'))} WHERE ${isFree(raw('list.place'))} AND ${isMeant}`;
-  }
+function write(names: MysqlNames, claims: readonly Claim[], now: Sql, condition = raw('TRUE')): Sql {
+  return sql`UPDATE ${listed(claims)} STRAIGHT_JOIN ${kept(names)} ON kept.unique_key = list.unique_key
+    SET kept.holder = list.holder, kept.ends_at = LEAST(${now} + list.longest, ${LATEST}), kept.attempts = list.attempts
+    WHERE ${condition}`;
+}
 
-  #lock(claims: readonly Claim[], condition = raw('TRUE')): Sql {
-    const { uniqueKeys } = this.#names;
-    return sql`INSERT INTO ${uniqueKeys} (unique_key, holder)
-      SELECT list.unique_key, NULL FROM ${listed(claims)} WHERE ${condition} ORDER BY n
-      ON DUPLICATE KEY UPDATE holder = ${uniqueKeys}.holder`;
-  }
+/** The holders named in the rows, without those whose time is over. The rows stay locked. */
+function* lockEach(names: MysqlNames, claims: readonly Claim[], now: Sql): Work<ReadonlyMap<string, string>> {
+  yield* run(lock(names, claims));
+  const rows = yield* rowsOf(
+    sql`SELECT kept.unique_key, kept.holder, kept.ends_at <= ${now} AS is_over FROM ${kept(names)}
+      WHERE kept.unique_key IN (${keysOf(claims)}) AND kept.holder IS NOT NULL FOR UPDATE`,
+  );
+  const named = rows.filter(([, , isOver]) => Number(isOver) === 0);
+  return new Map(named.map(([key, holder]) => [String(key), String(holder)]));
+}
 
-  #write(claims: readonly Claim[], now: Sql, condition = raw('TRUE')): Sql {
-    return sql`UPDATE ${listed(claims)} STRAIGHT_JOIN ${this.#kept} ON kept.unique_key = list.unique_key
-      SET kept.holder = list.holder, kept.ends_at = LEAST(${now} + list.longest, ${LATEST}), kept.attempts = list.attempts
-      WHERE ${condition}`;
-  }
+function* rowsNow(names: MysqlNames, claims: readonly Claim[], now: Sql): Work<ReadonlyMap<string, Row>> {
+  const look = sql`SELECT kept.unique_key, kept.holder, MAX(job.id) IS NOT NULL AS holds
+    FROM ${kept(names)} LEFT JOIN ${holding(names, now)}
+    WHERE kept.unique_key IN (${keysOf(claims)}) GROUP BY kept.unique_key, kept.holder`;
+  const rows = yield* rowsOf({ ...look, apart: true });
+  return new Map(
+    rows.map(([key, holder, holds]) => [String(key), { holder: String(holder), holds: Number(holds) > 0 }]),
+  );
+}
 
-  /** The holders named in the rows, without those whose time is over. The rows stay locked. */
-  *#lockEach(claims: readonly Claim[], now: Sql): Work<ReadonlyMap<string, string>> {
-    yield* run(this.#lock(claims));
-    const rows = yield* rowsOf(
-      sql`SELECT kept.unique_key, kept.holder, kept.ends_at <= ${now} AS is_over FROM ${this.#kept}
-        WHERE kept.unique_key IN (${keysOf(claims)}) AND kept.holder IS NOT NULL FOR UPDATE`,
-    );
-    const named = rows.filter(([, , isOver]) => Number(isOver) === 0);
-    return new Map(named.map(([key, holder]) => [String(key), String(holder)]));
-  }
+const kept = ({ uniqueKeys }: MysqlNames): Sql => sql`${uniqueKeys} AS kept`;
 
-  *#rows(claims: readonly Claim[], now: Sql): Work<ReadonlyMap<string, Row>> {
-    const look = sql`SELECT kept.unique_key, kept.holder, MAX(job.id) IS NOT NULL AS holds
-      FROM ${this.#kept} LEFT JOIN ${this.#holding(now)}
-      WHERE kept.unique_key IN (${keysOf(claims)}) GROUP BY kept.unique_key, kept.holder`;
-    const rows = yield* rowsOf({ ...look, apart: true });
-    return new Map(
-      rows.map(([key, holder, holds]) => [String(key), { holder: String(holder), holds: Number(holds) > 0 }]),
-    );
-  }
-
-  get #kept(): Sql {
-    return sql`${this.#names.uniqueKeys} AS kept`;
-  }
-
-  /** The job that holds the key, as a table to join. */
-  #holding(now: Sql): Sql {
-    const { jobs, ids } = this.#names;
-    return sql`${jobs} AS job FORCE INDEX (${ids}) ON job.uuid = kept.holder
-      AND (kept.ends_at IS NULL OR kept.ends_at > ${now})
-      AND (kept.attempts IS NULL OR job.attempts <= kept.attempts)`;
-  }
+/** The job that holds the key, as a table to join. */
+function holding({ jobs, ids }: MysqlNames, now: Sql): Sql {
+  return sql`${jobs} AS job FORCE INDEX (${ids}) ON job.uuid = kept.holder
+    AND (kept.ends_at IS NULL OR kept.ends_at > ${now})
+    AND (kept.attempts IS NULL OR job.attempts <= kept.attempts)`;
 }
 
 const keysOf = (claims: readonly Claim[]): readonly Buffer[] => claims.map(({ key }) => Buffer.from(key));
