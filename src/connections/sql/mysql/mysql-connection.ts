@@ -11,7 +11,7 @@ import { mysqlDialect } from './mysql-dialect';
 import { mysqlErrors } from './mysql-errors';
 import { mysqlNames } from './mysql-names';
 import { MysqlPool } from './mysql-pool';
-import { MysqlSchema } from './mysql-schema';
+import { mysqlSchema } from './mysql-schema';
 import { pollWaiters } from './poll-waiters';
 
 /** Connects on the first call. @throws E_MISSING_PEER, E_DATABASE_URL, E_DATABASE_TABLE_NAME */
@@ -30,7 +30,7 @@ export function connectMysql(config: DatabaseConfig, context: OpenContext): SqlC
     errors: mysqlErrors,
     capabilities: STORES.MySQL,
     dialect: mysqlDialect(mysqlNames(tables), offset),
-    schema: new MysqlSchema(tables),
+    schema: mysqlSchema(tables),
     pool: new MysqlPool({ connect: () => mysql.createConnection(options), most, deadline }),
     waiters: pollWaiters(name, clock),
   });

@@ -5,12 +5,12 @@
  * Payloads are bytes: Laravel's text column would refuse what is not UTF-8, and its programs can read and write the byte
  * column like text. Names are compared exactly, which Laravel's collation does not do.
  */
-import type { Schema, Server } from '../server/server-tables';
+import type { Schema } from '../server/server-tables';
 import { LARAVELS_LEASE, type TableNames } from '../table-names';
 import { inline } from './inline';
 import { DELAYED, READY, RESERVED } from './columns';
 import { type MysqlNames, mysqlNames } from './mysql-names';
-import { raw, rowsOf, run, type Sql, sql, type SqlRow, valueOf, type Work } from '../statement';
+import { raw, rowsOf, run, type Sql, sql, valueOf } from '../statement';
 
 const VERSION = 4;
 
@@ -22,65 +22,56 @@ const NEEDED = 'MySQL 8.0.11 or MariaDB 10.6';
 /** Seconds that a process waits for another one that is creating the tables. */
 const PATIENCE = 10;
 
-export class MysqlSchema implements Schema {
-  readonly version = VERSION;
-  readonly names: TableNames;
-  readonly versions: Sql;
-  readonly #identifiers: MysqlNames;
-
-  constructor(names: TableNames) {
-    this.names = names;
-    this.#identifiers = mysqlNames(names);
-    this.versions = this.#identifiers.versions;
-  }
-
-  *server(): Work<Server> {
-    const server = serverOf(String(yield* valueOf(raw('SELECT VERSION()'))));
-    return { server, needed: isTooOld(server) ? NEEDED : undefined };
-  }
-
-  columns(tables: readonly string[]): Work<readonly SqlRow[]> {
-    return rowsOf(
-      sql`SELECT table_name, LOWER(column_name), data_type FROM information_schema.columns
-        WHERE table_schema = DATABASE() AND table_name IN (${tables})`,
-    );
-  }
-
-  *alone<T>(work: Work<T>): Work<T> {
-    const isLocked = Number(yield* valueOf(sql`SELECT GET_LOCK('onqueue migrate', ${PATIENCE})`)) === 1;
-    // Another process is creating the tables. This error number makes us retry.
-    if (!isLocked) throw Object.assign(new Error('another process is creating the tables'), { errno: 1205 });
-    try {
-      return yield* work;
-    } finally {
-      yield* run(raw("DO RELEASE_LOCK('onqueue migrate')"));
-    }
-  }
-
-  sql(): string {
-    const statements = this.statements().map(
-      (statement) => `${inline(statement).replaceAll(/_utf8mb4 X'([\da-f]*)'/g, plain)};`,
-    );
-    return `-- The tables of Onqueue, version ${VERSION}, for ${NEEDED} and newer.\n\n${statements.join('\n\n')}\n`;
-  }
-
-  get adoption(): Sql {
-    const { jobs, turns } = this.#identifiers;
-    // By the index, queue by queue, as millions may be waiting.
-    return sql`UPDATE (SELECT DISTINCT queue AS name FROM ${jobs} FORCE INDEX (${turns})) AS known
+export function mysqlSchema(names: TableNames): Schema {
+  const ids = mysqlNames(names);
+  const { jobs, turns, versions } = ids;
+  // By the index, queue by queue, as millions may be waiting.
+  const adoption = sql`UPDATE (SELECT DISTINCT queue AS name FROM ${jobs} FORCE INDEX (${turns})) AS known
   STRAIGHT_JOIN ${jobs} AS job FORCE INDEX (${turns}) ON job.queue = known.name AND job.state = ${RESERVED} AND job.turn IS NULL
   SET lease_until = reserved_at + ${LARAVELS_LEASE}`;
-  }
+  const statements = (): readonly Sql[] => statementsOf(names, ids, adoption);
+  return {
+    version: VERSION,
+    names,
+    versions,
+    adoption,
+    *server() {
+      const server = serverOf(String(yield* valueOf(raw('SELECT VERSION()'))));
+      return { server, needed: isTooOld(server) ? NEEDED : undefined };
+    },
+    columns: (tables) =>
+      rowsOf(
+        sql`SELECT table_name, LOWER(column_name), data_type FROM information_schema.columns
+          WHERE table_schema = DATABASE() AND table_name IN (${tables})`,
+      ),
+    *alone(work) {
+      const isLocked = Number(yield* valueOf(sql`SELECT GET_LOCK('onqueue migrate', ${PATIENCE})`)) === 1;
+      // Another process is creating the tables. This error number makes us retry.
+      if (!isLocked) throw Object.assign(new Error('another process is creating the tables'), { errno: 1205 });
+      try {
+        return yield* work;
+      } finally {
+        yield* run(raw("DO RELEASE_LOCK('onqueue migrate')"));
+      }
+    },
+    statements,
+    sql: () => {
+      const texts = statements().map(
+        (statement) => `${inline(statement).replaceAll(/_utf8mb4 X'([\da-f]*)'/g, plain)};`,
+      );
+      return `-- The tables of Onqueue, version ${VERSION}, for ${NEEDED} and newer.\n\n${texts.join('\n\n')}\n`;
+    },
+  };
+}
 
-  statements(): readonly Sql[] {
-    const { jobs, turns, ids, failed, queues, locks, orders, calls, uniqueKeys, batches, records, sums, versions } =
-      this.#identifiers;
-    return [
-      sql`CREATE TABLE IF NOT EXISTS ${versions} (
+function statementsOf(names: TableNames, ids: MysqlNames, adoption: Sql): readonly Sql[] {
+  const { jobs, turns, failed, queues, locks, orders, calls, uniqueKeys, batches, records, sums, versions } = ids;
+  return [
+    sql`CREATE TABLE IF NOT EXISTS ${versions} (
   name VARCHAR(64) NOT NULL PRIMARY KEY,
   version INT NOT NULL
 ) ${TABLE}`,
-      sql`-- Waiting and running jobs: Laravel's columns first.
+    sql`-- Waiting and running jobs: Laravel's columns first.
 CREATE TABLE IF NOT EXISTS ${jobs} (
   id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
   queue VARCHAR(255) NOT NULL,
@@ -90,10 +81,10 @@ CREATE TABLE IF NOT EXISTS ${jobs} (
   available_at INT UNSIGNED NOT NULL,
   created_at INT UNSIGNED NOT NULL
 ) ${TABLE}`,
-      ...this.#unlessThere(
-        this.names.jobs,
-        'lease_until',
-        sql`ALTER TABLE ${jobs}
+    ...unlessThere(
+      names.jobs,
+      'lease_until',
+      sql`ALTER TABLE ${jobs}
   MODIFY queue VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   MODIFY payload LONGBLOB NOT NULL,
   MODIFY attempts BIGINT NOT NULL DEFAULT 0,
@@ -113,17 +104,13 @@ CREATE TABLE IF NOT EXISTS ${jobs} (
   ADD COLUMN turn DECIMAL(18, 6) GENERATED ALWAYS AS (
     CASE WHEN reserved_at IS NOT NULL THEN lease_until WHEN place IS NOT NULL THEN place ELSE COALESCE(due_at, available_at) END) STORED,
   ADD INDEX ${turns} (queue, state, turn),
-  ADD INDEX ${ids} (uuid, size)`,
-      ),
-      ...this.#unlessThere(
-        this.names.jobs,
-        'cancel_reason',
-        sql`ALTER TABLE ${jobs} ADD COLUMN cancel_reason VARCHAR(255) NULL`,
-      ),
-      sql`-- Laravel's attempts end at 255. Jobs that Laravel's workers have reserved get Laravel's lease.
+  ADD INDEX ${ids.ids} (uuid, size)`,
+    ),
+    ...unlessThere(names.jobs, 'cancel_reason', sql`ALTER TABLE ${jobs} ADD COLUMN cancel_reason VARCHAR(255) NULL`),
+    sql`-- Laravel's attempts end at 255. Jobs that Laravel's workers have reserved get Laravel's lease.
 ALTER TABLE ${jobs} MODIFY attempts BIGINT NOT NULL DEFAULT 0`,
-      this.adoption,
-      sql`-- Failed jobs: Laravel's columns first.
+    adoption,
+    sql`-- Failed jobs: Laravel's columns first.
 CREATE TABLE IF NOT EXISTS ${failed} (
   id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
   uuid VARCHAR(255) NOT NULL,
@@ -133,10 +120,10 @@ CREATE TABLE IF NOT EXISTS ${failed} (
   exception LONGTEXT NOT NULL,
   failed_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP
 ) ${TABLE}`,
-      ...this.#unlessThere(
-        this.names.failed,
-        'failed_ms',
-        sql`ALTER TABLE ${failed}
+    ...unlessThere(
+      names.failed,
+      'failed_ms',
+      sql`ALTER TABLE ${failed}
   MODIFY uuid VARBINARY(255) NOT NULL,
   MODIFY queue VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   MODIFY payload LONGBLOB NOT NULL,
@@ -147,34 +134,34 @@ CREATE TABLE IF NOT EXISTS ${failed} (
   ADD COLUMN attempts BIGINT NOT NULL DEFAULT 0,
   ADD UNIQUE INDEX onqueue_uuid (uuid),
   ADD INDEX onqueue_queue (queue, id)`,
-      ),
-      sql`-- The queues that were pushed to, locks, orders to workers, and the last answers to clients.
+    ),
+    sql`-- The queues that were pushed to, locks, orders to workers, and the last answers to clients.
 CREATE TABLE IF NOT EXISTS ${queues} (name VARCHAR(255) NOT NULL PRIMARY KEY) ${TABLE}`,
-      sql`CREATE TABLE IF NOT EXISTS ${locks} (
+    sql`CREATE TABLE IF NOT EXISTS ${locks} (
   name VARBINARY(255) NOT NULL PRIMARY KEY,
   token VARBINARY(255) NOT NULL,
   expires_at DECIMAL(16, 6) NOT NULL,
   INDEX expires_at (expires_at)
 ) ${TABLE}`,
-      sql`CREATE TABLE IF NOT EXISTS ${orders} (
+    sql`CREATE TABLE IF NOT EXISTS ${orders} (
   kind VARBINARY(16) NOT NULL,
   value VARCHAR(255) NOT NULL,
   PRIMARY KEY (kind, value)
 ) ${TABLE}`,
-      ...this.#unlessThere(
-        this.names.orders,
-        'ends_at',
-        sql`-- When a pause ends; NULL: when it is resumed.
+    ...unlessThere(
+      names.orders,
+      'ends_at',
+      sql`-- When a pause ends; NULL: when it is resumed.
 ALTER TABLE ${orders} ADD COLUMN ends_at DECIMAL(20, 6) NULL`,
-      ),
-      sql`CREATE TABLE IF NOT EXISTS ${calls} (
+    ),
+    sql`CREATE TABLE IF NOT EXISTS ${calls} (
   client VARBINARY(36) NOT NULL PRIMARY KEY,
   number BIGINT UNSIGNED NOT NULL,
   called_at BIGINT NOT NULL,
   settled MEDIUMTEXT NULL,
   lease_until DECIMAL(16, 6) NULL
 ) ${TABLE}`,
-      sql`-- Which job took each unique key last. With \`attempts\`, it holds the key while it has no more attempts than that.
+    sql`-- Which job took each unique key last. With \`attempts\`, it holds the key while it has no more attempts than that.
 CREATE TABLE IF NOT EXISTS ${uniqueKeys} (
   unique_key VARBINARY(32) NOT NULL PRIMARY KEY,
   holder VARBINARY(255) NULL,
@@ -184,7 +171,7 @@ CREATE TABLE IF NOT EXISTS ${uniqueKeys} (
   job BIGINT UNSIGNED NULL,
   due_at DECIMAL(16, 6) NULL
 ) ${TABLE}`,
-      sql`-- How many jobs of each batch are left, and what it sends.
+    sql`-- How many jobs of each batch are left, and what it sends.
 CREATE TABLE IF NOT EXISTS ${batches} (
   id VARBINARY(255) NOT NULL PRIMARY KEY,
   name TEXT NOT NULL,
@@ -204,7 +191,7 @@ CREATE TABLE IF NOT EXISTS ${batches} (
   INDEX ends (finished_at, cancelled_at),
   INDEX created_at (created_at)
 ) ${TABLE}`,
-      sql`-- Records about jobs, which expire, and sums.
+    sql`-- Records about jobs, which expire, and sums.
 CREATE TABLE IF NOT EXISTS ${records} (
   kind VARBINARY(80) NOT NULL,
   id VARBINARY(1020) NOT NULL,
@@ -214,7 +201,7 @@ CREATE TABLE IF NOT EXISTS ${records} (
   INDEX kind (kind, ends_at, id),
   INDEX ends_at (ends_at)
 ) ${TABLE}`,
-      sql`CREATE TABLE IF NOT EXISTS ${sums} (
+    sql`CREATE TABLE IF NOT EXISTS ${sums} (
   name VARBINARY(400) NOT NULL,
   field VARBINARY(1020) NOT NULL,
   amount BIGINT NOT NULL,
@@ -222,22 +209,21 @@ CREATE TABLE IF NOT EXISTS ${records} (
   PRIMARY KEY (name, field),
   INDEX ends_at (ends_at)
 ) ${TABLE}`,
-      sql`REPLACE INTO ${versions} (name, version) VALUES (${this.names.jobs}, ${VERSION})`,
-    ];
-  }
+    sql`REPLACE INTO ${versions} (name, version) VALUES (${names.jobs}, ${VERSION})`,
+  ];
+}
 
-  /** MySQL has no ADD COLUMN IF NOT EXISTS: the statement is chosen by whether one of its columns exists. */
-  #unlessThere(table: string, column: string, alter: Sql): readonly Sql[] {
-    return [
-      sql`SET @onqueue_alter = IF(EXISTS (
+/** MySQL has no ADD COLUMN IF NOT EXISTS: the statement is chosen by whether one of its columns exists. */
+function unlessThere(table: string, column: string, alter: Sql): readonly Sql[] {
+  return [
+    sql`SET @onqueue_alter = IF(EXISTS (
     SELECT 1 FROM information_schema.columns
     WHERE table_schema = DATABASE() AND table_name = ${table} AND column_name = ${column}
   ), 'DO 0', ${inline(alter)})`,
-      sql`PREPARE onqueue_alter FROM @onqueue_alter`,
-      sql`EXECUTE onqueue_alter`,
-      sql`DEALLOCATE PREPARE onqueue_alter`,
-    ];
-  }
+    sql`PREPARE onqueue_alter FROM @onqueue_alter`,
+    sql`EXECUTE onqueue_alter`,
+    sql`DEALLOCATE PREPARE onqueue_alter`,
+  ];
 }
 
 const TABLE = sql`ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin ROW_FORMAT = DYNAMIC`;

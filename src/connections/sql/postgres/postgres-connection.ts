@@ -12,7 +12,7 @@ import { postgresDialect } from './postgres-dialect';
 import { postgresErrors } from './postgres-errors';
 import { postgresHints } from './postgres-hints';
 import { postgresRecordWakes } from './postgres-record-wakes';
-import { PostgresSchema } from './postgres-schema';
+import { postgresSchema } from './postgres-schema';
 
 /** Further pushes are encoded while one is under way; they run one after another. */
 const PUSHES_AT_ONCE = 4;
@@ -33,7 +33,7 @@ export function connectPostgres(config: DatabaseConfig, context: OpenContext): S
     capabilities: STORES.PostgreSQL,
     pushesAtOnce: PUSHES_AT_ONCE,
     dialect: postgresDialect(names, offset),
-    schema: new PostgresSchema(names),
+    schema: postgresSchema(names),
     pool: sqlPool(pool, config.pool === undefined),
     waiters: postgresHints(name, { ...listening, channel }),
     recordWakes: postgresRecordWakes({ ...listening, channel: recordChannel }),

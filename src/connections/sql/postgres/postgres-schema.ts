@@ -5,8 +5,8 @@
  * dead rows a day. Free space on its pages takes the copy of the row that each reservation makes.
  */
 import { DELAYED, KNOWN_ID, NO_ID, READY, RESERVED, UNREAD_ID } from '../columns';
-import type { Schema, Server } from '../server/server-tables';
-import { raw, rowsOf, run, type Sql, sql, type SqlRow, transaction, type Work } from '../statement';
+import type { Schema } from '../server/server-tables';
+import { raw, rowsOf, run, type Sql, sql, transaction } from '../statement';
 import { LARAVELS_LEASE, type TableNames } from '../table-names';
 import { exchangeFunction, pushFunction } from './functions';
 import { changeBatchesFunction, pushBatchFunction } from './batch-functions';
@@ -19,59 +19,45 @@ const VERSION = 7;
 /** The oldest server; the statements use MATERIALIZED. */
 const OLDEST = { number: 120_000, text: 'PostgreSQL 12' };
 
-export class PostgresSchema implements Schema {
-  readonly version = VERSION;
-  readonly names: TableNames;
-  readonly versions: Sql;
-  readonly #identifiers: Identifiers;
+export function postgresSchema(names: TableNames): Schema {
+  const ids = identifiers(names);
+  const adoption = raw(
+    `UPDATE ${ids.jobs} SET lease_until = reserved_at + ${LARAVELS_LEASE} WHERE ${RESERVED} AND lease_until IS NULL`,
+  );
+  const statements = (): string => statementsOf(names, ids, adoption);
+  return {
+    version: VERSION,
+    names,
+    versions: raw(ids.versions),
+    adoption,
+    *server() {
+      const settings = sql`SELECT current_setting('server_version'), current_setting('server_version_num')`;
+      const [[server, number] = []] = yield* rowsOf(settings);
+      const needed = Number(number) < OLDEST.number ? OLDEST.text : undefined;
+      return { server: `PostgreSQL ${String(server)}`, needed };
+    },
+    columns: (tables) =>
+      rowsOf(
+        sql`SELECT given, attname, format_type(atttypid, atttypmod)
+          FROM unnest(${`{${tables.join(',')}}`}::text[]) AS given
+          JOIN pg_attribute ON attrelid = to_regclass('"' || given || '"') AND attnum > 0 AND NOT attisdropped`,
+      ),
+    alone: (work) =>
+      transaction(function* () {
+        yield* run(raw(`SELECT pg_advisory_xact_lock(hashtext('onqueue migrate'))`));
+        return yield* work;
+      }),
+    statements: () => [raw(statements())],
+    sql: () => `BEGIN;\n\n${statements()}\n\nCOMMIT;\n`,
+  };
+}
 
-  constructor(names: TableNames) {
-    this.names = names;
-    this.#identifiers = identifiers(names);
-    this.versions = raw(this.#identifiers.versions);
-  }
-
-  *server(): Work<Server> {
-    const settings = sql`SELECT current_setting('server_version'), current_setting('server_version_num')`;
-    const [[server, number] = []] = yield* rowsOf(settings);
-    return { server: `PostgreSQL ${String(server)}`, needed: Number(number) < OLDEST.number ? OLDEST.text : undefined };
-  }
-
-  columns(tables: readonly string[]): Work<readonly SqlRow[]> {
-    return rowsOf(
-      sql`SELECT given, attname, format_type(atttypid, atttypmod)
-        FROM unnest(${`{${tables.join(',')}}`}::text[]) AS given
-        JOIN pg_attribute ON attrelid = to_regclass('"' || given || '"') AND attnum > 0 AND NOT attisdropped`,
-    );
-  }
-
-  alone<T>(work: Work<T>): Work<T> {
-    return transaction(function* () {
-      yield* run(raw(`SELECT pg_advisory_xact_lock(hashtext('onqueue migrate'))`));
-      return yield* work;
-    });
-  }
-
-  statements(): readonly Sql[] {
-    return [raw(this.#statements())];
-  }
-
-  sql(): string {
-    return `BEGIN;\n\n${this.#statements()}\n\nCOMMIT;\n`;
-  }
-
-  get adoption(): Sql {
-    return raw(
-      `UPDATE ${this.#identifiers.jobs} SET lease_until = reserved_at + ${LARAVELS_LEASE} WHERE ${RESERVED} AND lease_until IS NULL`,
-    );
-  }
-
-  #statements(): string {
-    const { jobs: name, failed: failedName, batches: batchesName, records: recordsName, sums: sumsName } = this.names;
-    const { jobs, failed, queues, locks, orders, calls, batches, records, sums, versions, places } = this.#identifiers;
-    const index = (suffix: string, columns: string): string =>
-      `CREATE INDEX IF NOT EXISTS ${quoted(`${name}_${suffix}`)} ON ${jobs} ${columns};`;
-    return `-- The tables of Onqueue, version ${VERSION}, for ${OLDEST.text} and newer.
+function statementsOf(names: TableNames, ids: Identifiers, adoption: Sql): string {
+  const { jobs: name, failed: failedName, batches: batchesName, records: recordsName, sums: sumsName } = names;
+  const { jobs, failed, queues, locks, orders, calls, batches, records, sums, versions, places } = ids;
+  const index = (suffix: string, columns: string): string =>
+    `CREATE INDEX IF NOT EXISTS ${quoted(`${name}_${suffix}`)} ON ${jobs} ${columns};`;
+  return `-- The tables of Onqueue, version ${VERSION}, for ${OLDEST.text} and newer.
 
 CREATE TABLE IF NOT EXISTS ${versions} (name text PRIMARY KEY, version integer NOT NULL);
 
@@ -105,7 +91,7 @@ ALTER TABLE ${jobs}
 -- Laravel's attempts end at 32767, and its names at 255 characters.
 ALTER TABLE ${jobs} ALTER COLUMN attempts TYPE bigint, ALTER COLUMN queue TYPE text;
 -- Jobs that Laravel's workers have reserved get Laravel's lease.
-${this.adoption.text};
+${adoption.text};
 ALTER TABLE ${jobs} SET (
   fillfactor = 75,
   autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
@@ -196,19 +182,18 @@ CREATE TABLE IF NOT EXISTS ${sums} (
 ) WITH (fillfactor = 50);
 CREATE INDEX IF NOT EXISTS ${quoted(`${sumsName}_ends`)} ON ${sums} (ends_at);
 
-${pushFunction(this.#identifiers)}
+${pushFunction(ids)}
 
-${pushTiedFunction(this.#identifiers)}
+${pushTiedFunction(ids)}
 
-${retakeFunction(this.#identifiers)}
+${retakeFunction(ids)}
 
-${changeBatchesFunction(this.#identifiers)}
+${changeBatchesFunction(ids)}
 
-${pushBatchFunction(this.#identifiers)}
+${pushBatchFunction(ids)}
 
-${exchangeFunction(this.#identifiers)}
+${exchangeFunction(ids)}
 
 INSERT INTO ${versions} (name, version) VALUES (${literal(name)}, ${VERSION})
   ON CONFLICT (name) DO UPDATE SET version = excluded.version;`;
-  }
 }

@@ -1,4 +1,4 @@
-import { MysqlSchema } from '../../../../src/connections/sql/mysql/mysql-schema';
+import { mysqlSchema } from '../../../../src/connections/sql/mysql/mysql-schema';
 import { perform, type SqlSession } from '../../../../src/connections/sql/statement';
 import { tableNames } from '../../../../src/connections/sql/table-names';
 import { uniqueKey, withTies } from '../../../../src/payload/ties';
@@ -57,7 +57,7 @@ describe('the tables of MariaDB', () => {
     ['5.5.5-10.3.39-MariaDB', 'MariaDB 10.3.39', true],
   ])('need a server that can skip locked rows: %s is %s, too old: %s', async (words, server, isTooOld) => {
     const session: SqlSession = { run: async () => [{ rows: [[words]], written: 0 }] };
-    const found = await perform(session, new MysqlSchema(tableNames('jobs', 'database')).server());
+    const found = await perform(session, mysqlSchema(tableNames('jobs', 'database')).server());
     expect(found).toEqual({ server, needed: isTooOld ? 'MySQL 8.0.11 or MariaDB 10.6' : undefined });
   });
 });

@@ -1,4 +1,4 @@
-import { PostgresSchema } from '../../../../src/connections/sql/postgres/postgres-schema';
+import { postgresSchema } from '../../../../src/connections/sql/postgres/postgres-schema';
 import { perform, type SqlSession } from '../../../../src/connections/sql/statement';
 import { tableNames } from '../../../../src/connections/sql/table-names';
 import { payload } from '../open-database';
@@ -41,7 +41,7 @@ describe('the tables of PostgreSQL', () => {
 describe('the migrations of PostgreSQL', () => {
   it('need a server of a supported version', async () => {
     const old: SqlSession = { run: async () => [{ rows: [['9.6.24', '90624']], written: 0 }] };
-    const schema = new PostgresSchema(tableNames('jobs', 'database'));
+    const schema = postgresSchema(tableNames('jobs', 'database'));
     expect(await perform(old, schema.server())).toEqual({ server: 'PostgreSQL 9.6.24', needed: 'PostgreSQL 12' });
   });
 });

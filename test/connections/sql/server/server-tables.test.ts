@@ -1,11 +1,11 @@
-import { PostgresSchema } from '../../../../src/connections/sql/postgres/postgres-schema';
+import { postgresSchema } from '../../../../src/connections/sql/postgres/postgres-schema';
 import type { ServerCaller } from '../../../../src/connections/sql/server/server-caller';
 import { ServerTables } from '../../../../src/connections/sql/server/server-tables';
 import { performNow, type Sql, type SqlResult, type Work } from '../../../../src/connections/sql/statement';
 import { tableNames } from '../../../../src/connections/sql/table-names';
 
 it('tables that another process finishes during the check are not considered damaged', async () => {
-  const schema = new PostgresSchema(tableNames('jobs', 'database'));
+  const schema = postgresSchema(tableNames('jobs', 'database'));
   const ours = ['jobs.lease_until', 'jobs.cancel_reason', 'failed_jobs.failed_ms', 'jobs_orders.ends_at'];
   let areMade = false;
   const rowsOf = ({ text, values }: Sql): SqlResult['rows'] => {
