@@ -32,18 +32,17 @@ export type CommandOf = (session: Session) => Command;
 
 /** One parsed command line. */
 export class Call<GivenFlags = object> {
-  readonly session: Session;
   readonly output: Output;
-  readonly flags: GivenFlags;
-  /** The positional arguments. */
-  readonly words: readonly string[];
   readonly #command: Command;
 
-  constructor(session: Session, command: Command, flags: GivenFlags, words: readonly string[]) {
-    this.session = session;
+  /** @param words the positional arguments */
+  constructor(
+    readonly session: Session,
+    command: Command,
+    readonly flags: GivenFlags,
+    readonly words: readonly string[],
+  ) {
     this.output = session.output;
-    this.flags = flags;
-    this.words = words;
     this.#command = command;
   }
 

@@ -10,11 +10,12 @@ export interface Candidate {
 
 /** A flag with the words that its value may be; empty if it is not one of a few. */
 export class WordOption extends Option {
-  readonly words: readonly string[];
-
-  constructor(usage: string, help: string, words: readonly string[] = []) {
+  constructor(
+    usage: string,
+    help: string,
+    readonly words: readonly string[] = [],
+  ) {
     super(usage, help);
-    this.words = words;
   }
 }
 

@@ -19,21 +19,20 @@ export function filesMatching(pattern: string, folder: string): string[] {
 }
 
 function walk(folder: string, parts: readonly string[]): string[] {
-  const [part, ...rest] = parts;
-  if (part === undefined) return [];
+  const [part = '', ...rest] = parts;
+  const names = entriesOf(folder);
   if (part === '**') {
-    const below = foldersIn(folder).flatMap((name) => (isPassedOver(name) ? [] : walk(join(folder, name), parts)));
+    const below = names.flatMap((name) => (isPassedOver(name) ? [] : walk(join(folder, name), parts)));
     return [...walk(folder, rest.length === 0 ? ['*'] : rest), ...below];
   }
   const matcher = matcherOf(part);
-  if (rest.length === 0) {
-    return entriesOf(folder)
-      .filter((name) => matcher.test(name) && LOADABLE.test(name) && isFile(join(folder, name)))
-      .map((name) => join(folder, name));
-  }
-  return foldersIn(folder)
-    .filter((name) => matcher.test(name) && (name === part || !isPassedOver(name)))
-    .flatMap((name) => walk(join(folder, name), rest));
+  return names
+    .filter((name) => matcher.test(name))
+    .flatMap((name) => {
+      const path = join(folder, name);
+      if (rest.length === 0) return LOADABLE.test(name) && isFile(path) ? [path] : [];
+      return name === part || !isPassedOver(name) ? walk(path, rest) : [];
+    });
 }
 
 function matcherOf(part: string): RegExp {
@@ -49,12 +48,7 @@ function isPassedOver(folder: string): boolean {
   return folder === 'node_modules' || folder.startsWith('.');
 }
 
-function foldersIn(folder: string): string[] {
-  return entriesOf(folder).filter(
-    (name) => statSync(join(folder, name), { throwIfNoEntry: false })?.isDirectory() === true,
-  );
-}
-
+/** Empty for anything but a folder. */
 function entriesOf(folder: string): string[] {
   return statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true ? readdirSync(folder) : [];
 }

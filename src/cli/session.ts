@@ -60,15 +60,13 @@ export interface Channel {
 }
 
 export class Session {
-  readonly surroundings: Surroundings;
   readonly output: Output;
   exitCode: number = ExitCode.done;
   readonly #loggers: ConsoleLogger[] = [];
   #manager: QueueManager | undefined;
   #previous: QueueManager | undefined;
 
-  constructor(surroundings: Surroundings) {
-    this.surroundings = surroundings;
+  constructor(readonly surroundings: Surroundings) {
     this.output = new Output(surroundings.stdout, surroundings.stderr);
   }
 

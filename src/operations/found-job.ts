@@ -134,14 +134,14 @@ interface Kept {
 
 async function keptIn(records: RecordStore | undefined, connection: string, id: string): Promise<Kept> {
   if (records === undefined) return { told: { history: [] } };
-  const texts = await Promise.all([HISTORY, COMPLETED].map((kind) => records.get(kind, id)));
+  const kept = (kind: string): Promise<string | undefined> => records.get(kind, id);
+  const [progress, ...texts] = await Promise.all([kept(PROGRESS), kept(HISTORY), kept(COMPLETED)]);
   // One store may keep records of several connections.
   const [history, completed] = texts
     .map(readHistory)
     .map((read) => (read?.connection === connection ? read : undefined));
-  const progress = readProgress(await records.get(PROGRESS, id));
   const attempts = [...(history?.attempts ?? []), ...(completed?.attempts ?? [])].map(attemptOf);
-  return { told: { history: attempts, progress }, completed: completed && endOf(completed) };
+  return { told: { history: attempts, progress: readProgress(progress) }, completed: completed && endOf(completed) };
 }
 
 function endOf({ name, queue, attempts }: JobHistory): End {

@@ -17,7 +17,6 @@ export interface ScheduleParts extends Timing {
 }
 
 export class Schedule {
-  readonly parts: ScheduleParts;
   /**
    * Everything that decides what it sends, except the job's data. A process with another spec runs another version of the
    * program.
@@ -28,9 +27,8 @@ export class Schedule {
   /** The unique key that the job of an occurrence holds, so that the next occurrence can be skipped. */
   readonly overlapKey: string;
 
-  constructor(parts: ScheduleParts) {
+  constructor(readonly parts: ScheduleParts) {
     const { name, job, connection, queue, cadence, missed, overlap } = parts;
-    this.parts = parts;
     const said = [
       `${cadence.text}: ${job}`,
       connection === undefined ? '' : `connection ${connection}`,

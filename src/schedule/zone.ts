@@ -15,13 +15,11 @@ export interface ClockChange {
 }
 
 export class Zone {
-  readonly name: string;
   /** Undefined for UTC, which every process uses from its start: creating an `Intl` format takes a while. */
   readonly #offsets: Intl.DateTimeFormat | undefined;
 
   /** @throws RangeError there is no such zone */
-  constructor(name: string) {
-    this.name = name;
+  constructor(readonly name: string) {
     if (name !== 'UTC')
       this.#offsets = new Intl.DateTimeFormat('en-US', { timeZone: name, timeZoneName: 'longOffset' });
   }
