@@ -213,11 +213,12 @@ export class FailedJobs {
     if (olderThan === undefined && keep === undefined)
       throw invalidFailedFilter('failed.prune()', options, 'it has neither olderThan nor keep');
     const { queue, ...others } = fields;
+    const seconds = olderThan === undefined ? undefined : durationSeconds(olderThan, 'olderThan');
     const tooOld = async (open: OpenStore): Promise<Sweep['goes']> =>
       olderThan === undefined ? undefined : this.#fitting(open, { olderThan });
     if (dryRun) return this.#count(fields, async (open) => beyond(keep ?? Infinity, await tooOld(open)));
     return this.#remove(async (open) => {
-      if (isEmpty(others)) return open.store.prune({ olderThan: secondsOf(olderThan), keep, queue });
+      if (isEmpty(others)) return open.store.prune({ olderThan: seconds, keep, queue });
       const [fits, goes] = [await this.#fitting(open, fields), await tooOld(open)];
       return forgetThose(open, { queue, fits, keep: keep ?? Infinity, goes });
     });
@@ -367,10 +368,6 @@ async function forgetThose(open: OpenStore, which: Omit<Sweep, 'takeOut'>): Prom
   };
   await sweep(open, { ...which, takeOut });
   return removed;
-}
-
-function secondsOf(olderThan: FailedFilter['olderThan']): number | undefined {
-  return olderThan === undefined ? undefined : durationSeconds(olderThan, 'olderThan');
 }
 
 function isFilter(which: unknown): which is FailedFilter {
