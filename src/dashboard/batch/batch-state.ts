@@ -37,9 +37,9 @@ export function stateText(batch: Batch, hasEnded: boolean, context: PageContext)
   if (completed === total)
     return total === 1 ? 'Its only job has completed.' : `All ${numberText(total)} have completed.`;
   const lost = [
-    failed > 0 ? `${numberText(failed)} failed` : '',
-    skipped > 0 ? `${numberText(skipped)} ${skipped === 1 ? 'was' : 'were'} skipped` : '',
-  ].filter((word) => word !== '');
+    failed > 0 && `${numberText(failed)} failed`,
+    skipped > 0 && `${numberText(skipped)} ${skipped === 1 ? 'was' : 'were'} skipped`,
+  ].filter(Boolean);
   return `None of its ${counted(total, 'job')} is left: ${numberText(completed)} completed, ${lost.join(', ')}.`;
 }
 

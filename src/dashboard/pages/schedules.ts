@@ -1,6 +1,7 @@
 /** The schedules, when they come up, and whether a worker keeps them. */
+import type { Milliseconds } from '../../base/clock';
 import type { ComingOccurrence, ScheduleListing } from '../../schedule/schedules';
-import { html, type Html } from '../html';
+import { html, type Html, type Shown } from '../html';
 import { actionForm } from '../parts/action-form';
 import { counted } from '../parts/number';
 import { ACTIONS, table } from '../parts/table';
@@ -61,18 +62,7 @@ function scheduleRow(schedule: Coming, context: PageContext): Html {
       <span class="mono">${declared?.cadence ?? spec}</span>
       ${declared && html`<br><span class="soft">${policies(declared)}</span>`}
     </td>
-    <td>
-      ${
-        next
-          ? html`<details>
-              <summary>${moment(next, now)}</summary>
-              <ol class="names">
-                ${occurrences.map((one) => occurrence(one, context))}
-              </ol>
-            </details>`
-          : html`<span class="soft">–</span>`
-      }
-    </td>
+    <td>${next ? comingDays(next, occurrences, now) : html`<span class="soft">–</span>`}</td>
     <td>${last ? moment(last, now) : html`<span class="soft">never yet</span>`}</td>
     <td>${stateOf(schedule, context)}</td>
     <td class="actions">${buttons(schedule, context)}</td>
@@ -81,20 +71,17 @@ function scheduleRow(schedule: Coming, context: PageContext): Html {
 
 function policies({ missed, overlap }: NonNullable<ScheduleListing['declared']>): string {
   const words = [
-    missed.policy === 'latest'
-      ? 'makes up for the last missed one'
-      : missed.policy === 'all'
-        ? 'makes up for all missed ones'
-        : '',
-    overlap === 'skip' ? 'skipped while the last job still exists' : '',
+    missed.policy === 'latest' && 'makes up for the last missed one',
+    missed.policy === 'all' && 'makes up for all missed ones',
+    overlap === 'skip' && 'skipped while the last job still exists',
   ];
-  return words.filter((word) => word !== '').join(', ');
+  return words.filter(Boolean).join(', ');
 }
 
-function occurrence({ at, wall, isClockChange }: ComingOccurrence, { now }: PageContext): Html {
-  return html`<li>
-    ${wall} <span class="soft">${moment(at, now)}${isClockChange && ', clocks change on that day'}</span>
-  </li>`;
+function comingDays(next: Date, occurrences: readonly ComingOccurrence[], now: Milliseconds): Html {
+  const one = ({ at, wall, isClockChange }: ComingOccurrence): Html =>
+    html`<li>${wall} <span class="soft">${moment(at, now)}${isClockChange && ', clocks change on that day'}</span></li>`;
+  return html`<details><summary>${moment(next, now)}</summary><ol class="names">${occurrences.map(one)}</ol></details>`;
 }
 
 function stateOf({ problem, pausedAt, isOrphan, isKept, skipped }: Coming, { now }: PageContext): Html {
@@ -103,20 +90,17 @@ function stateOf({ problem, pausedAt, isOrphan, isKept, skipped }: Coming, { now
   if (pausedAt !== undefined)
     return html`<span class="badge warn">paused</span> <span class="soft">${moment(pausedAt, now)}</span>${leftOut}`;
   if (isOrphan)
-    return html`<span class="badge warn">orphan</span><br><span class="soft">
-        No longer declared; forgotten seven days after it was last sent.</span>
-      `;
+    return html`<span class="badge warn">orphan</span><br><span class="soft">No longer declared; forgotten seven days after it was last sent.</span>`;
   if (!isKept)
-    return html`<span class="badge bad">not kept</span><br><span class="soft">
-        Sends nothing until a worker runs that declares it.</span>
-      ${leftOut}`;
+    return html`<span class="badge bad">not kept</span><br><span class="soft">Sends nothing until a worker runs that declares it.</span>${leftOut}`;
   return html`<span class="badge good">kept</span>${leftOut}`;
 }
 
-function buttons({ name, declared, problem, pausedAt }: Coming, context: PageContext): readonly (Html | undefined)[] {
-  const of = { fields: { name }, subject: name };
-  const run = actionForm({ action: 'run-schedule', label: 'Run now', ...of }, context);
-  const pause = actionForm({ action: 'pause-schedule', label: 'Pause', ...of }, context);
-  const resume = actionForm({ action: 'resume-schedule', label: 'Resume', ...of }, context);
-  return [declared !== undefined && problem === undefined ? run : undefined, pausedAt === undefined ? pause : resume];
+function buttons({ name, declared, problem, pausedAt }: Coming, context: PageContext): readonly Shown[] {
+  const button = (action: string, label: string): Html | undefined =>
+    actionForm({ action, label, fields: { name }, subject: name }, context);
+  return [
+    declared !== undefined && problem === undefined && button('run-schedule', 'Run now'),
+    pausedAt === undefined ? button('pause-schedule', 'Pause') : button('resume-schedule', 'Resume'),
+  ];
 }

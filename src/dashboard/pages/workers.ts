@@ -52,28 +52,16 @@ function workerTable(found: readonly RunningWorker[]): Html {
 
 function workerRow(worker: RunningWorker): Html {
   const { id, host, pid, version, connection, queues, paused, busy, concurrency, outcomes, lag, since } = worker;
-  const names = queues.slice(0, MOST_QUEUES).map(
-    (queue) =>
-      html`<li>
-        ${queueLink({ connection, queue })}
-        ${paused.includes(queue) && html` <span class="badge">paused</span>`}
-      </li>`,
-  );
+  const names = queues.slice(0, MOST_QUEUES).map((queue) => {
+    const mark = paused.includes(queue) && html` <span class="badge">paused</span>`;
+    return html`<li>${queueLink({ connection, queue })}${mark}</li>`;
+  });
+  const rest = queues.length - MOST_QUEUES;
   return html`<tr data-key="${id}">
-    <th scope="row">
-      <bdi>${host}</bdi> <span class="soft">${String(pid)}</span><br><span class="soft">
-        ${connection}, Onqueue ${version}</span>
-      
-    </th>
+    <th scope="row"><bdi>${host}</bdi> <span class="soft">${String(pid)}</span><br><span class="soft">${connection}, Onqueue ${version}</span></th>
     <td>${stateOf(worker)}</td>
-    <td>
-      <ul class="names">
-        ${names}${queues.length > MOST_QUEUES && html`<li class="soft">and ${counted(queues.length - MOST_QUEUES, 'more queue')}</li>`}
-      </ul>
-    </td>
-    <td class="busy">
-      <meter min="0" max="${concurrency}" value="${busy}" aria-label="busy">${busy}</meter> ${busy} of ${concurrency}
-    </td>
+    <td><ul class="names">${names}${rest > 0 && html`<li class="soft">and ${counted(rest, 'more queue')}</li>`}</ul></td>
+    <td class="busy"><meter min="0" max="${concurrency}" value="${busy}" aria-label="busy">${busy}</meter> ${busy} of ${concurrency}</td>
     <td class="number">${numberText(outcomes.completed)}</td>
     <td class="number">${numberText(outcomes.failed)}</td>
     <td class="number"><span class="${lag >= SLOW_LOOP ? 'warn' : ''}">${spanText(lag)}</span></td>
@@ -83,17 +71,13 @@ function workerRow(worker: RunningWorker): Html {
 
 function stateOf({ state, silentFor }: RunningWorker): Html {
   if (silentFor > SILENT)
-    return html`<span class="badge bad" title="It is stuck, its store is unreachable, or its process has died."
-      >silent for ${secondsText(silentFor)}</span>
-    `;
+    return html`<span class="badge bad" title="It is stuck, its store is unreachable, or its process has died.">silent for ${secondsText(silentFor)}</span>`;
   return html`<span class="badge ${state === 'running' ? 'good' : 'warn'}">${state}</span>`;
 }
 
 function runningTable(found: readonly RunningWorker[]): Html {
   const rows = found.flatMap((worker) => worker.running.map((job) => ({ worker, job })));
-  if (rows.length === 0)
-    return html`<h2>Running jobs</h2>
-      <p class="empty">No job is running.</p>`;
+  if (rows.length === 0) return html`<h2>Running jobs</h2><p class="empty">No job is running.</p>`;
   const unnamed = found.reduce((sum, { busy, running }) => sum + Math.max(busy - running.length, 0), 0);
   // Longest-running first, because those deserve a look.
   const sorted = rows.toSorted((a, b) => a.job.since.getTime() - b.job.since.getTime());
@@ -109,9 +93,7 @@ function runningRow(worker: RunningWorker, job: WorkersJob): Html {
   const { connection, host, pid } = worker;
   const { id, queue, attempt, since } = job;
   return html`<tr data-key="${id}">
-    <th scope="row">
-      ${jobLink({ ...job, connection })} <span class="soft mono">${id}</span>
-    </th>
+    <th scope="row">${jobLink({ ...job, connection })} <span class="soft mono">${id}</span></th>
     <td>${queueLink({ connection, queue })}</td>
     <td class="number">${attempt}</td>
     <td><bdi>${host}</bdi> <span class="soft">${String(pid)}</span></td>
