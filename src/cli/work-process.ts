@@ -14,7 +14,7 @@ import { serveHealth } from './health-server';
 import { LoadedFiles } from './loaded-files';
 import { checkConnection } from './named-queues';
 import { printOpening } from './opening';
-import type { Session } from './session';
+import { logFormat, type Session } from './session';
 import { stopAtSignals } from './stop-signals';
 import { SupervisorLink } from './supervisor-link';
 import { type WorkFlags, workerOptions } from './work-flags';
@@ -66,8 +66,9 @@ export class WorkProcess {
     if (registry.all().length === 0) throw noJobs(configurationSource);
     const options = workerOptions(this.#connection, this.#flags);
     const changed = (): void => this.#link?.changed();
-    const uncaught = this.#session.surroundings.onStray;
-    const worker = processWorker(options, manager, { endsProcess: true, afterCrash, changed, uncaught });
+    const { stderr, onStray: uncaught } = this.#session.surroundings;
+    const log = logFormat(stderr, this.#flags);
+    const worker = processWorker(options, manager, { endsProcess: true, log, afterCrash, changed, uncaught });
     this.#worker = worker;
     if (this.#orphaned) void worker.stop();
     // Listens before the log says that the worker runs: whoever reads that may send a signal.

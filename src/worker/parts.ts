@@ -1,5 +1,6 @@
 /** Builds the parts of a running worker; each file says what its part decides. */
 import type { Seconds } from '../base/clock';
+import type { LogFormat } from '../base/console-logger';
 import type { FailedStore } from '../connections/failed-store';
 import type { Connection } from '../connections/contract';
 import type { Application } from '../connections/application';
@@ -21,6 +22,8 @@ import type { ResolvedWorkerOptions } from './worker-options';
 export interface WorkersProcess {
   /** Whether the process may be ended when a handler blocks its event loop. */
   readonly endsProcess?: boolean | undefined;
+  /** The format of log lines on standard error. */
+  readonly log?: LogFormat | undefined;
   /** It replaces a worker that died: under `drain` it waits for the jobs that the dead one held. */
   readonly afterCrash?: boolean | undefined;
   /** Called before each handler starts, because a handler may kill the process; and when the worker takes no more jobs. */
@@ -71,6 +74,7 @@ export function partsOf(settings: WorkerSettings, caller: object): Parts {
     logger,
     grace,
     endsProcess: process.endsProcess,
+    log: process.log,
     report: (error) => store.tell(error, 'renewing leases'),
     // A worker with all slots busy hears of the store only through renewals.
     recovered: () => store.recovered(),

@@ -154,16 +154,29 @@ describe('work', () => {
   );
 
   it.concurrent(
-    'replaces a process whose job blocks it past its timeout',
+    'replaces a process whose job blocks it past its timeout, and blames no other job',
     inProject(async (project, work) => {
-      await project.dispatch('Hog');
-      const supervisor = work('--grace=0');
+      await project.dispatch('Hang', 'Hog');
+      const supervisor = work('--grace=0', '--concurrency=2', '--log=json');
       const blocked = await project.pidOf('blocking');
 
-      await supervisor.prints(`(pid ${blocked}) was ended because a handler blocked its event loop while it ran Hog `);
+      await supervisor.prints(`(pid ${blocked}) was ended because Hog `);
       await project.dispatch('Greet');
 
       expect(await project.pidOf('hello')).not.toBe(blocked);
+      const lines = supervisor.stderr.trimEnd().split('\n');
+      const logged = lines.map((line) => JSON.parse(line) as { readonly msg: string; readonly jobs?: object });
+      const jobs = [{ job: 'Hog', id: expect.any(String) as string, queue: 'default' }];
+      const account = /stands still in Hog \S+, past timeout and grace of (Hang \S+, Hog|Hog \S+, Hang) /;
+      expect(logged.filter(({ msg }) => msg.includes('event loop'))).toMatchObject([
+        { level: 'error', pid: blocked, jobs, msg: expect.stringMatching(account) as string },
+        {
+          level: 'warn',
+          pid: blocked,
+          jobs,
+          msg: expect.stringMatching(/because Hog \S+ blocked its event loop;/) as string,
+        },
+      ]);
     }),
   );
 

@@ -9,6 +9,7 @@
 import { existsSync } from 'node:fs';
 import { pauseAfter, sleep } from '../../base/backoff';
 import { type Clock, type Milliseconds, type Moment, momentOf, type Seconds, systemClock } from '../../base/clock';
+import { type LogFormat, usualFormat } from '../../base/console-logger';
 import type { Logger } from '../../base/logger';
 import type { Connection, Reservation } from '../../connections/contract';
 import { JobCancelledError, LeaseLostError } from '../errors';
@@ -28,6 +29,8 @@ export interface LeaseKeeperSettings {
   readonly grace: Seconds;
   /** Whether the process may be ended when a handler blocks its event loop past timeout and grace. Default false. */
   readonly endsProcess?: boolean | undefined;
+  /** The format of log lines on standard error. Default: as the default logger chooses it. */
+  readonly log?: LogFormat | undefined;
   /** Called when renewals fail, once per streak. */
   readonly report: (error: unknown) => void;
   /** Called when such a streak is over. */
@@ -126,7 +129,7 @@ export class LeaseKeeper {
   }
 
   #newLink(): LeaseLink | undefined {
-    const { connection, lease, clock, logger, endsProcess = false } = this.#settings;
+    const { connection, lease, clock, logger, endsProcess = false, log = usualFormat(process.stderr) } = this.#settings;
     const { capabilities, threadAccess } = connection;
     // A store in this thread (memory) stands still together with its workers. A clock that a test moves does not move the
     // thread's clock.
@@ -135,7 +138,7 @@ export class LeaseKeeper {
     if (threadAccess !== undefined && missing === undefined) {
       const heard = (message: Heard): void => this.#hear(message);
       const gone = (why: string): void => this.#doWithout(why);
-      return new LeaseLink({ threadAccess, lease, table: this.#table, endsProcess, heard, gone });
+      return new LeaseLink({ threadAccess, lease, table: this.#table, endsProcess, log, heard, gone });
     }
     const why = missing === undefined ? 'the driver gives a thread no access' : `${missing} is not there`;
     logger.info(

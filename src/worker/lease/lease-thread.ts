@@ -31,6 +31,7 @@ export class LeaseThread {
     const workerData: ThreadData = {
       clockOrigin: monotonicOrigin(),
       ofMainThread: isMainThread,
+      scope: require.resolve('../../container/scope'),
       // Not an import: a Node.js that was built without the inspector could not even load this file.
       isDebugged: process.features.inspector && process.getBuiltinModule('node:inspector').url() !== undefined,
     };

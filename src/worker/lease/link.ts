@@ -1,5 +1,6 @@
 /** A worker's link to the lease thread: writes jobs into the records that both share, and hears what happens to them. */
 import { type Milliseconds, type Seconds, systemClock } from '../../base/clock';
+import type { LogFormat } from '../../base/console-logger';
 import { errorMessage } from '../../base/exception-text';
 import type { ThreadAccess } from '../../connections/contract';
 import { within } from '../../connections/kit/silence';
@@ -15,6 +16,7 @@ export interface LeaseLinkSettings {
   readonly lease: Seconds;
   readonly table: LeaseTable;
   readonly endsProcess: boolean;
+  readonly log: LogFormat;
   readonly heard: (message: Heard) => void;
   /** The thread has ended or is of no use to this worker. Called once, and not after `close`. */
   readonly gone: (why: string) => void;
@@ -73,12 +75,12 @@ export class LeaseLink {
   }
 
   #join(): void {
-    const { threadAccess, lease, table, endsProcess } = this.#settings;
+    const { threadAccess, lease, table, endsProcess, log } = this.#settings;
     // The thread looks as soon as it is up.
     Atomics.store(this.#state, LOOKING, 1);
     this.#thread = LeaseThread.current();
     this.#worker = this.#thread.join((message) => this.#hear(message));
-    const data = { threadAccess, lease, origin: table.origin, state: this.#state, endsProcess };
+    const data = { threadAccess, lease, origin: table.origin, state: this.#state, endsProcess, log };
     this.#tell({ kind: 'join', data });
   }
 

@@ -1,5 +1,6 @@
 /** Messages between a worker and the lease thread, in addition to the records that they share. */
 import type { Milliseconds, Moment, Seconds } from '../../base/clock';
+import type { LogFormat } from '../../base/console-logger';
 import type { Reservation, ThreadAccess } from '../../connections/contract';
 import type { Page } from './record';
 
@@ -9,6 +10,8 @@ export interface ThreadData {
   readonly clockOrigin: Milliseconds;
   /** False if the workers run in a thread of the user's, whose stack the inspector cannot reach. */
   readonly ofMainThread: boolean;
+  /** The path of the module in the workers' thread that knows whose code runs there. */
+  readonly scope: string;
   /** A debugger was attached from the start: then an event loop that stands still is none of our business. */
   readonly isDebugged: boolean;
 }
@@ -22,6 +25,8 @@ export interface WorkerData {
   readonly state: Int32Array;
   /** Whether the process may be ended when a job blocks its event loop past timeout and grace. */
   readonly endsProcess: boolean;
+  /** How a blocked event loop is reported on standard error. */
+  readonly log: LogFormat;
 }
 
 /** Index in `state`: whether the thread has opened the worker's store. Its values are the three below. */

@@ -5,7 +5,7 @@ import type { Clock, Milliseconds, Timer } from '../../base/clock';
 import type { JobCounts } from '../../operations/figures/job-counts';
 import type { WorkerHealth } from '../health';
 import type { StopReason } from '../stopping';
-import { BLOCKED, type EndOrder, type HeldJob, isHealthReport } from './supervision';
+import { BLOCKED, type EndOrder, type HeldJob, isBlockReport, isHealthReport } from './supervision';
 
 /**
  * How long a process may take after an order to end at once, and after SIGKILL: the system may be unable to end one that
@@ -30,7 +30,7 @@ export interface ProcessListener {
 export class SupervisedProcess {
   /** Its latest report. Undefined while it starts. */
   health: WorkerHealth | undefined;
-  /** The jobs that it ran at that time. */
+  /** The jobs that it ran at that time. If its event loop stood still: those that it holds responsible. */
   jobs: readonly HeldJob[] = [];
   /** It had to be killed because it did not stop when told to. */
   wasKilled = false;
@@ -45,6 +45,7 @@ export class SupervisedProcess {
   readonly #child: Child;
   readonly #clock: Clock;
   readonly #listener: ProcessListener;
+  #isBlocked = false;
   #heardAt: Milliseconds;
   #begunAt: Milliseconds | undefined;
   #killAt: Milliseconds = Infinity;
@@ -121,9 +122,10 @@ export class SupervisedProcess {
 
   /** How it died, and which jobs it ran. */
   get death(): string {
-    const { error, signal, code } = this;
+    const { error, signal, code, jobs } = this;
     if (error !== undefined) return `could not be started: ${error.message}`;
     if (signal !== undefined) return `was ended by ${signal}${this.held}`;
+    if (this.#isBlocked) return `was ended because ${jobs.map(nameOf).join(' or ')} blocked its event loop`;
     if (code === BLOCKED) return `was ended because a handler blocked its event loop${this.held}`;
     return `ended with code ${String(code)}${this.held}`;
   }
@@ -131,7 +133,7 @@ export class SupervisedProcess {
   /** The jobs that it ran, as far as it could still say. */
   get held(): string {
     if (this.jobs.length === 0) return '';
-    const names = this.jobs.map(({ job, id }) => `${job} ${id}`);
+    const names = this.jobs.map(nameOf);
     const others = (this.health?.running ?? 0) - this.jobs.length;
     return ` while it ran ${names.join(', ')}${others > 0 ? ` and ${others} more` : ''}`;
   }
@@ -166,7 +168,12 @@ export class SupervisedProcess {
   }
 
   #hear(message: unknown): void {
-    if (!isHealthReport(message) || this.isOver) return;
+    if (this.isOver) return;
+    if (isBlockReport(message)) {
+      this.#isBlocked = true;
+      this.jobs = message.jobs;
+    }
+    if (!isHealthReport(message)) return;
     this.health = message.health;
     this.jobs = message.jobs;
     this.#heardAt = this.#clock.monotonic();
@@ -182,3 +189,5 @@ export class SupervisedProcess {
     this.#listener.over(this);
   }
 }
+
+const nameOf = ({ job, id }: HeldJob): string => `${job} ${id}`;

@@ -25,6 +25,13 @@ export interface HealthReport {
   readonly counted?: readonly JobCounts[] | undefined;
 }
 
+/** From a process that is about to end because its event loop stands still. */
+export interface BlockReport {
+  readonly onqueue: 'blocked';
+  /** The job whose code blocks it; if that is unknown, the jobs that are past timeout and grace. */
+  readonly jobs: readonly HeldJob[];
+}
+
 /** Tells a process that was asked to stop a second time to end at once, with this code. */
 export interface EndOrder {
   readonly onqueue: 'end';
@@ -34,6 +41,10 @@ export interface EndOrder {
 // Jobs and their libraries may use the channel as well.
 export function isHealthReport(message: unknown): message is HealthReport {
   return kindOf(message) === 'health';
+}
+
+export function isBlockReport(message: unknown): message is BlockReport {
+  return kindOf(message) === 'blocked';
 }
 
 export function isEndOrder(message: unknown): message is EndOrder {

@@ -35,7 +35,7 @@ export class WorkerProcess {
     this.pid = this.#process.pid;
     this.#process.stderr!.on('data', (chunk: Buffer) => {
       const text = chunk.toString();
-      if (text.startsWith('onqueue: ')) this.account += text;
+      if (text.startsWith('{"level":"error"')) this.account += (JSON.parse(text) as { readonly msg: string }).msg;
       else process.stderr.write(text);
     });
     this.exited = once(this.#process, 'close').then(([code, signal]) => ({

@@ -1,15 +1,12 @@
-import type { Reservation } from '../../../src/connections/contract';
 import { blockedAccount, type BlockedFacts } from '../../../src/worker/lease/thread/blocked-account';
-import { holderOf } from './holder';
+import type { HeldJob } from '../../../src/worker/supervisor/supervision';
 
-const job = (id: string): Reservation =>
-  holderOf({
-    text: JSON.stringify({ displayName: 'Resize', job: 'onqueue', data: { commandName: 'Resize', command: {} }, id }),
-  }).reservation;
+const job = (id: string): HeldJob => ({ job: 'Resize', id, queue: 'default' });
 
 const account = (facts: Partial<BlockedFacts>): string =>
   blockedAccount({
     pid: 7,
+    blocker: job('1'),
     overdue: [job('1')],
     results: ['settled'],
     why: undefined,
@@ -24,6 +21,15 @@ describe('the report on a blocked event loop', () => {
       'The event loop of process 7 stands still past timeout and grace of Resize 1: recorded as timed out. ' +
         'The worker goes on when its event loop does. Put such work into a worker thread or a process.\n' +
         '    at blur (/app/images.js:64:36)',
+    );
+  });
+
+  it('names the job that blocks it if other jobs are overdue', () => {
+    const others = 'stands still in Resize 1, past timeout and grace of Resize 2: ';
+
+    expect(account({ overdue: [job('2')] })).toContain(others);
+    expect(account({ overdue: [job('2')], blocker: undefined })).toContain(
+      'still past timeout and grace of Resize 2: ',
     );
   });
 
@@ -46,9 +52,11 @@ describe('the report on a blocked event loop', () => {
   });
 
   it('names five jobs at most, counting unreadable ones', () => {
-    const overdue = [holderOf({ text: 'x' }).reservation, ...['1', '2', '3', '4', '5', '6'].map(job)];
+    const overdue = [{ job: 'a job', id: '', queue: 'default' }, ...['1', '2', '3', '4', '5', '6'].map(job)];
 
-    expect(account({ overdue })).toContain('grace of a job, Resize 1, Resize 2, Resize 3, Resize 4, 2 more: ');
+    expect(account({ blocker: undefined, overdue })).toContain(
+      'grace of a job, Resize 1, Resize 2, Resize 3, Resize 4, 2 more: ',
+    );
   });
 
   it('says that native code hides the place in the code', () => {

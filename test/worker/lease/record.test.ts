@@ -21,6 +21,7 @@ beforeEach(() => {
     origin: { monotonic: SHIFT, wall: 1e9 },
     state: new Int32Array(STATES),
     endsProcess: false,
+    log: 'text',
     tell: () => undefined,
     found: () => undefined,
     ended: () => undefined,

@@ -294,7 +294,7 @@ it('a part of the store that does not answer does not hold up the report on a bl
     record.foresee(now.monotonic + 1, 0);
     record.show(at + 1);
   }
-  const workerData: ThreadData = { clockOrigin: monotonicOrigin(), ofMainThread: false, isDebugged: false };
+  const workerData: ThreadData = { clockOrigin: monotonicOrigin(), ofMainThread: false, scope: '', isDebugged: false };
   const thread = new threads.Worker(threadModule('worker/lease/thread/program'), { workerData });
   const data = {
     threadAccess: accessThat(`return {
@@ -305,6 +305,7 @@ it('a part of the store that does not answer does not hold up the report on a bl
     origin: table.origin,
     state: new Int32Array(new SharedArrayBuffer(STATES * Int32Array.BYTES_PER_ELEMENT)),
     endsProcess: false,
+    log: 'text' as const,
   };
   const told: FromThread[] = [];
   thread.on('message', (message: FromThread) => told.push(message));

@@ -67,6 +67,20 @@ describe('a supervisor whose process has died', () => {
     expect(log.lines[0]?.facts).toMatchObject({ pid: 100, jobs: [{ job: 'Exit', id: 'e0', queue: 'default' }] });
   });
 
+  it('blames the jobs that its process blamed for its blocked event loop, and no other', () => {
+    supervise();
+    const [innocent, first, second] = ['i', 'f', 's'].map((id) => ({ job: 'Hog', id, queue: 'default' }));
+    child().reports({ running: 3 }, [innocent!]);
+
+    child().emit('message', { onqueue: 'blocked', jobs: [first, second] });
+    child().dies(70);
+
+    expect(log.messages('warn')).toEqual([
+      'Process 1 (pid 100) was ended because Hog f or Hog s blocked its event loop; the next starts now.',
+    ]);
+    expect(log.lines[0]?.facts).toMatchObject({ jobs: [first, second] });
+  });
+
   it('counts the jobs that it does not name', () => {
     supervise();
     child().reports({ running: 12 }, [{ job: 'Exit', id: 'e0', queue: 'default' }]);

@@ -2,14 +2,17 @@
  * The report about an event loop that stands still: which jobs caused it, what happened to them, and where in the code it
  * was.
  */
-import type { Reservation, SettleResult } from '../../../connections/contract';
+import type { SettleResult } from '../../../connections/contract';
+import type { HeldJob } from '../../supervisor/supervision';
 
 /** At most this many jobs are named. */
 const NAMED = 5;
 
 export interface BlockedFacts {
   readonly pid: number;
-  readonly overdue: readonly Reservation[];
+  /** The job whose code blocks the event loop. Undefined if that is unknown. */
+  readonly blocker: HeldJob | undefined;
+  readonly overdue: readonly HeldJob[];
   /** The store's answers to the timeouts, in the order of `overdue`; the jobs after the last one got no answer. */
   readonly results: readonly SettleResult[];
   /** Why answers are missing. */
@@ -27,7 +30,9 @@ export interface BlockedEnd {
   readonly left: number;
 }
 
-export function blockedAccount({ pid, overdue, results, why, end, frames }: BlockedFacts): string {
+export function blockedAccount({ pid, blocker, overdue, results, why, end, frames }: BlockedFacts): string {
+  const isAlone = overdue.length === 1 && overdue[0]!.id === blocker?.id;
+  const where = blocker === undefined || isAlone ? '' : ` in ${nameOf(blocker)},`;
   const names = overdue.slice(0, NAMED).map(nameOf);
   if (overdue.length > NAMED) names.push(`${overdue.length - NAMED} more`);
   const place =
@@ -35,7 +40,7 @@ export function blockedAccount({ pid, overdue, results, why, end, frames }: Bloc
       ? ' It waits in native code, such as execSync().'
       : frames.map((frame) => `\n    at ${frame}`).join('');
   return (
-    `The event loop of process ${pid} stands still past timeout and grace of ${names.join(', ')}: ` +
+    `The event loop of process ${pid} stands still${where} past timeout and grace of ${names.join(', ')}: ` +
     `${fateOf(overdue.length, results, why)}. ${endOf(end)} Put such work into a worker thread or a process.${place}`
   );
 }
@@ -57,13 +62,4 @@ function endOf(end: BlockedEnd | undefined): string {
   return `The process ends; other jobs that went back at no cost in tries: ${end.returned}${left}.`;
 }
 
-function nameOf(reservation: Reservation): string {
-  try {
-    // oxlint-disable-next-line typescript/no-require-imports, typescript/consistent-type-imports -- most threads never need it
-    const { decodeEnvelope } = require('../../../payload/envelope') as typeof import('../../../payload/envelope');
-    const { displayName, id = 'without an id' } = decodeEnvelope(reservation.payload);
-    return `${displayName} ${id}`;
-  } catch {
-    return 'a job';
-  }
-}
+const nameOf = ({ job, id }: HeldJob): string => (id === '' ? job : `${job} ${id}`);

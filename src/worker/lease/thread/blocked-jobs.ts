@@ -4,13 +4,14 @@
  */
 import { writeSync } from 'node:fs';
 import { type Milliseconds, systemClock } from '../../../base/clock';
+import { ConsoleLogger } from '../../../base/console-logger';
 import { errorMessage } from '../../../base/exception-text';
 import { groupsOf } from '../../../base/groups';
 import { pagesOf } from '../../../base/pages';
-import type { Settlement, SettleResult } from '../../../connections/contract';
+import type { Reservation, Settlement, SettleResult } from '../../../connections/contract';
 import { within } from '../../../connections/kit/silence';
 import { afterFreeRelease, afterTimedOut } from '../../../payload/counters';
-import { BLOCKED } from '../../supervisor/supervision';
+import type { HeldJob } from '../../supervisor/supervision';
 import { bytesOf, type Held } from '../renewal';
 import { blockedAccount } from './blocked-account';
 import { BlockedLoop } from './blocked-loop';
@@ -35,6 +36,8 @@ export interface BlockedJobsSettings {
   readonly workers: ReadonlyMap<number, HeldJobs>;
   /** Whether the event loop is the main thread's, whose stack can be read. */
   readonly ofMainThread: boolean;
+  /** The path of the module there that knows whose code runs. */
+  readonly scope: string;
   /** Asks the event loop for an answer. */
   readonly ask: () => void;
 }
@@ -93,24 +96,33 @@ export class BlockedJobs {
     // Nobody may renew jobs that are about to be given back.
     if (ends) for (const { worker, held } of verdicts) worker.drop(held);
     const frames = this.#settings.ofMainThread ? await loop.hold() : [];
+    const blocker = await loop.blocker(this.#settings.scope);
     if (!ends) loop.letGo();
     const why = await settleWithin(verdicts);
     const overdue = verdicts.filter(({ isOverdue }) => isOverdue);
+    const late = overdue.map(({ held }) => heldJobOf(held.reservation));
     const returned = verdicts.filter(
       ({ isOverdue, settlement, result }) => !isOverdue && settlement.outcome === 'released' && result === 'settled',
     );
     const left = verdicts.filter(({ result }) => result === undefined);
     const account = blockedAccount({
       pid: process.pid,
-      overdue: overdue.map(({ held }) => held.reservation),
+      blocker,
+      overdue: late,
       results: overdue.flatMap(({ result }) => result ?? []),
       why,
       end: ends ? { returned: returned.length, left: left.length } : undefined,
       frames,
     });
-    if (!this.#told) say(account);
+    const jobs = blocker === undefined ? late : [blocker];
+    if (!this.#told)
+      say(
+        account,
+        jobs,
+        this.#workers.some(({ log }) => log === 'json'),
+      );
     this.#told = true;
-    if (ends) loop.endProcess(BLOCKED);
+    if (ends) loop.endProcess({ onqueue: 'blocked', jobs });
     else tellWorkers(overdue, account);
   }
 }
@@ -180,10 +192,26 @@ function tellWorkers(overdue: readonly Verdict[], account: string): void {
 
 const workerOf = ({ worker }: Verdict): HeldJobs => worker;
 
-// Not process.stderr, which needs the event loop that stands still.
-function say(text: string): void {
+function heldJobOf({ queue, payload }: Reservation): HeldJob {
   try {
-    writeSync(2, `onqueue: ${text}\n`);
+    // oxlint-disable-next-line typescript/no-require-imports, typescript/consistent-type-imports -- most threads never need it
+    const { decodeEnvelope } = require('../../../payload/envelope') as typeof import('../../../payload/envelope');
+    const { displayName, id = 'without an id' } = decodeEnvelope(payload);
+    return { job: displayName, id, queue };
+  } catch {
+    return { job: 'a job', id: '', queue };
+  }
+}
+
+function say(account: string, jobs: readonly HeldJob[], isJson: boolean): void {
+  if (isJson) new ConsoleLogger({ write: writeNow }, 'error', 'json').error({ pid: process.pid, jobs }, account);
+  else writeNow(`onqueue: ${account}\n`);
+}
+
+// Not process.stderr, which needs the event loop that stands still.
+function writeNow(text: string): void {
+  try {
+    writeSync(2, text);
   } catch {
     // A full pipe that nobody reads must not stop us.
   }

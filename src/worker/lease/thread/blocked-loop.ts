@@ -10,6 +10,7 @@ import { isAbsolute, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Milliseconds, systemClock } from '../../../base/clock';
 import { within } from '../../../connections/kit/silence';
+import { type BlockReport, BLOCKED, type HeldJob } from '../../supervisor/supervision';
 
 /** How long the main thread may take to halt, and the process to end. One second was too short on a loaded machine. */
 const REACH: Milliseconds = 3000;
@@ -17,6 +18,13 @@ const REACH: Milliseconds = 3000;
 const OURS = `${join(__dirname, '..', '..', '..')}${sep}`;
 
 const IS_DEBUGGED = "process.getBuiltinModule('node:inspector').url() !== undefined";
+
+/** The job whose code runs in the main thread. Nothing may be loaded there to find out. */
+const callerIn = (scope: string): string => `{
+  const { cache } = process.getBuiltinModule('node:module').createRequire(${JSON.stringify(scope)});
+  const { name, id, queue } = cache[${JSON.stringify(scope)}]?.exports.callerOf() ?? {};
+  ({ job: name, id, queue });
+}`;
 
 /** Stack frames to show: enough to tell who called what. */
 const FRAMES = 8;
@@ -58,17 +66,32 @@ export class BlockedLoop {
     return held && this.#places(held);
   }
 
+  /** The job whose code the halted main thread runs. Undefined if that is unknown. */
+  async blocker(scope: string): Promise<HeldJob | undefined> {
+    const session = this.#session;
+    if (session === undefined) return undefined;
+    const found = await answer<Partial<HeldJob> | undefined>((resolve) => {
+      session.post('Runtime.evaluate', { expression: callerIn(scope), returnByValue: true }, (_error, reply) =>
+        resolve(reply?.result?.value as Partial<HeldJob> | undefined),
+      );
+    });
+    return typeof found?.id === 'string' ? (found as HeldJob) : undefined;
+  }
+
   /** Lets the main thread go on. */
   letGo(): void {
     this.#session?.disconnect();
     this.#session = undefined;
   }
 
-  /** With this code if the main thread is halted, otherwise by a signal. No `exit` handler runs. */
-  endProcess(code: number): void {
+  /**
+   * Tells the supervisor and exits if the main thread is halted; otherwise a signal ends the process. No `exit` handler runs.
+   */
+  endProcess(report: BlockReport): void {
+    const told = `try { process.send?.(${JSON.stringify(report)}); } catch {}`;
     // Node.js would print that it waits for a debugger to disconnect. There is none.
     const silently = "try { process.getBuiltinModule('node:fs').closeSync(2); } catch {}";
-    this.#session?.post('Runtime.evaluate', { expression: `${silently} process.reallyExit(${code});` });
+    this.#session?.post('Runtime.evaluate', { expression: `${told} ${silently} process.reallyExit(${BLOCKED});` });
     const kill = (): void => void process.kill(process.pid, 'SIGKILL');
     if (this.#session === undefined) kill();
     else systemClock.after(REACH, kill, true);

@@ -3,6 +3,7 @@
  * store when the first job has run for a while.
  */
 import { type Milliseconds, systemClock } from '../../../base/clock';
+import type { LogFormat } from '../../../base/console-logger';
 import { errorMessage } from '../../../base/exception-text';
 import type { Reservation, StoreThread } from '../../../connections/contract';
 import { ENDED, type FromWorker, LOOKING, NOTHING_OPEN, STORE, STORE_OPEN, type ToWorker } from '../messages';
@@ -61,6 +62,10 @@ export class HeldJobs {
 
   get endsProcess(): boolean {
     return this.#settings.endsProcess;
+  }
+
+  get log(): LogFormat {
+    return this.#settings.log;
   }
 
   get tell(): (message: ToWorker) => void {

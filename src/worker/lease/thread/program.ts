@@ -5,12 +5,12 @@ import type { FromThread, ThreadData, ToThread, ToWorker } from '../messages';
 import { BlockedJobs } from './blocked-jobs';
 import { HeldJobs } from './held-jobs';
 
-const { clockOrigin, ofMainThread, isDebugged } = workerData as ThreadData;
+const { clockOrigin, ofMainThread, scope, isDebugged } = workerData as ThreadData;
 /** Offset from the workers' clock to this thread's. */
 const shift = clockOrigin - monotonicOrigin();
 const workers = new Map<number, HeldJobs>();
 const tell = (message: FromThread): void => parentPort!.postMessage(message, []);
-const blocked = new BlockedJobs({ workers, ofMainThread, ask: () => tell({ kind: 'ask' }) });
+const blocked = new BlockedJobs({ workers, ofMainThread, scope, ask: () => tell({ kind: 'ask' }) });
 
 parentPort!.on('message', (message: ToThread) => {
   if (message.kind === 'here') return blocked.answered();
