@@ -39,14 +39,15 @@ export async function sendBatch(
   });
   // Errors of a list must be thrown where it was dispatched; an iterable is asked for jobs only when they are sent.
   const first = chunks.isList || keep === undefined ? await chunks.next() : undefined;
-  if (keep === undefined) await sending.send(chunks, first);
+  const send = async (): Promise<void> => sending.send(first ?? (await chunks.next()), chunks);
+  if (keep === undefined) await send();
   else {
     const { connection, queue } = place;
     let failure: Error | undefined;
     const push = async (): Promise<string> => {
       if (failure !== undefined) throw failure;
       try {
-        await sending.send(chunks, first);
+        await send();
         return '';
       } catch (error) {
         // Another attempt would be a different batch under the same id: some jobs are in, or the iterable has yielded some and is

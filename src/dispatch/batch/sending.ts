@@ -53,14 +53,12 @@ export class Sending {
     return { ...this.#state, pending: pending + this.#pending };
   }
 
-  /** @throws E_BATCH_INCOMPLETE; what the store throws, if nothing is in */
-  async sendAll(jobs: readonly EncodedJob[]): Promise<void> {
-    await this.send(NOTHING_MORE, { jobs, isLast: true });
-  }
-
-  /** @throws as `sendAll` does, and any error of the jobs */
-  async send(chunks: Pick<Chunks, 'next' | 'close'>, first?: Chunk): Promise<void> {
-    let chunk = first ?? (await chunks.next());
+  /**
+   * @param chunks gives the jobs behind the first chunk
+   * @throws E_BATCH_INCOMPLETE; what the store throws, if nothing is in; any error of the jobs
+   */
+  async send(first: Chunk, chunks = NOTHING_MORE): Promise<void> {
+    let chunk = first;
     // A batch without jobs would end at once: within the user's transaction it is not held open.
     while (this.#isWithin && chunk.jobs.length === 0 && !chunk.isLast) chunk = await chunks.next();
     if (!this.#driver.capabilities.reserve) {

@@ -44,7 +44,7 @@ export class StartBatch {
     const callbacks = [...begins.callbacks, ...behind(job, this.plan, manager)];
     const hooks = manager.hooks.has('queueing') || manager.hooks.has('queued') ? { hooks: manager.hooks } : {};
     const encoded = jobs.map((one) => ({ ...one, connection: place.connection, ...hooks }));
-    await new Sending(manager, place, { ...begins, callbacks }).sendAll(encoded);
+    await new Sending(manager, place, { ...begins, callbacks }).send({ jobs: encoded, isLast: true });
   }
 }
 
