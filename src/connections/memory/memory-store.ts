@@ -2,7 +2,7 @@
 import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 import type { FailedEntry } from '../failed-store';
 import { withCounters } from '../../payload/counters';
-import { type DebounceTie, readTies, type TiedJob, type Ties } from '../../payload/ties';
+import { type DebounceTie, readTies, type TiedJob } from '../../payload/ties';
 import { NOT_AN_OBJECT, UNREADABLE_NAME } from '../../payload/unreadable';
 import { uuidv7 } from '../../payload/uuid';
 import type { NewBatch } from '../batch-store';
@@ -31,18 +31,14 @@ import { Records } from './memory-record-store';
 import { UniqueKeys } from './unique-keys';
 import { Budget, bytesOf, type Text, textOf } from './texts';
 
-export interface MemoryEntry {
+/** An entry in stored form, as bytes. */
+export interface MemoryEntry extends Omit<Entry, 'payload'> {
   readonly payload: Buffer;
-  readonly delay?: Seconds | undefined;
-  readonly dueAt?: Milliseconds | undefined;
-  readonly distinct?: boolean | undefined;
-  readonly ties?: Ties | undefined;
 }
 
 /** As precise as Redis's scores; unrounded, a rounding error could delay a job. */
 const toMicroseconds = (seconds: Seconds): Seconds => Math.round(seconds * 1e6) / 1e6;
 
-/** An entry in stored form, as bytes. */
 export function entryOf(entry: Entry): MemoryEntry {
   return { ...entry, payload: Buffer.from(entry.payload) };
 }

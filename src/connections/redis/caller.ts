@@ -27,7 +27,7 @@ import { isPassing, isReply, isUnavailable, isUnknownScript, remedyOf } from './
 import { script, type ScriptName } from './scripts';
 import { NEEDED_VERSION, OldServer } from './server-version';
 
-interface RedisCallerSettings extends CallerSettings {
+export interface RedisCallerSettings extends CallerSettings {
   readonly logger: Logger;
   /** Seconds to add to the server's clock: 0 outside tests. */
   readonly offset?: (() => Seconds) | undefined;
@@ -51,6 +51,8 @@ export interface Patience {
 }
 
 export type FirstAttempt = (command: string, args: Arguments) => Promise<unknown>;
+
+export type Scored = readonly [member: string, score: number];
 
 /** A call as it is sent; a script by its hash. */
 type Form = readonly [command: string, args: Arguments];
@@ -103,6 +105,16 @@ export class RedisCaller extends StoreCaller<Asked> {
   /** For idempotent commands only. @throws QueueUnavailableError, `redisRefused` */
   command(command: string, args: Arguments, patience: Patience): Promise<unknown> {
     return this.#carryOut(command, patience, [command, args]);
+  }
+
+  /** The members of a sorted set with their scores, the highest first. */
+  async highest(key: string, start: number, limit: number, patience: Patience): Promise<readonly Scored[]> {
+    if (limit === 0) return [];
+    const range = [key, start, start + limit - 1, 'WITHSCORES'];
+    const flat = (await this.command('zrevrange', range, patience)) as readonly Buffer[];
+    const scored: Scored[] = [];
+    for (let at = 0; at < flat.length; at += 2) scored.push([String(flat[at]), Number(flat[at + 1])]);
+    return scored;
   }
 
   /** For an answer that we can do without: the call is not repeated, and neither the process nor `close` waits for it. */

@@ -56,20 +56,11 @@ function eviction(info: Info): Diagnosis {
 function persistence(info: Info, save: string | undefined): Diagnosis {
   const subject = 'persistence';
   if (info.get('aof_enabled') === '1') return { level: 'ok', subject, message: 'append-only file' };
-  if (save === '') {
-    return {
-      level: 'warning',
-      subject,
-      message: 'none: a restart of Redis loses all jobs. Set appendonly yes.',
-      endangersJobs: true,
-    };
-  }
-  return {
-    level: 'warning',
-    subject,
-    message: 'snapshots only: a crash of Redis loses the jobs since the last one. Set appendonly yes.',
-    endangersJobs: true,
-  };
+  const risk =
+    save === ''
+      ? 'none: a restart of Redis loses all jobs.'
+      : 'snapshots only: a crash of Redis loses the jobs since the last one.';
+  return { level: 'warning', subject, message: `${risk} Set appendonly yes.`, endangersJobs: true };
 }
 
 /** The value of `save`. Undefined if CONFIG is not allowed, as on many hosted servers. */

@@ -27,7 +27,7 @@ export class Exchanger {
 
   // Not async, nor is anything it calls: a worker that runs one job at a time pays for each promise with each job.
   exchange(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<Settled> {
-    for (const settlement of settlements) this.#addNames(settlement);
+    for (const settlement of settlements) for (const { queue } of nextOf(settlement)) this.#store.names.note(queue);
     const hasFailed = settlements.some(({ outcome }) => outcome === 'failed');
     const exchange = (): Promise<Settled> =>
       this.#slots?.exchange(settlements, request) ?? this.#together(settlements, request);
@@ -50,13 +50,7 @@ export class Exchanger {
       names.forget();
       cluster?.ordered.forget();
     }
-    for (const { queue } of setAside) names.add(queue).catch(() => undefined);
-  }
-
-  // Sent before the outcome, as a push does: no job may be in a queue that is not listed.
-  #addNames(settlement: Settlement): void {
-    const { names } = this.#store;
-    for (const { queue } of nextOf(settlement)) if (!names.has(queue)) names.add(queue).catch(() => undefined);
+    for (const { queue } of setAside) names.note(queue);
   }
 
   // Before the failure is written: the lists of failed jobs read only queues whose names are known.

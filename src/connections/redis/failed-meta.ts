@@ -2,7 +2,6 @@
 import type { FailedEntry } from '../failed-store';
 import { countersIn } from '../../payload/counters';
 import { UNREADABLE_NAME } from '../../payload/unreadable';
-import type { Failure } from '../contract';
 import { fieldsIn } from '../record-store';
 
 interface Meta {
@@ -14,12 +13,8 @@ interface Meta {
   readonly attempts?: number | undefined;
 }
 
-export function failureMeta({ name, exception }: Failure): string {
-  return JSON.stringify({ name, exception } satisfies Meta);
-}
-
-export function foreignMeta({ name, exception, connection, attempts }: Omit<FailedEntry, 'failedAt'>): string {
-  return JSON.stringify({ name, exception, connection, attempts } satisfies Meta);
+export function metaLine({ name, exception, connection, attempts }: Meta): string {
+  return JSON.stringify({ name, exception, connection, attempts });
 }
 
 /**

@@ -9,7 +9,7 @@ import type { FollowUp, Settlement } from '../contract';
 import { changeBy } from '../kit/batch-counts';
 import { nextOf } from '../kit/settling';
 import { tieOf } from './entries';
-import { failureMeta } from './failed-meta';
+import { metaLine } from './failed-meta';
 import { whenOf } from './lane';
 
 export type Argument = string | number | Buffer;
@@ -135,7 +135,7 @@ function pushArguments(args: Argument[], settlement: Settlement): void {
   args.push(payload);
   if (settlement.outcome === 'completed' || settlement.outcome === 'cancelled') return;
   args.push(bodyEndOf(payload), countersTail(settlement.counters));
-  if (settlement.outcome === 'failed') args.push(settlement.failure.id, failureMeta(settlement.failure));
+  if (settlement.outcome === 'failed') args.push(settlement.failure.id, metaLine(settlement.failure));
   else args.push(settlement.front ? 'front' : whenOf(settlement.delay, settlement.dueAt));
 }
 

@@ -3,23 +3,9 @@ import type { RedisCaller } from './caller';
 
 /** Commands called by the scripts. */
 export const SCRIPTED = [
-  ...[
-    'del',
-    'exists',
-    'expireat',
-    'get',
-    'hdel',
-    'hget',
-    'hgetall',
-    'hmget',
-    'hset',
-    'llen',
-    'lpop',
-    'lpush',
-    'lrange',
-  ],
-  ...['lrem', 'ltrim', 'pexpire', 'rpush', 'set', 'smembers', 'time', 'unlink', 'zadd', 'zcard', 'zcount', 'zmscore'],
-  ...['zrange', 'zrangebyscore', 'zrem', 'zscore'],
+  ...['del', 'exists', 'expireat', 'get', 'hdel', 'hget', 'hgetall', 'hmget', 'hset', 'llen', 'lpop'],
+  ...['lpush', 'lrange', 'lrem', 'ltrim', 'pexpire', 'rpush', 'set', 'smembers', 'time', 'unlink'],
+  ...['zadd', 'zcard', 'zcount', 'zmscore', 'zrange', 'zrangebyscore', 'zrem', 'zscore'],
 ] as const;
 
 /** Commands called outside scripts, except `scan`, which only `onqueue recount` needs. */

@@ -13,8 +13,7 @@ export async function pushOnce(
   { queue, entry }: FollowUp,
   { key, until }: Once,
 ): Promise<Pushed | 'before' | 'late'> {
-  // Sent before the job, as a push does: no job may be in a queue that is not listed.
-  if (!names.has(queue)) names.add(queue).catch(() => undefined);
+  names.note(queue);
   const { once, ready, delayed, notify, unique } = keys.queue(queue);
   const joining = joiningOf(keys, queue, [entry], undefined);
   const [word, id] = (await caller.script(

@@ -53,8 +53,12 @@ export class QueueNames {
     this.#added.clear();
   }
 
-  has(queue: string): boolean {
-    return this.#added.has(queue);
+  /**
+   * Has the name added, once per process. Sent before a job is, so that no job is in a queue that is not listed. If it fails,
+   * the next call sends it again.
+   */
+  note(queue: string): void {
+    if (!this.#added.has(queue)) this.add(queue).catch(() => undefined);
   }
 
   async all(): Promise<readonly string[]> {

@@ -7,21 +7,14 @@
  */
 import type { Redis } from 'ioredis';
 import { pauseAfter } from '../../base/backoff';
-import type { Clock, Milliseconds, Seconds, Timer } from '../../base/clock';
+import type { Milliseconds, Timer } from '../../base/clock';
 import { wordsOf } from '../../base/foreign-error';
-import type { Logger } from '../../base/logger';
 import { type Notifications, RecordListeners } from '../kit/record-listeners';
 import { within } from '../kit/silence';
+import type { RedisCallerSettings } from './caller';
 import { isReply, remedyOf } from './refusals';
 
-export interface RecordChannelsSettings {
-  /** The connection's name in the configuration. */
-  readonly name: string;
-  readonly address: string;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  /** How long we wait for the answer to a subscription. */
-  readonly deadline: Seconds;
+export interface RecordChannelsSettings extends RedisCallerSettings {
   /** Opens an unconnected client that never reconnects. Undefined if it is not known yet where to connect. */
   readonly open: () => Redis | Promise<Redis | undefined>;
 }

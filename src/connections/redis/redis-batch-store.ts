@@ -16,6 +16,8 @@ const EVENTS = ['then', 'catch', 'finally', 'next'] as const;
  */
 export const SHARED = '';
 
+const READ = { consequence: 'the batches were not read' };
+
 interface Listed {
   readonly owner: string;
   readonly id: string;
@@ -119,30 +121,17 @@ export class RedisBatchStore implements BatchStore {
   }
 
   async #newestOf(owner: string, start: number, limit: number): Promise<readonly Listed[]> {
-    if (limit === 0) return [];
-    const { begunBatches } = this.#store.keys.queue(owner);
-    const flat = (await this.#ask('zrevrange', [
-      begunBatches,
-      start,
-      start + limit - 1,
-      'WITHSCORES',
-    ])) as readonly Buffer[];
-    const listed: Listed[] = [];
-    for (let at = 0; at < flat.length; at += 2) {
-      listed.push({ owner, id: flat[at]!.toString(), begun: Number(flat[at + 1]!.toString()) });
-    }
-    return listed;
+    const { caller, keys } = this.#store;
+    const newest = await caller.highest(keys.queue(owner).begunBatches, start, limit, READ);
+    return newest.map(([id, begun]) => ({ owner, id, begun }));
   }
 
   async #read(owner: string, id: string): Promise<BatchState | undefined> {
-    const { batches } = this.#store.keys.queue(owner);
-    const [kept, name] = (await this.#ask('hmget', [batches, id, `${id}:name`])) as readonly (Buffer | null)[];
+    const { caller, keys } = this.#store;
+    const fields = [keys.queue(owner).batches, id, `${id}:name`];
+    const [kept, name] = (await caller.command('hmget', fields, READ)) as readonly (Buffer | null)[];
     const state = stateOf(id, String(kept ?? ''), String(name ?? ''));
     return state && (owner === SHARED ? state : { ...state, queue: owner });
-  }
-
-  #ask(command: string, args: readonly (string | number)[]): Promise<unknown> {
-    return this.#store.caller.command(command, args, { consequence: 'the batches were not read' });
   }
 }
 

@@ -2,9 +2,8 @@
 import type { Redis } from 'ioredis';
 import { ALL_CAPABLE } from '../kit/capabilities';
 import { StoreConnection } from '../kit/store-connection';
-import type { Clock, Milliseconds, Seconds } from '../../base/clock';
+import type { Milliseconds, Seconds } from '../../base/clock';
 import { StoreClock } from '../../base/store-clock';
-import type { Logger } from '../../base/logger';
 import type { RedisConfig } from './driver';
 import type { NewBatch } from '../batch-store';
 import type { Finding, RecountOptions } from '../finding';
@@ -31,7 +30,7 @@ import type {
 import { groupsOf } from '../../base/groups';
 import { threadModule } from '../../base/thread-module';
 import { Recent } from '../../base/recent';
-import { RedisCaller } from './caller';
+import { RedisCaller, type RedisCallerSettings } from './caller';
 import { type ClientSource, clientSource } from './client';
 import { diagnoseRedis } from './diagnose';
 import { Exchanger } from './exchanger';
@@ -61,17 +60,7 @@ const MOST_LANES = 1000;
 
 const DEFAULT_PREFIX = 'queues:';
 
-export interface RedisContext {
-  /** The connection's name in the configuration. */
-  readonly name: string;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  /** How long a call waits for an answer. */
-  readonly deadline: Seconds;
-  readonly origin?: string | undefined;
-  /** Seconds to add to the server's clock: 0 outside tests. */
-  readonly offset?: (() => Seconds) | undefined;
-}
+export type RedisContext = Omit<RedisCallerSettings, 'address'>;
 
 export class RedisConnection extends StoreConnection implements Connection {
   readonly driver = 'redis';
@@ -154,16 +143,15 @@ export class RedisConnection extends StoreConnection implements Connection {
     this.checkOpen('push');
     const { caller, keys, names } = this.#store;
     const lane = this.#pushes.ensure(queue, () => new PushLane(caller, queue, keys, () => this.#addNameAgain(queue)));
-    // Sent before the push, so that no job is in a queue that is not listed. If it fails, the next push sends it again.
-    if (!names.has(queue)) names.add(queue).catch(() => undefined);
+    names.note(queue);
     // Nobody else pushes to the queues of a batch's callbacks.
-    for (const { queue: own } of begins?.callbacks ?? []) if (!names.has(own)) names.add(own).catch(() => undefined);
+    for (const callback of begins?.callbacks ?? []) names.note(callback.queue);
     return lane.push(entries, begins);
   }
 
   #addNameAgain(queue: string): void {
     this.#store.names.forget();
-    this.#store.names.add(queue).catch(() => undefined);
+    this.#store.names.note(queue);
   }
 
   async pushOnce(followUp: FollowUp, once: Once): Promise<Pushed | 'before' | 'late'> {

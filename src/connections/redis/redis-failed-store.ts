@@ -2,7 +2,7 @@
 import type { Milliseconds, Seconds } from '../../base/clock';
 import type { FailedEntry, FailedStore, Forgotten } from '../failed-store';
 import { uuidv7 } from '../../payload/uuid';
-import { failedEntry, foreignMeta } from './failed-meta';
+import { failedEntry, metaLine } from './failed-meta';
 import { TIES } from './keys';
 import type { RedisStore } from './store';
 
@@ -20,6 +20,8 @@ interface Pruning {
   readonly keep: number;
 }
 
+const READ = { consequence: 'the failed jobs were not read' };
+
 /** How many entries are read at once. Their texts may be long. */
 const PAGE = 100;
 /** Most halvings of the time span in which jobs failed: after these it is narrowed down to a microsecond. */
@@ -35,7 +37,7 @@ export class RedisFailedStore implements FailedStore {
   async put(entry: Omit<FailedEntry, 'failedAt'>): Promise<string> {
     await this.#store.names.tell(entry.queue);
     const { caller, keys } = this.#store;
-    const values = [entry.id, foreignMeta(entry), entry.payload, uuidv7()];
+    const values = [entry.id, metaLine(entry), entry.payload, uuidv7()];
     const [, id] = await caller.script('keep', keys.of(entry.queue, ['failed', 'failedJobs']), values, {
       consequence: `the failure of ${entry.name} was not kept`,
     });
@@ -58,8 +60,7 @@ export class RedisFailedStore implements FailedStore {
     for (const queue of await this.#store.names.all()) {
       const score = (await this.#ask('zscore', [this.#store.keys.queue(queue).failed, id])) as Buffer | null;
       if (score === null) continue;
-      const entry = await this.#read({ queue, id, failedAt: millisecondsOf(score) });
-      if (entry !== undefined) found.push(entry);
+      found.push(...(await this.#readAll([{ queue, id, failedAt: Number(String(score)) * 1000 }])));
     }
     return found;
   }
@@ -135,15 +136,16 @@ export class RedisFailedStore implements FailedStore {
     if (queues.length === 1) return { starts: [offset], left: 0 };
     let skipped = { starts: queues.map(() => 0), left: offset };
     if (offset <= PAGE) return skipped;
-    const ends = await Promise.all(queues.flatMap((queue) => [this.#scoreAt(queue, 0), this.#scoreAt(queue, -1)]));
-    const moments = ends.flat();
+    const { caller, keys } = this.#store;
+    const failed = queues.map((queue) => keys.queue(queue).failed);
+    const ends = await Promise.all(failed.flatMap((key) => [0, -1].map((at) => caller.highest(key, at, 1, READ))));
+    const moments = ends.flat().map(([, score]) => score);
     if (moments.length === 0) return skipped;
     let [oldest, newest] = [Math.min(...moments), Math.max(...moments)];
     // Bisect the time: the number of jobs newer than a moment, in all queues, is how far that moment is from the newest.
     for (let step = 0; step < MOST_STEPS && skipped.left > PAGE; step += 1) {
       const middle = (oldest + newest) / 2;
-      const keys = queues.map((queue) => this.#store.keys.queue(queue).failed);
-      const newer = await Promise.all(keys.map((key) => this.#ask('zcount', [key, `(${middle}`, '+inf'])));
+      const newer = await Promise.all(failed.map((key) => this.#ask('zcount', [key, `(${middle}`, '+inf'])));
       const starts = newer.map(Number);
       const left = offset - starts.reduce((sum, count) => sum + count, 0);
       if (left < 0) oldest = middle;
@@ -152,32 +154,10 @@ export class RedisFailedStore implements FailedStore {
     return skipped;
   }
 
-  /** When the job at this place failed, in seconds. Empty if there is none. */
-  async #scoreAt(queue: string, place: number): Promise<readonly number[]> {
-    const { failed } = this.#store.keys.queue(queue);
-    const found = (await this.#ask('zrevrange', [failed, place, place, 'WITHSCORES'])) as readonly Buffer[];
-    return found.slice(1).map(Number);
-  }
-
   async #newestOf(queue: string, limit: number, offset: number): Promise<readonly Listed[]> {
-    if (limit === 0) return [];
-    const { failed } = this.#store.keys.queue(queue);
-    const flat = (await this.#ask('zrevrange', [
-      failed,
-      offset,
-      offset + limit - 1,
-      'WITHSCORES',
-    ])) as readonly Buffer[];
-    const listed: Listed[] = [];
-    for (let at = 0; at < flat.length; at += 2) {
-      listed.push({ queue, id: flat[at]!.toString(), failedAt: millisecondsOf(flat[at + 1]!) });
-    }
-    return listed;
-  }
-
-  async #read(one: Listed): Promise<FailedEntry | undefined> {
-    const [entry] = await this.#readAll([one]);
-    return entry;
+    const { caller, keys } = this.#store;
+    const newest = await caller.highest(keys.queue(queue).failed, offset, limit, READ);
+    return newest.map(([id, score]) => ({ queue, id, failedAt: score * 1000 }));
   }
 
   /** Jobs retried or forgotten meanwhile are left out. */
@@ -214,10 +194,6 @@ export class RedisFailedStore implements FailedStore {
   }
 
   #ask(command: string, args: readonly (string | number)[]): Promise<unknown> {
-    return this.#store.caller.command(command, args, { consequence: 'the failed jobs were not read' });
+    return this.#store.caller.command(command, args, READ);
   }
-}
-
-function millisecondsOf(score: Buffer): Milliseconds {
-  return Number(score.toString()) * 1000;
 }

@@ -51,7 +51,7 @@ export class RedisRecordStore implements RecordStore {
   }
 
   async get(kind: string, id: string): Promise<string | undefined> {
-    const [word, value] = await this.#askKind('record-get', kind, [id], `${kind} ${id} was not read`);
+    const [word, value] = await this.#ask('record-get', this.#keysOf(kind), [id], `${kind} ${id} was not read`);
     return String(word) === 'got' ? String(value) : undefined;
   }
 
@@ -59,7 +59,12 @@ export class RedisRecordStore implements RecordStore {
     const records: StoreRecord[] = [];
     for (let from = offset; from >= 0 && records.length < limit;) {
       const args = [from, limit - records.length];
-      const [, next, ...words] = await this.#askKind('record-list', kind, args, `the records of ${kind} were not read`);
+      const [, next, ...words] = await this.#ask(
+        'record-list',
+        this.#keysOf(kind),
+        args,
+        `the records of ${kind} were not read`,
+      );
       for (let at = 0; at < words.length; at += 2) {
         records.push({ kind, id: String(words[at]), value: String(words[at + 1]) });
       }
@@ -103,17 +108,12 @@ export class RedisRecordStore implements RecordStore {
   ): Promise<readonly unknown[]> {
     const texts = records.flatMap(({ id, value }) => [id, value]);
     const args = [keep, most ?? 'all', ...condition, channel, ...texts];
-    return this.#askKind('record-put', kind, args, `${kind} was not kept`);
+    return this.#ask('record-put', this.#keysOf(kind), args, `${kind} was not kept`);
   }
 
-  #askKind(
-    name: ScriptName,
-    kind: string,
-    args: readonly (string | number)[],
-    consequence: string,
-  ): Promise<readonly unknown[]> {
+  #keysOf(kind: string): readonly string[] {
     const { values, ends } = this.#store.keys.records(kind);
-    return this.#ask(name, [values, ends], args, consequence);
+    return [values, ends];
   }
 
   #ask(

@@ -119,8 +119,8 @@ export class SlotExchanger {
     const { ready } = this.#store.keys.queue(queue);
     // This master is being asked already.
     if (!isAlone && masters.has(ready)) return undefined;
-    // Sent before the call, so that no worker misses an order. If it fails, the next call sends it again.
-    if (!ordered.has(queue)) ordered.add(queue).catch(() => undefined);
+    // Sent before the call, so that no worker misses an order.
+    ordered.note(queue);
     const slot = this.#slot(queue);
     // A worker of only this queue has nothing else to do, and is told that the master is away.
     const asked = slot.lane.exchange([], { ...request, queues: [queue] }, !isAlone);

@@ -10,7 +10,7 @@ const never = Buffer.from('never');
 
 function exchangerOf(script: (name: unknown, keys: readonly string[]) => Promise<unknown>): SlotExchanger {
   const caller = { settings: { clock: new TestClock(), deadline: 5 }, script } as unknown as RedisCaller;
-  const ordered = { has: () => true } as unknown as QueueNames;
+  const ordered = { note: () => undefined } as unknown as QueueNames;
   const masters = { has: () => false, inTime: (_: string, asked: unknown) => asked } as unknown as SilentMasters;
   const keys = new Keys('laravel:queues:', true);
   return new SlotExchanger({ caller, keys }, { ordered, masters }, new Settling(() => 0));
