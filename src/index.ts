@@ -125,8 +125,7 @@ export type {
   WaitingState,
 } from './connections/contract';
 export { type DebounceTie, readTies, type TiedJob, type Ties, type UniqueTie } from './payload/ties';
-export type { CancelOptions, CancelResult, Control } from './connections/control';
-export type { Pause } from './connections/pause';
+export type { CancelOptions, CancelResult, Control, Pause } from './connections/control';
 export type { Migrations } from './connections/migrations';
 export type { FailedEntry, FailedStore } from './connections/failed-store';
 export type { LockStore } from './connections/lock-store';

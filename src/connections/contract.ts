@@ -154,6 +154,12 @@ export interface ReserveReply {
   readonly forgotten?: boolean | undefined;
 }
 
+/** What `settleAndReserve` returns. */
+export interface Settled {
+  readonly results: readonly SettleResult[];
+  readonly reply: ReserveReply;
+}
+
 export type { Counts, PeekedJob, PlacedJob, WaitingState } from './waiting-jobs';
 
 /** Makes a push happen once. */
@@ -322,10 +328,7 @@ export interface Connection {
    */
   settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]>;
   /** Settles, then reserves, in one round trip, if the store can. */
-  settleAndReserve?(
-    settlements: readonly Settlement[],
-    request: ReserveRequest,
-  ): Promise<{ readonly results: readonly SettleResult[]; readonly reply: ReserveReply }>;
+  settleAndReserve?(settlements: readonly Settlement[], request: ReserveRequest): Promise<Settled>;
   /** Renews each lease to `lease` seconds from now. One result for each, in order. */
   renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]>;
   counts(queue: string): Promise<Counts>;

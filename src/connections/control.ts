@@ -1,7 +1,6 @@
 /** Orders that reach every worker through the store: cancel a job, pause a queue, restart. */
-import type { Seconds } from '../base/clock';
+import type { Milliseconds, Seconds } from '../base/clock';
 import type { Reservation } from './contract';
-import type { Pause } from './pause';
 
 /**
  * `removed`: it waited, and is gone. `signalled`: it is running, and is told to stop. `marked`: it was not found within the
@@ -19,6 +18,18 @@ export interface CancelOptions {
    * hook and the log.
    */
   readonly reason?: string | undefined;
+}
+
+/** A queue from which nothing is taken. */
+export interface Pause {
+  readonly queue: string;
+  /** When the pause ends by itself, by the store's clock, in milliseconds since 1970. Absent: only when it is resumed. */
+  readonly until?: Milliseconds | undefined;
+}
+
+/** @param until Infinity: when it is resumed */
+export function pauseOf(queue: string, until: Milliseconds): Pause {
+  return until === Infinity ? { queue } : { queue, until: Math.round(until) };
 }
 
 export interface Control {

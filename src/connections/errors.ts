@@ -28,6 +28,9 @@ export interface Unavailability {
   readonly remedy?: string | undefined;
 }
 
+/** Which store did not do what. */
+export type Unserved = Pick<Unavailability, 'connection' | 'address' | 'consequence'>;
+
 /** The store did not answer in time or at all, or refused to serve. */
 export class QueueUnavailableError extends errorClass(
   'E_QUEUE_UNAVAILABLE',

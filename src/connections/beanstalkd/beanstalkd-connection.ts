@@ -12,6 +12,7 @@ import type {
   Reservation,
   ReserveReply,
   ReserveRequest,
+  Settled,
   Settlement,
   SettleResult,
   Waiter,
@@ -89,10 +90,7 @@ export class BeanstalkdConnection extends StoreConnection implements Connection 
     return this.#do('settle', () => settle(settlements));
   }
 
-  settleAndReserve(
-    settlements: readonly Settlement[],
-    request: ReserveRequest,
-  ): Promise<{ readonly results: readonly SettleResult[]; readonly reply: ReserveReply }> {
+  settleAndReserve(settlements: readonly Settlement[], request: ReserveRequest): Promise<Settled> {
     return this.#do('settleAndReserve', async () => {
       const { current } = this.#reservers;
       const settling = settle(settlements);

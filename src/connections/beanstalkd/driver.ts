@@ -2,9 +2,8 @@
 import { STORE_KEYS } from '../../application/configuration/configuration-keys';
 import * as value from '../../application/configuration/configuration-values';
 import type { StoreConfig } from '../configs';
-import type { Capabilities } from '../contract';
 import type { Check, Driver } from '../driver';
-import { ALL_CAPABLE } from '../kit/capabilities';
+import { JOBS_ALONE } from '../kit/capabilities';
 
 export interface BeanstalkdConfig extends StoreConfig {
   readonly driver: 'beanstalkd';
@@ -33,23 +32,8 @@ const url: Check = (given) => {
     : 'expected a host and a port alone, such as beanstalk://127.0.0.1:11300: beanstalkd knows neither users nor passwords';
 };
 
-/** What beanstalkd can do. */
-export const BEANSTALKD: Capabilities = {
-  ...ALL_CAPABLE,
-  moments: false,
-  // A job keeps the place of its age, whether it was delayed or released.
-  requeue: false,
-  // The server shows only the first job of a state.
-  peek: false,
-  failed: false,
-  locks: false,
-  follows: false,
-  ties: false,
-  batches: false,
-  control: false,
-  operations: false,
-  recordWake: false,
-};
+/** A job keeps the place of its age, whether it was delayed or released, and the server shows only the first of a state. */
+export const BEANSTALKD = JOBS_ALONE;
 
 export const beanstalkdDriver: Driver<BeanstalkdConfig> = {
   name: 'beanstalkd',

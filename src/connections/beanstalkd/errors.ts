@@ -3,6 +3,7 @@
  * store.
  */
 import { defineError } from '../../base/define-error';
+import type { Unserved } from '../errors';
 import type { OldVersion } from '../kit/older-version';
 
 /** The queue's name is not a valid tube name. */
@@ -16,16 +17,8 @@ export const tubeName = defineError('E_BEANSTALKD_TUBE_NAME', (connection: strin
   };
 });
 
-interface Place {
-  /** The connection's name in the configuration. */
-  readonly connection: string;
-  readonly address: string;
-  /** What was not done because of it, as a clause: `SendEmail was not queued`. */
-  readonly consequence: string;
-}
-
 /** Both in bytes. */
-type Sizes = Place & { readonly size: number; readonly limit: number };
+type Sizes = Unserved & { readonly size: number; readonly limit: number };
 
 /** The text is longer than the server takes; nothing of the call was sent. */
 export const jobTooBig = defineError('E_BEANSTALKD_JOB_TOO_BIG', (facts: Sizes) => ({
@@ -36,7 +29,7 @@ export const jobTooBig = defineError('E_BEANSTALKD_JOB_TOO_BIG', (facts: Sizes) 
 }));
 
 /** The server's answer to a command, in its own words. */
-type UnexpectedReply = Place & { readonly command: string; readonly reply: string };
+type UnexpectedReply = Unserved & { readonly command: string; readonly reply: string };
 
 /** An answer that does not go away by itself: `UNKNOWN_COMMAND` of an old server, `BAD_FORMAT`, `INTERNAL_ERROR`. */
 export const beanstalkdReply = defineError('E_BEANSTALKD_REPLY', (facts: UnexpectedReply) => ({

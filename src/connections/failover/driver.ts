@@ -34,6 +34,8 @@ export const failoverDriver: Driver<FailoverConfig> = {
   stores: {},
   // At best this is a longer list, and at worst one without an end.
   noMember: 'is a failover itself; name its connections here',
-  connect: (config, context) =>
-    (require('./failover-connection') as typeof import('./failover-connection')).connectFailover(config, context),
+  connect: ({ connections }, context) => {
+    const { FailoverConnection } = require('./failover-connection') as typeof import('./failover-connection');
+    return new FailoverConnection(connections, context);
+  },
 };

@@ -4,7 +4,6 @@
  * A push whose answer was lost goes to no other connection: it may have been carried out, and its jobs would run twice.
  */
 import type { Milliseconds } from '../../base/clock';
-import type { FailoverConfig } from './driver';
 import type { NewBatch } from '../batch-store';
 import type {
   Connection,
@@ -201,8 +200,4 @@ function refusedByAll(failures: readonly QueueUnavailableError[]): Error {
   const neither = others.length === 0 ? '' : ` Neither did ${others.join(', ')} take it.`;
   const remedy = `${facts.remedy ?? 'Is it running?'}${neither}`;
   return new QueueUnavailableError({ ...facts, remedy }, { cause });
-}
-
-export function connectFailover(config: FailoverConfig, context: ConnectorContext): FailoverConnection {
-  return new FailoverConnection(config.connections, context);
 }

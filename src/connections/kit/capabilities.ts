@@ -1,6 +1,7 @@
-/** The capabilities of a store that lacks nothing, and of one that keeps no jobs. Drivers state how theirs differ. */
+/** The capabilities that stores share. Drivers state how theirs differ. */
 import type { Capabilities } from '../contract';
 
+/** Lacks nothing. */
 export const ALL_CAPABLE: Capabilities = {
   delay: true,
   moments: true,
@@ -23,6 +24,23 @@ export const ALL_CAPABLE: Capabilities = {
   recordWake: true,
 };
 
+/** Hands out jobs, and keeps nothing else. */
+export const JOBS_ALONE: Capabilities = {
+  ...ALL_CAPABLE,
+  moments: false,
+  requeue: false,
+  peek: false,
+  failed: false,
+  locks: false,
+  follows: false,
+  ties: false,
+  batches: false,
+  control: false,
+  operations: false,
+  recordWake: false,
+};
+
+/** Keeps no jobs. */
 export const STORELESS: Capabilities = {
   delay: false,
   reserve: false,

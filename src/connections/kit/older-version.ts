@@ -1,15 +1,10 @@
 /** A server's version, and the oldest one that a driver supports. */
+import type { Unserved } from '../errors';
 
-export interface OldVersion {
-  /** The connection's name in the configuration. */
-  readonly connection: string;
-  /** `Connection.address`: without a password. */
-  readonly address: string;
+export interface OldVersion extends Unserved {
   /** Product and version, in the form of `needed`. */
   readonly found: string;
   readonly needed: string;
-  /** What was not done because of it, as a clause: `SendEmail was not queued`. */
-  readonly consequence: string;
 }
 
 /** Compares major and minor numbers. A server without a version counts as new enough. */

@@ -5,14 +5,9 @@
  * written the first time, which the store would report as lost.
  */
 import { endOfPage, MOST_BYTES, MOST_JOBS, pagesOf } from '../../base/pages';
-import type { FollowUp, Reservation, ReserveReply, Settlement, SettleResult } from '../contract';
+import type { FollowUp, Reservation, Settled, Settlement, SettleResult } from '../contract';
 
-export interface Settled {
-  readonly results: readonly SettleResult[];
-  /** Empty if nothing was requested. */
-  readonly reply: ReserveReply;
-}
-
+/** The reply if nothing was requested. */
 export const NOTHING: Settled = { results: [], reply: { reservations: [], setAside: [], nextIn: Infinity } };
 
 const NONE: readonly FollowUp[] = [];

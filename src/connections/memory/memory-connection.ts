@@ -19,6 +19,7 @@ import type {
   Reservation,
   ReserveReply,
   ReserveRequest,
+  Settled,
   Settlement,
   SettleResult,
   Waiter,
@@ -95,10 +96,7 @@ export class MemoryConnection extends StoreConnection implements Connection {
     return this.#store.settle(settlements);
   }
 
-  async settleAndReserve(
-    settlements: readonly Settlement[],
-    request: ReserveRequest,
-  ): Promise<{ readonly results: readonly SettleResult[]; readonly reply: ReserveReply }> {
+  async settleAndReserve(settlements: readonly Settlement[], request: ReserveRequest): Promise<Settled> {
     this.checkOpen('settleAndReserve');
     const results = this.#store.settle(settlements);
     return { results, reply: this.#store.reserve(request) };

@@ -21,8 +21,7 @@ import type {
   SettleResult,
 } from '../contract';
 import { Recent } from '../../base/recent';
-import type { CancelResult } from '../control';
-import { type Pause, pauseOf } from '../pause';
+import { type CancelResult, type Pause, pauseOf } from '../control';
 import { batchEnded, DuplicatePayloadError } from '../errors';
 import { Batches } from './batches';
 import { MemoryLockStore } from './memory-lock-store';

@@ -1,18 +1,9 @@
 /** Errors that only Redis answers with. A Redis that does not answer is a `QueueUnavailableError`, as with every store. */
 import { defineError } from '../../base/define-error';
-import { QueueUnavailableError } from '../errors';
+import { QueueUnavailableError, type Unserved } from '../errors';
 import type { OldVersion } from '../kit/older-version';
 
-interface Refused {
-  /** The connection's name in the configuration. */
-  readonly connection: string;
-  /** `Connection.address`: without a password. */
-  readonly address: string;
-  /** What was not done, as a clause: `SendEmail was not queued`. */
-  readonly consequence: string;
-}
-
-export interface Reply extends Refused {
+export interface Reply extends Unserved {
   readonly operation: string;
   /** The text of Redis's answer. */
   readonly reply: string;
@@ -27,7 +18,7 @@ export const redisRefused = defineError('E_REDIS_REPLY', (facts: Reply, { cause 
   cause,
 }));
 
-export interface ForeignKey extends Refused {
+export interface ForeignKey extends Unserved {
   readonly key: string;
   /** The type as Redis names it: `string`, `hash`, … */
   readonly type: string;
@@ -48,7 +39,7 @@ export const foreignKey = defineError('E_REDIS_FOREIGN_KEY', (facts: ForeignKey,
 /** There are more jobs than one script may read without blocking Redis for long. */
 export const tooMuchToRecount = defineError(
   'E_REDIS_RECOUNT',
-  (facts: Omit<Refused, 'consequence'> & { readonly jobs: number; readonly bytes: number }) => ({
+  (facts: Omit<Unserved, 'consequence'> & { readonly jobs: number; readonly bytes: number }) => ({
     message:
       `Redis at ${facts.address} holds more than ${facts.jobs.toLocaleString('en-US')} jobs of connection '${facts.connection}', ` +
       `or more than ${facts.bytes / 1_048_576} MiB; nothing was recounted, because it would serve nobody else meanwhile. ` +

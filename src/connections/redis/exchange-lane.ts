@@ -7,8 +7,16 @@
 import type { Moment } from '../../base/clock';
 import { MOST_JOBS, pageBytes } from '../../base/pages';
 import { countersIn, noCounters } from '../../payload/counters';
-import type { Reservation, ReserveReply, ReserveRequest, SetAside, Settlement, SettleResult } from '../contract';
-import { jobsOf, nextOf, type Settled, type Settling } from '../kit/settling';
+import type {
+  Reservation,
+  ReserveReply,
+  ReserveRequest,
+  SetAside,
+  Settled,
+  Settlement,
+  SettleResult,
+} from '../contract';
+import { jobsOf, nextOf, type Settling } from '../kit/settling';
 import type { FirstAttempt } from './caller';
 import { explained } from './explanations';
 import type { Keys } from './keys';

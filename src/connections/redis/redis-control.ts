@@ -4,8 +4,7 @@ import { groupsOf } from '../../base/groups';
 import { readId } from '../../payload/counters';
 import { uuidv7 } from '../../payload/uuid';
 import type { Reservation } from '../contract';
-import type { CancelResult, Control } from '../control';
-import { type Pause, pauseOf } from '../pause';
+import { type CancelResult, type Control, type Pause, pauseOf } from '../control';
 import { type QueueKeys, STATES, TIES } from './keys';
 import type { RedisStore } from './store';
 

@@ -7,9 +7,17 @@
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { groupsOf } from '../../base/groups';
 import { Recent } from '../../base/recent';
-import type { Reservation, ReserveReply, ReserveRequest, SetAside, Settlement, SettleResult } from '../contract';
+import type {
+  Reservation,
+  ReserveReply,
+  ReserveRequest,
+  SetAside,
+  Settled,
+  Settlement,
+  SettleResult,
+} from '../contract';
 import { givenBack } from '../given-back';
-import { NOTHING, type Settled, type Settling } from '../kit/settling';
+import { NOTHING, type Settling } from '../kit/settling';
 import { ExchangeLane } from './exchange-lane';
 import type { RedisCluster, RedisStore } from './store';
 

@@ -2,8 +2,7 @@
 import type { Seconds } from '../../base/clock';
 import { uuidv7 } from '../../payload/uuid';
 import type { Reservation } from '../contract';
-import type { CancelResult, Control } from '../control';
-import { type Pause, pauseOf } from '../pause';
+import { type CancelResult, type Control, type Pause, pauseOf } from '../control';
 import type { Batches } from './batches';
 import type { ReservationToken } from './dialect';
 import { orderOf, type Purpose } from './engine';

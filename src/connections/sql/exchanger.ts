@@ -5,9 +5,9 @@
  */
 import { OnqueueError } from '../../base/onqueue-error';
 import { readTies } from '../../payload/ties';
-import type { Reservation, ReserveReply, ReserveRequest, Settlement } from '../contract';
+import type { Reservation, ReserveReply, ReserveRequest, Settled, Settlement } from '../contract';
 import { isStoreAway } from '../errors';
-import { NOTHING, type Settled, Settling } from '../kit/settling';
+import { NOTHING, Settling } from '../kit/settling';
 import type { BatchRows } from './batch-rows';
 import { type CallClient, CallClients } from './call-marks';
 import { type Ending, type Exchange, followersOf, type Outlook, type ReservationToken, type Waiters } from './dialect';

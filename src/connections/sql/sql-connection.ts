@@ -14,6 +14,7 @@ import type {
   Reservation,
   ReserveReply,
   ReserveRequest,
+  Settled,
   Settlement,
   SettleResult,
   ThreadAccess,
@@ -26,7 +27,6 @@ import { MOST_JOBS, pagesOf } from '../../base/pages';
 import type { NewBatch } from '../batch-store';
 import { batchEnded, DuplicatePayloadError, QueueUnavailableError, unknownTransaction } from '../errors';
 import type { Finding, RecountOptions } from '../finding';
-import type { Settled } from '../kit/settling';
 import { StoreConnection } from '../kit/store-connection';
 import type { Migrations } from '../migrations';
 import { Batches, queuesOf } from './batches';

@@ -4,7 +4,7 @@ import * as value from '../../application/configuration/configuration-values';
 import type { StoreConfig } from '../configs';
 import type { Capabilities } from '../contract';
 import type { Check, Driver } from '../driver';
-import { ALL_CAPABLE } from '../kit/capabilities';
+import { JOBS_ALONE } from '../kit/capabilities';
 
 /** A payload as it is sent: `displayName`, `data`, what `createPayloadUsing` added, … */
 export type SqsPayload = Readonly<Record<string, unknown>>;
@@ -57,21 +57,10 @@ const credentials: Check = (given) => {
 
 /** What Amazon SQS can do. */
 export const SQS: Capabilities = {
-  ...ALL_CAPABLE,
-  moments: false,
+  ...JOBS_ALONE,
   exactCounts: false,
   // FIFO queues keep an order within each group.
   order: false,
-  requeue: false,
-  peek: false,
-  failed: false,
-  locks: false,
-  follows: false,
-  ties: false,
-  batches: false,
-  control: false,
-  operations: false,
-  recordWake: false,
 };
 
 export const sqsDriver: Driver<SqsConfig> = {

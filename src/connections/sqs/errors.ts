@@ -1,15 +1,10 @@
 /** Errors that only SQS answers with. An SQS that does not answer is a `QueueUnavailableError`, as with every store. */
 import { defineError } from '../../base/define-error';
+import type { Unserved } from '../errors';
 
-interface Place {
-  /** The connection's name in the configuration. */
-  readonly connection: string;
-  /** `Connection.address`. */
-  readonly address: string;
+interface Place extends Unserved {
   /** The queue's name, or its URL if that is known. */
   readonly queue: string;
-  /** What was not done because of it, as a clause: `SendEmail was not queued`. */
-  readonly consequence: string;
 }
 
 export interface SqsReply extends Place {

@@ -20,6 +20,8 @@ export const syncDriver: Driver<SyncConfig> = {
   keys: COMMON_KEYS,
   stores: { sync: STORELESS },
   noMember: 'would run jobs within the dispatch; name a connection that keeps them',
-  connect: (config, context) =>
-    (require('./sync-connection') as typeof import('./sync-connection')).connectSync(config, context),
+  connect: (_config, context) => {
+    const { SyncConnection } = require('./sync-connection') as typeof import('./sync-connection');
+    return new SyncConnection(context);
+  },
 };

@@ -4,7 +4,6 @@
  * The payload is encoded and decoded as for any store, so that a job cannot work here and break there.
  */
 import { noCounters, withCounters } from '../../payload/counters';
-import type { SyncConfig } from './driver';
 import { runFor } from '../application';
 import { Executor } from '../../worker/executor';
 import { keepEndOf } from '../../worker/kept-end';
@@ -90,8 +89,4 @@ export class SyncConnection extends StorelessConnection implements SyncRunner {
   protected async end(): Promise<void> {
     this.#executor.close();
   }
-}
-
-export function connectSync(_config: SyncConfig, context: ConnectorContext): SyncConnection {
-  return new SyncConnection(context);
 }
