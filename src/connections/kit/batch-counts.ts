@@ -20,12 +20,10 @@ import { nextOf } from './settling';
 /** A stored batch. */
 export interface KeptBatch extends BatchState, BatchCallbacks, Pick<NewBatch, 'openFor'> {}
 
+type BatchNumbers = Pick<BatchState, 'pending' | 'completed' | 'failed' | 'skipped'>;
+
 /** How much the numbers of a batch change. */
-export interface BatchChange {
-  readonly pending?: number | undefined;
-  readonly completed?: number | undefined;
-  readonly failed?: number | undefined;
-  readonly skipped?: number | undefined;
+export interface BatchChange extends Partial<BatchNumbers> {
   /** The cause of the first failure. */
   readonly cause?: Cause | undefined;
   /**
@@ -106,23 +104,20 @@ export function weightIn(id: string, ties: readonly (BatchTie | undefined)[]): n
 
 /** Both changes together. */
 export function sumOf(one: BatchChange = {}, other: BatchChange): BatchChange {
+  return { ...added(one, other), cause: one.cause ?? other.cause };
+}
+
+function added(one: Partial<BatchNumbers>, other: Partial<BatchNumbers>): BatchNumbers {
   return {
     pending: (one.pending ?? 0) + (other.pending ?? 0),
     completed: (one.completed ?? 0) + (other.completed ?? 0),
     failed: (one.failed ?? 0) + (other.failed ?? 0),
     skipped: (one.skipped ?? 0) + (other.skipped ?? 0),
-    cause: one.cause ?? other.cause,
   };
 }
 
 export function changedBatch(before: KeptBatch, change: BatchChange, now: Milliseconds): BatchStep {
-  const batch = {
-    ...before,
-    pending: before.pending + (change.pending ?? 0),
-    completed: before.completed + (change.completed ?? 0),
-    failed: before.failed + (change.failed ?? 0),
-    skipped: before.skipped + (change.skipped ?? 0),
-  };
+  const batch = { ...before, ...added(before, change) };
   const events: BatchEvent[] = [];
   const hasFailed = batch.failed > before.failed;
   if (hasFailed || change.abandoned !== undefined) events.push('catch');

@@ -6,7 +6,7 @@ import type { Milliseconds, Seconds } from '../../base/clock';
 import type { Cause } from '../../payload/chain';
 import type { BatchCallback, BatchCallbacks, BatchEvent, BatchState, BatchStore } from '../batch-store';
 import type { Keys } from './keys';
-import type { RedisStore } from './store';
+import { RedisPart } from './store';
 
 /** The events that happen once. */
 const EVENTS = ['then', 'catch', 'finally', 'next'] as const;
@@ -24,13 +24,7 @@ interface Listed {
   readonly begun: number;
 }
 
-export class RedisBatchStore implements BatchStore {
-  readonly #store: RedisStore;
-
-  constructor(store: RedisStore) {
-    this.#store = store;
-  }
-
+export class RedisBatchStore extends RedisPart implements BatchStore {
   async find(id: string, queue?: string): Promise<BatchState | undefined> {
     for (const owner of await this.#owners(queue)) {
       const found = await this.#read(owner, id);
@@ -40,7 +34,7 @@ export class RedisBatchStore implements BatchStore {
   }
 
   async callbacks(id: string, queue?: string): Promise<BatchCallbacks | undefined> {
-    const { caller, keys } = this.#store;
+    const { caller, keys } = this.store;
     const consequence = `what the batch ${id} sends was not read`;
     for (const owner of await this.#owners(queue)) {
       const { batches } = keys.queue(owner);
@@ -81,7 +75,7 @@ export class RedisBatchStore implements BatchStore {
     let pruned = 0;
     for (const owner of await this.#owners(undefined)) {
       for (let from = 0; from >= 0;) {
-        const [, count, next] = await this.#store.recorded.ask(owner, {
+        const [, count, next] = await this.store.recorded.ask(owner, {
           script: 'batch-prune',
           keys: ['batches', 'begunBatches', 'cancelledBatches'],
           args: [options.olderThan, options.unfinished === true ? 'also' : 'not', from],
@@ -102,7 +96,7 @@ export class RedisBatchStore implements BatchStore {
     args: readonly string[],
   ): Promise<boolean> {
     for (const owner of await this.#owners(queue)) {
-      const [word] = await this.#store.recorded.ask(owner, {
+      const [word] = await this.store.recorded.ask(owner, {
         script,
         keys: ['batches', 'cancelledBatches'],
         args: [id, ...args],
@@ -115,19 +109,19 @@ export class RedisBatchStore implements BatchStore {
 
   /** The owners of the hashes that may hold it. */
   async #owners(queue: string | undefined): Promise<readonly string[]> {
-    const { cluster, names } = this.#store;
+    const { cluster, names } = this.store;
     if (cluster === undefined) return [SHARED];
     return queue === undefined ? names.all() : [queue];
   }
 
   async #newestOf(owner: string, start: number, limit: number): Promise<readonly Listed[]> {
-    const { caller, keys } = this.#store;
+    const { caller, keys } = this.store;
     const newest = await caller.highest(keys.queue(owner).begunBatches, start, limit, READ);
     return newest.map(([id, begun]) => ({ owner, id, begun }));
   }
 
   async #read(owner: string, id: string): Promise<BatchState | undefined> {
-    const { caller, keys } = this.#store;
+    const { caller, keys } = this.store;
     const fields = [keys.queue(owner).batches, id, `${id}:name`];
     const [kept, name] = (await caller.command('hmget', fields, READ)) as readonly (Buffer | null)[];
     const state = stateOf(id, String(kept ?? ''), String(name ?? ''));

@@ -6,7 +6,7 @@ import { uuidv7 } from '../../payload/uuid';
 import type { Reservation } from '../contract';
 import { type CancelResult, type Control, type Pause, pauseOf } from '../control';
 import { type QueueKeys, STATES, TIES } from './keys';
-import type { RedisStore } from './store';
+import { RedisPart, type RedisStore } from './store';
 
 /**
  * How a queue is looked at: `look` at its ends; `mark` the same, and leave a mark if the job is not found; `search` deeper
@@ -23,19 +23,18 @@ interface Look {
 /** Most calls to search one queue, of 100 jobs or 1 MiB of text each. */
 export const MOST_SEARCHES = 100;
 
-export class RedisControl implements Control {
-  readonly #store: RedisStore;
+export class RedisControl extends RedisPart implements Control {
   readonly #time: () => Promise<Milliseconds>;
 
   /** @param time asks the store for its time */
   constructor(store: RedisStore, time: () => Promise<Milliseconds>) {
-    this.#store = store;
+    super(store);
     this.#time = time;
   }
 
   async cancel(id: string, queue?: string, reason = ''): Promise<CancelResult> {
     const unseen: string[] = [];
-    for (const name of queue === undefined ? await this.#store.names.all() : [queue]) {
+    for (const name of queue === undefined ? await this.store.names.all() : [queue]) {
       const { result } = await this.#look(id, name, 'look', reason);
       if (result === 'unseen') unseen.push(name);
       else if (result !== 'unknown') return result;
@@ -47,7 +46,7 @@ export class RedisControl implements Control {
       if (result === 'marked') marked.set(name, seen);
       if (result !== 'removed' && result !== 'signalled') continue;
       // The job came into sight meanwhile. The marks left on the way would end a later job with its id.
-      const meant = result === 'signalled' ? this.#store.keys.queue(name).cancelled : undefined;
+      const meant = result === 'signalled' ? this.store.keys.queue(name).cancelled : undefined;
       await this.#takeBack(id, [...marked.keys()], meant);
       return result;
     }
@@ -79,7 +78,7 @@ export class RedisControl implements Control {
   /** Removes marks. Whether all were still there. @param kept the key whose mark stays */
   async #takeBack(id: string, queues: readonly string[], kept?: string): Promise<boolean> {
     const keys = new Map(
-      queues.map((queue) => [this.#store.keys.queue(queue).cancelled, this.#store.keys.queue(queue).reasons]),
+      queues.map((queue) => [this.store.keys.queue(queue).cancelled, this.store.keys.queue(queue).reasons]),
     );
     let wereThere = true;
     for (const [cancelled, reasons] of keys) {
@@ -92,7 +91,7 @@ export class RedisControl implements Control {
   }
 
   async cancelled(reservations: readonly Reservation[]): Promise<readonly (boolean | string)[]> {
-    const { keys, cluster } = this.#store;
+    const { keys, cluster } = this.store;
     const keysOf = (place: number): QueueKeys => keys.queue(reservations[place]!.queue);
     const places = groupsOf(reservations.keys(), (place) => keysOf(place).cancelled);
     const answers = reservations.map((): boolean | string => false);
@@ -112,7 +111,7 @@ export class RedisControl implements Control {
   }
 
   async #reasonsOf({ cancelled, reasons }: QueueKeys, ids: readonly string[]): Promise<readonly (boolean | string)[]> {
-    const { caller } = this.#store;
+    const { caller } = this.store;
     const consequence = 'no job learned that it was cancelled';
     const scores = (await caller.glance('zmscore', [cancelled, ...ids], consequence)) as readonly unknown[];
     if (scores.every((score) => score === null)) return [];
@@ -122,8 +121,8 @@ export class RedisControl implements Control {
 
   async pause(queue: string, seconds?: Seconds): Promise<boolean> {
     // Otherwise nobody would find its hash again.
-    await this.#store.cluster?.ordered.add(queue);
-    const [word] = await this.#store.recorded.ask(queue, {
+    await this.store.cluster?.ordered.add(queue);
+    const [word] = await this.store.recorded.ask(queue, {
       script: 'pause',
       keys: ['control', 'ready'],
       args: [queue, seconds ?? 'ever'],
@@ -133,7 +132,7 @@ export class RedisControl implements Control {
   }
 
   async resume(queue: string): Promise<boolean> {
-    const [word] = await this.#store.recorded.ask(queue, {
+    const [word] = await this.store.recorded.ask(queue, {
       script: 'resume',
       keys: ['control', 'ready', 'delayed', 'notify'],
       consequence: `queue '${queue}' was not resumed`,
@@ -169,13 +168,13 @@ export class RedisControl implements Control {
   }
 
   async #controls(): Promise<readonly string[]> {
-    const { cluster, keys } = this.#store;
+    const { cluster, keys } = this.store;
     if (cluster === undefined) return [keys.control];
     return (await cluster.ordered.all()).map((queue) => keys.queue(queue).control);
   }
 
   async #look(id: string, queue: string, way: Way, reason: string, from = 0): Promise<Look> {
-    const [word, seen = 0] = await this.#store.recorded.ask(queue, {
+    const [word, seen = 0] = await this.store.recorded.ask(queue, {
       script: 'cancel',
       keys: [...STATES, ...TIES],
       args: [id, way, reason, from],
@@ -185,6 +184,6 @@ export class RedisControl implements Control {
   }
 
   #command(command: string, args: readonly string[], consequence: string): Promise<unknown> {
-    return this.#store.caller.command(command, args, { consequence });
+    return this.store.caller.command(command, args, { consequence });
   }
 }

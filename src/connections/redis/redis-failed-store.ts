@@ -4,7 +4,7 @@ import type { FailedEntry, FailedStore, Forgotten } from '../failed-store';
 import { uuidv7 } from '../../payload/uuid';
 import { failedEntry, metaLine } from './failed-meta';
 import { TIES } from './keys';
-import type { RedisStore } from './store';
+import { RedisPart } from './store';
 
 /** An entry without its texts. */
 interface Listed {
@@ -27,16 +27,10 @@ const PAGE = 100;
 /** Most halvings of the time span in which jobs failed: after these it is narrowed down to a microsecond. */
 const MOST_STEPS = 50;
 
-export class RedisFailedStore implements FailedStore {
-  readonly #store: RedisStore;
-
-  constructor(store: RedisStore) {
-    this.#store = store;
-  }
-
+export class RedisFailedStore extends RedisPart implements FailedStore {
   async put(entry: Omit<FailedEntry, 'failedAt'>): Promise<string> {
-    await this.#store.names.tell(entry.queue);
-    const { caller, keys } = this.#store;
+    await this.store.names.tell(entry.queue);
+    const { caller, keys } = this.store;
     const values = [entry.id, metaLine(entry), entry.payload, uuidv7()];
     const [, id] = await caller.script('keep', keys.of(entry.queue, ['failed', 'failedJobs']), values, {
       consequence: `the failure of ${entry.name} was not kept`,
@@ -57,8 +51,8 @@ export class RedisFailedStore implements FailedStore {
 
   async find(id: string): Promise<readonly FailedEntry[]> {
     const found: FailedEntry[] = [];
-    for (const queue of await this.#store.names.all()) {
-      const score = (await this.#ask('zscore', [this.#store.keys.queue(queue).failed, id])) as Buffer | null;
+    for (const queue of await this.store.names.all()) {
+      const score = (await this.#ask('zscore', [this.store.keys.queue(queue).failed, id])) as Buffer | null;
       if (score === null) continue;
       found.push(...(await this.#readAll([{ queue, id, failedAt: Number(String(score)) * 1000 }])));
     }
@@ -67,12 +61,12 @@ export class RedisFailedStore implements FailedStore {
 
   async count(queue?: string): Promise<number> {
     const queues = await this.#queues(queue);
-    const counts = await Promise.all(queues.map((name) => this.#ask('zcard', [this.#store.keys.queue(name).failed])));
+    const counts = await Promise.all(queues.map((name) => this.#ask('zcard', [this.store.keys.queue(name).failed])));
     return counts.reduce<number>((sum, count) => sum + (count as number), 0);
   }
 
   async retry(entry: FailedEntry, payload: Buffer): Promise<boolean | { readonly held: string }> {
-    const [word, holder] = await this.#store.recorded.ask(entry.queue, {
+    const [word, holder] = await this.store.recorded.ask(entry.queue, {
       script: 'retry',
       keys: ['failed', 'failedJobs', 'ready', 'notify', ...TIES],
       args: [entry.id, entry.payload, payload],
@@ -82,7 +76,7 @@ export class RedisFailedStore implements FailedStore {
   }
 
   async forget({ id, queue, payload }: Forgotten): Promise<boolean> {
-    const [word] = await this.#store.recorded.ask(queue, {
+    const [word] = await this.store.recorded.ask(queue, {
       script: 'forget',
       keys: ['failed', 'failedJobs'],
       args: [id, ...(payload === undefined ? [] : [payload])],
@@ -116,7 +110,7 @@ export class RedisFailedStore implements FailedStore {
   }
 
   async #queues(queue: string | undefined): Promise<readonly string[]> {
-    return queue === undefined ? this.#store.names.all() : [queue];
+    return queue === undefined ? this.store.names.all() : [queue];
   }
 
   /** The newest `limit` failed jobs of all queues together, skipping the first `starts` of each. */
@@ -136,7 +130,7 @@ export class RedisFailedStore implements FailedStore {
     if (queues.length === 1) return { starts: [offset], left: 0 };
     let skipped = { starts: queues.map(() => 0), left: offset };
     if (offset <= PAGE) return skipped;
-    const { caller, keys } = this.#store;
+    const { caller, keys } = this.store;
     const failed = queues.map((queue) => keys.queue(queue).failed);
     const ends = await Promise.all(failed.flatMap((key) => [0, -1].map((at) => caller.highest(key, at, 1, READ))));
     const moments = ends.flat().map(([, score]) => score);
@@ -155,7 +149,7 @@ export class RedisFailedStore implements FailedStore {
   }
 
   async #newestOf(queue: string, limit: number, offset: number): Promise<readonly Listed[]> {
-    const { caller, keys } = this.#store;
+    const { caller, keys } = this.store;
     const newest = await caller.highest(keys.queue(queue).failed, offset, limit, READ);
     return newest.map(([id, score]) => ({ queue, id, failedAt: score * 1000 }));
   }
@@ -166,12 +160,12 @@ export class RedisFailedStore implements FailedStore {
     const kept = new Map<Listed, Buffer | null>();
     const read = async (queue: string): Promise<void> => {
       const own = listed.filter((one) => one.queue === queue);
-      const key = this.#store.keys.queue(queue).failedJobs;
+      const key = this.store.keys.queue(queue).failedJobs;
       const texts = (await this.#ask('hmget', [key, ...own.map(({ id }) => id)])) as readonly (Buffer | null)[];
       for (const [place, one] of own.entries()) kept.set(one, texts[place]!);
     };
     await Promise.all(queues.map(read));
-    const { name } = this.#store.caller.settings;
+    const { name } = this.store.caller.settings;
     return listed.flatMap((one) => {
       const text = kept.get(one) ?? null;
       return text === null ? [] : failedEntry(one.id, one.queue, Math.floor(one.failedAt), text, name);
@@ -182,7 +176,7 @@ export class RedisFailedStore implements FailedStore {
   async #remove(queue: string, { olderThan, keep }: Pruning): Promise<number> {
     let removed = 0;
     for (;;) {
-      const [, count, rest] = (await this.#store.recorded.ask(queue, {
+      const [, count, rest] = (await this.store.recorded.ask(queue, {
         script: 'prune',
         keys: ['failed', 'failedJobs'],
         args: [olderThan, keep],
@@ -194,6 +188,6 @@ export class RedisFailedStore implements FailedStore {
   }
 
   #ask(command: string, args: readonly (string | number)[]): Promise<unknown> {
-    return this.#store.caller.command(command, args, READ);
+    return this.store.caller.command(command, args, READ);
   }
 }

@@ -3,15 +3,9 @@ import type { Seconds } from '../../base/clock';
 import type { LockStore } from '../lock-store';
 import { clientId } from './keys';
 import type { ScriptName } from './scripts';
-import type { RedisStore } from './store';
+import { RedisPart } from './store';
 
-export class RedisLockStore implements LockStore {
-  readonly #store: RedisStore;
-
-  constructor(store: RedisStore) {
-    this.#store = store;
-  }
-
+export class RedisLockStore extends RedisPart implements LockStore {
   async acquire(name: string, token: string, ttl: Seconds): Promise<boolean> {
     return (await this.#ask('lock-acquire', name, [token, millisecondsOf(ttl)])) === 'acquired';
   }
@@ -21,7 +15,7 @@ export class RedisLockStore implements LockStore {
   }
 
   async release(name: string, token: string): Promise<boolean> {
-    const mark = this.#store.keys.released(name, clientId());
+    const mark = this.store.keys.released(name, clientId());
     return (await this.#ask('lock-release', name, [token], mark)) === 'released';
   }
 
@@ -32,7 +26,7 @@ export class RedisLockStore implements LockStore {
     ...keys: readonly string[]
   ): Promise<string> {
     const consequence = `the state of lock '${lock}' is not known`;
-    const [word] = await this.#store.caller.script(verb, [this.#store.keys.lock(lock), ...keys], args, {
+    const [word] = await this.store.caller.script(verb, [this.store.keys.lock(lock), ...keys], args, {
       consequence,
     });
     return String(word);

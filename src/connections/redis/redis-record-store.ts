@@ -8,7 +8,7 @@ import { pageBytes, pagesOf } from '../../base/pages';
 import type { RecordPage, RecordStore, RecordWake, StoreRecord, Sums } from '../record-store';
 import type { RecordListeners } from '../kit/record-listeners';
 import type { ScriptName } from './scripts';
-import type { RedisStore } from './store';
+import { RedisPart, type RedisStore } from './store';
 
 /** The current value that a record must have to be written. */
 type Condition = readonly [rule: 'any' | 'none' | 'this', expected: string];
@@ -18,13 +18,12 @@ const ANY: Condition = ['any', ''];
 /** Prefix of the fields that hold amounts: a hash of sums also holds its end. */
 const COUNTED = '+';
 
-export class RedisRecordStore implements RecordStore {
+export class RedisRecordStore extends RedisPart implements RecordStore {
   readonly wake: RecordWake;
-  readonly #store: RedisStore;
 
   /** @param checkOpen throws if the connection is closed; listeners are told only that nothing is heard */
   constructor(store: RedisStore, listeners: RecordListeners, checkOpen: (operation: string) => void) {
-    this.#store = store;
+    super(store);
     const { keys } = store;
     this.wake = {
       put: async (record, keep) => {
@@ -74,7 +73,7 @@ export class RedisRecordStore implements RecordStore {
   }
 
   async add(sums: readonly Sums[], source: string, sequence: number): Promise<void> {
-    const { keys } = this.#store;
+    const { keys } = this.store;
     const names = sums.map(({ name }) => keys.sum(name));
     const args = sums.flatMap(({ amounts, keep }) => {
       const fields = Object.keys(amounts).map((name) => COUNTED + name);
@@ -88,7 +87,7 @@ export class RedisRecordStore implements RecordStore {
   }
 
   async #sum(name: string): Promise<Readonly<Record<string, number>>> {
-    const [, words] = await this.#ask('sum-read', [this.#store.keys.sum(name)], [], 'the sums were not read');
+    const [, words] = await this.#ask('sum-read', [this.store.keys.sum(name)], [], 'the sums were not read');
     const found = words as readonly Buffer[];
     const amounts: [string, number][] = [];
     for (let at = 0; at < found.length; at += 2) {
@@ -112,7 +111,7 @@ export class RedisRecordStore implements RecordStore {
   }
 
   #keysOf(kind: string): readonly string[] {
-    const { values, ends } = this.#store.keys.records(kind);
+    const { values, ends } = this.store.keys.records(kind);
     return [values, ends];
   }
 
@@ -122,6 +121,6 @@ export class RedisRecordStore implements RecordStore {
     args: readonly (string | number)[],
     consequence: string,
   ): Promise<readonly unknown[]> {
-    return this.#store.caller.script(name, keys, args, { consequence });
+    return this.store.caller.script(name, keys, args, { consequence });
   }
 }

@@ -14,6 +14,15 @@ export interface RedisStore {
   readonly cluster: RedisCluster | undefined;
 }
 
+/** A part of a connection: its failed jobs, locks, batches, records or orders. */
+export abstract class RedisPart {
+  protected readonly store: RedisStore;
+
+  constructor(store: RedisStore) {
+    this.store = store;
+  }
+}
+
 export interface RedisCluster {
   /** The queues whose workers hear of orders. */
   readonly ordered: QueueNames;
