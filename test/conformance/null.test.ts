@@ -1,9 +1,9 @@
-import { connectNull } from '../../src/connections/null/null-connection';
+import { NullConnection } from '../../src/connections/null/null-connection';
 import { conformance } from '../../src/testing/conformance';
 import type { ConformanceHarness } from '../../src/testing/conformance';
 
 async function openNull(): Promise<ConformanceHarness> {
-  const connection = connectNull({ driver: 'null' }, { name: 'null' });
+  const connection = new NullConnection('null');
   return { connection, advance: () => undefined, dispose: () => connection.close() };
 }
 

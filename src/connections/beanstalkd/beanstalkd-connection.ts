@@ -17,7 +17,6 @@ import type {
   SettleResult,
   Waiter,
 } from '../contract';
-import { CallsUnderWay } from '../kit/calls-under-way';
 import { StoreConnection } from '../kit/store-connection';
 import { Waiters } from '../kit/waiters';
 import { BuriedJobs } from './buried-jobs';
@@ -39,6 +38,7 @@ const DEFAULT_PRIORITY = 512;
 
 export type BeanstalkdContext = Pick<ConnectorContext, 'name' | 'clock' | 'deadline' | 'retryAfter' | 'maxPayload'>;
 
+/** Connects only with the first call. */
 export class BeanstalkdConnection extends StoreConnection implements Connection {
   readonly driver = 'beanstalkd';
   readonly address: string;
@@ -50,7 +50,6 @@ export class BeanstalkdConnection extends StoreConnection implements Connection 
   readonly #caller: BeanstalkdCaller;
   readonly #reservers: Reservers;
   readonly #waiters: Waiters;
-  readonly #underWay = new CallsUnderWay();
   #server: Fields | undefined;
   #forgotten = false;
 
@@ -157,9 +156,8 @@ export class BeanstalkdConnection extends StoreConnection implements Connection 
   }
 
   protected async end(): Promise<void> {
-    const { clock, deadline } = this.#context;
     await this.#waiters.close();
-    await this.#underWay.idle(clock, deadline * 1000);
+    await this.#caller.idle();
     this.#reservers.close();
     this.#caller.close();
   }
@@ -181,11 +179,6 @@ export class BeanstalkdConnection extends StoreConnection implements Connection 
 
   async #do<T>(operation: string, act: () => Promise<T>): Promise<T> {
     this.checkOpen(operation);
-    return this.#underWay.track(act());
+    return this.#caller.track(act());
   }
-}
-
-/** Connects only with the first call. */
-export function connectBeanstalkd(config: BeanstalkdConfig, context: BeanstalkdContext): BeanstalkdConnection {
-  return new BeanstalkdConnection(config, context);
 }

@@ -44,6 +44,8 @@ export const beanstalkdDriver: Driver<BeanstalkdConfig> = {
     priority: { check: value.integer(1, 1023) },
   },
   stores: { beanstalkd: BEANSTALKD },
-  connect: (config, context) =>
-    (require('./beanstalkd-connection') as typeof import('./beanstalkd-connection')).connectBeanstalkd(config, context),
+  connect: (config, context) => {
+    const { BeanstalkdConnection } = require('./beanstalkd-connection') as typeof import('./beanstalkd-connection');
+    return new BeanstalkdConnection(config, context);
+  },
 };

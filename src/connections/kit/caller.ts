@@ -89,7 +89,7 @@ export abstract class StoreCaller<Wanted extends Purpose = Purpose> {
   protected abstract readonly store: string;
   readonly settings: CallerSettings;
   readonly #shortestAttempt: Milliseconds;
-  protected readonly underWay = new CallsUnderWay();
+  readonly #underWay = new CallsUnderWay();
 
   constructor(settings: CallerSettings, shortestAttempt = SHORTEST_ATTEMPT) {
     this.settings = settings;
@@ -118,7 +118,7 @@ export abstract class StoreCaller<Wanted extends Purpose = Purpose> {
     const patience = waits * 1000 + (repeatable ? deadline / ATTEMPTS_IN_SILENCE : deadline);
     let uncertain = false;
     let told: unknown;
-    this.underWay.begin();
+    this.#underWay.begin();
     try {
       for (let count = 0; ; count += 1) {
         try {
@@ -141,14 +141,19 @@ export abstract class StoreCaller<Wanted extends Purpose = Purpose> {
         }
       }
     } finally {
-      this.underWay.end();
+      this.#underWay.end();
     }
+  }
+
+  /** Counts a call that is made by itself as under way. */
+  track<T>(call: Promise<T>): Promise<T> {
+    return this.#underWay.track(call);
   }
 
   /** Resolves when nothing is under way any more, at the latest after the deadline. */
   idle(): Promise<void> {
     const { clock, deadline } = this.settings;
-    return this.underWay.idle(clock, deadline * 1000);
+    return this.#underWay.idle(clock, deadline * 1000);
   }
 
   /** The error for a store that is away or does not serve us. */

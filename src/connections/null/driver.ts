@@ -25,6 +25,8 @@ export const nullDriver: Driver<NullConfig> = {
   stores: { null: NULL },
   noMember: 'would throw jobs away; name a connection that keeps them',
   throwsAway: true,
-  connect: (config, context) =>
-    (require('./null-connection') as typeof import('./null-connection')).connectNull(config, context),
+  connect: (_config, { name }) => {
+    const { NullConnection } = require('./null-connection') as typeof import('./null-connection');
+    return new NullConnection(name);
+  },
 };

@@ -1,5 +1,5 @@
 /** The `null` driver: takes every job and throws it away, for runs that must not queue anything. */
-import { NULL, type NullConfig } from './driver';
+import { NULL } from './driver';
 import type { Diagnosis, Entry } from '../contract';
 import { StorelessConnection } from '../kit/storeless-connection';
 
@@ -18,8 +18,4 @@ export class NullConnection extends StorelessConnection {
   }
 
   protected async end(): Promise<void> {}
-}
-
-export function connectNull(_config: NullConfig, context: { readonly name: string }): NullConnection {
-  return new NullConnection(context.name);
 }

@@ -204,7 +204,7 @@ export class RedisCaller extends StoreCaller<Asked> {
     let since = patience.since;
     let failed: { readonly error: unknown } | undefined;
     if (first !== undefined) {
-      const value = await this.underWay.track(first(...form)).catch((error: unknown) => void (failed = { error }));
+      const value = await this.track(first(...form)).catch((error: unknown) => void (failed = { error }));
       if (value !== undefined) return value;
       since = this.settings.clock.monotonic();
     }

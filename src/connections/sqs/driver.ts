@@ -77,6 +77,8 @@ export const sqsDriver: Driver<SqsConfig> = {
     options: { check: value.object },
   },
   stores: { sqs: SQS },
-  connect: (config, context) =>
-    (require('./sqs-connection') as typeof import('./sqs-connection')).connectSqs(config, context),
+  connect: (config, context) => {
+    const { SqsConnection } = require('./sqs-connection') as typeof import('./sqs-connection');
+    return new SqsConnection(config, context);
+  },
 };

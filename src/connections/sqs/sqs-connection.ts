@@ -63,6 +63,7 @@ const LONGEST_FIFO_WAIT: Seconds = 2;
 
 const isIdle = ({ queue, outbox, inbox }: QueueEnds): boolean => outbox.isIdle && inbox.isIdle && !queue.isDelaying;
 
+/** Connects only with the first call. */
 export class SqsConnection extends StoreConnection implements Connection {
   readonly driver = 'sqs';
   readonly address: string;
@@ -230,9 +231,4 @@ export class SqsConnection extends StoreConnection implements Connection {
       return { queue, outbox, inbox: new Inbox(queue, clock, retryAfter) };
     });
   }
-}
-
-/** Connects only with the first call. @throws E_MISSING_PEER */
-export function connectSqs(config: SqsConfig, context: SqsContext): SqsConnection {
-  return new SqsConnection(config, context);
 }

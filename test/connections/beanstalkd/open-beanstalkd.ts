@@ -1,9 +1,8 @@
 /** Connections to a beanstalkd server for one test, which can move its clock. */
 import { systemClock } from '../../../src/base/clock';
-import { connectBeanstalkd } from '../../../src/connections/beanstalkd/beanstalkd-connection';
-import type {
+import {
   BeanstalkdConnection,
-  BeanstalkdContext,
+  type BeanstalkdContext,
 } from '../../../src/connections/beanstalkd/beanstalkd-connection';
 import type { BeanstalkdConfig } from '../../../src/connections/beanstalkd/driver';
 import type { Reservation, Settlement } from '../../../src/connections/contract';
@@ -26,7 +25,7 @@ export class BeanstalkdWorld {
 
   /** Connects, by default with leases of 60 s. */
   connect(config: Partial<BeanstalkdConfig> = {}, context: Partial<BeanstalkdContext> = {}): BeanstalkdConnection {
-    const connection = connectBeanstalkd(
+    const connection = new BeanstalkdConnection(
       { driver: 'beanstalkd', url: this.server.url, ...config },
       {
         name: 'beanstalkd',

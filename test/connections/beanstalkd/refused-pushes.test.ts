@@ -2,8 +2,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import type { BeanstalkdConnection } from '../../../src/connections/beanstalkd/beanstalkd-connection';
-import { connectBeanstalkd } from '../../../src/connections/beanstalkd/beanstalkd-connection';
+import { BeanstalkdConnection } from '../../../src/connections/beanstalkd/beanstalkd-connection';
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { systemClock } from '../../../src/base/clock';
 import { silentLogger } from '../../../src/base/console-logger';
@@ -51,7 +50,7 @@ beforeEach(async () => {
   server = createServer(serve).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const facts = { name: 'tubes', clock: systemClock, deadline: 5, retryAfter: 60 };
-  connection = connectBeanstalkd({ driver: 'beanstalkd', url: url() }, { ...facts, maxPayload: 65_535 });
+  connection = new BeanstalkdConnection({ driver: 'beanstalkd', url: url() }, { ...facts, maxPayload: 65_535 });
 });
 
 afterEach(async () => {

@@ -1,17 +1,17 @@
 import '../../../src/connections/built-in';
 import { CapabilityError } from '../../../src/connections/errors';
-import { connectNull } from '../../../src/connections/null/null-connection';
+import { NullConnection } from '../../../src/connections/null/null-connection';
 
 describe('the null connection', () => {
   it('accepts every job and keeps none', async () => {
-    const connection = connectNull({ driver: 'null' }, { name: 'nowhere' });
+    const connection = new NullConnection('nowhere');
     await connection.push('mail', [{ payload: '{}' }, { payload: '{}', delay: 60 }]);
     expect(await connection.counts('mail')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
     expect(await connection.queues()).toEqual([]);
   });
 
   it('names the connection, the missing capability, and the drivers that have it', async () => {
-    const connection = connectNull({ driver: 'null' }, { name: 'nowhere' });
+    const connection = new NullConnection('nowhere');
     const error = await connection
       .reserve({ queues: ['mail'], limit: 1, lease: 30 })
       .catch((thrown: unknown) => thrown);

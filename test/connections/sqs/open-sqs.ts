@@ -1,6 +1,6 @@
 /** The world of tests of the `sqs` driver: a server, and connections that share its clock. */
 import { type Clock, systemClock } from '../../../src/base/clock';
-import { connectSqs, type SqsConnection, type SqsContext } from '../../../src/connections/sqs/sqs-connection';
+import { SqsConnection, type SqsContext } from '../../../src/connections/sqs/sqs-connection';
 import type { SqsConfig } from '../../../src/connections/sqs/driver';
 import type { SqsQueueModel } from '../../support/sqs-model';
 import { SqsServer } from '../../support/sqs-server';
@@ -50,7 +50,7 @@ export class SqsWorld {
   connect(config: Partial<SqsConfig> = {}, context: Partial<SqsContext> = {}): SqsConnection {
     const { prefix, endpoint } = this.server;
     return this.keep(
-      connectSqs(
+      new SqsConnection(
         { driver: 'sqs', region: 'eu-west-1', endpoint, prefix, credentials, ...config },
         contextOf({ clock: this.clock, ...context }),
       ),

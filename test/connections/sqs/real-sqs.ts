@@ -1,7 +1,7 @@
 /** SQS from the environment: AWS or a compatible service. Its clock cannot be moved, so tests wait. */
 import { CreateQueueCommand, DeleteQueueCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { systemClock } from '../../../src/base/clock';
-import { connectSqs, type SqsConnection } from '../../../src/connections/sqs/sqs-connection';
+import { SqsConnection } from '../../../src/connections/sqs/sqs-connection';
 import type { SqsConfig } from '../../../src/connections/sqs/driver';
 import { contextOf } from './open-sqs';
 
@@ -25,7 +25,7 @@ export class RealSqs {
 
   connect({ suffix = '', ...config }: Partial<SqsConfig>): SqsConnection {
     const own = { driver: 'sqs', ...this.#options, suffix: this.#named(suffix), ...config } as const;
-    const connection = connectSqs(own, contextOf());
+    const connection = new SqsConnection(own, contextOf());
     this.#open.push(connection);
     return connection;
   }

@@ -1,10 +1,10 @@
-import { connectSqs } from '../../../src/connections/sqs/sqs-connection';
+import { SqsConnection } from '../../../src/connections/sqs/sqs-connection';
 import { open, type ThreadData } from '../../../src/connections/sqs/thread-store';
 import type { SqsConfig } from '../../../src/connections/sqs/driver';
 import { contextOf, credentials, SqsWorld } from './open-sqs';
 
 const accessOf = (config: Partial<SqsConfig>) =>
-  connectSqs({ driver: 'sqs', region: 'eu-west-1', credentials, ...config }, contextOf()).threadAccess;
+  new SqsConnection({ driver: 'sqs', region: 'eu-west-1', credentials, ...config }, contextOf()).threadAccess;
 
 describe('the data for a thread to reach the same queues', () => {
   it('lets it settle and renew, even if the connection has functions for its pushes', async () => {
