@@ -253,7 +253,9 @@ describe('a configuration file', () => {
 
   it('must not use the queue it configures', () => {
     jest.resetModules();
-    const { asked, manager } = configuredBy(`globalThis.useQueue(); module.exports = {};`);
+    const { asked, manager } = configuredBy(
+      `globalThis.useQueue(); module.exports = { connections: { redis: { driver: 'redis' } } };`,
+    );
     Object.assign(globalThis, { useQueue: () => manager.driver() });
 
     expect(() => manager.driver()).toThrow(

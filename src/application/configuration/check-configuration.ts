@@ -37,6 +37,10 @@ function* mistakesIn(configuration: unknown, { drivers, registry }: KnownParts):
   }
   yield* keyMistakes(configuration, '', CONFIGURATION_KEYS, MEANT_IN_CONFIGURATION);
   const connections = connectionsOf(configuration);
+  if (isRecord(configuration['connections']) && Object.keys(connections).length === 0) {
+    const problem = 'names no connection; to use REDIS_URL or the default, a SQLite file, leave it out';
+    yield { path: 'connections', problem };
+  }
   for (const [name, config] of Object.entries(connections)) yield* connectionMistakes(name, config, drivers);
   for (const [name, config] of Object.entries(connections)) yield* memberMistakes(name, config, connections);
   const { failed, jobs, operations } = configuration;

@@ -3,6 +3,7 @@ import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { types } from 'node:util';
 import type { Configuration } from './configuration';
+import { isRecord } from '../../payload/kinds';
 import { configFileFailed, noTypeScriptLoader } from '../errors';
 import { loadTypeScript } from './typescript-loader';
 
@@ -62,6 +63,10 @@ export function loadConfiguration(file: string): Configuration | Promise<Configu
   const exported = unwrapped(loaded);
   if (isModuleWithout('default', loaded) && !('connections' in loaded)) {
     throw configFileFailed(file, `it has no default export. ${HOW_TO_EXPORT}`);
+  }
+  // A file without exports: its configuration went nowhere.
+  if (isRecord(loaded) && Object.keys(loaded).length === 0) {
+    throw configFileFailed(file, `it exports nothing. ${HOW_TO_EXPORT}`);
   }
   if (typeof exported !== 'function') return configurationIn(file, exported, 'its default export is');
   const given = (value: unknown): Configuration => configurationIn(file, value, 'its function returned a value');

@@ -229,6 +229,11 @@ describe('a configuration', () => {
     expect(mistakesIn({ connections: { a: { driver: 'memory' } } })).toEqual([]);
   });
 
+  it('is refused with connections that name none: the default store would take their place', () => {
+    expect(mistakesIn({ connections: {} })).toEqual([expect.stringMatching(/^connections: names no connection/)]);
+    expect(mistakesIn({})).toEqual([]);
+  });
+
   it('may have a custom driver with keys of its own, whose connector is added later', () => {
     expect(mistakesIn({ connections: { mine: { driver: 'pigeons', wings: 2 } } })).toEqual([]);
     expect(mistakesIn({ connections: { mine: { driver: 'pigeons', retryAfter: null } } })).toHaveLength(1);

@@ -235,6 +235,7 @@ describe('a configuration file', () => {
 
   it.each([
     ['nothing', 'module.exports = undefined;', 'its default export is of type undefined'],
+    ['an empty object, as a file without exports does', 'const unused = {};', 'it exports nothing'],
     ['a list', 'module.exports = [];', 'its default export is an array'],
     [
       'a function that returns nothing',
