@@ -27,7 +27,11 @@ const SUSPICIOUS: Seconds = 1000;
  */
 export function durationSeconds(value: unknown, subject: string): Seconds {
   const seconds = secondsOf(value);
-  if (seconds === undefined || seconds > LONGEST_DURATION) throw invalidDuration(value, subject, meantBy(value));
+  if (seconds === undefined) {
+    const problem = typeof value === 'number' && value < 0 ? 'is negative' : undefined;
+    throw invalidDuration(value, subject, meantBy(value), problem);
+  }
+  if (seconds > LONGEST_DURATION) throw invalidDuration(value, subject, undefined, 'is longer than 3000 years');
   return seconds;
 }
 

@@ -15,10 +15,13 @@ function inFile(file: string | undefined): string {
 }
 
 /** The value is not a duration. */
-export const invalidDuration = defineError('E_INVALID_DURATION', (value: unknown, subject: string, meant?: string) => ({
-  message: `${subject}: ${valueText(value)} is not a duration. Write '${meant ?? '2m'}' (units: ms, s, m, h, d), or a number of seconds.`,
-  facts: { value, subject },
-}));
+export const invalidDuration = defineError(
+  'E_INVALID_DURATION',
+  (value: unknown, subject: string, meant?: string, problem?: string) => ({
+    message: `${subject}: ${valueText(value)} ${problem ?? 'is not a duration'}. Write '${meant ?? '2m'}' (units: ms, s, m, h, d), or a number of seconds.`,
+    facts: { value, subject },
+  }),
+);
 
 /** A queue name that a store could confuse with its own keys or with a list of queues. */
 export const invalidQueueName = defineError(

@@ -28,14 +28,16 @@ export const flag: Kind<boolean> = (value, place) => {
   throw place.refuse(value, 'give true or false');
 };
 
-/** @param most default: any number, and 0 means no limit */
-export function count(least: number, most = Infinity): Kind<number> {
+/** @param zero what 0 means, if that is not plain */
+export function count(least: number, most = Infinity, zero?: string): Kind<number> {
   return (value, place) => {
     if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most) return value as number;
-    const end = most < Infinity ? ` to ${most}` : least === 0 ? ' (0: no limit)' : '';
-    throw place.refuse(value, `give a whole number from ${least}${end}`);
+    const end = most < Infinity ? ` to ${most}` : '';
+    throw place.refuse(value, `give a whole number from ${least}${end}${zero === undefined ? '' : ` (0: ${zero})`}`);
   };
 }
+
+export const countOrNoLimit = count(0, Infinity, 'no limit');
 
 /** An object that has no other members than those. */
 export function membersOf<Name extends string>(

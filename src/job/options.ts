@@ -9,7 +9,7 @@ import { type Backoff, NO_BACKOFF } from './backoff';
 import { debounce, type DebounceOptions } from './debounce';
 import type { Delay, Duration } from './duration';
 import { isName, NAME_RULE } from './job-name';
-import { backoff, count, delay, flag, kept, type Kind, moment, seconds, text } from './option-kinds';
+import { backoff, count, countOrNoLimit, delay, flag, kept, type Kind, moment, seconds, text } from './option-kinds';
 import { checkQueueName } from './queue-name';
 import { schedule, type ScheduleOptions } from './schedule';
 import { unique, type UniqueOptions } from './unique';
@@ -101,13 +101,13 @@ interface RunOption extends JobOption {
 /** In the order of the payload's fields. */
 export const RUN_OPTIONS = {
   tries: {
-    read: count(0),
+    read: countOrNoLimit,
     default: 1,
     field: 'maxTries',
     form: 'count',
     instance: 'a method tries()',
     hasMethod: true,
-    otherNames: ['attempts', 'maxAttempts', 'maxTries', 'retries', 'retry'],
+    otherNames: ['attempts', 'maxAttempts', 'maxTries', 'retries', 'retry', 'trys'],
   },
   maxExceptions: { read: count(1), default: undefined, field: 'maxExceptions', form: 'count' },
   failOnTimeout: { read: flag, default: false, field: 'failOnTimeout', form: 'flag' },
@@ -141,7 +141,7 @@ export const RUN_OPTIONS = {
     otherNames: ['timeoutAt'],
   },
   maxCrashes: {
-    read: count(0),
+    read: countOrNoLimit,
     default: 3,
     field: 'maxCrashes',
     form: 'count',

@@ -107,9 +107,12 @@ export class SpanCadence implements Cadence {
 /** @throws what `place` makes of a text that is not a cron, or that never comes up */
 export function cronIn(text: unknown, zone: Zone, place: Place): Cadence {
   if (typeof text !== 'string') throw place.refuse(text, "give a cron text such as '0 3 * * *'");
-  if (text.trim().split(/\s+/).length === 6)
+  const words = text.trim().split(/\s+/).length;
+  if (words === 6)
     throw place.refuse(text, "a cron has five fields, and no seconds; for a span of seconds, give every('10s')");
   const fields = "give five fields, as in '0 3 * * *': minute, hour, day, month, weekday";
+  // croner would say that six and seven are right too.
+  if (!text.startsWith('@') && words !== 5) throw place.refuse(text, fields);
   let cadence: CronCadence;
   try {
     cadence = new CronCadence(text, zone);

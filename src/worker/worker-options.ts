@@ -8,7 +8,7 @@ import { nearest } from '../base/nearest';
 import { type Backoff, warnOfSeconds } from '../job/backoff';
 import type { Duration } from '../job/duration';
 import { MEANT_IN_WORKER } from '../job/foreign-words';
-import { backoff, count, flag, type Kind, type Place, seconds } from '../job/option-kinds';
+import { backoff, count, countOrNoLimit, flag, type Kind, type Place, seconds } from '../job/option-kinds';
 import type { WorkerDefaults } from '../job/options';
 import { invalidWorkerOption } from './errors';
 import { parseQueues, type WeightedQueue } from './queue-order';
@@ -115,7 +115,7 @@ export const WORKER_OPTIONS = {
     flag: { value: '<count>', help: 'jobs at once (default: 1)' },
   },
   tries: {
-    read: count(0),
+    read: countOrNoLimit,
     default: undefined,
     otherNames: ['attempts', 'maxTries'],
     flag: { value: '<count>', help: 'attempts of jobs that set none themselves; 0: no limit (default: 1)' },
@@ -140,7 +140,7 @@ export const WORKER_OPTIONS = {
     },
   },
   maxJobs: {
-    read: limit(count(0)),
+    read: limit(countOrNoLimit),
     default: Infinity,
     otherNames: ['limit'],
     flag: { value: '<count>', help: 'stop after this many jobs; each process counts its own' },
@@ -152,7 +152,7 @@ export const WORKER_OPTIONS = {
   },
   /** In bytes. */
   memory: {
-    read: limit(count(0), MEGABYTE),
+    read: limit(countOrNoLimit, MEGABYTE),
     default: Infinity,
     flag: { value: '<MB>', help: 'replace a process that uses more than this many megabytes after a job' },
   },

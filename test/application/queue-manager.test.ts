@@ -253,9 +253,7 @@ describe('a configuration file', () => {
 
   it('must not use the queue it configures', () => {
     jest.resetModules();
-    const { asked, manager } = configuredBy(
-      `globalThis.useQueue(); module.exports = { connections: { redis: { driver: 'redis' } } };`,
-    );
+    const { asked, manager } = configuredBy(`globalThis.useQueue(); module.exports = { maxPayload: 1 };`);
     Object.assign(globalThis, { useQueue: () => manager.driver() });
 
     expect(() => manager.driver()).toThrow(

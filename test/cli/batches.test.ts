@@ -328,6 +328,7 @@ describe('prune --batches', () => {
     [['--batches', '--queue=mail'], 'choose failed jobs: also give --older-than or --keep'],
     [['--keep=1', '--unfinished'], '--unfinished only works with --batches, such as --batches=7d'],
     [['--batches=soon'], "'soon'"],
+    [['--keep=-1'], 'a whole number from 0.'],
   ])('refuses %j, and removes nothing', async (flags, told) => {
     await kit.fail('1');
 

@@ -72,6 +72,9 @@ describe('a duration', () => {
     expect(() => seconds(' 5s')).toThrow("Write '5s'");
     expect(() => seconds('1e3s')).toThrow("Write '1000s'");
     expect(() => seconds('3 months')).toThrow("Write '2m'");
+    expect(() => seconds(-1)).toThrow('-1 is negative');
+    expect(() => seconds(1.7e12)).toThrow('1700000000000 is longer than 3000 years');
+    expect(() => seconds('9999999999d')).toThrow("'9999999999d' is longer than 3000 years. Write '2m'");
   });
 
   it('accepts a string either as a number of seconds or not at all', () => {

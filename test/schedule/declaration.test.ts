@@ -82,6 +82,7 @@ describe('a schedule declared with calls', () => {
     ['a day that no calendar has', (one) => one.cron('0 0 31 2 *'), /'0 0 31 2 \*'.*never comes up/],
     ['a string that is not a cron expression', (one) => one.cron('each day'), /'each day'.*five fields/],
     ['a date instead of a cron expression', (one) => one.cron('2027-01-01T03:00:00'), /five fields/],
+    ['four fields', (one) => one.cron('0 3 * *'), /weekday\.$/],
     ['seconds in a cron expression', (one) => one.cron('0 0 3 * * *'), /five fields/],
     ['a minute that does not exist', (one) => one.cron('61 * * * *'), /61/],
     ['seconds', (one) => one.cron('*/10 * * * * *'), /no seconds.*every\('10s'\)/],

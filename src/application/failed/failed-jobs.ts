@@ -211,7 +211,12 @@ export class FailedJobs {
     if (!isEmpty(filter)) checkFilter(filter, 'failed.prune()');
     checkCounts({ keep }, 'failed.prune()');
     if (olderThan === undefined && keep === undefined)
-      throw invalidFailedFilter('failed.prune()', options, 'it has neither olderThan nor keep');
+      throw invalidFailedFilter(
+        'failed.prune()',
+        options,
+        'it has neither olderThan nor keep',
+        ' Give one of them; flush() removes all.',
+      );
     const { queue, ...others } = fields;
     const seconds = olderThan === undefined ? undefined : durationSeconds(olderThan, 'olderThan');
     const tooOld = async (open: OpenStore): Promise<Sweep['goes']> =>

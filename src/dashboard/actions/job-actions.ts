@@ -38,7 +38,7 @@ export const retryJob: Action = {
   async run(form, { manager }) {
     const { connection, id, queue } = jobIn(form);
     if (!(await manager.failed.retry(id, { connection, queue })))
-      return { text: `The job ${id} is no longer among the failed jobs.` };
+      return { text: `The job ${id} is not among the failed jobs.` };
     return {
       text: `The job ${id} goes back to its queue, with all its tries.`,
       link: { address: address('job', { connection, id, queue }), label: 'Show it' },
@@ -57,7 +57,7 @@ export const forgetJob: Action = {
   async run(form, { manager }) {
     const { connection, id, queue } = jobIn(form);
     const isGone = await manager.failed.forget(id, { connection, queue });
-    return { text: isGone ? `The job ${id} is forgotten.` : `The job ${id} is no longer among the failed jobs.` };
+    return { text: isGone ? `The job ${id} is forgotten.` : `The job ${id} is not among the failed jobs.` };
   },
 };
 
