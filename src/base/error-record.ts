@@ -27,18 +27,20 @@ const OUR_FRAMES = [
   '(node:async_hooks',
 ];
 
-/** Never throws. */
-export function errorRecord(error: Error, depth = 0): ErrorRecord {
-  const cause = depth < MOST_CAUSES ? causeOf(error) : undefined;
+/** Never throws. `above`: the errors whose causes or parts lead to this one. */
+export function errorRecord(error: Error, above: readonly Error[] = []): ErrorRecord {
+  const path = [...above, error];
+  const isDeepest = path.length > MOST_CAUSES;
+  const cause = isDeepest ? undefined : causeOf(error);
   const code = codeText(error);
-  const parts = depth < MOST_CAUSES ? partsOf(error) : [];
+  const parts = isDeepest ? [] : partsOf(error);
   return {
     type: errorName(error),
     message: errorMessage(error),
     ...(code !== undefined && { code }),
     stack: withoutOurs(stackText(error)),
-    ...(cause !== undefined && { cause: errorRecord(cause, depth + 1) }),
-    ...(parts.length > 0 && { aggregateErrors: parts.map((part) => errorRecord(part, depth + 1)) }),
+    ...(cause !== undefined && !path.includes(cause) && { cause: errorRecord(cause, path) }),
+    ...(parts.length > 0 && { aggregateErrors: parts.map((part) => errorRecord(part, path)) }),
   };
 }
 

@@ -29,6 +29,11 @@ export function causeOf(error: Error): Error | undefined {
   return readable(() => (error.cause instanceof Error ? error.cause : undefined), undefined);
 }
 
+/** Whether `other` is among the causes of an error. */
+export function leadsTo(error: Error, other: Error): boolean {
+  return readable(() => causesOf(error).includes(other), false);
+}
+
 /** The code that Node.js or a driver gave the error. */
 export function codeText(error: Error): string | undefined {
   return readable(() => codeOf(error), undefined);
@@ -71,12 +76,21 @@ function wholeText(error: Error): string {
   const parts = [stackOf(error)];
   if (error instanceof AggregateError)
     parts.push(...error.errors.slice(0, MOST_CAUSES).map((one) => `One of: ${told(one)}`));
-  let cause = error.cause;
-  for (let depth = 0; cause !== undefined && cause !== null && depth < MOST_CAUSES; depth += 1) {
-    parts.push(`Caused by: ${told(cause)}`);
-    cause = cause instanceof Error ? cause.cause : undefined;
-  }
+  parts.push(...causesOf(error).map((cause) => `Caused by: ${told(cause)}`));
   return bounded(parts.join('\n'));
+}
+
+// Each once, even if they form a circle.
+function causesOf(error: Error): readonly unknown[] {
+  const causes: unknown[] = [];
+  let { cause } = error;
+  while (cause !== undefined && cause !== null && cause !== error && !causes.includes(cause)) {
+    if (causes.length === MOST_CAUSES) break;
+    causes.push(cause);
+    // An error of Node.js is no instance of our Error in another realm.
+    cause = typeof cause === 'object' && 'cause' in cause ? cause.cause : undefined;
+  }
+  return causes;
 }
 
 function bounded(whole: string): string {

@@ -6,7 +6,7 @@
  * tells nobody.
  */
 import type { Milliseconds, Seconds } from '../base/clock';
-import { exceptionText } from '../base/exception-text';
+import { errorMessage, errorName, exceptionText, leadsTo, stackText } from '../base/exception-text';
 import { type Delay, durationSeconds, momentOf } from '../job/duration';
 import { backoffDelay } from '../job/backoff';
 import type { RunOptions } from '../job/options';
@@ -84,7 +84,8 @@ export function outcomeOf(job: RunningJob, environment: OutcomeEnvironment): Out
   const { reservation, ending, abortReason, thrown } = job;
   if (job.stray !== undefined) return attemptFailed(job, job.stray, environment);
   if (ending !== undefined) return ownOutcome(job, environment);
-  if (abortReason !== undefined && thrown !== undefined && thrown !== abortReason) abortReason.cause ??= thrown;
+  if (abortReason !== undefined && thrown !== undefined && thrown !== abortReason)
+    abortReason.cause ??= apartFrom(abortReason, thrown);
   if (abortReason instanceof JobTimedOutError) return attemptFailed(job, abortReason, environment);
   // A handler that returned by itself and never looked at its signal has done its work.
   const finished = job.handler === 'came-back' && thrown === undefined && !job.knowsItsSignal;
@@ -94,6 +95,12 @@ export function outcomeOf(job: RunningJob, environment: OutcomeEnvironment): Out
   }
   if (thrown !== undefined) return attemptFailed(job, thrown, environment);
   return { settlement: { outcome: 'completed', reservation } };
+}
+
+// An AbortError has the reason of its signal as its cause: whoever follows the causes must come to an end.
+function apartFrom(reason: Error, thrown: Error): Error {
+  if (!leadsTo(thrown, reason)) return thrown;
+  return Object.assign(new Error(errorMessage(thrown)), { name: errorName(thrown), stack: stackText(thrown) });
 }
 
 /** The outcome of a cancelled job. */

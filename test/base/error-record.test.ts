@@ -27,13 +27,13 @@ it('an error record masks secrets in messages, stacks and causes', () => {
   expect(JSON.stringify(errorRecord(error))).not.toContain('hunter2');
 });
 
-it('an error record includes aggregated errors, and stops at circular causes', () => {
+it('an error record includes aggregated errors, and shows each of circular causes once', () => {
   const first = new Error('first');
   first.cause = new Error('second', { cause: first });
   const record = errorRecord(new AggregateError([first, 'no error'], 'all failed'));
 
   expect(record.aggregateErrors).toHaveLength(1);
-  expect(JSON.stringify(record).match(/"message":"first"/g)!.length).toBeLessThan(10);
+  expect(JSON.stringify(record).match(/"message":"first"/g)!.length).toBe(1);
 });
 
 it('an error record can be made of anything that is thrown', () => {

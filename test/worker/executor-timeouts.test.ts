@@ -1,5 +1,7 @@
 /** Handlers that run longer than their timeout. */
+import { EventEmitter, once } from 'node:events';
 import { Transform } from 'class-transformer';
+import { exceptionText } from '../../src/base/exception-text';
 import { Job } from '../../src/job/job';
 import type { Counters } from '../../src/payload/counters';
 import { JobTimedOutError } from '../../src/worker/errors';
@@ -46,6 +48,26 @@ describe('a timeout', () => {
 
     expect((await outcome).settlement).toMatchObject({ outcome: 'released', counters: { exceptions: 1 } });
     expect((await outcome).error).toBeInstanceOf(JobTimedOutError);
+  });
+
+  it.each([
+    ['AbortError', (aborted: Error): Error => aborted],
+    ['Error', (aborted: Error): Error => new Error('upload', { cause: aborted })],
+  ])('keeps what the handler threw because of it, an %s, without a circle of causes', async (name, thrown) => {
+    act.behave = ({ signal }) =>
+      once(new EventEmitter(), 'never', { signal }).catch((error: Error) => {
+        throw thrown(error);
+      });
+
+    const outcome = run(new Act());
+    await application.clock.advance('60s');
+
+    const { cause, message } = (await outcome).error!;
+    expect(cause).toMatchObject({ name, message: thrown(new Error('The operation was aborted')).message });
+    expect((cause as Error).cause).toBeUndefined();
+    const text = exceptionText((await outcome).error!);
+    expect(text.match(/Caused by/g)).toHaveLength(1);
+    expect(text.split(message)).toHaveLength(2);
   });
 
   it('is recorded at the end of the grace even if the handler still runs, whose later result is refused', async () => {
