@@ -1,6 +1,5 @@
 /** Runs the waiting jobs of a fake's connections, one after another, until there are none left. */
 import { momentOf } from '../base/clock';
-import { invalidJobOption } from '../job/errors';
 import { BUILT_IN } from '../job/registry';
 import { InvalidPayloadError } from '../payload/errors';
 import { UNREADABLE_NAME } from '../payload/unreadable';
@@ -15,6 +14,7 @@ import { EndlessDrainError } from './errors';
 import type { FakeManager } from './fake-manager';
 import { executorSettings, jobRun, type JobRun, type WorkerFlags } from './job-run';
 import type { TestClock } from './test-clock';
+import { checkDrainOptions } from './test-options';
 
 export interface DrainOptions extends WorkerFlags {
   /** Only jobs of this connection. Default: all. */
@@ -62,11 +62,12 @@ export class Drain {
    * @throws E_INVALID_JOB_OPTION, E_INVALID_WORKER_OPTION, E_INVALID_DURATION
    */
   constructor(manager: FakeManager, clock: TestClock, used: ReadonlyMap<string, unknown>, options: DrainOptions) {
+    checkDrainOptions(options);
     this.#manager = manager;
     this.#clock = clock;
     this.#used = used;
     this.#options = options;
-    this.#limit = limitOf(options);
+    this.#limit = options.limit ?? DEFAULT_LIMIT;
     this.#executor = new Executor(manager, executorSettings(options));
   }
 
@@ -175,11 +176,6 @@ export class Drain {
     const [job = ''] = [...times].find(([, count]) => count === most) ?? [];
     throw new EndlessDrainError(this.#limit, job, most);
   }
-}
-
-function limitOf({ limit = DEFAULT_LIMIT }: DrainOptions): number {
-  if (Number.isInteger(limit) && limit > 0) return limit;
-  throw invalidJobOption('limit of drain()', limit, 'Give a whole number from 1.');
 }
 
 function unreadable(connection: Connection, { queue, id }: SetAside): JobRun {

@@ -23,6 +23,7 @@ import { FakeManager } from './fake-manager';
 import { type Push, type Pushed, ReadPush } from './push';
 import { PushLog } from './push-log';
 import { TestClock } from './test-clock';
+import { checkFakeOptions } from './test-options';
 import { travel } from './travel';
 
 export interface FakeOptions extends FakedJobsOptions {
@@ -46,7 +47,7 @@ export type PushedPredicate<J extends object> = (job: J, pushed: Pushed<J>) => b
 
 declare module '../application/fake-slot' {
   interface FakeFunction {
-    /** @throws AlreadyFakedError */
+    /** @throws AlreadyFakedError, E_INVALID_JOB_OPTION, E_UNDECORATED_JOB */
     (options?: FakeOptions): FakeQueue;
   }
 }
@@ -83,8 +84,9 @@ export class FakeQueue {
   #manager: FakeManager | undefined;
   #restored = false;
 
-  /** Called by `Queue.fake`. @throws AlreadyFakedError */
+  /** Called by `Queue.fake`. @throws AlreadyFakedError, E_INVALID_JOB_OPTION */
   static install(options: FakeOptions = {}): FakeQueue {
+    checkFakeOptions(options);
     if (active !== undefined) throw new AlreadyFakedError(active.made);
     active = { queue: new FakeQueue(options), made: new Error('The fake that is in place was made here.') };
     return active.queue;
@@ -120,14 +122,13 @@ export class FakeQueue {
   /**
    * The pushed jobs of this very class, in order, as a worker would get them.
    *
-   * @throws E_UNDECORATED_JOB; InvalidPayloadError, UnknownClassError a worker could not make the job
+   * @throws E_UNDECORATED_JOB, E_INVALID_JOB_OPTION; InvalidPayloadError, UnknownClassError a worker could not make the job
    */
   pushed<J extends object>(job: Class<J>, predicate?: PushedPredicate<J>): Pushed<J>[] {
     if (typeof job !== 'function') throw notAJob(job, 'a class of jobs');
     // A class that is not a job would never be found, and assertNotPushed would never fail.
     definitionOfJob(Object.create(job.prototype) as object);
-    const all = this.#sent().of(job);
-    return predicate === undefined ? all : all.filter((pushed) => predicate(pushed.job, pushed));
+    return accepted(this.#sent().of(job), predicate);
   }
 
   /**
@@ -149,10 +150,12 @@ export class FakeQueue {
 
   /** Asserts that at least one job of this class (accepted by the predicate) was pushed on this queue. @throws AssertionError */
   assertPushedOn<J extends object>(queue: string, job: Class<J>, predicate?: PushedPredicate<J>): void {
-    const fits: PushedPredicate<J> = (one, pushed) =>
-      pushed.queue === queue && (predicate === undefined || predicate(one, pushed));
-    const isThere = this.pushed(job, fits).length > 0;
-    this.#assert(isThere, `${job.name} was not pushed on the queue '${queue}'.`, 'assertPushedOn');
+    const there = this.pushed(job).filter((pushed) => pushed.queue === queue);
+    this.#assert(
+      accepted(there, predicate).length > 0,
+      `${job.name} was not pushed on the queue '${queue}'.`,
+      'assertPushedOn',
+    );
   }
 
   /** Asserts that no job of this class was pushed; with a predicate, none that it accepts. @throws AssertionError */
@@ -346,6 +349,12 @@ export class FakeQueue {
 }
 
 setFakeFactory((options) => FakeQueue.install(options));
+
+function accepted<J extends object>(all: Pushed<J>[], predicate: PushedPredicate<J> | undefined): Pushed<J>[] {
+  if (predicate === undefined) return all;
+  if (typeof predicate === 'function') return all.filter((pushed) => predicate(pushed.job, pushed));
+  throw invalidJobOption('the predicate of an assertion', predicate, 'Give a function: (job) => job.email === …');
+}
 
 function isChain(first: ReadPush, expected: readonly Expected[]): boolean {
   const chain = [first, ...first.links];

@@ -3,7 +3,6 @@ import type { Stub } from '../container/stubs';
 import { MemoryStore } from '../connections/memory/memory-store';
 import type { Batch } from '../dispatch/batch/batch';
 import type { JobInstance } from '../job/definition';
-import { invalidJobOption } from '../job/errors';
 import type { HandleResult } from '../job/job';
 import { noCounters, withCounters } from '../payload/counters';
 import { uuidv7 } from '../payload/uuid';
@@ -18,6 +17,7 @@ import { activeFake } from './fake-queue';
 import { executorSettings, jobRun, type JobRun, type WorkerFlags } from './job-run';
 import { PushLog } from './push-log';
 import { TestClock } from './test-clock';
+import { checkRunJobOptions } from './test-options';
 
 export interface RunJobOptions extends WorkerFlags {
   /** Replacements for injected dependencies, by token: `[[Mailer, { send: async () => undefined }]]`. */
@@ -53,10 +53,8 @@ export interface RunJobResult<J extends object> extends JobRun {
  * @throws any error of the job or its data, as its dispatch would; E_INVALID_JOB_OPTION, E_INVALID_WORKER_OPTION
  */
 export async function runJob<J extends JobInstance>(job: J, options: RunJobOptions = {}): Promise<RunJobResult<J>> {
+  checkRunJobOptions(options);
   const { attempts = 1, chain = [], batch = false } = options;
-  if (!Number.isInteger(attempts) || attempts < 1) {
-    throw invalidJobOption('attempts of runJob()', attempts, 'Give a whole number from 1.');
-  }
   const batches = new BatchLog();
   const manager = managerOf(options, batches);
   const id = uuidv7();
