@@ -1,7 +1,7 @@
 /**
  * A job on its way. It is sent once, one microtask after it was made, in the async context in which it was made.
  *
- * Outside of production it remembers where it was made, to report a failure that nobody awaited: the error's own stack begins in
+ * Outside of production it remembers where it was made, and shows that in the stack of a failure: the error's own stack begins in
  * a microtask.
  *
  * It is a promise of the job's id, so that `.catch()` compiles and linters recognise floating promises.
@@ -147,7 +147,7 @@ export class PendingJob implements PendingDispatch {
 
   #failed(reason: unknown): void {
     this.#hasFailed = true;
-    if (this.#awaited) return;
+    if (this.#awaited) return showCallers(reason, this.#site);
     if (this.#manager.hearsErrors) {
       const { connection, queue } = { ...chosenOf(this.#job), ...this.#choice };
       this.#manager.report(reason, { during: 'a dispatch that was not awaited', name: this.#name, connection, queue });
@@ -187,6 +187,14 @@ function callSite(): CallSite | undefined {
   Error.captureStackTrace(site, PendingJob);
   Error.stackTraceLimit = stackTraceLimit;
   return site;
+}
+
+/** Ends the stack of an error with the call of the dispatch, as an await of an async function would. */
+function showCallers(error: unknown, site: CallSite | undefined): void {
+  const callers = callersIn(site);
+  if (callers === '' || !(error instanceof Error) || typeof error.stack !== 'string') return;
+  // Dispatches that travelled together share one error.
+  if (!error.stack.includes(callers)) Reflect.set(error, 'stack', `${error.stack}\n${callers}`);
 }
 
 /** The lines of a stack outside Onqueue. Empty if nothing is known. */

@@ -260,6 +260,16 @@ describe('a dispatch that fails', () => {
     expect(log.texts).toEqual([]);
   });
 
+  it('shows in its stack where it was called', async () => {
+    const { bus } = given();
+    const hopeful = (): PromiseLike<string> => bus.dispatch(broken());
+    const failure: unknown = await Promise.resolve(hopeful()).catch((error: unknown) => error);
+
+    const { message, stack } = failure as Error;
+    expect(stack).toContain(message);
+    expect(stack?.match(/ at .*hopeful /g)).toHaveLength(1);
+  });
+
   const forgotten = async (environment: string): Promise<Record<string, string>> => {
     const hook = join(__dirname, '../support/register-typescript.cjs');
     const program = join(__dirname, 'programs/forgotten-dispatch.ts');
