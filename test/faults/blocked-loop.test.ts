@@ -1,5 +1,5 @@
 import { eventually } from '../support/eventually';
-import { requireBuild } from '../support/project';
+import { Project, requireBuild, root } from '../support/project';
 import { Block, Stall, StallForGood, StallUnread, Take } from './kit/programs/jobs';
 import { Stage, type StageOptions, type StoreName } from './kit/stage';
 
@@ -148,6 +148,36 @@ describe('a handler that blocks the event loop past timeout and grace', () => {
       expect(attemptsOf(stage, job)).toEqual([1]);
       expect(first.account).toBe('');
     }));
+
+  it.concurrent('is shown with the lines of its TypeScript sources', async () => {
+    const project = new Project();
+    project.linkPackage();
+    project.write(
+      'onqueue.config.ts',
+      `export default { connections: { s: { driver: 'database', url: 'sqlite:./q' } } };`,
+    );
+    project.write(
+      'hog.ts',
+      `import { Job } from 'onqueue';
+interface Size {
+  readonly width: number;
+}
+@Job({ timeout: '200ms', tries: 1 })
+export class Hog extends Job {
+  handle(): void {
+    for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+  }
+}
+void Hog.dispatch();`,
+    );
+    const line = [`${root}/dist/cli/bin.js`, 'work', '--no-supervisor', '--require=hog.ts', '--grace=0'];
+
+    const { code, stderr } = await project.run(line);
+    project.remove();
+
+    expect(stderr).toMatch(/\\n +at handle \([^)]*hog\.ts:8:\d+\)/);
+    expect(code).toBe(70);
+  });
 
   it.concurrent(
     'in native code ends the process with a signal',

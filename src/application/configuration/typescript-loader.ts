@@ -6,7 +6,7 @@
  */
 /* oxlint-disable no-underscore-dangle -- the hooks of node:module are called so */
 import { existsSync, readFileSync } from 'node:fs';
-import Module from 'node:module';
+import Module, { SourceMap, type SourceMapPayload } from 'node:module';
 import { dirname, resolve } from 'node:path';
 import { noTypeScriptLoader } from '../errors';
 import { mappedPaths } from './tsconfig-paths';
@@ -38,12 +38,32 @@ export function loadTypeScript(file: string): void {
   if (isUnderstood()) return;
   const compiler = findCompiler(file);
   const compile = (module: LoadedModule, filename: string): void => {
-    module._compile(compiler.transformSync(readFileSync(filename, 'utf8'), optionsFor(filename)).code, filename);
+    const source = readFileSync(filename, 'utf8');
+    const { code } = compiler.transformSync(source, optionsFor(filename));
+    try {
+      module._compile(code, filename);
+    } catch (error) {
+      if (error instanceof SyntaxError) leadToSource(error, filename, source, code);
+      throw error;
+    }
   };
   loader._extensions['.ts'] = compile;
   loader._extensions['.cts'] = compile;
   resolveAsCompiled();
   process.setSourceMapsEnabled(true);
+}
+
+/** The stack of a syntax error begins with the line of compiled code, because Node.js reads source maps only of code that runs. */
+function leadToSource(error: SyntaxError, filename: string, source: string, code: string): void {
+  const { stack = '' } = error;
+  const [excerpt = '', line, indent = ''] = /^.*:(\d+)\n.*\n( *)\^+\n/.exec(stack) ?? [];
+  if (!excerpt.startsWith(`${filename}:`)) return;
+  const map = Buffer.from(code.slice(code.lastIndexOf(',') + 1), 'base64').toString();
+  const entry = new SourceMap(JSON.parse(map) as SourceMapPayload).findEntry(Number(line) - 1, indent.length);
+  if (!('originalLine' in entry)) return;
+  const { originalLine, originalColumn } = entry;
+  const place = [`${filename}:${originalLine + 1}`, source.split('\n')[originalLine], `${' '.repeat(originalColumn)}^`];
+  error.stack = `${place.join('\n')}\n${stack.slice(excerpt.length)}`;
 }
 
 // Jest transforms what its own require loads, and never calls the hooks of Node.js.

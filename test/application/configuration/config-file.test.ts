@@ -167,6 +167,22 @@ describe('a configuration file', () => {
     expect(await loadedByNode('Object.keys(loaded.connections)')).toEqual(['mail a/b']);
   });
 
+  it('is shown with the line of its source if Node.js refuses what TypeScript compiles', async () => {
+    withCompiler();
+    write({
+      'package.json': '{}',
+      'jobs.ts': `interface Size {\n  readonly width: number;\n}\n\nclass Resize {\n  accessor size?: Size;\n}`,
+      'onqueue.config.ts': `
+        let place = '';
+        try { require('./jobs'); } catch (error) { place = (error as Error).stack!; }
+        export default { connections: { [place]: { driver: 'memory' } } };`,
+    });
+
+    expect(await loadedByNode('Object.keys(loaded.connections)')).toEqual([
+      expect.stringMatching(/^.*jobs\.ts:6\n {2}accessor size\?: Size;\n {11}\^\n\nSyntaxError: Unexpected identifier/),
+    ]);
+  });
+
   it('may be TypeScript that imports from the baseUrl, and packages as usual', async () => {
     withCompiler();
     write({

@@ -26,6 +26,19 @@ const callerIn = (scope: string): string => `{
   ({ job: name, id, queue });
 }`;
 
+interface Place {
+  readonly file: string;
+  /** Like the column, counted from 0. */
+  readonly line: number;
+  readonly column: number;
+}
+
+/** Finds the sources of compiled places, as the stacks of the process show them. */
+const sourcesOf = (places: readonly Place[]): string => `(${JSON.stringify(places)}).map(({ file, line, column }) => {
+  const entry = process.getBuiltinModule('node:module').findSourceMap(file)?.findEntry(line, column);
+  return entry?.originalSource && { file: entry.originalSource, line: entry.originalLine, column: entry.originalColumn };
+})`;
+
 /** Stack frames to show: enough to tell who called what. */
 const FRAMES = 8;
 
@@ -40,13 +53,9 @@ export class BlockedLoop {
   async isDebugged(): Promise<boolean> {
     const session = (this.#session = await connected());
     if (session === undefined) return false;
-    const told = await answer<{ readonly debugged: boolean }>((resolve) => {
-      session.post('Runtime.evaluate', { expression: IS_DEBUGGED, returnByValue: true }, (_error, reply) =>
-        resolve({ debugged: reply?.result?.value === true }),
-      );
-    });
-    if (told === undefined) this.letGo();
-    return told?.debugged ?? false;
+    const isDebugged = await evaluate<boolean>(session, IS_DEBUGGED);
+    if (isDebugged === undefined) this.letGo();
+    return isDebugged ?? false;
   }
 
   /**
@@ -63,18 +72,14 @@ export class BlockedLoop {
       session.post('Debugger.pause');
     });
     if (held === undefined) this.letGo();
-    return held && this.#places(held);
+    return held && this.#shown(session, held);
   }
 
   /** The job whose code the halted main thread runs. Undefined if that is unknown. */
   async blocker(scope: string): Promise<HeldJob | undefined> {
     const session = this.#session;
     if (session === undefined) return undefined;
-    const found = await answer<Partial<HeldJob> | undefined>((resolve) => {
-      session.post('Runtime.evaluate', { expression: callerIn(scope), returnByValue: true }, (_error, reply) =>
-        resolve(reply?.result?.value as Partial<HeldJob> | undefined),
-      );
-    });
+    const found = await evaluate<Partial<HeldJob>>(session, callerIn(scope));
     return typeof found?.id === 'string' ? (found as HeldJob) : undefined;
   }
 
@@ -98,17 +103,33 @@ export class BlockedLoop {
   }
 
   // Frames of Node.js and of Onqueue would tell the user nothing.
-  #places(frames: readonly Debugger.CallFrame[]): readonly string[] {
-    const places: string[] = [];
-    for (const { functionName, location } of frames) {
-      const url = this.#files.get(location.scriptId) ?? '';
-      const file = url.startsWith('file:') ? fileURLToPath(url) : url;
-      if (!isAbsolute(file) || file.startsWith(OURS)) continue;
-      const at = `${file}:${location.lineNumber + 1}:${(location.columnNumber ?? 0) + 1}`;
-      places.push(functionName === '' ? at : `${functionName} (${at})`);
-    }
-    return places.slice(0, FRAMES);
+  async #shown(session: Session, frames: readonly Debugger.CallFrame[]): Promise<readonly string[]> {
+    const theirs = frames
+      .map(({ functionName, location }) => ({ functionName, ...this.#place(location) }))
+      .filter(({ file }) => isAbsolute(file) && !file.startsWith(OURS))
+      .slice(0, FRAMES);
+    const sources = await evaluate<readonly (Place | null)[]>(session, sourcesOf(theirs));
+    return theirs.map(({ functionName, ...place }, index) => {
+      const { file, line, column } = sources?.[index] ?? place;
+      const at = `${pathOf(file)}:${line + 1}:${column + 1}`;
+      return functionName === '' ? at : `${functionName} (${at})`;
+    });
   }
+
+  #place({ scriptId, lineNumber, columnNumber = 0 }: Debugger.Location): Place {
+    return { file: pathOf(this.#files.get(scriptId) ?? ''), line: lineNumber, column: columnNumber };
+  }
+}
+
+const pathOf = (file: string): string => (file.startsWith('file:') ? fileURLToPath(file) : file);
+
+// Undefined if no answer came.
+function evaluate<T>(session: Session, expression: string): Promise<T | undefined> {
+  return answer<T | undefined>((resolve) => {
+    session.post('Runtime.evaluate', { expression, returnByValue: true }, (_error, reply) =>
+      resolve(reply?.result?.value as T | undefined),
+    );
+  });
 }
 
 // Undefined if none came.
