@@ -289,7 +289,7 @@ export class Queue extends HookFront {
   }
 
   /**
-   * Calls the `busy` hook for queues with more than `size` ready jobs, or whose oldest ready job has waited longer than `wait`:
+   * Calls the `busy` hook for queues with more than `size` ready jobs, or whose oldest ready or overdue job has waited longer than `wait`:
    * `Queue.monitor({ mail: { size: 1000, wait: '5m' } })`. Checked once a minute by one worker on behalf of all processes.
    *
    * @param connection default: the default connection

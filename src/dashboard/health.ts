@@ -87,7 +87,11 @@ function queueFindings(
   const waits = html`${counted(ready, 'job waits', 'jobs wait')} in ${name}`;
   if (ready > 0 && isPaused) found.push(warn(html`${waits}, which is paused.`));
   else if (ready > 0 && !isWorked) found.push(bad(html`${waits}, but no worker works on it.`));
-  else if (oldestWait >= LATE) {
+  else if (ready === 0 && oldestWait >= LATE && !isPaused)
+    found.push(
+      bad(html`A delayed job in ${name} has been due for ${secondsText(oldestWait)}, but no worker takes it.`),
+    );
+  else if (oldestWait >= LATE && !isPaused) {
     const tell = oldestWait >= VERY_LATE ? bad : warn;
     found.push(tell(html`${waits}, the oldest for ${secondsText(oldestWait)}.`));
   }

@@ -70,7 +70,7 @@ export interface BusyEvent extends ConnectionEvent {
   readonly queue: string;
   /** Jobs that are ready. */
   readonly size: number;
-  /** How long the oldest ready job has waited, in seconds. Undefined if none is ready or the store cannot tell. */
+  /** How long the oldest ready or overdue job has waited, in seconds. Undefined if there is none or the store cannot tell. */
   readonly wait: number | undefined;
   /** The limits given to `Queue.monitor`; `wait` is in seconds. */
   readonly limit: { readonly size?: number | undefined; readonly wait?: number | undefined };

@@ -1,21 +1,27 @@
-/** How long the oldest ready job has waited. */
+/** How long the oldest job that could run has waited. */
 import type { Milliseconds, Seconds } from '../base/clock';
-import type { Connection } from '../connections/contract';
+import type { Connection, Counts } from '../connections/contract';
 import { fenceIn, idAtEnd } from '../payload/counters';
 import { READY_AT, readyAtOf } from '../payload/ready-at';
 
 /** Several, because the first jobs may have run before, and those do not say since when they are ready again. */
 const LOOKED_AT = 10;
 
-/** Undefined if none is ready, or none of the first ones says since when. */
+/**
+ * Delayed jobs that are due count too: without a worker, nobody makes them ready. Undefined if there is none, or none of the first
+ * ones says since when.
+ */
 export async function oldestWait(
   connection: Connection,
   queue: string,
+  { ready, delayed }: Counts,
   now: Milliseconds,
 ): Promise<Seconds | undefined> {
   if (!connection.capabilities.peek) return undefined;
-  const first = await connection.peek(queue, 'ready', LOOKED_AT);
-  const moments = first.map(({ payload }) => readyAtIn(payload)).filter((moment) => moment !== undefined);
+  const first = ready === 0 ? [] : await connection.peek(queue, 'ready', LOOKED_AT);
+  const [next] = delayed === 0 ? [] : await connection.peek(queue, 'delayed', 1);
+  const due = next?.at !== undefined && next.at <= now ? next.at : undefined;
+  const moments = [due, ...first.map(({ payload }) => readyAtIn(payload))].filter((moment) => moment !== undefined);
   return moments.length === 0 ? undefined : Math.max(0, now - Math.min(...moments)) / 1000;
 }
 

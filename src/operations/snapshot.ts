@@ -23,7 +23,10 @@ export interface QueueSnapshot {
   readonly running: number;
   /** Undefined if no store keeps failed jobs. */
   readonly failed: number | undefined;
-  /** How long the oldest ready job has waited, in seconds. Undefined if none is ready, or the next ones do not tell. */
+  /**
+   * How long the oldest job that is ready, or delayed and due, has waited, in seconds. Undefined if there is none, or the next
+   * ones do not tell.
+   */
   readonly oldestWait: Seconds | undefined;
   /** Jobs that completed or failed for good, per minute, over the last five minutes. Undefined if no figures are kept. */
   readonly rate: number | undefined;
@@ -78,7 +81,8 @@ export async function takeSnapshot(
   const figures = isCounted ? await readFigures(name, operations, application.clock, { within: RECENT }) : undefined;
   const failures = application.failed.storeFor(connection) ?? connection.buried;
   const look = async (queue: string): Promise<QueueSnapshot> => {
-    const { ready, delayed, reserved } = await connection.counts(queue);
+    const counts = await connection.counts(queue);
+    const { ready, delayed, reserved } = counts;
     const recent = figures && (figures.queues.find((one) => one.queue === queue) ?? { rate: 0, failed: 0 });
     const until = pauses.get(queue);
     return {
@@ -87,7 +91,7 @@ export async function takeSnapshot(
       delayed,
       running: reserved,
       failed: await failures?.count(queue),
-      oldestWait: ready === 0 ? undefined : await oldestWait(connection, queue, now),
+      oldestWait: await oldestWait(connection, queue, counts, now),
       rate: recent?.rate,
       failures: recent?.failed,
       isPaused: pauses.has(queue),

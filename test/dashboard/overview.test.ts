@@ -91,6 +91,17 @@ describe('the overview', () => {
     expect(text).not.toMatch(/All is well|Nothing has failed/);
   });
 
+  it('says that no worker takes a delayed job that is due', async () => {
+    const { manager, clock } = testApplication();
+    await manager.connection().later('1m', new NotifyTeam('ops', 'tick'));
+    await clock.advance('1h');
+    await using panel = await served(manager);
+
+    expect((await panel.get('')).text).toMatch(
+      /<li class="bad">A delayed job in .* has been due for 59 min, but no worker/,
+    );
+  });
+
   it('shows how long jobs of a paused queue wait, without a warning', async () => {
     const { manager, clock } = testApplication();
     await addManyJobs(manager, 'mail', { waiting: 1 });

@@ -65,6 +65,16 @@ describe('a snapshot', () => {
     expect((await main.snapshot({ queues: ['empty'] })).queues).toMatchObject([{ oldestWait: undefined }]);
   });
 
+  it('counts the wait of a delayed job from when it is due, as without a worker nobody makes it ready', async () => {
+    const { main, clock } = given();
+    await main.later('1m', new Render());
+    const wait = async (): Promise<number | undefined> => (await main.snapshot()).queues[0]!.oldestWait;
+
+    expect(await wait()).toBeUndefined();
+    await clock.advance('90s');
+    expect(Math.round((await wait())!)).toBe(30);
+  });
+
   it('lists the workers and what they run', async () => {
     const { manager, clock } = given();
     const worker = new Worker({}, manager);

@@ -81,7 +81,7 @@ export class QueueSampler {
   async #look(queue: string, now: Milliseconds): Promise<{ counts: Counts; wait: Seconds | undefined }> {
     const { connection } = this.#parts;
     const counts = await connection.counts(queue);
-    return { counts, wait: counts.ready === 0 ? undefined : await oldestWait(connection, queue, now) };
+    return { counts, wait: await oldestWait(connection, queue, counts, now) };
   }
 
   // The report is noted in the store, because another process may judge next.
