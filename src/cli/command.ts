@@ -81,8 +81,11 @@ export function defineCommand<const Table extends Flags>(declaration: CommandDec
       command.addOption(option);
     }
     return command.action(() => {
-      const flags = withNewNames(table, command.opts(), session.output) as Given<Table> & ProjectFlags;
-      session.output.isJson = flags.json === true;
+      const { output } = session;
+      const given = command.opts<{ readonly json?: boolean; readonly log?: string }>();
+      output.isJson = given.json === true;
+      output.logsJson = given.log === 'json' || ('log' in table && output.isJson);
+      const flags = withNewNames(table, given, output) as Given<Table> & ProjectFlags;
       return declaration.run(new Call(session, command, flags, command.args));
     });
   };

@@ -1,4 +1,6 @@
 /** Everything that a command prints: results to standard output, the rest to standard error, progress only to a terminal. */
+import { ConsoleLogger } from '../base/console-logger';
+import type { LogLevel } from '../base/logger';
 import { oneLine } from '../base/plain-text';
 import { type Cell, formatTable, roomForLast, visibleWidth } from './table';
 
@@ -25,6 +27,8 @@ export class Output {
   #hasOpenLine = false;
   /** The command was asked for one JSON document: only `result` prints; `line`, `table` and `list` do not. */
   isJson = false;
+  /** The command was asked for JSON on standard error too. */
+  logsJson = false;
 
   constructor(stdout: OutputStream, stderr: OutputStream) {
     this.#stdout = stdout;
@@ -79,8 +83,9 @@ export class Output {
   }
 
   /** Writes anything that is not a result: a warning, an error, an unknown id. */
-  note(text: string): void {
-    this.log.write(`${text}\n`);
+  note(text: string, level: LogLevel = 'warn'): void {
+    if (this.logsJson) new ConsoleLogger(this.log, level, 'json')[level]({}, text);
+    else this.log.write(`${text}\n`);
   }
 
   /** Standard error; removes a line that will be rewritten before it writes. */

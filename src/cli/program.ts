@@ -55,8 +55,8 @@ export async function run(line: readonly string[], surroundings: Surroundings): 
     // Commander has already printed its own errors. Help and version are not errors.
     if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.done : ExitCode.usage;
     const code = exitCodeOf(error);
-    session.output.note(errorText(error));
-    if (code === ExitCode.usage) session.output.note(helpHint(line[0]));
+    const hint = code === ExitCode.usage ? [helpHint(line[0])] : [];
+    session.output.note([errorText(error), ...hint].join('\n'), 'error');
     return code;
   } finally {
     await session.close();

@@ -158,6 +158,21 @@ describe('work', () => {
     expect(await kit.store.counts('default')).toMatchObject({ delayed: 1 });
   });
 
+  it.each(['--log=json', '--json'])(
+    'writes nothing but JSON to standard error with %s, even if it cannot start',
+    async (log) => {
+      kit.project.write({ 'onqueue.config.js': "throw new Error('broken');" });
+
+      const { stderr } = await kit.work(log, '--delay=5s');
+
+      const lines = stderr.trimEnd().split('\n');
+      expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
+        { level: 'warn', msg: expect.stringContaining('--backoff') as string },
+        { level: 'error', msg: expect.stringContaining('could not be loaded: broken (E_CONFIG_FILE)') as string },
+      ]);
+    },
+  );
+
   it('accepts --delay as --backoff, and says so once', async () => {
     const { stderr } = await kit.work('--delay=5s', '--stop-when-empty');
 
