@@ -36,6 +36,8 @@ export class WorkProcess {
   #worker: Worker | undefined;
   #link: SupervisorLink | undefined;
   #orphaned = false;
+  /** It stops because the store has never answered. */
+  #isUnanswered = false;
 
   /** @throws E_INVALID_WORKER_OPTION, E_INVALID_QUEUE_NAME */
   constructor(session: Session, connection: string | undefined, flags: WorkFlags) {
@@ -79,7 +81,8 @@ export class WorkProcess {
     if (fresh !== undefined) this.#stopWhenStale(manager, worker);
     else if (this.#options.once) this.#stopUnanswered(logger, worker);
     const reason = await worker.run();
-    if (fresh === undefined) logger.info({ reason }, `The worker stopped: ${STOP_REASONS[reason]}.`);
+    if (fresh === undefined && !this.#isUnanswered)
+      logger.info({ reason }, `The worker stopped: ${STOP_REASONS[reason]}.`);
     if (reason === 'memory') this.#session.exitCode = ExitCode.memory;
     this.#endedBy(reason);
   }
@@ -167,6 +170,7 @@ export class WorkProcess {
         `The store has not answered for ${patience} s: the worker stops without having looked at its queues.`,
       );
       this.#session.exitCode = ExitCode.error;
+      this.#isUnanswered = true;
       void worker.stop();
     });
     this.#undo.push(() => timer.cancel());

@@ -199,7 +199,9 @@ describe('work', () => {
     await kit.clock.advance('7s');
 
     const { code, stderr } = await ended;
+    expect(stderr.match(/"level":"error"/g)).toHaveLength(2);
     expect(stderr).toContain('The store has not answered for 7 s');
+    expect(stderr).not.toContain('The worker stopped');
     expect(code).toBe(1);
   });
 
