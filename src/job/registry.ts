@@ -19,7 +19,7 @@ interface Claim extends NamedClass {
 type Handler = Pick<Claim, 'target' | 'name' | 'file'>;
 
 export class JobRegistry {
-  /** Also has classes that a newer evaluation replaced: their instances are still dispatched, by the same name. */
+  /** Also has classes of which another evaluation is in force: their instances are still dispatched, by the same name. */
   readonly #definitions = new WeakMap<Class, JobDefinition>();
   readonly #names = new WeakMap<Class, string>();
   /** Jobs and middleware share one namespace: a payload's `types` tells classes apart by name alone. */
@@ -27,6 +27,20 @@ export class JobRegistry {
   /** By the job's name, so that a job that is loaded again keeps its handler. */
   readonly #handlers = new Map<string, Handler>();
   readonly #handlerClasses = new WeakSet<Class>();
+  #keepsFirst = false;
+
+  /**
+   * While `load` runs, a second evaluation of a class does not replace the first. The configuration's loader may evaluate the
+   * modules of the program again, but stubs and container registrations are for the classes that the program imports.
+   */
+  keepingFirst<Result>(load: () => Result): Result {
+    this.#keepsFirst = true;
+    try {
+      return load();
+    } finally {
+      this.#keepsFirst = false;
+    }
+  }
 
   /** @throws E_DUPLICATE_JOB, E_INVALID_JOB_CLASS */
   register(definition: JobDefinition): void {
@@ -38,11 +52,12 @@ export class JobRegistry {
     this.#claim([name, ...aliases], { target, name: target.name, file, decorator: 'Job', definition });
     this.#definitions.set(target, definition);
     this.#names.set(target, name);
+    if (this.find(name) !== definition) return;
     // The class was rewritten and now has its own handle().
     if (before !== undefined && !hasHandle(before) && hasHandle(definition)) this.#handlers.delete(name);
   }
 
-  /** By name or alias. If a class was evaluated more than once, gives the newest. */
+  /** By name or alias. If a class was evaluated more than once, gives the one in force: as a rule, the newest. */
   find(name: string): JobDefinition | undefined {
     return this.#claims.get(name)?.definition;
   }
@@ -76,8 +91,8 @@ export class JobRegistry {
       const problem = `${job.name} already has the handler ${placed(other.name, other.file)}.`;
       throw invalidHandler(handler.name, job.name, file, problem);
     }
-    this.#handlers.set(name, claim);
     this.#handlerClasses.add(handler);
+    if (other === undefined || !this.#keepsFirst) this.#handlers.set(name, claim);
   }
 
   /** Lets payloads name a class of middleware. @throws E_DUPLICATE_JOB */
@@ -100,7 +115,7 @@ export class JobRegistry {
     return this.#claims.get(name)?.target;
   }
 
-  // A class that is evaluated again (a reload, a second loader) replaces the old one completely, including its aliases.
+  // A class that is evaluated again (a reload) replaces the old one completely, including its aliases, unless the first is kept.
   #claim(names: readonly string[], claim: Claim): void {
     const before = new Set<Claim>();
     for (const name of names) {
@@ -113,6 +128,7 @@ export class JobRegistry {
       }
       before.add(first);
     }
+    if (this.#keepsFirst && before.size > 0) return;
     for (const [name, first] of this.#claims) if (before.has(first)) this.#claims.delete(name);
     for (const name of names) this.#claims.set(name, claim);
   }

@@ -67,6 +67,21 @@ describe('a job whose module is evaluated twice', () => {
     expect([first.greeted, second.greeted]).toEqual([['ada'], ['bob']]);
   });
 
+  it('keeps the first class and its handler while the configuration file is loaded', async () => {
+    const { Report, seen } = reports();
+    const first = handlers();
+    const [again, second] = registry().keepingFirst(() => [reports(), handlers()] as const);
+
+    await again.Report.dispatch(1);
+    await dispatch(new (welcomes().Welcome)('ada'));
+    await fake.drain();
+
+    expect(registry().find('evaluated.report')?.target).toBe(Report);
+    expect([seen, again.seen]).toEqual([[[1, 1]], []]);
+    expect([first.greeted, second.greeted]).toEqual([['ada'], []]);
+    expect(() => fake.manager.configure({ jobs: [again.Report, second.WelcomeHandler] })).not.toThrow();
+  });
+
   it('can be listed in the configuration, as can its handler, from any evaluation', () => {
     const { Welcome } = welcomes();
     const { WelcomeHandler } = handlers();

@@ -8,6 +8,12 @@ import { Job } from 'onqueue';
 globalThis.evaluations = (globalThis.evaluations ?? 0) + 1;
 const evaluation = globalThis.evaluations;
 
+export class Mailer {
+  send(to) {
+    console.log('evaluation', evaluation, 'greets', to);
+  }
+}
+
 export const Greet = Job({ tries: 1 })(
   class Greet extends Job {
     constructor(to) {
@@ -15,7 +21,7 @@ export const Greet = Job({ tries: 1 })(
       this.to = to;
     }
     handle() {
-      console.log('evaluation', evaluation, 'greets', this.to);
+      this.make(Mailer).send(this.to);
     }
   },
 );
@@ -44,6 +50,18 @@ await new Worker({ stopWhenEmpty: true }).run();
 await Queue.close();
 `;
 
+/** Like a test that another loader has compiled: its stub is for its own `Mailer`. */
+const STUBBED = `
+import { Queue } from 'onqueue';
+import { Greet, Mailer } from './jobs.mjs?t=1';
+
+const queue = Queue.fake({ stubs: [[Mailer, { send: (to) => console.log('the stub sends to', to) }]] });
+await Greet.dispatch('ada');
+const { completed } = await queue.drain({ throwOnFailure: true });
+console.log(completed[0].job instanceof Greet, globalThis.evaluations);
+queue.restore();
+`;
+
 describe('a program and a configuration that load the same jobs with different loaders', () => {
   const project = new Project();
 
@@ -53,6 +71,7 @@ describe('a program and a configuration that load the same jobs with different l
     project.write('jobs.mjs', JOBS);
     project.write('onqueue.config.mjs', CONFIGURATION);
     project.write('program.mjs', PROGRAM);
+    project.write('stubbed.mjs', STUBBED);
   });
 
   afterAll(() => project.remove());
@@ -61,8 +80,16 @@ describe('a program and a configuration that load the same jobs with different l
     const { code, stdout, stderr } = await project.run(['program.mjs']);
 
     expect(stderr).toBe('');
-    // The configuration is loaded at the first dispatch and evaluates the jobs a second time.
+    // The second is that of the configuration, which is loaded at the first dispatch.
     expect(stdout.trim().split('\n')).toEqual(['ada', 'bob', 'eve'].map((name) => `evaluation 3 greets ${name}`));
     expect(code).toBe(0);
+  });
+
+  it('run the classes of the program, which its stubs are for, after the configuration has loaded them again', async () => {
+    expect(await project.run(['stubbed.mjs'])).toEqual({
+      code: 0,
+      stdout: 'the stub sends to ada\ntrue 2\n',
+      stderr: '',
+    });
   });
 });

@@ -8,6 +8,7 @@ import type { Configuration } from './configuration';
 import { allSettings, settingsOf } from './connection-settings';
 import type { ConnectionSettings } from '../../connections/connector';
 import { ConfigurationError, configFileFailed, configurationLoading, unknownConnection } from '../errors';
+import { registry } from '../../job/registry';
 import { type ImplicitStore, implicitStore } from './implicit-store';
 
 /** With the configured connections, or the implicit one. */
@@ -132,7 +133,11 @@ function findConfiguration({ folder, configFile }: ConfigurationSources): FoundC
   const file = configFile ?? findConfigFile(projectFolder(folder));
   return file === undefined
     ? { configuration: {}, source: 'none' }
-    : { configuration: loadConfiguration(file), source: file, remark: staleRemark(file) };
+    : {
+        configuration: registry().keepingFirst(() => loadConfiguration(file)),
+        source: file,
+        remark: staleRemark(file),
+      };
 }
 
 /** @throws ConfigurationError */
