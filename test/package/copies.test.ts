@@ -106,7 +106,7 @@ describe('two copies of the package in one process', () => {
        import { Job as Installed, CapabilityError } from 'onqueue';
        import { runJob } from 'onqueue/testing';
        import { CapabilityError as Inside } from './inside/dist/index.js';
-       const { outcome } = await runJob(new Welcome('ada'), { container: { resolve: () => ({ send: (to) => to }) } });
+       const { outcome } = await runJob(new Welcome('ada'));
        console.log(Job === Installed, CapabilityError === Inside, outcome);`,
     );
     const { stdout, stderr } = await project.run(['program.mjs']);
