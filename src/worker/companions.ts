@@ -15,7 +15,7 @@ export interface Attended {
   readonly manager: QueueManager;
   readonly connection: Connection;
   readonly options: ResolvedWorkerOptions;
-  readonly loop: Pick<WorkLoop, 'glance' | 'running'>;
+  readonly loop: Pick<WorkLoop, 'glance' | 'isOut' | 'running'>;
 }
 
 export interface Companion {
@@ -39,12 +39,13 @@ export function startCompanions(worker: Attended): readonly Companion[] {
 }
 
 /** Stores the worker's figures and samples its queues. */
-function figuresOf({ manager, connection }: Attended, operations: OperationsConnection): Companion {
+function figuresOf({ manager, connection, loop }: Attended, operations: OperationsConnection): Companion {
   const { logger, clock, counters, hooks, monitors } = manager;
   const limits = () => monitors.of(connection.name);
   const busy = (event: BusyEvent): void => void hooks.emit('busy', event);
   const sampler = new QueueSampler({ connection, operations, limits, busy });
-  return new FigureReporter({ connection, operations, counters, sampler, clock, logger });
+  const isKnown = (): boolean => operations.name === connection.name && loop.isOut;
+  return new FigureReporter({ connection, operations, counters, sampler, clock, logger, isKnown });
 }
 
 function warnOfBlindMonitors({ manager, connection: { name } }: Attended): void {

@@ -109,7 +109,12 @@ export class StoreHealth {
 
   /** Whether anything is known to be wrong with the store. Starts the looks. */
   get isTroubled(): boolean {
-    return !this.answersLooks || this.#isTold || this.#connection.isAway === true;
+    return !this.answersLooks || this.isOut;
+  }
+
+  /** Whether the log says that the store does not answer. */
+  get isOut(): boolean {
+    return this.#isTold || this.#connection.isAway === true;
   }
 
   /** False if the store has left a look unanswered, and has answered none since. */
@@ -133,7 +138,7 @@ export class StoreHealth {
   tell(thrown: unknown, during: string): void {
     const message = errorMessage(thrown);
     this.#lastMessage = message;
-    if (this.#isTold || this.#connection.isAway === true) return;
+    if (this.isOut) return;
     this.#isTold = true;
     const { name, address } = this.#connection;
     this.#application.logger.error({ connection: name, address, during }, `${message} The worker goes on trying.`);

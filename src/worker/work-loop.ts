@@ -85,6 +85,11 @@ export class WorkLoop {
     };
   }
 
+  /** Whether the log says that the store does not answer. */
+  get isOut(): boolean {
+    return this.#parts.store.isOut;
+  }
+
   async run(): Promise<StopReason> {
     const { application, process, connection } = this.#settings;
     const { executor, settler, store, stopping, runs, leases, idle } = this.#parts;

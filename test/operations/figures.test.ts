@@ -1,6 +1,7 @@
 import { JobCounters } from '../../src/operations/figures/job-counters';
 import type { Duration } from '../../src/job/duration';
 import { Job } from '../../src/job/job';
+import { QueueUnavailableError } from '../../src/connections/errors';
 import { Worker } from '../../src/worker/worker';
 import { elapse, testApplication, type TestApplication, until } from '../support/application';
 
@@ -149,6 +150,25 @@ describe('the figures of jobs', () => {
     expect(application.log.messages('warn')).toEqual([expect.stringContaining('could not be counted')]);
     await worker.stop();
     await running;
+  });
+
+  it('are not mentioned in the log of an outage, which is logged once', async () => {
+    const driver = application.manager.driver();
+    const facts = { store: 'Memory', address: 'memory', connection: 'memory', consequence: 'nothing was done' };
+    const away = new QueueUnavailableError(facts);
+    const worker = new Worker({ queue: 'mail' }, application.manager);
+    const running = worker.run();
+    await application.bus.dispatch(new CountedMail('fine'));
+    await elapse(application.clock, 1);
+    jest.spyOn(driver, 'reserve').mockRejectedValue(away);
+    const add = jest.spyOn(driver.records!, 'add').mockRejectedValue(away);
+    await elapse(application.clock, 25);
+    await worker.stop();
+    await running;
+
+    expect(add).toHaveBeenCalled();
+    expect(application.log.messages('error')).toHaveLength(1);
+    expect(application.log.messages('warn')).toEqual([]);
   });
 
   it('are not kept if the configuration turns them off', async () => {

@@ -36,6 +36,8 @@ export interface FigureReporterParts {
   readonly sampler: QueueSampler;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Whether the log says that the store does not answer. */
+  readonly isKnown: () => boolean;
 }
 
 export class FigureReporter {
@@ -132,9 +134,9 @@ export class FigureReporter {
 
   /** Logs a trouble once, until it works again. */
   #tell(error: unknown): void {
-    if (this.#isTroubled) return;
+    const { connection, operations, logger, isKnown } = this.#parts;
+    if (this.#isTroubled || (isStoreAway(error) && isKnown())) return;
     this.#isTroubled = true;
-    const { connection, operations, logger } = this.#parts;
     const message = `Outcomes of jobs of '${connection.name}' could not be counted in '${operations.name}'; trying again: ${errorMessage(error)}`;
     logger.warn({ connection: operations.name }, message);
   }
