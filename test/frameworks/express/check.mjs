@@ -1,4 +1,6 @@
-/** The program of docs/dispatching.md on Express, as it stands there; with a request that is under way at SIGTERM. */
+/**
+ * The program of docs/dispatching.md on Express, as it stands there, in the project of docs/getting-started.md; with a request that is under way at SIGTERM.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { freePort } from '../support/free-port.mjs';
@@ -13,6 +15,7 @@ app.use((request, _response, next) => {
   process.once('SIGTERM', () => setTimeout(next, 200));
 });`;
 
+writeFilesOf('getting-started.md', 'In TypeScript');
 writeFilesOf('dispatching.md');
 const source = readFileSync('src/server.ts', 'utf8');
 assert.ok(source.includes('const app = express();'));
@@ -20,7 +23,7 @@ writeFileSync('src/slow.ts', source.replace('const app = express();', SLOW));
 await run('tsc', ['-p', '.']);
 
 const port = await freePort();
-const server = new Program('node', ['dist/slow.js'], { env: { PORT: String(port) } });
+const server = new Program('node', ['dist/src/slow.js'], { env: { PORT: String(port) } });
 const post = (order, headers = {}) =>
   fetch(`http://127.0.0.1:${port}/orders/${order}/invoice`, { method: 'POST', headers });
 const first = await eventually(() => post(1).catch(() => undefined), 'the server listens');
