@@ -7,9 +7,9 @@ const reset = () => (typeof vi === 'undefined' ? jest.resetModules() : vi.resetM
 
 test('a job is dispatched and run after its module was evaluated anew', async () => {
   using queue = Queue.fake();
-  const { Greet: Before } = await import('./job');
+  const { Greet: Before } = await import('./src/greet');
   reset();
-  const { Greet } = await import('./job');
+  const { Greet } = await import('./src/greet');
   expect(Greet).not.toBe(Before);
 
   await Greet.dispatch('Ada');
