@@ -2,9 +2,12 @@
 --
 --   after unique.lua
 
--- Fails if LREM is not permitted. A key of another type does not matter here.
+-- Fails if LREM is not permitted. A key of another type does not matter here. Laravel leaves a hint for each job: a
+-- long list is not searched, but the client's record is asked, which is no list.
 local function ask_to_take_back(queue)
-  local reply = redis.pcall('LREM', queue.notify, 1, nobody())
+  local hints = redis.pcall('LLEN', queue.notify)
+  local is_short = type(hints) == 'number' and hints <= MOST_JOBS
+  local reply = redis.pcall('LREM', is_short and queue.notify or KEYS[1], 1, nobody())
   if type(reply) == 'table' and not find(reply.err, 'WRONGTYPE', 1, true) then error(reply) end
 end
 

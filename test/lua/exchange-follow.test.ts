@@ -182,6 +182,17 @@ describe('exchange.lua, with jobs each followed by one ready job in the same que
     expect(await world.whole()).toEqual(before);
   });
 
+  it('searches no long list of hints, as Laravel leaves one for each job', async () => {
+    const [a] = await reserved('a');
+    const { ready, notify, client } = world.queue();
+    const sequence = 2e6;
+    const sought = `${client('worker')}\n${sequence}`;
+    await world.client.rpush(notify, ...Array.from({ length: 1000 }, () => '1'), sought);
+    await world.exchange({ sources: 0, outcomes: goOn([a!, 'a2']), sequence });
+    expect(await world.client.lrange(notify, -1, -1)).toEqual([sought]);
+    expect(await world.client.lrange(ready, 0, -1)).toEqual([probe('a2')]);
+  });
+
   it('frees the unique keys of ended jobs', async () => {
     const [a, b] = [tiedProbe('a'), tiedProbe('b')];
     await world.push([a, b]);
