@@ -95,8 +95,10 @@ export class BlockedJobs {
   async #record(verdicts: readonly Verdict[], loop: BlockedLoop, ends: boolean): Promise<void> {
     // Nobody may renew jobs that are about to be given back.
     if (ends) for (const { worker, held } of verdicts) worker.drop(held);
-    const frames = this.#settings.ofMainThread ? await loop.hold() : [];
-    const blocker = await loop.blocker(this.#settings.scope);
+    const { ofMainThread, scope } = this.#settings;
+    const frames = ofMainThread ? await loop.hold() : [];
+    // In a thread of the user's: whatever the main thread runs at the moment has nothing to do with it.
+    const blocker = ofMainThread ? await loop.blocker(scope) : undefined;
     if (!ends) loop.letGo();
     const why = await settleWithin(verdicts);
     const overdue = verdicts.filter(({ isOverdue }) => isOverdue);
