@@ -25,7 +25,9 @@ const explaining = {
 const args = Object.entries(explaining).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 
 class ExplainedWorld extends PostgresWorld {
+  /** What the server has logged since the last whole plan. */
   #log = '';
+  readonly #plans: Explained[] = [];
   #marks = 0;
 
   constructor() {
@@ -34,9 +36,7 @@ class ExplainedWorld extends PostgresWorld {
 
   override async start(): Promise<PostgresServer> {
     const server = await super.start();
-    server.process.stderr!.on('data', (chunk: Buffer) => {
-      this.#log += chunk.toString();
-    });
+    server.process.stderr!.on('data', (chunk: Buffer) => this.#read(chunk.toString()));
     return server;
   }
 
@@ -50,13 +50,28 @@ class ExplainedWorld extends PostgresWorld {
   }
 
   async plansOf(work: () => Promise<unknown>): Promise<readonly Explained[]> {
-    const from = this.#log.length;
+    const before = await this.#mark();
     await work();
-    const mark = `the end of ${++this.#marks}`;
-    await this.rows(`SELECT '${mark}'`);
-    await eventually(() => this.#log.slice(from).includes(mark));
-    const plans = this.#log.slice(from).matchAll(/plan:\n((?:\t.*\n)+)/g);
-    return [...plans].map(([, plan]) => JSON.parse(plan!) as Explained);
+    const after = await this.#mark();
+    return this.#plans.slice(before, after - 1);
+  }
+
+  /** How many plans the log has up to here. The answers of earlier statements may have overtaken their plans. */
+  async #mark(): Promise<number> {
+    const statement = `SELECT 'mark ${++this.#marks}'`;
+    await this.rows(statement);
+    return eventually(() => this.#plans.findIndex(({ 'Query Text': text }) => text === statement) + 1);
+  }
+
+  #read(chunk: string): void {
+    this.#log += chunk;
+    const whole = /plan:\n((?:\t.*\n)*?\t\}\n)/g;
+    let end = 0;
+    for (const match of this.#log.matchAll(whole)) {
+      this.#plans.push(JSON.parse(match[1]!) as Explained);
+      end = match.index + match[0].length;
+    }
+    this.#log = this.#log.slice(end);
   }
 }
 
