@@ -55,6 +55,8 @@ export default class LeakEnvironment extends TestEnvironment {
   #mostTimersKept = 1000;
   #handlesBefore = new Set<Handle>();
   #countsBefore = new Map<string, number>();
+  /** A test that fails may not come to closing what it opened, and its own error says more. */
+  #hasFailed = false;
 
   override async setup(): Promise<void> {
     await super.setup();
@@ -64,10 +66,16 @@ export default class LeakEnvironment extends TestEnvironment {
     this.#countsBefore = countOpen();
   }
 
+  /** Called by Jest. */
+  readonly handleTestEvent = ({ name }: { readonly name: string }): void => {
+    if (name === 'test_fn_failure' || name === 'hook_failure') this.#hasFailed = true;
+  };
+
   override async teardown(): Promise<void> {
     const left = await this.#waitUntilClosed();
     await super.teardown();
-    if (left.length > 0) throw new Error(`This file left open: ${left.join(', ')}. Close what its tests open.`);
+    // Jest would show this error in place of those of the tests.
+    if (left.length > 0 && !this.#hasFailed) throw new Error(`This file left open: ${left.join(', ')}. Close what its tests open.`);
   }
 
   async #waitUntilClosed(): Promise<string[]> {
