@@ -55,5 +55,4 @@ it.each(stores)(
     expect(await manager.connection().size()).toBe(0);
     await manager.close();
   },
-  120_000,
 );

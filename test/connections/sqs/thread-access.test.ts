@@ -10,11 +10,11 @@ describe('the data for a thread to reach the same queues', () => {
   it('lets it settle and renew, even if the connection has functions for its pushes', async () => {
     const world = await SqsWorld.start();
     const queue = world.createQueue('default');
-    const connection = world.connect({ group: () => 'a', deduplicate: () => 'b' });
+    const connection = world.connect({ group: () => 'a', deduplicate: () => 'b' }, { deadline: 60 });
     await connection.push('default', [{ payload: '{"job":"probe","id":"a","attempts":0}' }]);
     const [job] = (await connection.reserve({ queues: ['default'], limit: 1, lease: 60 })).reservations;
 
-    const thread = open(structuredClone(connection.threadAccess!.data) as ThreadData, 5);
+    const thread = open(structuredClone(connection.threadAccess!.data) as ThreadData, 60);
     const { counters } = job!;
     expect(await thread.renew([job!], 60)).toEqual(['renewed']);
     expect(await thread.settle([{ outcome: 'released', reservation: job!, delay: 0, counters }])).toEqual(['settled']);
