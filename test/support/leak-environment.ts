@@ -75,7 +75,8 @@ export default class LeakEnvironment extends TestEnvironment {
     const left = await this.#waitUntilClosed();
     await super.teardown();
     // Jest would show this error in place of those of the tests.
-    if (left.length > 0 && !this.#hasFailed) throw new Error(`This file left open: ${left.join(', ')}. Close what its tests open.`);
+    if (left.length > 0 && !this.#hasFailed)
+      throw new Error(`This file left open: ${left.join(', ')}. Close what its tests open.`);
   }
 
   async #waitUntilClosed(): Promise<string[]> {
