@@ -3,7 +3,6 @@
  * job depends on any of it.
  */
 import type { Seconds } from '../base/clock';
-import { isRecord } from '../payload/kinds';
 
 export interface StoreRecord {
   /** What the record is about: up to 20 lower-case letters. */
@@ -77,18 +76,4 @@ export interface RecordStore {
   add(sums: readonly Sums[], source: string, sequence: number): Promise<void>;
   /** The sums with these names, in order; empty where nothing was added. */
   sums(names: readonly string[]): Promise<readonly Readonly<Record<string, number>>[]>;
-}
-
-/**
- * The fields of a record's text. Undefined if there is no record, or it is not a JSON object: anybody may have written it, and a
- * reader must not fail.
- */
-export function fieldsIn(text: string | undefined): Readonly<Record<string, unknown>> | undefined {
-  if (text === undefined) return undefined;
-  try {
-    const read: unknown = JSON.parse(text);
-    return isRecord(read) ? read : undefined;
-  } catch {
-    return undefined;
-  }
 }

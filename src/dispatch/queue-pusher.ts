@@ -3,6 +3,7 @@ import type { JobInstance } from '../job/definition';
 import type { Delay } from '../job/duration';
 import type { InstanceChoice } from '../job/beside-instance';
 import { InvalidPayloadError } from '../payload/errors';
+import { fieldsIn } from '../payload/kinds';
 import { encodeAll, sendBulk } from './bulk';
 import type { ConnectionSettings } from '../connections/connector';
 import type { EncodedJob } from './encoded-job';
@@ -133,11 +134,7 @@ function unsendable(queue: string, reason: string): InvalidPayloadError {
 }
 
 function idIn(payload: string): string | undefined {
-  try {
-    const parsed = JSON.parse(payload) as { readonly id?: unknown } | null;
-    return typeof parsed?.id === 'string' ? parsed.id : undefined;
-  } catch {
-    // Not ours to refuse: the store sets it aside, with its bytes, when its turn comes.
-    return undefined;
-  }
+  // An unreadable payload is not ours to refuse: the store sets it aside, with its bytes, when its turn comes.
+  const id = fieldsIn(payload)?.['id'];
+  return typeof id === 'string' ? id : undefined;
 }

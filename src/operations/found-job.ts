@@ -1,7 +1,7 @@
 /** Looks for one job by its id: where it waits, runs or has failed, and what is kept of its attempts. */
 import type { Connection, PlacedJob } from '../connections/contract';
 import { CapabilityError } from '../connections/errors';
-import { fieldsIn, type RecordStore } from '../connections/record-store';
+import type { RecordStore } from '../connections/record-store';
 import type { Progress } from '../job/progress';
 import {
   type Attempt,
@@ -24,6 +24,7 @@ import {
   type WaitingJob,
 } from './listed-job';
 import { createdAt } from './shown-job';
+import { fieldsIn } from '../payload/kinds';
 
 /** The progress that a job has reported. */
 export interface FoundProgress extends Progress {

@@ -2,6 +2,7 @@
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { Connection, Counts } from '../connections/contract';
 import { fenceIn, idAtEnd } from '../payload/counters';
+import { fieldsIn } from '../payload/kinds';
 import { READY_AT, readyAtOf } from '../payload/ready-at';
 
 /** Several, because the first jobs may have run before, and those do not say since when they are ready again. */
@@ -29,14 +30,5 @@ function readyAtIn(payload: Buffer): Milliseconds | undefined {
   const id = fenceIn(payload) > 0 ? undefined : idAtEnd(payload);
   if (id === undefined) return undefined;
   // Nearly no payload has this field, and payloads may be long.
-  return readyAtOf(id, payload.includes(`"${READY_AT}":`) ? saidBy(payload) : undefined);
-}
-
-/** The moment does not matter for an unreadable payload. */
-function saidBy(payload: Buffer): unknown {
-  try {
-    return (JSON.parse(payload.toString()) as Readonly<Record<string, unknown>> | null)?.[READY_AT];
-  } catch {
-    return undefined;
-  }
+  return readyAtOf(id, payload.includes(`"${READY_AT}":`) ? fieldsIn(payload.toString())?.[READY_AT] : undefined);
 }

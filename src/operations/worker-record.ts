@@ -4,8 +4,8 @@
  */
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { Connection } from '../connections/contract';
-import { fieldsIn, type RecordStore } from '../connections/record-store';
-import { isRecord } from '../payload/kinds';
+import type { RecordStore } from '../connections/record-store';
+import { fieldsIn, isRecord } from '../payload/kinds';
 import type { SeenApplication } from './listed-job';
 
 /** A running job, as its worker's record shows it: never its data. */

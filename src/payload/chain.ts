@@ -8,7 +8,7 @@
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { ChainedJob } from '../job/job-context';
 import { InvalidPayloadError } from './errors';
-import { isRecord } from './kinds';
+import { fieldsIn, isRecord } from './kinds';
 import { HANDLER, hasFollowers, withFollowers, withMembers } from './payload-text';
 import { READY_AT } from './ready-at';
 import { glimpseOf, UNREADABLE_NAME } from './unreadable';
@@ -188,12 +188,7 @@ function headOf({ payload }: ChainLink): string {
 
 function isObject(text: string): boolean {
   // The usual case: the first closing brace is the last character.
-  if (text.startsWith('{') && text.indexOf('}') === text.length - 1) return true;
-  try {
-    return isRecord(JSON.parse(text));
-  } catch {
-    return false;
-  }
+  return (text.startsWith('{') && text.indexOf('}') === text.length - 1) || fieldsIn(text) !== undefined;
 }
 
 /** Undefined if it is not a valid link. */

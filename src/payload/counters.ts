@@ -16,7 +16,7 @@
  * 5. An `id` is put directly before the counters in the same way; one that stands there is found without parsing.
  */
 import { InvalidPayloadError } from './errors';
-import { isRecord } from './kinds';
+import { fieldsIn } from './kinds';
 
 export interface Counters {
   /** Tries used, including the current run. */
@@ -72,7 +72,8 @@ export function countersIn(payload: Buffer): Counters | undefined {
 
 /** The counters of a text without a canonical tail, by parsing it. Undefined if it is not a JSON object. */
 export function readCountersOfAny(payload: Buffer | string): Counters | undefined {
-  const fields = parseObject(payload);
+  // As Latin-1: JSON's syntax is ASCII, and a text that is not UTF-8 still has its counters.
+  const fields = fieldsIn(typeof payload === 'string' ? payload : payload.toString('latin1'));
   if (fields === undefined) return undefined;
   return {
     attempts: counted(fields['attempts']),
@@ -138,7 +139,7 @@ export function readId(payload: Buffer, canonical = readCounters(payload)): stri
   const found = canonical && idBefore(payload, canonical.bodyEnd);
   if (found !== undefined) return found;
   // As UTF-8: as Latin-1, it would be another id.
-  const id = parseObject(payload.toString())?.['id'];
+  const id = fieldsIn(payload.toString())?.['id'];
   return typeof id === 'string' && id !== '' ? id : undefined;
 }
 
@@ -219,16 +220,6 @@ export function releasesSinceRetry(fields: Readonly<Record<string, unknown>>, { 
 
 function counted(value: unknown): number {
   return typeof value === 'number' && value >= 0 && value < LARGEST ? Math.floor(value) : 0;
-}
-
-// As Latin-1: JSON's syntax is ASCII, and a text that is not UTF-8 still has its counters.
-function parseObject(payload: Buffer | string): Record<string, unknown> | undefined {
-  try {
-    const parsed: unknown = JSON.parse(typeof payload === 'string' ? payload : payload.toString('latin1'));
-    return isRecord(parsed) ? parsed : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** The part before the counters or, without a canonical tail, before the final brace. */

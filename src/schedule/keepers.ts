@@ -3,9 +3,9 @@
  * report. If two versions of a program run, as during a deploy, the process that was started last decides about a schedule.
  */
 import type { Clock, Milliseconds, Seconds } from '../base/clock';
-import { fieldsIn, type RecordStore } from '../connections/record-store';
+import type { RecordStore } from '../connections/record-store';
 import type { OperationsConnection } from '../operations/operations-connection';
-import { isRecord } from '../payload/kinds';
+import { fieldsIn, isRecord } from '../payload/kinds';
 import { uuidv7 } from '../payload/uuid';
 import type { Schedule } from './schedule';
 

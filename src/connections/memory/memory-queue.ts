@@ -10,6 +10,7 @@ import {
   withCounters,
   withId,
 } from '../../payload/counters';
+import { fieldsIn } from '../../payload/kinds';
 import { uuidv7 } from '../../payload/uuid';
 import type { Counts, PeekedJob, PlacedJob, WaitingState } from '../contract';
 import type { CancelResult } from '../control';
@@ -226,11 +227,7 @@ function shown({ text, score }: Pick<Scored, 'text'> & Partial<Scored>): PeekedJ
 }
 
 function idOf(text: Text): unknown {
-  try {
-    return (JSON.parse(bytesOf(text).toString()) as { readonly id?: unknown } | null)?.id;
-  } catch {
-    return undefined;
-  }
+  return fieldsIn(bytesOf(text).toString())?.['id'];
 }
 
 /** Removes and returns the due texts, as long as the budget lasts. */

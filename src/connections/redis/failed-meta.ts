@@ -2,7 +2,7 @@
 import type { FailedEntry } from '../failed-store';
 import { countersIn } from '../../payload/counters';
 import { UNREADABLE_NAME } from '../../payload/unreadable';
-import { fieldsIn } from '../record-store';
+import { fieldsIn } from '../../payload/kinds';
 
 interface Meta {
   readonly name: string;

@@ -7,12 +7,12 @@ import { countersIn, fenceOf } from '../../payload/counters';
 import { uuidv7 } from '../../payload/uuid';
 import type { Entry } from '../contract';
 import { QueueUnavailableError } from '../errors';
-import { fieldsIn } from '../record-store';
 import { Lane } from '../kit/lane';
 import type { EntryResult } from './batches';
 import { sqsFifoDelay, sqsPartialPush } from './errors';
 import { entryOf, type MessageEntry, sizeOf } from './message';
 import type { SqsQueue } from './sqs-queue';
+import { fieldsIn } from '../../payload/kinds';
 
 /** Bytes kept free in each message: a released job has longer counters. */
 const GROWTH = 1024;

@@ -1,7 +1,7 @@
 /** What is kept of the attempts of a job: the text of its record, which is bounded. */
 import type { Milliseconds } from '../../base/clock';
 import type { Counters } from '../../payload/counters';
-import { fieldsIn } from '../../connections/record-store';
+import { fieldsIn } from '../../payload/kinds';
 
 /** `lost`: the store refused its outcome. `crashed`: its worker died, or froze until another one had the job. */
 export type AttemptOutcome = 'failed' | 'timed-out' | 'crashed' | 'lost' | 'cancelled' | 'completed';

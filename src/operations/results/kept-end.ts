@@ -6,11 +6,10 @@
 import { errorMessage, errorName } from '../../base/exception-text';
 import type { JobEnd } from '../../connections/application';
 import { PayloadTooLargeError } from '../../connections/errors';
-import { fieldsIn } from '../../connections/record-store';
 import type { JobRegistry } from '../../job/registry';
 import { decodeValue } from '../../payload/decoder';
 import { encodeValue, type Types } from '../../payload/encoder';
-import { isRecord } from '../../payload/kinds';
+import { fieldsIn, isRecord } from '../../payload/kinds';
 
 export const RESULTS = 'results';
 
