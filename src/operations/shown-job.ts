@@ -6,7 +6,7 @@ import { redact } from '../base/redact';
 import type { JobDefinition } from '../job/definition';
 import type { JobRegistry } from '../job/registry';
 import { countersIn, noCounters } from '../payload/counters';
-import { decodeEnvelope, type Envelope } from '../payload/envelope';
+import { type Envelope, envelopeIn } from '../payload/envelope';
 import { readTies } from '../payload/ties';
 import { glimpseOf, UNREADABLE_NAME } from '../payload/unreadable';
 import { momentOfId } from '../payload/uuid';
@@ -37,7 +37,7 @@ const LONGEST_TEXT = 1000;
 
 /** Never throws, whatever the text is. */
 export function shownJob(payload: Buffer, registry: JobRegistry): ShownJob {
-  const envelope = readable(payload);
+  const envelope = envelopeIn(payload);
   const glimpse = envelope ?? glimpseOf(payload);
   const definition = envelope && definitionOf(envelope, registry);
   return {
@@ -60,20 +60,12 @@ export function createdAt(id: string): Date | undefined {
 
 /** The class of a job, according to its payload. Undefined if it is not known here. Never throws. */
 export function definitionIn(payload: Buffer, registry: JobRegistry): JobDefinition | undefined {
-  const envelope = readable(payload);
+  const envelope = envelopeIn(payload);
   return envelope && definitionOf(envelope, registry);
 }
 
 function definitionOf({ names }: Envelope, registry: JobRegistry): JobDefinition | undefined {
   return names.map((name) => registry.find(name)).find((found) => found !== undefined);
-}
-
-function readable(payload: Buffer): Envelope | undefined {
-  try {
-    return decodeEnvelope(payload);
-  } catch {
-    return undefined;
-  }
 }
 
 function beginningOf(payload: Buffer): string {

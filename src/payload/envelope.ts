@@ -142,6 +142,15 @@ export function decodeEnvelope(payload: Buffer): Envelope {
   return new Envelope(text, fields);
 }
 
+/** Undefined if it is not a payload. */
+export function envelopeIn(payload: Buffer): Envelope | undefined {
+  try {
+    return decodeEnvelope(payload);
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * The job itself, created anew by each call, without calling its constructor or its field initialisers.
  *

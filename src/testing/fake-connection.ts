@@ -18,7 +18,7 @@ import { type Target, targetWithin } from '../dispatch/send';
 import type { Class } from '../job/definition';
 import { definitionOfJob } from '../job/definition-of';
 import { BUILT_IN, registry } from '../job/registry';
-import { decodeEnvelope } from '../payload/envelope';
+import { envelopeIn } from '../payload/envelope';
 import type { BatchLog } from './batch-log';
 import type { PushLog } from './push-log';
 
@@ -46,22 +46,14 @@ export class FakedJobs {
   /** A payload without a registered job class is faked, unless `only` is given. */
   has({ payload }: Entry): boolean {
     if (this.areAll) return true;
-    const names = namesOf(payload);
+    // `pushRaw` takes any text.
+    const names = envelopeIn(Buffer.from(payload))?.names ?? [];
     // Our own jobs, which send links of a chain on, stay where the link before ended.
     if (names.some((name) => name.startsWith(BUILT_IN))) return true;
     const job = names.map((name) => registry().classOf(name)).find((found) => found !== undefined);
     const isAmong = (classes: readonly Class[]): boolean =>
       classes.some((one) => job !== undefined && (job === one || job.prototype instanceof one));
     return (this.#only === undefined || isAmong(this.#only)) && !isAmong(this.#except);
-  }
-}
-
-function namesOf(text: string): readonly string[] {
-  try {
-    return decodeEnvelope(Buffer.from(text)).names;
-  } catch {
-    // `pushRaw` takes any text.
-    return [];
   }
 }
 

@@ -6,7 +6,7 @@ import { StartBatch } from '../dispatch/built-in/start-batch';
 import type { JobDefinition } from '../job/definition';
 import { registry } from '../job/registry';
 import type { ChainLink } from '../payload/chain';
-import { decodeEnvelope, decodeJob, type Envelope } from '../payload/envelope';
+import { decodeJob, type Envelope, envelopeIn } from '../payload/envelope';
 
 /** One payload as it reached a connection. */
 export interface Push {
@@ -45,7 +45,8 @@ export class ReadPush {
   constructor(connection: string, queue: string, entry: Entry, now: Milliseconds) {
     const { payload: text, dueAt } = entry;
     const delay = dueAt === undefined ? (entry.delay ?? 0) : Math.max(0, (dueAt - now) / 1000);
-    const envelope = readable(text);
+    // A raw push may be anything; a worker would set it aside.
+    const envelope = envelopeIn(Buffer.from(text));
     this.#envelope = envelope;
     this.#now = now;
     this.definition = envelope?.names.map((known) => registry().find(known)).find((found) => found !== undefined);
@@ -115,14 +116,5 @@ export class ReadPush {
       return `${name}, whose data cannot be read (${(error as Error).message})`;
     }
     return name === '' ? `the string ${valueText(text)}` : `${name} ${valueText(payload['data'], 2)}`;
-  }
-}
-
-function readable(text: string): Envelope | undefined {
-  try {
-    return decodeEnvelope(Buffer.from(text));
-  } catch {
-    // A raw push may be anything; a worker would set it aside.
-    return undefined;
   }
 }

@@ -2,14 +2,14 @@
 import type { Milliseconds } from '../../base/clock';
 import { afterRetry, countersIn, fenceOf, readCounters, withCounters, withRetryMark } from '../../payload/counters';
 import { placeOfMembers } from '../../payload/ties';
-import { decodeEnvelope, type Envelope } from '../../payload/envelope';
+import { type Envelope, envelopeIn } from '../../payload/envelope';
 
 /** Fields that set a last moment: Laravel's present one, and the one before it. */
 const LAST_MOMENTS = ['retryUntil', 'timeoutAt'];
 
 export function retriedPayload(payload: Buffer, now: Milliseconds): Buffer {
   const counters = countersIn(payload);
-  const envelope = readable(payload);
+  const envelope = envelopeIn(payload);
   // An unreadable payload goes back unchanged, and will be set aside again with its reason.
   if (counters === undefined || envelope === undefined) return payload;
   const retried = withRetryMark(withCounters(payload, afterRetry(counters)), fenceOf(counters));
@@ -22,12 +22,4 @@ function withoutLastMoment(payload: Buffer, { fields }: Envelope): Buffer {
   const place = placeOfMembers(payload, readCounters(payload)?.bodyEnd ?? payload.length - 1);
   const cleared = LAST_MOMENTS.filter((field) => field in fields).map((field) => `,"${field}":null`);
   return Buffer.concat([payload.subarray(0, place), Buffer.from(cleared.join('')), payload.subarray(place)]);
-}
-
-function readable(payload: Buffer): Envelope | undefined {
-  try {
-    return decodeEnvelope(payload);
-  } catch {
-    return undefined;
-  }
 }
