@@ -3,7 +3,6 @@
  *
  * Strongest first: the dispatch, the instance, `@Job()` (over its parents'), the worker's options, the connection.
  */
-import type { Seconds } from '../base/clock';
 import { nearest } from '../base/nearest';
 import { type ResolvedBackoff, resolveBackoff, warnOfSeconds } from './backoff';
 import type { InstanceChoice } from './beside-instance';
@@ -114,7 +113,7 @@ export function resolveRoute(
   // A delay of null or undefined that was given explicitly is refused: a missing value is a mistake, not a wish.
   const isGiven = Object.hasOwn(dispatch, 'delay');
   const own = isGiven ? dispatch.delay : instance.delay;
-  const delay = isGiven ? own : (own ?? waitOf(definition) ?? options?.delay);
+  const delay = isGiven ? own : (own ?? declaredDebouncing(definition)?.wait ?? options?.delay);
   if (delay === undefined && !isGiven) return { connection, queue, delay: 0 };
   const subject = `the delay of ${job}`;
   warnOfManySeconds(own, subject);
@@ -142,28 +141,20 @@ export const declaredUniqueness = readOnce('unique', unique);
 export const declaredDebouncing = readOnce('debounce', debounce);
 
 /** How long results of the class's jobs are kept. Undefined if they are not. */
-export function keptResult(definition: JobDefinition | undefined): Seconds | undefined {
-  // Most classes keep no results.
-  return definition?.options.keepResult === undefined ? undefined : declaredKeeping(definition);
-}
+export const keptResult = readOnce('keepResult', kept);
 
-const declaredKeeping = readOnce('keepResult', kept);
-
-function waitOf(definition: JobDefinition | undefined): Seconds | undefined {
-  return definition?.options.debounce === undefined ? undefined : declaredDebouncing(definition)?.wait;
-}
-
-/** Reads the option only once for each class. */
+/** Reads the option only once for each class, and not at all for those without it, as most are. */
 function readOnce<Value>(
   option: 'unique' | 'debounce' | 'keepResult',
-  read: Kind<Value>,
-): (definition: JobDefinition) => Value {
-  const known = new WeakMap<JobDefinition, { readonly is: Value }>();
+  read: Kind<Value | undefined>,
+): (definition: JobDefinition | undefined) => Value | undefined {
+  const known = new WeakMap<JobDefinition, { readonly is: Value | undefined }>();
   return (definition) => {
+    const value = definition?.options[option];
+    if (definition === undefined || value === undefined) return undefined;
     let found = known.get(definition);
     if (found === undefined) {
-      const { name, options } = definition;
-      found = { is: read(options[option] ?? false, placeOf(`${option} on ${name}`, invalidJobOption)) };
+      found = { is: read(value, placeOf(`${option} on ${definition.name}`, invalidJobOption)) };
       known.set(definition, found);
     }
     return found.is;
