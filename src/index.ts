@@ -41,7 +41,7 @@ export type { BatchListOptions, BatchPlaceOptions, BatchPruneOptions, Batches } 
 export type { ChainList, PendingChain } from './job/chain';
 export type { DispatchResult, PendingDispatch } from './job/dispatcher';
 export type { Progress } from './job/progress';
-export { Middleware } from './job/middleware-decorator';
+export { Middleware } from './job/middleware';
 export { type ErrorClass, failOn } from './job/fail-on';
 export { type SkipCondition, skipIf, skipUnless } from './job/skip';
 

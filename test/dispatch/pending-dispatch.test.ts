@@ -5,7 +5,7 @@ import { inspect, promisify } from 'node:util';
 import { JobBus } from '../../src/dispatch/bus';
 import { Job } from '../../src/job/job';
 import type { JobContext } from '../../src/job/job-context';
-import { Middleware } from '../../src/job/middleware-decorator';
+import { Middleware } from '../../src/job/middleware';
 import type { QueueConnection } from '../../src/dispatch/queue-connection';
 import { watchedApplication, type WatchedApplication } from '../support/watched-application';
 

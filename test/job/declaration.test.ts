@@ -1,6 +1,6 @@
 import { duplicateJob } from '../../src/job/errors';
 import { Job } from '../../src/job/job';
-import { Middleware } from '../../src/job/middleware-decorator';
+import { Middleware } from '../../src/job/middleware';
 import { registry } from '../../src/job/registry';
 
 const claimOf = (name: string, file: string) => ({ name, file, decorator: 'Job' }) as const;

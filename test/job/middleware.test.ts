@@ -1,7 +1,7 @@
 import { JobBus } from '../../src/dispatch/bus';
 import { Job } from '../../src/job/job';
 import type { JobContext } from '../../src/job/job-context';
-import { Middleware } from '../../src/job/middleware-decorator';
+import { Middleware } from '../../src/job/middleware';
 import { watchedApplication } from '../support/watched-application';
 
 const steps: string[] = [];

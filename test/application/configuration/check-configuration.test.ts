@@ -1,6 +1,6 @@
 import { Job } from '../../../src/job/job';
 import { registry } from '../../../src/job/registry';
-import { Middleware } from '../../../src/job/middleware-decorator';
+import { Middleware } from '../../../src/job/middleware';
 import { checkConfiguration } from '../../../src/application/configuration/check-configuration';
 import { QueueManager } from '../../../src/application/queue-manager';
 import { silentLogger } from '../../../src/base/console-logger';
