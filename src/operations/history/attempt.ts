@@ -16,12 +16,15 @@ export interface SourceLines {
   readonly lines: readonly string[];
 }
 
-interface AttemptFacts {
+/** One attempt of a job, as users see it. */
+export interface Attempt {
   /** 1 for the first attempt. Attempts that cost no try have the number of the next one. */
   readonly attempt: number;
   /** The fence of the reservation, which tells attempts apart. */
   readonly fence: number;
   readonly outcome: AttemptOutcome;
+  /** When it ended; for a crash, when it was noticed. By the clock of the worker that reports it. */
+  readonly at: Date;
   /** How long it ran. Undefined if unknown. */
   readonly ms?: Milliseconds | undefined;
   /** Host and process id. Undefined if unknown. */
@@ -33,14 +36,8 @@ interface AttemptFacts {
   readonly source?: SourceLines | undefined;
 }
 
-/** One attempt of a job, as users see it. */
-export interface Attempt extends AttemptFacts {
-  /** When it ended; for a crash, when it was noticed. By the clock of the worker that reports it. */
-  readonly at: Date;
-}
-
 /** An attempt as it is stored. */
-export interface KeptAttempt extends AttemptFacts {
+export interface KeptAttempt extends Omit<Attempt, 'at'> {
   readonly at: Milliseconds;
 }
 

@@ -5,10 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { Recent } from '../../base/recent';
 import type { SourceLines } from './attempt';
 
-export interface SourcePlace {
-  readonly file: string;
-  readonly line: number;
-}
+export type SourcePlace = Pick<SourceLines, 'file' | 'line'>;
 
 /** Lines before and after. */
 const AROUND = 3;
