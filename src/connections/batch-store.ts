@@ -5,7 +5,7 @@
  * due: nobody has to be notified, and no count can be wrong after a crash.
  */
 import type { Milliseconds, Seconds } from '../base/clock';
-import type { Cause } from '../payload/chain';
+import type { FailedLink } from '../job/job-context';
 
 /**
  * When a callback is sent, each event once in the life of a batch, except `progress`.
@@ -98,7 +98,7 @@ export interface BatchStore {
    * @param abandoned seal it only if it is open beyond its time; then it is also cancelled, and `catch` is sent with this
    *   cause
    */
-  seal(id: string, queue?: string, abandoned?: Cause): Promise<boolean>;
+  seal(id: string, queue?: string, abandoned?: FailedLink): Promise<boolean>;
   /**
    * From now on its waiting jobs are handed out as cancelled; running jobs go on. False if it has ended, was cancelled
    * before, or is unknown.
@@ -126,7 +126,7 @@ export function callbackParts(payload: string): Pick<BatchCallback, 'head' | 'id
 /** The text of a callback. @param number the number of a progress: each has an id of its own */
 export function callbackPayload(
   { head, id }: Pick<BatchCallback, 'head' | 'id'>,
-  cause?: Cause,
+  cause?: FailedLink,
   number?: number,
 ): string {
   const told = cause === undefined ? '' : `"cause":${JSON.stringify(cause)},`;

@@ -10,7 +10,7 @@ import type { Finding, RecountOptions } from './finding';
 import type { BatchStore, NewBatch } from './batch-store';
 import type { LockStore } from './lock-store';
 import type { RecordStore } from './record-store';
-import type { Cause } from '../payload/chain';
+import type { FailedLink } from '../job/job-context';
 import type { Counters } from '../payload/counters';
 import type { Ties } from '../payload/ties';
 import type { Control } from './control';
@@ -109,7 +109,7 @@ export type Settlement =
       readonly counters: Counters;
       readonly failure: Failure;
       /** The cause passed to the `catch` of its batch. */
-      readonly cause?: Cause | undefined;
+      readonly cause?: FailedLink | undefined;
       /** As for a completed job. */
       readonly next?: readonly FollowUp[] | undefined;
     };

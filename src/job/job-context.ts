@@ -13,6 +13,7 @@ export interface ChainedJob {
   readonly connection: string;
 }
 
+/** The failure that a job was sent for. */
 export interface FailedLink {
   readonly id: string;
   readonly name: string;

@@ -6,7 +6,7 @@
  * chain is.
  */
 import type { Milliseconds, Seconds } from '../base/clock';
-import type { ChainedJob } from '../job/job-context';
+import type { ChainedJob, FailedLink } from '../job/job-context';
 import { InvalidPayloadError } from './errors';
 import { fieldsIn, isRecord } from './kinds';
 import { HANDLER, hasFollowers, withFollowers, withMembers } from './payload-text';
@@ -33,14 +33,6 @@ export interface Chain {
 }
 
 export const NO_CHAIN: Chain = Object.freeze({ links: Object.freeze([]) });
-
-/** The failure that a job was sent for. */
-export interface Cause {
-  readonly id: string;
-  readonly name: string;
-  /** The message of the error that the job failed with. */
-  readonly message: string;
-}
 
 /** The name of the built-in job that passes another job on. */
 export const CARRIER = 'onqueue:carry';
@@ -92,7 +84,7 @@ export function chainedLink({ links: [link, ...links], caught }: Chain, from: st
   return { ...link!, payload: withChain(payload, { links: links.map(named), caught: caught && named(caught) }) };
 }
 
-export function withCause(payload: string, cause: Cause): string {
+export function withCause(payload: string, cause: FailedLink): string {
   return withMembers(payload, `"cause":${JSON.stringify(cause)},`);
 }
 
@@ -126,7 +118,7 @@ export function glimpseCaught(payload: Buffer): ChainLink | undefined {
   }
 }
 
-export function readCause(cause: unknown): Cause | undefined {
+export function readCause(cause: unknown): FailedLink | undefined {
   if (!isRecord(cause)) return undefined;
   const { id, name, message } = cause;
   const isOurs = typeof id === 'string' && typeof name === 'string' && typeof message === 'string';

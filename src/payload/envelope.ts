@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { classOf } from '../base/class';
 import type { JobDefinition } from '../job/definition';
-import type { Occurrence } from '../job/job-context';
+import type { FailedLink, Occurrence } from '../job/job-context';
 import { isName, NAME_RULE } from '../job/job-name';
 import type { ChosenOptions } from '../job/options';
 import { readChosen } from './chosen-fields';
@@ -13,7 +13,7 @@ import { InvalidPayloadError } from './errors';
 import { isPlain, isRecord } from './kinds';
 import { checkNesting } from './limits';
 import { toInstance } from './mapping';
-import { type Cause, type Chain, NO_CHAIN, readCause, readChain } from './chain';
+import { type Chain, NO_CHAIN, readCause, readChain } from './chain';
 import { BATCH_FIELD, HANDLER, HANDLER_WITH_FOLLOWERS, OCCURRENCE_FIELD } from './payload-text';
 
 /**
@@ -100,7 +100,7 @@ export class Envelope {
   }
 
   /** Which job's failure sent this job, and why. Undefined if none did. */
-  get cause(): Cause | undefined {
+  get cause(): FailedLink | undefined {
     return this.kind === 'onqueue' ? readCause(this.#parsed['cause']) : undefined;
   }
 

@@ -13,7 +13,8 @@ import type { Application } from '../connections/application';
 import type { FollowUp, Settlement } from '../connections/contract';
 import { entryAt } from '../connections/due-entries';
 import type { Onward } from '../connections/onward';
-import { type Cause, chainedLink, type ChainLink, glimpseCaught, withCause } from '../payload/chain';
+import type { FailedLink } from '../job/job-context';
+import { chainedLink, type ChainLink, glimpseCaught, withCause } from '../payload/chain';
 import { withTies } from '../payload/ties';
 import { carrierText } from '../dispatch/built-in/carry';
 import { StartBatch } from '../dispatch/built-in/start-batch';
@@ -99,7 +100,11 @@ function nextOf(outcome: Outcome, job: RunningJob): Onward | undefined {
   return caught && onwardOf(caught, job, withCause(caught.payload, causeOf(outcome, job)));
 }
 
-const causeOf = ({ error }: Outcome, { id, name }: RunningJob): Cause => ({ id, name, message: errorMessage(error) });
+const causeOf = ({ error }: Outcome, { id, name }: RunningJob): FailedLink => ({
+  id,
+  name,
+  message: errorMessage(error),
+});
 
 function onwardOf(link: ChainLink, job: RunningJob, payload: string): Onward {
   const { connection = job.connectionName, queue, delay, dueAt, retryWithin } = link;

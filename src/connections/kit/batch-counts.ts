@@ -3,7 +3,7 @@
  * in a script.
  */
 import type { Milliseconds } from '../../base/clock';
-import type { Cause } from '../../payload/chain';
+import type { FailedLink } from '../../job/job-context';
 import type { BatchTie } from '../../payload/ties';
 import {
   type BatchCallback,
@@ -25,11 +25,11 @@ type BatchNumbers = Pick<BatchState, 'pending' | 'completed' | 'failed' | 'skipp
 /** How much the numbers of a batch change. */
 export interface BatchChange extends Partial<BatchNumbers> {
   /** The cause of the first failure. */
-  readonly cause?: Cause | undefined;
+  readonly cause?: FailedLink | undefined;
   /**
    * Whoever sent its jobs died before it was sealed: nothing has failed, but `catch` is sent with this cause all the same.
    */
-  readonly abandoned?: Cause | undefined;
+  readonly abandoned?: FailedLink | undefined;
 }
 
 export interface BatchStep {
@@ -70,7 +70,11 @@ export function heldBatch(batch: KeptBatch, now: Milliseconds): KeptBatch | unde
 }
 
 /** Undefined if it was sealed before. @param abandoned undefined also seals a batch that has time left */
-export function sealedBatch(batch: KeptBatch, abandoned: Cause | undefined, now: Milliseconds): BatchStep | undefined {
+export function sealedBatch(
+  batch: KeptBatch,
+  abandoned: FailedLink | undefined,
+  now: Milliseconds,
+): BatchStep | undefined {
   if (batch.openUntil === undefined || (abandoned !== undefined && batch.openUntil > now)) return undefined;
   const sealed = { ...batch, openUntil: undefined };
   return changedBatch(abandoned === undefined ? sealed : cancelledBatch(sealed, now), { abandoned }, now);
@@ -147,7 +151,7 @@ function eventsAtEnd({ failed, skipped, cancelledAt, allowsFailures }: BatchStat
   return haveCompleted || allowsFailures ? [...events, 'next'] : events;
 }
 
-function followUpOf(callback: BatchCallback, cause: Cause | undefined, number: number): FollowUp {
+function followUpOf(callback: BatchCallback, cause: FailedLink | undefined, number: number): FollowUp {
   const { on, queue, delay, dueAt } = callback;
   const payload = callbackPayload(callback, on === 'catch' ? cause : undefined, on === 'progress' ? number : undefined);
   return { queue, entry: { payload, delay, dueAt } };

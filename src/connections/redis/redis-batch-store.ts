@@ -3,7 +3,7 @@
  * numbers.
  */
 import type { Milliseconds, Seconds } from '../../base/clock';
-import type { Cause } from '../../payload/chain';
+import type { FailedLink } from '../../job/job-context';
 import type { BatchCallback, BatchCallbacks, BatchEvent, BatchState, BatchStore } from '../batch-store';
 import type { Keys } from './keys';
 import { RedisPart } from './store';
@@ -62,7 +62,7 @@ export class RedisBatchStore extends RedisPart implements BatchStore {
     return this.#change('batch-hold', 'held', id, queue, []);
   }
 
-  async seal(id: string, queue?: string, abandoned?: Cause): Promise<boolean> {
+  async seal(id: string, queue?: string, abandoned?: FailedLink): Promise<boolean> {
     const cause = abandoned === undefined ? '' : JSON.stringify(abandoned);
     return this.#change('batch-seal', 'sealed', id, queue, [cause]);
   }

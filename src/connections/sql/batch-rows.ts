@@ -4,7 +4,7 @@
  * locked in the order of their ids, as two calls could deadlock otherwise.
  */
 import type { Milliseconds, Seconds } from '../../base/clock';
-import type { Cause } from '../../payload/chain';
+import type { FailedLink } from '../../job/job-context';
 import type { BatchTie } from '../../payload/ties';
 import {
   BATCH_KEPT,
@@ -149,7 +149,7 @@ export class BatchRows {
   }
 
   /** Undefined if the batch was already sealed, is unknown, or is not to be abandoned yet. */
-  *seal(id: string, abandoned: Cause | undefined): Work<BatchStep | undefined> {
+  *seal(id: string, abandoned: FailedLink | undefined): Work<BatchStep | undefined> {
     return yield* this.#change(id, (batch, now) => sealedBatch(batch, abandoned, now));
   }
 

@@ -2,7 +2,7 @@
  * The public view of a database's batches, and how batches change when jobs are removed, be it by operators or by others.
  */
 import type { Seconds } from '../../base/clock';
-import type { Cause } from '../../payload/chain';
+import type { FailedLink } from '../../job/job-context';
 import type { BatchCallbacks, BatchState, BatchStore } from '../batch-store';
 import type { FollowUp } from '../contract';
 import type { Finding, RecountOptions } from '../finding';
@@ -45,7 +45,7 @@ export class Batches extends StorePart implements BatchStore {
     return this.access('batches.hold', purpose, () => this.dialect.transaction(() => this.batchRows.hold(id)));
   }
 
-  async seal(id: string, _queue?: string, abandoned?: Cause): Promise<boolean> {
+  async seal(id: string, _queue?: string, abandoned?: FailedLink): Promise<boolean> {
     const sealed = await this.#sending('batches.seal', orderOf(`the batch ${id} was not sealed`), (rows) =>
       rows.seal(id, abandoned),
     );
