@@ -2,7 +2,7 @@
 import { parse } from 'node:path';
 import { relativeFile } from '../base/declared-in';
 import { defineError } from '../base/define-error';
-import { valueText } from '../base/value-text';
+import { invalidValue, valueText } from '../base/value-text';
 
 /** How errors name a class: with the file that declares it, if the stack told. */
 export function placed(name: string, file: string | undefined): string {
@@ -44,22 +44,10 @@ export const unknownJobOption = defineError(
 );
 
 /** The option cannot have this value, in `@Job()` or from a method of the instance: "tries on SendEmail". */
-export const invalidJobOption = defineError(
-  'E_INVALID_JOB_OPTION',
-  (subject: string, value: unknown, remedy: string) => ({
-    message: `${subject}: ${valueText(value)} is not valid. ${remedy}`,
-    facts: { subject, value },
-  }),
-);
+export const invalidJobOption = defineError('E_INVALID_JOB_OPTION', invalidValue);
 
 /** A middleware of ours was given a value it cannot use, or its function returned one: "skipIf()". */
-export const invalidMiddlewareArgument = defineError(
-  'E_INVALID_MIDDLEWARE_ARGUMENT',
-  (subject: string, value: unknown, remedy: string) => ({
-    message: `${subject}: ${valueText(value)} is not valid. ${remedy}`,
-    facts: { subject, value },
-  }),
-);
+export const invalidMiddlewareArgument = defineError('E_INVALID_MIDDLEWARE_ARGUMENT', invalidValue);
 
 /** Two schedules have one name, but a name has only one state. `first` and `second`: what or where declares them. */
 export const duplicateSchedule = defineError('E_DUPLICATE_SCHEDULE', (name: string, first: string, second: string) => ({

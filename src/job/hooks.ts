@@ -4,6 +4,7 @@
  * A hook that throws is reported and never changes an outcome; only `looping` may answer `false`, which is a veto.
  */
 import { defineError } from '../base/define-error';
+import { kindOf } from '../base/value-text';
 import type { HookEvents } from './hook-events';
 
 export type HookName = keyof HookEvents;
@@ -118,12 +119,6 @@ const invalidHook = defineError('E_INVALID_HOOK', (hook: string, value: unknown,
     facts: { hook, given },
   };
 });
-
-function kindOf(value: unknown): string {
-  if (value === undefined) return 'nothing';
-  if (value === null) return 'null';
-  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
-}
 
 /**
  * Without this check, a value that is not a function would be found out when the first job runs, or never.

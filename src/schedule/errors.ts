@@ -1,13 +1,10 @@
 /** Errors of schedules. */
 import { defineError } from '../base/define-error';
 import { nearest } from '../base/nearest';
-import { valueText } from '../base/value-text';
+import { invalidValue } from '../base/value-text';
 
 /** An invalid schedule. `subject`: the call that was given the value. */
-export const invalidSchedule = defineError('E_INVALID_SCHEDULE', (subject: string, value: unknown, remedy: string) => ({
-  message: `${subject}: ${valueText(value)} is not valid. ${remedy}`,
-  facts: { subject, value },
-}));
+export const invalidSchedule = defineError('E_INVALID_SCHEDULE', invalidValue);
 
 /** A schedule's builder was called when the schedule was complete: in a later turn than `Queue.schedule()`. */
 export const scheduleDeclared = defineError('E_SCHEDULE_DECLARED', (name: string, call: string) => ({

@@ -1,6 +1,7 @@
 /** Checks a whole configuration at once: reports every mistake with its path, what was expected and what may be meant. */
 import { isSuspiciouslyManySeconds } from '../../job/duration';
 import { nearest } from '../../base/nearest';
+import { kindOf } from '../../base/value-text';
 import type { JobRegistry } from '../../job/registry';
 import { driverNamed, type Keys } from '../../connections/driver';
 import { CONFIGURATION_KEYS, problemsOf, STORE_KEYS } from './configuration-keys';
@@ -177,10 +178,4 @@ function join(path: string, key: string): string {
 
 function driverOf(config: unknown): unknown {
   return isRecord(config) ? config['driver'] : undefined;
-}
-
-function kindOf(value: unknown): string {
-  if (value === null) return 'null';
-  if (Array.isArray(value)) return 'an array';
-  return value === undefined ? 'nothing' : `a ${typeof value}`;
 }
