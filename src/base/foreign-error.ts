@@ -116,7 +116,8 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? foreignText(value) : '';
 }
 
-function hide(error: Error, key: string, value: unknown): void {
+/** Defines a property that is not enumerable, as `message` and `stack` are not. */
+export function hide(error: Error, key: string, value: unknown): void {
   Object.defineProperty(error, key, { value, writable: true, enumerable: false, configurable: true });
 }
 

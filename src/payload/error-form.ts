@@ -1,4 +1,5 @@
 /** The form of errors: name, message, stack, cause and all other properties. */
+import { hide } from '../base/foreign-error';
 import { OnqueueError } from '../base/onqueue-error';
 
 type ErrorConstructor = new (message?: string) => Error;
@@ -79,8 +80,4 @@ export function nativeNameOf(error: Error): string {
 
 function isTextOrAbsent(value: unknown): boolean {
   return value === undefined || typeof value === 'string';
-}
-
-function hide(error: Error, key: string, value: unknown): void {
-  Object.defineProperty(error, key, { value, writable: true, enumerable: false, configurable: true });
 }
