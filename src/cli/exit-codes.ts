@@ -1,18 +1,15 @@
-/** The meanings of the exit codes; `docs/cli.md` and `--help` say the same. */
+/** The exit codes and their meanings; `docs/cli.md` says the same. */
 import { type ErrorCode, OnqueueError } from '../base/onqueue-error';
 import type { StopReason } from '../worker/stopping';
 import { BLOCKED } from '../worker/supervisor/supervision';
 
+/** `EXIT_CODES_HELP` says what each means. */
 export const ExitCode = {
-  /** Done. For a worker: stopped by a signal or by one of its stop conditions. */
   done: 0,
-  /** Something went wrong; standard error says what. */
   error: 1,
-  /** The command line was not understood; nothing was done. */
   usage: 2,
-  /** The worker stopped because its process used more memory than `--memory` (Laravel's code). A supervisor replaces it. */
+  /** Laravel's code. */
   memory: 12,
-  /** The worker was ended because a handler blocked its event loop, or because hung handlers occupied all its slots. */
   blocked: BLOCKED,
 } as const;
 
