@@ -49,22 +49,17 @@ const surroundings: Surroundings = {
       // A process group of its own; on Windows this would open a window instead.
       detached: process.platform !== 'win32',
     }),
-  channel: process.send === undefined ? undefined : { tell, hear },
+  channel: process.send === undefined ? undefined : { tell, hear: (callback) => on('message', callback) },
   onStray(hear) {
     const isAlone = (event: string): boolean => process.listenerCount(event) === 1;
     const rejected = (reason: unknown): void => hear(reason, 'rejection', isAlone('unhandledRejection'));
     const thrown = (error: unknown): void => hear(error, 'exception', isAlone('uncaughtException'));
-    process.on('unhandledRejection', rejected);
-    process.on('uncaughtException', thrown);
+    const undo = [on('unhandledRejection', rejected), on('uncaughtException', thrown)];
     return () => {
-      process.off('unhandledRejection', rejected);
-      process.off('uncaughtException', thrown);
+      for (const stop of undo) stop();
     };
   },
-  onExit(hear) {
-    process.on('exit', hear);
-    return () => process.off('exit', hear);
-  },
+  onExit: (hear) => on('exit', hear),
   setTitle(title) {
     process.title = title;
   },
@@ -76,9 +71,10 @@ function tell(message: object): void {
   if (process.connected) process.send?.(message, undefined, undefined, () => undefined);
 }
 
-function hear(callback: (message: unknown) => void): () => void {
-  process.on('message', callback);
-  return () => process.off('message', callback);
+/** Returns the function that stops listening. */
+function on(event: string, listener: (...given: never[]) => void): () => void {
+  process.on(event, listener as () => void);
+  return () => void process.off(event, listener as () => void);
 }
 
 function onKeys(hear: (keys: string) => void): () => void {

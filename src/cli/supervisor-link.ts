@@ -37,7 +37,7 @@ export class SupervisorLink {
     // If a handler ends the process, this last report names the job.
     this.#undo.push(
       stopHearing,
-      onExit(() => this.#tell()),
+      onExit(() => this.tell()),
     );
   }
 
@@ -60,11 +60,6 @@ export class SupervisorLink {
     else if (at < this.#nextAt) this.#reportAt(at);
   }
 
-  /** Reports why the worker has ended. Not called if it could not start. */
-  end(): void {
-    this.#tell();
-  }
-
   close(): void {
     this.#isOver = true;
     this.#timer?.cancel();
@@ -73,7 +68,7 @@ export class SupervisorLink {
 
   #report(): void {
     if (this.#isOver) return;
-    this.#tell();
+    this.tell();
     this.#reportAt(this.#toldAt + INTERVAL);
   }
 
@@ -84,7 +79,8 @@ export class SupervisorLink {
     this.#timer = clock.after(at - clock.monotonic(), () => this.#report());
   }
 
-  #tell(): void {
+  /** Reports now. At its end the worker reports why it has ended, unless it could not start. */
+  tell(): void {
     const { channel, clock } = this.#surroundings;
     this.#toldAt = clock.monotonic();
     const jobs = this.#jobs;

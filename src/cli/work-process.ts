@@ -93,7 +93,7 @@ export class WorkProcess {
     const running = worker.run();
     link.begin();
     const reason = await running;
-    link.end();
+    link.tell();
     this.#endedBy(reason);
   }
 

@@ -1,4 +1,5 @@
 /** `batches`, `batch`, `batch:cancel` and `batch:retry`: the batches of a connection. */
+import { sleep } from '../../base/backoff';
 import type { Milliseconds } from '../../base/clock';
 import { oneLine } from '../../base/plain-text';
 import type { QueueConnection } from '../../dispatch/queue-connection';
@@ -144,7 +145,7 @@ async function watched({ output, session }: Call, first: Batch): Promise<Batch |
         if (line !== told) output.line(line);
         told = line;
       }
-      await new Promise<void>((resolve) => void clock.after(WATCH_INTERVAL, resolve, true));
+      await sleep(clock, WATCH_INTERVAL);
       current = await current.refresh();
     }
     return current;
