@@ -90,29 +90,15 @@ export async function actOnFailed(
   action: FailedAction,
   places?: Places,
 ): Promise<void> {
-  if (call.flags.dryRun === true) return tellFailed(call, ids, manager, action, places);
-  const unknown: string[] = [];
-  for (const id of ids) if (!(await reach(call, id, action, () => action.one(id)))) unknown.push(id);
-  const count = ids.length === 0 ? await action.all() : ids.length - unknown.length;
-  call.output.result({ [action.done]: count, unknown }, action.line(count));
-}
-
-async function tellFailed(
-  call: Call<FailedFlags>,
-  ids: readonly string[],
-  manager: QueueManager,
-  action: FailedAction,
-  places: Places | undefined,
-): Promise<void> {
-  if (ids.length === 0) return tellChosen(call, manager, filterOf(call.flags), places);
-  const jobs: FailedJob[] = [];
-  const unknown: string[] = [];
-  for (const id of ids) {
-    const job = await reach(call, id, action, () => manager.failed.get(id, call.flags));
-    if (job === undefined) unknown.push(id);
-    else jobs.push(job);
+  const { flags, output } = call;
+  if (flags.dryRun === true) {
+    if (ids.length === 0) return tellChosen(call, manager, filterOf(flags), places);
+    const { found: jobs, unknown } = await reach(call, ids, action, (id) => manager.failed.get(id, flags));
+    return tellJobs(call, { jobs, unknown, count: jobs.length });
   }
-  tellJobs(call, { jobs, unknown, count: jobs.length });
+  const { found, unknown } = await reach(call, ids, action, (id) => action.one(id));
+  const count = ids.length === 0 ? await action.all() : found.length;
+  output.result({ [action.done]: count, unknown }, action.line(count));
 }
 
 /** Lists the jobs that would be affected: all that match, or a section of them. */
@@ -168,23 +154,31 @@ const columnIf =
   <Text extends Cell>(text: Text): Text[] =>
     isShown ? [text] : [];
 
-/** If `look` finds no such job, says so and returns undefined. */
+/** What `look` finds for the ids. Says so for each id without a job. */
 async function reach<Found>(
   call: Call,
-  id: string,
+  ids: readonly string[],
   action: FailedAction,
-  look: () => Promise<Found | false | undefined>,
-): Promise<Found | undefined> {
-  try {
-    const found = await look();
-    if (found !== undefined && found !== false) return found;
-    call.fail(action.unknown(id));
-  } catch (error) {
-    // The next id may be on a connection that can be reached, and unique there.
-    if (!(failedJobsOutOfReach.is(error) || ambiguousFailedJob.is(error))) throw error;
-    call.fail(errorText(error));
+  look: (id: string) => Promise<Found | false | undefined>,
+): Promise<{ readonly found: readonly Found[]; readonly unknown: readonly string[] }> {
+  const found: Found[] = [];
+  const unknown: string[] = [];
+  for (const id of ids) {
+    try {
+      const job = await look(id);
+      if (job !== undefined && job !== false) found.push(job);
+      else {
+        unknown.push(id);
+        call.fail(action.unknown(id));
+      }
+    } catch (error) {
+      // The next id may be on a connection that can be reached, and unique there.
+      if (!(failedJobsOutOfReach.is(error) || ambiguousFailedJob.is(error))) throw error;
+      unknown.push(id);
+      call.fail(errorText(error));
+    }
   }
-  return undefined;
+  return { found, unknown };
 }
 
 /** With more failed jobs than this, counting the matching ones would take too long. */
