@@ -1,15 +1,14 @@
 /** Everything that a command prints: results to standard output, the rest to standard error, progress only to a terminal. */
 import { ConsoleLogger } from '../base/console-logger';
+import type { LogStream } from '../base/log-lines';
 import type { LogLevel } from '../base/logger';
 import { oneLine } from '../base/plain-text';
 import { type Cell, formatTable, roomForLast, visibleWidth } from './table';
 
 /** The parts of `process.stdout` and `process.stderr` that we need. */
-export interface OutputStream {
-  readonly isTTY?: boolean | undefined;
+export interface OutputStream extends LogStream {
   readonly columns?: number | undefined;
   readonly rows?: number | undefined;
-  write(text: string): unknown;
 }
 
 /** A message cut to fewer characters says nothing. */

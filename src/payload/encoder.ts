@@ -5,7 +5,7 @@
  * and `types` names that type by a JSON Pointer to the place. Shared references become copies.
  */
 import { type Class, classOf } from '../base/class';
-import type { JobDefinition } from '../job/definition';
+import type { JobRegistry } from '../job/registry';
 import { bigintForm, BUILT_INS, MAX_DIGITS, typeOf, utf16 } from './built-ins';
 import { UnserializableValueError } from './errors';
 import { isForbiddenKey, Limits } from './limits';
@@ -14,12 +14,7 @@ import { MAX_DEPTH, toPath, toPointer, type Segment } from './pointer';
 import { described, isPlain, isRecord, remedyFor, strayChoice, symbolKeyOf } from './kinds';
 
 /** The classes whose instances may travel, by their names in payloads. */
-export interface CodecClasses {
-  nameOf(target: Class): string | undefined;
-  classOf(name: string): Class | undefined;
-  /** The definition of a job class, whose data have a version. */
-  definitionOf(target: Class): JobDefinition | undefined;
-}
+export type CodecClasses = Pick<JobRegistry, 'nameOf' | 'classOf' | 'definitionOf'>;
 
 /** JSON Pointer → name of the type there. */
 export type Types = Readonly<Record<string, string>>;

@@ -1,6 +1,5 @@
 /** Sends the job of one occurrence exactly once, even if other processes try as well. */
 import type { Milliseconds, Seconds } from '../base/clock';
-import type { Random } from '../base/random';
 import type { Connection, FollowUp, Once, Pushed } from '../connections/contract';
 import { entriesFor } from '../connections/due-entries';
 import { CapabilityError } from '../connections/errors';
@@ -17,7 +16,6 @@ const HELD: Seconds = 30;
 
 /** What schedules need of their application; a `QueueManager` is one. */
 export interface ScheduleApplication extends DispatchApplication {
-  readonly random: Random;
   readonly defaultConnection: string;
 }
 

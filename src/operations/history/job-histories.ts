@@ -3,10 +3,10 @@
  * configured, which jobs have completed. Written in the background.
  */
 import { hostname } from 'node:os';
-import type { Clock, Seconds } from '../../base/clock';
+import type { Seconds } from '../../base/clock';
 import { errorMessage, errorName, exceptionText } from '../../base/exception-text';
-import type { Logger } from '../../base/logger';
 import { OnqueueError } from '../../base/onqueue-error';
+import type { Application } from '../../connections/application';
 import type { Connection } from '../../connections/contract';
 import type { EndedRun, Observer } from '../../connections/observer';
 import type { RecordStore, StoreRecord } from '../../connections/record-store';
@@ -14,6 +14,8 @@ import { type Duration, durationSeconds } from '../../job/duration';
 import type { JobContext } from '../../job/job-context';
 import type { Progress } from '../../job/progress';
 import type { Counters } from '../../payload/counters';
+import type { SeenApplication } from '../listed-job';
+import type { OperationsConnection } from '../operations-connection';
 import {
   type AttemptOutcome,
   COMPLETED,
@@ -38,13 +40,10 @@ export interface HistoryConfig {
   readonly sourceLines?: boolean | undefined;
 }
 
-export interface HistoryApplication {
-  readonly observers: Set<Observer>;
-  readonly clock: Clock;
-  readonly logger: Logger;
+export interface HistoryApplication
+  extends Pick<Application, 'observers' | 'clock' | 'logger'>, Pick<SeenApplication, 'operationsOf'> {
   /** False: nothing is kept. */
   readonly configuration: { readonly history?: false | HistoryConfig | undefined };
-  operationsOf(connection: Connection): { readonly name: string; readonly records: RecordStore } | undefined;
 }
 
 const KEPT: Seconds = 7 * 24 * 60 * 60;
@@ -108,7 +107,7 @@ export class JobHistories implements Observer {
     application: HistoryApplication,
     { completed, sourceLines = true }: HistoryConfig,
     connection: Connection,
-    { name, records }: { readonly name: string; readonly records: RecordStore },
+    { name, records }: OperationsConnection,
   ) {
     this.#application = application;
     this.#remembers = completed !== undefined;
