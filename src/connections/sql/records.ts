@@ -39,6 +39,9 @@ const AFTERGLOW: Seconds = 3600;
 
 const RECORDS = ['kind', 'id'];
 
+/** A position before all records. */
+const FIRST: SqlRow = [AFTER_ALL, ''];
+
 const LAST_FIRST = raw('ORDER BY ends_at DESC, id DESC');
 
 /** How a database wakes those who wait for a record. */
@@ -86,12 +89,8 @@ export class SqlRecords extends StorePart implements RecordStore {
   }
 
   async list(kind: string, { limit, offset = 0 }: RecordPage): Promise<readonly StoreRecord[]> {
-    const { tables, read, now, rows: numbered } = this.dialect;
-    const page = sql`LIMIT ${numbered(rowLimit(limit))} OFFSET ${numbered(rowLimit(offset))}`;
-    const rows = await this.access('records.list', { consequence: 'no records were listed' }, () =>
-      rowsOf(sql`SELECT ${read('id')}, ${read('value')} FROM ${tables.records} WHERE kind = ${kind}
-        AND ends_at > ${now()} AND ends_at < ${AFTER_ALL} ${LAST_FIRST} ${page}`),
-    );
+    const purpose = { consequence: 'no records were listed' };
+    const rows = await inPieces(this.access, 'records.list', purpose, this.#page(kind, limit, offset));
     return rows.map(([id, value]) => ({ kind, id: String(id), value: String(value) }));
   }
 
@@ -163,13 +162,10 @@ export class SqlRecords extends StorePart implements RecordStore {
 
   /** Removes all but the `most` records that end last: in pieces, so that others can run in between. */
   async #removeBeyond(kind: string, most: number, count: number): Promise<void> {
-    const { tables, remove, read, rows, skipLocked } = this.dialect;
+    const { tables, remove, skipLocked } = this.dialect;
     const purpose = repeatable('not all of the records beyond the bound were removed');
     const { consequence } = purpose;
-    const next = (from: SqlRow, skipped: number): Sql =>
-      sql`SELECT ends_at, ${read('id')} ${this.#upTo(kind, from)} ${LAST_FIRST} LIMIT 1 OFFSET ${rows(skipped)}`;
-    const beyond = rowAfter(most, SKIPPED, [AFTER_ALL, ''], next);
-    const first = await inPieces(this.access, 'records.put', { consequence }, beyond);
+    const first = await inPieces(this.access, 'records.put', { consequence }, this.#placeAfter(kind, most));
     if (first === undefined) return;
     // Without an order, as PostgreSQL would sort all that are beyond the bound.
     const page = sql`SELECT kind, id ${this.#upTo(kind, first)} LIMIT ${REMOVED} ${skipLocked}`;
@@ -177,6 +173,23 @@ export class SqlRecords extends StorePart implements RecordStore {
       const removed = await this.access('records.put', purpose, () => written(remove(tables.records, RECORDS, page)));
       if (removed < REMOVED) return;
     }
+  }
+
+  *#page(kind: string, limit: number, offset: number): Work<readonly SqlRow[]> {
+    const { read, now, rows } = this.dialect;
+    const first = offset > 0 ? yield* this.#placeAfter(kind, offset) : FIRST;
+    if (first === undefined) return [];
+    return yield* rowsOf(
+      sql`SELECT ${read('id')}, ${read('value')} ${this.#upTo(kind, first)} AND ends_at > ${now()} ${LAST_FIRST} LIMIT ${rows(rowLimit(limit))}`,
+    );
+  }
+
+  /** The position of the record that comes after so many others. Their values are not read. */
+  #placeAfter(kind: string, count: number): Work<SqlRow | undefined> {
+    const { read, rows } = this.dialect;
+    const next = (from: SqlRow, skipped: number): Sql =>
+      sql`SELECT ends_at, ${read('id')} ${this.#upTo(kind, from)} ${LAST_FIRST} LIMIT 1 OFFSET ${rows(skipped)}`;
+    return rowAfter(count, SKIPPED, FIRST, next);
   }
 
   /** Selects the record at this position, its end and id, and those that end before it. */

@@ -161,6 +161,7 @@ describe('a statement on tables that were never analysed', () => {
           10_000,
         ),
       'records.list': () => records.list('end', { limit: 100 }),
+      'records.list far behind': () => records.list('end', { limit: 100, offset: ROWS - 200 }),
       'records.add': () => records.add(sums(100), 'source', 1),
       'records.sums': () => records.sums(Array.from({ length: 200 }, (_, n) => `s${n}`)),
       'locks.acquire': () => connection.locks.acquire('l', 't', 60),
