@@ -26,7 +26,7 @@ const INTERVAL: Milliseconds = 10_000;
 const LAST_WORDS: Milliseconds = 2000;
 
 /** Amounts in one call, if it covers several classes: some 2 ms of the slowest store. */
-const MOST_AMOUNTS = 300;
+const MOST_AMOUNTS = 100;
 
 export interface FigureReporterParts {
   readonly connection: Connection;
