@@ -3,6 +3,7 @@ import type { Seconds } from '../../base/clock';
 import { readTies } from '../../payload/ties';
 import { uuidv7 } from '../../payload/uuid';
 import { type FailedEntry, type FailedStore, type Forgotten, keptUnder } from '../failed-store';
+import { MOST_JOBS } from '../../base/pages';
 import { countMany } from './counts';
 import type { Dialect, NewFailure } from './dialect';
 import { repeatable } from './engine';
@@ -98,11 +99,18 @@ export class FailedJobs extends StorePart implements FailedStore {
   }
 
   *#page(limit: number, offset: number, queue: string | undefined): Work<readonly FailedEntry[]> {
-    const from = offset > 0 ? yield* this.#idAt(offset, queue) : AFTER_ALL;
-    if (from === undefined) return [];
     const { rows } = this.dialect;
-    const page = sql`${this.#inQueue(queue)} AND id <= ${from} ORDER BY id DESC LIMIT ${rows(rowLimit(limit))}`;
-    return yield* entries(this.dialect, page);
+    const found: StoredFailure[] = [];
+    let from = offset > 0 ? yield* this.#idAt(offset, queue) : AFTER_ALL;
+    for (let left = rowLimit(limit); left > 0 && from !== undefined;) {
+      const most = Math.min(left, MOST_JOBS);
+      const some: Sql = sql`${this.#inQueue(queue)} AND id <= ${from} ORDER BY id DESC LIMIT ${rows(most)}`;
+      const page: readonly StoredFailure[] = yield* entries(this.dialect, some);
+      found.push(...page);
+      left -= most;
+      from = page.length < most ? undefined : page.at(-1)!.place - 1;
+    }
+    return found.map(({ entry }) => entry);
   }
 
   /** No index helps here: two of the databases store the time in either of two columns. */
@@ -156,16 +164,22 @@ export class FailedJobs extends StorePart implements FailedStore {
 }
 
 function* failedJob(dialect: Dialect, id: string): Work<FailedEntry | undefined> {
-  const [entry] = yield* entries(dialect, sql`WHERE uuid = ${dialect.key(id)}`);
-  return entry;
+  const [found] = yield* entries(dialect, sql`WHERE uuid = ${dialect.key(id)}`);
+  return found?.entry;
 }
 
-function* entries({ tables, failed, read }: Dialect, rest: Sql): Work<readonly FailedEntry[]> {
+/** `place`: the id of its row. */
+interface StoredFailure {
+  readonly place: number;
+  readonly entry: FailedEntry;
+}
+
+function* entries({ tables, failed, read }: Dialect, rest: Sql): Work<readonly StoredFailure[]> {
   const texts = ['uuid', 'connection', 'queue', 'exception', `COALESCE(name, '')`].map((column) => read(column));
   const rows = yield* rowsOf(
-    sql`SELECT ${[...texts, failed.payload, failed.failedAt]}, attempts FROM ${tables.failed} ${rest}`,
+    sql`SELECT id, ${[...texts, failed.payload, failed.failedAt]}, attempts FROM ${tables.failed} ${rest}`,
   );
-  return rows.map((row) => entryOf(row, failed.payloadOf));
+  return rows.map(([place, ...row]) => ({ place: Number(place), entry: entryOf(row, failed.payloadOf) }));
 }
 
 function entryOf(row: SqlRow, payloadOf: Dialect['failed']['payloadOf']): FailedEntry {

@@ -209,4 +209,13 @@ describe('a statement on failed jobs', () => {
     };
     expect(await tooMuch(calls)).toEqual({});
   });
+
+  it('lists no more than 100, however long the list is', async () => {
+    const { failed } = await world.open();
+    await fill();
+    let found: readonly unknown[] = [];
+    const list = async (): Promise<void> => void (found = await failed.list({ limit: 1050 }));
+    expect((await world.mostRead(list))[0]).toBe(100);
+    expect(found).toHaveLength(1050);
+  });
 });
