@@ -113,25 +113,34 @@ export class FailedJobs extends StorePart implements FailedStore {
     return found.map(({ entry }) => entry);
   }
 
-  /** No index helps here: two of the databases store the time in either of two columns. */
   *#removeOlder(age: Seconds, queue: string | undefined): Work<number> {
-    const { rows, failed, now } = this.dialect;
-    let removed = 0;
-    for (let last: number | undefined = BEFORE_ALL; last !== undefined;) {
-      const rest: Sql = sql`${this.#of(queue)} AND id > ${last}`;
-      const end: Sql = sql`SELECT id ${rest} ORDER BY id LIMIT 1 OFFSET ${rows(LOOKED_AT - 1)}`;
-      const [row]: readonly SqlRow[] = yield* rowsOf(end);
-      last = row && Number(row[0]);
-      const some = last === undefined ? rest : sql`${rest} AND id <= ${last}`;
-      removed += yield* this.#remove(sql`${some} AND ${failed.failedAt} < (${now()} - ${age}) * 1000`);
-    }
-    return removed;
+    const { failed, now } = this.dialect;
+    // No index helps here: two of the databases store the time in either of two columns.
+    return yield* this.#removeAlong(this.#of(queue), sql`AND ${failed.failedAt} < (${now()} - ${age}) * 1000`);
   }
 
   /** Removes all but the `keep` newest. Jobs that fail meanwhile stay, or this might never end. */
   *#removeOthers(keep: number, queue: string | undefined): Work<number> {
     const newest = yield* this.#idAt(keep, queue);
-    return newest === undefined ? 0 : yield* this.#remove(sql`${this.#of(queue)} AND id <= ${newest}`);
+    return newest === undefined ? 0 : yield* this.#removeAlong(sql`${this.#of(queue)} AND id <= ${newest}`, raw(''));
+  }
+
+  /**
+   * Removes the entries that are old or surplus, part by part: MariaDB keeps removed rows in its index for a while, and a page
+   * that began before them would pass them all again.
+   */
+  *#removeAlong(entriesOf: Sql, condition: Sql): Work<number> {
+    const { rows } = this.dialect;
+    let removed = 0;
+    for (let last: number | undefined = BEFORE_ALL; last !== undefined;) {
+      const rest: Sql = sql`${entriesOf} AND id > ${last}`;
+      const end: Sql = sql`SELECT id ${rest} ORDER BY id LIMIT 1 OFFSET ${rows(LOOKED_AT - 1)}`;
+      const [row]: readonly SqlRow[] = yield* rowsOf(end);
+      last = row && Number(row[0]);
+      const some = last === undefined ? rest : sql`${rest} AND id <= ${last}`;
+      removed += yield* this.#remove(sql`${some} ${condition}`);
+    }
+    return removed;
   }
 
   *#remove(which: Sql): Work<number> {

@@ -19,6 +19,7 @@ const explaining = {
   'auto_explain.log_min_duration': '0',
   'auto_explain.log_analyze': 'on',
   'auto_explain.log_timing': 'off',
+  'auto_explain.log_buffers': 'on',
   'auto_explain.log_nested_statements': 'on',
   'auto_explain.log_format': 'json',
 };
@@ -81,6 +82,9 @@ interface Explained {
 }
 
 interface Step {
+  /** With those of the steps below it. */
+  readonly 'Shared Hit Blocks': number;
+  readonly 'Shared Read Blocks': number;
   readonly 'Relation Name'?: string;
   readonly 'Index Name'?: string;
   readonly 'Actual Rows': number;
@@ -217,5 +221,16 @@ describe('a statement on failed jobs', () => {
     const list = async (): Promise<void> => void (found = await failed.list({ limit: 1050 }));
     expect((await world.mostRead(list))[0]).toBe(100);
     expect(found).toHaveLength(1050);
+  });
+
+  it('does not pass those that were removed before, which stay in the index while somebody reads', async () => {
+    const { failed } = await world.open();
+    await fill();
+    const reader = await world.client();
+    await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
+    const plans = await world.plansOf(() => failed.flush());
+    const blocks = plans.map(({ Plan }) => Plan['Shared Hit Blocks'] + Plan['Shared Read Blocks']);
+    expect(Math.max(...blocks)).toBeLessThan(1500);
+    expect(await failed.count()).toBe(0);
   });
 });
