@@ -14,8 +14,6 @@ const RECORD_KEPT = 86_400;
 /** Other clients' records that one call removes. */
 const SWEPT = 100;
 
-const STATES: readonly WaitingState[] = ['ready', 'delayed', 'reserved'];
-
 /** A valid number of rows: finite and an integer. */
 export const rowLimit = (limit: number): number => Math.min(Math.max(Math.ceil(limit), 0), Number.MAX_SAFE_INTEGER);
 
@@ -62,21 +60,6 @@ export function* firstTwin(
     texts.add(text);
   }
   return undefined;
-}
-
-/** The newest id: jobs pushed from now on have larger ones. */
-export function* newestJob({ tables }: Dialect): Work<number> {
-  return Number(yield* valueOf(sql`SELECT max(id) FROM ${tables.jobs}`));
-}
-
-/** Removes up to `limit` jobs with ids up to `newest`. */
-export function clear({ line, removeJobs }: Dialect, queue: string, newest: number, limit: number): Work<Removed> {
-  const [ready, delayed, reserved] = STATES.map(
-    (state) => sql`SELECT id FROM (SELECT id ${line.of(queue)} AND ${line.state[state]} AND id <= ${newest}
-      LIMIT ${limit}) AS ${raw(`${state}_jobs`)}`,
-  ) as [Sql, Sql, Sql];
-  const page = sql`SELECT id FROM (${ready} UNION ALL ${delayed} UNION ALL ${reserved}) AS states LIMIT ${limit}`;
-  return removeJobs(page);
 }
 
 export function* queues({ tables, read }: Dialect): Work<readonly string[]> {

@@ -33,26 +33,15 @@ export function* peek(
   limit: number,
   after?: string,
 ): Work<readonly ShownJob[]> {
-  const order = line.order[state];
-  const most = Math.min(rowLimit(limit), MOST_JOBS);
-  const keys = order.map((_, index) => raw(`key_${index}`));
-  const named = order.map((column, index) => sql`${column} AS ${keys[index]!}`);
-  const runs = runsBehind(line, queue, state, most, after).map(
-    (run) => sql`SELECT * FROM (
-      SELECT id, OCTET_LENGTH(payload) AS size, ${named} ${run.jobs} ORDER BY ${run.by} LIMIT ${run.most}
-    ) AS run`,
-  );
   // Without payloads, as MariaDB writes results with such columns to disk before it sorts them.
-  const found = yield* rowsOf(
-    sql`${runs.reduce((some, run) => sql`${some} UNION ALL ${run}`)} ORDER BY ${keys} LIMIT ${most}`,
-  );
+  const found = yield* linedUp(line, queue, state, Math.min(rowLimit(limit), MOST_JOBS), after);
   const page = found.slice(
     0,
-    endOfPage(found, ([, size]) => Number(size)),
+    endOfPage(found, ({ size }) => size),
   );
   if (page.length === 0) return [];
   const at = state === 'ready' ? raw('NULL') : line.at[state];
-  const ids = page.map(([id = null]) => id);
+  const ids = page.map(({ id }) => id);
   // The state is not a condition, or PostgreSQL might scan the index of all jobs in that state.
   const rows = yield* rowsOf(
     sql`SELECT ${line.state[state]}, id, ${read('payload')}, ${raw(COUNTERS)}, cancelled, ${at} FROM ${tables.jobs} WHERE id IN (${ids})`,
@@ -60,10 +49,44 @@ export function* peek(
   const jobs = new Map(
     rows.filter(([isStill]) => isTrue(isStill)).map(([, id, ...row]) => [Number(id), jobOf([id, ...row])]),
   );
-  return page.flatMap(([id, , ...values]) => {
-    const job = jobs.get(Number(id));
-    return job === undefined ? [] : [{ ...job, place: placeOf(values.map(Number)) }];
+  return page.flatMap(({ id, place }) => {
+    const job = jobs.get(id);
+    return job === undefined ? [] : [{ ...job, place }];
   });
+}
+
+/** A job in its line. */
+interface LinedUp {
+  readonly id: number;
+  /** The bytes of its payload. */
+  readonly size: number;
+  readonly place: string | undefined;
+}
+
+/** The next jobs of a state, in order. @param after the place of the job before them; absent: the first ones */
+export function* linedUp(
+  line: Line,
+  queue: string,
+  state: WaitingState,
+  most: number,
+  after: string | undefined,
+): Work<readonly LinedUp[]> {
+  const order = line.order[state];
+  const keys = order.map((_, index) => raw(`key_${index}`));
+  const named = order.map((column, index) => sql`${column} AS ${keys[index]!}`);
+  const runs = runsBehind(line, queue, state, most, after).map(
+    (run) => sql`SELECT * FROM (
+      SELECT id, OCTET_LENGTH(payload) AS size, ${named} ${run.jobs} ORDER BY ${run.by} LIMIT ${run.most}
+    ) AS run`,
+  );
+  const found = yield* rowsOf(
+    sql`${runs.reduce((some, run) => sql`${some} UNION ALL ${run}`)} ORDER BY ${keys} LIMIT ${most}`,
+  );
+  return found.map(([id, size, ...values]) => ({
+    id: Number(id),
+    size: Number(size),
+    place: placeOf(values.map(Number)),
+  }));
 }
 
 /** The first column of a state's order, which its index begins with. */

@@ -40,7 +40,8 @@ import { Exchanger } from './exchanger';
 import { FailedJobs } from './failed-jobs';
 import { newJob, type StoredJob, shownText } from './job-row';
 import { countJobs } from './counts';
-import { clear, find, forgetCalls, newestJob, queues, readSomeIds } from './jobs';
+import { clearQueue } from './clearing';
+import { find, forgetCalls, queues, readSomeIds } from './jobs';
 import { Locks } from './locks';
 import { lookOnce, pushOnce } from './once';
 import { peek } from './page';
@@ -79,9 +80,6 @@ export interface SqlTables {
   /** Rejects if the tables do not exist. Called before they are used. */
   check(consequence: string): Promise<void>;
 }
-
-/** Jobs that one call removes. */
-const CLEARED_PAGE = 200;
 
 /** How often `find` looks for a job if payload ids are still unread: it reads 100 of them each time. */
 const MOST_LOOKS = 10;
@@ -179,15 +177,12 @@ export class SqlConnection extends StoreConnection implements Connection {
 
   async clear(queue: string): Promise<number> {
     const purpose = repeatable(`not all jobs of queue '${queue}' were removed`);
-    // Jobs pushed meanwhile stay, or this might never end.
-    const newest = await this.#access('clear', purpose, () => newestJob(this.#dialect));
-    for (let removed = 0; ;) {
-      const page = await this.batches.removing('clear', purpose, () =>
-        clear(this.#dialect, queue, newest, CLEARED_PAGE),
-      );
-      removed += page.removed;
-      if (page.removed < CLEARED_PAGE) return removed;
-    }
+    return clearQueue(
+      this.#dialect,
+      queue,
+      (work) => this.#access('clear', purpose, work),
+      (page) => this.batches.removing('clear', purpose, page),
+    );
   }
 
   /** Only batches are recounted: unique keys are free when their jobs are gone, whoever removed them. */

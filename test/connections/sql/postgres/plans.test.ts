@@ -181,6 +181,17 @@ describe('a statement on tables that were never analysed', () => {
     expect(await tooMuch(calls)).toEqual({});
   });
 
+  it('clears a queue from where the statement before ended: removed jobs stay in the index for a while', async () => {
+    const connection = await world.open();
+    await fill();
+    for (const queue of ['ready', 'delayed', 'reserved']) {
+      let removed = 0;
+      const plans = await world.plansOf(async () => void (removed = await connection.clear(queue)));
+      const fromTheHead = plans.filter(({ 'Query Text': text }) => text.includes('ready_jobs'));
+      expect([queue, removed, fromTheHead.length]).toEqual([queue, ROWS, 2]);
+    }
+  });
+
   it('finds a record by its key, not along the ends of its kind', async () => {
     const { records } = await world.open();
     await world.rows(

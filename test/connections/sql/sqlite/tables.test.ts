@@ -3,15 +3,8 @@ import { openSqlite } from '../../../../src/connections/sql/sqlite/sqlite-databa
 import type { SqliteDatabase } from '../../../../src/connections/sql/sqlite/sqlite-database';
 import { counts, piece } from '../../../../src/connections/sql/counts';
 import { newJob } from '../../../../src/connections/sql/job-row';
-import {
-  cancel,
-  cancelledOf,
-  clear,
-  find,
-  newestJob,
-  readSomeIds,
-  rewrite,
-} from '../../../../src/connections/sql/jobs';
+import { cancel, cancelledOf, find, readSomeIds, rewrite } from '../../../../src/connections/sql/jobs';
+import { clearBehind, clearHeads, newestJob } from '../../../../src/connections/sql/clearing';
 import { ledJobs, leadOf, peek } from '../../../../src/connections/sql/page';
 import { BatchRows } from '../../../../src/connections/sql/batch-rows';
 import { sqliteDialect } from '../../../../src/connections/sql/sqlite/sqlite-dialect';
@@ -185,7 +178,7 @@ describe('the indexes', () => {
     explain(readSomeIds(dialect, 10));
     explain(rewrite(dialect, [{ ...first!, payload: Buffer.from('{}'), uuid: 'd' }]));
     explain(newestJob(dialect));
-    explain(clear(dialect, 'default', 10, 10));
+    explain(clearHeads(dialect, 'default', 10, 10));
     const batches = new BatchRows(dialect);
     const begins = { id: 'batch', name: 'images', allowsFailures: false, callbacks: [] };
     explain(jobs.push([{ ...job('e', 0), batch: { id: 'batch', weight: 1 } }], undefined, begins));
@@ -193,7 +186,8 @@ describe('the indexes', () => {
     explain(jobs.exchange({ endings: [{ ...first!, kind: 'removed', leaves }], request: undefined, mark }));
     explain(batches.cancelledOf(['batch']));
     explain(batches.prune(60, true));
-    explain(clear(dialect, 'default', 10, 10));
+    explain(clearHeads(dialect, 'default', 10, 10));
+    explain(clearBehind(dialect, 'default', 'ready', 0, '0:0'));
 
     expect(plan).toContainEqual(
       expect.stringMatching(/^SEARCH jobs USING INDEX jobs_texts \(queue=\? AND <expr>=\? AND <expr>=\?\)/),
