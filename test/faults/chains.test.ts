@@ -110,6 +110,25 @@ describe.each(['redis', 'sqlite'] as const)('a chain on %s', (store) => {
   });
 });
 
+describe.each(['redis', 'sqlite'] as const)('a chain from one connection to another, both on %s', (store) => {
+  it('sends the next link once, although the worker of its carrier is killed before recording that', async () => {
+    const stage = await Stage.open(store, { hasOther: true });
+    try {
+      await stage.bus.chain([new Link(0, 1), new Link(0, 2).onConnection('other').onQueue('others')]).dispatch();
+      await stage.hire({ maxJobs: 1 }).exited;
+      await stage.hire({}, { lease: BRIEF, halts: { by: 'SIGKILL', when: 'before' } }).exited;
+      expect(await stage.driver.counts('default')).toMatchObject({ ready: 0, delayed: 0, reserved: 1 });
+      stage.hire();
+      await stage.drained();
+      await stage.dismiss();
+
+      expect(await stage.driver.counts('others')).toMatchObject({ ready: 1, delayed: 0, reserved: 0 });
+    } finally {
+      await stage.close();
+    }
+  });
+});
+
 it('each link of a chain on Redis runs once, although the first answer to each settle is lost', async () => {
   const server = await startRedisServer();
   const proxy = await FaultyProxy.start(server.port);
@@ -145,4 +164,21 @@ it.each([1, 2, 3, 4, 5, 6])('each link of a chain runs once, although the answer
   await application.manager.close();
 
   expect(ran).toEqual([1, 2, 3, 4]);
+});
+
+it('a link on another connection is sent once, although the answer to its push is lost', async () => {
+  const application = faultyApplication({
+    connections: { memory: { driver: 'memory' }, other: { driver: 'memory', queue: 'others' } },
+  });
+  await application.bus.chain([new Step(1), new Step(2).onConnection('other')]).dispatch();
+  for (const operation of ['push', 'pushOnce'] as const)
+    application.faults.next(operation, { kind: 'lose', error: new Error('the reply was lost') });
+  const worker = new Worker({}, application.manager);
+  void worker.run();
+  await elapse(application.clock, 10);
+  await worker.stop();
+  const { ready } = await application.manager.driver('other').counts('others');
+  await application.manager.close();
+
+  expect(ready).toBe(1);
 });

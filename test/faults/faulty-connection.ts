@@ -1,9 +1,10 @@
 /** A real connection whose calls a test can reject, hold back, or carry out without an answer. */
+import type { Configuration } from '../../src/application/configuration/configuration';
 import { connectMemory } from '../../src/connections/memory/memory-connection';
 import type { Connection } from '../../src/connections/contract';
 import { testApplication, type TestApplication } from '../support/application';
 
-type Operation = 'push' | 'reserve' | 'settle' | 'settleAndReserve' | 'renew' | 'counts';
+type Operation = 'push' | 'pushOnce' | 'reserve' | 'settle' | 'settleAndReserve' | 'renew' | 'counts';
 
 /** What happens to one call. */
 export type Fault =
@@ -36,7 +37,7 @@ export class Faults {
   }
 }
 
-const OPERATIONS = new Set<string>(['push', 'reserve', 'settle', 'settleAndReserve', 'renew', 'counts']);
+const OPERATIONS = new Set<string>(['push', 'pushOnce', 'reserve', 'settle', 'settleAndReserve', 'renew', 'counts']);
 
 export function faulty(connection: Connection, faults: Faults): Connection {
   return new Proxy(connection, {
@@ -62,9 +63,9 @@ export interface FaultyApplication extends TestApplication {
   readonly connection: Connection;
 }
 
-/** An application on a memory connection with the faults that `faults` plans. */
-export function faultyApplication(): FaultyApplication {
-  const application = testApplication();
+/** An application on memory connections with the faults that `faults` plans. */
+export function faultyApplication(configuration?: Configuration): FaultyApplication {
+  const application = testApplication(configuration);
   const faults = new Faults();
   application.manager.addConnector('memory', (config, context) => faulty(connectMemory(config, context), faults));
   return { ...application, faults, connection: application.manager.driver() };

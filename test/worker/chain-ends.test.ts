@@ -219,6 +219,7 @@ describe('a link that has succeeded', () => {
       settlements.flatMap((one) => (one.outcome === 'completed' ? (one.next ?? []).map(({ queue }) => queue) : []));
     givenWith((real) => ({
       push: async (queue, entries) => (check([queue]), real.push(queue, entries)),
+      pushOnce: async (followUp, once) => (check([followUp.queue]), real.pushOnce!(followUp, once)),
       settle: async (settlements) => (check(nextOf(settlements)), real.settle(settlements)),
       settleAndReserve: async (settlements, request) => (
         check(nextOf(settlements)),

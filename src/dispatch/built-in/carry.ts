@@ -26,7 +26,9 @@ export class Carry {
     const job = inject(JobContext);
     const target = application.driver(this.onward.connection);
     try {
-      const entry = await sendOnward(application, told(this.onward, job));
+      // A progress is sent again, under the same id, if a failed job of its batch is retried.
+      const key = progressNumber(job.id) === undefined ? `carry ${job.id}` : undefined;
+      const entry = await sendOnward(application, told(this.onward, job), key);
       const event = application.hooks.has('queued') ? followUpEvent(this.onward, entry) : undefined;
       // Not awaited: a hook that hangs must not make it send the job again.
       if (event !== undefined) void application.hooks.emit('queued', event);

@@ -3,7 +3,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { transformSync } from '@swc/core';
 import { JobBus } from '../../../src/dispatch/bus';
-import { builtInConnectors, type ConnectionConfig, QueueManager, silentLogger } from '../../../src/index';
+import {
+  builtInConnectors,
+  type Configuration,
+  type ConnectionConfig,
+  QueueManager,
+  silentLogger,
+} from '../../../src/index';
 import type { FailedEntry } from '../../../src/connections/failed-store';
 import { registry } from '../../../src/job/registry';
 import { readCounters } from '../../../src/payload/counters';
@@ -53,6 +59,8 @@ export interface StageOptions {
   readonly deadline?: number | undefined;
   /** Default: one of its own, which is stopped with it. */
   readonly redis?: Server | undefined;
+  /** Whether there is a second connection to the same store: 'other'. */
+  readonly hasOther?: boolean | undefined;
 }
 
 type Server = Pick<RedisServer, 'url' | 'port' | 'stop'>;
@@ -93,6 +101,7 @@ export class Stage {
   readonly #server: OwnServer | undefined;
   /** The address of the store for worker processes. A test can set that of a proxy. */
   config: ConnectionConfig;
+  readonly #hasOther: boolean;
   readonly #project: Project;
   readonly #processes = new Set<WorkerProcess>();
 
@@ -100,11 +109,12 @@ export class Stage {
     project: Project,
     store: StoreName,
     { redis, server }: { readonly redis?: Server | undefined; readonly server?: OwnServer | undefined },
-    { lease, deadline }: StageOptions,
+    { lease, deadline, hasOther = false }: StageOptions,
   ) {
     this.#project = project;
     this.redis = redis;
     this.#server = server;
+    this.#hasOther = hasOther;
     const settings = {
       ...(lease !== undefined && { retryAfter: lease }),
       ...(deadline !== undefined && { deadline }),
@@ -114,7 +124,7 @@ export class Stage {
     this.config = store === 'cluster' ? { driver: 'redis', cluster: [url], ...settings } : { driver, url, ...settings };
     this.ledger = new Ledger(join(project.folder, 'ledger'));
     const environment = { connectors: builtInConnectors, logger: silentLogger };
-    this.manager = new QueueManager(environment, { connections: { store: this.config } });
+    this.manager = new QueueManager(environment, this.#configured(this.config));
     this.bus = new JobBus(() => this.manager);
   }
 
@@ -146,9 +156,8 @@ export class Stage {
     { lease, events, freezes, halts, skew, schedules, ...internal }: Hiring = {},
   ): WorkerProcess {
     const config = lease === undefined ? this.config : { ...this.config, retryAfter: lease };
-    const configuration = { connections: { store: config } };
     const orders = {
-      configuration,
+      configuration: this.#configured(config),
       options,
       internal,
       ledger: this.ledger.file,
@@ -226,6 +235,10 @@ export class Stage {
     await this.#server?.stop();
     this.ledger.close();
     this.#project.remove();
+  }
+
+  #configured(store: ConnectionConfig): Configuration {
+    return { default: 'store', connections: this.#hasOther ? { store, other: store } : { store } };
   }
 
   async #holdings(): Promise<Holdings> {
