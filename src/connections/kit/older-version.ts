@@ -7,14 +7,7 @@ export interface OldVersion extends Unserved {
   readonly needed: string;
 }
 
-/** Compares major and minor numbers. A server without a version counts as new enough. */
+/** Compares two versions number by number. A server without a version counts as new enough. */
 export function isOlder(version: string, needed: string): boolean {
-  const [major, minor] = numbersOf(version);
-  const [neededMajor, neededMinor] = numbersOf(needed);
-  return major < neededMajor || (major === neededMajor && minor < neededMinor);
-}
-
-function numbersOf(version: string): [major: number, minor: number] {
-  const [major = '', minor = ''] = version.split('.');
-  return [Number.parseInt(major, 10), Number.parseInt(minor, 10)];
+  return version !== '' && version.localeCompare(needed, 'en', { numeric: true }) < 0;
 }

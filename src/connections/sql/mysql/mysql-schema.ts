@@ -5,7 +5,8 @@
  * Payloads are bytes: Laravel's text column would refuse what is not UTF-8, and its programs can read and write the byte
  * column like text. Names are compared exactly, which Laravel's collation does not do.
  */
-import type { Schema } from '../server/server-tables';
+import { isOlder } from '../../kit/older-version';
+import type { Schema, Server } from '../server/server-tables';
 import { LARAVELS_LEASE, type TableNames } from '../table-names';
 import { inline } from './inline';
 import { DELAYED, READY, RESERVED } from './columns';
@@ -14,10 +15,9 @@ import { raw, rowsOf, run, type Sql, sql, valueOf } from '../statement';
 
 const VERSION = 4;
 
-/** The oldest servers with SKIP LOCKED, as [major, minor, patch]. */
-const OLDEST_MYSQL = [8, 0, 11] as const;
-const OLDEST_MARIADB = [10, 6, 0] as const;
-const NEEDED = 'MySQL 8.0.11 or MariaDB 10.6';
+/** The oldest servers with SKIP LOCKED. */
+const OLDEST = { MySQL: '8.0.11', MariaDB: '10.6' } as const;
+const NEEDED = `MySQL ${OLDEST.MySQL} or MariaDB ${OLDEST.MariaDB}`;
 
 /** Seconds that a process waits for another one that is creating the tables. */
 const PATIENCE = 10;
@@ -36,8 +36,7 @@ export function mysqlSchema(names: TableNames): Schema {
     versions,
     adoption,
     *server() {
-      const server = serverOf(String(yield* valueOf(raw('SELECT VERSION()'))));
-      return { server, needed: isTooOld(server) ? NEEDED : undefined };
+      return serverOf(String(yield* valueOf(raw('SELECT VERSION()'))));
     },
     columns: (tables) =>
       rowsOf(
@@ -231,16 +230,9 @@ const TABLE = sql`ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_
 /** For display: none of our texts contains characters that need escaping. */
 const plain = (_: string, digits: string): string => `'${Buffer.from(digits, 'hex').toString()}'`;
 
-/** Turns `10.11.4-MariaDB-1`, or `5.5.5-10.5.1-MariaDB` of an old server, into `MariaDB 10.11.4`. */
-function serverOf(version: string): string {
+/** Reads `8.0.36-0ubuntu0`, `10.11.4-MariaDB-1`, or `5.5.5-10.5.1-MariaDB` of an old server. */
+function serverOf(version: string): Server {
   const product = /mariadb/i.test(version) ? 'MariaDB' : 'MySQL';
-  return `${product} ${/[\d.]+/.exec(version.replace(/^5\.5\.5-/, ''))?.[0] ?? version}`;
-}
-
-function isTooOld(server: string): boolean {
-  const [product, version = ''] = server.split(' ');
-  const numbers = version.split('.').map(Number);
-  const oldest = product === 'MariaDB' ? OLDEST_MARIADB : OLDEST_MYSQL;
-  const index = oldest.findIndex((number, place) => (numbers[place] ?? 0) !== number);
-  return index !== -1 && (numbers[index] ?? 0) < oldest[index]!;
+  const number = /[\d.]+/.exec(version.replace(/^5\.5\.5-/, ''))?.[0] ?? version;
+  return { server: `${product} ${number}`, needed: isOlder(number, OLDEST[product]) ? NEEDED : undefined };
 }
