@@ -1,12 +1,11 @@
 /** Sends jobs to one queue. Jobs dispatched in one turn of the event loop go together, because SQS bills each request. */
 import { createHash } from 'node:crypto';
 import type { SqsConfig, SqsPayload } from './driver';
-import { PayloadTooLargeError } from '../errors';
 import { endOfTurn } from '../../base/clock';
 import { countersIn, fenceOf } from '../../payload/counters';
 import { uuidv7 } from '../../payload/uuid';
 import type { Entry } from '../contract';
-import { QueueUnavailableError } from '../errors';
+import { PayloadTooLargeError, QueueUnavailableError } from '../errors';
 import { Lane } from '../kit/lane';
 import type { EntryResult } from './batches';
 import { sqsFifoDelay, sqsPartialPush } from './errors';
@@ -63,15 +62,16 @@ export class Outbox {
     const results = await new Promise<readonly EntryResult[]>((resolve, reject) => {
       this.#lane.send({ messages, resolve, reject });
     });
-    const refused = results.flatMap(({ done }, index) => (done ? [] : [index]));
-    const [first] = refused;
-    if (first === undefined) return;
+    const refused = results.flatMap((result, index) =>
+      result.done ? [] : [{ index, error: this.#errorOf(result.error, messages[index]!) }],
+    );
+    if (refused.length === 0) return;
     // If one of the errors leaves a doubt, it is the one to report: jobs that may be queued must not be sent elsewhere as
     // well.
-    const told = refused.find((index) => isUncertain(results[index]!)) ?? first;
-    const cause = this.#errorOf(results[told]!, messages[told]!);
-    if (refused.length === entries.length) throw cause;
-    throw sqsPartialPush(this.#connection, this.#queue.name, entries.length, refused, cause);
+    const { error } = refused.find((one) => isUncertain(one.error)) ?? refused[0]!;
+    if (refused.length === entries.length) throw error;
+    const indexes = refused.map(({ index }) => index);
+    throw sqsPartialPush(this.#connection, this.#queue.name, entries.length, indexes, error);
   }
 
   async #send(pushes: readonly Push[]): Promise<void> {
@@ -103,16 +103,15 @@ export class Outbox {
     return key === undefined ? uuidv7() : lettersOf(key);
   }
 
-  #errorOf(result: EntryResult, message: MessageEntry): Error {
-    if (result.done) throw new TypeError('it was pushed');
-    const limit = SHORTER_THAN.exec(result.error.message)?.[1];
-    if (limit === undefined) return result.error;
+  #errorOf(error: Error, message: MessageEntry): Error {
+    const limit = SHORTER_THAN.exec(error.message)?.[1];
+    if (limit === undefined) return error;
     return new PayloadTooLargeError('The job', this.#connection, sizeOf(message), Number(limit));
   }
 }
 
-function isUncertain(result: EntryResult): boolean {
-  return !result.done && result.error instanceof QueueUnavailableError && result.error.facts.uncertain === true;
+function isUncertain(error: Error): boolean {
+  return error instanceof QueueUnavailableError && error.facts.uncertain === true;
 }
 
 /** AWS takes 128 ASCII characters without spaces; anything else becomes a digest. */
