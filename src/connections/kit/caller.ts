@@ -4,22 +4,17 @@
  * Each driver says what its errors mean and how a failure is reported. When to repeat is decided here, once.
  */
 import { pauseAfter, sleep } from '../../base/backoff';
-import type { Clock, Milliseconds, Seconds } from '../../base/clock';
+import type { Milliseconds, Seconds } from '../../base/clock';
 import { wordsOf } from '../../base/foreign-error';
-import { QueueUnavailableError } from '../errors';
+import type { ConnectorContext } from '../connector';
+import { QueueUnavailableError, type Unavailability } from '../errors';
 import { CallsUnderWay } from './calls-under-way';
 import { Silence } from './silence';
 
-export interface CallerSettings {
-  /** The connection's name in the configuration. */
-  readonly name: string;
+export interface CallerSettings
+  extends Pick<ConnectorContext, 'name' | 'clock' | 'deadline'>, Partial<Pick<ConnectorContext, 'origin'>> {
   /** For display: without a password. */
   readonly address: string;
-  readonly clock: Clock;
-  /** How long a call waits for an answer. */
-  readonly deadline: Seconds;
-  /** Where the address came from, if not from the configuration. */
-  readonly origin?: string | undefined;
 }
 
 /** What a call is for. */
@@ -53,17 +48,12 @@ export interface CallFailure {
   readonly uncertain: boolean;
 }
 
-export interface Unserved extends Partial<Pick<CallFailure, 'error' | 'late' | 'uncertain'>> {
-  readonly consequence: string;
+export interface Absence
+  extends
+    Pick<Unavailability, 'consequence' | 'deadline' | 'refused' | 'reason' | 'remedy'>,
+    Partial<Pick<CallFailure, 'error' | 'late' | 'uncertain'>> {
   /** Which of the store's servers. Default: the address of the connection. */
   readonly address?: string | undefined;
-  /** How long we waited, if `late`. Default: the deadline of the connection. */
-  readonly deadline?: Seconds | undefined;
-  /** The store answered, but refused to serve. */
-  readonly refused?: boolean | undefined;
-  /** What the store said. Default: the text of the error. */
-  readonly reason?: string | undefined;
-  readonly remedy?: string | undefined;
 }
 
 /** The remedy for a host name that is not known. */
@@ -157,7 +147,7 @@ export abstract class StoreCaller<Wanted extends Purpose = Purpose> {
   }
 
   /** The error for a store that is away or does not serve us. */
-  unavailable(unserved: Unserved): QueueUnavailableError {
+  unavailable(absence: Absence): QueueUnavailableError {
     const { name, origin } = this.settings;
     const {
       consequence,
@@ -168,8 +158,8 @@ export abstract class StoreCaller<Wanted extends Purpose = Purpose> {
       refused,
       reason,
       remedy,
-    } = unserved;
-    const deadline = unserved.deadline ?? this.settings.deadline;
+    } = absence;
+    const deadline = absence.deadline ?? this.settings.deadline;
     const cause = error instanceof Silence ? undefined : error;
     const said = reason ?? wordsOf(cause);
     const help = isUnknownHost(cause) ? UNKNOWN_HOST_REMEDY : remedy;

@@ -10,12 +10,12 @@ import { Recent } from '../../base/recent';
 import { endOfTurn, type Milliseconds, type Seconds } from '../../base/clock';
 import type { Logger } from '../../base/logger';
 import {
+  type Absence,
   ATTEMPTS_IN_SILENCE,
   type CallerSettings,
   type CallFailure,
   type Purpose,
   StoreCaller,
-  type Unserved,
   type Verdict,
 } from '../kit/caller';
 import { Silence } from '../kit/silence';
@@ -268,9 +268,9 @@ export class RedisCaller extends StoreCaller<Asked> {
     }
   }
 
-  #failure(operation: string, { error, ...unserved }: Unserved, node?: string): Error {
+  #failure(operation: string, { error, ...absence }: Absence, node?: string): Error {
     const { name, address } = this.settings;
-    const { consequence } = unserved;
+    const { consequence } = absence;
     if (isReply(error) && !isUnavailable(error)) return this.#replyError(operation, consequence, error);
     const { failure } = this.#link;
     if (failure instanceof OldServer) {
@@ -279,9 +279,9 @@ export class RedisCaller extends StoreCaller<Asked> {
     }
     const cause = isReply(error) ? error : (failure ?? error);
     return this.unavailable({
-      ...unserved,
+      ...absence,
       error: cause,
-      late: unserved.late === true || error instanceof Silence,
+      late: absence.late === true || error instanceof Silence,
       address: node,
       refused: isReply(cause),
       remedy: remedyOf(cause),

@@ -1,10 +1,7 @@
 /** Errors of database connections: about the address, the tables, the file, and values that cannot be stored. */
 import { defineError } from '../../base/define-error';
 import { wordsOf } from '../../base/foreign-error';
-
-interface Cause {
-  readonly cause?: unknown;
-}
+import type { Unserved } from '../errors';
 
 /**
  * `url` names a database that this version does not support. Only the scheme is shown, as the rest may contain a password.
@@ -43,31 +40,27 @@ export const newerTables = defineError('E_DATABASE_NEWER_TABLES', (file: string,
 /** This process cannot use the tables, however long it waits. */
 export const areTablesOutOfReach = (error: unknown): boolean => newerTables.is(error) || foreignTable.is(error);
 
-export interface FileTrouble {
+interface Full extends Pick<Unserved, 'consequence'> {
   readonly file: string;
+}
+
+export interface FileTrouble extends Full {
   /** SQLite's own error code, such as SQLITE_CORRUPT, if there is one. */
   readonly reason: string | undefined;
   /** As a predicate: `is damaged`. */
   readonly what: string;
-  /** What was not done, as a clause. */
-  readonly consequence: string;
   readonly remedy: string;
 }
 
 /** The file cannot be used: it or its folder is missing, damaged, not accessible, or something else. */
-export const fileUnusable = defineError('E_DATABASE_FILE', (facts: FileTrouble, { cause }: Cause = {}) => ({
+export const fileUnusable = defineError('E_DATABASE_FILE', (facts: FileTrouble, { cause }: ErrorOptions = {}) => ({
   message: `${facts.file} ${facts.what}; ${facts.consequence}. ${facts.remedy}`,
   facts,
   cause,
 }));
 
-interface Full {
-  readonly file: string;
-  readonly consequence: string;
-}
-
 /** The disk is full. What was stored before is intact. */
-export const diskFull = defineError('E_DATABASE_FULL', (facts: Full, { cause }: Cause = {}) => ({
+export const diskFull = defineError('E_DATABASE_FULL', (facts: Full, { cause }: ErrorOptions = {}) => ({
   message: `No space is left for ${facts.file}; ${facts.consequence}. Free some space on its disk; what was stored before is intact.`,
   facts,
   cause,
@@ -80,26 +73,26 @@ export const valueNotStorable = defineError('E_DATABASE_VALUE', (value: unknown)
   return { message: `${given} cannot be stored; expected a string, a number, a Buffer or null.`, facts: { type } };
 });
 
-interface NotMigrated {
-  readonly connection: string;
-  readonly address: string;
-  readonly consequence: string;
+interface NotMigrated extends Unserved {
   /** What is wrong with the tables, as a clause, if known. */
   readonly flaw?: string | undefined;
 }
 
 /** The tables of a database server are missing or of an older version. Only `onqueue migrate` creates them. */
-export const notMigrated = defineError('E_DATABASE_NOT_MIGRATED', (facts: NotMigrated, { cause }: Cause = {}) => {
-  const { connection, address, consequence, flaw } = facts;
-  const state = flaw === undefined ? 'not there, or not up to date' : `not as they must be (${flaw})`;
-  return {
-    message:
-      `The tables of connection '${connection}' at ${address} are ${state}; ${consequence}. ` +
-      `Run: npx onqueue migrate --connection=${connection} (with --print it shows what it would run).`,
-    facts,
-    cause,
-  };
-});
+export const notMigrated = defineError(
+  'E_DATABASE_NOT_MIGRATED',
+  (facts: NotMigrated, { cause }: ErrorOptions = {}) => {
+    const { connection, address, consequence, flaw } = facts;
+    const state = flaw === undefined ? 'not there, or not up to date' : `not as they must be (${flaw})`;
+    return {
+      message:
+        `The tables of connection '${connection}' at ${address} are ${state}; ${consequence}. ` +
+        `Run: npx onqueue migrate --connection=${connection} (with --print it shows what it would run).`,
+      facts,
+      cause,
+    };
+  },
+);
 
 /** `using()` was given a transaction of another copy of SQLite than the connection works with. */
 export const foreignEngine = defineError('E_DATABASE_FOREIGN_ENGINE', (connection: string) => ({
@@ -122,7 +115,7 @@ export const otherFile = defineError('E_DATABASE_OTHER_FILE', (connection: strin
 /** `using()` was given a transaction that does not see the tables with the jobs. */
 export const otherDatabase = defineError(
   'E_DATABASE_OTHER_DATABASE',
-  (connection: string, address: string, { cause }: Cause = {}) => ({
+  (connection: string, address: string, { cause }: ErrorOptions = {}) => ({
     message:
       `Queue.connection('${connection}').using() was given a transaction that does not see the tables at ${address}, where the ` +
       'jobs are; nothing was queued. Begin it in that database (on PostgreSQL with the same search_path), or dispatch with ' +
@@ -141,12 +134,10 @@ export const serverTooOld = defineError(
   }),
 );
 
-interface Packet {
+interface Packet extends Pick<Unserved, 'consequence'> {
   /** In bytes, like `limit`. */
   readonly bytes: number;
   readonly limit: number;
-  /** What was not done because of it, as a clause: `SendEmail was not queued`. */
-  readonly consequence: string;
   /** If several jobs were pushed: the indexes of those that are too long. The others were queued. */
   readonly refused?: readonly number[];
 }
@@ -159,19 +150,13 @@ export const packetTooLarge = defineError('E_DATABASE_PACKET_TOO_LARGE', (facts:
   facts,
 }));
 
-interface Refused {
-  /** The connection's name in the configuration. */
-  readonly connection: string;
-  /** `Connection.address`: without a password. */
-  readonly address: string;
+interface Refused extends Unserved {
   /** The database's own message. */
   readonly reply: string;
-  /** What was not done because of it, as a clause: `SendEmail was not queued`. */
-  readonly consequence: string;
 }
 
 /** The database is up, but refuses this: because of a constraint, a trigger or the type of a column. */
-export const databaseRefused = defineError('E_DATABASE_REFUSED', (facts: Refused, { cause }: Cause = {}) => ({
+export const databaseRefused = defineError('E_DATABASE_REFUSED', (facts: Refused, { cause }: ErrorOptions = {}) => ({
   message:
     `The database at ${facts.address} refused the write (${facts.reply}); ${facts.consequence}. A constraint, a ` +
     'trigger or a column of its tables forbids it: undo what was changed in them, or run ' +
@@ -185,18 +170,21 @@ export const databaseRefused = defineError('E_DATABASE_REFUSED', (facts: Refused
  *
  * `missing`: the package that was not found; undefined if it is there but could not be loaded.
  */
-export const noSqliteEngine = defineError('E_SQLITE_ENGINE', (missing: string | undefined, { cause }: Cause = {}) => {
-  const machine = `${process.platform}-${process.arch}`;
-  const what =
-    missing === undefined
-      ? `libsql could not be loaded (${wordsOf(cause) ?? 'without a reason'})`
-      : `the package ${missing} is not installed`;
-  return {
-    message:
-      `SQLite cannot be used on this machine (${machine}): ${what}. libsql brings its native part as an optional ` +
-      'dependency: run npm install here, without --omit=optional and with no node_modules of another machine, and leave ' +
-      'libsql out of bundles.',
-    facts: { missing },
-    cause,
-  };
-});
+export const noSqliteEngine = defineError(
+  'E_SQLITE_ENGINE',
+  (missing: string | undefined, { cause }: ErrorOptions = {}) => {
+    const machine = `${process.platform}-${process.arch}`;
+    const what =
+      missing === undefined
+        ? `libsql could not be loaded (${wordsOf(cause) ?? 'without a reason'})`
+        : `the package ${missing} is not installed`;
+    return {
+      message:
+        `SQLite cannot be used on this machine (${machine}): ${what}. libsql brings its native part as an optional ` +
+        'dependency: run npm install here, without --omit=optional and with no node_modules of another machine, and leave ' +
+        'libsql out of bundles.',
+      facts: { missing },
+      cause,
+    };
+  },
+);
