@@ -7,6 +7,8 @@ export interface Counts {
 
 export type WaitingState = keyof Counts;
 
+export const WAITING_STATES = ['ready', 'delayed', 'reserved'] as const satisfies readonly WaitingState[];
+
 export interface PeekedJob {
   readonly payload: Buffer;
   /** Milliseconds since 1970: when a delayed job becomes ready, or a reserved job's lease ends. */

@@ -14,6 +14,7 @@ import { fieldsIn } from '../../payload/kinds';
 import { uuidv7 } from '../../payload/uuid';
 import type { Counts, PeekedJob, PlacedJob, WaitingState } from '../contract';
 import type { CancelResult } from '../control';
+import { WAITING_STATES } from '../waiting-jobs';
 import { type Budget, bytesOf, type Scored, SortedTexts, type Text, TextList, textOf } from './texts';
 
 export interface Taken {
@@ -186,7 +187,7 @@ export class MemoryQueue {
 
   /** Looks at every job. */
   find(id: string): Pick<PlacedJob, 'state' | 'payload' | 'at'> | undefined {
-    for (const state of ['ready', 'delayed', 'reserved'] as const) {
+    for (const state of WAITING_STATES) {
       const found = this.#all(state, Infinity).find(({ text }) => idOf(text) === id);
       if (found !== undefined) return { state, ...shown(found) };
     }

@@ -39,9 +39,6 @@ export interface QueueKeys {
 /** The keys that every queue has once. */
 export type QueueKey = Exclude<keyof QueueKeys, 'once' | 'client'>;
 
-/** The jobs that wait or run. */
-export const STATES = ['ready', 'delayed', 'reserved'] as const satisfies readonly QueueKey[];
-
 /** What the end of a job concerns besides its queue: the mark of its cancellation, its unique key, its batch. */
 export const TIES = [
   'cancelled',

@@ -1,6 +1,6 @@
 /** Looks for a job by its id in the queues, as far as bounded calls of a script look. */
 import type { PeekedJob, PlacedJob, WaitingState } from '../contract';
-import { STATES } from './keys';
+import { WAITING_STATES } from '../waiting-jobs';
 import { MOST_SEARCHES } from './redis-control';
 import type { RedisStore } from './store';
 
@@ -51,7 +51,7 @@ async function search(store: RedisStore, queue: string, id: string): Promise<Pla
 }
 
 async function look({ caller, keys }: RedisStore, queue: string, id: string, from = 0): Promise<Look> {
-  const [word, ...rest] = (await caller.script('find', keys.of(queue, STATES), [id, from], {
+  const [word, ...rest] = (await caller.script('find', keys.of(queue, WAITING_STATES), [id, from], {
     consequence: `job ${id} was not looked for`,
   })) as [word: Buffer, ...rest: unknown[]];
   if (String(word) === 'unseen') return { seen: Number(rest[0]), others: rest[1] === 1 };

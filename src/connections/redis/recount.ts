@@ -5,8 +5,8 @@
  * let a second job in. So their number is limited such that Redis is busy for less than a second.
  */
 import type { Finding, RecountOptions } from '../finding';
+import { WAITING_STATES } from '../waiting-jobs';
 import { tooMuchToRecount } from './errors';
-import { STATES } from './keys';
 import { SHARED } from './redis-batch-store';
 import type { RedisStore } from './store';
 
@@ -38,7 +38,7 @@ async function ask(
   queues: readonly string[],
   how: readonly (string | number)[],
 ): Promise<readonly Finding[] | undefined> {
-  const texts = queues.flatMap((queue) => store.keys.of(queue, STATES));
+  const texts = queues.flatMap((queue) => store.keys.of(queue, WAITING_STATES));
   const [word, findings] = await store.recorded.ask(owner, {
     script: 'recount',
     keys: ['unique', 'batches', 'cancelledBatches'],

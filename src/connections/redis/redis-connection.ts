@@ -4,6 +4,7 @@ import { ALL_CAPABLE } from '../kit/capabilities';
 import { StoreConnection } from '../kit/store-connection';
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { StoreClock } from '../../base/store-clock';
+import { WAITING_STATES } from '../waiting-jobs';
 import type { RedisConfig } from './driver';
 import type { NewBatch } from '../batch-store';
 import type { Finding, RecountOptions } from '../finding';
@@ -34,7 +35,7 @@ import { RedisCaller, type RedisCallerSettings } from './caller';
 import { type ClientSource, clientSource } from './client';
 import { diagnoseRedis } from './diagnose';
 import { Exchanger } from './exchanger';
-import { Keys, STATES, TIES } from './keys';
+import { Keys, TIES } from './keys';
 import { RedisLink } from './link';
 import { pagesOf } from '../../base/pages';
 import { PushLane, PUSHES_AT_ONCE } from './push-lane';
@@ -203,7 +204,7 @@ export class RedisConnection extends StoreConnection implements Connection {
   async counts(queue: string): Promise<Counts> {
     this.checkOpen('counts');
     const { caller, keys } = this.#store;
-    const [, ready, delayed, reserved] = (await caller.script('counts', keys.of(queue, STATES), [], {
+    const [, ready, delayed, reserved] = (await caller.script('counts', keys.of(queue, WAITING_STATES), [], {
       consequence: `queue '${queue}' was not counted`,
     })) as [word: Buffer, ready: number, delayed: number, reserved: number];
     return { ready, delayed, reserved };
@@ -221,7 +222,7 @@ export class RedisConnection extends StoreConnection implements Connection {
     for (;;) {
       const [, count, left] = await this.#store.recorded.ask(queue, {
         script: 'clear',
-        keys: [...STATES, 'notify', ...TIES],
+        keys: [...WAITING_STATES, 'notify', ...TIES],
         args: [Number(most)],
         consequence: `queue '${queue}' was not cleared`,
       });

@@ -5,7 +5,8 @@ import { readId } from '../../payload/counters';
 import { uuidv7 } from '../../payload/uuid';
 import type { Reservation } from '../contract';
 import { type CancelResult, type Control, type Pause, pauseOf } from '../control';
-import { type QueueKeys, STATES, TIES } from './keys';
+import { WAITING_STATES } from '../waiting-jobs';
+import { type QueueKeys, TIES } from './keys';
 import { RedisPart, type RedisStore } from './store';
 
 /**
@@ -176,7 +177,7 @@ export class RedisControl extends RedisPart implements Control {
   async #look(id: string, queue: string, way: Way, reason: string, from = 0): Promise<Look> {
     const [word, seen = 0] = await this.store.recorded.ask(queue, {
       script: 'cancel',
-      keys: [...STATES, ...TIES],
+      keys: [...WAITING_STATES, ...TIES],
       args: [id, way, reason, from],
       consequence: `job ${id} was not cancelled`,
     });

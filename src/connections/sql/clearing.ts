@@ -6,14 +6,13 @@
  * found from the head.
  */
 import type { WaitingState } from '../contract';
+import { WAITING_STATES } from '../waiting-jobs';
 import type { Dialect, Removed } from './dialect';
 import { AFTER_ALL, linedUp } from './page';
 import { raw, type Sql, sql, valueOf, type Work } from './statement';
 
 /** Jobs that one call removes. */
 const PAGE = 200;
-
-const STATES: readonly WaitingState[] = ['ready', 'delayed', 'reserved'];
 
 /** Removes one page, and counts its jobs in their batches. */
 type Removing = <T extends Removed>(page: () => Work<T>) => Promise<T>;
@@ -41,7 +40,7 @@ export async function clearQueue(
     sum += removed;
     if (removed < PAGE) return sum;
     const bound = (newest ??= await read(() => newestJob(dialect)));
-    for (const state of STATES) {
+    for (const state of WAITING_STATES) {
       let after: string | undefined;
       do {
         const page: RemovedPage = await remove(() => clearBehind(dialect, queue, state, bound, after));
@@ -54,7 +53,7 @@ export async function clearQueue(
 
 /** Removes up to `limit` jobs of all states with ids up to `newest`. */
 export function clearHeads({ line, removeJobs }: Dialect, queue: string, newest: number, limit: number): Work<Removed> {
-  const [ready, delayed, reserved] = STATES.map(
+  const [ready, delayed, reserved] = WAITING_STATES.map(
     (state) => sql`SELECT id FROM (SELECT id ${line.of(queue)} AND ${line.state[state]} AND id <= ${newest}
       LIMIT ${limit}) AS ${raw(`${state}_jobs`)}`,
   ) as [Sql, Sql, Sql];

@@ -2,7 +2,8 @@
  * Counts the jobs of a queue. Large numbers are counted in pieces, as one statement over a million rows would block the
  * store or this process: run the work in pieces.
  */
-import type { Counts, WaitingState } from '../contract';
+import type { Counts } from '../contract';
+import { WAITING_STATES } from '../waiting-jobs';
 import type { Dialect } from './dialect';
 import { BEFORE_ALL, ledJobs, leadOf, unledJobs } from './page';
 import { rowsOf, type Sql, sql, valueOf, type Work } from './statement';
@@ -10,12 +11,10 @@ import { rowsOf, type Sql, sql, valueOf, type Work } from './statement';
 /** Jobs that one statement counts: about 2 ms on the slowest store. */
 const MOST = 5000;
 
-const STATES: readonly WaitingState[] = ['ready', 'delayed', 'reserved'];
-
 export function* countJobs(dialect: Dialect, queue: string): Work<Counts> {
   const { line } = dialect;
   const counted = { ...(yield* counts(dialect, queue)) };
-  for (const each of STATES) {
+  for (const each of WAITING_STATES) {
     if (counted[each] <= MOST) continue;
     const rest = line.order[each].slice(1);
     counted[each] = yield* countAlong(dialect, ledJobs(line, queue, each), [leadOf(line, each), ...rest]);
@@ -47,7 +46,7 @@ function* countAlong(dialect: Dialect, jobs: Sql, [key, ...rest]: readonly Sql[]
 /** Counts all states, each up to one more than a statement counts. */
 export function* counts(dialect: Dialect, queue: string): Work<Counts> {
   const { line } = dialect;
-  const led = STATES.map((state) => {
+  const led = WAITING_STATES.map((state) => {
     const lead = leadOf(line, state);
     return sql`(${few(dialect, sql`${ledJobs(line, queue, state)} AND ${lead} > ${BEFORE_ALL} ORDER BY ${lead}`)})`;
   });

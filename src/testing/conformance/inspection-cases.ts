@@ -1,8 +1,9 @@
 /** Looking at a queue is exact and changes nothing. Clearing it removes waiting and running jobs, but no failed ones. */
 import assert from 'node:assert/strict';
 import type { Reservation } from '../../connections/contract';
+import { WAITING_STATES } from '../../connections/waiting-jobs';
 import { cases, type CaseDefinition } from './cases';
-import { completed, idsOf, numbered, STATES } from './world';
+import { completed, idsOf, numbered } from './world';
 import type { World } from './world';
 
 /** Two ready jobs, one delayed, and one reserved for ten minutes. */
@@ -32,7 +33,7 @@ export const inspectionCases: readonly CaseDefinition[] = [
       async 'estimated counts are integers of 0 or more'(world) {
         await world.push('a');
         const counts = await world.connection.counts(world.queue);
-        for (const state of STATES)
+        for (const state of WAITING_STATES)
           assert(Number.isInteger(counts[state]) && counts[state] >= 0, `${state} is a number`);
       },
     },
@@ -52,7 +53,7 @@ export const inspectionCases: readonly CaseDefinition[] = [
     async 'a peek shows the jobs of a state in the order in which they become ready, with their times'(world) {
       await fill(world);
       await world.pushLater('sooner', 100);
-      const peeks = STATES.map((state) => world.connection.peek(world.queue, state, 10));
+      const peeks = WAITING_STATES.map((state) => world.connection.peek(world.queue, state, 10));
       const [ready, delayed, reserved] = await Promise.all(peeks);
       assert.deepEqual(idsOf(ready!), ['a', 'b']);
       assert.deepEqual(idsOf(delayed!), ['sooner', 'later']);
@@ -81,7 +82,7 @@ export const inspectionCases: readonly CaseDefinition[] = [
   }),
   ...cases(['peek'], {
     async 'a peek at an unused queue shows nothing'(world) {
-      for (const state of STATES) assert.deepEqual(await world.connection.peek('unused', state, 10), []);
+      for (const state of WAITING_STATES) assert.deepEqual(await world.connection.peek('unused', state, 10), []);
     },
   }),
   ...cases(['reserve', 'clear', 'delay'], {

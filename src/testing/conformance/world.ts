@@ -13,7 +13,6 @@ import type {
   SetAside,
   Settlement,
   SettleResult,
-  WaitingState,
 } from '../../connections/contract';
 import type { BatchStore, NewBatch } from '../../connections/batch-store';
 import type { Control } from '../../connections/control';
@@ -29,6 +28,7 @@ import {
   readCounters,
   withCounters,
 } from '../../payload/counters';
+import { WAITING_STATES } from '../../connections/waiting-jobs';
 import type { ConformanceHarness } from './harness';
 
 /** Long enough for a slow machine, and shorter than the limit of a test runner, so that a case can report what hangs. */
@@ -36,8 +36,6 @@ const LONGEST_WAIT_MS = 4_000;
 
 /** More calls than any case needs to empty a queue. */
 const MOST_CALLS = 50;
-
-export const STATES: readonly WaitingState[] = ['ready', 'delayed', 'reserved'];
 
 /** The method that settles. A driver that can settle and reserve in one round trip has two of them to get wrong. */
 export type Way = 'settle' | 'settleAndReserve';
@@ -329,7 +327,7 @@ export class World {
     const { capabilities } = this.connection;
     const counts = capabilities.exactCounts ? await this.connection.counts(this.queue) : undefined;
     const jobs: PeekedJob[] = [];
-    for (const state of capabilities.peek ? STATES : []) {
+    for (const state of capabilities.peek ? WAITING_STATES : []) {
       jobs.push(...(await this.connection.peek(this.queue, state, 100)));
     }
     const entries = capabilities.failed ? await this.failedStore.list({ limit: 100 }) : [];
