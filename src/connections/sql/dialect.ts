@@ -150,7 +150,7 @@ export interface QueuedJob extends NewJob {
   readonly unique: boolean;
   /** The unique key to take; only with the capability `ties`. */
   readonly tie?: UniqueTie | undefined;
-  /** The debounce key to wait under; only with the capability `debounce`. */
+  /** The debounce key to wait under; only with the capability `ties`. */
   readonly debounce?: DebounceTie | undefined;
   /** The batch that it belongs to; only with the capability `batches`. */
   readonly batch?: BatchTie | undefined;
@@ -180,9 +180,9 @@ export interface Leaving {
   readonly change: BatchChange;
 }
 
-/** How a reservation ends in the tables. */
+/** How a reservation ends in the tables. `next`: jobs to push if and only if the ending is written. */
 export type Ending = ReservationToken & { readonly leaves?: Leaving } & (
-    | { readonly kind: 'removed'; readonly next?: Followers }
+    | { readonly kind: 'removed'; readonly next?: readonly QueuedJob[] | undefined }
     /** With delay 0: at once, at the tail. */
     | {
         readonly kind: 'released';
@@ -202,12 +202,9 @@ export type Ending = ReservationToken & { readonly leaves?: Leaving } & (
         readonly entry: NewFailure;
         /** Its payload is the one in the row, and is not sent again: it may be longer than a call can be. */
         readonly asStored: boolean;
-        readonly next?: Followers;
+        readonly next?: readonly QueuedJob[] | undefined;
       }
   );
-
-/** Jobs to push together with an ending, if and only if the ending is written. */
-export type Followers = readonly QueuedJob[] | undefined;
 
 /** The followers of all endings, in order; usually there are none. */
 export function followersOf(endings: readonly Ending[]): readonly QueuedJob[] {

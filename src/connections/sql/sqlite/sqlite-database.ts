@@ -8,13 +8,6 @@
 import { noSqliteEngine, valueNotStorable } from '../errors';
 import type { SqlResult, SqlRow, SqlValue } from '../statement';
 
-export interface SqliteStatement {
-  /** @param one it returns at most one row */
-  run(values: readonly SqlValue[], one?: true): SqlResult;
-  /** Returns the first row. */
-  get(values: readonly SqlValue[]): SqlRow | undefined;
-}
-
 export interface SqliteDatabase {
   readonly inTransaction: boolean;
   prepare(sql: string): SqliteStatement;
@@ -49,7 +42,7 @@ export function openSqlite(file: string, busyTimeout: number): SqliteDatabase {
     get inTransaction() {
       return engine.inTransaction;
     },
-    prepare: (sql) => new CheckedStatement(engine.prepare(sql)),
+    prepare: (sql) => new SqliteStatement(engine.prepare(sql)),
     exec: (sql) => engine.exec(sql),
     close: () => engine.close(),
   };
@@ -70,7 +63,8 @@ function engineClass(): EngineClass {
   }
 }
 
-class CheckedStatement implements SqliteStatement {
+/** Checks the values that it is given. */
+export class SqliteStatement {
   readonly #statement: EngineStatement;
   readonly #givesRows: boolean;
 
@@ -80,6 +74,7 @@ class CheckedStatement implements SqliteStatement {
     this.#statement = statement.reader ? statement.raw() : statement;
   }
 
+  /** @param one it returns at most one row */
   run(values: readonly SqlValue[], one?: true): SqlResult {
     if (!this.#givesRows) return { rows: [], written: this.#statement.run(checked(values)).changes };
     if (one !== undefined) return resultOf(this.get(values));
@@ -87,6 +82,7 @@ class CheckedStatement implements SqliteStatement {
     return { rows, written: rows.length };
   }
 
+  /** Returns the first row. */
   get(values: readonly SqlValue[]): SqlRow | undefined {
     return this.#statement.get(checked(values));
   }
