@@ -28,13 +28,14 @@ import type {
 import type { Control } from '../control';
 import type { FailedEntry } from '../failed-store';
 import type { KeptBatch } from '../kit/batch-counts';
+import type { RecordStore } from '../record-store';
 import { ALL_CAPABLE } from '../kit/capabilities';
 import { StoreConnection } from '../kit/store-connection';
 import { type Wake, Waiters } from '../kit/waiters';
 import { MemoryFailedStore } from './memory-failed-store';
 import type { Lock, MemoryLockStore } from './memory-lock-store';
 import type { MemoryQueueState } from './memory-queue';
-import { MemoryRecordStore } from './memory-record-store';
+import { MemoryRecordWake } from './memory-record-store';
 import { entryOf, MemoryStore } from './memory-store';
 import type { Text } from './texts';
 import type { Holder } from './unique-keys';
@@ -57,11 +58,11 @@ export class MemoryConnection extends StoreConnection implements Connection {
   readonly failed: MemoryFailedStore;
   readonly locks: MemoryLockStore;
   readonly batches: BatchStore;
-  readonly records: MemoryRecordStore;
+  readonly records: RecordStore;
   /** It freezes together with its worker. */
   readonly threadAccess = null;
   readonly #store: MemoryStore;
-  readonly #records: MemoryRecordStore;
+  readonly #recordWake: MemoryRecordWake;
   readonly #waiters: Waiters;
 
   constructor(name: string, store: MemoryStore) {
@@ -70,10 +71,12 @@ export class MemoryConnection extends StoreConnection implements Connection {
     this.#waiters = new Waiters(name, store.clock);
     this.failed = this.whileOpen('failed', new MemoryFailedStore(store));
     this.locks = this.whileOpen('locks', store.locks);
-    this.#records = new MemoryRecordStore(store, (operation) => this.checkOpen(operation));
-    this.records = this.whileOpen('records', this.#records);
-    const batches = store.batches.store(() => store.changed());
-    this.batches = this.whileOpen('batches', batches);
+    this.#recordWake = new MemoryRecordWake(store.records, (operation) => this.checkOpen(operation));
+    this.records = Object.assign(this.whileOpen('records', store.records), { wake: this.#recordWake });
+    this.batches = this.whileOpen(
+      'batches',
+      store.batches.store(() => store.changed()),
+    );
   }
 
   /** Another connection to the same store, like a second process on the same Redis. */
@@ -175,7 +178,7 @@ export class MemoryConnection extends StoreConnection implements Connection {
   }
 
   protected async end(): Promise<void> {
-    this.#records.close();
+    this.#recordWake.close();
     await this.#waiters.close();
   }
 

@@ -1,7 +1,6 @@
 /** The records and sums of a memory store. */
 import type { Milliseconds, Seconds } from '../../base/clock';
 import type { Listening, RecordPage, RecordStore, RecordWake, StoreRecord, Sums } from '../record-store';
-import type { MemoryStore } from './memory-store';
 
 interface Kept {
   readonly value: string;
@@ -12,75 +11,8 @@ interface Listener extends Pick<StoreRecord, 'kind' | 'id'> {
   readonly wake: () => void;
 }
 
-export class MemoryRecordStore implements RecordStore {
-  readonly #store: MemoryStore;
-  readonly #checkOpen: (operation: string) => void;
-  /** Those who listen through this connection. */
-  readonly #listeners = new Set<Listener>();
-  readonly wake: RecordWake = {
-    put: async (record, keep) => {
-      this.#checkOpen('records.wake.put');
-      await this.put([record], keep);
-      for (const { kind, id, wake } of this.#store.records.listeners)
-        if (kind === record.kind && id === record.id) wake();
-    },
-    listen: (kind, id, wake) => this.#listen(kind, id, wake),
-  };
-
-  /** @param checkOpen throws if the connection is closed; listeners are told nothing of it */
-  constructor(store: MemoryStore, checkOpen: (operation: string) => void) {
-    this.#store = store;
-    this.#checkOpen = checkOpen;
-  }
-
-  async put(records: readonly StoreRecord[], keep: Seconds, most = Infinity): Promise<void> {
-    for (const record of records) this.#store.records.set(record, keep);
-    for (const kind of new Set(records.map((record) => record.kind))) this.#store.records.keepNewest(kind, most);
-  }
-
-  /** Waiters look once more, and find the connection closed. */
-  close(): void {
-    for (const { wake } of this.#listeners) wake();
-  }
-
-  #listen(kind: string, id: string, wake: () => void): Listening {
-    const listener = { kind, id, wake };
-    const all = [this.#listeners, this.#store.records.listeners];
-    for (const listeners of all) listeners.add(listener);
-    return {
-      isHeard: true,
-      stop: () => {
-        for (const listeners of all) listeners.delete(listener);
-      },
-    };
-  }
-
-  async get(kind: string, id: string): Promise<string | undefined> {
-    return this.#store.records.get(kind, id);
-  }
-
-  async list(kind: string, { limit, offset = 0 }: RecordPage): Promise<readonly StoreRecord[]> {
-    return this.#store.records.list(kind).slice(offset, offset + limit);
-  }
-
-  async replace(record: StoreRecord, expected: string | undefined, keep: Seconds): Promise<boolean> {
-    const found = this.#store.records.get(record.kind, record.id);
-    if (found !== expected && found !== record.value) return false;
-    this.#store.records.set(record, keep);
-    return true;
-  }
-
-  async add(sums: readonly Sums[], source: string, sequence: number): Promise<void> {
-    this.#store.records.add(sums, source, sequence);
-  }
-
-  async sums(names: readonly string[]): Promise<readonly Readonly<Record<string, number>>[]> {
-    return names.map((name) => this.#store.records.sum(name));
-  }
-}
-
-/** The records, shared by all connections of a store. */
-export class Records {
+/** Shared by all connections of a store. */
+export class MemoryRecordStore implements Omit<RecordStore, 'wake'> {
   readonly listeners = new Set<Listener>();
   readonly #now: () => Milliseconds;
   readonly #kinds = new Map<string, Map<string, Kept>>();
@@ -91,29 +23,30 @@ export class Records {
     this.#now = now;
   }
 
-  set({ kind, id, value }: StoreRecord, keep: Seconds): void {
-    const kept = this.#of(kind);
-    kept.delete(id);
-    if (keep > 0) kept.set(id, { value, end: this.#now() + keep * 1000 });
+  async put(records: readonly StoreRecord[], keep: Seconds, most = Infinity): Promise<void> {
+    for (const record of records) this.set(record, keep);
+    for (const kind of new Set(records.map((record) => record.kind))) {
+      if (this.#of(kind).size <= most) continue;
+      for (const { id } of this.#lastFirst(kind).slice(most)) this.#of(kind).delete(id);
+    }
   }
 
-  get(kind: string, id: string): string | undefined {
-    return this.#of(kind).get(id)?.value;
+  async get(kind: string, id: string): Promise<string | undefined> {
+    return this.valueIn(kind, id);
   }
 
-  list(kind: string): readonly StoreRecord[] {
-    const kept = [...this.#of(kind)].toSorted(
-      ([a, { end: endA }], [b, { end: endB }]) => endB - endA || (a < b ? 1 : -1),
-    );
-    return kept.map(([id, { value }]) => ({ kind, id, value }));
+  async list(kind: string, { limit, offset = 0 }: RecordPage): Promise<readonly StoreRecord[]> {
+    return this.#lastFirst(kind).slice(offset, offset + limit);
   }
 
-  keepNewest(kind: string, most: number): void {
-    if (this.#of(kind).size <= most) return;
-    for (const { id } of this.list(kind).slice(most)) this.#of(kind).delete(id);
+  async replace(record: StoreRecord, expected: string | undefined, keep: Seconds): Promise<boolean> {
+    const found = this.valueIn(record.kind, record.id);
+    if (found !== expected && found !== record.value) return false;
+    this.set(record, keep);
+    return true;
   }
 
-  add(sums: readonly Sums[], source: string, sequence: number): void {
+  async add(sums: readonly Sums[], source: string, sequence: number): Promise<void> {
     this.#forgetOver(this.#sums);
     this.#forgetOver(this.#sources);
     const before = this.#sources.get(source);
@@ -127,9 +60,27 @@ export class Records {
     }
   }
 
-  sum(name: string): Readonly<Record<string, number>> {
+  async sums(names: readonly string[]): Promise<readonly Readonly<Record<string, number>>[]> {
     this.#forgetOver(this.#sums);
-    return { ...this.#sums.get(name)?.amounts };
+    return names.map((name) => ({ ...this.#sums.get(name)?.amounts }));
+  }
+
+  /** In the step of a push. */
+  valueIn(kind: string, id: string): string | undefined {
+    return this.#of(kind).get(id)?.value;
+  }
+
+  set({ kind, id, value }: StoreRecord, keep: Seconds): void {
+    const kept = this.#of(kind);
+    kept.delete(id);
+    if (keep > 0) kept.set(id, { value, end: this.#now() + keep * 1000 });
+  }
+
+  #lastFirst(kind: string): readonly StoreRecord[] {
+    const kept = [...this.#of(kind)].toSorted(
+      ([a, { end: endA }], [b, { end: endB }]) => endB - endA || (a < b ? 1 : -1),
+    );
+    return kept.map(([id, { value }]) => ({ kind, id, value }));
   }
 
   #of(kind: string): Map<string, Kept> {
@@ -141,5 +92,41 @@ export class Records {
 
   #forgetOver(kept: Map<string, { readonly end: Milliseconds }>): void {
     for (const [key, { end }] of kept) if (end <= this.#now()) kept.delete(key);
+  }
+}
+
+/** Those who wait for records through one connection. */
+export class MemoryRecordWake implements RecordWake {
+  readonly #records: MemoryRecordStore;
+  readonly #checkOpen: (operation: string) => void;
+  readonly #listeners = new Set<Listener>();
+
+  /** @param checkOpen throws if the connection is closed; listeners are told nothing of it */
+  constructor(records: MemoryRecordStore, checkOpen: (operation: string) => void) {
+    this.#records = records;
+    this.#checkOpen = checkOpen;
+  }
+
+  async put(record: StoreRecord, keep: Seconds): Promise<void> {
+    this.#checkOpen('records.wake.put');
+    await this.#records.put([record], keep);
+    for (const { kind, id, wake } of this.#records.listeners) if (kind === record.kind && id === record.id) wake();
+  }
+
+  listen(kind: string, id: string, wake: () => void): Listening {
+    const listener = { kind, id, wake };
+    const all = [this.#listeners, this.#records.listeners];
+    for (const listeners of all) listeners.add(listener);
+    return {
+      isHeard: true,
+      stop: () => {
+        for (const listeners of all) listeners.delete(listener);
+      },
+    };
+  }
+
+  /** Waiters look once more, and find the connection closed. */
+  close(): void {
+    for (const { wake } of this.#listeners) wake();
   }
 }

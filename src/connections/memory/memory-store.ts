@@ -26,7 +26,7 @@ import { batchEnded, DuplicatePayloadError } from '../errors';
 import { Batches } from './batches';
 import { MemoryLockStore } from './memory-lock-store';
 import { MemoryQueue } from './memory-queue';
-import { Records } from './memory-record-store';
+import { MemoryRecordStore } from './memory-record-store';
 import { UniqueKeys } from './unique-keys';
 import { Budget, bytesOf, type Text, textOf } from './texts';
 
@@ -55,7 +55,7 @@ export class MemoryStore {
   readonly locks: MemoryLockStore;
   readonly unique = new UniqueKeys();
   readonly batches: Batches;
-  readonly records: Records;
+  readonly records: MemoryRecordStore;
   /** When the pause of each queue ends; Infinity: when it is resumed. */
   readonly #pauses = new Map<string, Milliseconds>();
   readonly #name: string;
@@ -68,7 +68,7 @@ export class MemoryStore {
     this.clock = clock;
     this.batches = new Batches(clock, (followUp) => this.follow(followUp));
     this.locks = new MemoryLockStore(clock);
-    this.records = new Records(() => clock.now());
+    this.records = new MemoryRecordStore(() => clock.now());
   }
 
   get queueNames(): readonly string[] {
@@ -98,7 +98,7 @@ export class MemoryStore {
   pushOnce({ queue, entry }: FollowUp, { key, until }: Once): Pushed | 'before' | 'late' {
     const left = (until - this.clock.now()) / 1000;
     if (left <= 0) return 'late';
-    if (this.records.get(ONCE, key) !== undefined) return 'before';
+    if (this.records.valueIn(ONCE, key) !== undefined) return 'before';
     const pushed = this.push(queue, [entryOf(entry)]);
     this.records.set({ kind: ONCE, id: key, value: '' }, left);
     return pushed?.[0] ?? 'queued';
