@@ -16,7 +16,6 @@ export class Budget {
     this.#mostAtOnce = mostAtOnce;
   }
 
-  /** Jobs so far. */
   get jobs(): number {
     return this.#jobs;
   }

@@ -8,7 +8,6 @@ const FRESH: Milliseconds = 2000;
 const MOST = 200;
 
 interface Reading {
-  /** When it expires. */
   readonly until: Milliseconds;
   readonly value: Promise<unknown>;
 }

@@ -74,7 +74,6 @@ export class BeanstalkdCaller extends StoreCaller {
     return (await this.insist({ consequence }, (milliseconds) => this.#connected(milliseconds))).facts;
   }
 
-  /** The error for an answer that is a refusal. */
   refusal(command: string, { word, args }: Reply, consequence: string, uncertain: boolean): Error {
     const { name: connection, address } = this.settings;
     const reply = [word, ...args].join(' ');

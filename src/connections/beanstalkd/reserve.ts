@@ -39,7 +39,6 @@ interface Read {
 export class Reserve {
   readonly #reservers: Reservers;
   readonly #request: ReserveRequest;
-  /** The queues by tube. */
   readonly #queues: ReadonlyMap<string, string>;
   /**
    * The server's counts of each tube, from when the first tube was reserved from. Some ready jobs are taken meanwhile; the

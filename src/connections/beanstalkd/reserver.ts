@@ -18,7 +18,6 @@ const NO_JOB = new Set(['TIMED_OUT', 'DEADLINE_SOON']);
 /** Part of a job's time to run after which we touch it, unless renewals come as often. */
 const THIRD = 1 / 3;
 
-/** The result of one look for jobs. */
 export interface Catch {
   readonly jobs: readonly RawJob[];
   /** The replies to the other commands. */

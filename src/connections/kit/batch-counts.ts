@@ -17,14 +17,12 @@ import {
 import type { FollowUp, Settlement } from '../contract';
 import { nextOf } from './settling';
 
-/** A stored batch. */
 export interface KeptBatch extends BatchState, BatchCallbacks, Pick<NewBatch, 'openFor'> {}
 
 type BatchNumbers = Pick<BatchState, 'pending' | 'completed' | 'failed' | 'skipped'>;
 
 /** How much the numbers of a batch change. */
 export interface BatchChange extends Partial<BatchNumbers> {
-  /** The cause of the first failure. */
   readonly cause?: FailedLink | undefined;
   /**
    * Whoever sent its jobs died before it was sealed: nothing has failed, but `catch` is sent with this cause all the same.

@@ -88,7 +88,6 @@ export abstract class StoreCaller<Wanted extends Purpose = Purpose> {
 
   protected abstract verdictOn(error: unknown, purpose: Wanted): Verdict;
 
-  /** The error to throw for a failure. */
   protected abstract explain(failure: CallFailure, purpose: Wanted): Error;
 
   /** Whether to continue despite the failure, with a new deadline if this one has passed. */

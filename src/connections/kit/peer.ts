@@ -2,7 +2,6 @@
 import { missingPeer } from '../errors';
 
 export interface Need {
-  /** The connection's name in the configuration. */
   readonly connection: string;
   /** What needs the package, for display: `database on PostgreSQL`. */
   readonly driver: string;

@@ -5,7 +5,6 @@
 import type { Clock, Milliseconds, Timer } from '../../base/clock';
 import type { Listening } from '../record-store';
 
-/** The store's notifications. */
 export interface Notifications {
   /** Turns notifications on for a name. True if they are on already. */
   join(name: string): boolean;

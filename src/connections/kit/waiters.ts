@@ -7,7 +7,6 @@ import { ConnectionClosedError } from '../errors';
 export type Wake = (error?: unknown) => void;
 
 export interface Listening {
-  /** The longest wait. */
   readonly longest?: Seconds | undefined;
   /** Whether a wait keeps the process alive. Default: yes. */
   readonly keepAlive?: boolean | undefined;

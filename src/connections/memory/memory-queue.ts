@@ -95,7 +95,6 @@ export class MemoryQueue {
     return reclaimed;
   }
 
-  /** Hands out ready jobs. */
   take({ limit, leaseEnd, budget, setAside }: Take): readonly Taken[] {
     const taken: Taken[] = [];
     const rank = ++this.#moves;
@@ -199,7 +198,6 @@ export class MemoryQueue {
     return (state === 'delayed' ? this.#delayed : this.#reserved).firstOf(limit);
   }
 
-  /** All texts in the queue. */
   *texts(): Iterable<Text> {
     yield* this.#ready.firstOf(Infinity);
     for (const texts of [this.#delayed, this.#reserved]) for (const { text } of texts.firstOf(Infinity)) yield text;

@@ -67,7 +67,6 @@ const MOST_TOLD = 1000;
 /** Has no client if somebody else sent it. */
 type SentCall = LinkCall | { readonly sent: true; readonly client?: undefined };
 
-/** A call and its attempts. */
 interface Asked extends Purpose {
   readonly patience: Patience;
   readonly operation: string;

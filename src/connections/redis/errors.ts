@@ -5,7 +5,6 @@ import type { OldVersion } from '../kit/older-version';
 
 export interface Reply extends Unserved {
   readonly operation: string;
-  /** The text of Redis's answer. */
   readonly reply: string;
 }
 

@@ -40,7 +40,6 @@ export interface HintReadSettings {
    * key.
    */
   readonly interruption?: string | undefined;
-  /** Pushes a hint. */
   readonly hint: (key: string) => void;
   /** Removes a list. */
   readonly forget: (key: string) => void;

@@ -59,7 +59,6 @@ export interface RecordKeys {
 const MOST_QUEUES = 1000;
 
 export class Keys {
-  /** The prefix of all keys. */
   readonly prefix: string;
   readonly #cluster: boolean;
   readonly #queues = new Recent<string, QueueKeys>(MOST_QUEUES);
@@ -77,7 +76,6 @@ export class Keys {
     });
   }
 
-  /** Some keys of a queue, in this order. */
   of(queue: string, names: readonly QueueKey[]): readonly string[] {
     const keys = this.queue(queue);
     return names.map((name) => keys[name]);

@@ -80,7 +80,6 @@ async function unnamedQueues({ caller, keys }: RedisStore): Promise<readonly str
 /** Escapes a prefix for a pattern of Redis. */
 const escaped = (prefix: string): string => prefix.replaceAll(/[*?[\]\\]/g, '\\$&');
 
-/** Reads the findings in the script's form. */
 function findingsIn(facts: readonly string[]): readonly Finding[] {
   const findings: Finding[] = [];
   for (let at = 0; at < facts.length;) {

@@ -13,7 +13,6 @@ export class SilentMasters {
     this.#caller = caller;
   }
 
-  /** Whether this key's master is silent. */
   has(key: string): boolean {
     return this.#silent.size > 0 && this.#silent.has(this.#caller.placeOf(key));
   }

@@ -6,7 +6,6 @@ import { RedisConnection } from './redis-connection';
 import { sourceOfThread, type ThreadOptions } from './thread-source';
 
 export interface ThreadData {
-  /** The connection's name in the configuration. */
   readonly name: string;
   readonly options: ThreadOptions;
   readonly prefix: string;

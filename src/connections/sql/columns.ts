@@ -21,7 +21,6 @@ export const NO_ID = "uuid = ''";
 /** Inserted by another program or an older version; nobody has read the payload's `id` yet. */
 export const UNREAD_ID = 'uuid IS NULL';
 
-/** Ends a reservation. */
 export const UNHELD = 'reserved_at = NULL, lease_until = NULL';
 
 /** How a database writes the maximum and minimum of two numbers, and the conversion of a value to a number. */
@@ -36,7 +35,6 @@ function sane({ larger, smaller, number = String }: Comparison, counter: string)
   return `${smaller}(${larger}(${number(counter)}, 0), ${MOST_COUNTED})`;
 }
 
-/** Counts a reservation. */
 export function countTaken(comparison: Comparison): string {
   const others = ['crashes', 'exceptions', 'timeouts', 'releases'].map((name) => `${name} = ${sane(comparison, name)}`);
   return [`attempts = ${sane(comparison, 'attempts')} + 1`, ...others].join(', ');

@@ -26,7 +26,6 @@ export interface OpenContext extends Omit<DatabaseContext, 'root'> {
 const DEFAULT_URL = 'sqlite:./onqueue.sqlite';
 const DEFAULT_TABLE = 'jobs';
 
-/** Opens a connection to a database server. */
 type Server = (config: DatabaseConfig, context: OpenContext) => SqlConnection;
 
 /* oxlint-disable typescript/no-require-imports, typescript/consistent-type-imports -- each is loaded by who uses it */

@@ -56,7 +56,6 @@ export interface Dialect {
   readonly forUpdate: Sql;
   /** Runs statements in one transaction. They may not depend on each other's results. */
   readonly runTogether: (statements: readonly Sql[]) => Work<unknown>;
-  /** Runs work in one transaction. */
   readonly transaction: <T>(work: () => Work<T>) => Work<T>;
 
   readonly line: Line;
@@ -111,7 +110,6 @@ export interface Removed {
 export interface Line {
   /** `FROM … WHERE queue = …`, by an index. */
   readonly of: (queue: string | Sql) => Sql;
-  /** The condition of each state. */
   readonly state: Readonly<Record<WaitingState, Sql>>;
   /** When a job becomes ready or its lease ends. */
   readonly at: Readonly<Record<Exclude<WaitingState, 'ready'>, Sql>>;

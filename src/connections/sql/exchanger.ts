@@ -18,7 +18,6 @@ import type { Work } from './statement';
 import type { Store } from './store-part';
 
 export interface ExchangerParts extends Store {
-  /** The connection's name in the configuration. */
   readonly name: string;
   readonly waiters: Waiters;
   /** Whether the store has lost what it confirmed; true once for each loss. Absent if this cannot be known. */
@@ -178,7 +177,6 @@ export class Exchanger {
   }
 }
 
-/** Marks jobs of cancelled batches as cancelled. */
 function* withCancelledBatches(reservations: readonly Reservation[], batches: BatchRows): Work<readonly Reservation[]> {
   const ids = reservations.map(({ payload }) => readTies(payload)?.batch?.id ?? '');
   const known = new Set(ids.filter((id) => id !== ''));

@@ -13,7 +13,6 @@ import { packetTooLarge } from './errors';
 
 interface Load {
   readonly jobs: readonly QueuedJob[];
-  /** The batch that starts with these jobs. */
   readonly begins?: NewBatch | undefined;
   readonly consequence: string;
   readonly resolve: (holders: Holders | undefined) => void;
@@ -33,7 +32,6 @@ export class PushLane {
   readonly #lane = new Lane<Load>({ carry: (loads) => this.#carry(loads), fitting });
   #closed = false;
 
-  /** @param connection its name in the configuration */
   constructor(connection: string, send: Send) {
     this.#connection = connection;
     this.#send = send;

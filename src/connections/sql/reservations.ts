@@ -46,7 +46,6 @@ export function handedOut(taken: readonly TakenJob[]): HandedOut {
   return { reservations, rewritten, unreadable };
 }
 
-/** @param connection its name in the configuration */
 export function endingOf(settlement: Settlement, connection: string): Ending {
   const leaves = leavingOf(settlement);
   const ending = plainEndingOf(settlement, connection);
@@ -85,7 +84,6 @@ function plainEndingOf(settlement: Settlement, connection: string): Ending {
   return { ...token, kind: 'failed', entry, asStored, next };
 }
 
-/** The follow-up as a job to push. */
 export function followerOf({ queue, entry: { payload, delay = 0, dueAt } }: FollowUp): QueuedJob {
   return { ...newJob(payload, delay, dueAt), queue, unique: false };
 }

@@ -51,7 +51,6 @@ import { perform, runAll, type Sql, type SqlResult, type SqlSession, type Work, 
 import { inPieces, type Store } from './store-part';
 
 export interface SqlParts {
-  /** The connection's name in the configuration. */
   readonly name: string;
   /** For display: without a password. */
   readonly address: string;
@@ -64,7 +63,6 @@ export interface SqlParts {
   readonly tables: SqlTables;
   /** Absent if another thread cannot open the store. */
   readonly threadAccess: ThreadAccess | undefined;
-  /** The time of the store. */
   readonly now: () => Promise<Milliseconds>;
   readonly diagnose: () => Promise<readonly Diagnosis[]>;
   /** See `Connection.pushesAtOnce`. */

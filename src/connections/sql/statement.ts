@@ -87,7 +87,6 @@ export function* valueOf(statement: Sql): Work<SqlValue> {
   return value;
 }
 
-/** How many rows the statement wrote. */
 export function* written(statement: Sql): Work<number> {
   return (yield* run(statement)).written;
 }
@@ -101,7 +100,6 @@ export function* writtenPages(most: number, statement: Sql): Work<number> {
   }
 }
 
-/** One connection. */
 export interface SqlSession {
   run(statements: readonly Sql[]): Promise<readonly SqlResult[]>;
 }

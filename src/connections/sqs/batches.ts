@@ -21,7 +21,6 @@ export type EntryResult =
   | { readonly done: false; readonly code?: string | undefined; readonly error: Error; readonly again?: boolean };
 
 export interface BatchOf<Entry> {
-  /** The queue's URL. */
   readonly url: string;
   readonly entries: readonly Entry[];
   /** Bytes that an entry adds; absent: size does not matter. */

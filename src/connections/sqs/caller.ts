@@ -8,7 +8,6 @@ import { sqsQueueMissing, sqsReply } from './errors';
 import { codeOf, isMissingQueue, isReply, isUnusable, remedyOf, type Thrown, verdictOn } from './refusals';
 
 export interface Request extends Purpose {
-  /** The action of the API. */
   readonly operation: string;
   /** The queue's name or URL, for display. */
   readonly queue: string;

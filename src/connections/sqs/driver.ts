@@ -55,7 +55,6 @@ const credentials: Check = (given) => {
     : 'expected { accessKeyId, secretAccessKey }, or a function that gives them';
 };
 
-/** What Amazon SQS can do. */
 export const SQS: Capabilities = {
   ...JOBS_ALONE,
   exactCounts: false,

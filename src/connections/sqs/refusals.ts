@@ -33,7 +33,6 @@ export function codeOf({ Code, name = 'Error' }: Thrown): string {
   return (Code ?? name).replace('AWS.SimpleQueueService.', '');
 }
 
-/** SQS answered. */
 export function isReply({ $metadata }: Thrown): boolean {
   return $metadata?.httpStatusCode !== undefined;
 }

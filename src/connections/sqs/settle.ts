@@ -28,7 +28,6 @@ type Release = Extract<Settlement, { outcome: 'released' }>;
 export interface Ended {
   /** Undefined where it failed. */
   readonly results: readonly (SettleResult | undefined)[];
-  /** The first error. */
   readonly error?: Error | undefined;
 }
 

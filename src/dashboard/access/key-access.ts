@@ -53,7 +53,6 @@ export class KeyAccess implements Access {
     this.#begun = clock.monotonic();
   }
 
-  /** Creates the one-time key. */
   makeKey(): string {
     const key = randomBytes(32).toString('base64url');
     this.#key = new Secret(key);

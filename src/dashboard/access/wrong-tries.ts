@@ -8,7 +8,6 @@ const MOST = 1000;
 
 interface Tries {
   readonly count: number;
-  /** The time of the last try. */
   readonly at: Milliseconds;
 }
 

@@ -18,7 +18,6 @@ export interface FailedMember extends ListedJob {
 }
 
 export interface BatchFailures {
-  /** The newest ones. */
   readonly jobs: readonly FailedMember[];
   /** How many failed jobs were examined, if there may be more of this batch. */
   readonly lookedAt: number | undefined;

@@ -81,7 +81,6 @@ class DataTree {
   }
 }
 
-/** The members of an object or a list. */
 interface Members {
   readonly first: readonly Member[];
   readonly count: number;

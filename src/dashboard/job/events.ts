@@ -10,15 +10,12 @@ export interface JobEvent {
   readonly until: Milliseconds;
   /** How long a run took. Undefined if unknown. */
   readonly ms?: Milliseconds | undefined;
-  /** Which attempt it was. */
   readonly attempt?: number | undefined;
   /** Undefined if nothing is kept of it. */
   readonly told?: Attempt | undefined;
-  /** It is still to come. */
   readonly isAhead?: boolean | undefined;
 }
 
-/** How the ends of runs are shown. */
 export const OUTCOMES: Readonly<
   Record<Exclude<JobEvent['kind'], 'waits'>, { readonly text: string; readonly tone: string }>
 > = {

@@ -13,7 +13,6 @@ import type { PageContext } from '../view';
 
 /** One time that it failed for good. */
 export interface ShownFailure extends ListedJob {
-  /** The error with its stack. */
   readonly exception: string;
 }
 

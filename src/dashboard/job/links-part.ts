@@ -33,7 +33,6 @@ export interface JobLinks {
   readonly caught: ChainedJob | undefined;
   /** The job whose failure sent this one. */
   readonly cause: FailedLink | undefined;
-  /** The batch that it belongs to. */
   readonly batch: { readonly id: string; readonly connection: string } | undefined;
   /** The batch that sent it as a callback. */
   readonly sender: { readonly id: string; readonly connection: string } | undefined;

@@ -15,9 +15,7 @@ export interface Known {
   /** The id of a job, or of a batch without a name. */
   readonly name: string;
   readonly connection?: string | undefined;
-  /** The state of a job. */
   readonly state?: FoundJob['state'] | undefined;
-  /** The page about it. */
   readonly page: string;
 }
 

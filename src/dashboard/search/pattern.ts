@@ -23,7 +23,6 @@ export class Pattern {
     return this.#first.test(text);
   }
 
-  /** The whole text, with marks. */
   marked(text: string): Html {
     return html`<bdi>${this.#parts(text)}</bdi>`;
   }

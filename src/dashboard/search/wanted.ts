@@ -13,7 +13,6 @@ export interface Wanted {
   readonly connection: string | undefined;
   readonly queue: string | undefined;
   readonly state: JobState | undefined;
-  /** The connections to search. */
   readonly connections: readonly string[];
   /** Undefined if from the beginning. */
   readonly from: Place | undefined;

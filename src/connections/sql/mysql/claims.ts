@@ -33,7 +33,6 @@ export interface Candidate {
   readonly condition: Sql;
 }
 
-/** The claims of a call's jobs. */
 export class Claims extends CallKeys {
   readonly all: readonly Claim[];
 

@@ -13,7 +13,6 @@ export interface MysqlConnection {
   on(event: 'error' | 'end', listener: () => void): unknown;
 }
 
-/** mysql2's options of a connection. */
 export type MysqlOptions = Readonly<Record<string, unknown>>;
 
 /** A pool of the user's, from `mysql2` or `mysql2/promise`, as far as it exposes the options of its connections. */

@@ -13,7 +13,6 @@ interface Polling {
   pause: Seconds;
 }
 
-/** @param connection its name in the configuration */
 export function pollWaiters(connection: string, clock: Clock): Waiters {
   const waiters = new HintWaiters(connection, clock);
   const all = new Set<Polling>();

@@ -13,7 +13,6 @@ export class HintWaiters {
   readonly #waiters: Waiters;
   readonly #open = new Set<Hinted>();
 
-  /** @param connection its name in the configuration */
   constructor(connection: string, clock: Clock) {
     this.#waiters = new Waiters(connection, clock);
   }

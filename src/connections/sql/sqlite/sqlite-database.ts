@@ -15,7 +15,6 @@ export interface SqliteDatabase {
   close(): void;
 }
 
-/** The engine's own handle. */
 export interface EngineHandle {
   readonly inTransaction: boolean;
   prepare(sql: string): EngineStatement;
@@ -82,7 +81,6 @@ export class SqliteStatement {
     return { rows, written: rows.length };
   }
 
-  /** Returns the first row. */
   get(values: readonly SqlValue[]): SqlRow | undefined {
     return this.#statement.get(checked(values));
   }

@@ -86,7 +86,6 @@ export class SqliteEngine implements Engine {
     }
   }
 
-  /** The version of the tables when the file was opened. */
   get foundVersion(): number {
     return this.#opened?.found ?? 0;
   }

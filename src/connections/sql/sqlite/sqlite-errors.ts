@@ -8,7 +8,6 @@ import { QueueUnavailableError } from '../../errors';
 import { fileUnusable, diskFull, databaseRefused } from '../errors';
 
 export interface Circumstances {
-  /** The connection's name in the configuration. */
   readonly connection: string;
   readonly file: string;
   readonly deadline: Seconds;

@@ -7,7 +7,6 @@ import type { SqlValue } from '../statement';
 import type { FileWatch } from './file-watch';
 
 export interface SqliteWaitersOptions {
-  /** The connection's name in the configuration. */
   readonly connection: string;
   readonly clock: Clock;
   readonly watch: FileWatch;

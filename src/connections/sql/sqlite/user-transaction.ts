@@ -11,7 +11,6 @@ import { rowsOf, type Sql, sql, type SqlRow, type SqlSession, type SqlValue, typ
 import { type EngineHandle, isEngineHandle } from './sqlite-database';
 
 export interface OwnDatabase {
-  /** The connection's name in the configuration. */
   readonly connection: string;
   readonly file: string;
   /**
