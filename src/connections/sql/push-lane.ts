@@ -29,12 +29,14 @@ export type Send = (
 export class PushLane {
   readonly #connection: string;
   readonly #send: Send;
-  readonly #lane = new Lane<Load>({ carry: (loads) => this.#carry(loads), fitting });
+  readonly #lane: Lane<Load>;
   #closed = false;
 
-  constructor(connection: string, send: Send) {
+  /** @param most how many jobs one call pushes */
+  constructor(connection: string, send: Send, most = MOST_JOBS) {
     this.#connection = connection;
     this.#send = send;
+    this.#lane = new Lane({ carry: (loads) => this.#carry(loads), fitting: (loads) => fitting(loads, most) });
   }
 
   /** Sends the waiting pushes first. */
@@ -134,13 +136,13 @@ export function pushedOf(length: number, held: Holders): readonly Pushed[] | und
 }
 
 /** How many of the waiting pushes travel in one call. One that may be refused goes alone, and so does one of a batch. */
-function fitting(loads: readonly Load[]): number {
+function fitting(loads: readonly Load[], most: number): number {
   const bytesOf = ({ jobs }: Load): number => jobs.reduce((sum, { payload }) => sum + Buffer.byteLength(payload), 0);
   const jobsOf = ({ jobs, begins }: Load): number => {
     const isAlone = begins !== undefined || jobs.some(({ unique, batch }) => unique || batch !== undefined);
-    return isAlone ? MOST_JOBS : jobs.length;
+    return isAlone ? most : jobs.length;
   };
-  const [page = []] = pagesOf(loads, bytesOf, MOST_JOBS, MOST_BYTES, jobsOf);
+  const [page = []] = pagesOf(loads, bytesOf, most, MOST_BYTES, jobsOf);
   return page.length;
 }
 

@@ -45,7 +45,7 @@ import { find, forgetCalls, queues, readSomeIds } from './jobs';
 import { Locks } from './locks';
 import { lookOnce, pushOnce } from './once';
 import { peek } from './page';
-import { pushedOf, PushLane } from './push-lane';
+import { pushedOf, PushLane, type Send } from './push-lane';
 import { type RecordWakes, SqlRecords } from './records';
 import { perform, runAll, type Sql, type SqlResult, type SqlSession, type Work, written } from './statement';
 import { inPieces, type Store } from './store-part';
@@ -114,7 +114,8 @@ export class SqlConnection extends StoreConnection implements Connection {
     this.threadAccess = threadAccess;
     this.#parts = parts;
     this.#dialect = dialect;
-    this.#lane = new PushLane(name, (jobs, consequence, begins) => this.#send(jobs, consequence, begins));
+    const send: Send = (jobs, consequence, begins) => this.#send(jobs, consequence, begins);
+    this.#lane = new PushLane(name, send, parts.pushedPage);
     this.#store = {
       dialect,
       batchRows: new BatchRows(dialect),

@@ -65,3 +65,19 @@ it('each of several pushes in one call gets the results of its own jobs', async 
   expect(await Promise.all(pushes)).toEqual([none, x, y, none]);
   expect(sent).toEqual([5]);
 });
+
+it('as many jobs travel in a call as the database takes at once', async () => {
+  const sent: number[] = [];
+  const lane = new PushLane(
+    'main',
+    async (jobs) => {
+      sent.push(jobs.length);
+      return undefined;
+    },
+    200,
+  );
+
+  await Promise.all(Array.from({ length: 250 }, () => lane.push([job], 'the job was not queued')));
+
+  expect(sent).toEqual([200, 50]);
+});

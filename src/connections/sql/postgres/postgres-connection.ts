@@ -14,8 +14,11 @@ import { postgresHints } from './postgres-hints';
 import { postgresRecordWakes } from './postgres-record-wakes';
 import { postgresSchema } from './postgres-schema';
 
-/** Further pushes are encoded while one is under way; they run one after another. */
-const PUSHES_AT_ONCE = 4;
+/** Most of a call of 100 jobs is its commit. A call that only adds rows holds up nobody. */
+const PUSHED_PAGE = 1_000;
+
+/** Pages of a bulk are encoded while a call is under way, and travel together in the next one. */
+const PUSHES_AT_ONCE = 20;
 
 /** Connects on the first call. @throws E_MISSING_PEER, E_DATABASE_URL, E_DATABASE_TABLE_NAME */
 export function connectPostgres(config: DatabaseConfig, context: OpenContext): SqlConnection {
@@ -32,6 +35,7 @@ export function connectPostgres(config: DatabaseConfig, context: OpenContext): S
     errors: postgresErrors,
     capabilities: STORES.PostgreSQL,
     pushesAtOnce: PUSHES_AT_ONCE,
+    pushedPage: PUSHED_PAGE,
     dialect: postgresDialect(names, offset),
     schema: postgresSchema(names),
     pool: sqlPool(pool, config.pool === undefined),

@@ -18,7 +18,7 @@ export const connectTimeout = ({ deadline }: Pick<OpenContext, 'deadline'>): Mil
 
 interface ServerParts
   extends
-    Pick<SqlParts, 'address' | 'capabilities' | 'pushesAtOnce' | 'dialect' | 'waiters' | 'recordWakes'>,
+    Pick<SqlParts, 'address' | 'capabilities' | 'pushesAtOnce' | 'pushedPage' | 'dialect' | 'waiters' | 'recordWakes'>,
     Pick<CallerSettings, 'product' | 'errors' | 'pool'> {
   readonly config: DatabaseConfig;
   readonly context: OpenContext;
