@@ -1,7 +1,7 @@
 /** An error for a log line: in the shape of pino's `err`, bounded, without passwords, and without our own frames. */
 import { dirname, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { causeOf, codeText, errorMessage, errorName, stackText } from './exception-text';
+import { causeOf, codeText, errorMessage, errorName, MOST_CAUSES, partsOf, stackText } from './exception-text';
 
 export interface ErrorRecord {
   /** The name of its class. */
@@ -13,8 +13,6 @@ export interface ErrorRecord {
   /** The parts of an error that stands for several. */
   readonly aggregateErrors?: readonly ErrorRecord[];
 }
-
-const MOST_CAUSES = 5;
 
 /** The folder with all of Onqueue's code. */
 const OURS = dirname(__dirname) + sep;
@@ -42,15 +40,6 @@ export function errorRecord(error: Error, above: readonly Error[] = []): ErrorRe
     ...(cause !== undefined && !path.includes(cause) && { cause: errorRecord(cause, path) }),
     ...(parts.length > 0 && { aggregateErrors: parts.map((part) => errorRecord(part, path)) }),
   };
-}
-
-function partsOf(error: Error): readonly Error[] {
-  try {
-    if (!(error instanceof AggregateError)) return [];
-    return error.errors.filter((one): one is Error => one instanceof Error).slice(0, MOST_CAUSES);
-  } catch {
-    return [];
-  }
 }
 
 function withoutOurs(stack: string): string {

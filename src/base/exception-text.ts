@@ -5,7 +5,7 @@ import { redact } from './redact';
 /** The failed store is not a log: a longer text says little more, and would fill it. */
 const LONGEST_TEXT = 16 * 1024;
 const LONGEST_MESSAGE = 1000;
-const MOST_CAUSES = 5;
+export const MOST_CAUSES = 5;
 
 const UNREADABLE = 'an unreadable error: looking at it throws another one';
 
@@ -27,6 +27,15 @@ export function errorName(error: Error): string {
 /** The error's cause. Undefined if none is known. */
 export function causeOf(error: Error): Error | undefined {
   return readable(() => (error.cause instanceof Error ? error.cause : undefined), undefined);
+}
+
+/** The errors that this one stands for. */
+export function partsOf(error: Error): readonly Error[] {
+  const isError = (one: unknown): one is Error => one instanceof Error;
+  return readable(
+    () => (error instanceof AggregateError ? error.errors.filter(isError).slice(0, MOST_CAUSES) : []),
+    [],
+  );
 }
 
 /** Whether `other` is among the causes of an error. */
