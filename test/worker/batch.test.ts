@@ -326,6 +326,12 @@ describe('a batch', () => {
     expect(await batch.callbacks()).toEqual([]);
   });
 
+  it('is not pruned without an age', async () => {
+    const prune = application.manager.batches.prune.bind(application.manager.batches) as (options?: object) => unknown;
+    for (const given of [undefined, {}, { unfinished: true }])
+      await expect(prune(given)).rejects.toMatchObject({ code: 'E_INVALID_DURATION' });
+  });
+
   it('runs its jobs one after the other on a sync connection', async () => {
     given({ sync: { driver: 'sync' } });
     setJobDispatcher(application.bus);

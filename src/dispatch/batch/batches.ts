@@ -70,7 +70,9 @@ export class Batches {
   }
 
   /** Forgets old batches and returns their number. Their jobs stay. @throws CapabilityError, E_INVALID_DURATION */
-  async prune({ connection, olderThan, unfinished = false, dryRun = false }: BatchPruneOptions): Promise<number> {
+  async prune(options: BatchPruneOptions): Promise<number> {
+    // Called without an age, in JavaScript, it says what is missing.
+    const { connection, olderThan, unfinished = false, dryRun = false } = (options as Partial<BatchPruneOptions>) ?? {};
     const seconds = durationSeconds(olderThan, 'olderThan of batches.prune()');
     const { name, store } = this.#store(connection);
     if (!dryRun) return store.prune({ olderThan: seconds, unfinished });
