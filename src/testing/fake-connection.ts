@@ -112,7 +112,10 @@ export class FakeConnection extends MemoryConnection {
       return (await real.push(queue, [entry]))?.[0] ?? 'queued';
     }
     const pushed = await super.pushOnce(followUp, once);
-    if (isIn(pushed)) this.#parts.log.add(this.name, queue, [entry], this.#store.clock.now());
+    const { log } = this.#parts;
+    const now = this.#store.clock.now();
+    if (isIn(pushed)) log.add(this.name, queue, [entry], now);
+    log.skip(this.name, queue, entry, pushed, now);
     return pushed;
   }
 
@@ -165,6 +168,7 @@ export class FakeConnection extends MemoryConnection {
     // Refused jobs were not pushed, neither for an assertion nor for a program.
     const taken = entries.filter((_, place) => isIn(pushed?.[place] ?? 'queued'));
     const logged = log.add(this.name, queue, taken, now);
+    for (const [place, one] of (pushed ?? []).entries()) log.skip(this.name, queue, entries[place]!, one, now);
     const batch = entries[0]?.ties?.batch?.id;
     if (batch !== undefined) batchLog.join(batch, logged);
     return pushed;

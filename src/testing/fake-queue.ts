@@ -125,10 +125,7 @@ export class FakeQueue {
    * @throws E_UNDECORATED_JOB, E_INVALID_JOB_OPTION; InvalidPayloadError, UnknownClassError a worker could not make the job
    */
   pushed<J extends object>(job: Class<J>, predicate?: PushedPredicate<J>): Pushed<J>[] {
-    if (typeof job !== 'function') throw notAJob(job, 'a class of jobs');
-    // A class that is not a job would never be found, and assertNotPushed would never fail.
-    definitionOfJob(Object.create(job.prototype) as object);
-    return accepted(this.#sent().of(job), predicate);
+    return accepted(this.#read(job).of(job), predicate);
   }
 
   /**
@@ -162,6 +159,18 @@ export class FakeQueue {
   assertNotPushed<J extends object>(job: Class<J>, predicate?: PushedPredicate<J>): void {
     const { length } = this.pushed(job, predicate);
     this.#assert(length === 0, `${job.name} was pushed ${times(length)}, and should not be.`, 'assertNotPushed');
+  }
+
+  /**
+   * Asserts that at least one dispatch of this class (accepted by the predicate) does not run: its unique key was held, or, if it
+   * is debounced, a later one replaced it.
+   *
+   * @throws AssertionError
+   */
+  assertSkipped<J extends object>(job: Class<J>, predicate?: PushedPredicate<J>): void {
+    const skipped = accepted(this.#read(job).skippedOf(job), predicate);
+    const how = predicate === undefined ? '' : ', or none that the predicate accepts';
+    this.#assert(skipped.length > 0, `No dispatch of ${job.name} was skipped${how}.`, 'assertSkipped');
   }
 
   /** @throws AssertionError */
@@ -306,6 +315,13 @@ export class FakeQueue {
   #sent(): PushLog {
     this.#manager?.outbox.sendNow();
     return this.#log;
+  }
+
+  #read(job: Class): PushLog {
+    if (typeof job !== 'function') throw notAJob(job, 'a class of jobs');
+    // A class that is not a job would never be found, and assertNotPushed would never fail.
+    definitionOfJob(Object.create(job.prototype) as object);
+    return this.#sent();
   }
 
   #expectedJobs(expected: readonly ExpectedMember[]): ExpectedJobs {

@@ -2,9 +2,9 @@
 import type { Milliseconds } from '../base/clock';
 import type { Class } from '../job/definition';
 import { BUILT_IN, registry } from '../job/registry';
-import type { Entry } from '../connections/contract';
+import type { Entry, Pushed } from '../connections/contract';
 import { START_BATCH } from '../dispatch/built-in/start-batch';
-import { type Push, type Pushed, ReadPush } from './push';
+import { type Push, type Pushed as PushedJob, ReadPush } from './push';
 
 /** A failed assertion should fit on a screen. */
 export const MOST_LISTED = 20;
@@ -13,6 +13,7 @@ export class PushLog {
   readonly #logged: ReadPush[] = [];
   /** The pushed jobs, and batches that are the first link of a chain. */
   readonly #shown: ReadPush[] = [];
+  readonly #skipped: ReadPush[] = [];
 
   get pushes(): readonly Push[] {
     return this.#logged.map(({ push }) => push);
@@ -34,12 +35,24 @@ export class PushLog {
     return logged;
   }
 
+  /** Notes which jobs do not run: those that were refused, and pushed ones that others replaced. */
+  skip(connection: string, queue: string, entry: Entry, pushed: Pushed | 'before' | 'late', now: Milliseconds): void {
+    if (typeof pushed !== 'object') return;
+    const skipped =
+      'replaced' in pushed
+        ? this.#logged.find(({ push }) => push.connection === connection && push.id === pushed.replaced)
+        : new ReadPush(connection, queue, entry, now);
+    if (skipped !== undefined) this.#skipped.push(skipped);
+  }
+
   /** @throws InvalidPayloadError, UnknownClassError a worker could not make the job either */
-  of<J extends object>(target: Class<J>): Pushed<J>[] {
-    const name = registry().nameOf(target);
-    return this.#logged
-      .filter(({ definition }) => definition !== undefined && definition.name === name)
-      .map((one) => ({ ...one.push, job: one.job as J }));
+  of<J extends object>(target: Class<J>): PushedJob<J>[] {
+    return jobsOf(target, this.#logged);
+  }
+
+  /** @throws as `of` */
+  skippedOf<J extends object>(target: Class<J>): PushedJob<J>[] {
+    return jobsOf(target, this.#skipped);
   }
 
   /** For people: what was pushed, one line each. */
@@ -50,4 +63,11 @@ export class PushLog {
     const rest = length > MOST_LISTED ? `\n  … and ${length - MOST_LISTED} more` : '';
     return `What was pushed:${lines.join('')}${rest}`;
   }
+}
+
+function jobsOf<J extends object>(target: Class<J>, among: readonly ReadPush[]): PushedJob<J>[] {
+  const name = registry().nameOf(target);
+  return among
+    .filter(({ definition }) => definition !== undefined && definition.name === name)
+    .map((one) => ({ ...one.push, job: one.job as J }));
 }

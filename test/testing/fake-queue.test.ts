@@ -53,6 +53,22 @@ describe('a fake', () => {
     queue.assertPushed(MakeInvoice, 3);
   });
 
+  it('tells which dispatches were skipped: duplicates, and debounced jobs that were replaced', async () => {
+    void MakeInvoice.dispatch(1);
+    expect(complaint(() => queue.assertSkipped(MakeInvoice))).toMatch(
+      /^No dispatch of MakeInvoice was skipped\. What was/,
+    );
+    void MakeInvoice.dispatch(1);
+    queue.assertSkipped(MakeInvoice);
+    queue.assertSkipped(MakeInvoice, (_, { queue: name }) => name === 'default');
+    expect(complaint(() => queue.assertSkipped(MakeInvoice, () => false))).toMatch(/none that the predicate accepts/);
+
+    for (const note of ['first', 'last']) void SyncNotes.dispatch(note);
+    queue.assertSkipped(SyncNotes, (job) => job.note === 'first');
+    expect(complaint(() => queue.assertSkipped(SyncNotes, (job) => job.note === 'last'))).toBeDefined();
+    expect(() => queue.assertSkipped(class {})).toThrow(/not a job/);
+  });
+
   it('finds each debounced job that was pushed, and runs only the last one', async () => {
     seen.length = 0;
     for (const note of ['first', 'last']) void SyncNotes.dispatch(note);

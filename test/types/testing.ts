@@ -27,6 +27,7 @@ using queue = Queue.fake();
 queue.assertPushed(Add, (job, { queue, delay }) => job.left > delay && queue === 'default');
 queue.assertPushed(Add, 2);
 queue.assertPushedOn('default', Add, (job) => job.right === 2);
+queue.assertSkipped(Add, (job) => job.right === 2);
 queue.assertPushed(Guarded, (job) => job.secret === '');
 queue.assertChained([Add, Guarded, new Add(1, 2)]);
 export const lefts: number[] = queue.pushed(Add).map(({ job }) => job.left);
