@@ -135,7 +135,7 @@ ${oneByOne}
     END IF;
   END IF;
   IF cardinality(p_keys) = 0 THEN
-    v_answer := coalesce(${push}(p_jobs, p_queues, p_unique, p_client, p_call, p_unheard, p_offset)::text, '{}');
+    v_answer := coalesce(${push}(NULL, NULL, p_jobs, p_queues, p_unique, p_client, p_call, p_unheard, p_offset)::text, '{}');
   ELSE
     v_answer := ${pushTied}(p_jobs, NULL, p_keys, p_queues, p_unique, p_client, p_call, p_unheard, p_offset);
   END IF;

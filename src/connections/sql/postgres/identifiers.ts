@@ -24,7 +24,7 @@ export function identifiers(names: TableNames): Identifiers {
     ...eachTable(names, quoted),
     versions: quoted(VERSIONS_TABLE),
     places: quoted(`${jobs}_places`),
-    push: quoted(`${jobs}_push_v3`),
+    push: quoted(`${jobs}_push_v8`),
     pushTied: quoted(`${jobs}_push_tied_v5`),
     pushBatch: quoted(`${jobs}_push_batch_v6`),
     exchange: quoted(`${jobs}_exchange_v6`),

@@ -25,6 +25,7 @@ import { jobOf, valuesOf } from '../job-row';
 import { raw, rowsOf, run, type Sql, sql, type SqlRow, type SqlValue, valueOf, type Work } from '../statement';
 import type { Identifiers } from './identifiers';
 import { now, storable, textAndBytes } from './columns';
+import { SEPARATOR } from './functions';
 
 /** The parameters that all push functions share, after the jobs. */
 const PUSHED = '?::text[], ?::text::boolean, ?::text, ?::bigint, ?::bigint[], ?::double precision';
@@ -48,8 +49,8 @@ export class PostgresJobs implements JobStatements {
     // Lists are sent as texts: the library behind a user's transaction may not support arrays, or encode a text as JSON
     // again.
     const [row] = yield* rowsOf({
-      text: `SELECT ${this.#names.push}(?::text::json, ${PUSHED})`,
-      values: [JSON.stringify(jobs.map(pushedJob)), ...this.#pushed(jobs, mark)],
+      text: `SELECT ${this.#names.push}(?::text, ?::text, ?::text::json, ${PUSHED})`,
+      values: [...(plainJobs(jobs) ?? [null, null, JSON.stringify(jobs.map(pushedJob))]), ...this.#pushed(jobs, mark)],
     });
     const duplicate = row?.[0] ?? null;
     return duplicate === null ? undefined : Number(duplicate);
@@ -155,14 +156,37 @@ export class PostgresJobs implements JobStatements {
   }
 }
 
-/** A job as the push functions take it. @throws InvalidPayloadError it cannot be stored as text */
-function pushedJob({ queue, payload, uuid, delay, due, unique, counters }: QueuedJob, n: number): object {
+/** @throws InvalidPayloadError it cannot be stored as text */
+function textOf({ payload }: QueuedJob): string {
   const text = String(payload);
   if (text.includes('\0') || (typeof payload !== 'string' && !Buffer.from(text).equals(payload))) {
     throw new InvalidPayloadError('PostgreSQL cannot store it as text: it contains the character NUL, or is not UTF-8');
   }
+  return text;
+}
+
+/** Ready jobs of one queue, which were never handed out, as two lists; undefined if some job is more than that, or no JSON. */
+function plainJobs(jobs: readonly QueuedJob[]): readonly [payloads: string, ids: string, jobs: null] | undefined {
+  const [first] = jobs;
+  const isPlain = ({ queue, payload, delay, due, unique, counters }: QueuedJob): boolean => {
+    const { attempts, crashes, exceptions, timeouts, releases } = counters;
+    const counted = attempts + crashes + exceptions + timeouts + releases;
+    return (
+      queue === first?.queue && payload.length > 0 && !(delay > 0) && due === undefined && !unique && counted === 0
+    );
+  };
+  if (!jobs.every(isPlain)) return undefined;
+  const payloads = jobs.map(textOf);
+  const ids = jobs.map(({ uuid }) => uuid);
+  if ([...payloads, ...ids].some((text) => text.includes(SEPARATOR) || !text.isWellFormed())) return undefined;
+  return [payloads.join(SEPARATOR), storable(ids.join(SEPARATOR)), null];
+}
+
+/** A job as the push functions take it. @throws InvalidPayloadError it cannot be stored as text */
+function pushedJob(job: QueuedJob, n: number): object {
+  const { queue, uuid, delay, due, unique, counters } = job;
   return {
-    ...{ queue, payload: text, uuid: storable(uuid), due },
+    ...{ queue, payload: textOf(job), uuid: storable(uuid), due },
     ...(delay > 0 && { delay }),
     ...(unique && { n, unique }),
     ...(valuesOf(counters).some((value) => value > 0) && counters),

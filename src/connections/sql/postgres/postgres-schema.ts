@@ -14,7 +14,7 @@ import { pushTiedFunction, retakeFunction } from './key-functions';
 import { type Identifiers, identifiers, literal, quoted } from './identifiers';
 import { CANCELLING, DUE } from './columns';
 
-const VERSION = 7;
+const VERSION = 8;
 
 /** The oldest server; the statements use MATERIALIZED. */
 const OLDEST = { number: 120_000, text: 'PostgreSQL 12' };

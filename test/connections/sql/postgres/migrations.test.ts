@@ -24,7 +24,7 @@ describe('the tables of PostgreSQL', () => {
     await world.rows('UPDATE onqueue_versions SET version = 4 WHERE name = ?', [table]);
     const pushing = world.connect().push('default', [{ payload: payload('b') }]);
     await expect(pushing).rejects.toMatchObject({ code: 'E_DATABASE_NOT_MIGRATED' });
-    expect(await connection.migrations.run()).toEqual({ from: 4, to: 7 });
+    expect(await connection.migrations.run()).toEqual({ from: 4, to: 8 });
     const functions = `SELECT proname::text AS name FROM pg_proc WHERE proname LIKE ? ORDER BY proname`;
     expect(await world.rows(functions, [`${table}_exchange_%`])).toEqual([
       { name: `${table}_exchange_v4` },
@@ -36,6 +36,23 @@ describe('the tables of PostgreSQL', () => {
     expect(await counted(connection)).toEqual([1, 0, 0, 0]);
     expect(await connection.records.replace({ kind: 'probe', id: 'a', value: '1' }, undefined, 60)).toBe(true);
   });
+});
+
+it('tables of version 7 keep the function with which its processes still push', async () => {
+  const connection = await world.open();
+  const { table } = world;
+  await world.rows(`ALTER FUNCTION "${table}_push_v8" RENAME TO "${table}_push_v3"`);
+  await world.rows('UPDATE onqueue_versions SET version = 7 WHERE name = ?', [table]);
+
+  expect(await connection.migrations.run()).toEqual({ from: 7, to: 8 });
+
+  const functions = `SELECT proname::text AS name FROM pg_proc WHERE proname LIKE ? ORDER BY proname`;
+  expect(await world.rows(functions, [`${table}_push_v%`])).toEqual([
+    { name: `${table}_push_v3` },
+    { name: `${table}_push_v8` },
+  ]);
+  await connection.push('default', [{ payload: payload('a') }]);
+  expect(await completeAll(connection)).toEqual(['a']);
 });
 
 describe('the migrations of PostgreSQL', () => {

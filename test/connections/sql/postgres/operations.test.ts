@@ -22,3 +22,35 @@ it('PostgreSQL ends a transaction whose process was frozen halfway', async () =>
   ).toEqual([['10s']]);
   expect((await perform(session, run(show))).rows).toEqual([['0']]);
 });
+
+// Otherwise one text would be read as two jobs.
+it('a push to PostgreSQL keeps texts with the character that stands between texts', async () => {
+  const connection = await world.open();
+  const texts = ['{"job":"a"}', 'no JSON: \u001E', '{"id":"\\u001e","attempts":0}', '{"job":"b"}'];
+
+  await connection.push(
+    'default',
+    texts.map((text) => ({ payload: text })),
+  );
+
+  const stored = await world.rows(`SELECT payload, uuid FROM "${world.table}" ORDER BY place`);
+  expect(stored.map((row) => row['payload'])).toEqual(texts);
+});
+
+it('a push to PostgreSQL keeps jobs without ids and jobs without text', async () => {
+  const connection = await world.open();
+
+  for (const texts of [['{"job":"a"}'], ['{"job":"b"}', '{"job":"c","id":"c"}'], ['']])
+    await connection.push(
+      'default',
+      texts.map((text) => ({ payload: text })),
+    );
+
+  const stored = await world.rows(`SELECT payload, uuid FROM "${world.table}" ORDER BY place`);
+  expect(stored).toEqual([
+    { payload: '{"job":"a"}', uuid: '' },
+    { payload: '{"job":"b"}', uuid: '' },
+    { payload: '{"job":"c","id":"c"}', uuid: 'c' },
+    { payload: '', uuid: '' },
+  ]);
+});

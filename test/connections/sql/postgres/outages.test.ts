@@ -40,10 +40,10 @@ describe('a lost answer of PostgreSQL', () => {
   it('to a call that arrives late, after its repeat, changes nothing', async () => {
     const connection = await world.open();
     await connection.push('default', [{ payload: payload('a') }]);
-    const push = `"${world.table}_push_v3"`;
+    const push = `"${world.table}_push_v8"`;
     const jobs = `'[{"queue":"default","payload":"{}","uuid":"","delay":0,"attempts":0,"crashes":0,"exceptions":0,"timeouts":0,"releases":0}]'`;
-    await world.rows(`select ${push}(${jobs}, '{default}', false, 'client', 2, '{1}', 0)`);
-    await world.rows(`select ${push}(${jobs}, '{default}', false, 'client', 1, '{}', 0)`);
+    await world.rows(`select ${push}(null, null, ${jobs}, '{default}', false, 'client', 2, '{1}', 0)`);
+    await world.rows(`select ${push}(null, null, ${jobs}, '{default}', false, 'client', 1, '{}', 0)`);
     expect(await connection.counts('default')).toMatchObject({ ready: 2 });
     expect(await world.rows(exchanged({ number: 2, unheard: '{1}' }))).toHaveLength(2);
     expect(await world.rows(exchanged({ number: 1, unheard: '{}' }))).toEqual([]);
