@@ -2,6 +2,9 @@
 --
 --   after unique.lua
 
+-- Longer than what Redis keeps in a list: it searches a hash of up to 512 short values from end to end.
+local LONG = string.rep('-', 65)
+
 -- The place of the entry with the key of this number.
 local function place_of(places, number)
   for place in string.gmatch(places, '%d+') do
@@ -33,12 +36,13 @@ local function look_up(unique, first, count)
 end
 
 -- Takes the free keys, and returns the function that writes their jobs: if it is refused, it frees the keys again.
--- Only a push shows whether pushing is permitted.
+-- Only a push shows whether pushing is permitted. The first value makes the hash a table at once; the one behind it
+-- replaces it in the same command.
 local function take(unique, keys, ready)
   local fields = keys.fields
   if #fields == 0 then return call end
   call('LLEN', ready)
-  call('HSET', unique, unpack(fields))
+  call('HSET', unique, fields[1], LONG, unpack(fields))
   return function(...)
     local reply = redis.pcall(...)
     if type(reply) ~= 'table' or not reply.err then return end

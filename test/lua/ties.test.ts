@@ -39,6 +39,12 @@ describe('push.lua, with unique keys', () => {
     });
   });
 
+  it('keeps even a few keys where Redis finds one without searching through the others', async () => {
+    await push('a');
+    expect(await world.client.object('ENCODING', world.queue().unique)).toBe('hashtable');
+    expect(await holders()).toEqual({ [KEY]: '0 a' });
+  });
+
   it('refuses later jobs of a call with the same key, ready or delayed, and keeps the order of the others', async () => {
     const entries = ['any', 60, tied('d'), 'any', 60, tiedProbe('e')];
     const ready = [tied('a'), probe('b'), tied('c'), tiedProbe('f')];
