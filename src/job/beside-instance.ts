@@ -1,6 +1,6 @@
 /**
- * What belongs to a job instance but must not be a property of it (properties are data and travel): its dispatch choices and its
- * run.
+ * What belongs to a job instance but must not be a property of it (properties are data and travel): its dispatch choices, its
+ * run, and the batch that it was put into.
  */
 import type { Milliseconds } from '../base/clock';
 import type { Delay } from './duration';
@@ -86,6 +86,22 @@ class WithContext extends Given {
   }
 }
 
+class WithMembership extends Given {
+  #group: object;
+
+  constructor(job: object, group: object) {
+    super(job);
+    this.#group = group;
+  }
+
+  static enter(job: object, group: object): boolean {
+    if (!(#group in job)) void new WithMembership(job, group);
+    else if (job.#group === group) return false;
+    else job.#group = group;
+    return true;
+  }
+}
+
 /** What the instance chose. Frozen and empty if it chose nothing. */
 export const chosenOf = (job: object): InstanceChoice => WithChoice.of(job);
 
@@ -114,3 +130,6 @@ export const contextOf = (job: object): JobContext | undefined => WithContext.of
 
 /** Replaces the context of an earlier run. */
 export const attachContext = (job: object, context: JobContext): void => WithContext.attach(job, context);
+
+/** Enters the instance into a group. False if that was the last group that it entered. */
+export const enterGroup = (job: object, group: object): boolean => WithMembership.enter(job, group);

@@ -1,7 +1,7 @@
 /** The jobs of a batch as they are sent: the text of each says that it belongs to the batch. */
 import type { Onward } from '../../connections/onward';
 import { type BatchMember, isJob } from '../../job/batch';
-import { chosenOf } from '../../job/beside-instance';
+import { chosenOf, enterGroup } from '../../job/beside-instance';
 import type { JobInstance } from '../../job/definition';
 import { invalidBatch } from '../../job/errors';
 import { withChain } from '../../payload/chain';
@@ -27,7 +27,7 @@ export interface BatchPlace {
 export class Members {
   readonly #manager: DispatchApplication;
   readonly #place: BatchPlace;
-  readonly #seen = new WeakSet();
+  readonly #group = {};
   readonly #alone: BatchTie;
   #count = 0;
 
@@ -109,8 +109,7 @@ export class Members {
         'it takes instances of jobs, and lists of jobs as chains, as in Queue.batch([new Resize(1)]).',
       );
     if (pushesItself(job)) throw pushesItselfInChain(this.#nameOf(job));
-    if (this.#seen.has(job)) throw invalidBatch(job, 'it is in it twice; make a new instance for each.');
-    this.#seen.add(job);
+    if (!enterGroup(job, this.#group)) throw invalidBatch(job, 'it is in it twice; make a new instance for each.');
   }
 
   #checkPlace(name: string, connection: string, queue: string): void {
