@@ -103,7 +103,7 @@ export class RedisLink {
         },
         (error: unknown) => {
           if (isReply(error)) this.#attempts = 0;
-          if (isReadOnly(error)) this.#retire(client);
+          if (isReadOnly(error)) this.#retire(client, error as Error);
           this.#done(call);
           reject(error as Error);
         },
@@ -230,10 +230,12 @@ export class RedisLink {
   }
 
   // After a failover the old master refuses like this; the next connection finds the new master. Calls sent with this one
-  // get their own answers in this turn, and must not be lost with the connection.
-  #retire(client: Client): void {
+  // get their own answers in this turn, and must not be lost with the connection. Those that are lost all the same have the
+  // same reason.
+  #retire(client: Client, refusal: Error): void {
     if (this.#client !== client) return;
     this.#client = undefined;
+    this.#remark = refusal;
     void endOfTurn().then(() => this.#end(client));
   }
 

@@ -58,6 +58,15 @@ describe('a link to redis', () => {
     expect(await link.send('client', ['id']).reply).not.toBe(id);
   });
 
+  it('remembers that a replica refused to write until another server answers: calls lost with its connection have that reason', async () => {
+    const refused = link.send('eval', ["return redis.error_reply('READONLY a replica')", 0]).reply;
+    await expect(refused).rejects.toThrow('READONLY');
+    expect(link.failure?.message).toContain('READONLY');
+
+    await link.send('ping', []).reply;
+    expect(link.failure).toBeUndefined();
+  });
+
   it('keeps unsent calls until there is a connection', async () => {
     const port = await freePort();
     link = new RedisLink(clientSource({ driver: 'redis', url: `redis://127.0.0.1:${port}/0` }));
