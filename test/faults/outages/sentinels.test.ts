@@ -82,7 +82,7 @@ describe('sentinels', () => {
       /failed to connect to sentinel 127\.0\.0\.1:1 /,
     ],
   ])('%s are reported as the cause', async (_, wrong, reason) => {
-    application = new OutageApplication({ ...watched.config, ...wrong, deadline: '500ms' });
+    application = new OutageApplication({ ...watched.config, ...wrong, deadline: '3s' });
     expect((await application.dispatch())?.message).toMatch(reason);
   });
 
