@@ -45,6 +45,8 @@ export class ConsoleLogger implements Logger {
 
   debug(facts: object, message: string): void {
     this.#add('debug', facts, message);
+    // Whoever asks for these lines wants to know what a process did last: what comes next may block it, or end it at once.
+    this.flush();
   }
 
   info(facts: object, message: string): void {

@@ -1,7 +1,7 @@
 /**
  * Lines waiting for a stream: lines of one moment are written together, because each write is a system call.
  *
- * Warnings and errors are written at once, and nothing is left behind when the process ends or a signal handler begins: all is
+ * All but those of level info are written at once, and nothing is left behind when the process ends or a signal handler begins: all is
  * written as soon as the running code has returned.
  */
 

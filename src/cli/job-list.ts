@@ -3,8 +3,9 @@ import type { Seconds } from '../base/clock';
 import { isMinified } from '../job/job-name';
 import { relativeFile } from '../base/declared-in';
 import { NOTHING_CHOSEN, type WorkerDefaults } from '../job/options';
-import { declaredRoute, resolveRun } from '../job/resolve-options';
+import { resolveRun } from '../job/resolve-options';
 import type { QueueManager } from '../application/queue-manager';
+import { destinationOf } from '../worker/destinations';
 import { HOW_TO_REGISTER } from './errors';
 import { exactSpanText } from './moments';
 import type { Cell } from './table';
@@ -28,14 +29,11 @@ export function listedJobs(manager: QueueManager, worker: WorkerDefaults = {}): 
   return manager.registry
     .all()
     .map((definition) => {
-      const routed = manager.routes.of(definition.target);
-      const { connection = manager.defaultConnection, queue } = declaredRoute(definition, routed);
       const { tries, timeout } = resolveRun({ payload: NOTHING_CHOSEN, definition, worker });
       return {
         name: definition.name,
         aliases: definition.aliases,
-        connection,
-        queue: queue ?? defaultQueue(manager, connection),
+        ...destinationOf(manager, definition),
         tries,
         timeout,
         handler: manager.registry.handlerOf(definition.target)?.name,
@@ -62,9 +60,4 @@ export function shortNamesRemark({ registry }: QueueManager): string | undefined
     `Job names that a minifier may have made: ${jobs.map(({ name }) => name).join(', ')}. The next build may give them to other ` +
     "classes, and waiting jobs would then run as those. Name each job: @Job({ name: 'SendMail' })."
   );
-}
-
-function defaultQueue(manager: QueueManager, connection: string): string {
-  // The job may name a connection of another application.
-  return manager.connectionNames().includes(connection) ? manager.settings(connection).queue : '?';
 }

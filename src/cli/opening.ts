@@ -1,5 +1,6 @@
 /** What `work` prints at its start: the store, the queues, the registered jobs, and warnings about them. */
 import type { QueueManager } from '../application/queue-manager';
+import { strangeQueuesRemark } from '../worker/destinations';
 import { resolveWorkerOptions } from '../worker/worker-options';
 import { commandLineOf, type Flag, quoted } from './flags';
 import { JOB_HEADINGS, jobRow, type RegisteredJob, listedJobs, shortNamesRemark } from './job-list';
@@ -42,24 +43,9 @@ export function printOpening(
   const work = { given, flags, connection, queues };
   warn(memoryRemark(manager, connection));
   warn(shortNamesRemark(manager));
-  warn(strangeQueuesRemark(jobs, work));
+  warn(strangeQueuesRemark(manager, work, (where, others) => commandWith(work, others, where)));
   // An unreachable store must not hold up the worker, which reports it itself.
   void waitingElsewhereRemark(manager, jobs, work).then(warn, () => undefined);
-}
-
-/** Undefined if some registered job goes to one of the worker's queues. */
-export function strangeQueuesRemark(jobs: readonly RegisteredJob[], work: Work): string | undefined {
-  const here = jobs.filter(({ connection }) => connection === work.connection);
-  const [first] = here.length > 0 ? here : jobs;
-  if (first === undefined || here.some(({ queue }) => work.queues.includes(queue))) return undefined;
-  const { connection } = first;
-  const queues = [...new Set(jobs.filter((job) => job.connection === connection).map(({ queue }) => queue))];
-  const isElsewhere = connection !== work.connection;
-  const [ofThis, ofOther] = isElsewhere ? [` of the connection '${work.connection}'`, ` of '${connection}'`] : ['', ''];
-  return (
-    `No registered job goes to ${work.queues.join(', ')}${ofThis} on its own; they go to ${queues.join(', ')}${ofOther}. ` +
-    `To work on those: ${commandWith(work, queues, connection)}`
-  );
 }
 
 /** A worker looks at no more queues than this when it starts. */

@@ -1,4 +1,5 @@
 /** One run of one reservation: what the job sees as `this.job`, and how it has decided to end so far. */
+import { setMaxListeners } from 'node:events';
 import type { DenseSetMember } from '../base/dense-set';
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { StoreClock } from '../base/store-clock';
@@ -343,6 +344,8 @@ export class RunningJob extends JobContext implements DenseSetMember {
 
 function controllerFor(reason: Error | undefined): AbortController {
   const controller = new AbortController();
+  // A handler may listen in each of a hundred calls at once. Node.js 20 takes more than ten listeners for a leak.
+  setMaxListeners(Infinity, controller.signal);
   if (reason !== undefined) controller.abort(reason);
   return controller;
 }

@@ -7,11 +7,12 @@ import { CapabilityError } from '../connections/errors';
 import { defaultManager } from '../application/default-manager';
 import { runFor } from '../connections/application';
 import type { QueueManager } from '../application/queue-manager';
+import { strangeQueuesRemark } from './destinations';
 import { workerAlreadyRun } from './errors';
 import { UNBORN, type WorkerHealth } from './health';
 import { type Companion, startCompanions } from './companions';
 import type { WorkersProcess } from './parts';
-import { namesLikeWeights, parseQueues } from './queue-order';
+import { namesLikeWeights, parseQueues, type WeightedQueue } from './queue-order';
 import { type StopReason, WORKER_MARGIN } from './stopping';
 import { WorkLoop } from './work-loop';
 import { type ResolvedWorkerOptions, resolveWorkerOptions, type WorkerOptions } from './worker-options';
@@ -105,6 +106,7 @@ export class Worker implements Closable {
     const queues = this.#options.queues ?? parseQueues([queue], false);
     const mistaken = this.#options.fair ? [] : namesLikeWeights(queues);
     if (mistaken.length > 0) manager.logger.warn({ queues: mistaken }, askAboutWeights(mistaken));
+    else this.#warnOfStrangeQueues(manager, connection.name, queues);
     const untrack = manager.track(this);
     const loop = (this.#loop = new WorkLoop({
       options: this.#options,
@@ -127,6 +129,17 @@ export class Worker implements Closable {
       await Promise.all(companions.map((companion) => companion.close()));
       untrack();
     }
+  }
+
+  // The command says it once, with the command line to use instead.
+  #warnOfStrangeQueues(manager: QueueManager, connection: string, queues: readonly WeightedQueue[]): void {
+    if (this.#process.endsProcess === true) return;
+    const worker = { connection, queues: queues.map(({ name }) => name) };
+    const remark = strangeQueuesRemark(manager, worker, (where, others) => {
+      const given = where === manager.defaultConnection ? '' : `connection: '${where}', `;
+      return `new Worker({ ${given}queue: ${JSON.stringify(others).replaceAll('"', "'")} })`;
+    });
+    if (remark !== undefined) manager.logger.warn({ connection, queues: worker.queues }, remark);
   }
 }
 

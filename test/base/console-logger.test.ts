@@ -97,6 +97,16 @@ it('writes the lines of one turn together, but an error at once', async () => {
   expect(out.writes[1]).toMatch(/three.*\n.*four/);
 });
 
+it('writes a debug line at once, and before it what waits: the next call may abort the process', () => {
+  const out = stream(false);
+  const logger = new ConsoleLogger(out, 'debug');
+
+  logger.info({}, 'one completed');
+  logger.debug({}, 'two starts');
+
+  expect(written(out)).toMatch(/one completed.*\n.*two starts.*\n$/);
+});
+
 it('loses no lines when the process exits while it works', () => {
   const root = join(__dirname, '../..');
   const program = `

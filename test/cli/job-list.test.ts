@@ -1,7 +1,7 @@
 /** What commands print about the destinations of jobs. */
 import { builtInConnectors, Job, QueueManager, silentLogger } from '../../src/index';
 import { listedJobs } from '../../src/cli/job-list';
-import { strangeQueuesRemark } from '../../src/cli/opening';
+import { strangeQueuesRemark } from '../../src/worker/destinations';
 
 @Job({ queue: 'mail' })
 class Notify extends Job {}
@@ -25,13 +25,12 @@ it('a job is listed with the route that the application gave it', () => {
 it('a worker on a connection without jobs is told where they go', () => {
   manager.routes.set(Report, { connection: 'main', queue: 'slow' });
 
-  const remark = strangeQueuesRemark(listedJobs(manager), {
-    given: 'other',
-    flags: {} as never,
-    connection: 'other',
-    queues: ['mail'],
-  });
+  const remark = strangeQueuesRemark(
+    manager,
+    { connection: 'other', queues: ['mail'] },
+    (connection, queues) => `${connection}: ${queues.join()}`,
+  );
 
   expect(remark).toContain("goes to mail of the connection 'other' on its own; they go to mail, slow of 'main'.");
-  expect(remark).toContain('onqueue work main --queue=mail,slow');
+  expect(remark).toMatch(/To work on those: main: mail,slow$/);
 });

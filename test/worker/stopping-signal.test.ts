@@ -1,4 +1,5 @@
 /** A job is told at once that its worker stops, and is aborted only when the grace is over. */
+import { getMaxListeners } from 'node:events';
 import { Job } from '../../src/job/job';
 import type { JobContext } from '../../src/job/job-context';
 import { Worker } from '../../src/worker/worker';
@@ -116,4 +117,10 @@ it.each<[string, WorkerOptions]>([
   expect(ran).not.toContain('told');
   gate.open();
   expect(await ended).toBe(reason);
+});
+
+it('a job may listen to its signals in any number of places without being taken for a leak', async () => {
+  await start();
+
+  expect([running.signal, running.stopping].map((signal) => getMaxListeners(signal))).toEqual([Infinity, Infinity]);
 });

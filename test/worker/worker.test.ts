@@ -225,6 +225,14 @@ describe('the log of a worker', () => {
     ]);
   });
 
+  it('warns when none of the registered jobs goes to its queues, with the options for the right ones', async () => {
+    await worker({ queue: ['mails', 'imports'], stopWhenEmpty: true }).run();
+
+    expect(application.log.messages('warn')).toEqual([
+      "No registered job goes to mails, imports on its own; they go to default. To work on those: new Worker({ queue: ['default'] })",
+    ]);
+  });
+
   it('describes an error and its cause in separate sentences', async () => {
     @Job()
     class Sends extends Job {
