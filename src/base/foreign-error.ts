@@ -11,15 +11,18 @@ const TELLING = ['code', 'sqlState', 'severity', 'syscall', 'address', 'hostname
 const MOST_PARTS = 10;
 const DEEPEST = 5;
 
-/** Data quoted in messages of Redis, MySQL, PostgreSQL and SQS, and any JSON. */
+/**
+ * Data quoted in messages of Redis, MySQL, PostgreSQL and SQS: what stands between a beginning and the last end behind it. Not
+ * with one regular expression, which would look for the end again behind each beginning.
+ */
 const QUOTED: readonly (readonly [RegExp, string])[] = [
-  [/, with args beginning with: [^]*/g, ''],
-  [/\b(near )'[^]*'( at line)/g, "$1'…'$2"],
-  [/\b(Incorrect \w+ value: |Duplicate entry )'[^]*'( for )/g, "$1'…'$2"],
-  [/\b(invalid input [^:\n]*: )"[^]*"/g, '$1"…"'],
-  [/\b(Value )[^]*( for parameter)/g, '$1…$2'],
-  [/\{\s*\\*"[^]*\}|\{\s*\\*"[^]*/g, '{…}'],
+  [/\bnear '/, "' at line"],
+  [/\b(?:Incorrect \w{1,64} value: |Duplicate entry )'/, "' for "],
+  [/\binvalid input [^:\n]{0,100}: "/, '"'],
+  [/\bValue /, ' for parameter'],
 ];
+const ARGUMENTS = /, with args beginning with: [^]*/;
+const JSON_TEXT = /\{\s*\\*"[^]*\}|\{\s*\\*"[^]*/;
 
 const made = new WeakMap<object, Error>();
 
@@ -30,7 +33,19 @@ export function isError(value: unknown): value is Error {
 
 /** A text of a server or client without data or secrets. */
 export function foreignText(text: string): string {
-  return redact(QUOTED.reduce((told, [words, instead]) => told.replace(words, instead), text));
+  const told = QUOTED.reduce(
+    (some, [beginning, end]) => withoutQuoted(some, beginning, end),
+    text.replace(ARGUMENTS, ''),
+  );
+  return redact(told.replace(JSON_TEXT, '{…}'));
+}
+
+function withoutQuoted(text: string, beginning: RegExp, end: string): string {
+  const { index, 0: found = '' } = beginning.exec(text) ?? {};
+  if (index === undefined) return text;
+  const from = index + found.length;
+  const to = text.lastIndexOf(end);
+  return to < from ? text : `${text.slice(0, from)}…${text.slice(to)}`;
 }
 
 /** What the server or the system said. Undefined if nothing. For an attempt on several addresses, the words of its parts. */

@@ -1,11 +1,17 @@
 /** Removes from foreign text what could harm a log or a terminal: new lines, cursor movement, colours. */
-import { stripVTControlCharacters } from 'node:util';
-
 /** Control characters, Unicode line breaks, and characters that change the direction of writing, which could disguise a line. */
 const HARMFUL = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u;
 /** Plain ASCII, like nearly all ids and names: much faster to test. */
 const ORDINARY = /^[ -~]*$/;
 const ALL_HARMFUL = new RegExp(HARMFUL, 'gu');
+
+/**
+ * Commands to a terminal: those with a text up to its end, such as a window's title; and those with numbers, such as a colour.
+ * Each stops at the next one, so that a text costs no more than its length: `stripVTControlCharacters` of Node.js takes 0.6 s for
+ * 16 kB of `;?`.
+ */
+const COMMANDS =
+  /(?:\u001b\]|\u009d)[^\u0007\u001b\u009c\u009d]*(?:\u0007|\u001b\\|\u009c)|(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|\u001b(?:[ #%()*+][0-~]|[78=>@-Z^-~])/gu;
 
 const WRITTEN: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
@@ -18,14 +24,14 @@ export function isPlain(text: string): boolean {
 export function oneLine(text: string, longest = Infinity): string {
   const shown = text.length > longest ? `${text.slice(0, longest)}…` : text;
   if (isPlain(shown)) return shown.toWellFormed();
-  return stripVTControlCharacters(shown).replace(ALL_HARMFUL, escaped).toWellFormed();
+  return shown.replace(COMMANDS, '').replace(ALL_HARMFUL, escaped).toWellFormed();
 }
 
 /** For a text with several lines, such as a stack: keeps line breaks and tabs. */
 export function manyLines(text: string): string {
   const keep = (character: string): string =>
     character === '\n' || character === '\t' ? character : escaped(character);
-  return stripVTControlCharacters(text).replace(ALL_HARMFUL, keep).toWellFormed();
+  return text.replace(COMMANDS, '').replace(ALL_HARMFUL, keep).toWellFormed();
 }
 
 /** Ends foreign text with a full stop, unless it already ends with punctuation, so that a sentence can follow. */

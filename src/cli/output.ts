@@ -3,7 +3,7 @@ import { ConsoleLogger } from '../base/console-logger';
 import type { LogStream } from '../base/log-lines';
 import type { LogLevel } from '../base/logger';
 import { oneLine } from '../base/plain-text';
-import { type Cell, formatTable, roomForLast, visibleWidth } from './table';
+import { type Cell, cut, formatTable, roomForLast } from './table';
 
 /** The parts of `process.stdout` and `process.stderr` that we need. */
 export interface OutputStream extends LogStream {
@@ -67,9 +67,10 @@ export class Output {
    * @param readable columns that the last cell needs if it is as long; Infinity: it must not be cut
    */
   list(headings: readonly string[], rows: readonly (readonly Cell[])[], readable = READABLE): void {
-    const longest = Math.max(...rows.map((row) => visibleWidth(oneLine(String(row.at(-1) ?? '')))));
     const room = roomForLast(headings, rows, this.#width);
-    if (room >= Math.min(readable, longest)) return this.table(headings, rows);
+    const fits = (text: string): boolean => cut(text, room) === text;
+    if (room >= readable || rows.every((row) => fits(oneLine(String(row.at(-1) ?? '')))))
+      return this.table(headings, rows);
     for (const row of rows) {
       const [first, ...others] = row.map((cell, column) => {
         const text = oneLine(String(cell ?? ''));

@@ -52,6 +52,14 @@ describe('the error of another library', () => {
     expect(bare(error)).toHaveProperty('code', 'E1');
   });
 
+  it('takes no longer for a text that repeats itself, and hides everything up to the last end of a quotation', () => {
+    const texts = ["near '", "Duplicate entry '", 'invalid input ', 'Value ', '{"', "near ' at line"];
+    for (const text of texts) foreignText(text.repeat(400_000));
+
+    expect(foreignText(`near '${CANARY}' at line, near '${CANARY}' at line 1`)).toBe("near '…' at line 1");
+    expect(foreignText(`near '${CANARY}`)).toBe(`near '${CANARY}`);
+  });
+
   it('may be circular, or not an error at all', () => {
     const error = new Error('round');
     error.cause = error;

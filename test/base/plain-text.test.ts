@@ -14,6 +14,13 @@ it('multi-line text keeps its lines but no other control characters', () => {
   expect(manyLines(`a\n\tb${CLEAR_SCREEN}\r\u0007`)).toBe('a\n\tb\\r\\u0007');
 });
 
+it('commands to a terminal take no longer than other text, however they repeat themselves', () => {
+  const questions = ';?'.repeat(1_000_000);
+  expect(oneLine(`a\u001b${questions}b`) === `a\\u001b${questions}b`).toBe(true);
+  expect(oneLine('\u001b]'.repeat(200_000))).toHaveLength(200_000 * '\\u001b]'.length);
+  expect(oneLine('a\u001b[31;1mb\u001b(Bc\u001b]8;;http://x\u001b\\d\u009b2Je')).toBe('abcde');
+});
+
 it('long text is cut, but never inside a character', () => {
   expect(oneLine('abcdef', 3)).toBe('abc…');
   expect(oneLine('ab😀', 3)).toBe('ab\ufffd…');

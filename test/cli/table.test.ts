@@ -45,6 +45,19 @@ describe('a table', () => {
     expect(table.split('\n')[1]).toBe('1   the connection…');
   });
 
+  it('takes no longer for each character of a long text, such as a response on one line', () => {
+    const body = (character: string) => `502 ${character.repeat(100_000)}`;
+    const rows = ['x', 'é', '日'].map((character) => ['1', body(character)]);
+
+    expect(formatTable(['id', 'error'], rows).split('\n')[3]).toBe(`1   ${body('日')}`);
+    expect(formatTable(['id', 'error'], rows, 20).split('\n').slice(1)).toEqual([
+      `1   502 ${'x'.repeat(11)}…`,
+      `1   502 ${'é'.repeat(11)}…`,
+      `1   502 ${'日'.repeat(5)}…`,
+    ]);
+    expect(rows.map(([, text]) => visibleWidth(text!))).toEqual([100_004, 100_004, 200_004]);
+  });
+
   it('leaves a missing cell empty', () => {
     expect(formatTable(['a', 'b'], [[undefined, 'x']])).toBe('a  b\n   x');
   });

@@ -234,6 +234,16 @@ describe('a form', () => {
     expect(log.messages('error')).toEqual([]);
   });
 
+  it('with a hundred thousand fields is answered, and the first of them are logged', async () => {
+    const { manager, log } = testApplication();
+    await using panel = await served(manager);
+    const fields = Array.from({ length: 100_000 }, (_, place): [string, string] => [place.toString(36), '']);
+
+    await panel.post('pause-queue', new URLSearchParams([['queue', 'mail'], ...fields]));
+
+    expect(Object.keys(log.lines[0]!.facts!)).toHaveLength(102);
+  });
+
   it('cannot choose the user and action that are logged', async () => {
     const { manager, log } = testApplication();
     await using panel = await served(manager);
