@@ -17,7 +17,7 @@ import { addToBatch, membersOf } from '../dispatch/batch/add-to-batch';
 import { Batches } from '../dispatch/batch/batches';
 import { linkOfBatch } from '../dispatch/batch/send-batch';
 import type { StartBatch } from '../dispatch/built-in/start-batch';
-import type { BatchReference, ErrorContext, JobEnd } from '../connections/application';
+import { type BatchReference, type ErrorContext, inRootContext, type JobEnd } from '../connections/application';
 import type { JobContext } from '../job/job-context';
 import type { Onward } from '../connections/onward';
 import type { BatchMember, BatchSource, ChosenBatch } from '../job/batch';
@@ -200,7 +200,7 @@ export class QueueManager implements DispatchApplication, FailedSources {
     if (connector === undefined) throw unknownDriver(settings.driver, name, [...this.#connectors.keys()]);
     const { clock, logger } = this;
     const context = { ...settings, clock, logger, root, origin, manager: this };
-    const driver = connector(connections[name] ?? { driver: 'sync' }, context);
+    const driver = inRootContext(() => connector(connections[name] ?? { driver: 'sync' }, context), this);
     // Settings and failed jobs are found by this name.
     if (driver.name !== name) throw misnamedConnection(name, driver.name, settings.driver);
     this.#drivers.set(name, driver);

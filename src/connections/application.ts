@@ -1,5 +1,5 @@
 /** What connections and workers may use of their application; a `QueueManager` is one. */
-import { AsyncLocalStorage } from 'node:async_hooks';
+import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
 import type { Clock, Seconds } from '../base/clock';
 import type { Random } from '../base/random';
 import type { Container } from '../container/container';
@@ -98,4 +98,16 @@ export function setUsualApplication(application: Application | undefined): void 
  */
 export function runFor<Result>(application: Application, run: () => Result): Result {
   return application === currentApplication() ? run() : scoped.run(application, run);
+}
+
+const inRoot = AsyncLocalStorage.snapshot();
+
+/**
+ * Begins what outlives its caller, such as a worker or a client: in the async context in which Onqueue was loaded. Otherwise
+ * it would keep the transaction, tenant and trace of whatever request came first, and pass them on to everybody's jobs.
+ */
+export function inRootContext<Result>(begin: () => Result, application = currentApplication()): Result {
+  const run = application === undefined ? begin : () => runFor(application, begin);
+  // In a resource of its own: before Node.js 24, `enterWith()` in `begin` would change the root context itself.
+  return inRoot(() => new AsyncResource('Onqueue').runInAsyncScope(run));
 }

@@ -11,7 +11,7 @@ import { type Duration, durationSeconds } from '../job/duration';
 import { invalidChain, invalidJobOption, notAJob } from '../job/errors';
 import { registry } from '../job/registry';
 import { defaultManager, standIn } from '../application/default-manager';
-import { runFor } from '../connections/application';
+import { inRootContext } from '../connections/application';
 import { setFakeFactory } from '../application/fake-slot';
 import type { Connection } from '../connections/contract';
 import type { QueueManager } from '../application/queue-manager';
@@ -235,7 +235,7 @@ export class FakeQueue {
   async drain(options: DrainOptions = {}): Promise<DrainReport> {
     const manager = this.#current();
     // Jobs dispatched by these jobs must not reach the program's own store, even after the fake was restored.
-    return runFor(manager, () => new Drain(manager, this.clock, this.#stores, options).run());
+    return inRootContext(() => new Drain(manager, this.clock, this.#stores, options).run(), manager);
   }
 
   /**
@@ -259,7 +259,7 @@ export class FakeQueue {
       throw invalidJobOption('travelTo() of a fake', moment, remedy);
     }
     const manager = this.#current();
-    await runFor(manager, () => travel(manager, this.clock, to));
+    await inRootContext(() => travel(manager, this.clock, to), manager);
   }
 
   /** Puts back the manager that was behind `Queue`. Pushed jobs can still be asserted. May be called any number of times. */

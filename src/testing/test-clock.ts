@@ -1,4 +1,5 @@
 /** A clock that stands still until a test moves it: hours of delays, backoff, leases and timeouts pass in no time. */
+import { AsyncResource } from 'node:async_hooks';
 import { type Clock, endOfTurn, type Milliseconds, systemClock, type Timer } from '../base/clock';
 import { durationSeconds } from '../job/duration';
 import type { Duration } from '../job/duration';
@@ -31,7 +32,8 @@ export class TestClock implements Clock {
   }
 
   after(milliseconds: Milliseconds, callback: () => void): Timer {
-    const timer: Armed = { due: this.#now + Math.max(milliseconds, 0), callback };
+    // Called in the context in which it was armed, as timers are.
+    const timer: Armed = { due: this.#now + Math.max(milliseconds, 0), callback: AsyncResource.bind(callback) };
     this.#timers.add(timer);
     return { cancel: () => void this.#timers.delete(timer) };
   }

@@ -4,6 +4,7 @@
  * A timer per job would be armed and cancelled even for jobs that take a millisecond. Here a run costs a place in a list,
  * and the timer moves only for an earlier deadline.
  */
+import { AsyncResource } from 'node:async_hooks';
 import type { Clock, Milliseconds, Timer } from '../base/clock';
 import { DenseSet, type DenseSetMember } from '../base/dense-set';
 
@@ -22,6 +23,8 @@ export class Deadlines {
   readonly #open = new DenseSet<Deadline>();
   #timer: Timer | undefined;
   #timerAt = Infinity;
+  /** In the worker's context, whichever job's code set the deadline for which the timer was armed. */
+  readonly #expired = AsyncResource.bind(() => this.#expire());
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -48,7 +51,7 @@ export class Deadlines {
   #arm(at: Milliseconds): void {
     this.#timer?.cancel();
     this.#timerAt = at;
-    this.#timer = this.#clock.after(Math.max(0, at - this.#clock.monotonic()), () => this.#expire());
+    this.#timer = this.#clock.after(Math.max(0, at - this.#clock.monotonic()), this.#expired);
   }
 
   #disarm(): void {

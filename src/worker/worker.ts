@@ -5,7 +5,7 @@ import type { JobContext } from '../job/job-context';
 import type { Closable } from '../application/shutdown';
 import { CapabilityError } from '../connections/errors';
 import { defaultManager } from '../application/default-manager';
-import { runFor } from '../connections/application';
+import { inRootContext } from '../connections/application';
 import type { QueueManager } from '../application/queue-manager';
 import { strangeQueuesRemark } from './destinations';
 import { workerAlreadyRun } from './errors';
@@ -86,14 +86,15 @@ export class Worker implements Closable {
 
   async close(): Promise<void> {
     this.#stopped = true;
-    this.#loop?.stop();
+    // Jobs that outlast the grace hear of it in the worker's context, not in the caller's.
+    inRootContext(() => this.#loop?.stop());
     // A rejection of `run` is for its own caller.
     await this.#ended?.catch(() => undefined);
   }
 
   async #run(): Promise<StopReason> {
     const manager = this.#manager ?? defaultManager();
-    return runFor(manager, () => this.#work(manager));
+    return inRootContext(() => this.#work(manager), manager);
   }
 
   async #work(manager: QueueManager): Promise<StopReason> {

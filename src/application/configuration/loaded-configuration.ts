@@ -2,6 +2,7 @@
 import { types } from 'node:util';
 import { learnSecrets } from '../../base/secrets';
 import type { Logger } from '../../base/logger';
+import { inRootContext } from '../../connections/application';
 import { checkConfiguration, type KnownParts } from './check-configuration';
 import { findConfigFile, loadConfiguration, projectFolder, staleRemark } from './config-file';
 import type { Configuration } from './configuration';
@@ -106,7 +107,7 @@ export class PresentConfiguration {
     if (this.#loading) throw configurationLoading();
     this.#loading = true;
     try {
-      return use(findConfiguration(sources));
+      return use(inRootContext(() => findConfiguration(sources)));
     } finally {
       this.#loading = false;
     }

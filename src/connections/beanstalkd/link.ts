@@ -5,6 +5,7 @@
  */
 import { connect, type Socket } from 'node:net';
 import type { Clock, Milliseconds } from '../../base/clock';
+import { inRootContext } from '../application';
 import { within } from '../kit/silence';
 import { type Fields, fieldsOf, type Reply, ReplyReader } from './protocol';
 
@@ -71,10 +72,9 @@ export class Link {
   /** One attempt. @throws LinkEnded with the system's error, or with silence */
   static async open({ host, port }: Place, clock: Clock, milliseconds: Milliseconds): Promise<Link> {
     const since = clock.monotonic();
-    const socket = connect({ host, port });
-    const link = new Link(socket, clock);
+    const link = inRootContext(() => new Link(connect({ host, port }), clock));
     try {
-      await within(clock, milliseconds, connected(socket));
+      await within(clock, milliseconds, connected(link.#socket));
       link.#facts = fieldsOf((await link.call(['stats'], milliseconds - (clock.monotonic() - since)))[0]!.body);
       if (!link.#facts.has('max-job-size')) throw new Error('it does not answer as a beanstalkd does');
       return link;

@@ -1,5 +1,6 @@
 /** Sends items one call at a time: those that arrive while a call is under way travel together in the next one. */
 import { type Milliseconds, systemClock } from '../../base/clock';
+import { inRootContext } from '../application';
 import { QueueUnavailableError } from '../errors';
 
 export interface LaneSettings<Item> {
@@ -57,11 +58,12 @@ export class Lane<Item extends { readonly reject: (error: unknown) => void }> {
     this.#isGathering = true;
     await gather?.();
     this.#isGathering = false;
-    while (this.#waiting.length > 0) {
+    // Later calls belong to others than whoever sent the first.
+    for (let isFirst = true; this.#waiting.length > 0; isFirst = false) {
       const items = this.#take(fitting?.(this.#waiting) ?? Infinity);
       const behind = this.#waiting.length;
       try {
-        await carry(items);
+        await (isFirst ? carry(items) : inRootContext(() => carry(items)));
       } catch (error) {
         for (const item of items) item.reject(error);
         // From here on: the call was repeated until the deadline.

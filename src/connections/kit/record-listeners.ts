@@ -3,6 +3,7 @@
  * a while after the last one, so that whoever waits for one result after another does not reconnect for each.
  */
 import type { Clock, Milliseconds, Timer } from '../../base/clock';
+import { inRootContext } from '../application';
 import type { Listening } from '../record-store';
 
 export interface Notifications {
@@ -97,7 +98,7 @@ export class RecordListeners {
   #join(name: string): boolean {
     this.#linger?.cancel();
     this.#linger = undefined;
-    return this.#notifications.join(name);
+    return inRootContext(() => this.#notifications.join(name));
   }
 
   #leave(name: string): void {

@@ -7,6 +7,7 @@
 import { type Milliseconds, type Moment, momentOf, type Seconds } from '../../base/clock';
 import { MOST_BYTES, MOST_JOBS } from '../../base/pages';
 import { Recent } from '../../base/recent';
+import { inRootContext } from '../application';
 import { QueueUnavailableError } from '../errors';
 import { SHORTEST_ATTEMPT } from '../kit/caller';
 import type { RedisCaller } from './caller';
@@ -160,7 +161,8 @@ export abstract class Lane<Item extends Waiting> {
       this.#rejectLate(error);
     }
     this.#underWay -= 1;
-    this.#goOn();
+    // These belong to others than whoever sent the first.
+    if (this.waiting.length > 0) inRootContext(() => this.#goOn());
   }
 
   // A call has the deadline of its oldest item. Later items have time left, if nothing was carried out.

@@ -6,6 +6,7 @@
 import type { Socket } from 'node:net';
 import { type Cluster, Command, type Redis } from 'ioredis';
 import { pauseAfter } from '../../base/backoff';
+import { inRootContext } from '../application';
 import { endOfTurn } from '../../base/clock';
 import { ByteCommand } from './byte-command';
 import { isReadOnly, isRefusedForGood, isRefusedSelect, isReply, loadingError } from './refusals';
@@ -181,6 +182,8 @@ export class RedisLink {
   }
 
   #ask(client: Client, command: string, args: Arguments): Promise<unknown> {
+    // The first command connects.
+    if (client.status === 'wait') inRootContext(() => void client.connect().catch(() => undefined));
     try {
       return client.sendCommand(new ByteCommand(command, args)) as Promise<unknown>;
     } catch (error) {

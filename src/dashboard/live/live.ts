@@ -1,5 +1,6 @@
 /** Keeps open pages up to date: one look serves all viewers of the same page, and only changes are sent. */
 import type { Clock, Milliseconds, Timer } from '../../base/clock';
+import { inRootContext } from '../../connections/application';
 import type { Viewer } from '../access/access';
 import type { EventSink, EventSource } from '../http/answer';
 import { regionsOf } from '../parts/regions';
@@ -59,7 +60,7 @@ export class Live {
       // The first look sends everything that has changed since the page was made.
       page.sent = new Map();
       this.#pages.set(key, page);
-      this.#arm(PAUSE);
+      inRootContext(() => this.#arm(PAUSE));
       return () => this.#leave(key, page, watcher);
     };
   }

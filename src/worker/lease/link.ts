@@ -1,4 +1,5 @@
 /** A worker's link to the lease thread: writes jobs into the records that both share, and hears what happens to them. */
+import { AsyncResource } from 'node:async_hooks';
 import { type Milliseconds, type Seconds, systemClock } from '../../base/clock';
 import type { LogFormat } from '../../base/console-logger';
 import { errorMessage } from '../../base/exception-text';
@@ -79,7 +80,8 @@ export class LeaseLink {
     // The thread looks as soon as it is up.
     Atomics.store(this.#state, LOOKING, 1);
     this.#thread = LeaseThread.current();
-    this.#worker = this.#thread.join((message) => this.#hear(message));
+    // The thread may have been started by a worker of another application.
+    this.#worker = this.#thread.join(AsyncResource.bind((message) => this.#hear(message)));
     const data = { threadAccess, lease, origin: table.origin, state: this.#state, endsProcess, log };
     this.#tell({ kind: 'join', data });
   }

@@ -5,6 +5,7 @@
  * not be ended.
  */
 import type { Milliseconds, Seconds } from '../../../base/clock';
+import { inRootContext } from '../../application';
 import type { SqlPool } from '../server/server-caller';
 import type { MysqlConnection } from './mysql';
 import { MysqlClient } from './mysql-session';
@@ -54,7 +55,7 @@ export class MysqlPool implements SqlPool {
     const { resolve, reject } = this.#waiting.shift()!;
     const client = this.#idle.pop();
     if (client === undefined) {
-      this.#open().then(resolve, reject);
+      inRootContext(() => this.#open()).then(resolve, reject);
     } else {
       client.identity.stream.ref();
       resolve(client);

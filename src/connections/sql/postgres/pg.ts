@@ -1,4 +1,5 @@
 /** The part of the package pg that we use, and sessions on its clients. Its types are in a package of their own. */
+import { inRootContext } from '../../application';
 import { loadPeer } from '../../kit/peer';
 import { rawQueryOf, rowsIn, sessionOn } from '../libraries';
 import type { SqlClient, SqlPool } from '../server/server-caller';
@@ -84,7 +85,7 @@ export function numbered(text: string): string {
 /** @param isOurs false: it is the user's, and never ended */
 export function sqlPool(pool: PgPool, isOurs: boolean): SqlPool {
   return {
-    acquire: async () => clientOf(await pool.connect()),
+    acquire: async () => clientOf(await inRootContext(() => pool.connect())),
     close: async () => {
       if (isOurs) await pool.end();
     },
