@@ -118,15 +118,19 @@ export abstract class StoreCaller<Wanted extends Purpose = Purpose> {
           const verdict = this.verdictOn(error, purpose);
           uncertain ||= verdict === 'lost';
           const again = verdict === 'passing' || (verdict === 'lost' && repeatable);
-          const pause = pauseAfter(count, BACKOFF);
-          const late = clock.monotonic() + pause + this.#shortestAttempt + waits * 1000 >= until;
-          if (!again || late) {
+          const endsWithin = (pause: Milliseconds): boolean =>
+            clock.monotonic() + pause + this.#shortestAttempt + waits * 1000 >= until;
+          const giveUp = (pause: Milliseconds): void => {
             const failure = { error: told ?? error, verdict, late: isSilent || again, uncertain };
             const explained = this.explain(failure, purpose);
             if (!this.asksOn(failure, explained, purpose)) throw explained;
-            if (late) until = clock.monotonic() + pause + deadline;
-          }
+            if (endsWithin(pause)) until = clock.monotonic() + pause + deadline;
+          };
+          const pause = pauseAfter(count, BACKOFF);
+          if (!again || endsWithin(pause)) giveUp(pause);
           await sleep(clock, pause);
+          // A busy machine or a job that blocks the event loop may make the pause longer.
+          if (endsWithin(0)) giveUp(0);
         }
       }
     } finally {

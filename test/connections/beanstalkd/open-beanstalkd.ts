@@ -1,5 +1,4 @@
 /** Connections to a beanstalkd server for one test, which can move its clock. */
-import { systemClock } from '../../../src/base/clock';
 import {
   BeanstalkdConnection,
   type BeanstalkdContext,
@@ -7,13 +6,13 @@ import {
 import type { BeanstalkdConfig } from '../../../src/connections/beanstalkd/driver';
 import type { Reservation, Settlement } from '../../../src/connections/contract';
 import { type BeanstalkdOptions, type BeanstalkdServer, startBeanstalkd } from '../../support/beanstalkd-server';
+import { MovedClock } from '../../support/moved-clock';
 
 export class BeanstalkdWorld {
   readonly server: BeanstalkdServer;
   readonly #connections: BeanstalkdConnection[] = [];
-  #offset = 0;
-  /** The clock of this machine, moved as far as the test has moved the server's. */
-  readonly clock = { ...systemClock, monotonic: () => systemClock.monotonic() + this.#offset };
+  /** Moved as far as the test has moved the server's, or further, for a deadline to pass. */
+  readonly clock = new MovedClock();
 
   private constructor(server: BeanstalkdServer) {
     this.server = server;
@@ -30,7 +29,7 @@ export class BeanstalkdWorld {
       {
         name: 'beanstalkd',
         clock: this.clock,
-        deadline: 5,
+        deadline: 60,
         retryAfter: 60,
         maxPayload: 65_535,
         ...context,
@@ -41,7 +40,7 @@ export class BeanstalkdWorld {
   }
 
   async advance(seconds: number): Promise<void> {
-    this.#offset += seconds * 1000;
+    this.clock.advance(seconds);
     await this.server.advance(seconds);
   }
 

@@ -15,9 +15,11 @@ import { FaultyProxy } from '../../faults/kit/faulty-proxy';
 import { RecordingLogger } from '../../support/application';
 import { type BeanstalkdServer, startBeanstalkd } from '../../support/beanstalkd-server';
 import { eventually } from '../../support/eventually';
+import { MovedClock } from '../../support/moved-clock';
 import { BeanstalkdWorld } from './open-beanstalkd';
 
-const DEADLINE = 1;
+/** It passes by the clock of the test while the server says nothing. */
+const DEADLINE = 60;
 
 const probe = (id: string) => ({ payload: `{"id":"${id}","attempts":0}` });
 const completed = (reservation: Reservation): Settlement => ({ outcome: 'completed', reservation });
@@ -44,13 +46,16 @@ describe('an answer that is lost with its connection', () => {
   const openBehindProxy = async (call: string): Promise<void> => {
     world = await BeanstalkdWorld.start({ movable: false });
     proxy = await FaultyProxy.start(world.server.port, call);
-    connection = world.connect({ url: `beanstalk://127.0.0.1:${proxy.port}` }, { deadline: DEADLINE });
+    connection = world.connect(
+      { url: `beanstalk://127.0.0.1:${proxy.port}` },
+      { deadline: DEADLINE, retryAfter: 3600 },
+    );
   };
 
   it('leaves a push uncertain even if we closed the connection ourselves', async () => {
     await openBehindProxy('put ');
     const { clock } = world;
-    const settings = { name: 'beanstalkd', address: 'of a test', clock, deadline: 5 };
+    const settings = { name: 'beanstalkd', address: 'of a test', clock, deadline: DEADLINE };
     const caller = new BeanstalkdCaller(settings, { host: '127.0.0.1', port: proxy.port }, () => undefined);
     await caller.facts('nothing was read');
     proxy.goHalfOpen();
@@ -113,7 +118,9 @@ describe('an answer that is lost with its connection', () => {
     await openBehindProxy('stats-job');
     await connection.push('default', [probe('a')]);
     const goOn = proxy.holdReplies();
-    await expect(reserve(connection)).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
+    const reserving = reserve(connection);
+    await eventually(async () => (await world.server.say('stats')).includes('current-jobs-reserved: 1\n'));
+    await expect(world.clock.passing(reserving)).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
     goOn();
 
     await eventually(async () => (await connection.counts('default')).ready === 1);
@@ -126,7 +133,9 @@ describe('an answer that is lost with its connection', () => {
     await connection.push('second', [probe('b')]);
     const goOn = proxy.holdReplies();
     const request = { queues: ['first', 'second'], limit: 2, lease: 60 };
-    await expect(connection.reserve(request)).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
+    const reserving = connection.reserve(request);
+    await eventually(async () => (await world.server.say('stats')).includes('current-jobs-reserved: 2\n'));
+    await expect(world.clock.passing(reserving)).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
     goOn();
 
     await eventually(async () => (await connection.counts('first')).ready === 1);
@@ -139,10 +148,10 @@ describe('an answer that is lost with its connection', () => {
     await connection.push('default', [probe('a')]);
     proxy.goHalfOpen();
 
-    await expect(connection.push('default', [probe('b')])).rejects.toMatchObject({
+    await expect(world.clock.passing(connection.push('default', [probe('b')]))).rejects.toMatchObject({
       code: 'E_QUEUE_UNAVAILABLE',
       message: expect.stringMatching(
-        /^beanstalkd at beanstalk:\/\/127.0.0.1:\d+ did not answer in 1 s; 1 job was not queued, unless only its answer/,
+        /^beanstalkd at beanstalk:\/\/127.0.0.1:\d+ did not answer in 60 s; 1 job was not queued, unless only its answer/,
       ),
     });
     await connection.push('default', [probe('c')]);
@@ -151,16 +160,19 @@ describe('an answer that is lost with its connection', () => {
 
   it('to one outcome of a call keeps the others, whose results the next call returns', async () => {
     await openBehindProxy('delete ');
-    const pusher = world.connect({}, { retryAfter: 3 });
+    const pusher = world.connect({}, { retryAfter: 300 });
     await pusher.push('default', [probe('a'), probe('b')]);
     const first = await reserveOne(connection);
     proxy.goHalfOpen();
-    await expect(reserve(connection)).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
+    await expect(world.clock.passing(reserve(connection))).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
     const second = await reserveOne(connection);
     const settle = () => connection.settle([completed(first), completed(second)]);
-    await expect(settle()).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE', facts: { uncertain: true } });
+    const settling = settle();
+    await eventually(async () => (await world.server.say('stats')).includes('cmd-delete: 1\n'));
+    const uncertain = { code: 'E_QUEUE_UNAVAILABLE', facts: { uncertain: true } };
+    await expect(world.clock.passing(settling)).rejects.toMatchObject(uncertain);
 
-    const results = await eventually(() => settle().catch(() => undefined));
+    const results = await eventually(() => world.clock.passing(settle()).catch(() => undefined));
     expect(results).toEqual(['lost', 'settled']);
   });
 
@@ -171,11 +183,11 @@ describe('an answer that is lost with its connection', () => {
     await eventually(async () => (await world.server.say('stats')).includes('current-waiting: 1'));
     proxy.goHalfOpen();
     await world.connect().push('default', [probe('a')]);
-    await first;
+    await world.clock.passing(first);
 
     const reservation = await eventually(async () => {
-      await waiter.wait(0.1, new AbortController().signal);
-      return (await reserve(connection).catch(() => undefined))?.reservations[0];
+      await world.clock.passing(waiter.wait(0.1, new AbortController().signal));
+      return (await world.clock.passing(reserve(connection)).catch(() => undefined))?.reservations[0];
     });
     expect(reservation).toBeDefined();
   });
@@ -187,7 +199,7 @@ describe('a server that freezes for longer than the deadline', () => {
 
   beforeEach(async () => {
     world = await BeanstalkdWorld.start({ movable: false });
-    connection = world.connect({}, { deadline: DEADLINE });
+    connection = world.connect({}, { deadline: DEADLINE, retryAfter: 3600 });
     await connection.push('default', [probe('a'), probe('b')]);
   });
 
@@ -197,9 +209,12 @@ describe('a server that freezes for longer than the deadline', () => {
     const held = await reserveOne(connection);
     world.server.process.kill('SIGSTOP');
     const away = { code: 'E_QUEUE_UNAVAILABLE' };
-    await expect(connection.renew([held], 60)).rejects.toMatchObject(away);
-    await expect(connection.settle([completed(held)])).rejects.toMatchObject({ ...away, facts: { uncertain: true } });
-    await expect(reserve(connection)).rejects.toMatchObject(away);
+    await expect(world.clock.passing(connection.renew([held], 60))).rejects.toMatchObject(away);
+    await expect(world.clock.passing(connection.settle([completed(held)]))).rejects.toMatchObject({
+      ...away,
+      facts: { uncertain: true },
+    });
+    await expect(world.clock.passing(reserve(connection))).rejects.toMatchObject(away);
 
     world.server.process.kill('SIGCONT');
 
@@ -211,7 +226,7 @@ describe('a server that freezes for longer than the deadline', () => {
   it('may hand out a job to a call that was given up, which goes back without costing a try', async () => {
     await reserveOne(connection);
     world.server.process.kill('SIGSTOP');
-    await expect(reserve(connection)).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
+    await expect(world.clock.passing(reserve(connection))).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
 
     world.server.process.kill('SIGCONT');
 
@@ -222,7 +237,9 @@ describe('a server that freezes for longer than the deadline', () => {
   it('gets each settle once: a repeated settle waits for the answer to the first', async () => {
     const held = await reserveOne(connection);
     world.server.process.kill('SIGSTOP');
-    for (let attempt = 0; attempt < 3; attempt += 1) await connection.settle([completed(held)]).catch(() => undefined);
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      await world.clock.passing(connection.settle([completed(held)])).catch(() => undefined);
+    }
 
     world.server.process.kill('SIGCONT');
 
@@ -231,13 +248,13 @@ describe('a server that freezes for longer than the deadline', () => {
   });
 
   it('makes jobs lost once their leases must have ended', async () => {
-    const short = world.connect({}, { deadline: DEADLINE, retryAfter: 1 });
+    const short = world.connect({}, { deadline: DEADLINE, retryAfter: 60 });
     await connection.clear('default');
     await short.push('default', [probe('a')]);
     const held = await reserveOne(short);
     world.server.process.kill('SIGSTOP');
 
-    const renewed = await eventually(() => short.renew([held], 1).catch(() => undefined));
+    const renewed = await eventually(() => world.clock.passing(short.renew([held], 60)).catch(() => undefined));
     world.server.process.kill('SIGCONT');
 
     expect(renewed).toEqual(['lost']);
@@ -245,7 +262,7 @@ describe('a server that freezes for longer than the deadline', () => {
 });
 
 it.each([
-  ['no server listens', (port: number) => `beanstalk://127.0.0.1:${port}`, /did not answer in 1 s \(.*ECONNREFUSED/],
+  ['no server listens', (port: number) => `beanstalk://127.0.0.1:${port}`, /did not answer in 60 s \(.*ECONNREFUSED/],
   [
     'the host is unknown',
     () => 'beanstalk://nowhere.invalid',
@@ -256,7 +273,7 @@ it.each([
   const connection = world.connect({ url: urlOf(world.server.port) }, { deadline: DEADLINE });
   await world.server.stop();
 
-  await expect(connection.push('default', [probe('a')])).rejects.toMatchObject({
+  await expect(world.clock.passing(connection.push('default', [probe('a')]))).rejects.toMatchObject({
     code: 'E_QUEUE_UNAVAILABLE',
     message: expect.stringMatching(reason),
     facts: { uncertain: false },
@@ -280,6 +297,7 @@ class Step extends Job {
 describe('a worker whose server is killed and started again', () => {
   let folder: string;
   let server: BeanstalkdServer;
+  let clock: MovedClock;
   let manager: QueueManager;
   let bus: JobBus;
   let log: RecordingLogger;
@@ -289,11 +307,12 @@ describe('a worker whose server is killed and started again', () => {
     folder = mkdtempSync(join(tmpdir(), 'onqueue-binlog-'));
     server = await startBeanstalkd({ binlog: folder, args: ['-f', '0'] });
     log = new RecordingLogger();
-    const store = { driver: 'beanstalkd', url: server.url, deadline: '1s', retryAfter: 5 } as const;
-    manager = new QueueManager({ connectors: builtInConnectors, logger: log }, { connections: { store } });
+    const store = { driver: 'beanstalkd', url: server.url, deadline: '60s', retryAfter: '60s' } as const;
+    clock = new MovedClock();
+    manager = new QueueManager({ connectors: builtInConnectors, logger: log, clock }, { connections: { store } });
     bus = new JobBus(() => manager);
     ran.length = 0;
-    void new Worker({ concurrency: 5, grace: '1s' }, manager).run();
+    void new Worker({ concurrency: 5, grace: '60s' }, manager).run();
   });
 
   afterEach(async () => {
@@ -343,7 +362,13 @@ describe('a worker whose server is killed and started again', () => {
     await works();
     const { port } = server;
     await server.stop();
-    await eventually(() => log.messages('error').length > 0, { of: 'a word of the worker' });
+    await eventually(
+      () => {
+        clock.advance(1);
+        return log.messages('error').length > 0;
+      },
+      { of: 'a word of the worker' },
+    );
     server = await startBeanstalkd({ port, binlog: folder });
     await works();
 

@@ -5,16 +5,28 @@ import { Silence } from '../../../src/connections/kit/silence';
 /** A clock whose time passes only while something waits for it. */
 class LeapingClock implements Clock {
   #time = 0;
+  readonly #timers = new Set<{ readonly end: number; readonly callback: () => void }>();
   now = () => this.#time;
   monotonic = () => this.#time;
 
+  /** The process stands still for this long. */
+  stall(milliseconds: number): void {
+    this.#time += milliseconds;
+  }
+
   after(milliseconds: number, callback: () => void) {
-    const end = this.#time + milliseconds;
-    const handle = setImmediate(() => {
-      this.#time = Math.max(this.#time, end);
-      callback();
-    });
-    return { cancel: () => clearImmediate(handle) };
+    const timer = { end: this.#time + milliseconds, callback };
+    this.#timers.add(timer);
+    setImmediate(() => this.#ring());
+    return { cancel: () => void this.#timers.delete(timer) };
+  }
+
+  #ring(): void {
+    const [first] = [...this.#timers].toSorted((a, b) => a.end - b.end);
+    if (first === undefined) return;
+    this.#timers.delete(first);
+    this.#time = Math.max(this.#time, first.end);
+    first.callback();
   }
 }
 
@@ -46,10 +58,12 @@ class ProbeCaller extends StoreCaller {
 
 const failing = (verdict: Verdict) => Object.assign(new Error(verdict), { verdict });
 
+let clock: LeapingClock;
 let caller: ProbeCaller;
 
 beforeEach(() => {
-  caller = new ProbeCaller({ name: 'main', address: 'probe://here', clock: new LeapingClock(), deadline: 5 });
+  clock = new LeapingClock();
+  caller = new ProbeCaller({ name: 'main', address: 'probe://here', clock, deadline: 5 });
 });
 
 it('retries a passing error until the store serves the call', async () => {
@@ -63,6 +77,16 @@ it('reports the store as unavailable, in its own words, when a passing error las
   });
   expect(caller.settings.clock.monotonic()).toBeLessThan(5000);
   expect(caller.spans.length).toBeGreaterThan(5);
+});
+
+it('does not send a call after its deadline, which would only leave a doubt, even if a pause took far too long', async () => {
+  const asking = caller.ask([failing('passing')]);
+  // Between the first attempt and the next one.
+  await Promise.resolve();
+  clock.stall(6000);
+
+  await expect(asking).rejects.toMatchObject({ facts: { uncertain: false, deadline: 5 } });
+  expect(caller.spans).toEqual([5000]);
 });
 
 it('does not repeat a call whose answer was lost if it might then be done twice', async () => {

@@ -121,7 +121,7 @@ describe('a redis connection to a cluster', () => {
   });
 
   it('says at once that its slots are not served and that nothing was queued', async () => {
-    const connection = world.connect({ url: undefined, cluster: [world.url] }, { deadline: 2 });
+    const connection = world.connect({ url: undefined, cluster: [world.url] });
     const slot = await world.client.call('cluster', 'keyslot', '{q}');
     await connection.push('q', [{ payload: payload('a') }]);
     await world.client.call('cluster', 'delslots', String(slot));
@@ -137,8 +137,8 @@ describe('a redis connection to a cluster', () => {
     ['with one unknown host name', ['redis://nowhere.invalid:7000'], /nowhere\.invalid/],
     ['on a port without a server', ['redis://127.0.0.1:1'], /ECONNREFUSED/],
   ])('%s says why it is away', async (_, nodes, reason) => {
-    const connection = world.connect({ url: undefined, cluster: nodes }, { deadline: 1 });
-    await expect(connection.push('q', [{ payload: payload('a') }])).rejects.toThrow(reason);
+    const connection = world.connect({ url: undefined, cluster: nodes });
+    await expect(world.clock.passing(connection.push('q', [{ payload: payload('a') }]))).rejects.toThrow(reason);
   });
 
   it('is diagnosed for unserved slots and for masters without a replica', async () => {

@@ -11,15 +11,15 @@ async function outputOf(program: string, { url, server }: RedisWorld): Promise<s
     const { connectRedis } = require('./src/connections/redis/redis-connection');
     const { systemClock: clock } = require('./src/base/clock');
     const logger = { debug() {}, info() {}, warn() {}, error() {} };
-    const connect = (url, deadline = 5) => connectRedis({ driver: 'redis', url }, { name: 'redis', clock, logger, deadline });
-    const context = { name: 'redis', clock, logger, deadline: 5 };
+    const connect = (url, deadline = 60) => connectRedis({ driver: 'redis', url }, { name: 'redis', clock, logger, deadline });
+    const context = { name: 'redis', clock, logger, deadline: 60 };
     const connectCluster = (url) => connectRedis({ driver: 'redis', cluster: [url] }, context);
     const entry = { payload: '{"id":"a","attempts":0}' };
     (async () => { ${program} })();`;
   const register = join(ROOT, 'test/support/register-typescript.cjs');
   const options = {
     cwd: ROOT,
-    timeout: 15_000,
+    timeout: 120_000,
     env: { ...process.env, REDIS_AT: url, REDIS_PID: String(server.process.pid) },
   };
   const { stdout } = await promisify(execFile)(process.execPath, ['--require', register, '--eval', source], options);

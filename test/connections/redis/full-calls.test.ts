@@ -112,7 +112,7 @@ it('full pushes wait behind a push with a unique key, so that its answer is not 
 
 it('a push waits for all earlier ones, even if the one right before it was given up', async () => {
   const link = new RedisLink(clientSource({ driver: 'redis', url: world.url }));
-  const settings = { name: 'redis', address: world.url, clock: systemClock, deadline: 5, logger: silent };
+  const settings = { name: 'redis', address: world.url, clock: systemClock, deadline: 60, logger: silent };
   const earlier = new Gate();
   let gaps = 0;
   class FaultyCaller extends RedisCaller {

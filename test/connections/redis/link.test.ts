@@ -4,6 +4,7 @@ import { RedisLink } from '../../../src/connections/redis/link';
 import { TestClock } from '../../../src/testing/test-clock';
 import { eventually } from '../../support/eventually';
 import { freePort, startRedisServer } from '../../support/redis-server';
+import { meantToPass } from '../../support/meant-to-pass';
 import { RedisWorld } from './open-redis';
 
 const entry = (id: string) => ({ payload: `{"id":"${id}","attempts":0}` });
@@ -105,7 +106,10 @@ describe('pushes that wait for a server that is away', () => {
   it('each fail at their own deadline', async () => {
     const world = await RedisWorld.start();
     const clock = new TestClock();
-    const connection = world.connect({ url: `redis://127.0.0.1:${await freePort()}/0` }, { clock });
+    const connection = world.connect(
+      { url: `redis://127.0.0.1:${await freePort()}/0` },
+      { clock, deadline: meantToPass(5) },
+    );
     const failed: string[] = [];
     const push = (id: string): void => void connection.push('q', [entry(id)]).catch(() => failed.push(id));
     // The first is sent at once. The next two travel in one call but have different ages.

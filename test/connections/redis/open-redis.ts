@@ -1,11 +1,11 @@
 /** Connections to a Redis for one test file, with a key prefix for each test and a clock that the test can move. */
 import Redis from 'ioredis';
-import { systemClock } from '../../../src/base/clock';
 import { connectRedis } from '../../../src/connections/redis/redis-connection';
 import type { RedisConnection, RedisContext } from '../../../src/connections/redis/redis-connection';
 import type { Logger } from '../../../src/base/logger';
 import type { RedisConfig } from '../../../src/connections/redis/driver';
 import { eventually } from '../../support/eventually';
+import { MovedClock } from '../../support/moved-clock';
 import { freePort, type RedisServer, startRedisServer } from '../../support/redis-server';
 import { keyspace } from './keyspace';
 
@@ -17,6 +17,8 @@ let prefixes = 0;
 export class RedisWorld {
   readonly #server: RedisServer;
   readonly client: Redis;
+  /** Passes the deadlines of connections. The scripts have Redis's clock, see `advance`. */
+  readonly clock = new MovedClock();
   readonly #connections: RedisConnection[] = [];
   prefix = '';
   offset = 0;
@@ -56,7 +58,7 @@ export class RedisWorld {
   connect(config: Partial<RedisConfig> = {}, context: Partial<RedisContext> = {}): RedisConnection {
     const connection = connectRedis(
       { driver: 'redis', url: this.url, prefix: this.prefix, ...config },
-      { name: 'redis', clock: systemClock, logger: silent, deadline: 5, offset: () => this.offset, ...context },
+      { name: 'redis', clock: this.clock, logger: silent, deadline: 60, offset: () => this.offset, ...context },
     );
     this.#connections.push(connection);
     return connection;

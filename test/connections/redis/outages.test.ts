@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { type Clock, endOfTurn, systemClock } from '../../../src/base/clock';
 import { QueueUnavailableError } from '../../../src/connections/errors';
 import type { Logger } from '../../../src/base/logger';
@@ -9,6 +10,9 @@ import { RedisWorld, silent } from './open-redis';
 const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
 const request = { queues: ['q'], limit: 10, lease: 600 };
 const never = new AbortController().signal;
+
+/** The default of `RedisWorld`. */
+const DEADLINE = 60;
 
 async function failureOf(action: Promise<unknown>): Promise<Error> {
   return action.then(
@@ -39,18 +43,18 @@ describe('a redis connection whose server is away', () => {
 
   it('fails a push at the deadline, with the error of the system, and says that nothing was queued', async () => {
     const port = await freePort();
-    const connection = world.connect({ url: `redis://:secret@127.0.0.1:${port}/0` }, { deadline: 0.2 });
-    const failure = await failureOf(connection.push('q', [{ payload: payload('a') }]));
-    expect(failure).toMatchObject({ code: 'E_QUEUE_UNAVAILABLE', facts: { uncertain: false, deadline: 0.2 } });
-    expect(failure.message).toContain(`Redis at redis://127.0.0.1:${port}/0 did not answer in 0.2 s`);
+    const connection = world.connect({ url: `redis://:secret@127.0.0.1:${port}/0` });
+    const failure = await failureOf(world.clock.passing(connection.push('q', [{ payload: payload('a') }])));
+    expect(failure).toMatchObject({ code: 'E_QUEUE_UNAVAILABLE', facts: { uncertain: false, deadline: DEADLINE } });
+    expect(failure.message).toContain(`Redis at redis://127.0.0.1:${port}/0 did not answer in 60 s`);
     expect(failure.message).toContain('ECONNREFUSED');
     expect(failure.message).not.toContain('secret');
   });
 
   it('does not push a job later that it has reported as not queued', async () => {
     const port = await freePort();
-    const connection = world.connect({ url: `redis://127.0.0.1:${port}/0` }, { deadline: 0.2 });
-    await expect(connection.push('q', [{ payload: payload('a') }])).rejects.toThrow('not queued');
+    const connection = world.connect({ url: `redis://127.0.0.1:${port}/0` });
+    await expect(world.clock.passing(connection.push('q', [{ payload: payload('a') }]))).rejects.toThrow('not queued');
     const server = await startRedisServer({ port });
     try {
       await connection.push('q', [{ payload: payload('b') }]);
@@ -76,15 +80,17 @@ describe('a redis connection whose server is away', () => {
   });
 
   it('fails a reserve that was not carried out, so that the worker can log it', async () => {
-    const connection = world.connect({ url: `redis://127.0.0.1:${await freePort()}/0` }, { deadline: 0.2 });
-    await expect(connection.reserve(request)).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
+    const connection = world.connect({ url: `redis://127.0.0.1:${await freePort()}/0` });
+    await expect(world.clock.passing(connection.reserve(request))).rejects.toMatchObject({
+      code: 'E_QUEUE_UNAVAILABLE',
+    });
   });
 
   it('says of an unanswered push that it may have been carried out', async () => {
-    const connection = world.connect({ url: proxy.url }, { deadline: 0.4 });
+    const connection = world.connect({ url: proxy.url });
     await connection.counts('q');
     proxy.goSilent();
-    await expect(connection.push('q', [{ payload: payload('a') }])).rejects.toMatchObject({
+    await expect(world.clock.passing(connection.push('q', [{ payload: payload('a') }]))).rejects.toMatchObject({
       code: 'E_QUEUE_UNAVAILABLE',
       message: expect.stringContaining('unless only its answer was lost') as string,
       facts: { uncertain: true },
@@ -94,25 +100,28 @@ describe('a redis connection whose server is away', () => {
   it('repeats an unanswered reserve on another connection until it is answered, and logs it once', async () => {
     const warnings: string[] = [];
     const logger: Logger = { ...silent, warn: (_, message) => warnings.push(message) };
-    const connection = world.connect({ url: proxy.url }, { deadline: 0.4, logger });
+    const connection = world.connect({ url: proxy.url }, { logger });
     await connection.push('q', [{ payload: payload('a') }]);
     await connection.reserve({ ...request, queues: ['none'] });
     proxy.goSilent();
     const reserved = connection.reserve(request);
-    await eventually(() => proxy.connections >= 4);
+    await eventually(() => {
+      world.clock.advance(1);
+      return proxy.connections >= 4;
+    });
     expect(connection.isAway).toBe(true);
     proxy.heal();
-    expect((await reserved).reservations).toHaveLength(1);
+    expect((await world.clock.passing(reserved)).reservations).toHaveLength(1);
     expect(connection.isAway).toBe(false);
     expect(warnings).toEqual([expect.stringContaining('repeated')]);
   });
 
   it('does not connect again once it is closed, even if calls are waiting', async () => {
-    const connection = world.connect({ url: proxy.url }, { deadline: 0.4 });
+    const connection = world.connect({ url: proxy.url });
     await connection.reserve({ ...request, queues: ['none'] });
     proxy.goSilent();
     const reserved = [connection.reserve(request), connection.reserve(request)].map(failureOf);
-    await connection.close();
+    await world.clock.passing(connection.close());
     const { connections } = proxy;
     expect(await Promise.all(reserved)).toEqual([expect.any(QueueUnavailableError), expect.any(QueueUnavailableError)]);
     expect(proxy.connections).toBe(connections);
@@ -133,11 +142,14 @@ describe('a redis connection whose server is away', () => {
   });
 
   it('accepts an answer that arrived while a job blocked the event loop past the deadline', async () => {
-    const connection = world.connect({}, { deadline: 0.2 });
+    const connection = world.connect();
     await connection.counts('q');
     const pushed = connection.push('q', [{ payload: payload('a') }]);
     await endOfTurn();
-    for (const end = systemClock.monotonic() + 400; systemClock.monotonic() < end;);
+    // The event loop stands still until Redis has carried out the push and answered it.
+    const ready = ['-p', String(world.server.port), 'llen', `${world.prefix}q`];
+    while (spawnSync('redis-cli', ready, { encoding: 'utf8' }).stdout.trim() !== '1');
+    world.clock.advance(DEADLINE);
     await pushed;
     expect(await connection.counts('q')).toMatchObject({ ready: 1 });
   });

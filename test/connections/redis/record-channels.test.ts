@@ -73,12 +73,15 @@ describe('the channels of records in a redis', () => {
   });
 
   it('are subscribed on a new connection when the old one does not answer a further subscription', async () => {
-    const connection = world.connect({ url: proxy.url }, { deadline: 0.3 });
+    const connection = world.connect({ url: proxy.url });
     const first = listener(connection, 'a');
     await isHeard(first);
     proxy.goHalfOpen();
 
+    const { requests } = proxy;
     const second = listener(connection, 'b');
+    await eventually(() => proxy.requests > requests, { of: 'the unanswered subscription' });
+    world.clock.advance(60);
 
     await isHeard(second);
     await eventually(() => first.listening.isHeard);

@@ -9,7 +9,7 @@ import { TestClock } from '../../../src/testing/test-clock';
 const never = Buffer.from('never');
 
 function exchangerOf(script: (name: unknown, keys: readonly string[]) => Promise<unknown>): SlotExchanger {
-  const caller = { settings: { clock: new TestClock(), deadline: 5 }, script } as unknown as RedisCaller;
+  const caller = { settings: { clock: new TestClock(), deadline: 60 }, script } as unknown as RedisCaller;
   const ordered = { note: () => undefined } as unknown as QueueNames;
   const masters = { has: () => false, inTime: (_: string, asked: unknown) => asked } as unknown as SilentMasters;
   const keys = new Keys('laravel:queues:', true);

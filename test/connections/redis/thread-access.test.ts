@@ -6,7 +6,10 @@ import { systemClock } from '../../../src/base/clock';
 import { silentLogger } from '../../../src/base/console-logger';
 
 const open = (config: Omit<RedisConfig, 'driver'>): RedisConnection =>
-  connectRedis({ driver: 'redis', ...config }, { name: 'main', clock: systemClock, logger: silentLogger, deadline: 5 });
+  connectRedis(
+    { driver: 'redis', ...config },
+    { name: 'main', clock: systemClock, logger: silentLogger, deadline: 60 },
+  );
 const options = (config: Omit<RedisConfig, 'driver'>): object => open(config).threadAccess?.data as object;
 
 describe('the data for a thread to reach the same Redis', () => {

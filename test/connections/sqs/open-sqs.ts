@@ -1,7 +1,8 @@
 /** The world of tests of the `sqs` driver: a server, and connections that share its clock. */
-import { type Clock, systemClock } from '../../../src/base/clock';
+import { systemClock } from '../../../src/base/clock';
 import { SqsConnection, type SqsContext } from '../../../src/connections/sqs/sqs-connection';
 import type { SqsConfig } from '../../../src/connections/sqs/driver';
+import { MovedClock } from '../../support/moved-clock';
 import type { SqsQueueModel } from '../../support/sqs-model';
 import { SqsServer } from '../../support/sqs-server';
 
@@ -12,7 +13,6 @@ export const credentials = { accessKeyId: 'test', secretAccessKey: 'test' };
 export class SqsWorld {
   server!: SqsServer;
   readonly #open: SqsConnection[] = [];
-  #offset = 0;
 
   static async start(): Promise<SqsWorld> {
     const world = new SqsWorld();
@@ -31,15 +31,11 @@ export class SqsWorld {
     return this;
   }
 
-  /** The clock of the machine, moved as far as the test has moved it. */
-  readonly clock: Clock = {
-    now: () => systemClock.now() + this.#offset,
-    monotonic: () => systemClock.monotonic() + this.#offset,
-    after: (milliseconds, callback, keepAlive) => systemClock.after(milliseconds, callback, keepAlive),
-  };
+  /** Moved as far as the test has moved the server's, or further, for a deadline to pass. */
+  readonly clock = new MovedClock();
 
   advance(seconds: number): void {
-    this.#offset += seconds * 1000;
+    this.clock.advance(seconds);
     this.server.advance(seconds);
   }
 
@@ -77,7 +73,7 @@ export function contextOf(context: Partial<SqsContext> = {}): SqsContext {
   return {
     name: 'sqs',
     clock: systemClock,
-    deadline: 5,
+    deadline: 60,
     retryAfter: 30,
     maxPayload: 1024 * 1024,
     queue: 'default',

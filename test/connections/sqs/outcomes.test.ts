@@ -10,7 +10,7 @@ let connection: SqsConnection;
 
 beforeEach(() => {
   queue = world.createQueue('default');
-  connection = world.connect({}, { deadline: 1 });
+  connection = world.connect();
 });
 
 const completed = (reservation: Reservation): Settlement => ({ outcome: 'completed', reservation });

@@ -8,11 +8,14 @@ import type { BulkInterruptedError } from '../../../src/dispatch/errors';
 import { QueueManager } from '../../../src/application/queue-manager';
 import { Worker } from '../../../src/worker/worker';
 import { FaultyProxy } from '../../faults/kit/faulty-proxy';
+import { eventually } from '../../support/eventually';
 import { Project, requireBuild } from '../../support/project';
 import { freePort } from '../../support/redis-server';
 import { credentials, SqsWorld } from './open-sqs';
 
 const entries: readonly Entry[] = [{ payload: '{"job":"probe","id":"a","attempts":0}' }];
+/** An attempt that may be repeated is given up then. */
+const HALF_THE_DEADLINE = 30;
 const request = { queues: ['default'], limit: 1, lease: 60 };
 
 const world = new SqsWorld().forTests();
@@ -24,6 +27,13 @@ beforeEach(() => {
 @Job()
 class Letter extends Job {
   async handle(): Promise<void> {}
+}
+
+/** Lets the deadline of a push pass once the given number of its requests have reached the server. */
+async function pushedInVain(jobs: readonly Entry[], requests = 1): Promise<void> {
+  const push = world.connect().push('default', jobs);
+  await eventually(() => world.server.count('SendMessageBatch') >= requests);
+  await world.clock.passing(push);
 }
 
 const bodies = (): readonly string[] => world.server.queues.get('default')!.bodies;
@@ -51,12 +61,18 @@ it('only throttled entries are sent again', async () => {
 });
 
 it('throttling that does not end is reported at the deadline with the remedy', async () => {
-  world.server.fail({ action: 'SendMessageBatch', kind: 'refuse', code: 'RequestThrottled', status: 403, calls: 99 });
+  world.server.fail({
+    action: 'SendMessageBatch',
+    kind: 'refuse',
+    code: 'RequestThrottled',
+    status: 403,
+    calls: 99_999,
+  });
 
-  await expect(world.connect({}, { deadline: 1 }).push('default', entries)).rejects.toMatchObject({
+  await expect(pushedInVain(entries)).rejects.toMatchObject({
     code: 'E_QUEUE_UNAVAILABLE',
     message: expect.stringMatching(/RequestThrottled.*Send fewer requests/),
-    facts: { refused: true, uncertain: false, deadline: 1 },
+    facts: { refused: true, uncertain: false, deadline: 60 },
   });
   expect(bodies()).toEqual([]);
 });
@@ -66,7 +82,7 @@ it.each(['lose', 'hang'] as const)(
   async (kind) => {
     world.server.fail({ action: 'SendMessageBatch', kind });
 
-    await expect(world.connect({}, { deadline: 0.4 }).push('default', entries)).rejects.toMatchObject({
+    await expect(pushedInVain(entries)).rejects.toMatchObject({
       code: 'E_QUEUE_UNAVAILABLE',
       facts: { uncertain: true, store: 'SQS', address: world.server.endpoint },
     });
@@ -78,7 +94,7 @@ it('waiting batches are not sent after one was not answered within the deadline'
   world.server.fail({ action: 'SendMessageBatch', kind: 'hang', calls: 99 });
   const many = Array.from({ length: 250 }, () => entries[0]!);
 
-  await expect(world.connect({}, { deadline: 0.5 }).push('default', many)).rejects.toMatchObject({
+  await expect(pushedInVain(many, 10)).rejects.toMatchObject({
     code: 'E_QUEUE_UNAVAILABLE',
   });
   expect(world.server.count('SendMessageBatch')).toBe(10);
@@ -88,10 +104,10 @@ it('a push is uncertain if one of its batches may have been queued', async () =>
   const throttled = { action: 'SendMessageBatch', kind: 'refuse', code: 'RequestThrottled', status: 403 } as const;
   world.server.fail({ ...throttled, calls: 1 });
   world.server.fail({ action: 'SendMessageBatch', kind: 'hang', calls: 1 });
-  world.server.fail({ ...throttled, calls: 99 });
+  world.server.fail({ ...throttled, calls: 99_999 });
   const many = Array.from({ length: 20 }, () => entries[0]!);
 
-  await expect(world.connect({}, { deadline: 0.5 }).push('default', many)).rejects.toMatchObject({
+  await expect(pushedInVain(many, 2)).rejects.toMatchObject({
     facts: { uncertain: true },
   });
 });
@@ -116,21 +132,25 @@ it('jobs that SQS accepted are not reported as unsent', async () => {
 });
 
 it.each(['lose', 'hang'] as const)('an outcome without an answer (%s) is written again', async (kind) => {
-  const connection = world.connect({}, { deadline: 2 });
+  const connection = world.connect();
   await connection.push('default', entries);
   const [job] = (await connection.reserve(request)).reservations;
   world.server.fail({ action: 'DeleteMessageBatch', kind });
 
-  expect(await connection.settle([{ outcome: 'completed', reservation: job! }])).toEqual(['settled']);
+  const settling = connection.settle([{ outcome: 'completed', reservation: job! }]);
+  await eventually(() => world.server.count('DeleteMessageBatch') > 0);
+  world.clock.advance(HALF_THE_DEADLINE);
+
+  expect(await settling).toEqual(['settled']);
   expect(bodies()).toEqual([]);
 });
 
 it('a service that is away is tried until the deadline, and used again when it is back', async () => {
   const { server } = world;
   await server.stop();
-  const connection = world.connect({}, { deadline: 2 });
+  const connection = world.connect();
 
-  await expect(connection.push('default', entries)).rejects.toMatchObject({
+  await expect(world.clock.passing(connection.push('default', entries))).rejects.toMatchObject({
     code: 'E_QUEUE_UNAVAILABLE',
     facts: { uncertain: false, reason: expect.stringContaining('ECONNREFUSED') },
   });
@@ -145,13 +165,18 @@ it('a service that is away is tried until the deadline, and used again when it i
 it('a connection whose other end is gone is replaced in time', async () => {
   const proxy = await FaultyProxy.start(world.server.port);
   const endpoint = `http://127.0.0.1:${new URL(proxy.url).port}`;
-  const connection = world.connect({ endpoint, prefix: `${endpoint}/1` }, { deadline: 3 });
+  const connection = world.connect({ endpoint, prefix: `${endpoint}/1` });
   await connection.push('default', entries);
   const [job] = (await connection.reserve(request)).reservations;
 
   proxy.goHalfOpen();
 
-  expect(await connection.renew([job!], 60)).toEqual(['renewed']);
+  const requests = proxy.requests;
+  const renewing = connection.renew([job!], 60);
+  await eventually(() => proxy.requests > requests);
+  world.clock.advance(HALF_THE_DEADLINE);
+
+  expect(await renewing).toEqual(['renewed']);
   expect(await connection.settle([{ outcome: 'completed', reservation: job! }])).toEqual(['settled']);
   await connection.close();
   await proxy.stop();
@@ -159,7 +184,7 @@ it('a connection whose other end is gone is replaced in time', async () => {
 
 it('a port without a server is reported without revealing a secret', async () => {
   const endpoint = `http://user:sesame@127.0.0.1:${await freePort()}`;
-  const push = world.connect({ endpoint }, { deadline: 0.2 }).push('default', entries);
+  const push = world.clock.passing(world.connect({ endpoint }).push('default', entries));
 
   await expect(push).rejects.toMatchObject({ message: expect.not.stringContaining('sesame') });
 });

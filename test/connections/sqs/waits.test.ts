@@ -72,7 +72,7 @@ it('a job from a long poll that nobody waits for any more goes to the next wait 
 });
 
 it('a job from a long poll that nobody takes goes back, costing neither a try nor a crash', async () => {
-  connection = world.connect({}, { retryAfter: 1 });
+  connection = world.connect({}, { retryAfter: 36_000 });
   const abort = new AbortController();
   const wait = connection.waiter(['default']).wait(3600, abort.signal);
   await polling(1);
@@ -80,7 +80,13 @@ it('a job from a long poll that nobody takes goes back, costing neither a try no
   await wait;
   await push('a');
 
-  await eventually(() => queue.bodies[0]?.includes('"releases":1') === true, { of: 'the job that went back' });
+  await eventually(
+    () => {
+      world.clock.advance(1);
+      return queue.bodies[0]?.includes('"releases":1') === true;
+    },
+    { of: 'the job that went back' },
+  );
 
   expect(await reserve()).toMatchObject([{ counters: { attempts: 1, crashes: 0, releases: 1 } }]);
 });
@@ -91,7 +97,7 @@ it('a stop ends a long poll at once', async () => {
 
   await waiter.close();
 
-  await eventually(() => world.server.waiting === 0, { of: 'the end of the poll', deadline: 5000 });
+  await eventually(() => world.server.waiting === 0, { of: 'the end of the poll' });
 });
 
 it('a closed connection gives back the jobs of its long polls', async () => {
