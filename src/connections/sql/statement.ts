@@ -28,7 +28,7 @@ export interface Sql {
   readonly apart?: true;
 }
 
-/** A list is written as its elements separated by commas: `id IN (${ids})`. */
+/** A list is written as its elements separated by commas: `id IN (${ids})`. One without elements is NULL, which equals nothing. */
 export type SqlPart = Sql | SqlValue | readonly SqlPart[];
 
 export function sql(texts: TemplateStringsArray, ...parts: readonly SqlPart[]): Sql {
@@ -56,7 +56,7 @@ function textOf(part: SqlPart, values: SqlValue[]): string {
     values.push(part);
     return '?';
   }
-  if (!('text' in part)) return part.map((element) => textOf(element, values)).join(', ');
+  if (!('text' in part)) return part.map((element) => textOf(element, values)).join(', ') || 'NULL';
   values.push(...part.values);
   return part.text;
 }

@@ -3,6 +3,7 @@ import type { Once, Pushed, WaitingState } from '../../../src/connections/contra
 import type { StoreRecord } from '../../../src/connections/record-store';
 import type { SqlConnection } from '../../../src/connections/sql/sql-connection';
 import { debounceKey, withTies } from '../../../src/payload/ties';
+import { describeExtremes } from './extremes';
 import { idOf, payload, reserve } from './open-database';
 import { begin, member } from './server/batches';
 
@@ -53,6 +54,8 @@ async function insertForeign(store: OperationsStore, ids: readonly string[]): Pr
 export function describeOperations(store: OperationsStore): void {
   const left = (table: 'records' | 'sums'): Promise<number> =>
     store.count(`SELECT count(*) AS n FROM ${store.table}_${table}`);
+
+  describeExtremes(store);
 
   describe(`counts in ${store.name}`, () => {
     it('are exact for so many jobs that they are counted in pieces, even with gaps between them', async () => {

@@ -93,7 +93,8 @@ function change(names: MysqlNames, id: string): readonly Sql[] {
     `IF(${condition} AND NOT FIND_IN_SET('${event}', @onqueue_sent), '${event}', NULL)`;
   const ended = 'completed + failed + skipped';
   const added = '@onqueue_completed + @onqueue_failed + @onqueue_skipped';
-  const due = sql`LEAST(COALESCE(callback.due / 1000, IF(callback.delay > 0, @onqueue_now + callback.delay, NULL)), ${LATEST})`;
+  const moment = sql`COALESCE(callback.due / 1000, IF(callback.delay > 0, @onqueue_now + callback.delay, NULL))`;
+  const due = sql`GREATEST(LEAST(${moment}, ${LATEST}), 0)`;
   return [
     raw('SET @onqueue_ticks = FALSE, @onqueue_due = NULL'),
     sql`SELECT (${raw(`${ended} + ${added}`)}) DIV every_jobs * every_jobs,

@@ -56,9 +56,12 @@ export function findTail({ jobs, turns }: MysqlNames, queue: string): Sql {
     WHERE queue = ${queue} AND state = ${READY} AND turn <= ${MOST_PLACE}`;
 }
 
-/** When a delayed job is due; undefined if it is ready at once. A job whose `due` has passed is delayed too, and due. */
+/**
+ * When a delayed job is due; undefined if it is ready at once. A job whose `due` has passed is delayed too, and due. The
+ * columns hold no time before 1970.
+ */
 export function dueOf({ delay, due }: Pick<NewJob, 'delay' | 'due'>): Sql | undefined {
-  if (due !== undefined) return sql`CAST(${Math.min(due, LATEST)} AS DECIMAL(16, 6))`;
+  if (due !== undefined) return sql`CAST(${Math.max(Math.min(due, LATEST), 0)} AS DECIMAL(16, 6))`;
   return delay > 0 ? sql`LEAST(@onqueue_now + ${delay}, ${LATEST})` : undefined;
 }
 
@@ -71,6 +74,7 @@ export const availableAt = (due: Sql | undefined): Sql =>
 
 /** The condition for the jobs of these tokens that are still reserved. */
 export function heldBy(tokens: readonly ReservationToken[]): Sql {
+  if (tokens.length === 0) return raw('FALSE');
   const pairs = tokens.map(({ id, fence }) => sql`(${id}, ${fence})`);
   return sql`id IN (${tokens.map(({ id }) => id)}) AND reserved_at IS NOT NULL AND (id, ${raw(FENCE)}) IN (${pairs})`;
 }
