@@ -52,6 +52,23 @@ describe('a file of the first version', () => {
   });
 
   it.each([
+    ['an old file', () => upgraded()],
+    ['a new file', () => database.connect()],
+  ])('asks no function of SQLite that older programs lack: %s', async (_, connect) => {
+    await connect().queues();
+    const texts = openSqlite(database.file, 1000).prepare('SELECT CAST(sql AS BLOB) FROM sqlite_master').run([]).rows;
+    expect(texts.map(String).filter((text) => /_texts/.test(text))).toHaveLength(1);
+    expect(texts.map(String).filter((text) => /octet_length/.test(text))).toEqual([]);
+  });
+
+  it('finds a job with the same text by an index', async () => {
+    const connection = upgraded();
+    const entry = { payload: payload('again'), delay: 60, distinct: true };
+    await connection.push('default', [entry]);
+    await expect(connection.push('default', [entry])).rejects.toMatchObject({ code: 'E_DUPLICATE_PAYLOAD' });
+  });
+
+  it.each([
     ['ready', 'removed'],
     ['delayed', 'removed'],
     ['running', 'signalled'],
@@ -95,7 +112,7 @@ describe('a file of the first version', () => {
       },
     };
     expect(() => prepareTables(second, names, database.file)).not.toThrow();
-    expect(handle.prepare("SELECT version FROM onqueue_versions WHERE name = 'jobs'").run([]).rows).toEqual([[6]]);
+    expect(handle.prepare("SELECT version FROM onqueue_versions WHERE name = 'jobs'").run([]).rows).toEqual([[7]]);
   });
 
   it('is left unchanged if another program has a table with a name that it needs', async () => {

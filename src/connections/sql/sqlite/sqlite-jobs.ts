@@ -30,7 +30,7 @@ import { firstTwin } from '../jobs';
 import { followerOf } from '../reservations';
 import { outlookOf, outlookStatement, type QueueOutlook, queueOutlook, toMicroseconds } from '../outlook';
 import { raw, rowsOf, run, type Sql, sql, type SqlRow, type SqlValue, type Work, written } from '../statement';
-import { TEXT_END, TEXT_LENGTH } from './sqlite-schema';
+import { INDEXED_END, INDEXED_LENGTH, TEXT_LENGTH } from './sqlite-schema';
 import { type KeyedJob, UNIQUE_COLUMNS, UniqueKeys } from './unique-keys';
 import { isWithin, type OwnDatabase } from './user-transaction';
 
@@ -321,8 +321,8 @@ function statementsOn(tables: Dialect['tables']) {
     insertNew: insert('', ''),
     insert: insert(`, ${COUNTERS}`, ', ?, ?, ?, ?, ?'),
     insertTied: insert(`, ${COUNTERS}, ${UNIQUE_COLUMNS}`, ', ?, ?, ?, ?, ?, ?, ?, ?, ?'),
-    findDelayed: `SELECT 1 FROM ${jobs} WHERE queue = ? AND ${DELAYED} AND ${TEXT_LENGTH} = octet_length(?)
-      AND ${TEXT_END} = substr(CAST(? AS BLOB), -64) AND CAST(payload AS BLOB) = CAST(? AS BLOB)`,
+    findDelayed: `SELECT 1 FROM ${jobs} WHERE queue = ? AND ${DELAYED} AND ${INDEXED_LENGTH} = length(CAST(? AS BLOB))
+      AND ${INDEXED_END} = substr(CAST(? AS BLOB), -64) AND CAST(payload AS BLOB) = CAST(? AS BLOB)`,
     tail: `SELECT ${tail('?1')}`,
     outlook: outlookStatement(tables, sqliteLine(tables), read, raw('?1'), findUnfinished(tables, IS_CANCELLED)).text,
     // To the head, ordered by the end of the lease.

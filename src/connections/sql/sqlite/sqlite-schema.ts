@@ -8,11 +8,17 @@ import type { SqliteDatabase } from './sqlite-database';
 import { VERSIONS_TABLE } from '../table-names';
 import type { TableNames } from '../table-names';
 
-/**
- * The length and the end together tell payloads apart, without a copy of the whole payload in an index: ids are at the end.
- */
+/** The length in bytes, read without the text. SQLite has known it since 3.43, so it may not be part of the file. */
 export const TEXT_LENGTH = 'octet_length(payload)';
-export const TEXT_END = 'substr(CAST(payload AS BLOB), -64)';
+/**
+ * The columns of an index that together tell payloads apart, without a copy of the whole payload: ids are at the end.
+ * Written so that every program of SQLite 3.35 or newer can check and vacuum the file.
+ */
+export const INDEXED_LENGTH = 'length(CAST(payload AS BLOB))';
+export const INDEXED_END = 'substr(CAST(payload AS BLOB), -64)';
+
+const textsIndex = ({ jobs }: TableNames): string =>
+  `CREATE INDEX ${jobs}_texts ON ${jobs} (queue, ${INDEXED_LENGTH}, ${INDEXED_END}) WHERE ${DELAYED};`;
 
 /**
  * Times are seconds since 1970, with a fraction. `id` is never reused, as it is part of what identifies a reservation. The
@@ -35,7 +41,7 @@ const firstTables = (names: TableNames): string => `
   );
   CREATE INDEX ${names.jobs}_ready ON ${names.jobs} (queue, place, reserved_at) WHERE ${READY};
   CREATE INDEX ${names.jobs}_delayed ON ${names.jobs} (queue, place, reserved_at, available_at) WHERE ${DELAYED};
-  CREATE INDEX ${names.jobs}_texts ON ${names.jobs} (queue, ${TEXT_LENGTH}, ${TEXT_END}) WHERE ${DELAYED};
+  ${textsIndex(names)}
   CREATE INDEX ${names.jobs}_reserved ON ${names.jobs} (queue, lease_until, reserved_at) WHERE ${RESERVED};
   CREATE TABLE ${names.failed} (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -131,6 +137,12 @@ const recordTables = (names: TableNames): string => `
   CREATE INDEX ${names.sums}_ends ON ${names.sums} (ends_at);
 `;
 
+/** The index of the first versions had an expression that SQLite before 3.43 does not know. */
+const readableIndex = (names: TableNames): string => `
+  DROP INDEX IF EXISTS ${names.jobs}_texts;
+  ${textsIndex(names)}
+`;
+
 interface Step {
   /** The tables that it creates. */
   readonly tables: readonly (keyof TableNames)[];
@@ -145,6 +157,7 @@ const STEPS: readonly Step[] = [
   { tables: [], statements: uniqueKeys },
   { tables: ['batches'], statements: batchTables },
   { tables: ['records', 'sums'], statements: recordTables },
+  { tables: [], statements: readableIndex },
 ];
 
 /** The version of the tables that our statements need. */
