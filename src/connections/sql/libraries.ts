@@ -73,8 +73,23 @@ function postgresJs(given: Given): Found {
 function anything(given: Given): Found {
   const { query } = given;
   if (typeof query !== 'function') return undefined;
-  return async (text, values) =>
-    (values.length === 0 ? query.call(given, text) : query.call(given, text, values)) as unknown;
+  return (text, values) =>
+    attended(given, async () =>
+      values.length === 0 ? (query.call(given, text) as unknown) : query.call(given, text, values),
+    );
+}
+
+/** If nobody listened, the end of a client's connection would end the process, although the statement is refused as well. */
+async function attended<T>(given: Given, ask: () => Promise<T>): Promise<T> {
+  const { on, off } = given;
+  if (typeof on !== 'function' || typeof off !== 'function') return ask();
+  const ignore = (): void => undefined;
+  on.call(given, 'error', ignore);
+  try {
+    return await ask();
+  } finally {
+    off.call(given, 'error', ignore);
+  }
 }
 
 const LIBRARIES = [kysely, drizzle, mikroOrm, prisma, knex, postgresJs, anything];

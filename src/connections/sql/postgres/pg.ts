@@ -30,7 +30,8 @@ export interface PgPooledClient extends PgQueries {
 export interface PgPool {
   connect(): Promise<PgPooledClient>;
   end(): Promise<void>;
-  on(event: 'error', listener: (error: Error) => void): unknown;
+  on(event: 'error', listener: () => void): unknown;
+  off(event: 'error', listener: () => void): unknown;
   /** The class of its clients, and their options. */
   readonly Client?: PgClientClass;
   readonly options?: object;
@@ -84,10 +85,14 @@ export function numbered(text: string): string {
 
 /** @param isOurs false: it is the user's, and never ended */
 export function sqlPool(pool: PgPool, isOurs: boolean): SqlPool {
+  // The end of an idle connection. The pool forgets it, but without a listener it would end the process.
+  const ignore = (): void => undefined;
+  pool.on('error', ignore);
   return {
     acquire: async () => clientOf(await inRootContext(() => pool.connect())),
     close: async () => {
       if (isOurs) await pool.end();
+      else pool.off('error', ignore);
     },
   };
 }

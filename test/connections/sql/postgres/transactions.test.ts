@@ -14,6 +14,7 @@ import {
   type Ways,
   type Within,
 } from '../transactions';
+import { eventually } from '../../../support/eventually';
 import { PostgresWorld } from './open-postgres';
 
 const world = new PostgresWorld().forTests();
@@ -30,6 +31,12 @@ afterEach(async () => {
   await database.manager.close();
   await pool.end();
 });
+
+const SESSIONS = 'SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()';
+
+/** Ends the sessions of everybody else, as a restart of the server does. */
+const endOthers = async (condition = "AND state = 'idle'"): Promise<unknown> =>
+  world.rows(`SELECT pg_terminate_backend(pid) FROM (${SESSIONS} ${condition}) AS others`);
 
 const byPg: Within = async (work) => {
   const client = await pool.connect();
@@ -162,5 +169,34 @@ describe('a pool of the user', () => {
 
     expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
     expect(pool.options.allowExitOnIdle).toBe(false);
+  });
+
+  it('outlives the end of its idle connections while we use it, and has its own listeners again afterwards', async () => {
+    const connection = world.connect({ pool });
+    await connection.push('default', [{ payload: '{"id":"a"}' }]);
+
+    await endOthers();
+    await eventually(() => pool.totalCount === 0);
+    await connection.push('default', [{ payload: '{"id":"b"}' }]);
+    await connection.close();
+
+    expect(pool.listenerCount('error')).toBe(0);
+  });
+
+  it('outlives the end of a connection in the middle of a push within a transaction', async () => {
+    const connection = world.connect();
+    const client = await pool.connect();
+    const locker = await world.client();
+    await locker.query(`BEGIN; LOCK TABLE ${world.table}`);
+    await client.query('BEGIN');
+
+    const pushing = connection.within(client)!.push('default', [{ payload: '{"id":"a"}' }]);
+    const refused = expect(pushing).rejects.toThrow(/terminating connection/);
+    await eventually(async () => (await world.rows(`${SESSIONS} AND wait_event_type = 'Lock'`)).length > 0);
+    await endOthers("AND wait_event_type = 'Lock'");
+
+    await refused;
+    expect(client.listenerCount('error')).toBe(0);
+    client.release(true);
   });
 });
