@@ -73,6 +73,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_OUTCOME_REFUSED: ['SendEmail', '0193a6c1', 'released', new Error('refused')],
   E_DATABASE_FULL: [{ file: 'jobs.sqlite', consequence: 'SendEmail was not queued' }, cause],
   E_DATABASE_TABLE_NAME: ['main', 'jobs; drop'],
+  E_DATABASE_TLS: ['main', 'boolean'],
   E_DATABASE_URL: ['main', 'oracle', 'the scheme oracle is none of ours.'],
   E_DISPOSE: [[{ name: 'Basket', error: new Error('stuck') }]],
   E_DUPLICATE_SCHEDULE: ['prune', '@Job() on Prune (jobs.ts)', 'Queue.schedule() in schedules.ts:3:7'],

@@ -194,7 +194,7 @@ describe('no password and no payload is revealed by', () => {
     it('an invalid port', () =>
       expectTold(
         { driver: 'database', url: `postgres://u:${ENCODED}@127.0.0.1:99999/x`, ...QUICK },
-        'postgres://user:password@host',
+        'give the port as a number',
       ));
 
     it('a table that refuses the row', async () => {

@@ -3,6 +3,7 @@ import { STORE_KEYS } from '../../application/configuration/configuration-keys';
 import * as value from '../../application/configuration/configuration-values';
 import type { StoreConfig } from '../configs';
 import type { Check, Driver } from '../driver';
+import { url } from './address';
 import { STORES } from './capabilities';
 
 /** A pool of connections to a database server: a `pg.Pool`, or one of mysql2. */
@@ -42,13 +43,7 @@ export const databaseDriver: Driver<DatabaseConfig> = {
   name: 'database',
   keys: {
     ...STORE_KEYS,
-    url: {
-      check: value.address(
-        /^(sqlite:|(postgres(ql)?|mysql|mariadb):\/\/)/,
-        'sqlite:./onqueue.sqlite, postgres://user:password@host:5432/database or mysql://user:password@host:3306/database',
-      ),
-      isAddress: true,
-    },
+    url: { check: url, isAddress: true },
     pool: { check: pool, isAddress: true },
     options: { check: value.object },
     table: { check: value.text },

@@ -13,6 +13,17 @@ export const badDatabaseUrl = defineError('E_DATABASE_URL', (connection: string,
   facts: { connection, scheme },
 }));
 
+/** For addresses that configuration let through. */
+export const UNREADABLE = 'it cannot be read as an address: percent-encode # / ? % @ in the password.';
+
+/** The option `ssl` has a value for which mysql2 would throw. */
+export const badTls = defineError('E_DATABASE_TLS', (connection: string, type: string) => ({
+  message:
+    `connections.${connection}.options.ssl: mysql2 takes an object, not a ${type}. ` +
+    'Write ssl: { rejectUnauthorized: true }, with `ca` for a certificate of your own.',
+  facts: { connection, type },
+}));
+
 /** `table` is not a safe or valid table name. */
 export const badTableName = defineError('E_DATABASE_TABLE_NAME', (connection: string, table: string) => ({
   message:
@@ -153,14 +164,17 @@ export const packetTooLarge = defineError('E_DATABASE_PACKET_TOO_LARGE', (facts:
 interface Refused extends Unserved {
   /** The database's own message. */
   readonly reply: string;
+  /** What helps if its columns and constraints are not to blame, as a sentence. */
+  readonly remedy?: string | undefined;
 }
 
 /** The database is up, but refuses this: because of a constraint, a trigger or the type of a column. */
 export const databaseRefused = defineError('E_DATABASE_REFUSED', (facts: Refused, { cause }: ErrorOptions = {}) => ({
   message:
-    `The database at ${facts.address} refused the write (${facts.reply}); ${facts.consequence}. A constraint, a ` +
-    'trigger or a column of its tables forbids it: undo what was changed in them, or run ' +
-    `npx onqueue migrate --connection=${facts.connection}.`,
+    `The database at ${facts.address} refused the write (${facts.reply}); ${facts.consequence}. ` +
+    (facts.remedy ??
+      'A constraint, a trigger or a column of its tables forbids it: undo what was changed in them, or run ' +
+        `npx onqueue migrate --connection=${facts.connection}.`),
   facts,
   cause,
 }));

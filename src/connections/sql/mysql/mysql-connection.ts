@@ -2,7 +2,8 @@
 import { STORES } from '../capabilities';
 import type { DatabaseConfig } from '../driver';
 import type { OpenContext } from '../database-connection';
-import { badDatabaseUrl } from '../errors';
+import { isTls, parsed } from '../address';
+import { badDatabaseUrl, badTls, UNREADABLE } from '../errors';
 import { connectTimeout, MOST_CONNECTIONS, serverConnection } from '../server/server-connection';
 import type { SqlConnection } from '../sql-connection';
 import { tableNames } from '../table-names';
@@ -14,7 +15,7 @@ import { MysqlPool } from './mysql-pool';
 import { mysqlSchema } from './mysql-schema';
 import { pollWaiters } from './poll-waiters';
 
-/** Connects on the first call. @throws E_MISSING_PEER, E_DATABASE_URL, E_DATABASE_TABLE_NAME */
+/** Connects on the first call. @throws E_MISSING_PEER, E_DATABASE_URL, E_DATABASE_TLS, E_DATABASE_TABLE_NAME */
 export function connectMysql(config: DatabaseConfig, context: OpenContext): SqlConnection {
   const { name, clock, deadline, offset = () => 0, mostConnections = Infinity } = context;
   const mysql = loadMysql(name);
@@ -30,7 +31,7 @@ export function connectMysql(config: DatabaseConfig, context: OpenContext): SqlC
     errors: mysqlErrors,
     capabilities: STORES.MySQL,
     dialect: mysqlDialect(mysqlNames(tables), offset),
-    schema: mysqlSchema(tables),
+    schema: mysqlSchema(tables, offset),
     pool: new MysqlPool({ connect: () => mysql.createConnection(options), most, deadline }),
     waiters: pollWaiters(name, clock),
   });
@@ -72,7 +73,9 @@ function optionsOf({ url, pool, options = {} }: DatabaseConfig, context: OpenCon
   // An option of mysql2's pools, and ours is not one of them.
   const { connectionLimit: _, ...own } = options;
   const given = pool === undefined ? optionsOfUrl(url ?? '', context.name) : optionsOfPool(pool as MysqlUsersPool);
-  return { connectTimeout: connectTimeout(context), ...given, ...own };
+  const all: MysqlOptions = { connectTimeout: connectTimeout(context), ...given, ...own };
+  if (!isTls(all['ssl'])) throw badTls(context.name, typeof all['ssl']);
+  return all;
 }
 
 function optionsOfPool({ config, pool }: MysqlUsersPool): MysqlOptions {
@@ -83,30 +86,20 @@ function optionsOfPool({ config, pool }: MysqlUsersPool): MysqlOptions {
 
 /** Options after the `?` are mysql2's: `?socketPath=/run/mysqld/mysqld.sock`, `?ssl={"rejectUnauthorized":true}`. */
 function optionsOfUrl(text: string, connection: string): MysqlOptions {
-  let url: URL;
   try {
-    url = new URL(text);
+    const { hostname, port, username, password, pathname, searchParams } = new URL(text);
+    const options = [...searchParams].map(([key, value]) => [key, parsed(value)] as const);
+    return {
+      host: decodeURIComponent(hostname) || 'localhost',
+      port: port === '' ? 3306 : Number(port),
+      user: decodeURIComponent(username),
+      password: decodeURIComponent(password),
+      database: decodeURIComponent(pathname.slice(1)),
+      ...Object.fromEntries(options),
+    };
   } catch {
     // The error's message may quote part of the address.
-    throw badDatabaseUrl(connection, 'mysql', 'it cannot be read as an address.');
-  }
-  const { hostname, port, username, password, pathname } = url;
-  const options = [...url.searchParams].map(([key, value]) => [key, parsed(value)] as const);
-  return {
-    host: decodeURIComponent(hostname) || 'localhost',
-    port: port === '' ? 3306 : Number(port),
-    user: decodeURIComponent(username),
-    password: decodeURIComponent(password),
-    database: decodeURIComponent(pathname.slice(1)),
-    ...Object.fromEntries(options),
-  };
-}
-
-function parsed(value: string): unknown {
-  try {
-    return JSON.parse(value);
-  } catch {
-    return value;
+    throw badDatabaseUrl(connection, 'mysql', UNREADABLE);
   }
 }
 

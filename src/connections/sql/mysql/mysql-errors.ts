@@ -49,7 +49,7 @@ export const mysqlErrors: ErrorReader = {
   remedy(error) {
     const number = numberOf(error);
     if (number === undefined) return undefined;
-    return REMEDIES.find(([numbers]) => numbers.includes(number))?.[1] ?? 'See the log of the server.';
+    return REMEDIES.find(([numbers]) => numbers.includes(number))?.[1];
   },
 };
 

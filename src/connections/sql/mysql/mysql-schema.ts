@@ -5,11 +5,13 @@
  * Payloads are bytes: Laravel's text column would refuse what is not UTF-8, and its programs can read and write the byte
  * column like text. Names are compared exactly, which Laravel's collation does not do.
  */
+import type { Seconds } from '../../../base/clock';
 import { isOlder } from '../../kit/older-version';
 import type { Schema, Server } from '../server/server-tables';
 import { LARAVELS_LEASE, type TableNames } from '../table-names';
 import { inline } from './inline';
-import { DELAYED, READY, RESERVED } from './columns';
+import { DELAYED, now, READY, RESERVED } from './columns';
+import { findings } from './findings';
 import { type MysqlNames, mysqlNames } from './mysql-names';
 import { raw, rowsOf, run, type Sql, sql, valueOf } from '../statement';
 
@@ -22,7 +24,8 @@ const NEEDED = `MySQL ${OLDEST.MySQL} or MariaDB ${OLDEST.MariaDB}`;
 /** Seconds that a process waits for another one that is creating the tables. */
 const PATIENCE = 10;
 
-export function mysqlSchema(names: TableNames): Schema {
+/** @param offset seconds to add to the server's clock: 0 outside tests */
+export function mysqlSchema(names: TableNames, offset: () => Seconds = () => 0): Schema {
   const ids = mysqlNames(names);
   const { jobs, turns, versions } = ids;
   // By the index, queue by queue, as millions may be waiting.
@@ -54,6 +57,7 @@ export function mysqlSchema(names: TableNames): Schema {
       }
     },
     statements,
+    findings: () => findings(now(offset())),
     sql: () => {
       const texts = statements().map(
         (statement) => `${inline(statement).replaceAll(/_utf8mb4 X'([\da-f]*)'/g, plain)};`,

@@ -2,7 +2,8 @@
 import { STORES } from '../capabilities';
 import type { DatabaseConfig } from '../driver';
 import type { OpenContext } from '../database-connection';
-import { badDatabaseUrl } from '../errors';
+import { schemaIn } from '../address';
+import { badDatabaseUrl, UNREADABLE } from '../errors';
 import { connectTimeout, MOST_CONNECTIONS, serverConnection } from '../server/server-connection';
 import type { SqlConnection } from '../sql-connection';
 import { tableNames } from '../table-names';
@@ -37,7 +38,7 @@ export function connectPostgres(config: DatabaseConfig, context: OpenContext): S
     pushesAtOnce: PUSHES_AT_ONCE,
     pushedPage: PUSHED_PAGE,
     dialect: postgresDialect(names, offset),
-    schema: postgresSchema(names),
+    schema: postgresSchema(names, offset),
     pool: sqlPool(pool, config.pool === undefined),
     waiters: postgresHints(name, { ...listening, channel }),
     recordWakes: postgresRecordWakes({ ...listening, channel: recordChannel }),
@@ -55,7 +56,7 @@ function sourceOf(config: DatabaseConfig, context: OpenContext): Source {
   if (config.pool !== undefined) return sourceOfPool(config.pool as PgPool, context);
   const { Client, Pool } = loadPg(context.name);
   const options = {
-    connectionString: config.url,
+    connectionString: withSearchPath(config),
     application_name: 'onqueue',
     keepAlive: true,
     connectionTimeoutMillis: connectTimeout(context),
@@ -66,10 +67,17 @@ function sourceOf(config: DatabaseConfig, context: OpenContext): Source {
   };
   const newClient = (): PgClient => new Client(options);
   const address = addressOf(newClient, context.name);
-  const pool = new Pool(options);
-  // Errors of idle connections; the pool forgets them.
-  pool.on('error', () => undefined);
-  return { pool, newClient, address };
+  return { pool: new Pool(options), newClient, address };
+}
+
+/** The address, which tells the server where the tables are if it says so as Prisma's do: pg itself ignores that. */
+function withSearchPath({ url, options }: DatabaseConfig): string | undefined {
+  const schema = schemaIn(url);
+  if (schema === undefined) return url;
+  const name = `"${schema.replaceAll('"', '""')}"`.replaceAll(/[\\\s]/g, '\\$&');
+  const given = decodeURIComponent(/[?&]options=([^&]*)/.exec(url!)?.[1] ?? '') || options?.['options'];
+  // Of two options with this name pg takes the last.
+  return `${url}&options=${encodeURIComponent(`${typeof given === 'string' ? `${given} ` : ''}-c search_path=${name}`)}`;
 }
 
 function sourceOfPool(pool: PgPool, { name }: OpenContext): Source {
@@ -83,9 +91,11 @@ function addressOf(newClient: () => PgClient, connection: string): string {
   let client: PgClient;
   try {
     client = newClient();
-  } catch {
-    // The error's message may quote part of the address.
-    throw badDatabaseUrl(connection, 'postgres', 'it cannot be read as an address.');
+  } catch (error) {
+    const { code, path } = error as NodeJS.ErrnoException;
+    // The message of other errors may quote part of the address.
+    const problem = path === undefined ? UNREADABLE : `${path}, which its options name, cannot be read (${code}).`;
+    throw badDatabaseUrl(connection, 'postgres', problem);
   }
   const { host, port, user, database } = client;
   const place = host.startsWith('/') ? `${host}:${port}` : `//${user ?? ''}@${host}:${port}`;

@@ -20,6 +20,8 @@ const UNFIT = /^(?:2[1237]|3[89]|44|54|P0)\w{3}$/;
  */
 const GONE = /^(08\w{3}|25P03|57P01|57P02)$/;
 
+const LOCKED = 'Somebody has it locked: was a transaction left open, in a shell or by a backup?';
+
 const REMEDIES: readonly (readonly [codes: RegExp, remedy: string])[] = [
   [/^(28000|28P01)$/, 'Check the user and the password.'],
   [/^3D000$/, 'Create the database, or correct its name in `url`.'],
@@ -27,7 +29,13 @@ const REMEDIES: readonly (readonly [codes: RegExp, remedy: string])[] = [
   [/^53100$/, 'Free space on its disk.'],
   [/^53300$/, 'Raise max_connections, or use fewer connections: options.max.'],
   [/^57P0[123]$/, 'It is stopping or starting; try again in a moment.'],
-  [/^25006$/, 'This is a standby; give the address of its primary.'],
+  [
+    /^25006$/,
+    'It accepts no writes: give the address of its primary if it is a standby; otherwise switch off ' +
+      'default_transaction_read_only, which may be set for this user, its database or the server.',
+  ],
+  [/^(22P05|22021)$/, "The database's encoding lacks a character of it: use a database with ENCODING 'UTF8'."],
+  [/^55P03$/, LOCKED],
 ];
 
 export const postgresErrors: ErrorReader = {
@@ -40,9 +48,7 @@ export const postgresErrors: ErrorReader = {
   },
   remedy(error) {
     const code = codeOf(error);
-    return code === undefined
-      ? undefined
-      : (REMEDIES.find(([codes]) => codes.test(code))?.[1] ?? 'See the log of the server.');
+    return code === undefined ? undefined : REMEDIES.find(([codes]) => codes.test(code))?.[1];
   },
 };
 

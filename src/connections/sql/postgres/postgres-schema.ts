@@ -4,6 +4,7 @@
  * Autovacuum visits the jobs table after a fixed number of changes, as a queue may always be short and yet have millions of
  * dead rows a day. Free space on its pages takes the copy of the row that each reservation makes.
  */
+import type { Seconds } from '../../../base/clock';
 import { DELAYED, KNOWN_ID, NO_ID, READY, RESERVED, UNREAD_ID } from '../columns';
 import type { Schema } from '../server/server-tables';
 import { raw, rowsOf, run, type Sql, sql, transaction } from '../statement';
@@ -12,14 +13,16 @@ import { exchangeFunction, pushFunction } from './functions';
 import { changeBatchesFunction, pushBatchFunction } from './batch-functions';
 import { pushTiedFunction, retakeFunction } from './key-functions';
 import { type Identifiers, identifiers, literal, quoted } from './identifiers';
-import { CANCELLING, DUE } from './columns';
+import { CANCELLING, DUE, now } from './columns';
+import { findings } from './findings';
 
 const VERSION = 8;
 
 /** The oldest server; the statements use MATERIALIZED. */
 const OLDEST = { number: 120_000, text: 'PostgreSQL 12' };
 
-export function postgresSchema(names: TableNames): Schema {
+/** @param offset seconds to add to the server's clock: 0 outside tests */
+export function postgresSchema(names: TableNames, offset: () => Seconds = () => 0): Schema {
   const ids = identifiers(names);
   const adoption = raw(
     `UPDATE ${ids.jobs} SET lease_until = reserved_at + ${LARAVELS_LEASE} WHERE ${RESERVED} AND lease_until IS NULL`,
@@ -48,6 +51,7 @@ export function postgresSchema(names: TableNames): Schema {
         return yield* work;
       }),
     statements: () => [raw(statements())],
+    findings: () => findings(now(offset())),
     sql: () => `BEGIN;\n\n${statements()}\n\nCOMMIT;\n`,
   };
 }

@@ -53,6 +53,8 @@ class Unsent extends Error {}
 /** The pool gave no connection in time: all are in use, or the server is away. */
 class SilentPool extends Silence {}
 
+const SILENT = 'Is it running, and does nobody keep its tables locked?';
+const SEE_LOG = 'See the log of the server.';
 const NO_CONNECTION = 'Is it running, and does its pool have a free connection?';
 
 export class ServerCaller extends StoreCaller<Asked> implements Engine {
@@ -99,12 +101,12 @@ export class ServerCaller extends StoreCaller<Asked> implements Engine {
     const { cause, sent } = unwrapped(error);
     const trouble = this.#troubleOf(cause);
     if (trouble === 'unmigrated') return notMigrated({ connection, address, consequence }, { cause });
-    if (trouble === 'unfit') {
-      const facts = { connection, address, reply: wordsOf(cause) ?? 'without a reason', consequence };
-      return databaseRefused(facts, { cause });
-    }
     const isSilent = cause instanceof Silence;
     const remedy = isSilent ? undefined : this.#errors.remedy(cause);
+    if (trouble === 'unfit') {
+      const facts = { connection, address, reply: wordsOf(cause) ?? 'without a reason', consequence, remedy };
+      return databaseRefused(facts, { cause });
+    }
     return this.unavailable({
       consequence,
       error: cause,
@@ -112,7 +114,7 @@ export class ServerCaller extends StoreCaller<Asked> implements Engine {
       uncertain,
       refused: trouble !== 'gone',
       deadline,
-      remedy: remedy ?? (isSilent && !sent ? NO_CONNECTION : undefined),
+      remedy: remedy ?? (isSilent ? (sent ? SILENT : NO_CONNECTION) : trouble === 'gone' ? undefined : SEE_LOG),
     });
   }
 

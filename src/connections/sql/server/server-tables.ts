@@ -26,6 +26,8 @@ export interface Schema {
   statements(): readonly Sql[];
   /** The same as SQL text, for users who run it themselves. */
   sql(): string;
+  /** What hinders the server, for `onqueue check`. */
+  findings(): Work<readonly Diagnosis[]>;
   /**
    * Gives jobs that Laravel's workers have reserved an end of their lease. Otherwise jobs of a worker that died would stay
    * reserved for ever.
@@ -103,6 +105,7 @@ export class ServerTables implements SqlTables {
         ? { level: 'ok', subject: 'version', message: server }
         : { level: 'error', subject: 'version', message: `${server} is too old: ${needed} or newer is needed.` },
       this.#diagnosisOf(found),
+      ...(await this.#caller.run(purpose, () => this.#schema.findings())),
       await latencyOf(this.#caller.settings.clock, 'at least one', ask),
     ];
   }

@@ -55,6 +55,47 @@ it('tables of version 7 keep the function with which its processes still push', 
   expect(await completeAll(connection)).toEqual(['a']);
 });
 
+describe('a PostgreSQL that is not as it should be', () => {
+  it('is told apart: one that only reads, though it is no standby', async () => {
+    const ready = await world.open();
+    const url = `${world.server.url}?options=${encodeURIComponent('-c default_transaction_read_only=on')}`;
+    const connection = world.connect({ url }, { deadline: 0.3 });
+    await expect(connection.push('default', [{ payload: payload('a') }])).rejects.toThrow(
+      /read-only transaction.*switch off default_transaction_read_only/s,
+    );
+    expect(await connection.diagnose()).toContainEqual({
+      ...{ level: 'error', subject: 'writes' },
+      message: expect.stringMatching(/^default_transaction_read_only is on/) as string,
+    });
+    expect((await ready.diagnose()).filter(({ subject }) => subject === 'writes')).toEqual([]);
+  });
+
+  it('is told apart: one whose encoding lacks characters', async () => {
+    await world.rows(`CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0`);
+    const connection = await world.open({ url: world.server.url.replace(/\/postgres$/, '/latin') });
+    await connection.push('default', [{ payload: payload('é') }]);
+    await expect(connection.push('default', [{ payload: payload('€') }])).rejects.toMatchObject({
+      code: 'E_DATABASE_REFUSED',
+      message: expect.stringMatching(/has no equivalent in encoding "LATIN1".*ENCODING 'UTF8'\.$/) as string,
+    });
+    expect(await connection.diagnose()).toContainEqual(
+      expect.objectContaining({ level: 'warning', subject: 'encoding' }),
+    );
+  });
+});
+
+describe('the schema that an address names', () => {
+  it.each(['queue', 'my "own" \\ schema'])('has the tables, and no other has them: %s', async (schema) => {
+    await world.rows(`CREATE SCHEMA IF NOT EXISTS "${schema.replaceAll('"', '""')}"`);
+    const url = `${world.server.url}?options=${encodeURIComponent('-c statement_timeout=9s')}&schema=${encodeURIComponent(schema)}`;
+    const connection = await world.open({ url });
+    await connection.push('default', [{ payload: payload('a') }]);
+    expect(await completeAll(connection)).toEqual(['a']);
+    const places = 'SELECT schemaname::text AS name FROM pg_tables WHERE tablename = ?';
+    expect(await world.rows(places, [world.table])).toEqual([{ name: schema }]);
+  });
+});
+
 describe('the migrations of PostgreSQL', () => {
   it('need a server of a supported version', async () => {
     const old: SqlSession = { run: async () => [{ rows: [['9.6.24', '90624']], written: 0 }] };

@@ -113,6 +113,26 @@ export function describeMigrations(world: ServerWorld, version: RegExp): void {
       }
     });
 
+    it('are diagnosed with a transaction that has been open for long', async () => {
+      const connection = await world.open();
+      const client = await world.client();
+      await client.query('START TRANSACTION');
+      await client.query(`INSERT INTO ${world.table}_queues (name) VALUES ('forgotten')`);
+      const warnings = async () => (await connection.diagnose()).filter(({ level }) => level === 'warning');
+      expect(await warnings()).toEqual([]);
+      world.offset = 300;
+      await eventually(async () => (await warnings()).length > 0);
+      expect(await warnings()).toEqual([
+        {
+          ...{ level: 'warning', subject: 'transactions' },
+          message: expect.stringMatching(
+            /^a transaction of 5 min keeps the server from cleaning up .*: (pid|thread) \d+/,
+          ) as string,
+        },
+      ]);
+      await client.query('ROLLBACK');
+    });
+
     it('are diagnosed with their version, that of the server, and the latency', async () => {
       const connection = world.connect();
       expect(await connection.diagnose()).toContainEqual({
