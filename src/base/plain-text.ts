@@ -3,7 +3,8 @@
 const HARMFUL = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u;
 /** Plain ASCII, like nearly all ids and names: much faster to test. */
 const ORDINARY = /^[ -~]*$/;
-const ALL_HARMFUL = new RegExp(HARMFUL, 'gu');
+/** Also the marks of Arabic and Hebrew texts. They are part of a text, but a line that shows them raw may be read in another order. */
+const ALL_HARMFUL = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
 
 /**
  * Commands to a terminal: those with a text up to its end, such as a window's title; and those with numbers, such as a colour.
@@ -23,12 +24,13 @@ export function isPlain(text: string): boolean {
 /** For the middle of a line: harmful characters become escapes, and the text is cut after `longest` characters. */
 export function oneLine(text: string, longest = Infinity): string {
   const shown = text.length > longest ? `${text.slice(0, longest)}…` : text;
-  if (isPlain(shown)) return shown.toWellFormed();
+  if (ORDINARY.test(shown)) return shown;
   return shown.replace(COMMANDS, '').replace(ALL_HARMFUL, escaped).toWellFormed();
 }
 
 /** For a text with several lines, such as a stack: keeps line breaks and tabs. */
 export function manyLines(text: string): string {
+  if (ORDINARY.test(text)) return text;
   const keep = (character: string): string =>
     character === '\n' || character === '\t' ? character : escaped(character);
   return text.replace(COMMANDS, '').replace(ALL_HARMFUL, keep).toWellFormed();
@@ -37,6 +39,13 @@ export function manyLines(text: string): string {
 /** Ends foreign text with a full stop, unless it already ends with punctuation, so that a sentence can follow. */
 export function sentence(text: string): string {
   return /[.!?:;…]$/u.test(text) ? text : `${text}.`;
+}
+
+/** For JSON, in which all these characters may be written as escapes. */
+export function plainJson(json: string): string {
+  return ORDINARY.test(json)
+    ? json
+    : json.replace(ALL_HARMFUL, (character) => (character === '\n' ? character : escaped(character)));
 }
 
 function escaped(character: string): string {

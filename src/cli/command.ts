@@ -2,10 +2,12 @@
 import { Command, type ErrorOptions, Help, Option } from 'commander';
 import type { QueueManager } from '../application/queue-manager';
 import { nearest } from '../base/nearest';
+import { oneLine } from '../base/plain-text';
 import { type Duration, isSuspiciouslyManySeconds } from '../job/duration';
 import { WordOption } from './completion';
 import { EXIT_CODES_HELP, ExitCode } from './exit-codes';
-import { type Flag, flagName, type Flags, type Given, PROJECT_FLAGS, type ProjectFlags } from './flags';
+import { type Flag, flagName, type Flags, type Given, PROJECT_FLAGS, type ProjectFlags, valueOf } from './flags';
+import { laravelHint, withoutLaravelPrefix } from './laravel-names';
 import type { Output } from './output';
 import type { Session } from './session';
 
@@ -65,9 +67,13 @@ export class Call<GivenFlags = object> {
     return this.#command.error(`error: ${sentence}`, { exitCode: ExitCode.usage, code: 'onqueue.usage' });
   }
 
-  /** Reports a problem and sets the exit code, without ending the command. */
-  fail(note: string): void {
-    this.output.note(note);
+  /**
+   * Reports a problem and sets the exit code, without ending the command.
+   *
+   * @param details what follows in the same line or in others, such as the text of an error
+   */
+  fail(note: string, details = ''): void {
+    this.output.note(oneLine(note) + details);
     this.session.exitCode = ExitCode.error;
   }
 }
@@ -127,7 +133,7 @@ function optionsOf(name: string, flag: Flag<unknown>): Option[] {
   const option = new WordOption(usage, help, flag.words).hideHelp(isHidden === true);
   if (conflicts !== undefined) option.conflicts(conflicts);
   if (preset !== undefined) option.preset(preset);
-  if (flag.read !== undefined) option.argParser((text, before: unknown) => flag.read?.(text, written, before));
+  if (flag.read !== undefined) option.argParser((text, before: unknown) => valueOf(flag, written, text, before));
   return [option];
 }
 
@@ -179,15 +185,16 @@ class HelpfulCommand extends Command {
 
   override error(message: string, options: ErrorOptions = {}): never {
     const lines = [message, this.#remedy(message, options.code), helpHint(this.parent === null ? '' : this.name())];
-    return super.error(lines.filter((line) => line !== undefined).join('\n'), options);
+    const told = lines.filter((line) => line !== undefined).map((line) => oneLine(line));
+    return super.error(told.join('\n'), options);
   }
 
   // Commander's own suggestions miss `--quue=mail`, because it compares the whole word with the flags.
   #remedy(message: string, code: string | undefined): string | undefined {
     const [, word = ''] = /'(.*?)'/s.exec(message) ?? [];
     if (code === 'commander.unknownCommand') {
-      // Laravel's `queue:work`.
-      return didYouMean(word.replace(/^queue:/, ''), namesOf(this.createHelp().visibleCommands(this)));
+      const known = namesOf(this.createHelp().visibleCommands(this));
+      return laravelHint(word) ?? didYouMean(withoutLaravelPrefix(word), known);
     }
     if (code === 'commander.missingArgument') {
       const missing = this.registeredArguments.find((argument) => argument.name() === word);

@@ -1,8 +1,9 @@
 /** How an error is shown: errors that a user can fix by message and code, unexpected ones with their stack. */
 import { dirname, join, sep } from 'node:path';
+import { oneLine } from '../base/plain-text';
 import { OnqueueError } from '../base/onqueue-error';
 import { redact } from '../base/redact';
-import { configFileFailed } from '../application/errors';
+import { configFileFailed, ConfigurationError } from '../application/errors';
 import { requiredFileFailed } from './errors';
 
 /** The folder of this package's compiled files, or of its sources. */
@@ -17,9 +18,11 @@ export function errorText(error: unknown): string {
   if (!(error instanceof OnqueueError)) {
     return redact(error instanceof Error ? (error.stack ?? error.message) : String(error));
   }
-  const told = `${error.message} (${error.code})`;
   // The mistake is in one of the user's files, and the stack leads there.
   const isTheirs = configFileFailed.is(error) || requiredFileFailed.is(error);
+  // Others have several lines only if they echo a word of the command line that has.
+  const message = isTheirs || error instanceof ConfigurationError ? error.message : oneLine(error.message);
+  const told = `${message} (${error.code})`;
   const frames = isTheirs && error.cause instanceof Error ? framesOf(error.cause) : [];
   return [told, ...frames].join('\n');
 }

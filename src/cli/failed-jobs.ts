@@ -175,7 +175,7 @@ async function reach<Found>(
       // The next id may be on a connection that can be reached, and unique there.
       if (!(failedJobsOutOfReach.is(error) || ambiguousFailedJob.is(error))) throw error;
       unknown.push(id);
-      call.fail(errorText(error));
+      call.fail('', errorText(error));
     }
   }
   return { found, unknown };

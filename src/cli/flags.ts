@@ -23,7 +23,9 @@ export interface Flag<Value> {
   readonly newName?: string;
   /** A bare number of 1000 or more was probably meant as milliseconds. */
   readonly isShort?: boolean | undefined;
-  /** @param before the value of an earlier occurrence on the same line */
+  /** It may be given several times. */
+  readonly repeats?: true;
+  /** @param before the value of an earlier occurrence on the same line, if it `repeats` */
   read?(text: string, flag: string, before: Value | undefined): Value;
 }
 
@@ -66,13 +68,25 @@ export function names(help: string): Flag<string> {
   return {
     value: '<names>',
     help,
-    read: (given, _flag, before) => (before === undefined ? given : `${before},${given}`),
+    repeats: true,
+    read(given, flag, before) {
+      namesIn(given, flag);
+      return before === undefined ? given : `${before},${given}`;
+    },
   };
+}
+
+/** The names in `high,default`. @param place where they are, for the error */
+export function namesIn(given: string, place: string): string[] {
+  const all = given.split(',').map((name) => name.trim());
+  // From a variable of a shell that is not set. Without this name, the command would perhaps choose queues by itself.
+  if (all.includes('')) throw invalidOption(place, given, 'One of its names is empty.');
+  return all;
 }
 
 /** The flag may be repeated. */
 export function list(value: string, help: string): Flag<readonly string[]> {
-  return { value, help, read: (given, _flag, before = []) => [...before, given] };
+  return { value, help, repeats: true, read: (given, _flag, before = []) => [...before, given] };
 }
 
 export function count(value: string, help: string, least = 0, more: More = {}): Flag<number> {
@@ -118,6 +132,19 @@ function backoffOf(given: string, flag: string): Backoff {
     return delays as Duration[];
   }
   return resolveBackoff({ exponential: first, max }, flag).delays.map((delay): Duration => `${delay}s`);
+}
+
+/**
+ * Reads a value, and refuses one that would have no effect.
+ *
+ * @param before the value of an earlier occurrence
+ */
+export function valueOf(flag: Flag<unknown>, written: string, text: string, before: unknown): unknown {
+  const value = flag.read?.(text, written, before);
+  if (text.trim() === '') throw invalidOption(written, text, 'Give a value, or leave the flag out.');
+  if (before !== undefined && flag.repeats !== true)
+    throw invalidOption(written, text, 'The flag is there twice, and only one value can count.');
+  return value;
 }
 
 /** `maxJobs` → `--max-jobs` */

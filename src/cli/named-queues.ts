@@ -6,7 +6,7 @@ import { keepsJobs } from '../connections/driver';
 import type { QueueConnection } from '../dispatch/queue-connection';
 import type { QueueManager } from '../application/queue-manager';
 import type { Call } from './command';
-import type { ProjectFlags } from './flags';
+import { namesIn, type ProjectFlags } from './flags';
 
 /** The optional argument of commands that look at one connection. */
 export const CONNECTION_WORD = ['[connection]', 'a connection of the configuration (default: its default)'] as const;
@@ -38,7 +38,10 @@ export async function openNamed(call: Call<QueueFlags>): Promise<Named> {
   const [before = '', ...behind] = word?.split(':') ?? [];
   const isPair = behind.length > 0 && isConnection(manager, before) && !isConnection(manager, word!);
   const name = isPair ? before : word;
-  const queues = [...new Set([...(isPair ? [behind.join(':')] : []), call.flags.queue ?? ''].flatMap(namesIn))];
+  const queues = [
+    ...(isPair ? namesIn(behind.join(':'), `the queues of ${word}`) : []),
+    ...(call.flags.queue === undefined ? [] : namesIn(call.flags.queue, '--queue')),
+  ].filter((queue, at, all) => all.indexOf(queue) === at);
   checkConnection(manager, call.command, name, queues);
   // Checks all names before anything happens to the first queue.
   for (const queue of queues) checkQueueName(queue, 'queue');
@@ -64,12 +67,6 @@ export async function openKeeping(call: Call<ProjectFlags>): Promise<QueueManage
   const manager = await call.open();
   noteMemory(call, manager, keepingConnections(manager));
   return manager;
-}
-
-/** The names in `high,default`. */
-function namesIn(text: string): string[] {
-  const names = text.split(',').map((name) => name.trim());
-  return names.filter((name) => name !== '');
 }
 
 /** Refuses a queue in the place of a connection, and says how to name it. @throws E_UNKNOWN_CONNECTION */

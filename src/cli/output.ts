@@ -2,7 +2,7 @@
 import { ConsoleLogger } from '../base/console-logger';
 import type { LogStream } from '../base/log-lines';
 import type { LogLevel } from '../base/logger';
-import { oneLine } from '../base/plain-text';
+import { manyLines, oneLine, plainJson } from '../base/plain-text';
 import { type Cell, cut, formatTable, roomForLast } from './table';
 
 /** The parts of `process.stdout` and `process.stderr` that we need. */
@@ -38,10 +38,11 @@ export class Output {
     return (this.#stdout.isTTY === true ? this.#stdout.columns : undefined) ?? Infinity;
   }
 
+  /** @param text may be foreign: what could harm a terminal is escaped */
   line(text: string): void {
     if (this.isJson) return;
     this.renew('');
-    this.#stdout.write(`${text}\n`);
+    this.#stdout.write(`${manyLines(text)}\n`);
   }
 
   /**
@@ -52,9 +53,8 @@ export class Output {
     for (const line of lines) this.line(line);
     if (!this.isJson) return;
     const text = JSON.stringify(value, undefined, this.#stdout.isTTY === true ? 2 : undefined);
-    // JSON allows these characters, but some terminals take them for the beginning of a command.
-    const escaped = text.replace(/[\u007f-\u009f]/g, (character) => `\\u00${character.charCodeAt(0).toString(16)}`);
-    this.#stdout.write(`${escaped}\n`);
+    // JSON allows characters that some terminals take for the beginning of a command.
+    this.#stdout.write(`${plainJson(text)}\n`);
   }
 
   table(headings: readonly string[], rows: readonly (readonly Cell[])[]): void {
@@ -85,7 +85,7 @@ export class Output {
   /** Writes anything that is not a result: a warning, an error, an unknown id. */
   note(text: string, level: LogLevel = 'warn'): void {
     if (this.logsJson) new ConsoleLogger(this.log, level, 'json')[level]({}, text);
-    else this.log.write(`${text}\n`);
+    else this.log.write(`${manyLines(text)}\n`);
   }
 
   /** Standard error; removes a line that will be rewritten before it writes. */

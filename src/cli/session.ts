@@ -4,6 +4,7 @@ import { dirname, resolve } from 'node:path';
 import type { Clock, Milliseconds } from '../base/clock';
 import { ConsoleLogger, type LogFormat, usualFormat } from '../base/console-logger';
 import { type Logger, tagged } from '../base/logger';
+import { oneLine } from '../base/plain-text';
 import type { Connectors } from '../connections/connector';
 import type { QueueManager } from '../application/queue-manager';
 import type { WatchUncaught } from '../worker/uncaught';
@@ -115,7 +116,7 @@ export class Session {
     if (ask === undefined) {
       throw unconfirmed(action, 'NODE_ENV is production, and there is no terminal for asking.');
     }
-    const answer = await ask(`${action}? NODE_ENV is production. [y/N] `);
+    const answer = await ask(`${oneLine(action)}? NODE_ENV is production. [y/N] `);
     if (!/^y(es)?$/i.test(answer.trim())) throw unconfirmed(action, 'it was not confirmed.');
   }
 

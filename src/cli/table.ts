@@ -1,4 +1,5 @@
 /** Formats tables for a terminal: columns aligned by visible width, numbers to the right. */
+import { oneLine } from '../base/plain-text';
 
 /** `1 job`, `2 jobs`. */
 export function counted(count: number, noun: string, plural = `${noun}s`): string {
@@ -59,9 +60,11 @@ const isNumeric = (rows: Rows, column: number): boolean => rows.every((row) => t
 function cellText(cell: Cell): string {
   return cell === undefined
     ? ''
-    : String(cell)
-        .replace(/\n\s*|\p{Cc}+/gu, ' ')
-        .trim();
+    : oneLine(
+        String(cell)
+          .replace(/[\n\u2028\u2029]\s*|\p{Cc}+/gu, ' ')
+          .trim(),
+      );
 }
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });

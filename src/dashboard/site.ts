@@ -103,7 +103,8 @@ export class Site {
     const { pathname, searchParams: query } = request.url;
     // Relative addresses on `/jobs` would lead past the dashboard, so it becomes `/jobs/`.
     const isRoot = request.mountPath === undefined ? page === undefined : pathname === request.mountPath;
-    if (isRoot && name !== '') return redirect(`${encodeURIComponent(name)}/`);
+    // It is still encoded, as it was in the address. A name with a colon alone would be taken for a scheme.
+    if (isRoot && name !== '') return redirect(`${name.includes(':') ? './' : ''}${name}/`);
     if (page === undefined) return nothingThere(request, 'There is no such page');
     const manager = this.#manager();
     const context = {

@@ -21,6 +21,12 @@ it('commands to a terminal take no longer than other text, however they repeat t
   expect(oneLine('a\u001b[31;1mb\u001b(Bc\u001b]8;;http://x\u001b\\d\u009b2Je')).toBe('abcde');
 });
 
+it('marks of the direction of writing are escaped where a text is shown, but are part of it', () => {
+  expect(isPlain('\u05d0\u200f!')).toBe(true);
+  expect(oneLine('\u05d0\u200f!')).toBe('\u05d0\\u200f!');
+  expect(manyLines('\u061ca\u200e')).toBe('\\u061ca\\u200e');
+});
+
 it('long text is cut, but never inside a character', () => {
   expect(oneLine('abcdef', 3)).toBe('abc…');
   expect(oneLine('ab😀', 3)).toBe('ab\ufffd…');

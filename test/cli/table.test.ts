@@ -35,6 +35,12 @@ describe('a table', () => {
     expect(table).toBe('error\nfirst second  [2Jthird 0m');
   });
 
+  it('contains nothing that separates lines or turns the direction of writing', () => {
+    expect(formatTable(['a', 'b'], [['x\u2028 y\u2029z', '\u202e\u2066\u200f']])).toBe(
+      'a      b\nx y z  \\u202e\\u2066\\u200f',
+    );
+  });
+
   it('shows multi-line text on one line without indentation', () => {
     expect(formatTable(['found'], [['has mistakes:\n  one\n  two']])).toBe('found\nhas mistakes: one two');
   });

@@ -51,6 +51,17 @@ describe('the dashboard', () => {
     expect([status, headers.get('location')]).toEqual([303, 'jobs/']);
   });
 
+  it.each(['/my%20jobs', '/m%C3%BCll', '/jobs%2F2', '/a:b', "/it's", '/%zz'])(
+    'redirects to its first page below %s, whose encoding is not encoded again',
+    async (path) => {
+      await using panel = await served(testApplication().manager, { path });
+
+      const { status, headers } = await panel.get('');
+
+      expect([status, new URL(headers.get('location')!, panel.address).pathname]).toEqual([303, `${path}/`]);
+    },
+  );
+
   it('pauses a queue, logs who did it, and offers to undo it', async () => {
     const { manager, log } = testApplication();
     await using panel = await served(manager);

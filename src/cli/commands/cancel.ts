@@ -1,4 +1,5 @@
 /** `cancel`: keeps jobs from running, or tells running ones to stop. */
+import { oneLine } from '../../base/plain-text';
 import type { CancelResult } from '../../connections/control';
 import { defineCommand } from '../command';
 import { CONNECTION, text } from '../flags';
@@ -38,7 +39,7 @@ export const cancel = defineCommand({
       if (result === 'unknown') {
         const where = [`on ${connection.name}`, ...(flags.queue === undefined ? [] : [`queue ${flags.queue}`])];
         call.fail(`There is no job '${id}' ${where.join(', ')}: it has ended, or never existed.`);
-      } else output.line(`${id}  ${result}: ${MEANING[result]}`);
+      } else output.line(`${oneLine(id)}  ${result}: ${MEANING[result]}`);
     }
     output.result(results);
   },

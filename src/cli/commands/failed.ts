@@ -1,5 +1,5 @@
 /** `failed`: lists the failed jobs, or shows one of them. */
-import { manyLines, oneLine } from '../../base/plain-text';
+import { oneLine } from '../../base/plain-text';
 import type { ChainedJob } from '../../job/job-context';
 import { type Call, defineCommand } from '../command';
 import { checkPlace, chosenJobs, type FailedFlags, FILTER_FLAGS, filterOf, listFailed } from '../failed-jobs';
@@ -53,19 +53,19 @@ async function show(call: Call<FailedFlags>, id: string): Promise<void> {
   }
   const { name, connection, queue, attempts, failedAt, payload, exception, chain, cause, batch } = job;
   call.output.result(job);
-  call.output.line(`Job         ${name}`);
-  call.output.line(`Id          ${id}`);
-  call.output.line(`From        ${connection}, queue ${queue}`);
+  call.output.line(oneLine(`Job         ${name}`));
+  call.output.line(oneLine(`Id          ${id}`));
+  call.output.line(oneLine(`From        ${connection}, queue ${queue}`));
   call.output.line(`Failed at   ${momentText(failedAt)}, after ${counted(attempts, 'attempt')}`);
-  if (batch !== undefined) call.output.line(`Batch       ${batch}`);
+  if (batch !== undefined) call.output.line(oneLine(`Batch       ${batch}`));
   if (cause !== undefined) {
     const { id: failedId, name: failedName, message } = cause;
     call.output.line(oneLine(`Cause       ${failedName} ${failedId} failed: ${message}`));
   }
   if (chain.length > 0) call.output.line(oneLine(`Chain       ${followersText(chain)}`));
-  call.output.line(`Payload     ${manyLines(payload)}`);
+  call.output.line(`Payload     ${payload}`);
   call.output.line('');
-  call.output.line(manyLines(exception));
+  call.output.line(exception);
 }
 
 function followersText(chain: readonly ChainedJob[]): string {

@@ -1,6 +1,6 @@
 /** `inspect`: everything known about one job. */
 import type { Milliseconds } from '../../base/clock';
-import { manyLines, oneLine } from '../../base/plain-text';
+import { oneLine } from '../../base/plain-text';
 import type { Attempt, SourceLines } from '../../operations/history/attempt';
 import type { FoundJob } from '../../operations/found-job';
 import { CHOSEN_FIELDS } from '../../payload/chosen-fields';
@@ -38,7 +38,7 @@ export const inspect = defineCommand({
     const now = session.surroundings.clock.now();
     for (const [word, fact] of factsOf(job, now)) output.line(`${word.padEnd(12)}${fact}`);
     for (const attempt of job.history) for (const line of attemptLines(attempt)) output.line(line);
-    if (failure !== undefined) output.line(`\n${manyLines(failure.exception)}`);
+    if (failure !== undefined) output.line(`\n${failure.exception}`);
     const commands = NEXT[job.state].map(([command, why]) => `  onqueue ${command} ${quoted(id)}${where}  ${why}`);
     if (commands.length > 0) output.line(['', ...commands].join('\n'));
   },
@@ -88,7 +88,7 @@ function* factsOf(job: FoundJob, now: Milliseconds): Iterable<readonly [word: st
 }
 
 function* payloadFacts(payload: unknown): Iterable<readonly [word: string, fact: string]> {
-  if (typeof payload === 'string') yield ['Payload', manyLines(payload)];
+  if (typeof payload === 'string') yield ['Payload', payload];
   if (!isRecord(payload)) return;
   const options = CHOSEN_FIELDS.filter((field) => payload[field] !== undefined);
   if (options.length > 0)

@@ -42,7 +42,7 @@ export const migrate = defineCommand({
       } catch (error) {
         if (flags.connection !== undefined) throw error;
         // An unreachable server must not keep the tables of others from being created.
-        call.fail(`${connection}: ${errorText(error)}`);
+        call.fail(`${connection}: `, errorText(error));
       }
     }
     output.result(done);

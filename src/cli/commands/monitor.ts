@@ -3,7 +3,7 @@
  */
 import type { Snapshot } from '../../operations/snapshot';
 import { type Call, defineCommand } from '../command';
-import { CONNECTION, count, type Given, type ProjectFlags } from '../flags';
+import { CONNECTION, count, type Given, namesIn, type ProjectFlags } from '../flags';
 import { LiveMonitor } from '../live-monitor';
 import { crowded, snapshotTexts } from '../monitor-text';
 import { openConnection } from '../named-queues';
@@ -33,7 +33,7 @@ export const monitor = defineCommand({
   async run(call) {
     const { flags, output, session, words } = call;
     const { connection } = await openConnection(call);
-    const queues = words[0]?.split(',').filter((name) => name !== '');
+    const queues = words[0] === undefined ? undefined : namesIn(words[0], 'queue');
     const { stdout, onKeys } = session.surroundings;
     const isLive = onKeys !== undefined && stdout.isTTY === true && !output.isJson;
     const snapshot = isLive

@@ -47,7 +47,7 @@ async function tell(
       error instanceof CapabilityError
         ? `its driver ${error.facts.driver} takes no orders. Stop them with SIGTERM, and start them again. (${error.code})`
         : errorText(error);
-    call.fail(`The workers of ${name} were not told: ${reason}`);
+    call.fail(`The workers of ${name} were not told: `, reason);
     return undefined;
   }
 }

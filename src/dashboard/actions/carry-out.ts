@@ -11,10 +11,8 @@ import { type Answer, htmlAnswer, jsonAnswer, plainAnswer, redirect } from '../h
 import { type DashboardRequest, isProgram } from '../http/request';
 import { hiddenFields } from '../parts/action-form';
 import type { Action, ActionContext, Question } from './actions';
+import { loggedFields } from './form-fields';
 import { leaveNotice, type Notice } from './notice';
-
-/** Logged fields of a form, and values of one field, such as the jobs that were ticked. */
-const MOST_LOGGED = 100;
 
 export async function carryOut(
   name: string,
@@ -56,17 +54,7 @@ function failure(error: unknown): Answer {
 
 function log(action: string, form: URLSearchParams, { manager, viewer }: ActionContext, told: string): void {
   const by = viewer.name ?? 'an operator';
-  const values = new Map<string, string[]>();
-  for (const [field, value] of otherFields(form)) {
-    const known = values.get(field);
-    if (known !== undefined) known.push(value);
-    else if (values.size < MOST_LOGGED) values.set(field, [value]);
-  }
-  const logged = [...values].map(([field, [first, ...more]]) => {
-    return [field, more.length === 0 ? first : [first, ...more].slice(0, MOST_LOGGED)] as const;
-  });
-  // Last, so that no field of a form can say who did it.
-  manager.logger.info({ ...Object.fromEntries(logged), action, by }, `Dashboard, ${by}: ${told}`);
+  manager.logger.info({ ...loggedFields(form), action, by }, `Dashboard, ${by}: ${told}`);
 }
 
 /** The fields, except those that steer the form itself. */

@@ -38,11 +38,13 @@ function requestOf(message: IncomingMessage, mountPath: string | undefined): Das
   const socket = request.socket as { readonly encrypted?: boolean };
   const target = request.originalUrl ?? request.url ?? '/';
   if (!target.startsWith('/')) return undefined;
+  const mount = request.baseUrl ?? mountPath;
   return {
     method: request.method ?? 'GET',
     // The host is only in the headers, and never looked at here.
     url: new URL(`http://dashboard${target}`),
-    mountPath: request.baseUrl ?? mountPath,
+    // Encoded like the address that it is compared with.
+    mountPath: mount && new URL(`http://dashboard${mount}`).pathname,
     headers: (name) => {
       const value = request.headers[name];
       return Array.isArray(value) ? value.join(', ') : value;
