@@ -75,6 +75,8 @@ const MOST_OCCURRENCES = 1000;
 const TRIES = 20;
 
 export class Schedules {
+  /** Which of the declared schedules this process may send by itself. */
+  isDriven: (schedule: Schedule) => boolean = () => true;
   readonly #application: ScheduleApplication;
   #declared = new DeclaredSchedules();
   #keepers = 0;
@@ -100,6 +102,11 @@ export class Schedules {
     return this.#declared.all(this.#application.registry);
   }
 
+  /** Those of them that this process sends when they are due. @throws what is wrong with one */
+  get driven(): readonly Schedule[] {
+    return this.all.filter((schedule) => this.isDriven(schedule));
+  }
+
   /**
    * From now on sends what is due, until the returned function is called. Its promise resolves when that is over, and never
    * rejects. If called several times, the schedules are kept once.
@@ -107,7 +114,7 @@ export class Schedules {
   keep(): () => Promise<void> {
     this.#keepers += 1;
     if (this.#keeper === undefined) {
-      this.#keeper = new Keeper(this.#application, () => this.all);
+      this.#keeper = new Keeper(this.#application, () => this.driven);
       this.#keeper.start();
     }
     let isOver = false;

@@ -47,7 +47,12 @@ export class FakedJobs {
   has({ payload }: Entry): boolean {
     if (this.areAll) return true;
     // `pushRaw` takes any text.
-    const names = envelopeIn(Buffer.from(payload))?.names ?? [];
+    return this.hasOneOf(envelopeIn(Buffer.from(payload))?.names ?? []);
+  }
+
+  /** @param names those of one job */
+  hasOneOf(names: readonly string[]): boolean {
+    if (this.areAll) return true;
     // Our own jobs, which send links of a chain on, stay where the link before ended.
     if (names.some((name) => name.startsWith(BUILT_IN))) return true;
     const job = names.map((name) => registry().classOf(name)).find((found) => found !== undefined);
@@ -104,13 +109,9 @@ export class FakeConnection extends MemoryConnection {
     return this.#split(queue, entries, this.#parts.real, begins);
   }
 
+  /** Only schedules of faked jobs are driven. */
   override async pushOnce(followUp: FollowUp, once: Once): Promise<Pushed | 'before' | 'late'> {
     const { queue, entry } = followUp;
-    if (!this.#isKept(entry)) {
-      const real = this.#parts.real();
-      if (real.pushOnce !== undefined) return real.pushOnce(followUp, once);
-      return (await real.push(queue, [entry]))?.[0] ?? 'queued';
-    }
     const pushed = await super.pushOnce(followUp, once);
     const { log } = this.#parts;
     const now = this.#store.clock.now();

@@ -34,6 +34,8 @@ export interface FakeOptions extends FakedJobsOptions {
   readonly stubs?: readonly Stub[] | undefined;
   /** Default: a clock that starts at the present moment. */
   readonly clock?: TestClock | undefined;
+  /** Whether schedules send their jobs as the clock passes their moments. Never those whose jobs are not faked. Default true. */
+  readonly schedules?: boolean | undefined;
 }
 
 /** A link of a chain: any job of this very class, or a job with the data of this instance. */
@@ -74,6 +76,7 @@ export class FakeQueue {
   readonly clock: TestClock;
   readonly stubs: readonly Stub[];
   readonly #faked: FakedJobs;
+  readonly #drivesSchedules: boolean;
   /** The program's own manager. Absent if all jobs are faked. */
   readonly #real: QueueManager | undefined;
   readonly #log = new PushLog();
@@ -92,11 +95,12 @@ export class FakeQueue {
     return active.queue;
   }
 
-  private constructor({ clock = new TestClock(), stubs = [], ...jobs }: FakeOptions) {
+  private constructor({ clock = new TestClock(), stubs = [], schedules = true, ...jobs }: FakeOptions) {
     this.#faked = new FakedJobs(jobs);
     // The program closes it.
     if (!this.#faked.areAll) this.#real = defaultManager();
     this.clock = clock;
+    this.#drivesSchedules = schedules;
     this.stubs = stubs;
     this.#standDown = standIn((program) => this.#makeManager(program));
   }
@@ -246,7 +250,7 @@ export class FakeQueue {
    */
   async advance(duration: Duration): Promise<void> {
     const span = durationSeconds(duration, 'advance() of a fake');
-    if (this.#current().schedules.all.length === 0) return this.clock.advance(span);
+    if (this.#current().schedules.driven.length === 0) return this.clock.advance(span);
     return this.travelTo(new Date(this.clock.now() + span * 1000));
   }
 
@@ -294,6 +298,8 @@ export class FakeQueue {
         return new FakeConnection(name, this.#store(name), parts);
       },
     });
+    // A job that is not faked would go into the program's own store, at a moment that has not come.
+    this.#manager.schedules.isDriven = ({ parts: { job } }) => this.#drivesSchedules && this.#faked.hasOneOf([job]);
     return this.#manager;
   }
 

@@ -45,7 +45,7 @@ const asGiven: Kind<unknown> = (value) => value;
 /** The executor checks these itself. */
 const WORKER_FLAGS: Kinds<WorkerFlags> = { tries: asGiven, backoff: asGiven, timeout: asGiven };
 
-const FAKE: Kinds<FakeOptions> = { stubs, only: jobClasses, except: jobClasses, clock };
+const FAKE: Kinds<FakeOptions> = { stubs, only: jobClasses, except: jobClasses, clock, schedules: flag };
 
 const DRAIN: Kinds<DrainOptions> = {
   connection: text,

@@ -10,7 +10,7 @@ import type { TestClock } from './test-clock';
 export async function travel(manager: FakeManager, clock: TestClock, to: Milliseconds): Promise<void> {
   let from = clock.now();
   for (;;) {
-    const coming = manager.schedules.all.flatMap((schedule) =>
+    const coming = manager.schedules.driven.flatMap((schedule) =>
       schedule.between(from, to, 1).map((at) => ({ schedule, at })),
     );
     if (coming.length === 0) break;

@@ -1,4 +1,4 @@
-import { Job, Queue } from 'onqueue';
+import { Job, Queue, Worker } from 'onqueue';
 import { type FakeQueue, TestClock } from 'onqueue/testing';
 
 const ran: string[] = [];
@@ -92,6 +92,33 @@ describe('a fake', () => {
     await expect(queue.travelTo(new Date('2027-01-07T00:00:00Z'))).rejects.toMatchObject(problem);
     await expect(queue.travelTo('tomorrow' as never)).rejects.toMatchObject(problem);
   });
+});
+
+describe('a fake of some jobs', () => {
+  test.each([
+    ['those it names', { only: [MorningReport] }, ['MorningReport']],
+    ['all but those it excepts', { except: [MorningReport] }, ['Prune']],
+    ['none, if it is told so', { schedules: false }, []],
+  ])(
+    'drives the schedules of %s, and puts no job of the others into the real store',
+    async (_whose, options, names) => {
+      queue.restore();
+      Queue.configure({ connections: { main: { driver: 'memory' } } });
+      queue = Queue.fake({ clock: new TestClock(new Date('2027-01-11T02:59:50Z')), ...options });
+      const worker = new Worker({ queue: 'nobody' });
+      const running = worker.run();
+
+      await queue.advance('20s');
+      await worker.stop();
+      await running;
+      await queue.travelTo(new Date('2027-01-11T12:00:00Z'));
+      expect(queue.pushes.map(({ name }) => name)).toEqual(names);
+
+      queue.restore();
+      expect([await Queue.size('default'), await Queue.size('reports')]).toEqual([0, 0]);
+      await Queue.close();
+    },
+  );
 });
 
 describe('Queue.schedules', () => {

@@ -12,7 +12,7 @@ describe('an option that the test kit cannot use', () => {
   it.each<[object | string, RegExp]>([
     [{ stub: [] }, /^stub of Queue\.fake\(\): \[\] is not valid\. There is no such option; did you mean stubs\.$/],
     [{ excpt: [] }, /did you mean except\.$/],
-    [{ delay: true }, /it takes stubs, only, except, clock\.$/],
+    [{ delay: true }, /it takes stubs, only, except, clock, schedules\.$/],
     [{ stubs: {} }, /^stubs of .* Give a list of pairs/],
     [{ stubs: [[undefined, {}]] }, /^stubs of .* Give a list of pairs/],
     [{ stubs: [class Mailer {}] }, /^stubs of .* Give a list of pairs/],
