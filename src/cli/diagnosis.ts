@@ -114,6 +114,20 @@ export async function diagnoseConnections(manager: QueueManager): Promise<Diagno
   return found.flat();
 }
 
+/** Schedules whose occurrences are skipped because of a job that nobody runs. */
+export async function diagnoseSchedules(manager: QueueManager): Promise<Diagnosis[]> {
+  try {
+    return (await manager.schedules.list()).flatMap(({ name, heldBy }) => {
+      if (heldBy === undefined || heldBy.state === 'running') return [];
+      const message = `its occurrences are skipped because of ${heldBy.name} ${heldBy.id}: ${heldBy.why}. onqueue cancel ${heldBy.id} removes it.`;
+      return [warning(`schedule ${name}`, message)];
+    });
+  } catch {
+    // What is wrong with a store or a declaration is said elsewhere.
+    return [];
+  }
+}
+
 const MANY_FAILED = 1000;
 
 async function diagnoseFailed(manager: QueueManager, driver: Connection, subject: string): Promise<Diagnosis[]> {

@@ -62,6 +62,19 @@ export function uniqueKey(job: string, key: string): string {
   return keyOf(job, key);
 }
 
+/** The key that the occurrences of a schedule share, if one is skipped while the job of the previous one exists. */
+export function overlapKey(schedule: string): string {
+  return uniqueKey('onqueue:schedule', schedule);
+}
+
+/** Without its unique key, if it is this one, held until the end of the job, and its only tie. */
+export function withoutUniqueKey(payload: Buffer, key: string): Buffer {
+  if (readTies(payload)?.unique?.key !== key) return payload;
+  const member = `,"${TIES}":"ue${key}"`;
+  const place = payload.lastIndexOf(member, -1, 'latin1');
+  return place < 0 ? payload : Buffer.concat([payload.subarray(0, place), payload.subarray(place + member.length)]);
+}
+
 /** A store looks for the waiting job only in the queue of the push. */
 export function debounceKey(job: string, key: string, queue: string): string {
   return keyOf('debounce', queue, job, key);

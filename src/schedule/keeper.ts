@@ -168,8 +168,8 @@ export class Keeper {
         // If the cadence is the same as before, no occurrence is left out.
         const goesOn = !isAhead && state?.spec.startsWith(`${parts.cadence.text}: `) === true;
         const since = goesOn ? state!.since : now;
-        const lastAt = isAhead ? undefined : state?.lastAt;
-        state = await write(records, name, { ...state, spec, since, lastAt, seenAt: now }, state, parts.missed.within);
+        const kept = isAhead ? { ...state, lastAt: undefined, sentAt: undefined } : state;
+        state = await write(records, name, { ...kept, spec, since, seenAt: now }, state, parts.missed.within);
       }
       // Undefined if another process was first: the next look will tell.
       if (state !== undefined && state.pausedAt === undefined) await this.#send(schedule, destination, state, now);
@@ -182,30 +182,38 @@ export class Keeper {
   }
 
   async #send(schedule: Schedule, destination: Destination, state: KeptState, now: Milliseconds): Promise<void> {
-    let { lastAt, skipped = 0 } = state;
+    let { lastAt, sentAt, sentTo, heldBy } = state;
+    let skips = 0;
+    let isNews = false;
     try {
       for (const at of dueOf(schedule, state, now, destination.goesAhead)) {
-        const result = await sendOccurrence(schedule, at, now, destination, this.#application);
+        const last = { sentAt, sentTo };
+        const { result, queue } = await sendOccurrence(schedule, at, now, destination, this.#application, last);
         if (result === 'held') break;
         lastAt = at;
-        if (typeof result === 'object' && 'duplicate' in result) skipped += 1;
+        if (result === 'before' || result === 'late') continue;
+        isNews = true;
+        if (typeof result === 'object' && 'duplicate' in result) {
+          skips += 1;
+          heldBy = result.duplicate;
+        } else [sentAt, sentTo, heldBy] = [at, queue, undefined];
       }
     } catch (error) {
       this.#tell(error, `sending a job of the schedule '${schedule.name}'`);
     }
-    if (lastAt === state.lastAt) return;
-    // If somebody else wrote meanwhile, the occurrence is found once more, and the store refuses it as a repeat.
+    if (lastAt === undefined || lastAt === state.lastAt) return;
     const { name, parts } = schedule;
     const { records } = destination.operations;
-    const more = skipped - (state.skipped ?? 0);
-    const written = await write(records, name, { ...state, lastAt, skipped, seenAt: now }, state, parts.missed.within);
-    if (written !== undefined || more === 0) return;
-    // But only this process knows of the occurrences that it skipped.
-    for (let tries = 0; tries < MOST_TRIES; tries += 1) {
-      const other = await stateIn(records, name);
-      if (other === undefined) return;
-      const counted = { ...other, skipped: (other.skipped ?? 0) + more };
-      if ((await write(records, name, counted, other, parts.missed.within)) !== undefined) return;
+    // If somebody else wrote meanwhile, the occurrence is found once more, and the store refuses it as a repeat. But only this
+    // process knows what became of it.
+    let before: KeptState | undefined = state;
+    for (let tries = 0; before !== undefined && tries < MOST_TRIES; tries += 1) {
+      const isLatest = (before.lastAt ?? 0) <= lastAt;
+      const own = isLatest ? { lastAt, sentAt, sentTo, heldBy, seenAt: now } : {};
+      const next = { ...before, ...own, skipped: (before.skipped ?? 0) + skips };
+      const isWritten = (await write(records, name, next, before, parts.missed.within)) !== undefined;
+      if (isWritten || !isNews) return;
+      before = await stateIn(records, name);
     }
   }
 

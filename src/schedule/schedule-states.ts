@@ -14,6 +14,11 @@ export interface ScheduleState {
   readonly pausedAt?: Milliseconds | undefined;
   /** The last occurrence that was sent or skipped. Absent: there was none. */
   readonly lastAt?: Milliseconds | undefined;
+  /** The last occurrence that was sent, and the queue it went to. Absent: there was none. */
+  readonly sentAt?: Milliseconds | undefined;
+  readonly sentTo?: string | undefined;
+  /** The id of the job because of which the last occurrence was skipped. Absent: it was sent. */
+  readonly heldBy?: string | undefined;
   /** Occurrences that were skipped because the job of the previous one still existed. */
   readonly skipped?: number | undefined;
 }
@@ -61,8 +66,8 @@ export async function write(
   before: KeptState | undefined,
   back: Seconds,
 ): Promise<KeptState | undefined> {
-  const { spec, since, seenAt, pausedAt, lastAt, skipped } = state;
-  const text = JSON.stringify({ spec, since, seenAt, pausedAt, lastAt, skipped });
+  const { spec, since, seenAt, pausedAt, lastAt, sentAt, sentTo, heldBy, skipped } = state;
+  const text = JSON.stringify({ spec, since, seenAt, pausedAt, lastAt, sentAt, sentTo, heldBy, skipped });
   const keep = pausedAt === undefined ? Math.max(KEPT, back + 2 * DAY) : KEPT_PAUSED;
   const isWritten = await records.replace({ kind: KIND, id: name, value: text }, before?.text, keep);
   return isWritten ? { ...state, name, text } : undefined;
@@ -75,14 +80,21 @@ function read(name: string, text: string): KeptState {
     const value = fields[field];
     return typeof value === 'number' ? value : undefined;
   };
+  const word = (field: keyof ScheduleState): string | undefined => {
+    const value = fields[field];
+    return typeof value === 'string' ? value : undefined;
+  };
   return {
     name,
     text,
-    spec: typeof fields['spec'] === 'string' ? fields['spec'] : '',
+    spec: word('spec') ?? '',
     since: number('since') ?? 0,
     seenAt: number('seenAt') ?? 0,
     pausedAt: number('pausedAt'),
     lastAt: number('lastAt'),
+    sentAt: number('sentAt'),
+    sentTo: word('sentTo'),
+    heldBy: word('heldBy'),
     skipped: number('skipped'),
   };
 }

@@ -1,7 +1,7 @@
 /** One schedule as declared: what sends which job, when, and where to. */
 import { hash } from 'node:crypto';
 import type { Milliseconds } from '../base/clock';
-import { uniqueKey } from '../payload/ties';
+import { overlapKey } from '../payload/ties';
 import type { Timing } from './timing';
 
 export interface ScheduleParts extends Timing {
@@ -38,7 +38,7 @@ export class Schedule {
     ];
     this.spec = said.filter((part) => part !== '').join(', ');
     this.digest = hash('sha256', this.spec, 'base64url').slice(0, 12);
-    this.overlapKey = uniqueKey('onqueue:schedule', name);
+    this.overlapKey = overlapKey(name);
   }
 
   get name(): string {

@@ -4,7 +4,9 @@ import { toError } from '../base/exception-text';
 import type { JobInstance } from '../job/definition';
 import type { OverlapPolicy } from '../job/schedule';
 import { sendJob } from '../dispatch/send';
+import { findJob } from '../operations/found-job';
 import type { OperationsConnection } from '../operations/operations-connection';
+import { listWorkers } from '../operations/worker-record';
 import { CronCadence } from './cadence';
 import { DeclaredSchedules } from './declared-schedules';
 import { invalidSchedule, unknownSchedule } from './errors';
@@ -25,10 +27,12 @@ export interface ScheduleListing {
   readonly declared: DeclaredSchedule | undefined;
   /** By the store's clock. Undefined if it is paused, not declared in this process, or never due again. */
   readonly next: Date | undefined;
-  /** The last occurrence that was sent or skipped. Undefined if there was none. */
+  /** The last occurrence that was sent. Undefined if there was none. */
   readonly last: Date | undefined;
   /** Occurrences that were skipped because the job of the previous one still existed. */
   readonly skipped: number;
+  /** The job because of which the last occurrence was skipped, if it still exists. */
+  readonly heldBy: HoldingJob | undefined;
   /** Undefined if it is not paused. */
   readonly pausedAt: Date | undefined;
   /** A live worker keeps it, and has said so within the last minute. */
@@ -37,6 +41,16 @@ export interface ScheduleListing {
   readonly isOrphan: boolean;
   /** Why it cannot be kept, for example because its connection keeps no records. */
   readonly problem: Error | undefined;
+}
+
+/** A job that keeps occurrences from being sent. */
+export interface HoldingJob {
+  readonly id: string;
+  readonly name: string;
+  readonly queue: string;
+  readonly state: 'ready' | 'delayed' | 'running';
+  /** `it waits on 'mail', which no live worker works`. */
+  readonly why: string;
 }
 
 export interface DeclaredSchedule {
@@ -213,13 +227,35 @@ export class Schedules {
       spec: schedule?.spec ?? state?.spec ?? '',
       declared: schedule && declarationOf(schedule),
       next: date(next),
-      last: date(state?.lastAt),
+      last: date(state?.sentAt),
       skipped: state?.skipped ?? 0,
+      heldBy: await this.#holder(destination, state?.heldBy),
       pausedAt: date(state?.pausedAt),
       isKept,
       isOrphan: !isKept && schedule === undefined,
       problem: destination instanceof Error ? destination : undefined,
     };
+  }
+
+  async #holder(destination: Destination | Error | undefined, id: string | undefined): Promise<HoldingJob | undefined> {
+    if (id === undefined || destination === undefined || destination instanceof Error) return undefined;
+    const { target } = destination;
+    const found = await findJob(target, this.#application, id);
+    if (found.state !== 'ready' && found.state !== 'delayed' && found.state !== 'running') return undefined;
+    const { name, queue, state, attempts } = found;
+    const isWorked = async (): Promise<boolean> => {
+      const workers = await listWorkers(target, this.#application);
+      return workers.some((worker) => worker.connection === target.name && worker.queues.includes(queue));
+    };
+    const why =
+      state === 'running'
+        ? 'it runs'
+        : !(await isWorked())
+          ? `it waits on '${queue}', which no live worker works`
+          : attempts > 0
+            ? `it waits on '${queue}' for its next attempt`
+            : `it waits on '${queue}'`;
+    return { id, name, queue, state, why };
   }
 
   /** Or why it has none. */

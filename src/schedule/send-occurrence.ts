@@ -7,8 +7,10 @@ import { pushEvent } from '../connections/push-event';
 import type { DispatchApplication } from '../dispatch/dispatch-application';
 import { tellPushed } from '../dispatch/send';
 import type { OperationsConnection } from '../operations/operations-connection';
+import { countersIn, fenceOf } from '../payload/counters';
 import { uuidAt, uuidv7 } from '../payload/uuid';
 import type { Schedule } from './schedule';
+import type { ScheduleState } from './schedule-states';
 
 const CLAIM = 'claim';
 /** Longer than any push may take. */
@@ -57,6 +59,7 @@ export function clockOf(
 /**
  * `held`: another process is about to send it, but may fail to.
  *
+ * @param last where the last one went
  * @throws what is wrong with the job, and what its store throws
  */
 export async function sendOccurrence(
@@ -65,7 +68,8 @@ export async function sendOccurrence(
   now: Milliseconds,
   destination: Destination,
   application: ScheduleApplication,
-): Promise<Pushed | 'before' | 'late' | 'held'> {
+  last: Pick<ScheduleState, 'sentAt' | 'sentTo'> = {},
+): Promise<{ readonly result: Pushed | 'before' | 'late' | 'held'; readonly queue: string }> {
   const { name, parts, overlapKey } = schedule;
   const { target, skipsOverlaps } = destination;
   const { connection, queue: chosen, missed } = parts;
@@ -79,13 +83,34 @@ export async function sendOccurrence(
   const [entry] = await entriesFor(target, [encoded]);
   const followUp: FollowUp = { queue: encoded.queue, entry: entry! };
   const once = { key: `schedule ${name} ${at}`, until: at + missed.within * 1000 };
+  if (skipsOverlaps) await removeLeftover(schedule, encoded.queue, target, last);
   await encoded.hooks?.emit('queueing', pushEvent(encoded));
   const result =
     target.pushOnce === undefined
       ? await pushClaimed(destination, followUp, once, now)
       : await target.pushOnce(followUp, once);
   if (result === 'queued' || typeof result === 'object') await tellPushed(encoded, result);
-  return result;
+  return { result, queue: encoded.queue };
+}
+
+/**
+ * Removes the job of the last occurrence if it was never begun, and waits on another queue than the schedule sends to now:
+ * perhaps nobody works that queue any more. On the same queue it keeps its place, and the new one is skipped: it would go to the
+ * tail, and while a queue is longer than the time between two occurrences none would ever run.
+ */
+async function removeLeftover(
+  { name }: Schedule,
+  queue: string,
+  target: Connection,
+  { sentAt, sentTo }: Pick<ScheduleState, 'sentAt' | 'sentTo'>,
+): Promise<void> {
+  if (sentAt === undefined || sentTo === undefined || sentTo === queue) return;
+  const id = uuidAt(name, sentAt);
+  const found = await target.find?.(id, sentTo);
+  if (typeof found !== 'object' || found.state === 'reserved') return;
+  const counters = countersIn(found.payload);
+  if (counters !== undefined && fenceOf(counters) > counters.releases) return;
+  await target.control?.cancel(id, sentTo, `its schedule sends to '${queue}' now`);
 }
 
 /**

@@ -1,7 +1,7 @@
 /** The payload with which a failed job goes back to its queue: fresh tries, nothing else changed. */
 import type { Milliseconds } from '../../base/clock';
 import { afterRetry, countersIn, fenceOf, readCounters, withCounters, withRetryMark } from '../../payload/counters';
-import { placeOfMembers } from '../../payload/ties';
+import { overlapKey, placeOfMembers, withoutUniqueKey } from '../../payload/ties';
 import { type Envelope, envelopeIn } from '../../payload/envelope';
 
 /** Fields that set a last moment: Laravel's present one, and the one before it. */
@@ -12,7 +12,10 @@ export function retriedPayload(payload: Buffer, now: Milliseconds): Buffer {
   const envelope = envelopeIn(payload);
   // An unreadable payload goes back unchanged, and will be set aside again with its reason.
   if (counters === undefined || envelope === undefined) return payload;
-  const retried = withRetryMark(withCounters(payload, afterRetry(counters)), fenceOf(counters));
+  const { occurrence } = envelope;
+  // Each occurrence is a run of its own, which its schedule has let go: others neither keep it away nor wait for it.
+  const freed = occurrence === undefined ? payload : withoutUniqueKey(payload, overlapKey(occurrence.schedule));
+  const retried = withRetryMark(withCounters(freed, afterRetry(counters)), fenceOf(counters));
   const { retryUntil } = envelope.chosen;
   return retryUntil === undefined || retryUntil > now ? retried : withoutLastMoment(retried, envelope);
 }

@@ -20,7 +20,7 @@ export const check = defineCommand({
   async run(call) {
     const { output, session } = call;
     // Loaded here, because no other command looks into containers.
-    const { diagnoseConnections, diagnoseJobs, diagnoseSource, diagnoseVersions } =
+    const { diagnoseConnections, diagnoseJobs, diagnoseSchedules, diagnoseSource, diagnoseVersions } =
       require('../diagnosis') as typeof import('../diagnosis');
     const folder = projectFolder(session.surroundings.folder);
     const found = diagnoseVersions(folder);
@@ -29,7 +29,11 @@ export const check = defineCommand({
       const file = call.flags.config ?? findConfigFile(folder);
       found.push({ level: 'ok', subject: 'configuration', message: sourceOf(manager, file) });
       found.push(...diagnoseSource(file, folder));
-      found.push(...(await diagnoseConnections(manager)), ...diagnoseJobs(manager));
+      found.push(
+        ...(await diagnoseConnections(manager)),
+        ...diagnoseJobs(manager),
+        ...(await diagnoseSchedules(manager)),
+      );
     }
     output.result(found);
     const rows = found.map(({ level, subject, message }) => [`${level.padEnd(LEVEL_WIDTH)}  ${subject}`, message]);

@@ -61,12 +61,16 @@ function rowOf(listing: ScheduleListing, now: Milliseconds): Cell[] {
   ];
 }
 
-function stateText({ pausedAt, isKept, isOrphan, skipped, problem }: ScheduleListing, now: Milliseconds): string {
+function stateText(
+  { pausedAt, isKept, isOrphan, skipped, heldBy, problem }: ScheduleListing,
+  now: Milliseconds,
+): string {
   const words = [
     problem === undefined ? '' : oneLine(problem.message),
     pausedAt === undefined ? '' : `paused ${agoText(pausedAt, now)}`,
     isOrphan ? 'orphan: no longer declared' : isKept || problem !== undefined ? '' : 'no worker keeps it',
     skipped === 0 ? '' : `${counted(skipped, 'occurrence')} skipped`,
+    heldBy === undefined ? '' : oneLine(`held up by ${heldBy.name} ${heldBy.id}: ${heldBy.why}`),
   ].filter((word) => word !== '');
   return words.length === 0 ? 'kept' : words.join(', ');
 }

@@ -84,8 +84,10 @@ function comingDays(next: Date, occurrences: readonly ComingOccurrence[], now: M
   return html`<details><summary>${moment(next, now)}</summary><ol class="names">${occurrences.map(one)}</ol></details>`;
 }
 
-function stateOf({ problem, pausedAt, isOrphan, isKept, skipped }: Coming, { now }: PageContext): Html {
-  const leftOut = skipped > 0 && html`<br><span class="soft">${counted(skipped, 'occurrence')} skipped</span>`;
+function stateOf({ problem, pausedAt, isOrphan, isKept, skipped, heldBy }: Coming, { now }: PageContext): Html {
+  const leftOut =
+    skipped > 0 &&
+    html`<br><span class="soft">${counted(skipped, 'occurrence')} skipped${heldBy && `; held up by ${heldBy.name} ${heldBy.id}: ${heldBy.why}`}</span>`;
   if (problem !== undefined) return html`<span class="bad">${problem.message}</span>${leftOut}`;
   if (pausedAt !== undefined)
     return html`<span class="badge warn">paused</span> <span class="soft">${moment(pausedAt, now)}</span>${leftOut}`;
