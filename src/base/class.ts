@@ -12,3 +12,8 @@ export function classOf(value: unknown): Class | undefined {
   const target = prototype?.constructor;
   return typeof target === 'function' && target.prototype === prototype ? target : undefined;
 }
+
+/** Nobody gives a class so short a name, but minifiers do, and the next build may give the name to another class. */
+export function isMinified(name: string): boolean {
+  return /^[\w$]{1,2}$/.test(name);
+}

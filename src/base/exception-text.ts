@@ -1,4 +1,6 @@
 /** The text of an error for the failed store: with stack and causes, bounded, and without passwords. */
+import { classOf, isMinified } from './class';
+import { isError } from './foreign-error';
 import { manyLines, oneLine } from './plain-text';
 import { redact } from './redact';
 
@@ -19,19 +21,21 @@ export function errorMessage(thrown: unknown): string {
   return readable(() => messageOf(toError(thrown)), UNREADABLE);
 }
 
-/** The error's `name`, or `Error`. */
+/**
+ * What the error is called in logs, failed jobs and histories: the name of its class, as in pino, because most classes set no
+ * `name` and inherit `Error`. A class of JavaScript itself, or one that a minifier named, says less than `name`.
+ */
 export function errorName(error: Error): string {
-  return readable(() => (typeof error.name === 'string' ? error.name : 'Error'), 'Error');
+  return readable(() => nameOf(error), 'Error');
 }
 
 /** The error's cause. Undefined if none is known. */
 export function causeOf(error: Error): Error | undefined {
-  return readable(() => (error.cause instanceof Error ? error.cause : undefined), undefined);
+  return readable(() => (isError(error.cause) ? error.cause : undefined), undefined);
 }
 
 /** The errors that this one stands for. */
 export function partsOf(error: Error): readonly Error[] {
-  const isError = (one: unknown): one is Error => one instanceof Error;
   return readable(
     () => (error instanceof AggregateError ? error.errors.filter(isError).slice(0, MOST_CAUSES) : []),
     [],
@@ -73,6 +77,21 @@ function errorOf(thrown: unknown): Error {
   return new Error(`a value that is not an error was thrown: ${describe(thrown)}`, { cause: thrown });
 }
 
+const LONGEST_NAME = 255;
+
+const OF_JAVASCRIPT: ReadonlySet<string> = new Set(
+  'Error,EvalError,RangeError,ReferenceError,SyntaxError,TypeError,URIError,AggregateError,DOMException'.split(','),
+);
+
+function nameOf(error: Error): string {
+  // By name: those of another realm are other classes.
+  const ofClass: unknown = classOf(error)?.name;
+  const isTelling =
+    typeof ofClass === 'string' && ofClass !== '' && !isMinified(ofClass) && !OF_JAVASCRIPT.has(ofClass);
+  const name: unknown = isTelling ? ofClass : error.name;
+  return (typeof name === 'string' && oneLine(name.slice(0, LONGEST_NAME))) || 'Error';
+}
+
 function messageOf(error: Error): string {
   const { message } = error;
   const said = typeof message === 'string' && message !== '' ? message : codeOf(error);
@@ -108,7 +127,7 @@ function bounded(whole: string): string {
 }
 
 function told(value: unknown): string {
-  return value instanceof Error ? stackOf(value) : describe(value);
+  return isError(value) ? stackOf(value) : describe(value);
 }
 
 // Node.js leaves the message of a refused connection empty, and gives only a code.
@@ -125,10 +144,18 @@ function stackOf(error: Error): string {
   // A thrown value may have any message.
   const { message: own }: { readonly message: unknown } = error;
   const message = String(own).slice(0, LONGEST_TEXT);
-  const heading = `${errorName(error)}: ${message}`;
+  const name = errorName(error);
   const stack = typeof error.stack === 'string' ? error.stack.slice(0, 2 * LONGEST_TEXT) : '';
-  // A stack that was captured before the message was set (or the name changed) does not contain it.
-  const whole = stack.includes(message) && stack !== '' ? stack : `${heading}\n${stack}`.trimEnd();
+  // A stack that was captured before the message was set does not contain it.
+  const isWhole = stack.includes(message) && stack !== '';
+  const whole = isWhole ? headed(stack, name, error) : `${name}: ${message}\n${stack}`.trimEnd();
   // Most of our own errors have no class of their own: their code says what they are.
   return whole.replace(/^OnqueueError(?=: )/, `OnqueueError [${codeOf(error) ?? ''}]`);
+}
+
+// V8 begins a stack with the name that the error had when it was made: as a rule, one that it inherits.
+function headed(stack: string, name: string, error: Error): string {
+  const [first = ''] = /^[\w$.]+(?=:|\n|$| \[)/.exec(stack) ?? [];
+  const isItsName = first === error.name || OF_JAVASCRIPT.has(first);
+  return first !== '' && isItsName ? name + stack.slice(first.length) : stack;
 }

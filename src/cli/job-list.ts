@@ -1,6 +1,6 @@
 /** The registered jobs, as `work` prints them at its start and `jobs` lists them. */
 import type { Seconds } from '../base/clock';
-import { isMinified } from '../job/job-name';
+import { isMinified } from '../base/class';
 import { relativeFile } from '../base/declared-in';
 import { NOTHING_CHOSEN, type WorkerDefaults } from '../job/options';
 import { resolveRun } from '../job/resolve-options';

@@ -4,7 +4,7 @@ import { declaredIn } from '../base/declared-in';
 import type { Class, JobDefinition } from './definition';
 import { nearestParent, parentOf } from './definition-of';
 import { duplicateSchedule, invalidJobClass, invalidJobOption, placed } from './errors';
-import { isMinified } from './job-name';
+import { isMinified } from '../base/class';
 import type { JobOptions } from './options';
 import { BUILT_IN, type JobRegistry, registry } from './registry';
 import { checkJobOptions, checkTogether } from './resolve-options';

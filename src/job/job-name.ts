@@ -9,8 +9,3 @@ export const NAME_RULE = `1 to ${LONGEST_NAME} characters, none of them a contro
 export function isName(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && value.length <= LONGEST_NAME && isPlain(value);
 }
-
-/** Nobody gives a class so short a name, but minifiers do, and the next build may give the name to another class. */
-export function isMinified(name: string): boolean {
-  return /^[\w$]{1,2}$/.test(name);
-}

@@ -1,7 +1,7 @@
 /** Knows every job class, its handler, and the names that stand for classes in payloads. One for each process. */
 import type { Class, JobDefinition } from './definition';
 import { isOneFile } from '../base/declared-in';
-import { isMinified } from './job-name';
+import { isMinified } from '../base/class';
 import { VERSION } from '../version';
 import { duplicateJob, invalidHandler, invalidJobClass, type NamedClass, placed, twoVersions } from './errors';
 

@@ -1,4 +1,5 @@
 /** The form of errors: name, message, stack, cause and all other properties. */
+import { errorName } from '../base/exception-text';
 import { hide } from '../base/foreign-error';
 import { OnqueueError } from '../base/onqueue-error';
 
@@ -21,12 +22,11 @@ function isHidden(type: string, key: string): boolean {
 
 export function errorForm(error: Error): object {
   const type = nativeNameOf(error);
-  const className = (error.constructor as { name?: string } | undefined)?.name ?? type;
   // Programs may have assigned anything to these; the form has strings.
   const { name, message, stack } = error as { name: unknown; message: unknown; stack?: unknown };
   const form: [string, unknown][] = [];
   // A subclass that set no name would otherwise lose its own.
-  const shown = name === type && className !== type ? className : name;
+  const shown = name === type ? errorName(error) : name;
   if (shown !== type) form.push(['name', String(shown)]);
   if (message !== '' || Object.hasOwn(error, 'message')) form.push(['message', String(message)]);
   if (typeof stack === 'string') form.push(['stack', stack]);
