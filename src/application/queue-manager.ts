@@ -12,12 +12,14 @@ import type { Class } from '../job/definition';
 import type { Duration } from '../job/duration';
 import { type JobRegistry, registry } from '../job/registry';
 import { Lock } from './locks/lock';
+import { JobHistories } from '../operations/history/job-histories';
 import { keepEnd } from '../operations/results/results';
 import { addToBatch, membersOf } from '../dispatch/batch/add-to-batch';
 import { Batches } from '../dispatch/batch/batches';
 import { linkOfBatch } from '../dispatch/batch/send-batch';
 import type { StartBatch } from '../dispatch/built-in/start-batch';
 import { type BatchReference, type ErrorContext, inRootContext, type JobEnd } from '../connections/application';
+import type { Counters } from '../payload/counters';
 import type { JobContext } from '../job/job-context';
 import type { Onward } from '../connections/onward';
 import type { BatchMember, BatchSource, ChosenBatch } from '../job/batch';
@@ -228,6 +230,10 @@ export class QueueManager implements DispatchApplication, FailedSources {
 
   keepEnd(job: JobContext, end: JobEnd, keep: Seconds): Promise<void> {
     return keepEnd(this, job, end, keep);
+  }
+
+  lastErrorOf(job: JobContext, counters: Counters): Promise<Error | undefined> {
+    return JobHistories.lastErrorOf(this.driver(job.connectionName), job, counters);
   }
 
   /** The connection that runs jobs at once; exists even if it is not configured. */

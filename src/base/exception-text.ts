@@ -1,7 +1,7 @@
 /** The text of an error for the failed store: with stack and causes, bounded, and without passwords. */
 import { classOf, isMinified } from './class';
 import { isError } from './foreign-error';
-import { manyLines, oneLine } from './plain-text';
+import { manyLines, oneLine, sentence } from './plain-text';
 import { redact } from './redact';
 
 /** The failed store is not a log: a longer text says little more, and would fill it. */
@@ -19,6 +19,12 @@ export function toError(thrown: unknown): Error {
 /** The error's message in one line, for logs: bounded, without passwords, and never empty. */
 export function errorMessage(thrown: unknown): string {
   return readable(() => messageOf(toError(thrown)), UNREADABLE);
+}
+
+/** The error's message with that of its cause: if a run was aborted, the error that its handler threw is the cause. */
+export function wholeMessage(error: Error): string {
+  const cause = causeOf(error);
+  return cause === undefined ? errorMessage(error) : `${sentence(errorMessage(error))} Cause: ${errorMessage(cause)}`;
 }
 
 /**

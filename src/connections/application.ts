@@ -7,6 +7,7 @@ import type { Hooks } from '../job/hooks';
 import type { JobContext } from '../job/job-context';
 import type { JobRegistry } from '../job/registry';
 import type { Logger } from '../base/logger';
+import type { Counters } from '../payload/counters';
 import type { Chain, ChainLink } from '../payload/chain';
 import type { BatchMember, BatchSource } from '../job/batch';
 import type { Connection } from './contract';
@@ -68,6 +69,8 @@ export interface Application {
    * @throws QueueUnavailableError the store that should keep it is away
    */
   keepEnd(job: JobContext, end: JobEnd, keep: Seconds): Promise<void>;
+  /** The error of the job's last attempt, if its history tells. Waits for the store for two seconds at most; never rejects. */
+  lastErrorOf(job: JobContext, counters: Counters): Promise<Error | undefined>;
   /** The open connections. */
   readonly drivers: Iterable<Connection>;
   /** Reports errors that must not change the course of things, to `Queue.onError` or the log. Never throws. */

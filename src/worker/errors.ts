@@ -52,31 +52,40 @@ export const outcomeRefused = defineError(
 );
 
 /**
- * A job was reserved although its tries or its time were used up. `timeouts`: how many of its attempts timed out. If the
- * worker could not record the last timeout, that is why it was reserved again.
+ * No further attempt of a job may start: its tries or its time are used up. `timeouts`: how many of its attempts timed out. If
+ * its worker could not record the last timeout, that is why it was reserved again. `cause`: its last error, if it is known.
  */
 export const maxAttemptsExceeded = defineError(
   'E_MAX_ATTEMPTS_EXCEEDED',
-  (job: string, id: string, attempts: number, tries: number, retryUntil: number | undefined, timeouts: number = 0) => {
+  (
+    job: string,
+    id: string,
+    attempts: number,
+    { tries, retryUntil }: { readonly tries: number; readonly retryUntil: number | undefined },
+    timeouts: number = 0,
+    cause?: Error,
+  ) => {
     const why = timeouts > 0 ? `, of which ${timeouts} timed out` : '';
     return {
       message:
         retryUntil === undefined
           ? `${job} ${id} has used up its tries (${tries}${why}): this would be attempt ${attempts}. Raise tries in @Job() if it should get more.`
-          : `${job} ${id} could be tried until ${new Date(retryUntil).toISOString()}, which has passed.`,
+          : `${job} ${id} could be tried until ${new Date(retryUntil).toISOString()}: attempt ${attempts} would start too late.`,
       facts: { job, id, attempts, tries, retryUntil },
+      cause,
     };
   },
 );
 
-/** A job was reserved although it has thrown as often as it may. */
+/** A job was reserved although it has thrown as often as it may. `cause`: its last error, if it is known. */
 export const maxExceptionsExceeded = defineError(
   'E_MAX_EXCEPTIONS_EXCEEDED',
-  (job: string, id: string, exceptions: number, maxExceptions: number) => ({
+  (job: string, id: string, exceptions: number, maxExceptions: number, cause?: Error) => ({
     message:
       `${exceptions} attempts of ${job} ${id} ended with an error, and it may have only ${maxExceptions}. ` +
       'Raise maxExceptions in @Job() if it should get more.',
     facts: { job, id, exceptions, maxExceptions },
+    cause,
   }),
 );
 

@@ -31,6 +31,7 @@ import {
   cancelled,
   failed,
   foreseenDelay,
+  hasLastError,
   isPoisonForAll,
   mayBePoisonNext,
   outcomeOf,
@@ -210,13 +211,19 @@ export class Executor {
     job.definition = this.#definitionOf(job.envelope);
   }
 
-  #checkLimits(job: RunningJob): Outcome | undefined {
+  #checkLimits(job: RunningJob): Outcome | typeof LATER | undefined {
     if (isCancelled(job)) return cancelled(job);
     if (job.definition === undefined) return this.#ofUnknownName(job, job.envelope!);
     const options = (job.options = this.#optionsOf(job));
     job.maxTries = options.tries;
-    const refusal = refusalOf(job, job.reservation.counters, options, storeNow(job, this.#application));
-    return refusal && failed(job, refusal);
+    const { counters } = job.reservation;
+    const now = storeNow(job, this.#application);
+    const refusal = refusalOf(job, counters, options, now);
+    if (refusal === undefined || !hasLastError(refusal, counters)) return refusal && failed(job, refusal);
+    void this.#application
+      .lastErrorOf(job, counters)
+      .then((last) => this.#end(job, failed(job, refusalOf(job, counters, options, now, last)!)));
+    return LATER;
   }
 
   #decode(job: RunningJob): undefined {

@@ -8,7 +8,7 @@
  * Nothing here checks that the other connection is known or answers: a job that has succeeded must not fail because of that.
  */
 import type { Milliseconds } from '../base/clock';
-import { errorMessage, toError } from '../base/exception-text';
+import { toError, wholeMessage } from '../base/exception-text';
 import type { Application } from '../connections/application';
 import type { FollowUp, Settlement } from '../connections/contract';
 import { entryAt } from '../connections/due-entries';
@@ -103,7 +103,7 @@ function nextOf(outcome: Outcome, job: RunningJob): Onward | undefined {
 const causeOf = ({ error }: Outcome, { id, name }: RunningJob): FailedLink => ({
   id,
   name,
-  message: errorMessage(error),
+  message: wholeMessage(toError(error)),
 });
 
 function onwardOf(link: ChainLink, job: RunningJob, payload: string): Onward {

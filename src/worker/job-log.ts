@@ -1,9 +1,8 @@
 /** The log lines of a worker. None of them holds a job's data. */
 import type { Milliseconds, Seconds } from '../base/clock';
 import { errorRecord } from '../base/error-record';
-import { causeOf, errorMessage } from '../base/exception-text';
+import { causeOf, errorMessage, wholeMessage } from '../base/exception-text';
 import { type Logger, wants } from '../base/logger';
-import { sentence } from '../base/plain-text';
 import type { SetAside } from '../connections/contract';
 import { WorkerStoppingError } from './errors';
 import type { Finished } from './runs';
@@ -32,7 +31,7 @@ export function logOutcome(logger: Logger, { job, outcome, took }: Finished): vo
     if (cancelReason === undefined) return logger.info(facts, `${name} was cancelled`);
     return logger.info({ ...facts, reason: cancelReason }, `${name} was cancelled: ${cancelReason}`);
   }
-  const told = why && messageOf(why);
+  const told = why && wholeMessage(why);
   const err = error && errorRecord(error);
   if (ended === 'failed') return logger.error({ ...facts, error: told, err }, `${name} failed: ${told}`);
   const { delay } = settlement;
@@ -53,12 +52,6 @@ function atStop({ name, handler }: RunningJob, reason: Error): string {
       ? 'its handle() has not returned within the grace. Let it stop when this.signal aborts.'
       : `it was not done within the grace.${cause === undefined ? '' : ` Cause: ${errorMessage(cause)}`}`;
   return `${name} goes back to its queue at no cost in tries, because the worker stops: ${end}`;
-}
-
-// If the run was aborted, the error that its handler threw is the cause.
-function messageOf(error: Error): string {
-  const cause = causeOf(error);
-  return cause !== undefined ? `${sentence(errorMessage(error))} Cause: ${errorMessage(cause)}` : errorMessage(error);
 }
 
 export function logLost(logger: Logger, { job, outcome, took }: Finished): void {

@@ -34,24 +34,36 @@ interface Identity {
   readonly id: string;
 }
 
-export type OutcomeEnvironment = Pick<Application, 'clock' | 'random' | 'report'>;
+export type OutcomeEnvironment = Pick<Application, 'clock' | 'random' | 'report' | 'driver'>;
 
-/** Why a reserved job must not run at all. Undefined if it may. */
+/** Why a reserved job must not run at all. Undefined if it may. `last`: the error of its last attempt, if that is known. */
 export function refusalOf(
   { name, id }: Identity,
   { attempts, crashes, exceptions, timeouts }: Counters,
-  { tries, maxCrashes, maxExceptions, failOnTimeout, timeout, retryUntil }: RunOptions,
+  options: RunOptions,
   now: Milliseconds,
+  last?: Error,
 ): Error | undefined {
+  const { maxCrashes, maxExceptions, failOnTimeout, timeout } = options;
   if (maxCrashes > 0 && crashes >= maxCrashes) return poisonJob(name, id, crashes);
   // If a worker could not record the end of an attempt itself, the job was only released. Whether that attempt was the last
   // is found out here.
   if (failOnTimeout && timeouts > 0) return new JobTimedOutError(name, id, timeout);
   if (maxExceptions !== undefined && exceptions >= maxExceptions) {
-    return maxExceptionsExceeded(name, id, exceptions, maxExceptions);
+    return maxExceptionsExceeded(name, id, exceptions, maxExceptions, last);
   }
-  const isExhausted = retryUntil === undefined ? tries > 0 && attempts > tries : now > retryUntil;
-  return isExhausted ? maxAttemptsExceeded(name, id, attempts, tries, retryUntil, timeouts) : undefined;
+  return isTooLate(attempts, options, now)
+    ? maxAttemptsExceeded(name, id, attempts, options, timeouts, last)
+    : undefined;
+}
+
+/** Whether the error before it belongs to the refusal: more often than not that is why there was another attempt. */
+export const hasLastError = (refusal: Error, { exceptions }: Counters): boolean =>
+  exceptions > 0 && (maxAttemptsExceeded.is(refusal) || maxExceptionsExceeded.is(refusal));
+
+/** Whether this attempt may not start at this moment. */
+function isTooLate(attempt: number, { tries, retryUntil }: RunOptions, at: Milliseconds): boolean {
+  return retryUntil === undefined ? tries > 0 && attempt > tries : at > retryUntil;
 }
 
 /** Whether the job may not throw again. `counters` are those of the attempt that threw. */
@@ -157,6 +169,10 @@ function ownOutcome(job: RunningJob, environment: OutcomeEnvironment): Outcome {
     // A job that middleware or a hook puts off before its handler ran has not been tried.
     const isFree = isDeferred || !job.isHandled;
     const counters = isFree ? afterFreeRelease(reservation.counters) : reservation.counters;
+    // A connection that runs jobs at once says itself that a release does nothing there.
+    const isQueued = environment.driver(job.connectionName).capabilities.reserve;
+    const refusal = isQueued ? refusalOfNext(job, counters, when, environment) : undefined;
+    if (refusal !== undefined) return failed(job, refusal, counters);
     return { settlement: { outcome: 'released', reservation, ...when, counters } };
   }
   return { settlement: { outcome: 'completed', reservation } };
@@ -170,7 +186,23 @@ function attemptFailed(job: RunningJob, error: Error, environment: OutcomeEnviro
     return failed(job, error, counters);
   }
   const when = nextTry(job, error, counters.exceptions, environment);
+  // A job that would only come back to be refused fails now, with the error that it has.
+  if (refusalOfNext(job, counters, when, environment) !== undefined) return failed(job, error, counters);
   return { settlement: { outcome: 'released', reservation, ...when, counters }, error };
+}
+
+/** Why the next attempt could not start. Undefined if it can. */
+function refusalOfNext(
+  job: RunningJob,
+  { attempts, timeouts }: Counters,
+  { delay, dueAt }: When,
+  environment: OutcomeEnvironment,
+): Error | undefined {
+  const { name, id, thrown } = job;
+  const options = job.options!;
+  const next = attempts + 1;
+  const at = dueAt ?? storeNow(job, environment) + delay * 1000;
+  return isTooLate(next, options, at) ? maxAttemptsExceeded(name, id, next, options, timeouts, thrown) : undefined;
 }
 
 /**

@@ -136,7 +136,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_LOCK_TIMEOUT: ['report', 5],
   E_MANAGER_CLOSED: [],
   E_MANUALLY_FAILED: [],
-  E_MAX_ATTEMPTS_EXCEEDED: ['SendEmail', '1', 4, 3, undefined],
+  E_MAX_ATTEMPTS_EXCEEDED: ['SendEmail', '1', 4, { tries: 3, retryUntil: undefined }],
   E_METHOD_IN_FIELD: ['SendEmail', 'handle'],
   E_MISNAMED_CONNECTION: ['main', 'other', 'mine'],
   E_PUSHES_ITSELF: ['SendEmail'],

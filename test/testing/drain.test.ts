@@ -217,7 +217,7 @@ describe('a drain', () => {
     };
     for (let count = 0; count < 3; count += 1) await RunScript.dispatch();
 
-    const { released, failed, completed } = await queue.drain();
+    const { released, failed, completed } = await queue.drain({ tries: 2 });
 
     expect(released).toMatchObject([{ delay: 30, error: undefined }]);
     expect(failed).toMatchObject([{ error: { message: 'enough' } }]);

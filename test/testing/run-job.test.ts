@@ -120,7 +120,12 @@ describe('running one job', () => {
 
   it('reports a job that released or failed itself', async () => {
     RunScript.script = (job) => job.release('30s');
-    expect(await runJob(new RunScript())).toMatchObject({ outcome: 'released', delay: 30, error: undefined });
+    const released = await runJob(new RunScript(), { tries: 2 });
+    expect(released).toMatchObject({ outcome: 'released', delay: 30, error: undefined });
+    expect(await runJob(new RunScript())).toMatchObject({
+      outcome: 'failed',
+      error: { code: 'E_MAX_ATTEMPTS_EXCEEDED' },
+    });
 
     RunScript.script = (job) => job.fail('enough');
     expect(await runJob(new RunScript())).toMatchObject({ outcome: 'failed', error: { message: 'enough' } });

@@ -29,7 +29,7 @@ class Does extends Job {
   }
   handle(): void {
     ran.push(this.what);
-    if (this.what === 'release') this.release('1m');
+    if (this.what === 'release') this.job.defer('1m');
     if (this.what === 'fail') throw new Error('it broke');
     if (this.what === 'break oddly') throw Object.assign(new Error(), { message: { n: 1n } });
     if (this.what === 'add nothing') this.appendToChain(undefined as never);

@@ -27,6 +27,9 @@ describe('middleware', () => {
     }
   }
 
+  @Job({ tries: 2 })
+  class Retried extends Wrapped {}
+
   beforeEach(() => {
     behave = () => 'value';
   });
@@ -108,7 +111,7 @@ describe('middleware', () => {
   ])('that releases the job %s', async (_who, free, middleware) => {
     layers = [middleware];
 
-    expect((await run(new Wrapped())).settlement).toMatchObject({
+    expect((await run(new Retried())).settlement).toMatchObject({
       outcome: 'released',
       delay: 3600,
       counters: free ? { attempts: 0, releases: 1 } : { attempts: 1, releases: 0 },

@@ -54,11 +54,14 @@ export interface JobHistory {
 
 type Told = Pick<Counters, 'crashes' | 'timeouts'>;
 
-/** A run to add to a history. */
-export interface ToldRun {
+interface Run {
   readonly fence: number;
   /** The counters that the job was reserved with. */
   readonly counters: Counters;
+}
+
+/** A run to add to a history. */
+export interface ToldRun extends Run {
   readonly at: Milliseconds;
   /** Undefined if the run itself is not worth keeping. */
   readonly attempt: KeptAttempt | undefined;
@@ -155,4 +158,20 @@ export function readHistory(text: string | undefined): JobHistory | undefined {
 
 export function attemptOf({ at, ...facts }: KeptAttempt): Attempt {
   return { ...facts, at: new Date(at) };
+}
+
+/**
+ * The error of the last attempt before the given run. Undefined if none is kept, or if that attempt was a timeout that its
+ * worker could not report.
+ */
+export function lastErrorIn(
+  { told, attempts }: JobHistory,
+  { fence, counters }: Run,
+  retriedAt: number,
+): Error | undefined {
+  const last = attempts.findLast(({ outcome }) => outcome === 'failed' || outcome === 'timed-out');
+  if (last?.error === undefined || counters.timeouts > told.timeouts) return undefined;
+  if (last.fence <= retriedAt || last.fence >= fence) return undefined;
+  const [, name = '', message = ''] = /^([^:]*): (.*)$/s.exec(last.error) ?? [];
+  return Object.assign(new Error(message), { name, stack: last.stack ?? last.error });
 }

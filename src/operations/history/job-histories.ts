@@ -3,17 +3,18 @@
  * configured, which jobs have completed. Written in the background.
  */
 import { hostname } from 'node:os';
-import type { Seconds } from '../../base/clock';
+import type { Milliseconds, Seconds } from '../../base/clock';
 import { errorMessage, errorName, exceptionText } from '../../base/exception-text';
 import { OnqueueError } from '../../base/onqueue-error';
 import type { Application } from '../../connections/application';
 import type { Connection } from '../../connections/contract';
 import type { EndedRun, Observer } from '../../connections/observer';
+import { within } from '../../connections/kit/silence';
 import type { RecordStore, StoreRecord } from '../../connections/record-store';
 import { type Duration, durationSeconds } from '../../job/duration';
 import type { JobContext } from '../../job/job-context';
 import type { Progress } from '../../job/progress';
-import type { Counters } from '../../payload/counters';
+import { type Counters, RETRY_MARK } from '../../payload/counters';
 import type { SeenApplication } from '../listed-job';
 import type { OperationsConnection } from '../operations-connection';
 import {
@@ -23,6 +24,7 @@ import {
   historyText,
   type JobHistory,
   type KeptAttempt,
+  lastErrorIn,
   LONGEST_ID,
   PROGRESS,
   readHistory,
@@ -61,6 +63,8 @@ const AT_ONCE = 10;
 const MOST_RUNS = 20;
 /** In characters. */
 const LONGEST_STACK = 4096;
+/** How long a job that fails waits for its last error. */
+const PATIENCE: Milliseconds = 2000;
 
 /** Errors of attempts that were given back without costing a try. */
 const FREE: ReadonlySet<string> = new Set(['E_WORKER_STOPPING', 'E_LEASE_LOST']);
@@ -101,6 +105,20 @@ export class JobHistories implements Observer {
     application.observers.add(histories);
     histories.#users += 1;
     return histories;
+  }
+
+  /** The error of the job's last attempt. Undefined if nothing tells of it. Never rejects. */
+  static async lastErrorOf(
+    connection: Connection,
+    { id, fence, payload }: JobContext,
+    counters: Counters,
+  ): Promise<Error | undefined> {
+    const histories = started.get(connection);
+    if (histories === undefined || id.length > LONGEST_ID) return undefined;
+    const { clock } = histories.#application;
+    const history = await within(clock, PATIENCE, histories.#historyOf(id)).catch(() => undefined);
+    // What came before a retry was another life.
+    return history && lastErrorIn(history, { fence, counters }, Number(payload[RETRY_MARK] ?? 0));
   }
 
   private constructor(
@@ -210,14 +228,24 @@ export class JobHistories implements Observer {
     await this.#records.put(records, KEPT, MOST_KEPT);
   }
 
-  async #recordOf({ id, blank, runs, isWhole }: Trail): Promise<StoreRecord> {
+  async #recordOf(trail: Trail): Promise<StoreRecord> {
+    return { kind: HISTORY, id: trail.id, value: historyText(await this.#historyWith(trail)) };
+  }
+
+  /** What is kept of the job, with what is about to be written. */
+  async #historyOf(id: string): Promise<JobHistory | undefined> {
+    const trail = this.#trails.get(id);
+    return trail === undefined ? readHistory(await this.#records.get(HISTORY, id)) : this.#historyWith(trail);
+  }
+
+  async #historyWith({ id, blank, runs, isWhole }: Trail): Promise<JobHistory> {
     const before = isWhole ? undefined : readHistory(await this.#records.get(HISTORY, id));
     let history: JobHistory = { ...blank, told: before?.told ?? blank.told, attempts: before?.attempts ?? [] };
     for (const { place, attempt, ...run } of runs) {
       const source = attempt && place && (await this.#source.linesAt(place));
       history = withRun(history, { ...run, attempt: source === undefined ? attempt : { ...attempt!, source } });
     }
-    return { kind: HISTORY, id, value: historyText(history) };
+    return history;
   }
 }
 
