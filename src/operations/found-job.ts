@@ -103,7 +103,7 @@ export async function foundJob(
   const { name } = connection;
   const found =
     typeof waiting === 'object'
-      ? listedJob(connection, application, waiting)
+      ? await listedJob(connection, application, waiting)
       : await failedJob(connection, application, id, queue);
   if (found === undefined && connection.find === undefined)
     throw new CapabilityError(name, connection.driver, 'operations');

@@ -65,10 +65,8 @@ async function waiting(
   // Its pages cannot continue after a place.
   if (place !== '' && operations !== true) throw new CapabilityError(connection.name, connection.driver, 'operations');
   const peeked = await connection.peek(queue, state, limit, place || undefined);
-  return {
-    jobs: peeked.map((job) => listedJob(connection, application, { ...job, queue, state })),
-    next: peeked.at(-1)?.place,
-  };
+  const jobs = peeked.map((job) => listedJob(connection, application, { ...job, queue, state }));
+  return { jobs: await Promise.all(jobs), next: peeked.at(-1)?.place };
 }
 
 async function failures(

@@ -6,6 +6,7 @@ import type { FailedEntry, FailedStore } from '../connections/failed-store';
 import type { JobRegistry } from '../job/registry';
 import type { OperationsConnection } from './operations-connection';
 import { type ShownJob, shownJob } from './shown-job';
+import { waitsToRunAlone } from './suspicion';
 
 /** What looking at jobs needs from their application; a `QueueManager` provides it. */
 export interface SeenApplication {
@@ -28,6 +29,11 @@ export interface ListedJob extends ShownJob {
   readonly state: JobState;
   /** By the store's clock: when a delayed job becomes ready, or when the lease of a running one ends unless it is renewed. */
   readonly at?: Date | undefined;
+  /**
+   * Its next crash would be its last, so it waits, in a worker or in its queue, until it can run alone. Known while records are
+   * kept.
+   */
+  readonly waitsToRunAlone?: true | undefined;
   /** When a failed job failed, by the store's clock. */
   readonly failedAt?: Date | undefined;
   /** The first line of a failed job's error. */
@@ -49,27 +55,31 @@ export interface WaitingJob extends ListedJob {
 export interface ListedFailure extends ListedJob {
   readonly state: 'failed';
   readonly at?: undefined;
+  readonly waitsToRunAlone?: undefined;
   readonly failedAt: Date;
   readonly error: string;
 }
 
 /** A job as its store has listed it. */
-export function listedJob(
-  { name: connection }: Connection,
-  { registry }: SeenApplication,
+export async function listedJob(
+  connection: Connection,
+  application: SeenApplication,
   {
     queue,
     state,
     payload,
     at,
   }: Pick<PeekedJob, 'payload' | 'at'> & { readonly queue: string; readonly state: WaitingState },
-): WaitingJob {
+): Promise<WaitingJob> {
+  const shown = shownJob(payload, application.registry);
+  const records = application.operationsOf(connection)?.records;
   return {
-    ...shownJob(payload, registry),
-    connection,
+    ...shown,
+    connection: connection.name,
     queue,
     state: stateOf(state),
     at: at === undefined ? undefined : new Date(at),
+    ...((await waitsToRunAlone(records, shown.id, payload)) && { waitsToRunAlone: true }),
   };
 }
 

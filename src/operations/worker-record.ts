@@ -47,6 +47,11 @@ export interface RunningWorker {
   readonly busy: number;
   /** The jobs in these slots, at most 50. */
   readonly running: readonly WorkersJob[];
+  /**
+   * A job whose next crash would be its last: it waits, for ten seconds at most, until the others have ended, so that it runs
+   * alone. Meanwhile the worker takes no job.
+   */
+  readonly waiting?: Omit<WorkersJob, 'since'> | undefined;
 }
 
 /** A report as the worker writes it. */
@@ -71,14 +76,13 @@ const PAGE = 100;
 const MOST_WORKERS = 1000;
 
 export function putWorker(records: RecordStore, report: WorkerReport): Promise<void> {
-  const { id, queues, paused, running } = report;
+  const { id, queues, paused, running, waiting } = report;
   const bounded = {
     ...report,
     queues: queues.slice(0, MOST_QUEUES).map(shortened),
     paused: paused.slice(0, MOST_QUEUES).map(shortened),
-    running: running
-      .slice(0, MOST_RUNNING)
-      .map((job) => ({ ...job, id: shortened(job.id), name: shortened(job.name), queue: shortened(job.queue) })),
+    running: running.slice(0, MOST_RUNNING).map(shortenedJob),
+    waiting: waiting && shortenedJob(waiting),
   };
   return records.put([{ kind: KIND, id, value: JSON.stringify(bounded) }], KEPT);
 }
@@ -131,6 +135,7 @@ function isReport(report: unknown): report is WorkerReport {
     ['at', 'since', 'pid', 'concurrency', 'lag', 'busy'].every((field) => typeof report[field] === 'number') &&
     ['id', 'host', 'version', 'connection', 'state'].every((field) => typeof report[field] === 'string') &&
     ['queues', 'paused'].every((field) => Array.isArray(report[field])) &&
+    (report['waiting'] === undefined || isRecord(report['waiting'])) &&
     Array.isArray(report['running']) &&
     report['running'].every(isRecord) &&
     isRecord(report['outcomes'])
@@ -138,3 +143,7 @@ function isReport(report: unknown): report is WorkerReport {
 }
 
 const shortened = (name: string): string => name.slice(0, LONGEST_NAME);
+
+function shortenedJob<Job extends Omit<WorkersJob, 'since'>>(job: Job): Job {
+  return { ...job, id: shortened(job.id), name: shortened(job.name), queue: shortened(job.queue) };
+}

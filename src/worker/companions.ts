@@ -15,7 +15,7 @@ export interface Attended {
   readonly manager: QueueManager;
   readonly connection: Connection;
   readonly options: ResolvedWorkerOptions;
-  readonly loop: Pick<WorkLoop, 'glance' | 'isOut' | 'running'>;
+  readonly loop: Pick<WorkLoop, 'glance' | 'isOut' | 'running' | 'waiting'>;
 }
 
 export interface Companion {

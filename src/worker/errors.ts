@@ -97,6 +97,14 @@ export const poisonJob = defineError('E_POISON_JOB', (job: string, id: string, c
   facts: { job, id, crashes },
 }));
 
+/** Why a job whose next crash would be its last was given back: the others in its worker did not end in time. Only logged. */
+export const waitsToRunAlone = defineError('E_WAITS_TO_RUN_ALONE', (job: string, id: string, crashes: number) => ({
+  message:
+    `${job} ${id} waits to run alone, because its next crash would be its last (crashes so far: ${crashes}), and the other jobs of this ` +
+    'worker have not ended in time. The third time it runs beside others.',
+  facts: { job, id, crashes },
+}));
+
 /** The error behind `this.fail('…')` and `this.fail()`. */
 export const manuallyFailed = defineError(
   'E_MANUALLY_FAILED',

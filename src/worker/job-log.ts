@@ -127,6 +127,25 @@ export function logApart(logger: Logger, job: RunningJob): void {
   );
 }
 
+/** @param neighbours how many jobs run beside it */
+export function logWaitsAlone(logger: Logger, job: RunningJob, neighbours: number, patience: Seconds): void {
+  const { crashes } = job.reservation.counters;
+  logger.warn(
+    { ...factsOf(job), crashes, neighbours },
+    `${job.name} ${job.id} waits to run alone, because its next crash would be its last (crashes so far: ${crashes}). The worker takes no job until ` +
+      `those that run here have ended, for ${patience} s at most. They are: ${neighbours}.`,
+  );
+}
+
+export function logBeside(logger: Logger, job: RunningJob, neighbours: number): void {
+  const { crashes } = job.reservation.counters;
+  logger.warn(
+    { ...factsOf(job), crashes, neighbours },
+    `${job.name} ${job.id} runs beside ${neighbours === 1 ? 'another job' : `${neighbours} others`}, although its next crash would be its last (crashes so far: ${crashes}): ` +
+      'it could not run alone, because twice the jobs of its worker did not end in time.',
+  );
+}
+
 export function logStubborn(logger: Logger, job: RunningJob): void {
   logger.warn(
     factsOf(job),

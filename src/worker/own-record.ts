@@ -63,6 +63,7 @@ export class OwnRecord implements Companion {
   #report(at: Milliseconds): WorkerReport {
     const { manager, connection, options, loop } = this.#worker;
     const { state, queues, lag, paused, outcomes, running: busy } = loop.glance;
+    const { waiting } = loop;
     // Durations are measured here and placed by the store's clock, because our wall clock may be off.
     const moment = (monotonic: Milliseconds): Milliseconds => Math.round(at - manager.clock.monotonic() + monotonic);
     return {
@@ -87,6 +88,12 @@ export class OwnRecord implements Companion {
         attempt: attempts,
         since: moment(startedAt),
       })),
+      waiting: waiting && {
+        id: waiting.id,
+        name: waiting.name,
+        queue: waiting.queue,
+        attempt: waiting.attempts,
+      },
     };
   }
 

@@ -3,6 +3,7 @@ import type { Seconds } from '../base/clock';
 import type { LogFormat } from '../base/console-logger';
 import type { FailedStore } from '../connections/failed-store';
 import type { Connection } from '../connections/contract';
+import type { RecordStore } from '../connections/record-store';
 import type { Application } from '../connections/application';
 import { Emptiness } from './emptiness';
 import { Executor } from './executor';
@@ -41,6 +42,8 @@ export interface WorkerSettings {
   readonly application: Application;
   /** The connection's own store, or the one that takes its failed jobs. Undefined if the connection buries them. */
   readonly failedStore: FailedStore | undefined;
+  /** Where records about jobs are kept. Undefined if nowhere. */
+  readonly records: RecordStore | undefined;
   readonly process: WorkersProcess;
 }
 

@@ -3,9 +3,6 @@
  *
  * A slot is also held during the rest after a run, and by a handler that was given up but has not returned: a handler cannot
  * be ended from outside. If all slots are held like that, the worker is stuck.
- *
- * A job that kills its process takes its neighbours with it, and a crash is counted for them too. So a job whose next crash
- * would be its last runs apart, alone in its worker: that shows which job is to blame, and no other is taken for poison.
  */
 import { DenseSet } from '../base/dense-set';
 import type { Milliseconds } from '../base/clock';
@@ -18,6 +15,7 @@ import { isForOthers, unstarted } from './outcome';
 import type { Parts, WorkerSettings } from './parts';
 import type { Outcome, RunningJob } from './running-job';
 import { ABORT_GRACE } from './stopping';
+import { Suspect } from './suspect';
 
 /**
  * A run that has ended and waits to be settled.
@@ -49,8 +47,7 @@ export class Runs {
   readonly #settings: WorkerSettings;
   readonly #parts: RunsParts;
   readonly #open = new DenseSet<RunningJob>();
-  /** The job whose next crash would be its last. It waits until the others have ended, and then runs alone. */
-  #apart: RunningJob | undefined;
+  readonly #suspect: Suspect;
   #mostAtOnce = Infinity;
   #ended: Finished[] = [];
   #started = 0;
@@ -63,6 +60,11 @@ export class Runs {
   constructor(settings: WorkerSettings, parts: RunsParts) {
     this.#settings = settings;
     this.#parts = parts;
+    this.#suspect = new Suspect(settings, {
+      start: (job) => this.#start(job),
+      end: (job, outcome) => this.giveBack(job, outcome),
+      ring: parts.idle.wake,
+    });
   }
 
   /** How many runs were started in all. */
@@ -103,7 +105,12 @@ export class Runs {
 
   /** Whether more jobs may come: none while one runs apart from all others or is about to. */
   get takesMore(): boolean {
-    return this.#apart === undefined;
+    return this.#suspect.takesMore;
+  }
+
+  /** The job on its last chance that waits to run alone. */
+  get waiting(): RunningJob | undefined {
+    return this.#suspect.waiting;
   }
 
   /** How many jobs may come at once. Jobs that crashed together come back together, and all but one would be given back. */
@@ -111,42 +118,34 @@ export class Runs {
     return this.#mostAtOnce;
   }
 
-  /** Starts the jobs of one reserve. Of those that must run apart, holds the first. True if the others went back. */
+  /** Starts the jobs of one reserve. Of those on their last chance, keeps the first. True if others went back to its queue. */
   take(jobs: readonly RunningJob[]): boolean {
     const last = jobs.filter((job) => this.#parts.executor.isLastChance(job));
-    // Another call may have brought one meanwhile.
-    const back = this.#apart === undefined ? last.slice(1) : last;
-    this.#apart ??= last[0];
-    this.#mostAtOnce = this.#apart === undefined ? Infinity : 1;
-    for (const job of back) this.giveBack(job);
     for (const job of jobs) if (!last.includes(job)) this.#start(job);
+    const back = last.filter((job) => !this.#suspect.take(job, this.#open.size));
+    this.#mostAtOnce = last.length === 0 && this.takesMore ? Infinity : 1;
+    for (const job of back) this.giveBack(job);
+    this.#suspect.tell(this.#open.size);
     return back.length > 0;
   }
 
-  /**
-   * Starts the held job. To be called once everything that ran beside it is settled: a crash would count for them as well.
-   */
+  /** Starts the waiting job. To be called once everything that ran beside it is settled. */
   startHeld(): void {
-    const job = this.#apart;
-    if (job === undefined || job.isApart) return;
-    job.isApart = true;
-    this.#start(job);
+    this.#suspect.startAlone();
   }
 
   giveHeldBack(): void {
-    const job = this.#apart;
-    if (job === undefined || job.isApart) return;
-    this.#apart = undefined;
-    this.giveBack(job);
+    const job = this.#suspect.letGo();
+    if (job !== undefined) this.giveBack(job);
   }
 
-  /** Back to the head of its queue, without having run. */
-  giveBack(job: RunningJob): void {
+  /** Back to its queue without having run; by default to the head. */
+  giveBack(job: RunningJob, outcome = unstarted(job)): void {
     // The payload is not parsed: it may be what killed the workers before.
     if (job.envelope === undefined) job.glimpse = glimpseOf(job.reservation.payload);
     job.close('released');
     job.startedAt = this.#settings.application.clock.monotonic();
-    this.#ended.push(new Finished(job, unstarted(job), 0));
+    this.#ended.push(new Finished(job, outcome, 0));
   }
 
   /** Takes up to `most` outcomes for one call to the store: they are on their way from here on. */
@@ -210,7 +209,7 @@ export class Runs {
     executor.start(job, (outcome) => {
       this.#open.delete(job);
       leases.ended(job, outcome);
-      if (job === this.#apart) this.#apart = undefined;
+      this.#suspect.ended(job);
       this.#ended.push(new Finished(job, outcome, clock.monotonic() - startedAt));
       if (job.handler === 'running') this.#giveUp(job, startedAt);
       else this.#leaveSlot();

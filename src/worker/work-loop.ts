@@ -50,6 +50,11 @@ export class WorkLoop {
     return this.#parts.runs.running;
   }
 
+  /** The job on its last chance that waits to run alone. */
+  get waiting(): RunningJob | undefined {
+    return this.#parts.runs.waiting;
+  }
+
   get health(): WorkerHealth {
     const { connection, application, options } = this.#settings;
     const { store, runs, leases } = this.#parts;

@@ -116,6 +116,7 @@ export class Worker implements Closable {
       lease: retryAfter,
       application: manager,
       failedStore,
+      records: manager.operationsOf(connection)?.records,
       process: this.#process,
     }));
     // Everything that an idle worker waits on is unreferenced: without this timer the process would end under it.

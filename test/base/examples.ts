@@ -170,6 +170,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_NOTHING_MATCHED: ['--require', './jobs/*.js', 'app', 'Give a path that is there.'],
   E_OUTSIDE_RUN: ['mailer'],
   E_PAYLOAD_VERSION: ['SendEmail', 3, 2],
+  E_WAITS_TO_RUN_ALONE: ['SendEmail', '1', 2],
   E_POISON_JOB: ['SendEmail', '1', 3],
   E_QUEUE_UNAVAILABLE: [
     { connection: 'main', store: 'Redis', address: 'redis://127.0.0.1:6379', consequence: 'SendEmail was not queued' },

@@ -54,7 +54,7 @@ const countsBecome = async (ready: number, reserved: number): Promise<void> => {
   }
 };
 
-const textsOf = async (state: 'ready' | 'reserved'): Promise<string[]> =>
+const textsOf = async (state: 'ready' | 'delayed' | 'reserved'): Promise<string[]> =>
   (await application.manager.driver().peek('default', state, 10)).map(({ payload }) => String(payload));
 
 const push = async (text: string, crashes: number, more = ''): Promise<void> => {
@@ -148,9 +148,9 @@ describe('a job whose next crash is its last', () => {
     await push('suspect', 2);
     await countsBecome(0, 3);
     await push('behind', 0);
-    await application.clock.advance('20s');
+    await application.clock.advance('4s');
     gateOf('short').open();
-    await application.clock.advance('20s');
+    await application.clock.advance('4s');
     expect([...running]).toEqual(['long']);
     gateOf('long').open();
     await until(() => running.has('suspect'));
@@ -195,16 +195,88 @@ describe('a job whose next crash is its last', () => {
     expect([...running]).toEqual(['long', 'behind']);
   });
 
-  it('keeps its lease while it waits, however long the other jobs run', async () => {
-    await push('long', 0);
-    start();
-    await until(() => running.has('long'));
-    await push('suspect', 2);
-    await elapse(application.clock, 100);
-    gateOf('long').open();
-    await until(() => running.has('suspect'));
+  describe('beside a job that runs for minutes', () => {
+    const stateOf = async (id = 'suspect'): Promise<unknown> => {
+      const { state, waitsToRunAlone } = await application.manager.connection().find(id);
+      return { state, waitsToRunAlone };
+    };
+    const warnings = (): string[] => application.log.messages('warn').filter((line) => line.includes('suspect'));
 
-    expect(await textsOf('reserved')).toEqual([expect.stringMatching(/"crashes":2,"attempts":1}$/)]);
+    const endless = ',"timeout":0';
+
+    beforeEach(async () => {
+      await push('long', 0, endless);
+      start();
+      await until(() => running.has('long'));
+      await push('suspect', 2, endless);
+      await countsBecome(0, 2);
+      await push('behind', 0, endless);
+    });
+
+    it('waits for ten seconds, which is logged and shown, and goes back for half a minute at no cost', async () => {
+      await elapse(application.clock, 9);
+      expect([...running]).toEqual(['long']);
+      expect(warnings()).toEqual([
+        expect.stringMatching(/^Held suspect waits to run alone, .* for 10 s at most\. They are: 1\.$/),
+      ]);
+      expect(await stateOf()).toEqual({ state: 'running', waitsToRunAlone: true });
+      expect(await application.manager.connection().workers()).toMatchObject([
+        { waiting: { id: 'suspect', name: 'Held', queue: 'default', attempt: 1 } },
+      ]);
+
+      await elapse(application.clock, 3);
+      expect([...running]).toEqual(['long', 'behind']);
+      expect(await textsOf('delayed')).toEqual([expect.stringMatching(/"crashes":2,"releases":1,"attempts":0}$/)]);
+      expect(await stateOf()).toEqual({ state: 'delayed', waitsToRunAlone: true });
+      expect((await application.manager.connection().jobs('default', { state: 'delayed' })).jobs).toMatchObject([
+        { id: 'suspect', waitsToRunAlone: true },
+      ]);
+    });
+
+    it('runs alone if its worker has nothing else to do when it comes back', async () => {
+      await elapse(application.clock, 12);
+      gateOf('long').open();
+      gateOf('behind').open();
+      await elapse(application.clock, 30);
+
+      expect([...running]).toEqual(['suspect']);
+      expect(warnings().at(-1)).toContain('runs apart from all others');
+      expect(await stateOf()).toEqual({ state: 'running', waitsToRunAlone: undefined });
+    });
+
+    it('runs beside the others the third time, which is logged, and other jobs go on starting', async () => {
+      await elapse(application.clock, 85);
+      expect([...running]).toEqual(['long', 'behind', 'suspect']);
+      expect(warnings()).toContainEqual(
+        expect.stringContaining('runs beside 2 others, although its next crash would be'),
+      );
+      await push('later', 0);
+      await until(() => running.has('later'));
+
+      expect(await stateOf()).toEqual({ state: 'running', waitsToRunAlone: undefined });
+    });
+
+    it('runs beside the others the third time even if it came to three workers', async () => {
+      await elapse(application.clock, 12);
+      for (const text of ['second', 'third']) {
+        await Promise.all(workers.splice(0).map((worker) => (void worker.stop(), elapse(application.clock, 40))));
+        await push(text, 0, endless);
+        start();
+        await until(() => running.has(text));
+        await elapse(application.clock, 15);
+      }
+      await until(() => running.has('suspect'));
+
+      expect(warnings()).toContainEqual(expect.stringContaining('suspect runs beside'));
+    });
+
+    it('never runs beside another such job', async () => {
+      await push('other', 2, endless);
+      await elapse(application.clock, 200);
+
+      expect([...running].filter((text) => ['suspect', 'other'].includes(text))).toHaveLength(1);
+      expect(beside.filter((line) => /^(suspect|other) beside (suspect|other)$/.test(line))).toEqual([]);
+    });
   });
 
   it('goes back without losing a try when its worker stops', async () => {

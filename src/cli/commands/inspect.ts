@@ -65,7 +65,7 @@ function* factsOf(job: FoundJob, now: Milliseconds): Iterable<readonly [word: st
   const { id, name, connection, queue, attempts, tries, progress, payload, batch } = job;
   if (name !== undefined) yield ['Job', oneLine(name)];
   yield ['Id', oneLine(id)];
-  yield ['State', job.state === 'unknown' ? 'ended: not waiting, running or failed' : job.state];
+  yield ['State', job.state === 'unknown' ? 'ended: not waiting, running or failed' : stateText(job)];
   yield ['On', queue === undefined ? connection : oneLine(`${connection}, queue ${queue}`)];
   if (attempts !== undefined)
     yield ['Attempts', tries === undefined || tries === 0 ? String(attempts) : `${attempts} of ${tries}`];
@@ -86,6 +86,11 @@ function* factsOf(job: FoundJob, now: Milliseconds): Iterable<readonly [word: st
   }
   yield* payloadFacts(payload);
 }
+
+const stateText = ({ state, waitsToRunAlone }: FoundJob): string =>
+  waitsToRunAlone === true
+    ? `${state === 'running' ? 'reserved' : state}: waits to run alone, because its next crash would be its last`
+    : state;
 
 function* payloadFacts(payload: unknown): Iterable<readonly [word: string, fact: string]> {
   if (typeof payload === 'string') yield ['Payload', payload];

@@ -76,7 +76,8 @@ async function list({ flags }: JobsCall, connection: QueueConnection, queue: str
 function show({ flags, output }: JobsCall, found: readonly ListedJob[], now: Milliseconds): void {
   const { state = 'ready' } = flags;
   const id = (job: ListedJob): Cell => job.id ?? '(none yet)';
-  const name = (job: ListedJob): Cell => oneLine(job.name);
+  const name = ({ name, waitsToRunAlone }: ListedJob): Cell =>
+    waitsToRunAlone === true ? `${oneLine(name)} (waits to run alone)` : oneLine(name);
   if (state === 'failed') {
     const rows = found.map((job) => [id(job), name(job), job.attempts, moment(job.failedAt), job.error]);
     return output.list(['id', 'job', 'attempts', 'failed at', 'error'], rows);

@@ -62,12 +62,13 @@ function stateText({ state, silentFor }: RunningWorker): string {
 }
 
 function runsText(worker: RunningWorker): string {
-  const { running, busy } = worker;
+  const { running, busy, waiting } = worker;
   const named = running
     .slice(0, MOST_NAMED)
     .map(({ name, since }) => `${oneLine(name)} ${spanText(ageOf(worker, since))}`);
   const more = busy - named.length;
-  return [...named, ...(more > 0 && named.length > 0 ? [`${more} more`] : [])].join(', ');
+  const waits = waiting === undefined ? [] : [`${oneLine(waiting.name)} waits to run alone`];
+  return [...named, ...(more > 0 && named.length > 0 ? [`${more} more`] : []), ...waits].join(', ');
 }
 
 /** Uses only the store's clock: ours may be off. */

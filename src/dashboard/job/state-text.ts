@@ -20,7 +20,9 @@ export function stateOf({ job: { state, history }, result }: JobStory): ShownSta
 
 /** Follows the badge. */
 export function stateText(story: JobStory, context: PageContext): Shown {
-  return STATES[stateOf(story)](story, context);
+  const text = STATES[stateOf(story)](story, context);
+  if (story.job.waitsToRunAlone !== true) return text;
+  return html`${text} <strong class="warn">It waits to run alone</strong>, because its next crash would be its last.`;
 }
 
 export function adviceFor(story: JobStory, context: PageContext): Shown {

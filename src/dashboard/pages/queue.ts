@@ -179,7 +179,7 @@ function jobRow(job: ListedJob, context: PageContext): Html {
     state === 'failed'
       ? failureButtons('job', about, context)
       : actionForm({ action: 'cancel-job', label: 'Cancel', ...about }, context);
-  return html`<tr${id !== undefined && html` data-key="${id}"`}><th scope="row">${jobLink(job)}<br><span class="soft mono">${id}</span></th>
+  return html`<tr${id !== undefined && html` data-key="${id}"`}><th scope="row">${jobLink(job)}<br><span class="soft mono">${id}</span>${job.waitsToRunAlone === true && html`<br><span class="warn">waits to run alone</span>`}</th>
 <td>${at && moment(at, context.now)}</td><td class="number">${attempts}${tries !== undefined && tries > 0 && html` <span class="soft">of ${tries}</span>`}</td>
 <td class="excerpt">${state === 'failed' ? html`<span class="bad"><bdi>${errorLine(error ?? '')}</bdi></span>` : excerptOf(payload)}</td><td class="actions">${id !== undefined && buttons}</td></tr>`;
 }

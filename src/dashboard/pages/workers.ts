@@ -51,7 +51,8 @@ function workerTable(found: readonly RunningWorker[]): Html {
 }
 
 function workerRow(worker: RunningWorker): Html {
-  const { id, host, pid, version, connection, queues, paused, busy, concurrency, outcomes, lag, since } = worker;
+  const { id, host, pid, version, connection, queues, paused, busy, concurrency, outcomes, lag, since, waiting } =
+    worker;
   const names = queues.slice(0, MOST_QUEUES).map((queue) => {
     const mark = paused.includes(queue) && html` <span class="badge">paused</span>`;
     return html`<li>${queueLink({ connection, queue })}${mark}</li>`;
@@ -59,7 +60,7 @@ function workerRow(worker: RunningWorker): Html {
   const rest = queues.length - MOST_QUEUES;
   return html`<tr data-key="${id}">
     <th scope="row"><bdi>${host}</bdi> <span class="soft">${String(pid)}</span><br><span class="soft">${connection}, Onqueue ${version}</span></th>
-    <td>${stateOf(worker)}</td>
+    <td>${stateOf(worker)}${waiting && html`<br><span class="warn">${jobLink({ ...waiting, connection })} waits to run alone</span>`}</td>
     <td><ul class="names">${names}${rest > 0 && html`<li class="soft">and ${counted(rest, 'more queue')}</li>`}</ul></td>
     <td class="busy"><meter min="0" max="${concurrency}" value="${busy}" aria-label="busy">${busy}</meter> ${busy} of ${concurrency}</td>
     <td class="number">${numberText(outcomes.completed)}</td>

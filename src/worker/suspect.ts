@@ -1,0 +1,171 @@
+/**
+ * The one job of a worker that is on its last chance: its next crash would make it poison.
+ *
+ * A job that kills its process takes its neighbours with it, and a crash is counted for them too. So a suspect runs alone: that
+ * shows which job is to blame, and no other is taken for poison. It waits ten seconds at most for its neighbours, and the worker
+ * takes no job meanwhile. If they last longer, it goes back for half a minute, for free; the third time it runs beside them, but
+ * never beside another suspect.
+ */
+import type { Milliseconds, Seconds, Timer } from '../base/clock';
+import { Recent } from '../base/recent';
+import { forgetSuspicion, keepSuspicion, suspicionOf } from '../operations/suspicion';
+import { glimpseOf } from '../payload/unreadable';
+import { waitsToRunAlone } from './errors';
+import { logBeside, logWaitsAlone } from './job-log';
+import { releasedForFree } from './outcome';
+import type { WorkerSettings } from './parts';
+import type { Outcome, RunningJob } from './running-job';
+
+/** How long its neighbours have to end. */
+export const PATIENCE: Seconds = 10;
+const PAUSE: Seconds = 30;
+/** After this many pauses it runs beside others. */
+const MOST_PAUSES = 2;
+const MOST_KNOWN = 1000;
+
+export interface SuspectActions {
+  start(job: RunningJob): void;
+  /** Ends a job that was not started. */
+  end(job: RunningJob, outcome: Outcome): void;
+  /** Makes the loop look: the worker takes jobs again. */
+  ring(): void;
+}
+
+export class Suspect {
+  readonly #settings: WorkerSettings;
+  readonly #actions: SuspectActions;
+  #job: RunningJob | undefined;
+  #phase: 'waits' | 'alone' | 'beside' = 'waits';
+  #isTold = false;
+  #timer: Timer | undefined;
+  /** The neighbours of a suspect have just outlasted its wait: until then, the next ones go back without one. */
+  #busyUntil: Milliseconds = -Infinity;
+  /** How often each went back. Where no records are kept, this worker knows only of its own times. */
+  readonly #times = new Recent<string, { readonly crashes: number; readonly times: number }>(MOST_KNOWN);
+  /** Writes of records, one after another. */
+  #writing: Promise<unknown> = Promise.resolve();
+
+  constructor(settings: WorkerSettings, actions: SuspectActions) {
+    this.#settings = settings;
+    this.#actions = actions;
+  }
+
+  /** Whether the worker may take jobs: none beside one that runs alone or waits for that. */
+  get takesMore(): boolean {
+    return this.#job === undefined || this.#phase === 'beside';
+  }
+
+  /** The job that waits. */
+  get waiting(): RunningJob | undefined {
+    return this.#phase === 'waits' ? this.#job : undefined;
+  }
+
+  /** Takes a job on its last chance. False if it has to go back at once, because there is another one. */
+  take(job: RunningJob, neighbours: number): boolean {
+    const { clock } = this.#settings.application;
+    if (this.#job !== undefined && !this.takesMore) return false;
+    // The payload is not parsed: it may be what killed the workers before.
+    if (job.envelope === undefined) job.glimpse = glimpseOf(job.reservation.payload);
+    if (this.#job !== undefined) this.#putOff(job);
+    else if (neighbours > 0 && this.#timesOf(job) >= MOST_PAUSES) this.#startBeside(job, neighbours);
+    else if (neighbours > 0 && clock.monotonic() < this.#busyUntil) this.#putOff(job);
+    else this.#hold(job);
+    return true;
+  }
+
+  /** Says that it waits, if it has to: others have started by now. */
+  tell(neighbours: number): void {
+    const job = this.waiting;
+    if (job === undefined || this.#isTold || neighbours === 0) return;
+    this.#isTold = true;
+    logWaitsAlone(this.#settings.application.logger, job, neighbours, PATIENCE);
+    const { crashes } = job.reservation.counters;
+    void this.#known(job).then((times) => {
+      if (this.waiting !== job) return;
+      if (times >= MOST_PAUSES) this.#startBeside(job, neighbours);
+      else this.#write((records) => keepSuspicion(records, job.id, { crashes, fence: job.fence, times }));
+    });
+  }
+
+  /** To be called once everything that ran beside it is settled: a crash would count for that as well. */
+  startAlone(): void {
+    const job = this.waiting;
+    if (job === undefined) return;
+    job.isApart = true;
+    this.#start(job, 'alone');
+  }
+
+  /** The job that waits, which goes back because the worker stops. */
+  letGo(): RunningJob | undefined {
+    const job = this.waiting;
+    if (job !== undefined) this.ended(job);
+    return job;
+  }
+
+  ended(job: RunningJob): void {
+    if (job !== this.#job) return;
+    this.#timer?.cancel();
+    this.#job = undefined;
+    this.#phase = 'waits';
+  }
+
+  #hold(job: RunningJob): void {
+    this.#job = job;
+    this.#phase = 'waits';
+    this.#isTold = false;
+    const { clock } = this.#settings.application;
+    this.#timer = clock.after(PATIENCE * 1000, () => {
+      this.ended(job);
+      this.#busyUntil = clock.monotonic() + PAUSE * 1000;
+      this.#putOff(job);
+      this.#actions.ring();
+    });
+  }
+
+  #startBeside(job: RunningJob, neighbours: number): void {
+    logBeside(this.#settings.application.logger, job, neighbours);
+    this.#start(job, 'beside');
+    this.#actions.ring();
+  }
+
+  #start(job: RunningJob, phase: 'alone' | 'beside'): void {
+    this.#timer?.cancel();
+    this.#job = job;
+    this.#phase = phase;
+    if (this.#isTold || phase === 'beside') this.#write((records) => forgetSuspicion(records, job.id));
+    this.#isTold = false;
+    this.#actions.start(job);
+  }
+
+  #putOff(job: RunningJob): void {
+    this.#actions.end(
+      job,
+      releasedForFree(job, PAUSE, waitsToRunAlone(job.name, job.id, job.reservation.counters.crashes)),
+    );
+    void this.#known(job).then((before) => {
+      const { crashes } = job.reservation.counters;
+      const times = before + 1;
+      this.#times.set(job.id, { crashes, times });
+      this.#write((records) => keepSuspicion(records, job.id, { crashes, fence: job.fence, times }));
+    });
+  }
+
+  /** How often it went back, as far as this worker knows. */
+  #timesOf({ id, reservation }: RunningJob): number {
+    const known = this.#times.get(id);
+    return known?.crashes === reservation.counters.crashes ? known.times : 0;
+  }
+
+  /** The same, as far as anybody knows. Never rejects. */
+  async #known(job: RunningJob): Promise<number> {
+    const { records } = this.#settings;
+    const kept = records && (await suspicionOf(records, job.id, job.reservation.counters).catch(() => undefined));
+    return Math.max(this.#timesOf(job), kept?.times ?? 0);
+  }
+
+  // Nobody waits for it: if it fails, the job waits once more, and is not shown as one that does.
+  #write(write: (records: NonNullable<WorkerSettings['records']>) => Promise<void>): void {
+    const { records } = this.#settings;
+    if (records !== undefined) this.#writing = this.#writing.then(() => write(records)).catch(() => undefined);
+  }
+}
