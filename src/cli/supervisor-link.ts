@@ -1,7 +1,13 @@
 /** The link to the supervisor that started this process: reports the worker's health, and exits when told to. */
 import type { JobCounters } from '../operations/figures/job-counters';
 import { endOfTurn, type Milliseconds, type Timer } from '../base/clock';
-import { type HealthReport, type HeldJob, isEndOrder } from '../worker/supervisor/supervision';
+import {
+  type HealthReport,
+  type HeldJob,
+  isDeathReport,
+  isEndOrder,
+  type SeenDeath,
+} from '../worker/supervisor/supervision';
 import type { Worker } from '../worker/worker';
 import type { Surroundings } from './session';
 
@@ -25,7 +31,13 @@ export class SupervisorLink {
   #hasNamed = false;
   #isOver = false;
 
-  constructor(surroundings: Surroundings, worker: Worker, counters: JobCounters) {
+  /** @param deaths told of processes that died at work */
+  constructor(
+    surroundings: Surroundings,
+    worker: Worker,
+    counters: JobCounters,
+    deaths: (deaths: readonly SeenDeath[]) => void,
+  ) {
     this.#surroundings = surroundings;
     this.#worker = worker;
     this.#counters = counters;
@@ -33,6 +45,7 @@ export class SupervisorLink {
     if (channel === undefined) return;
     const stopHearing = channel.hear((message) => {
       if (isEndOrder(message)) exit(message.code);
+      else if (isDeathReport(message)) deaths(message.deaths);
     });
     // If a handler ends the process, this last report names the job.
     this.#undo.push(
@@ -92,6 +105,6 @@ export class SupervisorLink {
   }
 
   get #jobs(): readonly HeldJob[] {
-    return this.#worker.running.slice(0, NAMED).map(({ name, id, queue }) => ({ job: name, id, queue }));
+    return this.#worker.running.slice(0, NAMED).map(({ name, id, queue, fence }) => ({ job: name, id, queue, fence }));
   }
 }

@@ -1,10 +1,13 @@
 /** A worker in this very process, from loading the project to the end. */
+import { hostname } from 'node:os';
 import type { Seconds } from '../base/clock';
 import { type Logger, tagged } from '../base/logger';
 import type { QueueManager } from '../application/queue-manager';
 import type { JobCounts } from '../operations/figures/job-counts';
 import { UNBORN } from '../worker/health';
+import { keepDeath } from '../operations/history/deaths';
 import type { StopReason } from '../worker/stopping';
+import type { SeenDeath } from '../worker/supervisor/supervision';
 import { type SupervisorHealth, unsupervisedHealth } from '../worker/supervisor/supervisor-health';
 import { processWorker, type Worker } from '../worker/worker';
 import { type ResolvedWorkerOptions, resolveWorkerOptions } from '../worker/worker-options';
@@ -87,14 +90,27 @@ export class WorkProcess {
     this.#endedBy(reason);
   }
 
-  async #runSupervised({ counters }: QueueManager, worker: Worker): Promise<void> {
-    const link = (this.#link = new SupervisorLink(this.#session.surroundings, worker, counters));
+  async #runSupervised(manager: QueueManager, worker: Worker): Promise<void> {
+    const { surroundings } = this.#session;
+    const keep = (deaths: readonly SeenDeath[]): void => void this.#keepDeaths(manager, deaths);
+    const link = (this.#link = new SupervisorLink(surroundings, worker, manager.counters, keep));
     this.#undo.push(() => link.close());
     const running = worker.run();
     link.begin();
     const reason = await running;
     link.tell();
     this.#endedBy(reason);
+  }
+
+  /** For the histories of the jobs that these processes ran. Never rejects: no job depends on it. */
+  async #keepDeaths(manager: QueueManager, deaths: readonly SeenDeath[]): Promise<void> {
+    const records = manager.operationsOf(manager.driver(this.#connection))?.records;
+    if (records === undefined || manager.configuration.history === false) return;
+    for (const { pid, jobs, ...end } of deaths) {
+      const worker = `${hostname()}:${String(pid)}`;
+      for (const { id, fence } of jobs)
+        if (fence !== undefined) await keepDeath(records, id, { ...end, worker, fence }).catch(() => undefined);
+    }
   }
 
   #endedBy(reason: StopReason): void {

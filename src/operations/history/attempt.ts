@@ -2,6 +2,7 @@
 import type { Milliseconds } from '../../base/clock';
 import type { Counters } from '../../payload/counters';
 import { fieldsIn } from '../../payload/kinds';
+import type { Death } from './deaths';
 
 /** `lost`: the store refused its outcome. `crashed`: its worker died, or froze until another one had the job. */
 export type AttemptOutcome = 'failed' | 'timed-out' | 'crashed' | 'lost' | 'cancelled' | 'completed';
@@ -23,12 +24,17 @@ export interface Attempt {
   /** The fence of the reservation, which tells attempts apart. */
   readonly fence: number;
   readonly outcome: AttemptOutcome;
-  /** When it ended; for a crash, when it was noticed. By the clock of the worker that reports it. */
+  /**
+   * When it ended, by the clock of the worker or supervisor that reports it. For a crash that no supervisor has seen, when it was
+   * noticed.
+   */
   readonly at: Date;
   /** How long it ran. Undefined if unknown. */
   readonly ms?: Milliseconds | undefined;
   /** Host and process id. Undefined if unknown. */
   readonly worker?: string | undefined;
+  /** The signal that ended its worker, such as `SIGKILL`. */
+  readonly signal?: string | undefined;
   /** One line. */
   readonly error?: string | undefined;
   /** With causes; cut if it is very long. */
@@ -88,15 +94,15 @@ const UNSAID = {
   'timed-out': 'It blocked the event loop of its worker, which could not report more.',
 } as const;
 
-/** The history with one more run, and with earlier attempts that could not be reported and are only known by the counters. */
-export function withRun(history: JobHistory, run: ToldRun): JobHistory {
+/** @param deaths what is known of crashes, oldest first; those that the counters do not confirm are left out */
+export function withRun(history: JobHistory, run: ToldRun, deaths: readonly Death[] = []): JobHistory {
   const { told, attempts } = history;
   const { fence, counters, attempt } = run;
   const own = attempt === undefined ? [] : [attempt];
   const last = attempts.at(-1)?.fence ?? 0;
   // A later run, whose worker was quicker to write, has already added them.
   if (fence <= last) return { ...history, attempts: joined(attempts, own) };
-  const untold = [...unsaid('crashed', run, counters.crashes - told.crashes)];
+  const untold = [...crashes(run, counters.crashes - told.crashes, deaths, last)];
   untold.push(...unsaid('timed-out', run, counters.timeouts - told.timeouts, untold.length));
   const timeouts = counters.timeouts + (attempt?.outcome === 'timed-out' ? 1 : 0);
   return {
@@ -104,6 +110,27 @@ export function withRun(history: JobHistory, run: ToldRun): JobHistory {
     told: { crashes: counters.crashes, timeouts },
     attempts: joined(attempts, [...untold, ...own]),
   };
+}
+
+/** As many crashes as the counters tell of, each as it was seen if somebody saw it. */
+function crashes(run: ToldRun, count: number, deaths: readonly Death[], last: number): readonly KeptAttempt[] {
+  if (count <= 0) return [];
+  const seen = deaths.filter(({ fence }) => fence > last && fence < run.fence).slice(-count);
+  const told = seen.map(({ fence, at, worker, signal, code }): KeptAttempt => {
+    const end = signal === undefined ? `ended with code ${String(code)}` : `was ended by ${signal}`;
+    return {
+      attempt: run.counters.attempts,
+      fence,
+      outcome: 'crashed',
+      at,
+      worker,
+      signal,
+      error: `Its worker ${end}.`,
+    };
+  });
+  const fences = new Set(seen.map(({ fence }) => fence));
+  const others = unsaid('crashed', run, count).filter(({ fence }) => !fences.has(fence));
+  return [...told, ...others.slice(0, count - told.length)];
 }
 
 /** @param nearer how many attempts lie between these and the run */

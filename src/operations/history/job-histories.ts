@@ -32,6 +32,7 @@ import {
   withRun,
 } from './attempt';
 import { Backlog } from './backlog';
+import { deathsOf } from './deaths';
 import { placeOfError, type SourcePlace, SourceReader } from './source-lines';
 
 /** What is kept of what happened to jobs. */
@@ -241,9 +242,11 @@ export class JobHistories implements Observer {
   async #historyWith({ id, blank, runs, isWhole }: Trail): Promise<JobHistory> {
     const before = isWhole ? undefined : readHistory(await this.#records.get(HISTORY, id));
     let history: JobHistory = { ...blank, told: before?.told ?? blank.told, attempts: before?.attempts ?? [] };
+    const isNews = runs.some(({ counters }) => counters.crashes > history.told.crashes);
+    const deaths = isNews ? await deathsOf(this.#records, id) : [];
     for (const { place, attempt, ...run } of runs) {
       const source = attempt && place && (await this.#source.linesAt(place));
-      history = withRun(history, { ...run, attempt: source === undefined ? attempt : { ...attempt!, source } });
+      history = withRun(history, { ...run, attempt: source === undefined ? attempt : { ...attempt!, source } }, deaths);
     }
     return history;
   }

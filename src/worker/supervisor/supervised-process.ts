@@ -5,7 +5,7 @@ import type { Clock, Milliseconds, Timer } from '../../base/clock';
 import type { JobCounts } from '../../operations/figures/job-counts';
 import type { WorkerHealth } from '../health';
 import type { StopReason } from '../stopping';
-import { BLOCKED, type EndOrder, type HeldJob, isBlockReport, isHealthReport } from './supervision';
+import { BLOCKED, type DeathReport, type EndOrder, type HeldJob, isBlockReport, isHealthReport } from './supervision';
 
 /**
  * How long a process may take after an order to end at once, and after SIGKILL: the system may be unable to end one that
@@ -18,7 +18,7 @@ export interface Child extends EventEmitter {
   readonly pid?: number | undefined;
   readonly connected: boolean;
   kill(signal: NodeJS.Signals): boolean;
-  send(message: EndOrder, told: (error: Error | null) => void): boolean;
+  send(message: EndOrder | DeathReport, told: (error: Error | null) => void): boolean;
 }
 
 export interface ProcessListener {
@@ -142,6 +142,11 @@ export class SupervisedProcess {
   stop(signal: NodeJS.Signals, patience: Milliseconds): void {
     this.#child.kill(signal);
     this.#killAfter(patience);
+  }
+
+  /** Tells it of the deaths of others. */
+  tell(report: DeathReport): void {
+    if (this.#child.connected) this.#child.send(report, () => undefined);
   }
 
   /** Makes it end at once, with this code. */

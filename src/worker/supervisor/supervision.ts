@@ -1,4 +1,5 @@
 /** Messages between a supervisor and its processes, and the meaning of a process's exit code. */
+import type { Milliseconds } from '../../base/clock';
 import type { JobCounts } from '../../operations/figures/job-counts';
 import type { WorkerHealth } from '../health';
 
@@ -13,6 +14,24 @@ export interface HeldJob {
   readonly job: string;
   readonly id: string;
   readonly queue: string;
+  /** Of its reservation. Absent where a thread reports the job. */
+  readonly fence?: number | undefined;
+}
+
+/** The end of a process that died at work, and the jobs that it ran. */
+export interface SeenDeath {
+  readonly pid: number | undefined;
+  /** When it ended, by the supervisor's clock. */
+  readonly at: Milliseconds;
+  readonly signal: string | undefined;
+  readonly code: number | undefined;
+  readonly jobs: readonly HeldJob[];
+}
+
+/** Tells a process of the deaths of others, for the histories of their jobs: the supervisor has no store. */
+export interface DeathReport {
+  readonly onqueue: 'deaths';
+  readonly deaths: readonly SeenDeath[];
 }
 
 /** From a process: every second, when it starts jobs, and once more when its worker has stopped or the process ends. */
@@ -45,6 +64,10 @@ export function isHealthReport(message: unknown): message is HealthReport {
 
 export function isBlockReport(message: unknown): message is BlockReport {
   return kindOf(message) === 'blocked';
+}
+
+export function isDeathReport(message: unknown): message is DeathReport {
+  return kindOf(message) === 'deaths';
 }
 
 export function isEndOrder(message: unknown): message is EndOrder {

@@ -11,7 +11,7 @@ import { type JobCounts, JobTotals } from '../../operations/figures/job-counts';
 import { Place } from './place';
 import type { StopReason } from '../stopping';
 import { type Child, type ProcessListener, SupervisedProcess } from './supervised-process';
-import { BLOCKED } from './supervision';
+import { BLOCKED, type SeenDeath } from './supervision';
 import { type SupervisorHealth, supervisorHealth } from './supervisor-health';
 
 /** A process that has to be replaced sooner would need it again and again: it gets the pause of one that died. */
@@ -22,6 +22,8 @@ const REPLACED: ReadonlySet<StopReason> = new Set(['memory', 'restart', 'stuck',
 
 /** Added to the log line about its memory in that case. */
 const TOO_LITTLE = 'It has worked for less than a second: the limit is too low for it.';
+
+const MOST_DEATHS = 100;
 
 /** How to start a process. */
 export interface ProcessOrder {
@@ -63,6 +65,8 @@ export class Supervisor {
   #opened = false;
   /** A process has died at work. */
   #crashed = false;
+  /** Those that no process was told of yet. */
+  readonly #deaths: SeenDeath[] = [];
   #stopping = false;
   #hurried = false;
   #resolve: (code: number) => void = () => undefined;
@@ -139,8 +143,17 @@ export class Supervisor {
     }
   }
 
+  #died({ pid, signal, code, jobs }: SupervisedProcess): void {
+    this.#crashed = true;
+    if (jobs.length === 0) return;
+    this.#deaths.push({ pid, signal, code, jobs, at: this.#settings.clock.now() });
+    // If none can be started, nobody will ask either.
+    if (this.#deaths.length > MOST_DEATHS) this.#deaths.shift();
+  }
+
   #heard(place: Place, process: SupervisedProcess): void {
     if (this.#stopping) return;
+    if (this.#deaths.length > 0) process.tell({ onqueue: 'deaths', deaths: this.#deaths.splice(0) });
     const isFirst = !this.#opened;
     this.#opened = true;
     if (isFirst) for (const other of this.#places.slice(1)) this.#start(other);
@@ -156,7 +169,7 @@ export class Supervisor {
     else if (!this.#opened && process.code !== undefined) this.#refuse(process.code);
     else {
       place.current = undefined;
-      this.#crashed = true;
+      this.#died(process);
       this.#startLater(place, `${process.name} ${process.death}`, process);
     }
     this.#endIfLast();
@@ -197,7 +210,7 @@ export class Supervisor {
   #leave(place: Place, process: SupervisedProcess): void {
     place.leaving = undefined;
     if (process.finished === undefined) {
-      this.#crashed = true;
+      this.#died(process);
       this.#settings.logger.warn(process.facts, `${process.name} ${process.death}.`);
     }
     // Its successor may have been waiting to leave as well.

@@ -67,6 +67,19 @@ describe('a supervisor whose process has died', () => {
     expect(log.lines[0]?.facts).toMatchObject({ pid: 100, jobs: [{ job: 'Exit', id: 'e0', queue: 'default' }] });
   });
 
+  it('tells the next process of a death at work, once, for the histories of the jobs', () => {
+    const jobs = [{ job: 'Exit', id: 'e', queue: 'default', fence: 3 }];
+    supervise();
+    child().reports({}, jobs);
+    child().dies('SIGKILL');
+    child().reports();
+    child().reports();
+
+    expect(child().told).toEqual([
+      { onqueue: 'deaths', deaths: [{ pid: 100, at: world.clock.now(), signal: 'SIGKILL', code: undefined, jobs }] },
+    ]);
+  });
+
   it('blames the jobs that its process blamed for its blocked event loop, and no other', () => {
     supervise();
     const [innocent, first, second] = ['i', 'f', 's'].map((id) => ({ job: 'Hog', id, queue: 'default' }));
