@@ -56,7 +56,6 @@ export const WORK_FLAGS = {
   supervisor: on('work in this very process, without a supervisor that restarts it when it dies', { isNegative: true }),
   healthPort: port('serve the health of the workers by HTTP: /live, /ready, /health, /metrics'),
   healthHost: text('<address>', 'address for --health-port; 0.0.0.0 means all (default: 127.0.0.1)'),
-  name: text('<name>', 'name of this worker in log lines, at --health-port and in the process list'),
   ...SHARED_FLAGS,
   /**
    * Set by `listen` for its processes: the first prints the opening as `work` does, and all stop before they would run outdated

@@ -106,8 +106,8 @@ export class WorkProcess {
   async #keepDeaths(manager: QueueManager, deaths: readonly SeenDeath[]): Promise<void> {
     const records = manager.operationsOf(manager.driver(this.#connection))?.records;
     if (records === undefined || manager.configuration.history === false) return;
-    for (const { pid, jobs, ...end } of deaths) {
-      const worker = `${hostname()}:${String(pid)}`;
+    for (const { name = hostname(), pid, jobs, ...end } of deaths) {
+      const worker = `${name}:${String(pid)}`;
       for (const { id, fence } of jobs)
         if (fence !== undefined) await keepDeath(records, id, { ...end, worker, fence }).catch(() => undefined);
     }

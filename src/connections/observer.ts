@@ -29,6 +29,8 @@ export interface DispatchObservation {
 
 export interface EndedRun {
   readonly job: JobContext;
+  /** The name of its worker. */
+  readonly worker: string;
   readonly reservation: Reservation;
   /** As confirmed by the store. `lost`: it refused the outcome. */
   readonly outcome: Settlement['outcome'] | 'lost';

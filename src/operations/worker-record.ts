@@ -22,6 +22,8 @@ export interface WorkersJob {
 export interface RunningWorker {
   /** The id of this run of the worker. */
   readonly id: string;
+  /** As it was given, or the name of the host and a random part. The processes of one supervisor may share a given name. */
+  readonly name: string;
   readonly host: string;
   readonly pid: number;
   /** The version of Onqueue. */
@@ -55,7 +57,9 @@ export interface RunningWorker {
 }
 
 /** A report as the worker writes it. */
-export interface WorkerReport extends Omit<RunningWorker, 'since' | 'heardAt' | 'silentFor' | 'running'> {
+export interface WorkerReport extends Omit<RunningWorker, 'name' | 'since' | 'heardAt' | 'silentFor' | 'running'> {
+  /** Absent in those of earlier versions. */
+  readonly name?: string | undefined;
   /** By the store's clock. */
   readonly at: Milliseconds;
   readonly since: Milliseconds;
@@ -122,6 +126,7 @@ function workerOf(text: string, now: Milliseconds): RunningWorker | undefined {
   const { at, since, running, ...told } = report;
   return {
     ...told,
+    name: typeof told.name === 'string' ? told.name : told.host,
     since: new Date(since),
     heardAt: new Date(at),
     silentFor: Math.max(0, Math.round(now - at) / 1000),

@@ -119,7 +119,11 @@ export class Drain {
       const outcome = await this.#executor.run(job);
       await keepEndOf(manager, job, outcome);
       const [result] = await connection.settle([outcome.settlement]);
-      tellEnded(manager, new Finished(job, outcome, this.#clock.monotonic() - since), result!);
+      tellEnded(
+        { name: 'drain()', application: manager },
+        new Finished(job, outcome, this.#clock.monotonic() - since),
+        result!,
+      );
       const run = jobRun(job, outcome, this.#clock.now());
       if (result === 'lost') {
         await this.#executor.announcer.announceLost(job, outcome);

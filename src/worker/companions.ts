@@ -12,6 +12,7 @@ import type { ResolvedWorkerOptions } from './worker-options';
 
 /** What a companion may see of the worker. */
 export interface Attended {
+  readonly name: string;
   readonly manager: QueueManager;
   readonly connection: Connection;
   readonly options: ResolvedWorkerOptions;

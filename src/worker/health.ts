@@ -25,6 +25,8 @@ export interface WorkerHealth {
   readonly live: boolean;
   /** The worker runs and the store answers. Follows an outage within two seconds, if somebody asks now and then. */
   readonly ready: boolean;
+  /** The worker's name; undefined before `run()`. */
+  readonly name: string | undefined;
   /** The connection's name in the configuration; undefined before `run()`. */
   readonly connection: string | undefined;
   readonly queues: readonly string[];
@@ -58,6 +60,7 @@ export const UNBORN: WorkerHealth = {
   reason: undefined,
   live: true,
   ready: false,
+  name: undefined,
   connection: undefined,
   queues: [],
   paused: [],

@@ -5,6 +5,7 @@ import type { SettleResult } from '../connections/contract';
 import { type EndedRun, type Observer, tellObservers } from '../connections/observer';
 import { readyAtOf } from '../payload/ready-at';
 import { storeNow } from './outcome';
+import type { WorkerSettings } from './parts';
 import type { RunningJob } from './running-job';
 import type { Finished } from './runs';
 
@@ -64,11 +65,16 @@ async function thrownBy(result: Result): Promise<unknown> {
   }
 }
 
-export function tellEnded(application: Application, { job, outcome, took }: Finished, result: SettleResult): void {
+export function tellEnded(
+  { name, application }: Pick<WorkerSettings, 'name' | 'application'>,
+  { job, outcome, took }: Finished,
+  result: SettleResult,
+): void {
   const { settlement, error, reason } = outcome;
   const startedAt = storeNow(job, application) - (application.clock.monotonic() - job.startedAt);
   const run: EndedRun = {
     job,
+    worker: name,
     reservation: job.reservation,
     outcome: result === 'lost' ? 'lost' : settlement.outcome,
     error: error ?? reason,

@@ -61,13 +61,14 @@ export class OwnRecord implements Companion {
   }
 
   #report(at: Milliseconds): WorkerReport {
-    const { manager, connection, options, loop } = this.#worker;
+    const { name, manager, connection, options, loop } = this.#worker;
     const { state, queues, lag, paused, outcomes, running: busy } = loop.glance;
     const { waiting } = loop;
     // Durations are measured here and placed by the store's clock, because our wall clock may be off.
     const moment = (monotonic: Milliseconds): Milliseconds => Math.round(at - manager.clock.monotonic() + monotonic);
     return {
       id: this.#id,
+      name,
       host: hostname(),
       pid: process.pid,
       version: VERSION,
@@ -81,12 +82,12 @@ export class OwnRecord implements Companion {
       paused,
       outcomes,
       busy,
-      running: loop.running.map(({ id, name, queue, attempts, startedAt }) => ({
-        id,
-        name,
-        queue,
-        attempt: attempts,
-        since: moment(startedAt),
+      running: loop.running.map((job) => ({
+        id: job.id,
+        name: job.name,
+        queue: job.queue,
+        attempt: job.attempts,
+        since: moment(job.startedAt),
       })),
       waiting: waiting && {
         id: waiting.id,

@@ -35,6 +35,8 @@ export interface WorkersProcess {
 
 /** What a worker works with. */
 export interface WorkerSettings {
+  /** What the worker is called. */
+  readonly name: string;
   readonly options: ResolvedWorkerOptions;
   readonly connection: Connection;
   readonly queues: readonly WeightedQueue[];

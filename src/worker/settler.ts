@@ -267,7 +267,7 @@ export class Settler {
     const { logger } = application;
     this.#refused?.taken();
     this.#letGo(job);
-    if (application.observers.size > 0) tellEnded(application, one, result);
+    if (application.observers.size > 0) tellEnded(this.#settings, one, result);
     if (result === 'lost') {
       this.#counts.lost += 1;
       logLost(logger, one);

@@ -56,7 +56,7 @@ export class WorkLoop {
   }
 
   get health(): WorkerHealth {
-    const { connection, application, options } = this.#settings;
+    const { name, connection, application, options } = this.#settings;
     const { store, runs, leases } = this.#parts;
     const { sinceHeard, isTroubled } = store;
     const isStuck = (this.#calls.mayAsk && store.isSilent(options.sleep)) || runs.areStuck;
@@ -70,6 +70,7 @@ export class WorkLoop {
       reason: this.#reason,
       live: state !== 'running' || !isStuck || isTroubled,
       ready: state === 'running' && sinceHeard !== undefined && !isStuck && !isTroubled,
+      name,
       connection: connection.name,
       lastPoll: sinceHeard === undefined ? undefined : new Date(application.clock.now() - sinceHeard * 1000),
       sinceLastPoll: sinceHeard,

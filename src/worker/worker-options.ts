@@ -8,12 +8,18 @@ import { nearest } from '../base/nearest';
 import { type Backoff, warnOfSeconds } from '../job/backoff';
 import type { Duration } from '../job/duration';
 import { MEANT_IN_WORKER } from '../job/foreign-words';
+import { isName } from '../job/job-name';
 import { backoff, count, countOrNoLimit, flag, type Kind, type Place, seconds } from '../job/option-kinds';
 import type { WorkerDefaults } from '../job/options';
 import { invalidWorkerOption } from './errors';
 import { parseQueues, type WeightedQueue } from './queue-order';
 
 export interface WorkerOptions {
+  /**
+   * What the worker is called wherever workers are shown. Default: the environment's `ONQUEUE_WORKER_NAME`, or the name of the
+   * host and a random part.
+   */
+  name?: string | undefined;
   /** The connection to work on. Default: the configuration's `default`. */
   connection?: string | undefined;
   /** Queues, emptied in this order: one name, names with commas between them, or a list. Default: the connection's `queue`. */
@@ -82,9 +88,15 @@ const name: Kind<string> = (value, place) => {
   throw place.refuse(value, 'give a name');
 };
 
+const workerName: Kind<string> = (value, place) => {
+  if (isName(value) && value.length <= LONGEST_NAME) return value;
+  throw place.refuse(value, `give a name of 1 to ${LONGEST_NAME} characters, none of them a control character`);
+};
+
 /** Checked by `parseQueues`, because what is valid depends on `fair`. */
 const queues: Kind<string | readonly string[]> = (value) => value as string | readonly string[];
 
+const LONGEST_NAME = 100;
 const MEGABYTE = 1024 * 1024;
 
 /** A limit that 0 turns off, as in Laravel. */
@@ -98,6 +110,11 @@ function limit(read: Kind<number>, unit = 1): Kind<number> {
 type Rows = { readonly [Option in keyof Required<WorkerOptions>]: WorkerOption };
 
 export const WORKER_OPTIONS = {
+  name: {
+    read: workerName,
+    default: undefined,
+    flag: { value: '<name>', help: 'name of this worker wherever it is shown (default: the host and a random part)' },
+  },
   connection: { read: name, default: undefined },
   queue: {
     read: queues,

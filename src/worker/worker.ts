@@ -1,4 +1,5 @@
 /** The public face of a worker: its options, and its life from `run()` to `stop()`. */
+import { hostname } from 'node:os';
 import type { Seconds } from '../base/clock';
 import { noFailedStore } from '../application/failed/errors';
 import type { JobContext } from '../job/job-context';
@@ -109,7 +110,9 @@ export class Worker implements Closable {
     if (mistaken.length > 0) manager.logger.warn({ queues: mistaken }, askAboutWeights(mistaken));
     else this.#warnOfStrangeQueues(manager, connection.name, queues);
     const untrack = manager.track(this);
+    const name = this.#options.name ?? nameHere(manager);
     const loop = (this.#loop = new WorkLoop({
+      name,
       options: this.#options,
       connection,
       queues,
@@ -124,7 +127,7 @@ export class Worker implements Closable {
     let companions: readonly Companion[] = [];
     try {
       await (connection.standsFor ?? connection).migrations?.check?.();
-      companions = startCompanions({ manager, connection, options: this.#options, loop });
+      companions = startCompanions({ name, manager, connection, options: this.#options, loop });
       return await loop.run();
     } finally {
       alive.cancel();
@@ -149,6 +152,14 @@ export class Worker implements Closable {
 export function processWorker(options: WorkerOptions, manager: QueueManager, process: WorkersProcess): Worker {
   const ofProcess: new (...parameters: [WorkerOptions, QueueManager, WorkersProcess]) => Worker = Worker;
   return new ofProcess(options, manager, process);
+}
+
+/** Two containers may have the same host and process id; no two workers have the same random part. */
+function nameHere({ random }: QueueManager): string {
+  const part = Math.floor(random() * 36 ** 5)
+    .toString(36)
+    .padStart(5, '0');
+  return process.env['ONQUEUE_WORKER_NAME'] || `${hostname()}-${part}`;
 }
 
 function askAboutWeights(names: readonly string[]): string {

@@ -44,6 +44,55 @@ afterEach(async () => {
   await Queue.close();
 });
 
+describe('the name of a worker', () => {
+  afterEach(() => delete process.env['ONQUEUE_WORKER_NAME']);
+
+  const nameOf = async (options: WorkerOptions): Promise<string | undefined> => {
+    const { works, clock } = given();
+    const stop = works(options);
+    await clock.advance('1s');
+    const [worker] = await Queue.workers();
+    await stop();
+    return worker?.name;
+  };
+
+  it('is the one that it was given', async () => {
+    process.env['ONQUEUE_WORKER_NAME'] = 'of the machine';
+
+    expect(await nameOf({ name: 'mails' })).toBe('mails');
+  });
+
+  it("is the environment's if it was given none", async () => {
+    process.env['ONQUEUE_WORKER_NAME'] = 'of the machine';
+
+    expect(await nameOf({})).toBe('of the machine');
+  });
+
+  it('has a random part otherwise, because containers may share a host and a process id', async () => {
+    const name = await nameOf({});
+
+    expect(name?.startsWith(`${hostname()}-`)).toBe(true);
+    expect(name?.slice(hostname().length)).toMatch(/^-[\da-z]{5}$/);
+  });
+
+  it('is its host in the record of an earlier version', async () => {
+    const { main, store, works, clock } = given();
+    const stop = works();
+    await clock.advance('1s');
+    const [record] = await store.records.list('workers', { limit: 1 });
+    const { id, value } = record!;
+    const { name: _name, ...earlier } = JSON.parse(value) as { name: string };
+    await store.records.put([{ kind: 'workers', id, value: JSON.stringify(earlier) }], 60);
+
+    expect(await main.workers()).toMatchObject([{ name: hostname() }]);
+    await stop();
+  });
+
+  it.each(['', ' '.repeat(101), 'a\nb'])('cannot be %j', (name) => {
+    expect(() => new Worker({ name })).toThrow('give a name of 1 to 100 characters');
+  });
+});
+
 describe('the record of a worker', () => {
   it('describes the worker, its queues and its running jobs, but contains no data of jobs', async () => {
     const { main, works, clock, put } = given();

@@ -24,11 +24,13 @@ export const work = defineCommand({
   ],
   words: CONNECTION_WORD,
   flags: WORK_FLAGS,
-  async run({ session, flags, words: [connection] }) {
+  async run({ session, flags: given, words: [connection] }) {
+    const { surroundings } = session;
+    const flags = { ...given, name: given.name ?? (surroundings.environment['ONQUEUE_WORKER_NAME'] || undefined) };
     const isStartedByUs = flags.fresh !== undefined || flags.processNumber !== undefined;
     const isSupervised = !isStartedByUs && flags.once !== true && flags.supervisor !== false;
     if (!isStartedByUs) refuseIdleFlags(flags, isSupervised);
-    if (flags.name !== undefined) session.surroundings.setTitle(titleOf(flags));
+    if (flags.name !== undefined) surroundings.setTitle(titleOf(flags));
     if (isSupervised) return supervise(session, connection, flags);
     // Loaded here, with everything that runs jobs: a supervisor runs none.
     const { WorkProcess } = require('../work-process') as typeof import('../work-process');

@@ -44,9 +44,9 @@ export const workers = defineCommand({
 });
 
 function rowOf(worker: RunningWorker): Cell[] {
-  const { host, pid, connection, queues, busy, concurrency, outcomes } = worker;
+  const { name, pid, connection, queues, busy, concurrency, outcomes } = worker;
   return [
-    oneLine(`${host}:${pid}`),
+    oneLine(`${name}:${pid}`),
     oneLine(`${connection}: ${queues.join(',')}`),
     `${busy}/${concurrency}`,
     outcomes.completed,

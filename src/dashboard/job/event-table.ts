@@ -38,7 +38,7 @@ function runRow(
   exception: string | undefined,
 ): Html {
   if (kind === 'waits') return html``;
-  const where = kind === 'running' ? run && `${run.worker.host} ${run.worker.pid}` : told?.worker;
+  const where = kind === 'running' ? run && `${run.worker.name}:${run.worker.pid}` : told?.worker;
   const began = kind === 'running' ? (run === undefined ? undefined : from) : until;
   return html`<tr data-key="${String(told?.fence ?? kind)}">
     <td>${began !== undefined && moment(new Date(began), now)}</td>

@@ -41,7 +41,7 @@ const STATES: Readonly<Record<ShownState, (story: JobStory, context: PageContext
   running: ({ job, run }, { now }) =>
     run === undefined
       ? html`in ${attemptText(job)}${leaseText(job, now)}.`
-      : html`for ${spanText(Math.max(0, now - run.job.since.getTime()))} on <bdi>${run.worker.host}</bdi> ${String(run.worker.pid)}, in ${attemptText(job)}.`,
+      : html`for ${spanText(Math.max(0, now - run.job.since.getTime()))} on <bdi>${run.worker.name}</bdi> ${String(run.worker.pid)}, in ${attemptText(job)}.`,
   completed: ({ job }, { now }) =>
     html`${job.completedAt ? moment(job.completedAt, now) : 'It has ended'}${job.attempts !== undefined && `, in attempt ${job.attempts}`}.`,
   cancelled: ({ result }) =>

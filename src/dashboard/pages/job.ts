@@ -31,7 +31,13 @@ export const job: Page = async (context) => {
       exception: failure?.exception,
       otherFailures,
       result,
-      runsOn: run && { id: run.worker.id, host: run.worker.host, pid: run.worker.pid, since: run.job.since },
+      runsOn: run && {
+        id: run.worker.id,
+        name: run.worker.name,
+        host: run.worker.host,
+        pid: run.worker.pid,
+        since: run.job.since,
+      },
       ...links,
     },
   };

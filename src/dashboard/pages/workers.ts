@@ -51,7 +51,7 @@ function workerTable(found: readonly RunningWorker[]): Html {
 }
 
 function workerRow(worker: RunningWorker): Html {
-  const { id, host, pid, version, connection, queues, paused, busy, concurrency, outcomes, lag, since, waiting } =
+  const { id, name, host, pid, version, connection, queues, paused, busy, concurrency, outcomes, lag, since, waiting } =
     worker;
   const names = queues.slice(0, MOST_QUEUES).map((queue) => {
     const mark = paused.includes(queue) && html` <span class="badge">paused</span>`;
@@ -59,7 +59,7 @@ function workerRow(worker: RunningWorker): Html {
   });
   const rest = queues.length - MOST_QUEUES;
   return html`<tr data-key="${id}">
-    <th scope="row"><bdi>${host}</bdi> <span class="soft">${String(pid)}</span><br><span class="soft">${connection}, Onqueue ${version}</span></th>
+    <th scope="row"><bdi>${name}</bdi> <span class="soft">${String(pid)}</span><br><span class="soft">${!name.startsWith(host) && html`<bdi>${host}</bdi>, `}${connection}, Onqueue ${version}</span></th>
     <td>${stateOf(worker)}${waiting && html`<br><span class="warn">${jobLink({ ...waiting, connection })} waits to run alone</span>`}</td>
     <td><ul class="names">${names}${rest > 0 && html`<li class="soft">and ${counted(rest, 'more queue')}</li>`}</ul></td>
     <td class="busy"><meter min="0" max="${concurrency}" value="${busy}" aria-label="busy">${busy}</meter> ${busy} of ${concurrency}</td>
@@ -91,13 +91,13 @@ function runningTable(found: readonly RunningWorker[]): Html {
 }
 
 function runningRow(worker: RunningWorker, job: WorkersJob): Html {
-  const { connection, host, pid } = worker;
+  const { connection, name, pid } = worker;
   const { id, queue, attempt, since } = job;
   return html`<tr data-key="${id}">
     <th scope="row">${jobLink({ ...job, connection })} <span class="soft mono">${id}</span></th>
     <td>${queueLink({ connection, queue })}</td>
     <td class="number">${attempt}</td>
-    <td><bdi>${host}</bdi> <span class="soft">${String(pid)}</span></td>
+    <td><bdi>${name}</bdi> <span class="soft">${String(pid)}</span></td>
     <td>${moment(since, nowOf(worker))}</td>
   </tr>`;
 }

@@ -31,7 +31,7 @@ export interface Attempt {
   readonly at: Date;
   /** How long it ran. Undefined if unknown. */
   readonly ms?: Milliseconds | undefined;
-  /** Host and process id. Undefined if unknown. */
+  /** The name of the worker and its process id. Undefined if unknown. */
   readonly worker?: string | undefined;
   /** The signal that ended its worker, such as `SIGKILL`. */
   readonly signal?: string | undefined;

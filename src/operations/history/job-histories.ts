@@ -2,7 +2,6 @@
  * Keeps what happened to jobs, as their worker sees it: attempts that came to nothing, the progress of running jobs and, if
  * configured, which jobs have completed. Written in the background.
  */
-import { hostname } from 'node:os';
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { errorMessage, errorName, exceptionText } from '../../base/exception-text';
 import { OnqueueError } from '../../base/onqueue-error';
@@ -90,7 +89,6 @@ export class JobHistories implements Observer {
   readonly #connection: Connection;
   readonly #records: RecordStore;
   readonly #source = new SourceReader();
-  readonly #worker = `${hostname()}:${process.pid}`;
   readonly #trails: Backlog<Trail>;
   readonly #completed: Backlog<StoreRecord>;
   readonly #progress: Backlog<StoreRecord>;
@@ -182,13 +180,13 @@ export class JobHistories implements Observer {
     return connectionName === this.#connection.name && id.length <= LONGEST_ID;
   }
 
-  #attemptOf({ job, error, took, exception }: EndedRun, outcome: AttemptOutcome): KeptAttempt {
+  #attemptOf({ job, worker, error, took, exception }: EndedRun, outcome: AttemptOutcome): KeptAttempt {
     return {
       attempt: job.attempts,
       fence: job.fence,
       at: this.#application.clock.now(),
       ms: Math.round(took),
-      worker: this.#worker,
+      worker: `${worker}:${process.pid}`,
       outcome,
       ...(error !== undefined && {
         error: `${errorName(error)}: ${errorMessage(error)}`,

@@ -20,6 +20,8 @@ export interface HeldJob {
 
 /** The end of a process that died at work, and the jobs that it ran. */
 export interface SeenDeath {
+  /** The worker's name. */
+  readonly name: string | undefined;
   readonly pid: number | undefined;
   /** When it ended, by the supervisor's clock. */
   readonly at: Milliseconds;

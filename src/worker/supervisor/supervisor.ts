@@ -143,10 +143,10 @@ export class Supervisor {
     }
   }
 
-  #died({ pid, signal, code, jobs }: SupervisedProcess): void {
+  #died({ pid, signal, code, jobs, health }: SupervisedProcess): void {
     this.#crashed = true;
     if (jobs.length === 0) return;
-    this.#deaths.push({ pid, signal, code, jobs, at: this.#settings.clock.now() });
+    this.#deaths.push({ name: health?.name, pid, signal, code, jobs, at: this.#settings.clock.now() });
     // If none can be started, nobody will ask either.
     if (this.#deaths.length > MOST_DEATHS) this.#deaths.shift();
   }

@@ -70,13 +70,16 @@ describe('a supervisor whose process has died', () => {
   it('tells the next process of a death at work, once, for the histories of the jobs', () => {
     const jobs = [{ job: 'Exit', id: 'e', queue: 'default', fence: 3 }];
     supervise();
-    child().reports({}, jobs);
+    child().reports({ name: 'mails' }, jobs);
     child().dies('SIGKILL');
     child().reports();
     child().reports();
 
     expect(child().told).toEqual([
-      { onqueue: 'deaths', deaths: [{ pid: 100, at: world.clock.now(), signal: 'SIGKILL', code: undefined, jobs }] },
+      {
+        onqueue: 'deaths',
+        deaths: [{ name: 'mails', pid: 100, at: world.clock.now(), signal: 'SIGKILL', code: undefined, jobs }],
+      },
     ]);
   });
 
