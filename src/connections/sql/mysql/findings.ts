@@ -1,6 +1,6 @@
 /** What hinders a MySQL, for `onqueue check`. */
 import type { Diagnosis } from '../../contract';
-import { LONG, oldTransaction, type OldTransaction, oldTransactionWarning } from '../server/old-transactions';
+import { LONG, type OldTransaction, oldTransactionWarning } from '../server/old-transactions';
 import { raw, rowsOf, type Sql, sql, type SqlRow, valueOf, type Work } from '../statement';
 
 /** @param now the current time */
@@ -12,7 +12,7 @@ export function* findings(now: Sql): Work<readonly Diagnosis[]> {
   }
   const old = yield* oldestTransaction(now);
   if (old === undefined || old.age <= LONG) return found;
-  return [...found, oldTransactionWarning(old, 'End it, and find out who left it open.')];
+  return [...found, oldTransactionWarning(old)];
 }
 
 /** The oldest one of somebody else; undefined also if this user may not see those of others. */
@@ -27,5 +27,6 @@ export function* oldestTransaction(now: Sql): Work<OldTransaction | undefined> {
   } catch {
     return undefined;
   }
-  return oldTransaction(rows[0]);
+  const [row] = rows;
+  return row && { who: String(row[0]), age: Number(row[1]) };
 }

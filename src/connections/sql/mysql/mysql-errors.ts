@@ -3,6 +3,7 @@ import type { Trouble } from '../dialect';
 import type { ErrorReader } from '../server/server-caller';
 
 const DEADLOCK = 1213;
+const LOCK_WAIT_TIMEOUT = 1205;
 
 /** The savepoint does not exist: outside of a transaction none is kept. */
 const NO_SAVEPOINT = 1305;
@@ -59,6 +60,9 @@ function isUnfit(error: unknown, number: number): boolean {
 }
 
 export const isDeadlock = (error: unknown): boolean => numberOf(error) === DEADLOCK;
+
+/** It waited too long for a lock, or two waited for each other. */
+export const isHeldUp = (error: unknown): boolean => isDeadlock(error) || numberOf(error) === LOCK_WAIT_TIMEOUT;
 
 export const isNoSavepoint = (error: unknown): boolean => numberOf(error) === NO_SAVEPOINT;
 

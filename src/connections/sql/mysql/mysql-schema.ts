@@ -7,13 +7,15 @@
  */
 import type { Seconds } from '../../../base/clock';
 import { isOlder } from '../../kit/older-version';
+import { HeldUp } from '../server/migration';
 import type { Schema, Server } from '../server/server-tables';
 import { LARAVELS_LEASE, type TableNames } from '../table-names';
 import { inline } from './inline';
 import { DELAYED, now, READY, RESERVED } from './columns';
-import { findings } from './findings';
+import { findings, oldestTransaction } from './findings';
+import { isHeldUp } from './mysql-errors';
 import { type MysqlNames, mysqlNames } from './mysql-names';
-import { raw, rowsOf, run, type Sql, sql, valueOf } from '../statement';
+import { raw, rowsOf, run, runEach, type Sql, sql, valueOf } from '../statement';
 
 const VERSION = 4;
 
@@ -21,8 +23,12 @@ const VERSION = 4;
 const OLDEST = { MySQL: '8.0.11', MariaDB: '10.6' } as const;
 const NEEDED = `MySQL ${OLDEST.MySQL} or MariaDB ${OLDEST.MariaDB}`;
 
-/** Seconds that a process waits for another one that is creating the tables. */
-const PATIENCE = 10;
+/** How long a change waits for the transactions that use its table, in seconds: everybody else would wait behind it. */
+const PATIENCE = raw('SET SESSION lock_wait_timeout = 1');
+const IMPATIENCE = raw('SET SESSION lock_wait_timeout = DEFAULT');
+
+/** While an index is built, others read and write the table. */
+const ONLINE = raw('ALGORITHM = INPLACE, LOCK = NONE');
 
 /** @param offset seconds to add to the server's clock: 0 outside tests */
 export function mysqlSchema(names: TableNames, offset: () => Seconds = () => 0): Schema {
@@ -33,6 +39,13 @@ export function mysqlSchema(names: TableNames, offset: () => Seconds = () => 0):
   STRAIGHT_JOIN ${jobs} AS job FORCE INDEX (${turns}) ON job.queue = known.name AND job.state = ${RESERVED} AND job.turn IS NULL
   SET lease_until = reserved_at + ${LARAVELS_LEASE}`;
   const statements = (): readonly Sql[] => statementsOf(names, ids, adoption);
+  const writeVersion = sql`REPLACE INTO ${versions} (name, version) VALUES (${names.jobs}, ${VERSION})`;
+  const indexes = [
+    [names.jobs, `${names.jobs}_turns`],
+    [names.jobs, `${names.jobs}_ids`],
+    [names.failed, 'onqueue_uuid'],
+    [names.failed, 'onqueue_queue'],
+  ] as const;
   return {
     version: VERSION,
     names,
@@ -46,29 +59,54 @@ export function mysqlSchema(names: TableNames, offset: () => Seconds = () => 0):
         sql`SELECT table_name, LOWER(column_name), data_type FROM information_schema.columns
           WHERE table_schema = DATABASE() AND table_name IN (${tables})`,
       ),
-    *alone(work) {
-      const isLocked = Number(yield* valueOf(sql`SELECT GET_LOCK('onqueue migrate', ${PATIENCE})`)) === 1;
-      // Another process is creating the tables. This error number makes us retry.
-      if (!isLocked) throw Object.assign(new Error('another process is creating the tables'), { errno: 1205 });
-      try {
-        return yield* work;
-      } finally {
-        yield* run(raw("DO RELEASE_LOCK('onqueue migrate')"));
-      }
+    *lack() {
+      const rows = yield* rowsOf(
+        sql`SELECT DISTINCT table_name, index_name FROM information_schema.statistics
+          WHERE table_schema = DATABASE() AND table_name IN (${indexes.map(([table]) => table)})`,
+      );
+      const there = new Set(rows.map(([table, index]) => `${String(table)}.${String(index)}`));
+      const missing = indexes.find(([table, index]) => !there.has(`${table}.${index}`));
+      return missing && `the index ${missing[1]} of ${missing[0]} is missing`;
     },
-    statements,
+    migration: () => ({
+      *begin() {
+        if (Number(yield* valueOf(raw("SELECT GET_LOCK('onqueue migrate', 0)"))) !== 1) throw new HeldUp();
+        yield* run(PATIENCE);
+      },
+      *end() {
+        yield* runEach([IMPATIENCE, raw("DO RELEASE_LOCK('onqueue migrate')")]);
+      },
+      steps: statements().map((statement) => () => run(statement)),
+      *finish() {
+        const before = yield* valueOf(sql`SELECT version FROM ${versions} WHERE name = ${names.jobs}`);
+        yield* run(writeVersion);
+        return Number(before);
+      },
+      isHeldUp,
+      *holder() {
+        const oldest = yield* oldestTransaction(now(offset()));
+        return oldest && { ...oldest, table: `${names.jobs} or another table` };
+      },
+      pause: (seconds) => sql`DO SLEEP(${seconds})`,
+    }),
     findings: () => findings(now(offset())),
     sql: () => {
-      const texts = statements().map(
+      const texts = [PATIENCE, ...statements(), writeVersion, IMPATIENCE].map(
         (statement) => `${inline(statement).replaceAll(/_utf8mb4 X'([\da-f]*)'/g, plain)};`,
       );
-      return `-- The tables of Onqueue, version ${VERSION}, for ${NEEDED} and newer.\n\n${texts.join('\n\n')}\n`;
+      return `-- The tables of Onqueue, version ${VERSION}, for ${NEEDED} and newer. Each statement can be run again, beside workers
+-- and dispatches. If one fails because of lock_wait_timeout, a transaction holds the table: run all again when it has ended.
+
+${texts.join('\n\n')}
+`;
     },
   };
 }
 
 function statementsOf(names: TableNames, ids: MysqlNames, adoption: Sql): readonly Sql[] {
   const { jobs, turns, failed, queues, locks, orders, calls, uniqueKeys, batches, records, sums, versions } = ids;
+  const index = (table: Sql, name: Sql, columns: string, kind = 'INDEX'): Sql =>
+    sql`ALTER TABLE ${table} ADD ${raw(kind)} ${name} ${raw(columns)}, ${ONLINE}`;
   return [
     sql`CREATE TABLE IF NOT EXISTS ${versions} (
   name VARCHAR(64) NOT NULL PRIMARY KEY,
@@ -110,9 +148,16 @@ CREATE TABLE IF NOT EXISTS ${jobs} (
   ADD INDEX ${ids.ids} (uuid, size)`,
     ),
     ...unlessThere(names.jobs, 'cancel_reason', sql`ALTER TABLE ${jobs} ADD COLUMN cancel_reason VARCHAR(255) NULL`),
-    sql`-- Laravel's attempts end at 255. Jobs that Laravel's workers have reserved get Laravel's lease.
-ALTER TABLE ${jobs} MODIFY attempts BIGINT NOT NULL DEFAULT 0`,
-    adoption,
+    ...unlessIndexed(names.jobs, `${names.jobs}_turns`, index(jobs, turns, '(queue, state, turn)')),
+    ...unlessIndexed(names.jobs, `${names.jobs}_ids`, index(jobs, ids.ids, '(uuid, size)')),
+    // Laravel's attempts end at 255.
+    ...unlessThere(
+      names.jobs,
+      'attempts',
+      sql`ALTER TABLE ${jobs} MODIFY attempts BIGINT NOT NULL DEFAULT 0`,
+      raw("data_type = 'bigint'"),
+    ),
+    sql`-- Jobs that Laravel's workers have reserved get Laravel's lease.\n${adoption}`,
     sql`-- Failed jobs: Laravel's columns first.
 CREATE TABLE IF NOT EXISTS ${failed} (
   id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
@@ -138,6 +183,8 @@ CREATE TABLE IF NOT EXISTS ${failed} (
   ADD UNIQUE INDEX onqueue_uuid (uuid),
   ADD INDEX onqueue_queue (queue, id)`,
     ),
+    ...unlessIndexed(names.failed, 'onqueue_uuid', index(failed, raw('onqueue_uuid'), '(uuid)', 'UNIQUE INDEX')),
+    ...unlessIndexed(names.failed, 'onqueue_queue', index(failed, raw('onqueue_queue'), '(queue, id)')),
     sql`-- The queues that were pushed to, locks, orders to workers, and the last answers to clients.
 CREATE TABLE IF NOT EXISTS ${queues} (name VARCHAR(255) NOT NULL PRIMARY KEY) ${TABLE}`,
     sql`CREATE TABLE IF NOT EXISTS ${locks} (
@@ -212,16 +259,30 @@ CREATE TABLE IF NOT EXISTS ${records} (
   PRIMARY KEY (name, field),
   INDEX ends_at (ends_at)
 ) ${TABLE}`,
-    sql`REPLACE INTO ${versions} (name, version) VALUES (${names.jobs}, ${VERSION})`,
   ];
 }
 
-/** MySQL has no ADD COLUMN IF NOT EXISTS: the statement is chosen by whether one of its columns exists. */
-function unlessThere(table: string, column: string, alter: Sql): readonly Sql[] {
+/** MySQL has no ADD COLUMN IF NOT EXISTS: the statement is chosen by whether there is such a column. */
+function unlessThere(table: string, column: string, alter: Sql, isRight = raw('TRUE')): readonly Sql[] {
+  return unless(
+    sql`information_schema.columns
+    WHERE table_schema = DATABASE() AND table_name = ${table} AND column_name = ${column} AND ${isRight}`,
+    alter,
+  );
+}
+
+function unlessIndexed(table: string, name: string, alter: Sql): readonly Sql[] {
+  return unless(
+    sql`information_schema.statistics
+    WHERE table_schema = DATABASE() AND table_name = ${table} AND index_name = ${name}`,
+    alter,
+  );
+}
+
+function unless(found: Sql, alter: Sql): readonly Sql[] {
   return [
     sql`SET @onqueue_alter = IF(EXISTS (
-    SELECT 1 FROM information_schema.columns
-    WHERE table_schema = DATABASE() AND table_name = ${table} AND column_name = ${column}
+    SELECT 1 FROM ${found}
   ), 'DO 0', ${inline(alter)})`,
     sql`PREPARE onqueue_alter FROM @onqueue_alter`,
     sql`EXECUTE onqueue_alter`,

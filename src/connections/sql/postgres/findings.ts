@@ -1,7 +1,8 @@
 /** What hinders a PostgreSQL, for `onqueue check`. */
 import type { Diagnosis } from '../../contract';
-import { LONG, oldTransaction, oldTransactionWarning } from '../server/old-transactions';
-import { rowsOf, type Sql, sql, type Work } from '../statement';
+import type { Seconds } from '../../../base/clock';
+import { LONG, oldTransactionWarning } from '../server/old-transactions';
+import { raw, rowsOf, type Sql, sql, type Work } from '../statement';
 
 /** @param now the current time */
 export function* findings(now: Sql): Work<readonly Diagnosis[]> {
@@ -21,17 +22,28 @@ export function* findings(now: Sql): Work<readonly Diagnosis[]> {
       "Use a database with ENCODING 'UTF8'.";
     found.push({ level: 'warning', subject: 'encoding', message });
   }
-  const age = (began: Sql): Sql => sql`${now} - extract(epoch FROM ${began})::double precision`;
-  const rows = yield* rowsOf(
-    sql`SELECT who, age FROM (
-      SELECT 'pid ' || pid || ' (' || coalesce(state, 'active') || ')' AS who, ${age(sql`xact_start`)} AS age
-      FROM pg_stat_activity
-      WHERE datname = current_database() AND pid <> pg_backend_pid() AND coalesce(backend_xmin, backend_xid) IS NOT NULL
-      UNION ALL
-      SELECT 'the prepared transaction ' || gid, ${age(sql`prepared`)}
-      FROM pg_prepared_xacts WHERE database = current_database()
-    ) AS open WHERE age > ${LONG} ORDER BY age DESC LIMIT 1`,
-  );
-  const old = oldTransaction(rows[0]);
-  return old === undefined ? found : [...found, oldTransactionWarning(old, 'End it, and find out who left it open.')];
+  const [row] = yield* rowsOf(sql`${openTransactions(now, LONG)} ORDER BY age DESC LIMIT 1`);
+  if (row !== undefined) found.push(oldTransactionWarning({ who: String(row[0]), age: Number(row[1]) }));
+  return found;
 }
+
+const ageOf = (now: Sql, began: Sql): Sql => sql`${now} - extract(epoch FROM ${began})::double precision`;
+
+const WHO = raw(`'pid ' || pid || ' (' || coalesce(state, 'active') || ')'`);
+
+/** Selects those for which the server keeps what others have removed: who it is, and its age. */
+export const openTransactions = (now: Sql, atLeast: Seconds): Sql => sql`SELECT who, age FROM (
+    SELECT ${WHO} AS who, ${ageOf(now, raw('xact_start'))} AS age FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid() AND coalesce(backend_xmin, backend_xid) IS NOT NULL
+    UNION ALL
+    SELECT 'the prepared transaction ' || gid, ${ageOf(now, raw('prepared'))} FROM pg_prepared_xacts
+    WHERE database = current_database()
+  ) AS transactions WHERE age > ${atLeast}`;
+
+/** Selects the oldest transaction that has one of the tables locked: who it is, its age, and the table. */
+export const oldestHolder = (now: Sql, tables: readonly string[]): Sql =>
+  sql`SELECT ${WHO}, ${ageOf(now, raw('xact_start'))}, relname FROM pg_locks
+    JOIN pg_stat_activity USING (pid) JOIN pg_class ON pg_class.oid = relation
+    WHERE granted AND pid <> pg_backend_pid() AND xact_start IS NOT NULL
+      AND relation IN (SELECT to_regclass('"' || given || '"') FROM unnest(${`{${tables.join(',')}}`}::text[]) AS given)
+    ORDER BY xact_start LIMIT 1`;

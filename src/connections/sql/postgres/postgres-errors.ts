@@ -8,6 +8,9 @@ import type { ErrorReader } from '../server/server-caller';
  */
 const PASSING = /^(40001|40P01|55P03|57P03|57P05|53300|25006)$/;
 
+/** It waited too long for a lock, or two waited for each other. */
+export const isHeldUp = (error: unknown): boolean => /^(55P03|40P01|40001)$/.test(codeOf(error) ?? '');
+
 /** One of our tables, columns, functions or sequences is missing. */
 const UNMIGRATED = /^(42P01|42703|42883)$/;
 

@@ -4,7 +4,6 @@
  */
 import type { Seconds } from '../../../base/clock';
 import type { Diagnosis } from '../../contract';
-import type { SqlRow } from '../statement';
 
 /** Our own calls take milliseconds. */
 export const LONG: Seconds = 10;
@@ -15,17 +14,12 @@ export interface OldTransaction {
   readonly age: Seconds;
 }
 
-/** @param row who it is, and its age */
-export const oldTransaction = (row: SqlRow | undefined): OldTransaction | undefined =>
-  row && { who: String(row[0]), age: Number(row[1]) };
-
 export const ageText = (age: Seconds): string =>
   age < 120 ? `${Math.max(Math.round(age), 1)} s` : `${Math.round(age / 60)} min`;
 
-/** @param end the statement that ends it */
-export function oldTransactionWarning({ who, age }: OldTransaction, end: string): Diagnosis {
+export function oldTransactionWarning({ who, age }: OldTransaction): Diagnosis {
   const message =
     `a transaction of ${ageText(age)} keeps the server from cleaning up what jobs have left, so that claims get slower: ` +
-    `${who}. ${end}`;
+    `${who}. End it, and find out who left it open.`;
   return { level: 'warning', subject: 'transactions', message };
 }

@@ -34,10 +34,10 @@ export function serverConnection({
   pool,
   ...parts
 }: ServerParts): SqlConnection {
-  const { name, clock, deadline, origin } = context;
+  const { name, clock, logger, deadline, origin } = context;
   const { address, dialect } = parts;
   const caller = new ServerCaller({ name, address, clock, deadline, origin, product, errors, pool });
-  const tables = new ServerTables(schema, caller);
+  const tables = new ServerTables(schema, caller, logger);
   const storeClock = new StoreClock(clock);
   const ask = async (): Promise<number> =>
     (await caller.run({ consequence: 'the time of the server was not read' }, () => timeOf(dialect))) * 1000;

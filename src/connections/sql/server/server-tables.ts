@@ -6,8 +6,9 @@ import type { Migrations } from '../../migrations';
 import { repeatable } from '../engine';
 import { areTablesOutOfReach, foreignTable, newerTables, notMigrated, serverTooOld } from '../errors';
 import type { SqlTables } from '../sql-connection';
-import { raw, run, runEach, type Sql, sql, type SqlRow, valueOf, type Work, written } from '../statement';
+import { raw, run, type Sql, sql, type SqlRow, valueOf, type Work, written } from '../statement';
 import { type TableNames, VERSIONS_TABLE } from '../table-names';
+import { type Log, migration, type Steps } from './migration';
 import type { ServerCaller } from './server-caller';
 
 /** How a product creates the tables, and describes what exists. */
@@ -20,11 +21,11 @@ export interface Schema {
   server(): Work<Server>;
   /** Rows of table, column and type, for those of the given tables that exist. */
   columns(tables: readonly string[]): Work<readonly SqlRow[]>;
-  /** Runs work that creates tables; other processes that do so wait until it is done. */
-  alone<T>(work: Work<T>): Work<T>;
-  /** The statements that create the tables, or what they lack. They can be run again, and on Laravel's tables. */
-  statements(): readonly Sql[];
-  /** The same as SQL text, for users who run it themselves. */
+  /** What is missing in tables of the right version, and slows them down only, as a clause. */
+  lack(): Work<string | undefined>;
+  /** How the tables are made, or get what they lack. */
+  migration(log: Log): Steps;
+  /** The same as SQL text, for users who run it themselves. It can be run again, and on Laravel's tables. */
   sql(): string;
   /** What hinders the server, for `onqueue check`. */
   findings(): Work<readonly Diagnosis[]>;
@@ -73,11 +74,13 @@ export class ServerTables implements SqlTables {
   readonly migrations: Migrations;
   readonly #schema: Schema;
   readonly #caller: ServerCaller;
+  readonly #log: Log;
   #checked: Promise<void> | undefined;
 
-  constructor(schema: Schema, caller: ServerCaller) {
+  constructor(schema: Schema, caller: ServerCaller, log: Log) {
     this.#schema = schema;
     this.#caller = caller;
+    this.#log = log;
     this.migrations = {
       version: schema.version,
       sql: () => schema.sql(),
@@ -98,13 +101,17 @@ export class ServerTables implements SqlTables {
   async diagnose(): Promise<readonly Diagnosis[]> {
     const purpose = { consequence: 'it was not examined' };
     const found = await this.#caller.run(purpose, () => look(this.#schema));
+    const isWhole = found.version === this.#schema.version && found.flaw === undefined;
+    const lack = isWhole ? await this.#caller.run(purpose, () => this.#schema.lack()) : undefined;
     const ask = (): Promise<unknown> => this.#caller.run(purpose, () => run(raw('SELECT 1')));
     const { server, needed } = found;
     return [
       needed === undefined
         ? { level: 'ok', subject: 'version', message: server }
         : { level: 'error', subject: 'version', message: `${server} is too old: ${needed} or newer is needed.` },
-      this.#diagnosisOf(found),
+      lack === undefined
+        ? this.#diagnosisOf(found)
+        : { level: 'warning', subject: 'tables', message: `${lack}. Run: onqueue migrate` },
       ...(await this.#caller.run(purpose, () => this.#schema.findings())),
       await latencyOf(this.#caller.settings.clock, 'at least one', ask),
     ];
@@ -144,23 +151,25 @@ export class ServerTables implements SqlTables {
 
   async #migrate(): ReturnType<Migrations['run']> {
     const consequence = 'its tables were not brought up to date';
-    await this.#serverIsNew(consequence);
+    const { version, ...found } = await this.#serverIsNew(consequence);
+    const to = this.#schema.version;
+    const isNew = version === to;
+    const lack = isNew ? await this.#caller.run({ consequence }, () => this.#schema.lack()) : undefined;
+    const flaw = found.flaw ?? lack;
+    if (isNew && flaw === undefined) return { from: to, to };
     const purpose = { ...repeatable(consequence), deadline: MIGRATION_DEADLINE };
-    const { version, flaw } = await this.#caller.run(purpose, () => this.#schema.alone(this.#makeTables()));
-    return { from: version, to: this.#schema.version, ...(flaw !== undefined && { mended: flaw }) };
+    const from = await this.#caller.run(purpose, () => this.#makeTables());
+    return { from, to, ...(isNew && { mended: flaw }) };
   }
 
-  /** If two processes migrate, the second finds the work done. Returns what was found before. */
-  *#makeTables(): Work<Found> {
+  /** If two processes migrate, the second finds the work done. Returns the version before. */
+  *#makeTables(): Work<number> {
     const schema = this.#schema;
-    const { address } = this.#caller.settings;
-    const found = yield* look(schema);
-    const { columns, version, flaw } = found;
+    const { address, clock } = this.#caller.settings;
+    const { columns, version, flaw } = yield* look(schema);
     if (version > schema.version) throw newerTables(address, version, schema.version);
-    if (version === schema.version && flaw === undefined) return found;
     if (version === 0 || flaw !== undefined) checkForeign(columns, schema.names, address);
-    yield* runEach(schema.statements());
-    return found;
+    return yield* migration(schema.migration(this.#log), clock, this.#log);
   }
 
   /**

@@ -4,12 +4,49 @@ import { tableNames } from '../../../../src/connections/sql/table-names';
 import { uniqueKey, withTies } from '../../../../src/payload/ties';
 import { idOf, payload, reserve } from '../open-database';
 import { begin } from '../server/batches';
+import { describeLivingMigrations } from '../server/living-migrations';
 import { describeMigrations } from '../server/migrations';
 import { MysqlWorld } from './open-mysql';
 
 const world = new MysqlWorld().forTests();
 
 describeMigrations(world, /^MariaDB [\d.]+$/);
+
+describeLivingMigrations(world, {
+  lacked: (table) => ({
+    1: [`DROP TABLE ${table}_unique_keys`],
+    2: [`DROP TABLE ${table}_batches`],
+    3: [`DROP TABLE ${table}_records, ${table}_sums`],
+  }),
+  dropIndex: (table) => `DROP INDEX ${table}_ids ON ${table}`,
+  snapshot: 'START TRANSACTION WITH CONSISTENT SNAPSHOT',
+  insert: (table, id) =>
+    `SET lock_wait_timeout = 60;
+     INSERT INTO ${table} (queue, payload, attempts, available_at, created_at) VALUES ('default', '${payload(id)}', 0, 2000000000, 1)`,
+});
+
+describe('a migration of a MariaDB with many jobs', () => {
+  it('ends beside dispatches when two make it at once', async () => {
+    const connection = await world.open();
+    await connection.counts('mail');
+    await world.rows(`DROP INDEX ${world.table}_ids ON ${world.table}`);
+    await world.rows('UPDATE onqueue_versions SET version = 3 WHERE name = ?', [world.table]);
+    await world.rows(`INSERT INTO ${world.table} (queue, payload, attempts, available_at, created_at, uuid, due_at)
+      SELECT 'default', '${payload('many')}', 0, 2000000000, 1, seq, 2000000000 FROM seq_1_to_300000`);
+    let isOver = false;
+    let sent = 0;
+    const dispatching = (async () => {
+      for (; !isOver; sent += 1) await connection.push('mail', [{ payload: payload(`mail-${sent}`) }]);
+    })();
+    const runs = await Promise.all([world.connect().migrations.run(), world.connect().migrations.run()]);
+    isOver = true;
+    await dispatching;
+
+    expect(runs.map(({ from }) => from).toSorted()).toEqual([3, 4]);
+    expect(await connection.counts('mail')).toMatchObject({ ready: sent });
+    expect((await connection.diagnose()).filter(({ level }) => level !== 'ok')).toEqual([]);
+  });
+});
 
 describe('the tables of MariaDB', () => {
   it('are finished if a killed process made only part of them', async () => {

@@ -1,8 +1,11 @@
 import { postgresSchema } from '../../../../src/connections/sql/postgres/postgres-schema';
 import { perform, type SqlSession } from '../../../../src/connections/sql/statement';
 import { tableNames } from '../../../../src/connections/sql/table-names';
+import { RecordingLogger } from '../../../support/application';
+import { eventually } from '../../../support/eventually';
 import { payload } from '../open-database';
 import { begin, counted } from '../server/batches';
+import { describeLivingMigrations } from '../server/living-migrations';
 import { describeMigrations } from '../server/migrations';
 import { completeAll, pushes, tied } from '../server/unique-keys';
 import { PostgresWorld } from './open-postgres';
@@ -53,6 +56,84 @@ it('tables of version 7 keep the function with which its processes still push', 
   ]);
   await connection.push('default', [{ payload: payload('a') }]);
   expect(await completeAll(connection)).toEqual(['a']);
+});
+
+describeLivingMigrations(world, {
+  lacked: (table) => ({
+    2: [`DROP INDEX "${table}_texts"`],
+    3: [],
+    4: [
+      `ALTER TABLE "${table}" DROP COLUMN unique_key, DROP COLUMN unique_until, DROP COLUMN start_key, DROP COLUMN start_for`,
+      `ALTER TABLE "${table}_calls" DROP COLUMN held`,
+    ],
+    5: [`DROP TABLE "${table}_batches"`],
+    6: [`DROP TABLE "${table}_records", "${table}_sums"`],
+    7: [`DROP FUNCTION "${table}_push_v8"`],
+  }),
+  dropIndex: (table) => `DROP INDEX "${table}_uuid"`,
+  snapshot: 'BEGIN ISOLATION LEVEL REPEATABLE READ',
+  insert: (table, id) =>
+    `SET statement_timeout = '60s';
+     INSERT INTO ${table} (queue, payload, attempts, available_at, created_at) VALUES ('default', '${payload(id)}', 0, 2000000000, 1)`,
+});
+
+describe('a migration of a PostgreSQL with many jobs', () => {
+  const fill = (count: number): Promise<unknown> =>
+    world.rows(`INSERT INTO ${world.table} (queue, payload, attempts, available_at, created_at, uuid, due_at)
+      SELECT 'default', '${payload('many')}', 0, 2000000000, 1, n::text, 2e9 FROM generate_series(1, ${count}) AS n`);
+  const isValid = async (index: string): Promise<unknown> =>
+    (await world.rows(`SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('${world.table}_${index}')`))[0];
+
+  it('builds anew an index whose building was interrupted, once a backup has ended', async () => {
+    const logger = new RecordingLogger();
+    const url = `${world.server.url}?options=${encodeURIComponent('-c statement_timeout=2s -c lock_timeout=100ms')}`;
+    const connection = await world.open({ url }, { logger });
+    await fill(10_000);
+    await world.rows(`UPDATE pg_index SET indisvalid = false WHERE indexrelid = '${world.table}_uuid'::regclass`);
+    const backup = await world.client();
+    await backup.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    await backup.query('SELECT 1');
+    world.offset = 240;
+    const run = connection.migrations.run();
+    await eventually(() => logger.messages('info').length > 0);
+    expect(logger.messages('info')).toEqual([
+      expect.stringMatching(/^The index jobs_\d+_uuid is being built; .* It waits for a transaction of 4 min: pid \d+/),
+    ]);
+    await connection.push('default', [{ payload: payload('a') }]);
+    expect(await isValid('uuid')).toEqual({ indisvalid: false });
+    const waits = `SELECT FROM pg_stat_activity WHERE query LIKE 'CREATE INDEX CONCURRENTLY%' AND now() - query_start > '3s'`;
+    await eventually(async () => (await world.rows(waits)).length > 0);
+
+    await backup.query('COMMIT');
+    const to = connection.migrations.version;
+    expect(await run).toEqual({ from: to, to, mended: `the index ${world.table}_uuid is invalid` });
+    expect(await isValid('uuid')).toEqual({ indisvalid: true });
+  });
+
+  it('ends beside dispatches, without a deadlock, when two make it at once', async () => {
+    const connection = await world.open();
+    await connection.counts('mail');
+    await world.rows(`DROP INDEX "${world.table}_uuid", "${world.table}_delayed"`);
+    await world.rows('UPDATE onqueue_versions SET version = 7 WHERE name = ?', [world.table]);
+    await fill(300_000);
+    const deadlocks =
+      'SELECT pg_stat_clear_snapshot(), deadlocks::int FROM pg_stat_database WHERE datname = current_database()';
+    const [before] = await world.rows(deadlocks);
+
+    let isOver = false;
+    let sent = 0;
+    const dispatching = (async () => {
+      for (; !isOver; sent += 1) await connection.push('mail', [{ payload: payload(`mail-${sent}`) }]);
+    })();
+    const runs = await Promise.all([world.connect().migrations.run(), world.connect().migrations.run()]);
+    isOver = true;
+    await dispatching;
+
+    expect(runs.map(({ from }) => from).toSorted()).toEqual([7, 8]);
+    expect([await isValid('uuid'), await isValid('delayed')]).toEqual([{ indisvalid: true }, { indisvalid: true }]);
+    expect(await connection.counts('mail')).toMatchObject({ ready: sent });
+    expect((await world.rows(deadlocks))[0]!['deadlocks']).toBe(before!['deadlocks']);
+  });
 });
 
 describe('a PostgreSQL that is not as it should be', () => {

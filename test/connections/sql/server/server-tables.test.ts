@@ -2,6 +2,7 @@ import { postgresSchema } from '../../../../src/connections/sql/postgres/postgre
 import type { ServerCaller } from '../../../../src/connections/sql/server/server-caller';
 import { ServerTables } from '../../../../src/connections/sql/server/server-tables';
 import { performNow, type Sql, type SqlResult, type Work } from '../../../../src/connections/sql/statement';
+import { silent } from '../open-database';
 import { tableNames } from '../../../../src/connections/sql/table-names';
 
 it('tables that another process finishes during the check are not considered damaged', async () => {
@@ -26,6 +27,6 @@ it('tables that another process finishes during the check are not considered dam
   };
 
   await expect(
-    new ServerTables(schema, caller as unknown as ServerCaller).check('nothing was done'),
+    new ServerTables(schema, caller as unknown as ServerCaller, silent).check('nothing was done'),
   ).resolves.toBeUndefined();
 });
