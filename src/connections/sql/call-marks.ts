@@ -5,6 +5,7 @@
 import { uuidv7 } from '../../payload/uuid';
 import type { Reservation } from '../contract';
 import type { ReservationToken } from './dialect';
+import type { RowId } from './statement';
 
 export interface CallMark {
   /** A client has one call under way at a time. */
@@ -49,7 +50,7 @@ export class CallClient {
   /**
    * The last call was answered: it, and those before it, settled these jobs. Returns the doubtful reservations among them.
    */
-  heard(settled: ReadonlySet<number> = new Set()): readonly Reservation[] {
+  heard(settled: ReadonlySet<RowId> = new Set()): readonly Reservation[] {
     const doubtful = [...this.#doubtful];
     this.#unheard = [];
     this.#doubtful.clear();

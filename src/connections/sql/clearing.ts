@@ -9,7 +9,7 @@ import type { WaitingState } from '../contract';
 import { WAITING_STATES } from '../waiting-jobs';
 import type { Dialect, Removed } from './dialect';
 import { AFTER_ALL, linedUp } from './page';
-import { raw, type Sql, sql, valueOf, type Work } from './statement';
+import { numeral, raw, type RowId, type Sql, sql, valueOf, type Work } from './statement';
 
 /** Jobs that one call removes. */
 const PAGE = 200;
@@ -23,18 +23,18 @@ interface RemovedPage extends Removed {
 }
 
 /** The newest id: jobs pushed from now on have larger ones. */
-export function* newestJob({ tables }: Dialect): Work<number> {
-  return Number(yield* valueOf(sql`SELECT max(id) FROM ${tables.jobs}`));
+export function* newestJob({ tables }: Dialect): Work<RowId> {
+  return String((yield* valueOf(sql`SELECT max(id) FROM ${tables.jobs}`)) ?? 0);
 }
 
 /** Returns how many it removed. @param read runs work that only reads */
 export async function clearQueue(
   dialect: Dialect,
   queue: string,
-  read: (work: () => Work<number>) => Promise<number>,
+  read: (work: () => Work<RowId>) => Promise<RowId>,
   remove: Removing,
 ): Promise<number> {
-  let newest: number | undefined;
+  let newest: RowId | undefined;
   for (let sum = 0; ;) {
     const { removed } = await remove(() => clearHeads(dialect, queue, newest ?? AFTER_ALL, PAGE));
     sum += removed;
@@ -52,9 +52,9 @@ export async function clearQueue(
 }
 
 /** Removes up to `limit` jobs of all states with ids up to `newest`. */
-export function clearHeads({ line, removeJobs }: Dialect, queue: string, newest: number, limit: number): Work<Removed> {
+export function clearHeads({ line, removeJobs }: Dialect, queue: string, newest: RowId, limit: number): Work<Removed> {
   const [ready, delayed, reserved] = WAITING_STATES.map(
-    (state) => sql`SELECT id FROM (SELECT id ${line.of(queue)} AND ${line.state[state]} AND id <= ${newest}
+    (state) => sql`SELECT id FROM (SELECT id ${line.of(queue)} AND ${line.state[state]} AND id <= ${numeral(newest)}
       LIMIT ${limit}) AS ${raw(`${state}_jobs`)}`,
   ) as [Sql, Sql, Sql];
   const page = sql`SELECT id FROM (${ready} UNION ALL ${delayed} UNION ALL ${reserved}) AS states LIMIT ${limit}`;
@@ -66,12 +66,12 @@ export function* clearBehind(
   { line, tables, removeJobs }: Dialect,
   queue: string,
   state: WaitingState,
-  newest: number,
+  newest: RowId,
   after: string | undefined,
 ): Work<RemovedPage> {
-  const jobs = (yield* linedUp(line, queue, state, PAGE, after)).filter(({ id }) => id <= newest);
+  const jobs = (yield* linedUp(line, queue, state, PAGE, after)).filter(({ id }) => BigInt(id) <= BigInt(newest));
   const last = jobs.at(-1)?.place;
   if (last === undefined) return { removed: 0, tied: [], last };
-  const page = sql`SELECT id FROM ${tables.jobs} WHERE id IN (${jobs.map(({ id }) => id)})`;
+  const page = sql`SELECT id FROM ${tables.jobs} WHERE id IN (${jobs.map(({ id }) => numeral(id))})`;
   return { ...(yield* removeJobs(page)), last };
 }

@@ -6,7 +6,7 @@ import type { Counts } from '../contract';
 import { WAITING_STATES } from '../waiting-jobs';
 import type { Dialect } from './dialect';
 import { BEFORE_ALL, ledJobs, leadOf, unledJobs } from './page';
-import { rowsOf, type Sql, sql, valueOf, type Work } from './statement';
+import { numeral, rowsOf, type Sql, sql, type SqlValue, valueOf, type Work } from './statement';
 
 /** Jobs that one statement counts: 5,000 took MariaDB more than 5 ms on a slow machine. */
 const MOST = 3000;
@@ -32,12 +32,12 @@ export function* countMany(dialect: Dialect, rows: Sql, key: Sql): Work<number> 
 /** @param jobs `FROM … WHERE …`, found by an index on the keys */
 function* countAlong(dialect: Dialect, jobs: Sql, [key, ...rest]: readonly Sql[]): Work<number> {
   let count = 0;
-  for (let behind = BEFORE_ALL; ;) {
-    const { before, last, atLast } = yield* piece(dialect, jobs, key!, behind);
+  for (let behind: SqlValue = BEFORE_ALL; ;) {
+    const { before, last, atLast }: Piece = yield* piece(dialect, jobs, key!, behind);
     count += before;
     if (last === undefined) return count;
     // Any number of jobs may be due at the same moment.
-    const shared = sql`${jobs} AND ${key!} = ${last}`;
+    const shared = sql`${jobs} AND ${key!} = ${numeral(last)}`;
     count += atLast > MOST && rest.length > 0 ? yield* countAlong(dialect, shared, rest) : atLast;
     behind = last;
   }
@@ -59,20 +59,20 @@ export function* counts(dialect: Dialect, queue: string): Work<Counts> {
 interface Piece {
   readonly before: number;
   /** Undefined: this is the last page. */
-  readonly last: number | undefined;
+  readonly last: SqlValue | undefined;
   /** Up to one more than a statement counts. */
   readonly atLast: number;
 }
 
-export function* piece(dialect: Dialect, jobs: Sql, key: Sql, behind: number): Work<Piece> {
-  const rest = sql`${jobs} AND ${key} > ${behind}`;
+export function* piece(dialect: Dialect, jobs: Sql, key: Sql, behind: SqlValue): Work<Piece> {
+  const rest = sql`${jobs} AND ${key} > ${numeral(behind)}`;
   const ends = yield* rowsOf(sql`SELECT ${key} ${rest} ORDER BY ${key} LIMIT 2 OFFSET ${dialect.rows(MOST - 2)}`);
   const [[lastButOne] = [], [last] = []] = ends;
   if (last === undefined) return { before: yield* countOf(dialect, sql`${rest} ORDER BY ${key}`), last, atLast: 0 };
   return {
-    before: last === lastButOne ? yield* countOf(dialect, sql`${rest} AND ${key} < ${last}`) : MOST - 1,
-    last: Number(last),
-    atLast: yield* countOf(dialect, sql`${jobs} AND ${key} = ${last}`),
+    before: last === lastButOne ? yield* countOf(dialect, sql`${rest} AND ${key} < ${numeral(last)}`) : MOST - 1,
+    last,
+    atLast: yield* countOf(dialect, sql`${jobs} AND ${key} = ${numeral(last)}`),
   };
 }
 

@@ -20,7 +20,7 @@ import type { FailedEntry } from '../failed-store';
 import type { BatchChange } from '../kit/batch-counts';
 import type { CallMark } from './call-marks';
 import type { NewJob, StoredJob } from './job-row';
-import type { Row, Sql, SqlRow, SqlSession, SqlValue, Work } from './statement';
+import type { Row, RowId, Sql, SqlRow, SqlSession, SqlValue, Work } from './statement';
 import type { TableNames } from './table-names';
 
 export interface Dialect {
@@ -168,7 +168,7 @@ export type PushAnswer = number | BatchEnd | Holders | undefined;
 
 /** Identifies a reservation: a job's id is never reused, and its fence grows with each reservation. */
 export interface ReservationToken {
-  readonly id: number;
+  readonly id: RowId;
   readonly fence: number;
 }
 
@@ -234,7 +234,7 @@ export type Outlook = Pick<ReserveReply, 'nextIn' | 'now' | 'paused' | 'restart'
 
 export interface Exchanged {
   /** The ids of the endings that were written. */
-  readonly settled: ReadonlySet<number>;
+  readonly settled: ReadonlySet<RowId>;
   /** In the order of the queues, then by place. */
   readonly taken: readonly TakenJob[];
   readonly outlook: Outlook;
@@ -279,7 +279,7 @@ export interface Waiters {
 
 /** The results of `renew`, from the rows (id, fence, cancelled) that were renewed. */
 export function renewResults(tokens: readonly ReservationToken[], rows: readonly SqlRow[]): readonly RenewResult[] {
-  const renewed = new Map(rows.map(([id, fence, cancelled]) => [`${Number(id)}:${Number(fence)}`, isTrue(cancelled)]));
+  const renewed = new Map(rows.map(([id, fence, cancelled]) => [`${String(id)}:${Number(fence)}`, isTrue(cancelled)]));
   return tokens.map(({ id, fence }) => {
     const cancelled = renewed.get(`${id}:${fence}`);
     if (cancelled === undefined) return 'lost';

@@ -14,7 +14,7 @@ import { type Ending, type Exchange, followersOf, type Outlook, type Reservation
 import { repeatable } from './engine';
 import { cancelledOf, rewrite, type Rewritten } from './jobs';
 import { endingOf, type HandedOut, handedOut, sizeOf } from './reservations';
-import type { Work } from './statement';
+import type { RowId, Work } from './statement';
 import type { Store } from './store-part';
 
 export interface ExchangerParts extends Store {
@@ -26,7 +26,7 @@ export interface ExchangerParts extends Store {
 
 /** `settled`: ids of jobs. */
 interface Answer extends Pick<HandedOut, 'unreadable'> {
-  readonly settled: ReadonlySet<number>;
+  readonly settled: ReadonlySet<RowId>;
   readonly reply: ReserveReply;
   /** The queues that batches have sent jobs to. */
   readonly sentTo: readonly string[];
@@ -108,7 +108,7 @@ export class Exchanger {
     const consequence = request === undefined ? NOT_SETTLED : reserving;
     const endings = settlements.map((settlement) => endingOf(settlement, name));
     // If a reservation has several endings, the first one counts.
-    const ends = new Map<number, Ending>();
+    const ends = new Map<RowId, Ending>();
     for (const ending of endings) if (!ends.has(ending.id)) ends.set(ending.id, ending);
     try {
       const { settled, reply, unreadable, sentTo } = await access(operation, repeatable(consequence), () =>
@@ -153,7 +153,7 @@ export class Exchanger {
   }
 
   *#withReasons(reservations: readonly Reservation[]): Work<readonly Reservation[]> {
-    const idOf = ({ token }: Reservation): number => (token as ReservationToken).id;
+    const idOf = ({ token }: Reservation): RowId => (token as ReservationToken).id;
     const ending = reservations.filter(({ cancelled }) => cancelled !== undefined);
     if (ending.length === 0) return reservations;
     const reasons = yield* cancelledOf(this.#parts.dialect, ending.map(idOf));

@@ -10,7 +10,20 @@ import { repeatable } from './engine';
 import { newJob } from './job-row';
 import { rowLimit } from './jobs';
 import { AFTER_ALL, BEFORE_ALL, rowAfter } from './page';
-import { raw, type Row, rowsOf, type Sql, sql, type SqlRow, type Work, written, writtenPages } from './statement';
+import {
+  numeral,
+  raw,
+  type Row,
+  type RowId,
+  rowsOf,
+  type Sql,
+  sql,
+  type SqlRow,
+  type SqlValue,
+  type Work,
+  written,
+  writtenPages,
+} from './statement';
 import { inPieces, StorePart } from './store-part';
 
 /** Entries that one call removes: 500 took MariaDB 10 ms when it had to read them from disk. */
@@ -101,14 +114,15 @@ export class FailedJobs extends StorePart implements FailedStore {
   *#page(limit: number, offset: number, queue: string | undefined): Work<readonly FailedEntry[]> {
     const { rows } = this.dialect;
     const found: StoredFailure[] = [];
-    let from = offset > 0 ? yield* this.#idAt(offset, queue) : AFTER_ALL;
+    const first = offset > 0 ? yield* this.#idAt(offset, queue) : AFTER_ALL;
+    let from = first && sql`id <= ${numeral(first)}`;
     for (let left = rowLimit(limit); left > 0 && from !== undefined;) {
       const most = Math.min(left, MOST_JOBS);
-      const some: Sql = sql`${this.#inQueue(queue)} AND id <= ${from} ORDER BY id DESC LIMIT ${rows(most)}`;
+      const some: Sql = sql`${this.#inQueue(queue)} AND ${from} ORDER BY id DESC LIMIT ${rows(most)}`;
       const page: readonly StoredFailure[] = yield* entries(this.dialect, some);
       found.push(...page);
       left -= most;
-      from = page.length < most ? undefined : page.at(-1)!.place - 1;
+      from = page.length < most ? undefined : sql`id < ${numeral(page.at(-1)!.place)}`;
     }
     return found.map(({ entry }) => entry);
   }
@@ -122,7 +136,9 @@ export class FailedJobs extends StorePart implements FailedStore {
   /** Removes all but the `keep` newest. Jobs that fail meanwhile stay, or this might never end. */
   *#removeOthers(keep: number, queue: string | undefined): Work<number> {
     const newest = yield* this.#idAt(keep, queue);
-    return newest === undefined ? 0 : yield* this.#removeAlong(sql`${this.#of(queue)} AND id <= ${newest}`, raw(''));
+    return newest === undefined
+      ? 0
+      : yield* this.#removeAlong(sql`${this.#of(queue)} AND id <= ${numeral(newest)}`, raw(''));
   }
 
   /**
@@ -132,12 +148,12 @@ export class FailedJobs extends StorePart implements FailedStore {
   *#removeAlong(entriesOf: Sql, condition: Sql): Work<number> {
     const { rows } = this.dialect;
     let removed = 0;
-    for (let last: number | undefined = BEFORE_ALL; last !== undefined;) {
-      const rest: Sql = sql`${entriesOf} AND id > ${last}`;
+    for (let last: SqlValue | undefined = BEFORE_ALL; last !== undefined;) {
+      const rest: Sql = sql`${entriesOf} AND id > ${numeral(last)}`;
       const end: Sql = sql`SELECT id ${rest} ORDER BY id LIMIT 1 OFFSET ${rows(LOOKED_AT - 1)}`;
       const [row]: readonly SqlRow[] = yield* rowsOf(end);
-      last = row && Number(row[0]);
-      const some = last === undefined ? rest : sql`${rest} AND id <= ${last}`;
+      last = row?.[0];
+      const some = last === undefined ? rest : sql`${rest} AND id <= ${numeral(last)}`;
       removed += yield* this.#remove(sql`${some} ${condition}`);
     }
     return removed;
@@ -150,12 +166,12 @@ export class FailedJobs extends StorePart implements FailedStore {
   }
 
   /** The id of the entry that follows so many of the newest. */
-  *#idAt(place: number, queue: string | undefined): Work<number | undefined> {
+  *#idAt(place: number, queue: string | undefined): Work<RowId | undefined> {
     const { rows } = this.dialect;
     const next = ([id]: SqlRow, skipped: number): Sql =>
-      sql`SELECT id ${this.#of(queue)} AND id <= ${Number(id)} ORDER BY id DESC LIMIT 1 OFFSET ${rows(skipped)}`;
+      sql`SELECT id ${this.#of(queue)} AND id <= ${numeral(id!)} ORDER BY id DESC LIMIT 1 OFFSET ${rows(skipped)}`;
     const row = yield* rowAfter(place, LOOKED_AT, [AFTER_ALL], next);
-    return row && Number(row[0]);
+    return row && String(row[0]);
   }
 
   #of(queue: string | undefined): Sql {
@@ -179,7 +195,7 @@ function* failedJob(dialect: Dialect, id: string): Work<FailedEntry | undefined>
 
 /** `place`: the id of its row. */
 interface StoredFailure {
-  readonly place: number;
+  readonly place: RowId;
   readonly entry: FailedEntry;
 }
 
@@ -188,7 +204,7 @@ function* entries({ tables, failed, read }: Dialect, rest: Sql): Work<readonly S
   const rows = yield* rowsOf(
     sql`SELECT id, ${[...texts, failed.payload, failed.failedAt]}, attempts FROM ${tables.failed} ${rest}`,
   );
-  return rows.map(([place, ...row]) => ({ place: Number(place), entry: entryOf(row, failed.payloadOf) }));
+  return rows.map(([place, ...row]) => ({ place: String(place), entry: entryOf(row, failed.payloadOf) }));
 }
 
 function entryOf(row: SqlRow, payloadOf: Dialect['failed']['payloadOf']): FailedEntry {

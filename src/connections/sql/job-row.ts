@@ -6,6 +6,7 @@ import type { Milliseconds, Seconds } from '../../base/clock';
 import { countersIn, noCounters, readCounters, readCountersOfAny, readId, withCounters } from '../../payload/counters';
 import type { Counters } from '../../payload/counters';
 import { isTrue } from './dialect';
+import type { RowId } from './statement';
 
 export interface NewJob {
   readonly payload: string | Buffer;
@@ -19,7 +20,7 @@ export interface NewJob {
 
 /** The payload as pushed; the counters in its text are from that time. */
 export interface StoredJob {
-  readonly id: number;
+  readonly id: RowId;
   readonly payload: Buffer;
   readonly counters: Counters;
   /** Whether it was cancelled while running, or the reason. */
@@ -76,7 +77,7 @@ function counted(value: unknown): number {
 export function jobOf(row: readonly unknown[]): StoredJob {
   const [id, payload, attempts, crashes, exceptions, timeouts, releases, cancelled, at = null] = row;
   return {
-    id: Number(id),
+    id: String(id),
     payload: Buffer.isBuffer(payload) ? payload : Buffer.from(String(payload)),
     counters: {
       attempts: counted(attempts),

@@ -5,7 +5,7 @@ import { FENCE, RESERVED } from './columns';
 import type { CancelResult } from '../control';
 import { type Dialect, type QueuedJob, type Removed, type ReservationToken, tiedIn } from './dialect';
 import { COUNTERS, jobOf, type StoredJob } from './job-row';
-import { raw, rowsOf, run, type Sql, sql, valueOf, type Work, written } from './statement';
+import { numeral, raw, type RowId, rowsOf, run, type Sql, sql, valueOf, type Work, written } from './statement';
 
 const isHeld = raw(RESERVED);
 
@@ -85,10 +85,11 @@ export function* cancel(
       ORDER BY 2 DESC, id LIMIT 1`,
   );
   if (job === undefined) return { result: 'unknown', tied: [] };
+  const row = numeral(job);
   const change =
     Number(isReserved) === 0
-      ? sql`DELETE FROM ${jobs} WHERE id = ${job} AND reserved_at IS NULL`
-      : sql`UPDATE ${jobs} SET cancelled = TRUE, cancel_reason = ${reason ?? null} WHERE id = ${job} AND ${isHeld}`;
+      ? sql`DELETE FROM ${jobs} WHERE id = ${row} AND reserved_at IS NULL`
+      : sql`UPDATE ${jobs} SET cancelled = TRUE, cancel_reason = ${reason ?? null} WHERE id = ${row} AND ${isHeld}`;
   if ((yield* written(change)) === 0) return { result: 'raced', tied: [] };
   if (Number(isReserved) !== 0) return { result: 'signalled', tied: [] };
   return { result: 'removed', tied: tiedIn([end]) };
@@ -97,12 +98,12 @@ export function* cancel(
 /** Those of the jobs that were cancelled, each with the reason, or true if there is none. */
 export function* cancelledOf(
   { tables, read }: Dialect,
-  ids: readonly number[],
-): Work<ReadonlyMap<number, true | string>> {
+  ids: readonly RowId[],
+): Work<ReadonlyMap<RowId, true | string>> {
   if (ids.length === 0) return new Map();
-  const reasons = sql`SELECT id, ${read('cancel_reason')} FROM ${tables.jobs} WHERE id IN (${ids}) AND cancelled`;
+  const reasons = sql`SELECT id, ${read('cancel_reason')} FROM ${tables.jobs} WHERE id IN (${ids.map(numeral)}) AND cancelled`;
   const rows = yield* rowsOf(reasons);
-  return new Map(rows.map(([id, reason = null]) => [Number(id), reason === null ? true : String(reason)]));
+  return new Map(rows.map(([id, reason = null]) => [String(id), reason === null ? true : String(reason)]));
 }
 
 /**
@@ -118,7 +119,7 @@ export function* readSomeIds({ tables, read, key, runTogether }: Dialect, most: 
   yield* runTogether(
     unread.map(([id, payload]) => {
       const uuid = readId(Buffer.from(payload as string)) ?? '';
-      return sql`UPDATE ${jobs} SET uuid = ${key(uuid)} WHERE id = ${id!} AND uuid IS NULL`;
+      return sql`UPDATE ${jobs} SET uuid = ${key(uuid)} WHERE id = ${numeral(id!)} AND uuid IS NULL`;
     }),
   );
   return true;
@@ -130,7 +131,7 @@ export function rewrite({ tables, line, key, runTogether }: Dialect, jobs: reado
     jobs.map(
       ({ id, fence, payload, uuid }) =>
         sql`UPDATE ${tables.jobs} SET payload = ${line.payload(payload)}, uuid = ${key(uuid)}
-          WHERE id = ${id} AND ${isHeld} AND ${raw(FENCE)} = ${fence}`,
+          WHERE id = ${numeral(id)} AND ${isHeld} AND ${raw(FENCE)} = ${fence}`,
     ),
   );
 }

@@ -4,7 +4,7 @@ import type { WaitingState } from '../contract';
 import { type Dialect, isTrue, type Line } from './dialect';
 import { COUNTERS, jobOf, type StoredJob } from './job-row';
 import { rowLimit } from './jobs';
-import { raw, rowsOf, type Sql, sql, type SqlRow, type Work } from './statement';
+import { numeral, raw, type RowId, rowsOf, type Sql, sql, type SqlRow, type SqlValue, type Work } from './statement';
 
 /** `place`: where the next page continues. */
 export interface ShownJob extends StoredJob {
@@ -22,8 +22,8 @@ const MOST_SHARING = 100;
  * analysed.
  */
 export const BEFORE_ALL = Number.MIN_SAFE_INTEGER;
-/** Above every key. With both bounds PostgreSQL expects few rows. */
-export const AFTER_ALL = Number.MAX_SAFE_INTEGER;
+/** Above every id. With both bounds PostgreSQL expects few rows. */
+export const AFTER_ALL = '9223372036854775807';
 
 /** Up to 100 jobs or 1 MiB of payloads, at least one job. @param after the `place` of the job before the page */
 export function* peek(
@@ -44,10 +44,10 @@ export function* peek(
   const ids = page.map(({ id }) => id);
   // The state is not a condition, or PostgreSQL might scan the index of all jobs in that state.
   const rows = yield* rowsOf(
-    sql`SELECT ${line.state[state]}, id, ${read('payload')}, ${raw(COUNTERS)}, cancelled, ${at} FROM ${tables.jobs} WHERE id IN (${ids})`,
+    sql`SELECT ${line.state[state]}, id, ${read('payload')}, ${raw(COUNTERS)}, cancelled, ${at} FROM ${tables.jobs} WHERE id IN (${ids.map(numeral)})`,
   );
   const jobs = new Map(
-    rows.filter(([isStill]) => isTrue(isStill)).map(([, id, ...row]) => [Number(id), jobOf([id, ...row])]),
+    rows.filter(([isStill]) => isTrue(isStill)).map(([, id, ...row]) => [String(id), jobOf([id, ...row])]),
   );
   return page.flatMap(({ id, place }) => {
     const job = jobs.get(id);
@@ -57,7 +57,7 @@ export function* peek(
 
 /** A job in its line. */
 interface LinedUp {
-  readonly id: number;
+  readonly id: RowId;
   /** The bytes of its payload. */
   readonly size: number;
   readonly place: string | undefined;
@@ -83,9 +83,9 @@ export function* linedUp(
     sql`${runs.reduce((some, run) => sql`${some} UNION ALL ${run}`)} ORDER BY ${keys} LIMIT ${most}`,
   );
   return found.map(([id, size, ...values]) => ({
-    id: Number(id),
+    id: String(id),
     size: Number(size),
-    place: placeOf(values.map(Number)),
+    place: placeOf(values),
   }));
 }
 
@@ -120,22 +120,24 @@ function runsBehind(
 ): readonly Run[] {
   const [by, along] = [line.order[state], line.along?.[state]];
   const [lead, rest, led] = [leadOf(line, state), by.slice(1), ledJobs(line, queue, state)];
-  const behind = (value: number): Run => {
+  const behind = (value: Sql | SqlValue): Run => {
     const jobs = sql`${led} AND ${lead} > ${value}`;
     return along === undefined ? { jobs, by, most } : { jobs, by: along, most: most + MOST_SHARING };
   };
   const unled = unledJobs(line, queue);
-  const values = (after ?? '').split(':').map(Number);
-  if (values.length !== by.length || !values.every(Number.isFinite))
+  const values = (after ?? '').split(':').map(numeral);
+  if (values.length !== by.length || !values.every(isNumeral))
     return state === 'reserved' ? [{ jobs: unled, by, most }, behind(BEFORE_ALL)] : [behind(BEFORE_ALL)];
-  const [value, ...others] = values as [number, ...number[]];
+  const [value, ...others] = values as [Sql, ...Sql[]];
   const isBehindIt = isBehind(rest, others);
   const at = { jobs: sql`${led} AND ${lead} = ${value} AND ${isBehindIt}`, by, most };
   const runs = [at, behind(value)];
-  return state === 'reserved' && value === 0 ? [{ jobs: sql`${unled} AND ${isBehindIt}`, by, most }, ...runs] : runs;
+  return state === 'reserved' && Number(value.text) === 0
+    ? [{ jobs: sql`${unled} AND ${isBehindIt}`, by, most }, ...runs]
+    : runs;
 }
 
-function isBehind([column, ...columns]: readonly Sql[], [value, ...values]: readonly number[]): Sql {
+function isBehind([column, ...columns]: readonly Sql[], [value, ...values]: readonly Sql[]): Sql {
   const isGreater = sql`${column!} > ${value!}`;
   return columns.length === 0
     ? isGreater
@@ -143,8 +145,10 @@ function isBehind([column, ...columns]: readonly Sql[], [value, ...values]: read
 }
 
 /** Undefined if somebody has put text where a number belongs. */
-const placeOf = (values: readonly number[]): string | undefined =>
-  values.every(Number.isFinite) ? values.join(':') : undefined;
+const placeOf = (values: readonly SqlValue[]): string | undefined =>
+  values.map(String).map(numeral).every(isNumeral) ? values.join(':') : undefined;
+
+const isNumeral = (value: Sql | SqlValue): boolean => typeof value === 'object';
 
 /**
  * The row that follows so many others. Goes step by step, as a statement reads whatever it skips.

@@ -6,7 +6,7 @@ import type { RecordPage, RecordStore, RecordWake, StoreRecord, Sums } from '../
 import { type Addition, type Dialect, isTrue } from './dialect';
 import { repeatable } from './engine';
 import { rowLimit } from './jobs';
-import { AFTER_ALL, BEFORE_ALL, rowAfter } from './page';
+import { BEFORE_ALL, rowAfter } from './page';
 import { raw, type Row, rowsOf, type Sql, sql, type SqlRow, valueOf, type Work, written } from './statement';
 import { inPieces, type Store, StorePart } from './store-part';
 
@@ -40,7 +40,7 @@ const AFTERGLOW: Seconds = 3600;
 const RECORDS = ['kind', 'id'];
 
 /** A position before all records. */
-const FIRST: SqlRow = [AFTER_ALL, ''];
+const FIRST: SqlRow = [Number.MAX_SAFE_INTEGER, ''];
 
 const LAST_FIRST = raw('ORDER BY ends_at DESC, id DESC');
 

@@ -5,7 +5,7 @@ import type { Finding } from '../finding';
 import type { BatchChange } from '../kit/batch-counts';
 import { type Dialect, tiedIn } from './dialect';
 import { AFTER_ALL } from './page';
-import { numberOf, rowsOf, type Sql, sql, valueOf, type Work } from './statement';
+import { numeral, rowsOf, type Sql, sql, type SqlValue, valueOf, type Work } from './statement';
 
 /** Jobs that are read at once. */
 const PAGE = 1000;
@@ -23,11 +23,11 @@ export type Weights = ReadonlyMap<string, number>;
 /** A consistent result if the batches are locked. */
 export function* weightsOf({ tables, tiedEnd, rows }: Dialect): Work<Weights> {
   const weights = new Map<string, number>();
-  for (let last: number | undefined = 0; last !== undefined;) {
-    const behind: Sql = sql`FROM ${tables.jobs} WHERE id > ${last}`;
-    last = numberOf(yield* valueOf(sql`SELECT id ${behind} ORDER BY id LIMIT 1 OFFSET ${rows(PAGE - 1)}`));
+  for (let last: SqlValue = 0; last !== null;) {
+    const behind: Sql = sql`FROM ${tables.jobs} WHERE id > ${numeral(last)}`;
+    last = yield* valueOf(sql`SELECT id ${behind} ORDER BY id LIMIT 1 OFFSET ${rows(PAGE - 1)}`);
     const ends = yield* rowsOf(
-      sql`SELECT ending FROM (SELECT ${tiedEnd} AS ending ${behind} AND id <= ${last ?? AFTER_ALL}) AS page
+      sql`SELECT ending FROM (SELECT ${tiedEnd} AS ending ${behind} AND id <= ${numeral(last ?? AFTER_ALL)}) AS page
         WHERE ending IS NOT NULL`,
     );
     for (const end of tiedIn(ends.map(([ending = null]) => ending))) {

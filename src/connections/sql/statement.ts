@@ -15,6 +15,15 @@ export interface SqlResult {
   readonly written: number;
 }
 
+/** The id of a row. A text, as it may be larger than a number can hold. */
+export type RowId = string;
+
+const NUMERAL = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i;
+
+/** Writes a number that was read as a text, whatever its size. */
+export const numeral = (value: SqlValue): Sql | SqlValue =>
+  typeof value === 'string' && NUMERAL.test(value) ? raw(value) : value;
+
 /** Undefined for NULL. */
 export const numberOf = (value: SqlValue = null): number | undefined => (value === null ? undefined : Number(value));
 

@@ -3,7 +3,7 @@ import type { Seconds } from '../../../base/clock';
 import { countCrash, countTaken, FENCE, RESERVED_ORDER } from '../columns';
 import type { FailedColumns, Line, ReservationToken } from '../dialect';
 import type { NewJob } from '../job-row';
-import { raw, type Sql, sql } from '../statement';
+import { numeral, raw, type Sql, sql } from '../statement';
 import type { MysqlNames } from './mysql-names';
 
 /**
@@ -75,8 +75,8 @@ export const availableAt = (due: Sql | undefined): Sql =>
 /** The condition for the jobs of these tokens that are still reserved. */
 export function heldBy(tokens: readonly ReservationToken[]): Sql {
   if (tokens.length === 0) return raw('FALSE');
-  const pairs = tokens.map(({ id, fence }) => sql`(${id}, ${fence})`);
-  return sql`id IN (${tokens.map(({ id }) => id)}) AND reserved_at IS NOT NULL AND (id, ${raw(FENCE)}) IN (${pairs})`;
+  const pairs = tokens.map(({ id, fence }) => sql`(${numeral(id)}, ${fence})`);
+  return sql`id IN (${tokens.map(({ id }) => numeral(id))}) AND reserved_at IS NOT NULL AND (id, ${raw(FENCE)}) IN (${pairs})`;
 }
 
 /** @param current the current time, as a value */

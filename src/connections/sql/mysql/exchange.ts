@@ -211,11 +211,7 @@ function exchanged(results: readonly SqlResult[], request: ReserveRequest | unde
       : String(queuesSentTo)
           .split(',')
           .map((digits) => Buffer.from(digits, 'hex').toString());
-  const settled = new Set(
-    String(settledIds ?? '')
-      .split(',')
-      .map(Number),
-  );
+  const settled = new Set(String(settledIds ?? '').split(','));
   if (request === undefined) return { settled, taken: [], outlook: { nextIn: Infinity }, sentTo };
   const { queues } = request;
   const outlooks = results.slice(2).map(({ rows }, index) => queueOutlook(queues[index]!, rows[0]!));
@@ -235,5 +231,7 @@ function inOrder(rows: readonly SqlRow[], queues: readonly string[]): readonly T
     const queue = String(row[9]);
     return { job: { ...jobOf(row), queue }, line: queues.indexOf(queue), place: Number(row[10]) };
   });
-  return jobs.toSorted((a, b) => a.line - b.line || a.place - b.place || a.job.id - b.job.id).map(({ job }) => job);
+  return jobs
+    .toSorted((a, b) => a.line - b.line || a.place - b.place || Number(BigInt(a.job.id) - BigInt(b.job.id)))
+    .map(({ job }) => job);
 }

@@ -43,7 +43,8 @@ const OURS: MysqlOptions = {
   charset: 'utf8mb4',
   typeCast: true,
   namedPlaceholders: false,
-  supportBigNumbers: false,
+  // Ids beyond 2^53 come as texts.
+  supportBigNumbers: true,
   bigNumberStrings: false,
   stringifyObjects: false,
 };

@@ -3,7 +3,7 @@ import type { Seconds } from '../../../base/clock';
 import { TIED_END, TIES_OPENING } from '../../../payload/ties';
 import { type BatchDialect, BatchRows } from '../batch-rows';
 import { type Addition, type Dialect, tiedIn } from '../dialect';
-import { insertInto, raw, rowsOf, type Sql, sql, transaction, type Work, written } from '../statement';
+import { insertInto, numeral, raw, rowsOf, type Sql, sql, transaction, type Work, written } from '../statement';
 import { SOURCES } from '../sums';
 import { failedColumns, mysqlLine, now } from './columns';
 import { mysqlErrors } from './mysql-errors';
@@ -47,7 +47,7 @@ export function mysqlDialect(names: MysqlNames, offset: () => Seconds): Dialect 
         sql`SELECT job.id, ${tiedEnd} FROM (${page}) AS page STRAIGHT_JOIN ${names.jobs} AS job ON job.id = page.id
           ORDER BY job.id FOR UPDATE`,
       );
-      const ids = locked.map(([id]) => Number(id));
+      const ids = locked.map(([id]) => numeral(String(id)));
       const removed = ids.length === 0 ? 0 : yield* written(sql`DELETE FROM ${names.jobs} WHERE id IN (${ids})`);
       return { removed, tied: tiedIn(locked.map(([, end = null]) => end)) };
     },

@@ -2,7 +2,7 @@
 import { invalidQueueName } from '../../../job/errors';
 import { type Ending, followersOf, type QueuedJob } from '../dialect';
 import { COUNTERS, valuesOf } from '../job-row';
-import { raw, type Sql, sql, type SqlPart } from '../statement';
+import { numeral, raw, type Sql, sql, type SqlPart } from '../statement';
 import type { Candidate } from './claims';
 import { availableAt, dueOf, findTail } from './columns';
 import { keyOf, type MysqlNames } from './mysql-names';
@@ -54,7 +54,7 @@ export function insertJob(names: MysqlNames, job: QueuedJob, due: Sql | undefine
 
 /** Adds the followers of the endings whose ids are in `@onqueue_settled`. */
 export function insertFollowers(names: MysqlNames, endings: readonly Ending[]): readonly Sql[] {
-  const isSettled = ({ id }: Ending): Sql => sql`FIND_IN_SET(${id}, @onqueue_settled) > 0`;
+  const isSettled = ({ id }: Ending): Sql => sql`FIND_IN_SET(${numeral(id)}, @onqueue_settled) > 0`;
   return queuesOf(followersOf(endings)).flatMap((queue) => {
     const followed = endings.flatMap((ending) => {
       const jobs = followersOf([ending]).filter((job) => job.queue === queue);

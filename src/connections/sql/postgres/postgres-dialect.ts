@@ -4,7 +4,7 @@ import { TIED_END, TIES_OPENING } from '../../../payload/ties';
 import { DELAYED, READY, RESERVED, RESERVED_ORDER } from '../columns';
 import { type Dialect, type FailedColumns, tiedIn } from '../dialect';
 import { AFTER_ALL, BEFORE_ALL } from '../page';
-import { insertInto, raw, type Row, rowsOf, run, runAll, type Sql, sql, transaction } from '../statement';
+import { insertInto, numeral, raw, type Row, rowsOf, run, runAll, type Sql, sql, transaction } from '../statement';
 import { addAmounts, noteSequence } from '../sums';
 import { eachTable, type TableNames } from '../table-names';
 import { identifiers, literal, quoted } from './identifiers';
@@ -99,7 +99,7 @@ export function postgresDialect(names: TableNames, offset: () => Seconds): Diale
 function failedColumns(current: () => Sql): FailedColumns {
   return {
     alongQueue: raw(''),
-    all: sql`id > ${BEFORE_ALL} AND id < ${AFTER_ALL}`,
+    all: sql`id > ${BEFORE_ALL} AND id < ${numeral(AFTER_ALL)}`,
     payload: raw(`encode(coalesce(raw, convert_to(payload, 'UTF8')), 'base64')`),
     payloadOf: (value) => Buffer.from(String(value), 'base64'),
     storedPayload: (payload) => {

@@ -22,7 +22,18 @@ import {
   type TakenJob,
 } from '../dialect';
 import { jobOf, valuesOf } from '../job-row';
-import { raw, rowsOf, run, type Sql, sql, type SqlRow, type SqlValue, valueOf, type Work } from '../statement';
+import {
+  raw,
+  type RowId,
+  rowsOf,
+  run,
+  type Sql,
+  sql,
+  type SqlRow,
+  type SqlValue,
+  valueOf,
+  type Work,
+} from '../statement';
 import type { Identifiers } from './identifiers';
 import { now, storable, textAndBytes } from './columns';
 import { SEPARATOR } from './functions';
@@ -269,13 +280,12 @@ function listOf<Item>(items: readonly Item[], row?: (item: Item) => object): str
 }
 
 /** A list in PostgreSQL's own notation, which is the same for every client. */
-const numberArray = (numbers: readonly number[]): string => `{${numbers.join(',')}}`;
+const numberArray = (numbers: readonly (number | RowId)[]): string => `{${numbers.join(',')}}`;
 
 const textArray = (texts: readonly string[]): string =>
   `{${texts.map((text) => `"${text.replaceAll(/["\\]/g, '\\$&')}"`).join(',')}}`;
 
 interface Outcome {
-  readonly settled: readonly number[];
   readonly next: Seconds | null;
   readonly paused: readonly string[] | null;
   readonly restart: string | null;
@@ -283,15 +293,18 @@ interface Outcome {
   readonly now: Seconds;
 }
 
+/** The ids in an outcome. As JSON, large ones would be rounded. */
+const SETTLED = /"settled" : \[([\d,]+)\]/;
+
 /** @param queues the queues of the request */
 function exchanged(rows: readonly SqlRow[], queues: readonly string[]): Exchanged {
   const texts = rows.map(([text]) => String(text));
   const end = texts.pop();
   // The call arrived after a later one of its client, and did nothing.
   if (end === undefined) return { settled: new Set(), taken: [], outlook: { nextIn: Infinity } };
-  const { settled, next, paused, restart, cancelling, now } = JSON.parse(end) as Outcome;
+  const { next, paused, restart, cancelling, now } = JSON.parse(end) as Outcome;
   return {
-    settled: new Set(settled),
+    settled: new Set(SETTLED.exec(end)?.[1]?.split(',')),
     taken: texts.map((text) => takenJob(text, queues)),
     ...(cancelling === true && { isCancelling: true }),
     outlook: {

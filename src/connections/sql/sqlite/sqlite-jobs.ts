@@ -29,7 +29,18 @@ import { COUNTERS, jobOf, MOST_COUNTED, valuesOf } from '../job-row';
 import { firstTwin } from '../jobs';
 import { followerOf } from '../reservations';
 import { outlookOf, outlookStatement, type QueueOutlook, queueOutlook, toMicroseconds } from '../outlook';
-import { raw, rowsOf, run, type Sql, sql, type SqlRow, type SqlValue, type Work, written } from '../statement';
+import {
+  raw,
+  type RowId,
+  rowsOf,
+  run,
+  type Sql,
+  sql,
+  type SqlRow,
+  type SqlValue,
+  type Work,
+  written,
+} from '../statement';
 import { INDEXED_END, INDEXED_LENGTH, TEXT_LENGTH } from './sqlite-schema';
 import { type KeyedJob, UNIQUE_COLUMNS, UniqueKeys } from './unique-keys';
 import { isWithin, type OwnDatabase } from './user-transaction';
@@ -135,7 +146,7 @@ export class SqliteJobs implements JobStatements {
 
   *exchange({ endings, request }: Exchange): Work<Exchanged> {
     const now = this.#now();
-    const settled = new Set<number>();
+    const settled = new Set<RowId>();
     const completed = endings.filter(({ kind }) => kind === 'removed');
     const removals = yield completed.map(({ id, fence }) => this.#to('remove', [id, fence]));
     completed.forEach(({ id }, index) => removals[index]!.written > 0 && settled.add(id));

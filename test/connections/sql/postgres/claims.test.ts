@@ -71,7 +71,7 @@ describe('a store in PostgreSQL', () => {
     const other = await world.client();
     const lock = (id: unknown) =>
       other.query(`select from "${world.table}" where id = ${String(id)} for update nowait`);
-    const idIn = ({ token }: { readonly token: unknown }): unknown => (token as { readonly id: number }).id;
+    const idIn = ({ token }: { readonly token: unknown }): unknown => (token as { readonly id: string }).id;
     // Moves behind the other one in the table, and is read last.
     await other.query(`update "${world.table}" set queue = queue where id = ${String(idIn(a!))}`);
     await other.query('begin');
@@ -87,9 +87,9 @@ describe('a store in PostgreSQL', () => {
     const connection = await world.open();
     await connection.push('default', [{ payload: payload('a') }, { payload: payload('b') }, { payload: payload('c') }]);
     const held = await reserve(connection);
-    const [a, b, c] = held.map(({ token }) => (token as { readonly id: number }).id) as [number, number, number];
+    const [a, b, c] = held.map(({ token }) => (token as { readonly id: string }).id) as [string, string, string];
     const other = await world.client();
-    const lock = (id: number) => other.query(`select from "${world.table}" where id = ${id} for update nowait`);
+    const lock = (id: string) => other.query(`select from "${world.table}" where id = ${id} for update nowait`);
     await other.query('begin');
     await lock(a);
     const [first, second, third] = held as [Reservation, Reservation, Reservation];

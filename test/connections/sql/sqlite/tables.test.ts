@@ -174,11 +174,11 @@ describe('the indexes', () => {
       explain(piece(dialect, ledJobs(dialect.line, 'default', state), leadOf(dialect.line, state), 1));
     }
     explain(cancel(dialect, 'b', 'default', undefined));
-    explain(cancelledOf(dialect, [1, 2]));
+    explain(cancelledOf(dialect, ['1', '2']));
     explain(readSomeIds(dialect, 10));
     explain(rewrite(dialect, [{ ...first!, payload: Buffer.from('{}'), uuid: 'd' }]));
     explain(newestJob(dialect));
-    explain(clearHeads(dialect, 'default', 10, 10));
+    explain(clearHeads(dialect, 'default', '10', 10));
     const batches = new BatchRows(dialect);
     const begins = { id: 'batch', name: 'images', allowsFailures: false, callbacks: [] };
     explain(jobs.push([{ ...job('e', 0), batch: { id: 'batch', weight: 1 } }], undefined, begins));
@@ -186,8 +186,8 @@ describe('the indexes', () => {
     explain(jobs.exchange({ endings: [{ ...first!, kind: 'removed', leaves }], request: undefined, mark }));
     explain(batches.cancelledOf(['batch']));
     explain(batches.prune(60, true));
-    explain(clearHeads(dialect, 'default', 10, 10));
-    explain(clearBehind(dialect, 'default', 'ready', 0, '0:0'));
+    explain(clearHeads(dialect, 'default', '10', 10));
+    explain(clearBehind(dialect, 'default', 'ready', '0', '0:0'));
 
     expect(plan).toContainEqual(
       expect.stringMatching(/^SEARCH jobs USING INDEX jobs_texts \(queue=\? AND <expr>=\? AND <expr>=\?\)/),
