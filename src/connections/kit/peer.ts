@@ -1,4 +1,9 @@
-/** Loads the package that a driver needs, when a connection is first used: nobody else has to install it. */
+/**
+ * Why the package that a driver needs could not be loaded, when a connection is first used: nobody else has to install it.
+ *
+ * Each driver has its `require` within a `try` of its own, with the name written out: so bundlers see which package it is, and
+ * take one that is not installed for optional.
+ */
 import { missingPeer } from '../errors';
 
 export interface Need {
@@ -8,17 +13,10 @@ export interface Need {
   readonly peer: string;
 }
 
-/**
- * @param load a literal `() => require('pg')`, so that a bundler sees which package it is
- * @throws E_MISSING_PEER, and what the package throws while it loads
- */
-export function loadPeer<Package>({ connection, driver, peer }: Need, load: () => Package): Package {
-  try {
-    return load();
-  } catch (error) {
-    // A package that is installed but lacks a dependency must say so itself.
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code !== 'MODULE_NOT_FOUND' || !message.includes(`'${peer}'`)) throw error;
-    throw missingPeer(connection, driver, peer, error);
-  }
+/** E_MISSING_PEER, or what the package itself threw while it was loaded. */
+export function peerError({ connection, driver, peer }: Need, error: unknown): unknown {
+  // A package that is installed but lacks a dependency must say so itself.
+  const { code, message } = error as NodeJS.ErrnoException;
+  const isMissing = code === 'MODULE_NOT_FOUND' && message.includes(`'${peer}'`);
+  return isMissing ? missingPeer(connection, driver, peer, error) : error;
 }

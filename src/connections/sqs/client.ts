@@ -3,7 +3,7 @@ import type { MessageAttributeValue, SQS, SQSClientConfig } from '@aws-sdk/clien
 import { systemClock } from '../../base/clock';
 import { StoreClock } from '../../base/store-clock';
 import type { SqsConfig } from './driver';
-import { loadPeer } from '../kit/peer';
+import { peerError } from '../kit/peer';
 
 export type Attributes = Readonly<Record<string, MessageAttributeValue>>;
 
@@ -19,12 +19,7 @@ export interface SqsLink {
  * @throws E_MISSING_PEER
  */
 export function openLink(connection: string, { region, endpoint, credentials, options }: SqsConfig): SqsLink {
-  const sdk = loadPeer(
-    { connection, driver: 'sqs', peer: '@aws-sdk/client-sqs' },
-    // oxlint-disable-next-line typescript/no-require-imports -- loaded when it is first used
-    () => require('@aws-sdk/client-sqs') as typeof import('@aws-sdk/client-sqs'),
-  );
-  const client = new sdk.SQS({
+  const client = new (loadSdk(connection).SQS)({
     ...options,
     ...(region !== undefined && { region }),
     ...(endpoint !== undefined && { endpoint }),
@@ -61,4 +56,13 @@ export function addressOf({ endpoint, prefix, region }: SqsConfig): string {
   const given = endpoint ?? prefix;
   if (given === undefined) return region === undefined ? 'sqs.amazonaws.com' : `sqs.${region}.amazonaws.com`;
   return given.replace(/\/\/[^/@]*@/, '//');
+}
+
+function loadSdk(connection: string): typeof import('@aws-sdk/client-sqs') {
+  try {
+    // oxlint-disable-next-line typescript/no-require-imports -- loaded when it is first used
+    return require('@aws-sdk/client-sqs') as typeof import('@aws-sdk/client-sqs');
+  } catch (error) {
+    throw peerError({ connection, driver: 'sqs', peer: '@aws-sdk/client-sqs' }, error);
+  }
 }

@@ -1,4 +1,6 @@
-import { loadPeer } from '../../../src/connections/kit/peer';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { peerError } from '../../../src/connections/kit/peer';
 
 const need = { connection: 'main', driver: 'database on PostgreSQL', peer: 'pg' };
 
@@ -6,22 +8,26 @@ function missing(name: string): Error {
   return Object.assign(new Error(`Cannot find module '${name}'`), { code: 'MODULE_NOT_FOUND' });
 }
 
-const failing = (error: Error) => () => {
-  throw error;
-};
-
 describe('a package that a driver needs', () => {
-  it('is the result of its loader', () => {
-    expect(loadPeer(need, () => 'pg')).toBe('pg');
+  it.each([
+    ['pg', 'sql/postgres/pg.ts'],
+    ['mysql2', 'sql/mysql/mysql.ts'],
+    ['@aws-sdk/client-sqs', 'sqs/client.ts'],
+    ['libsql', 'sql/sqlite/sqlite-database.ts'],
+  ])('is optional to bundlers, because its require stands directly within try: %s', (peer, file) => {
+    const source = readFileSync(join(__dirname, '../../../src/connections', file), 'utf8');
+
+    expect(source).toMatch(new RegExp(`try \\{\\n( +//.*\\n)? +return require\\('${peer}'\\)`));
   });
 
   it('is named with the command that installs it if it is missing', () => {
-    expect(() => loadPeer(need, failing(missing('pg')))).toThrow(
-      "Connection 'main' (database on PostgreSQL) needs the package pg, which is not installed. Run: npm install pg",
-    );
+    expect(peerError(need, missing('pg'))).toMatchObject({
+      message:
+        "Connection 'main' (database on PostgreSQL) needs the package pg, which is not installed. Run: npm install pg",
+    });
   });
 
-  it.each([missing('pg-types'), new Error('broken')])('passes other errors of its loader on: %s', (error) => {
-    expect(() => loadPeer(need, failing(error))).toThrow(error);
+  it.each([missing('pg-types'), new Error('broken')])('says itself what else is wrong with it: %s', (error) => {
+    expect(peerError(need, error)).toBe(error);
   });
 });

@@ -15,17 +15,8 @@ console.log('swc has loaded the configuration by paths');
 const ESBUILD = ['--bundle', '--platform=node', '--minify'];
 for (const [kind, more] of [
   ['onqueue left out', ['--packages=external', '--outfile=dist/left-out.cjs']],
-  [
-    'onqueue inside',
-    [
-      '--external:pg',
-      '--external:mysql2',
-      '--external:@aws-sdk/client-sqs',
-      '--external:@swc/core',
-      '--external:libsql',
-      '--outfile=dist/inside.cjs',
-    ],
-  ],
+  // Drivers that are not used are not installed, and nobody says so to esbuild.
+  ['onqueue inside', ['--external:@swc/core', '--external:libsql', '--outfile=dist/inside.cjs']],
 ]) {
   await run('esbuild', ['src/bundled.ts', ...ESBUILD, ...more]);
   assert.match(await run('node', [more.at(-1).replace('--outfile=', '')]), WORKED, kind);

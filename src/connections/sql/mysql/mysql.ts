@@ -1,6 +1,6 @@
 /** The part of the package mysql2 that we use. */
 import type { Socket } from 'node:net';
-import { loadPeer } from '../../kit/peer';
+import { peerError } from '../../kit/peer';
 
 type Callback<T = unknown> = (error: Error | null, result: T) => void;
 
@@ -30,7 +30,10 @@ interface MysqlPackage {
  * @throws E_MISSING_PEER
  */
 export function loadMysql(connection: string): MysqlPackage {
-  const need = { connection, driver: 'database on MySQL', peer: 'mysql2' };
-  // oxlint-disable-next-line typescript/no-require-imports -- an optional peer, loaded by who uses it
-  return loadPeer(need, () => require('mysql2') as MysqlPackage);
+  try {
+    // oxlint-disable-next-line typescript/no-require-imports -- an optional peer, loaded by who uses it
+    return require('mysql2') as MysqlPackage;
+  } catch (error) {
+    throw peerError({ connection, driver: 'database on MySQL', peer: 'mysql2' }, error);
+  }
 }

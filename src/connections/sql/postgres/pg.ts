@@ -1,6 +1,6 @@
 /** The part of the package pg that we use, and sessions on its clients. Its types are in a package of their own. */
 import { inRootContext } from '../../application';
-import { loadPeer } from '../../kit/peer';
+import { peerError } from '../../kit/peer';
 import { rawQueryOf, rowsIn, sessionOn } from '../libraries';
 import type { SqlClient, SqlPool } from '../server/server-caller';
 import type { Sql, SqlResult, SqlRow, SqlSession } from '../statement';
@@ -62,8 +62,12 @@ interface PgPackage {
  * @throws E_MISSING_PEER
  */
 export function loadPg(connection: string): PgPackage {
-  // oxlint-disable-next-line typescript/no-require-imports -- an optional peer, loaded by who uses it
-  return loadPeer({ connection, driver: 'database on PostgreSQL', peer: 'pg' }, () => require('pg') as PgPackage);
+  try {
+    // oxlint-disable-next-line typescript/no-require-imports -- an optional peer, loaded by who uses it
+    return require('pg') as PgPackage;
+  } catch (error) {
+    throw peerError({ connection, driver: 'database on PostgreSQL', peer: 'pg' }, error);
+  }
 }
 
 /** Keeps values as the server writes them, whatever parsers the application has set globally. */
