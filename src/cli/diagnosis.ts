@@ -1,6 +1,6 @@
 /** The examinations of `check`: each looks at one thing and returns lines. None throws. */
 import 'reflect-metadata';
-import { basename } from 'node:path';
+import { basename, isAbsolute } from 'node:path';
 import { checkInjection, constructorOwner } from '../container/parameters';
 import type { Class, JobDefinition } from '../job/definition';
 import { placed } from '../job/errors';
@@ -109,8 +109,10 @@ function diagnoseTypes(token: Class): Diagnosis[] {
   return [warning('metadata', message)];
 }
 
-export async function diagnoseConnections(manager: QueueManager): Promise<Diagnosis[]> {
-  const found = await Promise.all(manager.connectionNames().map((name) => diagnoseConnection(manager, name)));
+export async function diagnoseConnections(manager: QueueManager, isProduction: boolean): Promise<Diagnosis[]> {
+  const found = await Promise.all(
+    manager.connectionNames().map((name) => diagnoseConnection(manager, name, isProduction)),
+  );
   return found.flat();
 }
 
@@ -128,6 +130,15 @@ export async function diagnoseSchedules(manager: QueueManager): Promise<Diagnosi
   }
 }
 
+/** Stores that serve tests and single machines well, and are easily left behind in the configuration of a production. */
+function diagnoseProduction({ driver, address }: Connection): string | undefined {
+  if (driver === 'sync') return 'each job runs where it is dispatched, which waits for it; no worker can take it over.';
+  if (driver === 'memory') return 'no other process sees its jobs, and they are lost when this one ends.';
+  // The address of a server is a URL.
+  if (driver !== 'database' || !isAbsolute(address)) return undefined;
+  return 'a SQLite file is shared only by processes of one machine, and goes with the disk of a container.';
+}
+
 const MANY_FAILED = 1000;
 
 async function diagnoseFailed(manager: QueueManager, driver: Connection, subject: string): Promise<Diagnosis[]> {
@@ -139,7 +150,7 @@ async function diagnoseFailed(manager: QueueManager, driver: Connection, subject
   return [warning(`${subject}, failed jobs`, message)];
 }
 
-async function diagnoseConnection(manager: QueueManager, name: string): Promise<Diagnosis[]> {
+async function diagnoseConnection(manager: QueueManager, name: string, isProduction: boolean): Promise<Diagnosis[]> {
   const subject = `connection ${name}`;
   try {
     const driver = manager.driver(name);
@@ -148,7 +159,12 @@ async function diagnoseConnection(manager: QueueManager, name: string): Promise<
     // Lines about the driver have its name as subject; lines about a setting of its store have the setting's.
     const isItself = (line: Diagnosis): boolean => [name, driver.driver].includes(line.subject);
     const own = lines.map((line) => ({ ...line, subject: isItself(line) ? subject : `${subject}, ${line.subject}` }));
-    return [ok(subject, `${driver.driver} at ${driver.address}`), ...many, ...own];
+    const unfit = isProduction ? diagnoseProduction(driver) : undefined;
+    const remarks =
+      unfit === undefined
+        ? []
+        : [warning(subject, `NODE_ENV is production, and ${unfit} Use Redis or a database server.`)];
+    return [ok(subject, `${driver.driver} at ${driver.address}`), ...remarks, ...many, ...own];
   } catch (thrown) {
     return [error(subject, errorText(thrown))];
   }

@@ -1,4 +1,5 @@
 import type { Diagnosis } from '../../src/connections/contract';
+import { builtInConnectors } from '../../src/connections/built-in';
 import { diagnoseNode } from '../../src/cli/diagnosis';
 import { CommandKit } from './kit/command-kit';
 
@@ -52,6 +53,27 @@ describe('check', () => {
       { level: 'warning', message: expect.stringContaining('onqueue work --config dist/onqueue.config.js') as string },
     ]);
     expect(after.of('other.config.ts')).toEqual([]);
+  });
+
+  it('warns in production of stores that are for tests or for one machine', async () => {
+    kit.project.write({
+      'onqueue.config.js': `module.exports = { default: 'memory', connections: { memory: { driver: 'memory' },
+        file: { driver: 'database', url: 'sqlite:./x.sqlite' }, atOnce: { driver: 'sync' } } };`,
+    });
+    kit.connectors = { ...builtInConnectors, ...kit.connectors };
+    const unfit = (found: Diagnosis[]) => found.filter(({ message }) => message.startsWith('NODE_ENV is production'));
+
+    const { of: atHome } = await check();
+    kit.environment = { NODE_ENV: 'production' };
+    const { code, of } = await check();
+
+    expect(unfit(atHome('connection'))).toEqual([]);
+    expect(unfit(of('connection')).map(({ level, subject }) => [level, subject])).toEqual([
+      ['warning', 'connection memory'],
+      ['warning', 'connection file'],
+      ['warning', 'connection atOnce'],
+    ]);
+    expect(code).toBe(0);
   });
 
   it('prints a table', async () => {

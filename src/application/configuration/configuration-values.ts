@@ -1,6 +1,7 @@
 /** How the values of a configuration are checked: each check says in words what is wrong. */
 import { redact } from '../../base/redact';
 import type { Check } from '../../connections/driver';
+import { knownClient } from '../../connections/known-clients';
 import { bytesOfSize } from '../../dispatch/payload-size';
 import { durationSeconds } from '../../job/duration';
 import { checkQueueName } from '../../job/queue-name';
@@ -91,5 +92,5 @@ function complaint(check: (subject: string) => void): string | undefined {
 function shown(value: unknown): string {
   if (typeof value === 'string') return `'${redact(value)}'`;
   if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : 'an array';
-  return typeof value === 'object' && value !== null ? 'an object' : String(value);
+  return typeof value === 'object' && value !== null ? (knownClient(value) ?? 'an object') : String(value);
 }

@@ -30,7 +30,7 @@ export const check = defineCommand({
       found.push({ level: 'ok', subject: 'configuration', message: sourceOf(manager, file) });
       found.push(...diagnoseSource(file, folder));
       found.push(
-        ...(await diagnoseConnections(manager)),
+        ...(await diagnoseConnections(manager, session.surroundings.environment['NODE_ENV'] === 'production')),
         ...diagnoseJobs(manager),
         ...(await diagnoseSchedules(manager)),
       );

@@ -4,6 +4,7 @@ import * as value from '../../application/configuration/configuration-values';
 import { isRecord } from '../../payload/kinds';
 import type { StoreConfig } from '../configs';
 import type { Check, Driver } from '../driver';
+import { isIoredis } from '../known-clients';
 import { ALL_CAPABLE } from '../kit/capabilities';
 import { nodes, url } from './url';
 
@@ -84,7 +85,10 @@ export const redisDriver: Driver<RedisConfig> = {
     password: { check: value.secret },
     db: { check: database },
     tls: { check: value.flagOrObject },
-    client: { check: value.withMethods('a client of ioredis', 'duplicate'), isAddress: true },
+    client: {
+      check: value.expects('a client of ioredis, such as new Redis(…), or url in its place', isIoredis),
+      isAddress: true,
+    },
     cluster: { check: nodes, isAddress: true },
     sentinels: { check: value.oneOrMore, isAddress: true },
     name: { check: value.text },
@@ -95,6 +99,9 @@ export const redisDriver: Driver<RedisConfig> = {
   *problems(config) {
     if (config['sentinels'] !== undefined && config['name'] === undefined) {
       yield ['name', "missing; the sentinels must be told which master, such as name: 'mymaster'"];
+    }
+    if (config['tls'] === false && typeof config['url'] === 'string' && config['url'].startsWith('rediss:')) {
+      yield ['tls', 'false, and url begins with rediss://, which means TLS; leave tls out, or write redis://'];
     }
     if (config['cluster'] !== undefined && (config['db'] ?? 0) !== 0) {
       yield ['db', 'a cluster has database 0 alone; take a prefix of your own to keep jobs apart'];

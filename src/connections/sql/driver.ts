@@ -2,7 +2,8 @@
 import { STORE_KEYS } from '../../application/configuration/configuration-keys';
 import * as value from '../../application/configuration/configuration-values';
 import type { StoreConfig } from '../configs';
-import type { Check, Driver } from '../driver';
+import type { Driver } from '../driver';
+import { isPool } from '../known-clients';
 import { url } from './address';
 import { STORES } from './capabilities';
 
@@ -35,16 +36,12 @@ declare module '../configs' {
   }
 }
 
-const pool: Check = (given) =>
-  value.withMethods('a pool of mysql2', 'getConnection')(given) &&
-  value.withMethods('a pool of pg or mysql2', 'connect')(given);
-
 export const databaseDriver: Driver<DatabaseConfig> = {
   name: 'database',
   keys: {
     ...STORE_KEYS,
     url: { check: url, isAddress: true },
-    pool: { check: pool, isAddress: true },
+    pool: { check: value.expects('a pool of pg or mysql2, or url in its place', isPool), isAddress: true },
     options: { check: value.object },
     table: { check: value.text },
   },

@@ -1,3 +1,7 @@
+import { Redis } from 'ioredis';
+import mysql from 'mysql2';
+import promised from 'mysql2/promise';
+import { Client as PgClient, Pool as PgPool } from 'pg';
 import { Job } from '../../../src/job/job';
 import { registry } from '../../../src/job/registry';
 import { Middleware } from '../../../src/job/middleware';
@@ -30,6 +34,56 @@ function mistakesIn(configuration: unknown): string[] {
 function inRedis(config: object): string[] {
   return mistakesIn({ connections: { main: { driver: 'redis', ...config } } });
 }
+
+describe('a client', () => {
+  const call = (): void => undefined;
+  const clients = {
+    ioredis: new Redis({ lazyConnect: true }),
+    // The package redis is none of our dependencies.
+    nodeRedis: { isOpen: true, duplicate: call, sendCommand: call, connect: call },
+    pool: new PgPool(),
+    single: new PgClient(),
+    mysqlPool: mysql.createPool({}),
+    promised: promised.createPool({}),
+    cluster: mysql.createPoolCluster(),
+    mysqlSingle: { threadId: null, connect: call, query: call },
+    own: { connect: call },
+    none: { query: call },
+  };
+
+  it.each([
+    ['nodeRedis', 'a client of node-redis (the package redis)'],
+    ['pool', 'a pool of pg'],
+    ['mysqlPool', 'a pool of mysql2'],
+    ['own', 'an object'],
+  ] as const)('of redis must be one of ioredis, and not %s', (name, got) => {
+    expect(inRedis({ client: clients[name] })).toEqual([
+      `connections.main.client: expected a client of ioredis, such as new Redis(…), or url in its place, got ${got}`,
+    ]);
+  });
+
+  it.each([
+    ['ioredis', 'a client of ioredis'],
+    ['nodeRedis', 'a client of node-redis (the package redis)'],
+    ['single', 'a single client of pg'],
+    ['mysqlSingle', 'a single connection of mysql2'],
+    ['cluster', 'a cluster of pools of mysql2'],
+    ['none', 'an object'],
+  ] as const)('of a database must be a pool, and not %s', (name, got) => {
+    expect(mistakesIn({ connections: { main: { driver: 'database', pool: clients[name] } } })).toEqual([
+      `connections.main.pool: expected a pool of pg or mysql2, or url in its place, got ${got}`,
+    ]);
+  });
+
+  it('may be one that fits', () => {
+    const database = (pool: unknown): string[] => mistakesIn({ connections: { main: { driver: 'database', pool } } });
+    const { ioredis, pool, mysqlPool, own } = clients;
+
+    expect([inRedis({ client: ioredis }), ...[pool, mysqlPool, clients.promised, own].map(database)].flat()).toEqual(
+      [],
+    );
+  });
+});
 
 describe('a configuration', () => {
   it('may use every key there is', () => {
@@ -189,6 +243,35 @@ describe('a configuration', () => {
     expect(mistake).toMatch(/^connections\.main\.url: .*percent-encode # \/ \? % @ in the password/);
     expect(others).toEqual([mistake?.replace('.url:', '.cluster:')]);
     expect(mistake).not.toMatch(/top|secret|:12/);
+  });
+
+  it.each([
+    ['unix:///run/redis.sock', '/run/redis.sock'],
+    ['redis+unix:///run/redis.sock', '/run/redis.sock'],
+    ['redis:///run/redis.sock', '/run/redis.sock'],
+    ['redis://:topsecret@/run/redis.sock?db=1', '/run/redis.sock'],
+    ['/run/redis.sock', '/run/redis.sock'],
+  ])('is told how to give a socket: %s', (url, path) => {
+    expect(inRedis({ url })).toEqual([
+      `connections.main.url: a Unix socket is no address; leave url out, and give path: '${path}'`,
+    ]);
+  });
+
+  it.each([
+    [
+      { url: 'rediss://h?rejectUnauthorized=false' },
+      "url: 'rejectUnauthorized' in the query of 'rediss://h' would have",
+    ],
+    [{ url: 'redis://h?ssl=true' }, "url: 'ssl' in the query of 'redis://h' would have no effect; write rediss://"],
+    [{ url: 'redis://h?tls=false' }, "url: 'tls' in the query"],
+    [{ cluster: ['redis://h?sslmode=require'] }, "cluster: 'sslmode' in the query"],
+    [{ url: 'rediss://h', tls: false }, 'tls: false, and url begins with rediss://'],
+  ])('is refused with an option of TLS that would have no effect: %j', (config, mistake) => {
+    expect(inRedis(config)).toEqual([expect.stringContaining(`connections.main.${mistake}`)]);
+  });
+
+  it('may say in its address that it speaks TLS', () => {
+    expect([{ url: 'redis://h?tls=true' }, { url: 'rediss://h', tls: true }].flatMap(inRedis)).toEqual([]);
   });
 
   it('may have an address with an encoded password, and one without a host', () => {
