@@ -20,10 +20,10 @@ import {
 } from '../kit/caller';
 import { Silence } from '../kit/silence';
 import { QueueUnavailableError } from '../errors';
-import { oldRedis, redisRefused } from './errors';
+import { callTooLong, oldRedis, redisRefused } from './errors';
 import { explained } from './explanations';
 import type { LinkCall, RedisLink } from './link';
-import { isPassing, isReply, isUnavailable, isUnknownScript, remedyOf } from './refusals';
+import { isMalformed, isPassing, isReply, isUnavailable, isUnknownScript, remedyOf } from './refusals';
 import { script, type ScriptName } from './scripts';
 import { NEEDED_VERSION, OldServer } from './server-version';
 
@@ -75,9 +75,20 @@ interface Asked extends Purpose {
   inFull?: InFull | undefined;
   /** The last attempt. Undefined if none could be made. */
   call?: SentCall | undefined;
+  /** Attempts in a row that were sent, and whose connection ended before the answer. */
+  ends?: number;
+  /** A connection for this call alone. Undefined if it travels with the others. */
+  apart?: RedisLink | undefined;
   /** The cluster node that was silent in the last attempt: other nodes may answer. */
   node?: string | undefined;
 }
+
+/**
+ * A call that ends its connection so often, the last time one of its own, is taken for the reason: repeated for ever, it would end
+ * those of all others too. Only a long one: Redis lets no limit be lower than this.
+ */
+const MOST_ENDS = 3;
+const LEAST_LIMIT = 1024 * 1024;
 
 const CLOSED = new Error('the connection was closed');
 
@@ -179,21 +190,29 @@ export class RedisCaller extends StoreCaller<Asked> {
     logger.error({ queue: subject, ...error.facts, code: error.code }, error.message);
   }
 
-  protected verdictOn(error: unknown, { call }: Asked): Verdict {
-    if (call === undefined) return 'final';
+  protected verdictOn(error: unknown, { call, ends = 0, apart }: Asked): Verdict {
+    if (call === undefined || ends === MOST_ENDS) return 'final';
+    if (ends > 0) return 'lost';
     if (isReply(error)) return isPassing(error) ? 'passing' : 'final';
     if (call.sent) return 'lost';
-    return this.#link.refused ? 'final' : 'passing';
+    return (apart ?? this.#link).refused ? 'final' : 'passing';
   }
 
-  protected explain({ error, late, uncertain }: CallFailure, { operation, consequence, node }: Asked): Error {
+  protected explain(
+    { error, late, uncertain }: CallFailure,
+    { operation, consequence, node, form, ends }: Asked,
+  ): Error {
+    if (ends === MOST_ENDS) {
+      const { name: connection, address } = this.settings;
+      return callTooLong({ connection, address, operation, bytes: bytesOf(form), consequence }, { cause: error });
+    }
     return this.#failure(operation, { consequence, error, late, uncertain }, node);
   }
 
   protected override asksOn({ uncertain }: CallFailure, error: Error, { patience, call, node }: Asked): boolean {
     const insists = patience.insist === 'always' || (patience.insist === 'once-sent' && uncertain);
     // A script that ran and failed left no record of an earlier run, so there was none, and asking again changes nothing.
-    if (call === undefined || redisRefused.is(error) || !insists) return false;
+    if (call === undefined || redisRefused.is(error) || callTooLong.is(error) || !insists) return false;
     this.#complain(patience, error, node);
     return true;
   }
@@ -220,6 +239,7 @@ export class RedisCaller extends StoreCaller<Asked> {
       return value;
     } finally {
       this.#unanswered.delete(patience);
+      asked.apart?.close();
     }
   }
 
@@ -229,7 +249,8 @@ export class RedisCaller extends StoreCaller<Asked> {
     asked.node = undefined;
     if (this.#link.closed) throw CLOSED;
     const { clock } = this.settings;
-    const call = this.#link.send(...asked.form, isMissed);
+    const link = asked.apart ?? this.#link;
+    const call = link.send(...asked.form, isMissed);
     asked.call = call;
     // Replies that arrived while a job blocked the event loop are read before we believe the silence.
     const silent = (): void => void endOfTurn().then(() => call.lose(new Silence()));
@@ -240,9 +261,11 @@ export class RedisCaller extends StoreCaller<Asked> {
       return await call.reply;
     } catch (error) {
       if (error instanceof Silence && isMissed) {
-        asked.node = this.#link.nodeOf(call);
-        this.#link.giveUp(call);
+        asked.node = link.nodeOf(call);
+        link.giveUp(call);
       }
+      asked.ends = endsItsConnection(asked, error) ? (asked.ends ?? 0) + 1 : 0;
+      if (asked.ends === MOST_ENDS - 1) asked.apart ??= this.#link.another();
       return await this.#failed(asked, error, until - clock.monotonic());
     } finally {
       timer.cancel();
@@ -311,4 +334,14 @@ export class RedisCaller extends StoreCaller<Asked> {
   #isSilent(address: string): boolean {
     return [...this.#unanswered.values()].includes(address);
   }
+}
+
+/** Whether a long call was sent, and the connection ended before its answer or with a refusal of its form. */
+function endsItsConnection({ call, form }: Asked, error: unknown): boolean {
+  const hasEnded = isReply(error) ? isMalformed(error) : !(error instanceof Silence);
+  return hasEnded && call?.sent === true && bytesOf(form) >= LEAST_LIMIT;
+}
+
+function bytesOf([, args]: Form): number {
+  return args.reduce<number>((sum, arg) => sum + (typeof arg === 'number' ? 0 : Buffer.byteLength(arg)), 0);
 }

@@ -17,6 +17,21 @@ export const redisRefused = defineError('E_REDIS_REPLY', (facts: Reply, { cause 
   cause,
 }));
 
+export interface EndedCall extends Unserved {
+  readonly operation: string;
+  readonly bytes: number;
+}
+
+/** Redis ends a connection on which an argument is longer than it takes, and says nothing that would reach us for sure. */
+export const callTooLong = defineError('E_REDIS_CALL_LENGTH', (facts: EndedCall, { cause }: ErrorOptions = {}) => ({
+  message:
+    `Redis at ${facts.address} ended the connection, three times running, instead of answering ${facts.operation} with ` +
+    `${facts.bytes.toLocaleString('en-US')} bytes; ${facts.consequence}. Raise proto-max-bulk-len there, or the limit of a proxy ` +
+    `in between, or lower maxPayload of connection '${facts.connection}'.`,
+  facts,
+  cause,
+}));
+
 export interface ForeignKey extends Unserved {
   readonly key: string;
   /** The type as Redis names it: `string`, `hash`, … */

@@ -5,7 +5,7 @@
  * nobody until their leases end, and a settle that is asked again under another number would end as `lost`.
  */
 import type { Moment } from '../../base/clock';
-import { MOST_JOBS, pageBytes } from '../../base/pages';
+import { MOST_BYTES, MOST_JOBS, pageBytes } from '../../base/pages';
 import { countersIn, noCounters } from '../../payload/counters';
 import type {
   Reservation,
@@ -16,8 +16,9 @@ import type {
   Settlement,
   SettleResult,
 } from '../contract';
-import { jobsOf, nextOf, type Settling } from '../kit/settling';
+import { jobsOf, nextOf, NOTHING, type Settling } from '../kit/settling';
 import type { FirstAttempt } from './caller';
+import { callTooLong } from './errors';
 import { explained } from './explanations';
 import type { Keys } from './keys';
 import { Lane, type Records, type Waiting } from './lane';
@@ -129,7 +130,10 @@ export class ExchangeLane extends Lane<Exchange> {
         first: exchanges[0]!.first,
         insist: exchanges.some(({ insists }) => insists === true) ? 'always' : 'once-sent',
       })
-      .then((reply) => this.#answered(reply, call));
+      .then(
+        (reply) => this.#answered(reply, call),
+        (error: unknown) => this.#leftOut(error, call),
+      );
   }
 
   #answered(
@@ -149,6 +153,21 @@ export class ExchangeLane extends Lane<Exchange> {
     if (isReserve) this.#forgotten = false;
     if (refusal === undefined) return this.#tell(exchanges, results, told);
     return explained(this.caller, keys.slice(1), refusal).then((error) => this.#tell(exchanges, results, told, error));
+  }
+
+  /**
+   * Leaves a job to its lease whose text Redis does not take. Such a text travels alone. @throws other errors, for outcomes that can
+   * be sent one by one
+   */
+  #leftOut(error: unknown, { exchanges, settlements: [settlement, ...others] }: Call): undefined {
+    if (!callTooLong.is(error) || settlement === undefined || others.length > 0) throw error;
+    const { payload, queue } = settlement.reservation;
+    if (payload.length < MOST_BYTES) throw error;
+    const { name: connection, logger } = this.caller.settings;
+    const { code, message } = error;
+    logger.error({ connection, queue, code }, `${message} The job is left to its lease, and then runs again.`);
+    // The reserve that travelled with it is asked again.
+    this.#tell(exchanges, ['lost'], { ...NOTHING.reply, nextIn: 0 });
   }
 
   #tell(

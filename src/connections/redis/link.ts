@@ -176,6 +176,11 @@ export class RedisLink {
     this.#end(client);
   }
 
+  /** A link to the same server, which shares nothing with this one. */
+  another(): RedisLink {
+    return new RedisLink(this.#source);
+  }
+
   close(): void {
     this.#closed = true;
     if (this.#client !== undefined) this.replace(this.#client);

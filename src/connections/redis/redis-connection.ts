@@ -34,6 +34,7 @@ import { Recent } from '../../base/recent';
 import { RedisCaller, type RedisCallerSettings } from './caller';
 import { type ClientSource, clientSource } from './client';
 import { diagnoseRedis } from './diagnose';
+import { callTooLong } from './errors';
 import { Exchanger } from './exchanger';
 import { Keys, TIES } from './keys';
 import { RedisLink } from './link';
@@ -186,18 +187,28 @@ export class RedisConnection extends StoreConnection implements Connection {
   }
 
   async #renewQueue(queue: string, held: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
-    const { reserved, cancelled } = this.#store.keys.queue(queue);
     const results: RenewResult[] = [];
     for (const page of pagesOf(held, ({ payload }) => payload.length)) {
-      const texts = page.map(({ payload }) => payload);
-      const start = results.length - 1;
-      const [, lost, ending] = (await this.#store.caller.script('renew', [reserved, cancelled], [lease, ...texts], {
-        consequence: `the leases of ${page.length} jobs were not renewed`,
-      })) as [word: Buffer, lost: readonly number[], ending: readonly number[]];
-      for (const _ of page) results.push('renewed');
-      for (const place of ending) results[start + place] = 'cancelled';
-      for (const place of lost) results[start + place] = 'lost';
+      const renewed = await this.#renewPage(queue, page, lease).catch(async (error: unknown) => {
+        if (!callTooLong.is(error)) throw error;
+        // It will not be settled either, so its lease is as good as lost.
+        if (page.length === 1) return ['lost' as const];
+        return (await Promise.all(page.map((one) => this.#renewQueue(queue, [one], lease)))).flat();
+      });
+      results.push(...renewed);
     }
+    return results;
+  }
+
+  async #renewPage(queue: string, page: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
+    const { reserved, cancelled } = this.#store.keys.queue(queue);
+    const texts = page.map(({ payload }) => payload);
+    const [, lost, ending] = (await this.#store.caller.script('renew', [reserved, cancelled], [lease, ...texts], {
+      consequence: `the leases of ${page.length} jobs were not renewed`,
+    })) as [word: Buffer, lost: readonly number[], ending: readonly number[]];
+    const results = page.map((): RenewResult => 'renewed');
+    for (const place of ending) results[place - 1] = 'cancelled';
+    for (const place of lost) results[place - 1] = 'lost';
     return results;
   }
 

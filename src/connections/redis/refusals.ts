@@ -6,6 +6,9 @@ import { OldServer } from './server-version';
 const UNAVAILABLE =
   /\b(LOADING|READONLY|OOM|MISCONF|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|NOREPLICAS|NOAUTH|WRONGPASS|NOPERM|max number of clients|invalid password)\b/;
 
+/** The server has the command under another name, or not at all; the second form comes from within a script. */
+const UNKNOWN_COMMAND = /\bunknown command\b|\bUnknown Redis command called from script\b/;
+
 /** The user lacks a permission; the second and third form come from within a script. */
 const PERMISSION = /\bNOPERM\b|user executing the script can't|ACL failure in script/;
 
@@ -17,6 +20,10 @@ const CREDENTIALS = /\b(NOAUTH|WRONGPASS|invalid password)\b/;
 const REMEDIES: readonly (readonly [words: RegExp, remedy: string])[] = [
   [CREDENTIALS, 'Check the user and the password.'],
   [PERMISSION, 'Allow this user what Onqueue needs, with ACL SETUSER: docs/connections.md has the rule.'],
+  [
+    UNKNOWN_COMMAND,
+    'It has renamed or removed a command that Onqueue needs (rename-command in its configuration): docs/connections.md lists them.',
+  ],
   [/\bOOM\b/, 'Raise maxmemory, or make room.'],
   [/\bREADONLY\b/, 'This is a replica; give the address of its master.'],
   [/\bLOADING\b/, 'It still reads its data after a start; try again in a moment.'],
@@ -42,12 +49,17 @@ export function loadingError(): Error {
   return Object.assign(new Error('LOADING Redis is loading the dataset in memory'), { name: 'ReplyError' });
 }
 
+/** Redis could not read a call, such as one with an argument that is longer than it takes. It ends the connection. */
+export function isMalformed(error: Error): boolean {
+  return error.message.includes('Protocol error');
+}
+
 export function isUnknownScript(error: unknown): boolean {
   return isReply(error) && error.message.startsWith('NOSCRIPT');
 }
 
 export function isUnavailable(error: Error): boolean {
-  return UNAVAILABLE.test(error.message) || PERMISSION.test(error.message);
+  return [UNAVAILABLE, PERMISSION, UNKNOWN_COMMAND].some((words) => words.test(error.message));
 }
 
 /** The user lacks a permission: somebody has to fix that. */

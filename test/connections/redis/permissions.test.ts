@@ -146,3 +146,20 @@ describe('a redis connection whose user lacks permissions', () => {
     },
   );
 });
+
+describe('a redis that has renamed a command', () => {
+  let world: RedisWorld;
+
+  afterEach(() => world.stop());
+
+  it.each(['info', 'eval', 'evalsha', 'time'])('%s says so, at once and with the remedy', async (command) => {
+    world = await RedisWorld.start(['--rename-command', command, '']);
+    const delayed = { payload: payload('a'), delay: 60 };
+
+    await expect(world.connect({}, { deadline: 600 }).push('q', [delayed])).rejects.toMatchObject({
+      code: 'E_QUEUE_UNAVAILABLE',
+      facts: { refused: true, uncertain: false },
+      message: expect.stringMatching(/unknown (redis )?command.* was not queued\. .*rename-command/i) as string,
+    });
+  });
+});

@@ -1,0 +1,132 @@
+/** Texts that are longer than Redis takes in an argument: it ends the connection that they come on, and with it the calls of others. */
+import { silentLogger } from '../../../src/base/console-logger';
+import { builtInConnectors } from '../../../src/connections/built-in';
+import type { Logger } from '../../../src/base/logger';
+import { QueueManager } from '../../../src/application/queue-manager';
+import type { Reservation } from '../../../src/connections/contract';
+import { Job } from '../../../src/job/job';
+import { Worker } from '../../../src/worker/worker';
+import { RecordingLogger } from '../../support/application';
+import { eventually } from '../../support/eventually';
+import { RedisWorld } from './open-redis';
+
+const MIB = 1024 * 1024;
+const request = { queues: ['q'], limit: 10, lease: 600 };
+const ran: string[] = [];
+
+@Job({ name: 'Sized' })
+class Sized extends Job {
+  declare readonly size: string;
+  handle(): void {
+    ran.push(this.size);
+  }
+}
+
+const text = (size: string, more = ''): string =>
+  `{"job":"Sized","data":{"size":"${size}","more":"${more}"},"id":"${size}","attempts":0}`;
+const short = (size: string) => ({ payload: text(size) });
+const long = { payload: text('long', 'x'.repeat(1.5 * MIB)) };
+
+describe('a text that is longer than redis takes', () => {
+  let world: RedisWorld;
+
+  beforeAll(async () => {
+    world = await RedisWorld.start();
+  });
+
+  beforeEach(async () => {
+    world.fresh();
+    ran.length = 0;
+    await limit('512mb');
+  });
+
+  afterEach(() => world.closeConnections());
+  afterAll(() => world.stop());
+
+  const limit = (size: string): Promise<unknown> => world.client.config('SET', 'proto-max-bulk-len', size);
+
+  async function reserved(logger: Logger = silentLogger) {
+    const connection = world.connect({}, { deadline: 600, logger });
+    await connection.push('q', [short('a'), long, short('b')]);
+    const reservations: Reservation[] = [];
+    // A reply carries a megabyte at most.
+    for (let calls = 0; calls < 3; calls += 1) reservations.push(...(await connection.reserve(request)).reservations);
+    await limit('1mb');
+    return { connection, reservations };
+  }
+
+  it('leaves the job to its lease that is settled with others, and says why', async () => {
+    const log = new RecordingLogger();
+    const { connection, reservations } = await reserved(log);
+
+    const results = await connection.settle(reservations.map((reservation) => ({ outcome: 'completed', reservation })));
+
+    expect(results).toEqual(['settled', 'lost', 'settled']);
+    expect(await connection.counts('q')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
+    expect(log.messages('error')).toEqual([
+      expect.stringMatching(
+        /ended the connection, three times running.*1,57\d,\d{3} bytes; an outcome was not written\. Raise/,
+      ),
+    ]);
+  });
+
+  it('is settled without holding up the reserve that travels with it', async () => {
+    const { connection, reservations } = await reserved();
+    await connection.push('q', [short('c')]);
+
+    const { results, reply } = await connection.settleAndReserve!(
+      reservations
+        .slice(1, 2)
+        .map((reservation) => ({ outcome: 'released', delay: 0, reservation, counters: reservation.counters })),
+      request,
+    );
+    const { reservations: next } = await connection.reserve(request);
+
+    expect([results, reply.nextIn, next.length]).toEqual([['lost'], 0, 1]);
+  });
+
+  it('has no lease that could be renewed, but those of others are', async () => {
+    const { connection, reservations } = await reserved();
+
+    expect(await connection.renew(reservations, 600)).toEqual(['renewed', 'lost', 'renewed']);
+  });
+
+  it('is refused if it is pushed, and others are pushed once each', async () => {
+    const { connection } = await reserved();
+    await connection.clear('q');
+    const others = ['c', 'd', 'e'].map((size) => connection.push('other', [short(size)]));
+
+    await expect(connection.push('q', [long])).rejects.toMatchObject({ code: 'E_REDIS_CALL_LENGTH' });
+
+    await Promise.all(others);
+    await connection.push('q', [short('f')]);
+    expect([await connection.counts('other'), await connection.counts('q')]).toMatchObject([
+      { ready: 3 },
+      { ready: 1 },
+    ]);
+  });
+
+  it('holds up no other job of its worker', async () => {
+    const log = new RecordingLogger();
+    const redis = { driver: 'redis', url: world.url, prefix: world.prefix, retryAfter: '60s' } as const;
+    const manager = new QueueManager(
+      { connectors: builtInConnectors, logger: log },
+      { connections: { redis }, jobs: [Sized] },
+    );
+    await world.connect().push('q', [short('a'), long, short('b')]);
+    await limit('1mb');
+    const worker = new Worker({ queue: 'q', concurrency: 2 }, manager);
+    const run = worker.run();
+    await eventually(() => ran.includes('b') && log.messages('error').length > 0, { of: 'a job that was left out' });
+
+    await world.connect().push('q', ['c', 'd', 'e'].map(short));
+    await eventually(() => ran.length === 6, { of: 'jobs behind it' });
+    void worker.stop();
+    await run;
+
+    expect(ran.toSorted()).toEqual(['a', 'b', 'c', 'd', 'e', 'long']);
+    expect(log.messages('error')).toHaveLength(1);
+    expect(await world.connect().counts('q')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
+    await manager.close();
+  });
+});
