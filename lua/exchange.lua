@@ -32,7 +32,7 @@
 --                                    Suffixes of a kind add arguments to each outcome, in this order:
 --                                    completed+next: payload, ready at once in this queue in the same step;
 --                                    completed+unique, failed+unique: key, tie: of a job with a unique key (see
---                                    parts/unique.lua);
+--                                    parts/unique.lua); released+unique: the same, and the job gives up its key;
 --                                    failed+batch: cause, as JSON, or ''.
 --                                    After the count of completed+batch and failed+batch come the id of the batch,
 --                                    and by how much each outcome changes its numbers: pending, completed, failed,

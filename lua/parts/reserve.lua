@@ -18,6 +18,8 @@ end
 -- or only a unique key held until the end (then `"ue` begins the last string before the id), or only a batch.
 local UNTIL_START, DEBOUNCED, NEAR_END = ',"ties":"us', ',"ties":"d', 640
 local BATCH = ',"ties":"b'
+-- Of a job that was given back, and of one with a key until its end: both together are rare.
+local GIVEN_BACK, UNTIL_END = '"releases":', ',"ties":"ue'
 
 local function reserve(turn, queue, place)
   local ready, reserved, limit = queue.ready, queue.reserved, turn.limit - turn.taken
@@ -30,7 +32,7 @@ local function reserve(turn, queue, place)
   local formats = limit > 1 and {}
   local fitting, unreadable = 1, nil
   repeat
-    local found, members, count, full, any_starts = { place }, {}, 0, false, false
+    local found, members, count, full, any_starts, any_back = { place }, {}, 0, false, false, false
     unreadable = nil
     repeat
       -- Reading a full page of long texts would be wasteful: the first one tells how many may fit.
@@ -56,6 +58,9 @@ local function reserve(turn, queue, place)
           any_starts = (quote ~= 34 or unique ~= 117 or ending ~= 101) and find(text, BATCH, -107, true) ~= #text - 106
             and (find(text, UNTIL_START, -NEAR_END, true) or find(text, DEBOUNCED, -NEAR_END, true))
         end
+        if not attempts and not any_back then
+          any_back = find(text, GIVEN_BACK, -NEAR_END, true) and find(text, UNTIL_END, -NEAR_END, true)
+        end
         count = count + 1
         found[count + 1], members[2 * count] = reservation, reservation
       end
@@ -77,6 +82,7 @@ local function reserve(turn, queue, place)
       end
       -- If this is refused, the job frees its key when it ends.
       if any_starts then rarely().leave_all(turn.unique, found, true) end
+      if any_back then rarely().take_given_up(turn, found) end
       limit, turn.taken = limit - count, turn.taken + count
       local ends = turn.lease_ends
       ends[#ends + 1], ends[#ends + 2] = place, lease_end

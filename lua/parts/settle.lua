@@ -43,7 +43,7 @@ local function write(turn, queue, kind, at, followers, held)
   end
   local removed = call('ZREM', queue.reserved, token)
   free(turn.unique, held)
-  if kind == 'released' then retake_released(turn, token, text) end
+  if kind == 'released' and held == nil then retake_released(turn, token, text) end
   return removed
 end
 
@@ -68,7 +68,9 @@ local function move(turn, queue, kind, at, followers, key, tie, batch, cause)
   if not call('ZSCORE', queue.reserved, token) then return 0 end
   if kind == 'failed' then check_failed(queue.failed, queue.failed_jobs) end
   if followers then check_followers(turn, followers) end
-  local held = key and ask_to_leave(turn.unique, { key }, { tie })
+  -- False: it holds no key, or not any more.
+  local held = nil
+  if key then held = ask_to_leave(turn.unique, { key }, { tie }) or false end
   return with_batch(turn, batch, 1, cause, write, turn, queue, kind, at, followers, held)
 end
 

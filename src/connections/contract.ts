@@ -1,8 +1,7 @@
 /**
- * The contract of a store: what every driver must do, and what the conformance suite checks.
- *
- * A connection never sees a job class. It moves payload bytes between the states `ready`, `delayed`, `reserved` and
- * `failed`, by its store's clock, and hands out reservations that only their holder can settle.
+ * The contract of a store: what every driver must do, and what the conformance suite checks. A connection never sees a job
+ * class. It moves payload bytes between the states `ready`, `delayed`, `reserved` and `failed`, by its store's clock, and
+ * hands out reservations that only their holder can settle.
  */
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { FailedStore } from './failed-store';
@@ -25,10 +24,7 @@ export interface Entry {
   readonly delay?: Seconds | undefined;
   /** The moment when it becomes ready, by the store's clock, in place of `delay`. Only if the driver has `moments`. */
   readonly dueAt?: Milliseconds | undefined;
-  /**
-   * Refuse the entry with `DuplicatePayloadError` if a delayed job with the very same text already waits: a sorted set would
-   * silently merge the two. Set by `laterRaw`, whose texts we cannot make unique.
-   */
+  /** Refuse it with `DuplicatePayloadError` if a delayed job has the very same text: set by `laterRaw`, which cannot alter texts. */
   readonly distinct?: boolean | undefined;
   /**
    * Its ties as long as it exists; its text has them as well. A unique key only if the driver has `ties`, and never for a
@@ -100,6 +96,8 @@ export type Settlement =
        * with a `delay` of 0. A store without `requeue` puts it as near to its place as it can.
        */
       readonly front?: boolean | undefined;
+      /** Nobody here knows the job: it gives up its unique key. See `ties`. */
+      readonly frees?: boolean | undefined;
       /** The counters it goes back with, made by `afterFreeRelease`, `afterFailedAttempt`, … in `payload/counters.ts`. */
       readonly counters: Counters;
     }
@@ -203,8 +201,9 @@ export interface Capabilities {
   /**
    * Takes the `ties` of an entry. A unique key has one holder at a time, which is in the store. The push takes the key, and
    * the very step that ends the job in any way frees it, or, with `until: 'start'`, the step that reserves the job. In that
-   * case a release that costs no try (its `releases` has grown) and the end of a lease take it again, if it is free. Only
-   * its holder frees a key, and after `for` another job may take it.
+   * case a release that costs no try (its `releases` has grown) and the end of a lease take it again, if it is free. A release
+   * with `frees` frees it; if it is held until the end, without `for`, the next reserve takes it again, if it is free. Only its
+   * holder frees a key, and after `for` another job may take it.
    *
    * For each debounce key one job waits at a time. The push of another removes it in the same step, if it waits in that
    * queue, is not due yet and was never reserved. The new job becomes ready after its own delay, but no later than `longest`

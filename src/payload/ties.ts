@@ -84,6 +84,11 @@ function keyOf(...parts: readonly string[]): string {
   return hash('sha256', parts.join('\0'), 'buffer').toString('base64url', 0, 16);
 }
 
+/** Whether a job that gave up the key takes it again when it is handed out. With a limit of its own it has had its time. */
+export function isTakenBack(unique: UniqueTie | undefined): boolean {
+  return unique?.until === 'end' && unique.for === undefined;
+}
+
 /** A payload made by `encodePayload`, with these ties. The jobs that follow it must be in it already. */
 export function withTies(payload: string, ties: Ties): string {
   const member = tiesMember(ties);

@@ -7,7 +7,6 @@ import { pushEvent } from '../connections/push-event';
 import type { DispatchApplication } from '../dispatch/dispatch-application';
 import { tellPushed } from '../dispatch/send';
 import type { OperationsConnection } from '../operations/operations-connection';
-import { countersIn, fenceOf } from '../payload/counters';
 import { uuidAt, uuidv7 } from '../payload/uuid';
 import type { Schedule } from './schedule';
 import type { ScheduleState } from './schedule-states';
@@ -94,7 +93,7 @@ export async function sendOccurrence(
 }
 
 /**
- * Removes the job of the last occurrence if it was never begun, and waits on another queue than the schedule sends to now:
+ * Removes the job of the last occurrence if it waits, perhaps for its next attempt, on another queue than the schedule sends to now:
  * perhaps nobody works that queue any more. On the same queue it keeps its place, and the new one is skipped: it would go to the
  * tail, and while a queue is longer than the time between two occurrences none would ever run.
  */
@@ -108,8 +107,6 @@ async function removeLeftover(
   const id = uuidAt(name, sentAt);
   const found = await target.find?.(id, sentTo);
   if (typeof found !== 'object' || found.state === 'reserved') return;
-  const counters = countersIn(found.payload);
-  if (counters !== undefined && fenceOf(counters) > counters.releases) return;
   await target.control?.cancel(id, sentTo, `its schedule sends to '${queue}' now`);
 }
 

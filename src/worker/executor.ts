@@ -36,8 +36,8 @@ import {
   mayBePoisonNext,
   outcomeOf,
   refusalOf,
-  releasedForFree,
   storeNow,
+  unknownHere,
   unstarted,
 } from './outcome';
 import type { Outcome, RunningJob } from './running-job';
@@ -381,7 +381,7 @@ export class Executor {
     const releases = releasesSinceRetry(envelope?.fields ?? {}, reservation.counters);
     const { isOver, delay, isKnown } = this.#unknown.meet(job, releases);
     if (mayFail && (isOver || this.#settings.single === true)) return failed(job, error);
-    return { ...releasedForFree(job, delay, error), isKnown };
+    return { ...unknownHere(job, delay, error), isKnown };
   }
 
   #reportIgnored(job: RunningJob, thrown: Error): void {

@@ -139,6 +139,12 @@ export function releasedForFree({ reservation }: RunningJob, delay: Seconds, rea
   return { settlement: { outcome: 'released', reservation, delay, counters }, reason };
 }
 
+/** The same for a job that this worker does not know: it may wait for long, and must keep away none that somebody knows. */
+export function unknownHere({ reservation }: RunningJob, delay: Seconds, reason: Error): Outcome {
+  const counters = afterFreeRelease(reservation.counters);
+  return { settlement: { outcome: 'released', reservation, delay, counters, frees: true }, reason };
+}
+
 /** Whether the job was given back because this worker cannot run it, but one of another deploy or of Laravel may. */
 export function isForOthers({ reason }: Outcome): boolean {
   if (reason instanceof PayloadVersionError || reason instanceof UnknownClassError) return true;

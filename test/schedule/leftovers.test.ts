@@ -5,7 +5,8 @@ import { MemoryConnection } from '../../src/connections/memory/memory-connection
 import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';
 import { elapse, until } from '../support/application';
-import { Fleet, prune } from './fleet';
+import { overlapKey, withTies } from '../../src/payload/ties';
+import { Fleet, prune, ran } from './fleet';
 
 @Job()
 class Breaks extends Job {
@@ -16,6 +17,7 @@ class Breaks extends Job {
 
 let fleet: Fleet;
 beforeEach(() => {
+  ran.length = 0;
   fleet = new Fleet();
 });
 afterEach(() => fleet.end());
@@ -28,6 +30,9 @@ describe('an occurrence', () => {
     await elapse(fleet.clock, 130);
     expect(await fleet.sent('old')).toEqual(['12:01:00']);
     await stop();
+    const store = new MemoryConnection('main', fleet.store);
+    const [job] = (await store.reserve({ queues: ['old'], limit: 1, lease: 60 })).reservations;
+    await store.settle([{ outcome: 'released', reservation: job!, delay: 3600, counters: job!.counters }]);
 
     fleet.keep(fleet.process(on('new')));
     await elapse(fleet.clock, 60);
@@ -35,7 +40,7 @@ describe('an occurrence', () => {
     expect(await fleet.sent('new')).toEqual(['12:03:00']);
   });
 
-  test('is skipped while that one runs, or is to be tried again', async () => {
+  test('is skipped while that one runs', async () => {
     const stop = fleet.keep(fleet.process(on('old')));
     await elapse(fleet.clock, 65);
     await stop();
@@ -46,6 +51,23 @@ describe('an occurrence', () => {
     await elapse(fleet.clock, 65);
     expect(await fleet.sent('new')).toEqual([]);
   });
+});
+
+test('an occurrence of a class that the new release does not know keeps the next ones away only until a worker meets it', async () => {
+  const ties = { unique: { key: overlapKey('prune'), until: 'end' as const } };
+  const payload = '{"displayName":"OldPrune","job":"onqueue","data":{},"id":"old","attempts":0}';
+  const store = new MemoryConnection('main', fleet.store);
+  await store.push('default', [{ payload: withTies(payload, ties), ties }]);
+  const manager = fleet.process(prune((one) => one.everyMinute()));
+  const worker = new Worker({}, manager);
+  const run = worker.run();
+  await elapse(fleet.clock, 185);
+
+  expect(ran).toHaveLength(3);
+  const [listed] = (await manager.schedules.list()).filter(({ name }) => name === 'prune');
+  expect(listed).toMatchObject({ skipped: 0, heldBy: undefined });
+  await worker.stop();
+  await run;
 });
 
 describe('the list of schedules', () => {

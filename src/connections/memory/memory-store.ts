@@ -179,6 +179,7 @@ export class MemoryStore {
       for (const { text, counters } of taken) {
         const cancelled = queue.cancelled(text) || this.batches.isCancelled(text);
         this.unique.start(text);
+        if (counters.releases > 0) this.unique.takeBack(text, this.clock.now());
         reservations.push({
           queue: name,
           payload: bytesOf(text),
@@ -220,7 +221,8 @@ export class MemoryStore {
       if (outcome !== 'released') return 'settled';
       const text = textOf(withCounters(reservation.payload, settlement.counters));
       const isFree = settlement.counters.releases > reservation.counters.releases;
-      if (isFree) this.unique.retake(text, this.clock.now());
+      if (settlement.frees) this.unique.leave(text);
+      else if (isFree) this.unique.retake(text, this.clock.now());
       const due = this.#due(settlement);
       if (settlement.front) front.set(queue, [...(front.get(queue) ?? []), text]);
       else if (due === undefined) queue.append(text);

@@ -1,6 +1,6 @@
 /** The jobs of a memory store that hold unique keys or wait under debounce keys. */
 import type { Milliseconds, Seconds } from '../../base/clock';
-import { readTies, type TiedJob } from '../../payload/ties';
+import { isTakenBack, readTies, type TiedJob } from '../../payload/ties';
 import { bytesOf, type Text } from './texts';
 
 export interface Holder {
@@ -35,6 +35,12 @@ export class UniqueKeys {
   retake(text: Text, now: Milliseconds): void {
     const tied = readTies(bytesOf(text));
     if (tied?.unique?.until === 'start' && this.#holderOf(tied.unique.key, now) === undefined) this.#hold(tied, now);
+  }
+
+  /** A job that was given back is handed out: it may have given up a key that it is to hold until its end. */
+  takeBack(text: Text, now: Milliseconds): void {
+    const tied = readTies(bytesOf(text));
+    if (tied !== undefined && isTakenBack(tied.unique)) this.take(tied, now);
   }
 
   /** The job is handed to a worker. */

@@ -78,10 +78,11 @@ function outcomeOf(settlement: Settlement): Outcome {
   const { outcome, reservation } = settlement;
   const plain = PLAIN[outcome];
   // When a script returns a job to its queue, it finds the job's ties itself.
-  if (outcome === 'released') return plain;
+  if (outcome === 'released' && settlement.frees !== true) return plain;
   const next = nextOf(settlement);
   const tied = readTies(reservation.payload);
-  if (next.length === 0 && tied?.unique === undefined && tied?.batch === undefined) return plain;
+  const batch = outcome === 'released' ? undefined : tied?.batch;
+  if (next.length === 0 && tied?.unique === undefined && batch === undefined) return plain;
   let { kind }: Outcome = plain;
   const beside: Argument[] = [];
   const isBeside = outcome === 'completed' && next.length === 1 && isReadyIn(reservation.queue, next[0]!);
@@ -96,10 +97,10 @@ function outcomeOf(settlement: Settlement): Outcome {
     beside.push(key, Buffer.from(tie, 'latin1'));
   }
   let change: readonly Argument[] = NONE;
-  if (tied?.batch !== undefined) {
+  if (batch !== undefined) {
     kind += '+batch';
-    const { pending = 0, completed = 0, failed = 0, skipped = 0 } = changeBy(tied.batch, settlement);
-    change = [tied.batch.id, pending, completed, failed, skipped];
+    const { pending = 0, completed = 0, failed = 0, skipped = 0 } = changeBy(batch, settlement);
+    change = [batch.id, pending, completed, failed, skipped];
     if (outcome === 'failed') beside.push(settlement.cause === undefined ? '' : JSON.stringify(settlement.cause));
   }
   return { kind, next: isBeside ? NONE : next, beside, change };

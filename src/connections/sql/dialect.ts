@@ -192,6 +192,8 @@ export type Ending = ReservationToken & { readonly leaves?: Leaving } & (
         readonly front?: boolean | undefined;
         /** The job counts as never started, so it takes the key again that it held until its start. */
         readonly retakes?: TiedJob | undefined;
+        /** It gives up its unique key, and takes it again when it is handed out. */
+        readonly frees?: TiedJob | undefined;
         readonly counters: Counters;
       }
     /** Moved to the failed jobs. */
@@ -265,6 +267,15 @@ export interface JobStatements {
   /** What `exchange` would return if it had nothing to change; undefined if there is something to do. Takes no locks. */
   idle?(queues: readonly string[]): Work<Outlook | undefined>;
   renew(tokens: readonly ReservationToken[], lease: Seconds): Work<readonly RenewResult[]>;
+  /** Reserved jobs give up their keys. Afterwards `takeBack` gives back a key that has no limit. */
+  giveUp(jobs: readonly TiedReservation[]): Work<unknown>;
+  /** Jobs that were handed out take the keys again that they have given up, if they are free. */
+  takeBack(jobs: readonly TiedReservation[]): Work<unknown>;
+}
+
+/** A reserved job with a unique key. */
+export interface TiedReservation extends ReservationToken {
+  readonly tied: TiedJob;
 }
 
 /** How workers wait: for hints if the database sends some, otherwise by polling. */

@@ -4,13 +4,21 @@
  * A database may carry out a call whose answer gets lost. The client's next call learns what became of it: see `CallMark`.
  */
 import { OnqueueError } from '../../base/onqueue-error';
-import { readTies } from '../../payload/ties';
+import { isTakenBack, readTies } from '../../payload/ties';
 import type { Reservation, ReserveReply, ReserveRequest, Settled, Settlement } from '../contract';
 import { isStoreAway } from '../errors';
 import { NOTHING, Settling } from '../kit/settling';
 import type { BatchRows } from './batch-rows';
 import { type CallClient, CallClients } from './call-marks';
-import { type Ending, type Exchange, followersOf, type Outlook, type ReservationToken, type Waiters } from './dialect';
+import {
+  type Ending,
+  type Exchange,
+  followersOf,
+  type Outlook,
+  type ReservationToken,
+  type TiedReservation,
+  type Waiters,
+} from './dialect';
 import { repeatable } from './engine';
 import { cancelledOf, rewrite, type Rewritten } from './jobs';
 import { endingOf, type HandedOut, handedOut, sizeOf } from './reservations';
@@ -129,9 +137,14 @@ export class Exchanger {
   /** If a later step fails, the client's next call gives back what was reserved here. */
   *#handOut(exchange: Exchange): Work<Answer> {
     const { dialect, batchRows } = this.#parts;
+    const freed = freedIn(exchange.endings);
+    // Before they go back: afterwards they are nobody's.
+    if (freed.length > 0) yield* dialect.jobs.giveUp(freed);
     const { settled, taken, outlook, sentTo = [], isCancelling = false } = yield* dialect.jobs.exchange(exchange);
     const { reservations, rewritten, unreadable } = handedOut(taken);
     if (rewritten.length > 0) yield* this.#rewrite(rewritten);
+    const back = reservations.filter(({ counters }) => counters.releases > 0).flatMap(takenBack);
+    if (back.length > 0) yield* dialect.jobs.takeBack(back);
     const ordered = yield* this.#withReasons(reservations);
     const marked = isCancelling ? yield* withCancelledBatches(ordered, batchRows) : ordered;
     const reply = { reservations: marked, setAside: [], ...outlook };
@@ -175,6 +188,22 @@ export class Exchanger {
     for (const queue of new Set([...released, ...following, ...sentTo])) wrote(queue);
     if (reservations.length > 0) waiters.busy?.(reservations.map(({ queue }) => queue));
   }
+}
+
+/** The jobs that give up their keys. */
+function freedIn(endings: readonly Ending[]): readonly TiedReservation[] {
+  const freed: TiedReservation[] = [];
+  for (const ending of endings) {
+    if (ending.kind !== 'released' || ending.frees === undefined) continue;
+    freed.push({ id: ending.id, fence: ending.fence, tied: ending.frees });
+  }
+  return freed;
+}
+
+/** The job as a list, if it may have given up a key that it takes again. */
+function takenBack({ payload, token }: Reservation): readonly TiedReservation[] {
+  const tied = readTies(payload);
+  return tied !== undefined && isTakenBack(tied.unique) ? [{ ...(token as ReservationToken), tied }] : [];
 }
 
 function* withCancelledBatches(reservations: readonly Reservation[], batches: BatchRows): Work<readonly Reservation[]> {

@@ -68,8 +68,9 @@ function plainEndingOf(settlement: Settlement, connection: string): Ending {
     const due = dueAt === undefined ? undefined : dueAt / 1000;
     const isFree = counters.releases > reservation.counters.releases;
     const tied = isFree ? readTies(reservation.payload) : undefined;
-    const retakes = tied?.unique?.until === 'start' ? tied : undefined;
-    return { ...token, kind: 'released', queue, delay, due, front, retakes, counters };
+    const frees = settlement.frees === true && tied?.unique !== undefined ? tied : undefined;
+    const retakes = frees === undefined && tied?.unique?.until === 'start' ? tied : undefined;
+    return { ...token, kind: 'released', queue, delay, due, front, retakes, frees, counters };
   }
   if (settlement.outcome === 'cancelled') return { ...token, kind: 'removed' };
   const next = settlement.next?.map(followerOf);

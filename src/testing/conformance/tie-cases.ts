@@ -1,6 +1,6 @@
 /** Unique keys: each has one holder at a time, a job in the store, and is freed in the step that ends this job. */
 import assert from 'node:assert/strict';
-import type { Entry } from '../../connections/contract';
+import type { Entry, Reservation, Settlement } from '../../connections/contract';
 import { afterFailedAttempt } from '../../payload/counters';
 import { type UniqueTie, uniqueKey, withTies } from '../../payload/ties';
 import { type CaseDefinition, cases } from './cases';
@@ -33,6 +33,10 @@ async function refuses(world: World, entry: Entry, duplicate: string, queue?: st
 }
 
 const START = { until: 'start' } as const;
+
+/** The outcome of a job that its worker does not know. */
+const givingUp = (reservation: Reservation): Settlement =>
+  ({ ...releasedForFree(reservation), frees: true }) as Settlement;
 
 export const tieCases: readonly CaseDefinition[] = [
   ...cases(['reserve', 'ties'], {
@@ -129,6 +133,31 @@ export const tieCases: readonly CaseDefinition[] = [
       const a = await world.reserveOne();
       await world.settles({ ...released(a), counters: afterFailedAttempt(a.counters) });
       await takes(world, tied('b', START));
+    },
+    async 'a job that goes back because nobody knows it gives up its unique key'(world) {
+      for (const until of ['end', 'start'] as const) {
+        const key = uniqueKey('Probe', until);
+        await takes(world, tied(`${until}-1`, { key, until }));
+        await world.settles(givingUp(await world.reserveOne()));
+        await takes(world, tied(`${until}-2`, { key, until }));
+        const [first, second] = await world.reserveAll();
+        await world.settles(completed(first!));
+        if (until === 'end') await refuses(world, tied('end-3', { key }), 'end-2');
+        await world.settles(completed(second!));
+        await takes(world, tied(`${until}-4`, { key, until }));
+        await world.settles(completed(await world.reserveOne()));
+      }
+    },
+    async 'a job that gave up its unique key takes it again when it is handed out, if it is free'(world) {
+      await takes(world, tied('a'));
+      await world.settles(givingUp(await world.reserveOne()));
+      await world.settles(givingUp(await world.reserveOne()));
+      const a = await world.reserveOne();
+      await refuses(world, tied('b'), 'a');
+      await world.settles({ ...released(a), counters: afterFailedAttempt(a.counters) });
+      await refuses(world, tied('b'), 'a');
+      await world.settles(completed(await world.reserveOne()));
+      await takes(world, tied('b'));
     },
     async 'after the time of a unique key, by the clock of the store, another job takes it and the first cannot free it'(
       world,

@@ -13,6 +13,7 @@ import {
   type QueuedJob,
   type ReservationToken,
   renewResults,
+  type TiedReservation,
 } from '../dialect';
 import { FENCE } from '../columns';
 import { firstTwin } from '../jobs';
@@ -27,7 +28,7 @@ import { isNoSavepoint, isTwoRows } from './mysql-errors';
 import { keyOf, type MysqlNames } from './mysql-names';
 import { packet } from './mysql-session';
 import { insertCandidates, insertJobs, queuesOf, remember } from './new-rows';
-import { sweepKeys, takeEach, takeKeys } from './unique-keys';
+import { giveUpKeys, sweepKeys, takeBackKeys, takeEach, takeKeys } from './unique-keys';
 
 /** Seconds that one push with unique jobs waits for another one. */
 const TWIN_WAIT = 2;
@@ -173,6 +174,15 @@ export class MysqlJobs implements JobStatements {
       sql`SELECT id, ${raw(FENCE)}, cancelled FROM ${jobs} WHERE ${held}`,
     ];
     return renewResults(tokens, answer!.rows);
+  }
+
+  *giveUp(given: readonly TiedReservation[]): Work<void> {
+    yield giveUpKeys(this.#names, given);
+  }
+
+  *takeBack(given: readonly TiedReservation[]): Work<void> {
+    const writes = [sql`SET @onqueue_now = ${this.#now}`, ...takeBackKeys(this.#names, given)];
+    yield* packet(writes, [raw('SELECT 1')]);
   }
 
   get #now(): Sql {

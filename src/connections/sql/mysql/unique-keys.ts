@@ -10,11 +10,11 @@
  * that waited for a lock sees the data from before. Looks take no locks: a call that only asks for a key delays neither its
  * job nor others.
  */
-import type { Ending } from '../dialect';
+import type { Ending, TiedReservation } from '../dialect';
 import { raw, rowsOf, run, type Sql, sql, type Work } from '../statement';
 import { type Claim, claimOf, type Claims, inOrder, isFree } from './claims';
-import { LATEST } from './columns';
-import type { MysqlNames } from './mysql-names';
+import { heldBy, LATEST } from './columns';
+import { keyOf, type MysqlNames } from './mysql-names';
 
 /**
  * Rows that a push examines for each key that it takes. With two, no more rows are left over in the long run than there are
@@ -46,6 +46,25 @@ export function retakeKeys(names: MysqlNames, endings: readonly Ending[]): reado
   return [
     raw("SET @onqueue_held = ''"),
     ...takeFree(names, inOrder(claims), isBack, raw('kept.holder <> list.holder')),
+  ];
+}
+
+/** Reserved jobs give up their keys. */
+export function giveUpKeys({ jobs, uniqueKeys }: MysqlNames, given: readonly TiedReservation[]): readonly Sql[] {
+  return given.map(
+    (
+      one,
+    ) => sql`DELETE FROM ${uniqueKeys} WHERE unique_key = ${Buffer.from(one.tied.unique!.key)} AND holder = ${keyOf(one.tied.id)}
+      AND EXISTS (SELECT 1 FROM ${jobs} WHERE ${heldBy([one])})`,
+  );
+}
+
+/** For a packet, after `@onqueue_now` was set: reserved jobs take the keys again that they have given up. */
+export function takeBackKeys(names: MysqlNames, given: readonly TiedReservation[]): readonly Sql[] {
+  const claims = given.map(({ tied: { id, unique } }, place) => claimOf(place, unique!, id, 0));
+  return [
+    raw("SET @onqueue_held = ''"),
+    ...takeFree(names, inOrder(claims), raw('TRUE'), raw('kept.holder <> list.holder')),
   ];
 }
 

@@ -20,6 +20,7 @@ import {
   type ReservationToken,
   renewResults,
   type TakenJob,
+  type TiedReservation,
 } from '../dialect';
 import { jobOf, valuesOf } from '../job-row';
 import {
@@ -147,6 +148,26 @@ export class PostgresJobs implements JobStatements {
       ],
     });
     return exchanged(rows, queues);
+  }
+
+  *giveUp(given: readonly TiedReservation[]): Work<void> {
+    const ids = numberArray(given.map(({ id }) => id));
+    const fences = numberArray(given.map(({ fence }) => fence));
+    const jobs = raw(this.#names.jobs);
+    yield* run(
+      sql`UPDATE ${jobs} SET start_key = CASE WHEN unique_until IS NULL THEN unique_key END, unique_key = NULL
+       FROM (
+         SELECT id AS held_id FROM ${jobs} JOIN unnest(${ids}::bigint[], ${fences}::bigint[]) AS token (token_id, fence)
+           ON id = token_id AND ${raw(RESERVED)} AND ${raw(FENCE)} = fence
+         WHERE unique_key IS NOT NULL ORDER BY id FOR UPDATE OF ${jobs}
+       ) AS held
+       WHERE id = held_id`,
+    );
+  }
+
+  *takeBack(given: readonly TiedReservation[]): Work<void> {
+    const ids = numberArray(given.map(({ id }) => id));
+    yield* run(sql`SELECT ${raw(this.#names.retake)}(${ids}::bigint[], ${now(this.#offset())})`);
   }
 
   *renew(tokens: readonly ReservationToken[], lease: Seconds): Work<readonly RenewResult[]> {

@@ -22,6 +22,7 @@ import {
   type ReservationToken,
   renewResults,
   type TakenJob,
+  type TiedReservation,
 } from '../dialect';
 import { type BatchRows, changesOf, findUnfinished, IS_CANCELLED } from '../batch-rows';
 import { addFailed } from '../failed-jobs';
@@ -195,6 +196,17 @@ export class SqliteJobs implements JobStatements {
   /** Seconds until a reserve may find something; 0: now. */
   *nextIn(queues: readonly string[]): Work<Seconds> {
     return outlookOf(yield* this.#outlooksOf(queues), this.#now()).nextIn;
+  }
+
+  *giveUp(jobs: readonly TiedReservation[]): Work<void> {
+    yield jobs.map(({ id, fence }) => this.#keys.giveUp(id, fence));
+  }
+
+  *takeBack(jobs: readonly TiedReservation[]): Work<void> {
+    yield* this.#keys.retake(
+      jobs.map(({ id }) => id),
+      this.#now(),
+    );
   }
 
   *renew(tokens: readonly ReservationToken[], lease: Seconds): Work<readonly RenewResult[]> {

@@ -93,6 +93,11 @@ export class UniqueKeys {
     yield ids.map((id) => this.#to('start', [id]));
   }
 
+  /** A reserved job gives up its key, and can take back one without a limit. */
+  giveUp(id: SqlValue, fence: SqlValue): Sql {
+    return this.#to('giveUp', [id, fence]);
+  }
+
   /** Jobs were not started after all: each takes its key again if it is free. */
   *retake(ids: readonly SqlValue[], now: Seconds): Work<void> {
     for (const id of ids) {
@@ -127,7 +132,9 @@ function statementsOn(jobs: string) {
     free: `UPDATE ${jobs} SET unique_key = NULL WHERE unique_key = ?`,
     find: `SELECT CAST(uuid AS BLOB) FROM ${jobs} WHERE unique_key = ?`,
     start: `UPDATE ${jobs} SET unique_key = NULL WHERE id = ?`,
+    giveUp: `UPDATE ${jobs} SET start_key = CASE WHEN unique_until IS NULL THEN unique_key END, unique_key = NULL
+      WHERE id = ? AND ${FENCE} = ? AND unique_key IS NOT NULL`,
     retake: `UPDATE ${jobs} SET unique_key = start_key, unique_until = ?2 + start_for
-      WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM ${jobs} AS other WHERE other.unique_key = ${jobs}.start_key)`,
+      WHERE id = ?1 AND start_key IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${jobs} AS other WHERE other.unique_key = ${jobs}.start_key)`,
   };
 }
