@@ -122,3 +122,49 @@ it('a waiting result() rejects when its own connection is closed', async () => {
 
   expect(await refusal).toMatchObject({ code: 'E_CONNECTION_CLOSED' });
 });
+
+describe('a store that no longer answers', () => {
+  const silence = () => jest.spyOn(MemoryConnection.prototype, 'find').mockReturnValue(new Promise(() => undefined));
+
+  afterEach(() => jest.restoreAllMocks());
+
+  it.each([
+    ['from the first look on', 0, '3s', 3],
+    ['while somebody waits', 10, '13s', 3],
+    ['to somebody who only looks once', 0, 0, 0.5],
+  ] as const)('does not hold up result() %s', async (_, before, given, after) => {
+    const { manager, clock } = application;
+    id = await application.bus.dispatch(new Plain());
+    if (before === 0) silence();
+    const ended = jest.fn();
+    const refusal = manager
+      .connection()
+      .result(id, { within: given })
+      .catch((error: unknown) => error)
+      .finally(ended);
+    await elapse(clock, before);
+    silence();
+    await clock.advance(`${after * 1000 - 1}ms`);
+    expect(ended).not.toHaveBeenCalled();
+
+    await clock.advance('1ms');
+    await until(clock, () => ended.mock.calls.length > 0);
+
+    expect(await refusal).toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
+  });
+
+  it('is not blamed if only the last look was cut off', async () => {
+    const { manager, clock } = application;
+    id = await application.bus.dispatch(new Plain());
+    const refusal = manager
+      .connection()
+      .result(id, { within: '55ms' })
+      .catch((error: unknown) => error);
+    await clock.advance('30ms');
+    silence();
+
+    await clock.advance('25ms');
+
+    expect(await refusal).toMatchObject({ code: 'E_RESULT_PENDING', facts: { state: 'ready' } });
+  });
+});

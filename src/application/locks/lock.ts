@@ -1,16 +1,22 @@
 /** A lock that one process at a time can hold. It expires, so a process that dies does not keep it. */
 import { randomUUID } from 'node:crypto';
 import { sleep } from '../../base/backoff';
-import type { Clock, Seconds } from '../../base/clock';
+import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 import { defineError, errorClass } from '../../base/define-error';
 import { type Duration, durationSeconds } from '../../job/duration';
 import type { LockStore } from '../../connections/lock-store';
+import { Silence, within } from '../../connections/kit/silence';
 
-/** Somebody else held the lock for the whole waiting time. */
-export class LockTimeoutError extends errorClass('E_LOCK_TIMEOUT', (lock: string, waited: number) => ({
-  message: `The lock '${lock}' was not free within ${waited} s; somebody else holds it. Wait longer, or try again later.`,
-  facts: { lock, waited },
-})) {}
+/** Somebody else held the lock for the whole waiting time, or its store did not answer. */
+export class LockTimeoutError extends errorClass(
+  'E_LOCK_TIMEOUT',
+  (lock: string, waited: number, isAnswered: boolean) => ({
+    message: isAnswered
+      ? `The lock '${lock}' was not free within ${waited} s; somebody else holds it. Wait longer, or try again later.`
+      : `The lock '${lock}' was not taken within ${waited} s, because its store did not answer. Is it running?`,
+    facts: { lock, waited },
+  }),
+) {}
 
 const invalidLock = defineError('E_INVALID_LOCK', (lock: unknown, ttl: unknown, problem: string) => ({
   message: `Queue.lock(${JSON.stringify(lock)}, ${JSON.stringify(ttl)}): ${problem}.`,
@@ -19,6 +25,8 @@ const invalidLock = defineError('E_INVALID_LOCK', (lock: unknown, ttl: unknown, 
 
 /** Seconds between two attempts of `block`. */
 const ASK_AGAIN_SECONDS = 0.1;
+/** How long the attempt may take that begins when the time is over. */
+const LAST_ATTEMPT: Milliseconds = 500;
 
 /** Created by `Queue.lock(name, ttl)`. Each has its own owner token: two locks of one name exclude each other. */
 export class Lock {
@@ -65,12 +73,25 @@ export class Lock {
   async block<T>(wait: Duration, fn: () => T | Promise<T>): Promise<T> {
     const seconds = durationSeconds(wait, `the wait for lock '${this.name}'`);
     const end = this.#clock.monotonic() + seconds * 1000;
-    while (!(await this.acquire())) {
+    for (;;) {
       const left = end - this.#clock.monotonic();
-      if (left <= 0) throw new LockTimeoutError(this.name, seconds);
+      const isOurs = await this.#acquireWithin(left > 0 ? left : LAST_ATTEMPT);
+      if (isOurs === true) return this.#held(fn);
+      if (left <= 0 || isOurs === undefined) throw new LockTimeoutError(this.name, seconds, isOurs === false);
       await sleep(this.#clock, Math.min(left, ASK_AGAIN_SECONDS * 1000));
     }
-    return this.#held(fn);
+  }
+
+  /** Undefined if there was no answer in time: then a lock that we get after all is released. */
+  async #acquireWithin(patience: Milliseconds): Promise<boolean | undefined> {
+    const asked = this.acquire();
+    try {
+      return await within(this.#clock, patience, asked);
+    } catch (error) {
+      if (!(error instanceof Silence)) throw error;
+      asked.then((isOurs) => isOurs && this.release()).catch(() => undefined);
+      return undefined;
+    }
   }
 
   async #held<T>(fn: () => T | Promise<T>): Promise<T> {

@@ -3,7 +3,8 @@ import type { Clock, Milliseconds, Seconds, Timer } from '../../base/clock';
 import { toError } from '../../base/exception-text';
 import type { Application, JobEnd } from '../../connections/application';
 import type { Connection } from '../../connections/contract';
-import { isStoreAway } from '../../connections/errors';
+import { isStoreAway, QueueUnavailableError } from '../../connections/errors';
+import { Silence, within } from '../../connections/kit/silence';
 import type { EndedRun, Observer } from '../../connections/observer';
 import type { Listening, RecordStore } from '../../connections/record-store';
 import type { JobContext } from '../../job/job-context';
@@ -23,6 +24,8 @@ export interface ResultApplication extends SeenApplication, Pick<Application, 'd
  * that keep no result must be looked for; `near` once the record is there, which is written just before the end.
  */
 const PAUSE = { first: 20, growth: 1.5, most: 1000, woken: 2000, near: 2 } as const;
+/** How long the last look may take, which begins when the time is over. */
+const LAST_LOOK: Milliseconds = 500;
 /** Looking for the job itself costs more than asking for its record: after this many looks, only every SELDOM-th does it. */
 const EAGER = 10;
 const SELDOM = 2;
@@ -99,14 +102,22 @@ export async function awaitResult(
   observers.add(alarm);
   const pauses = new Pauses();
   let listening: Listening | undefined;
+  let state: Pending['state'] | undefined;
   try {
     for (let looks = 0; ; looks += 1) {
       const left = until - clock.monotonic();
       const rang = alarm.rang();
       const isWhole = rang || left <= 0 || looks < EAGER || looks % SELDOM === 0 || listening?.isHeard === true;
-      const found = await unlessAway(look(place, isWhole), left);
+      const patience = left > 0 ? left : LAST_LOOK;
+      const found = await unlessAway(within(clock, patience, look(place, isWhole)), left);
+      if (found === 'silent') {
+        // A look that had little time says nothing about the store.
+        if (state === undefined || patience >= LAST_LOOK) throw unanswered(connection, wanted);
+        throw resultPending(wanted.id, connection.name, state, wanted.within);
+      }
       if ('value' in found) return found.value;
       if (left <= 0) throw resultPending(wanted.id, connection.name, found.state, wanted.within);
+      state = found.state;
       // Not before the first look, which is often the last. The next look follows at once and finds what was written in between.
       if (listening === undefined && records.wake !== undefined) {
         listening = records.wake.listen(RESULTS, wanted.id, () => alarm.ring());
@@ -120,14 +131,23 @@ export async function awaitResult(
   }
 }
 
-/** The store may be back before the wait is over. */
-async function unlessAway(looking: Promise<Look>, left: Milliseconds): Promise<Look> {
+/**
+ * The store may be back before the wait is over. A look may take longer than the caller has time: each of its calls has the
+ * deadline of the connection.
+ */
+async function unlessAway(looking: Promise<Look>, left: Milliseconds): Promise<Look | 'silent'> {
   try {
     return await looking;
   } catch (error) {
+    if (error instanceof Silence) return 'silent';
     if (left > 0 && isStoreAway(error)) return { state: 'unknown' };
     throw error;
   }
+}
+
+function unanswered({ name, driver: store, address }: Connection, { id, within: deadline }: WantedResult): Error {
+  const consequence = `it is not known whether the job ${id} has ended`;
+  return new QueueUnavailableError({ connection: name, store, address, consequence, deadline });
 }
 
 interface Place {

@@ -2,11 +2,12 @@ import { MemoryConnection } from '../../../src/connections/memory/memory-connect
 import { MemoryStore } from '../../../src/connections/memory/memory-store';
 import { Lock } from '../../../src/application/locks/lock';
 import { TestClock } from '../../../src/testing/test-clock';
+import { Gate } from '../../support/application';
 
 function given() {
   const clock = new TestClock();
   const { locks } = new MemoryConnection('memory', new MemoryStore('memory', clock));
-  return { clock, lock: (name = 'report') => new Lock(name, '10s', () => locks, clock) };
+  return { clock, locks, lock: (name = 'report') => new Lock(name, '10s', () => locks, clock) };
 }
 
 describe('a lock', () => {
@@ -83,6 +84,26 @@ describe('a lock', () => {
       code: 'E_LOCK_TIMEOUT',
       message: expect.stringContaining(`'report' was not free within 5 s`) as string,
     });
+  });
+
+  it('rejects after the wait if its store does not answer, and is released if it is taken after all', async () => {
+    const { clock, lock, locks } = given();
+    const gate = new Gate();
+    const acquire = locks.acquire.bind(locks);
+    jest.spyOn(locks, 'acquire').mockImplementationOnce((...asked) => gate.opened.then(() => acquire(...asked)));
+
+    const waiting = lock()
+      .block('5s', () => 'mine')
+      .catch((error: unknown) => error);
+    await clock.advance('5s');
+
+    expect(await waiting).toMatchObject({
+      code: 'E_LOCK_TIMEOUT',
+      message: expect.stringContaining('its store did not answer') as string,
+    });
+    gate.open();
+    await clock.advance('1s');
+    expect(await lock().acquire()).toBe(true);
   });
 
   it.each([
