@@ -42,6 +42,14 @@ export function endOfPage<T>(
   return items.length;
 }
 
+/**
+ * How many items to read next if their size is unknown: one, and then as many as have room in a page if they are as large as
+ * those before.
+ */
+export function nextToRead(most: number, read: number, bytes: number): number {
+  return read === 0 ? 1 : Math.min(most, MOST_JOBS, Math.max(1, Math.floor((MOST_BYTES * read) / Math.max(1, bytes))));
+}
+
 const one = (): number => 1;
 
 /**

@@ -1,5 +1,5 @@
 /** Where a driver keeps the jobs that are out of tries. */
-import type { Seconds } from '../base/clock';
+import type { Milliseconds, Seconds } from '../base/clock';
 import { fenceIn, isSameJob } from '../payload/counters';
 import type { Failure } from './contract';
 
@@ -12,6 +12,29 @@ export interface FailedEntry extends Failure {
   /** Milliseconds since 1970, by the store's clock. */
   readonly failedAt: number;
   readonly attempts: number;
+}
+
+/** An entry in a list. */
+export interface ListedEntry extends FailedEntry {
+  /** Where the list goes on behind it. Nobody but its store reads it. */
+  readonly place: string;
+}
+
+export const withoutPlace = ({ place: _place, ...entry }: ListedEntry): FailedEntry => entry;
+
+/** How much there was to read of an entry. */
+export const bytesOfEntry = ({ payload, exception }: FailedEntry): number => payload.length + exception.length;
+
+/** What somebody looks for. */
+export interface FailedSearch {
+  readonly connection?: string | undefined;
+  readonly name?: string | undefined;
+  /** The id of a batch. */
+  readonly batch?: string | undefined;
+  /** A text in the error. */
+  readonly error?: string | undefined;
+  /** Failed at this moment or before. */
+  readonly until?: Milliseconds | undefined;
 }
 
 /** Which entry to remove. `payload`: only if it has this text. */
@@ -27,12 +50,20 @@ export interface FailedStore {
    * one under another id.
    */
   put(entry: Omit<FailedEntry, 'failedAt'>): Promise<string>;
-  /** Newest first. `offset`: how many to skip, for paging. */
+  /**
+   * Newest first.
+   *
+   * @param options.offset how many to skip
+   * @param options.after instead: continues behind the entry with this place, whatever has become of it
+   * @param options.search the store may leave out entries that do not match, but need not
+   */
   list(options: {
     readonly queue?: string | undefined;
     readonly limit: number;
     readonly offset?: number | undefined;
-  }): Promise<readonly FailedEntry[]>;
+    readonly after?: string | undefined;
+    readonly search?: FailedSearch | undefined;
+  }): Promise<readonly ListedEntry[]>;
   /** All entries with this id: a store that keeps each queue by itself may have one in several queues. */
   find(id: string): Promise<readonly FailedEntry[]>;
   count(queue?: string): Promise<number>;

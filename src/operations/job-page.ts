@@ -47,7 +47,7 @@ export async function listJobs(
   const place = after === undefined ? '' : placeIn(queue, state, after);
   const found =
     state === 'failed'
-      ? await failures(connection, application, queue, Number(place), limit)
+      ? await failures(connection, application, queue, place, limit)
       : await waiting(connection, application, queue, state === 'running' ? 'reserved' : state, place, limit);
   return { jobs: found.jobs, next: found.next && nextOf(queue, state, found.next) };
 }
@@ -73,15 +73,15 @@ async function failures(
   connection: Connection,
   application: SeenApplication,
   queue: string,
-  offset: number,
+  place: string,
   limit: number,
 ): Promise<JobPage> {
   const store = application.failed.storeFor(connection);
   if (store === undefined) throw new CapabilityError(connection.name, connection.driver, 'failed');
-  const entries = await store.list({ queue, limit, offset });
+  const entries = await store.list({ queue, limit, after: place || undefined });
   return {
     jobs: ownEntries(connection, application, entries).map((entry) => listedFailure(application, entry)),
-    next: entries.length < limit ? undefined : String(offset + entries.length),
+    next: entries.length < limit ? undefined : entries.at(-1)?.place,
   };
 }
 

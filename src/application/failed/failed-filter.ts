@@ -2,7 +2,7 @@
 import type { Milliseconds } from '../../base/clock';
 import { redact } from '../../base/redact';
 import { type Duration, durationSeconds } from '../../job/duration';
-import type { FailedEntry } from '../../connections/failed-store';
+import type { FailedEntry, FailedSearch } from '../../connections/failed-store';
 import { readTies } from '../../payload/ties';
 import { commonText } from './common-text';
 import { invalidFailedFilter } from './errors';
@@ -78,16 +78,28 @@ export function matching(
     job.failedAt.getTime() < before;
 }
 
-/**
- * Like `matching`, for entries of a store; reads only the fields that the filter needs.
- *
- * @param now the time by the store's clock; called only if the filter has `olderThan`
- */
-export async function matchingKept(
+/** A filter as a store is asked for it. */
+export interface KeptFilter {
+  readonly queue: string | undefined;
+  readonly search: FailedSearch;
+  /** The last word, because a store need not look for anything. */
+  readonly fits: (entry: FailedEntry) => boolean;
+}
+
+/** @param now the time by the store's clock; called only if the filter has `olderThan` */
+export async function keptFilter(
   filter: FailedFilter,
   now: () => Promise<Milliseconds> | Milliseconds,
-): Promise<(entry: FailedEntry) => boolean> {
-  const fits = matching(filter, filter.olderThan === undefined ? 0 : await now());
+): Promise<KeptFilter> {
+  const { queue, connection, name, batch, error, olderThan } = filter;
+  const moment = olderThan === undefined ? 0 : await now();
+  const until = olderThan === undefined ? undefined : moment - durationSeconds(olderThan, 'olderThan') * 1000;
+  return { queue, search: { connection, name, batch, error, until }, fits: fitting(filter, moment) };
+}
+
+/** Like `matching`, for entries of a store; reads only the fields that the filter needs. */
+function fitting(filter: FailedFilter, now: Milliseconds): (entry: FailedEntry) => boolean {
+  const fits = matching(filter, now);
   return ({ queue, connection, name, payload, exception, failedAt }) =>
     fits({
       queue,

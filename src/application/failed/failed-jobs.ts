@@ -17,7 +17,7 @@ import {
   uniqueHeld,
 } from './errors';
 import { type FailedJob, failedJobOf } from './failed-job';
-import { checkCounts, checkFilter, type FailedFilter, matchingKept, isEmpty } from './failed-filter';
+import { checkCounts, checkFilter, type FailedFilter, isEmpty, type KeptFilter, keptFilter } from './failed-filter';
 import {
   beyond,
   countStores,
@@ -27,9 +27,10 @@ import {
   type FoundEntry,
   KnownJobs,
   type OpenStore,
-  PAGE,
+  sharesStores,
   sweep,
   type Sweep,
+  thatFit,
   visitStores,
 } from './failed-stores';
 import { retriedPayload } from './retried-payload';
@@ -95,27 +96,32 @@ export class FailedJobs {
   }
 
   /**
-   * How many failed jobs there are, or how many match: as many as `retry` and `forget` would take. Reads all of them.
+   * How many failed jobs there are, or how many match: as many as `retry` and `forget` would take. Reads them, unless all or
+   * those of a queue are counted.
    *
    * @throws E_FAILED_FILTER
    * @throws E_FAILED_JOBS_OUT_OF_REACH not all connections could be reached; `facts.done` is the count of the others
    */
   async count(filter: FailedFilter = {}): Promise<number> {
     if (!isEmpty(filter)) checkFilter(filter, 'failed.count()');
-    return this.#count(filter, async () => () => true);
+    return this.#count(filter, 0, async () => undefined);
   }
 
-  /** @param choose tells which matching jobs of a store count; it sees them newest first */
-  async #count(
-    filter: FailedFilter,
-    choose: (open: OpenStore) => Promise<(entry: FailedEntry) => boolean>,
-  ): Promise<number> {
+  /** Those of each store but the newest `keep`, and those that `goes` selects. */
+  async #count(filter: FailedFilter, keep: number, goes: (open: OpenStore) => Promise<Sweep['goes']>): Promise<number> {
+    const { queue, ...rest } = filter;
+    const isPlain = isEmpty(rest) && !sharesStores(this.#sources);
     const known = new KnownJobs();
     let count = 0;
     const away = await visitStores(this.#sources, async (open) => {
-      const counts = await choose(open);
-      for await (const entry of this.#thatFit(open, filter))
-        if (counts(entry) && known.isNew({ open, entry })) count += 1;
+      const selected = await goes(open);
+      if (isPlain && selected === undefined) {
+        count += Math.max(0, (await open.store.count(queue)) - keep);
+        return;
+      }
+      const isChosen = beyond(keep, selected);
+      for await (const entry of thatFit(open, await this.#kept(open, filter)))
+        if (isChosen(entry) && known.isNew({ open, entry })) count += 1;
     });
     const done = `${count} failed ${count === 1 ? 'job was' : 'jobs were'} found`;
     if (away.length > 0) throw failedJobsOutOfReach(done, count, away);
@@ -175,9 +181,7 @@ export class FailedJobs {
   async forget(which: string | FailedFilter, place: FailedPlace = {}): Promise<boolean | number> {
     if (isFilter(which)) {
       checkFilter(which, 'failed.forget()');
-      return this.#remove(async (open) =>
-        forgetThose(open, { queue: which.queue, fits: await this.#fitting(open, which) }),
-      );
+      return this.#remove(async (open) => forgetThose(open, await this.#kept(open, which)));
     }
     const found = await this.#find(which, place);
     return found !== undefined && found.open.store.forget(found.entry);
@@ -220,12 +224,17 @@ export class FailedJobs {
     const { queue, ...others } = fields;
     const seconds = olderThan === undefined ? undefined : durationSeconds(olderThan, 'olderThan');
     const tooOld = async (open: OpenStore): Promise<Sweep['goes']> =>
-      olderThan === undefined ? undefined : this.#fitting(open, { olderThan });
-    if (dryRun) return this.#count(fields, async (open) => beyond(keep ?? Infinity, await tooOld(open)));
+      olderThan === undefined ? undefined : (await this.#kept(open, { olderThan })).fits;
+    // Without `keep`, jobs that are not old enough need not be read.
+    const chosen = keep === undefined ? filter : fields;
+    if (dryRun) return this.#count(chosen, keep ?? Infinity, tooOld);
     return this.#remove(async (open) => {
       if (isEmpty(others)) return open.store.prune({ olderThan: seconds, keep, queue });
-      const [fits, goes] = [await this.#fitting(open, fields), await tooOld(open)];
-      return forgetThose(open, { queue, fits, keep: keep ?? Infinity, goes });
+      return forgetThose(open, {
+        ...(await this.#kept(open, chosen)),
+        keep: keep ?? Infinity,
+        goes: await tooOld(open),
+      });
     });
   }
 
@@ -252,7 +261,7 @@ export class FailedJobs {
   async #find(id: string, { queue, connection }: FailedPlace): Promise<FoundEntry | undefined> {
     // JavaScript may pass anything, and each store would report it differently.
     if (typeof id !== 'string') throw invalidJobId(id);
-    const fits = await matchingKept({ queue, connection }, () => 0);
+    const { fits } = await keptFilter({ queue, connection }, () => 0);
     const all: FoundEntry[] = [];
     const away = await visitStores(this.#sources, async (open) => {
       for (const entry of await open.store.find(id)) if (fits(entry)) all.push({ open, entry });
@@ -274,16 +283,13 @@ export class FailedJobs {
       async (open) => {
         const takeOut: Sweep['takeOut'] = async (entry) => {
           try {
-            if (!(await this.#retry(open, entry))) return 'gone';
-            retried += 1;
-            return 'done';
+            if (await this.#retry(open, entry)) retried += 1;
           } catch (error) {
             cause ??= error;
             left.push({ id: entry.id, reason: errorMessage(error) });
-            return 'left';
           }
         };
-        await sweep(open, { queue: filter.queue, fits: await this.#fitting(open, filter), takeOut });
+        await sweep(open, { ...(await this.#kept(open, filter)), takeOut });
       },
       kick && (async (buried) => void (retried += await kick(buried))),
     );
@@ -296,23 +302,13 @@ export class FailedJobs {
     const { queue, ...rest } = filter;
     if (isEmpty(rest)) return open.store.list({ queue, limit: count, offset });
     const found: FailedEntry[] = [];
-    if (count > 0) for await (const entry of this.#thatFit(open, filter)) if (found.push(entry) >= count) break;
+    if (count === 0) return found;
+    for await (const entry of thatFit(open, await this.#kept(open, filter))) if (found.push(entry) >= count) break;
     return found;
   }
 
-  /** The matching jobs of a store, newest first. */
-  async *#thatFit(open: OpenStore, filter: FailedFilter): AsyncGenerator<FailedEntry> {
-    const fits = await this.#fitting(open, filter);
-    for (let offset = 0; ;) {
-      const page = await open.store.list({ queue: filter.queue, limit: PAGE, offset });
-      if (page.length === 0) return;
-      yield* page.filter(fits);
-      offset += page.length;
-    }
-  }
-
-  #fitting({ connection }: OpenStore, filter: FailedFilter): Promise<(entry: FailedEntry) => boolean> {
-    return matchingKept(filter, () => this.#now(connection));
+  #kept({ connection }: OpenStore, filter: FailedFilter): Promise<KeptFilter> {
+    return keptFilter(filter, () => this.#now(connection));
   }
 
   /** The time by the store's clock, if it has one. */
@@ -366,10 +362,8 @@ async function retriedIn({ store }: OpenStore, entry: FailedEntry, payload: Buff
 
 async function forgetThose(open: OpenStore, which: Omit<Sweep, 'takeOut'>): Promise<number> {
   let removed = 0;
-  const takeOut = async (entry: FailedEntry): Promise<'done' | 'gone'> => {
-    if (!(await open.store.forget(entry))) return 'gone';
-    removed += 1;
-    return 'done';
+  const takeOut = async (entry: FailedEntry): Promise<void> => {
+    if (await open.store.forget(entry)) removed += 1;
   };
   await sweep(open, { ...which, takeOut });
   return removed;

@@ -5,7 +5,7 @@ import { toError } from '../../base/exception-text';
 import type { Logger } from '../../base/logger';
 import type { ConnectionSettings } from '../../connections/connector';
 import type { Buried, Connection } from '../../connections/contract';
-import type { FailedEntry, FailedStore } from '../../connections/failed-store';
+import type { FailedEntry, FailedSearch, FailedStore } from '../../connections/failed-store';
 import { noFailedStore, type Unreachable } from './errors';
 
 /** A failed store with its connection. */
@@ -72,6 +72,15 @@ export function countStores(sources: FailedSources): number {
   return connections.filter((connection) => connection.standsFor === undefined && ownStore(connection)).length;
 }
 
+/** Whether two connections may lead to one store, so that jobs could be counted twice. */
+export function sharesStores(sources: FailedSources): boolean {
+  const open = sources.connectionNames().map((name) => sources.driver(name));
+  const addresses = open
+    .filter((connection) => connection.standsFor === undefined && ownStore(connection))
+    .map((connection) => addressOf(connection));
+  return new Set(addresses).size < addresses.length;
+}
+
 /** An entry with its store. */
 export interface FoundEntry {
   readonly open: OpenStore;
@@ -88,7 +97,7 @@ export class KnownJobs {
     const key = JSON.stringify([queue, id, failedAt]);
     const own = {
       connection,
-      address: addressOf(open),
+      address: addressOf(open.connection),
       payload: createHash('sha256').update(payload).digest('base64'),
     };
     const alike = this.#known.get(key) ?? [];
@@ -115,7 +124,7 @@ function isSame(a: Identity, b: Identity): boolean {
   return (a.connection === b.connection || a.address === b.address) && a.payload === b.payload;
 }
 
-function addressOf({ connection }: OpenStore): string {
+function addressOf(connection: Connection): string {
   // A store in this very thread belongs to its connection alone, and has no address.
   return connection.threadAccess === null ? connection.name : `${connection.driver} ${connection.address}`;
 }
@@ -123,45 +132,34 @@ function addressOf({ connection }: OpenStore): string {
 export interface Sweep {
   /** Only jobs of this queue. */
   readonly queue?: string | undefined;
+  /** What `fits` looks for, as far as a store can do so. */
+  readonly search?: FailedSearch | undefined;
   readonly fits: (entry: FailedEntry) => boolean;
   /** How many of the newest matching jobs stay, except those that `goes` selects. Default 0. */
   readonly keep?: number | undefined;
   readonly goes?: ((entry: FailedEntry) => boolean) | undefined;
-  /** `done`: taken out by us; `gone`: somebody else was faster; `left`: stays in the store and is not tried again. */
-  readonly takeOut: (entry: FailedEntry) => Promise<'done' | 'gone' | 'left'>;
+  readonly takeOut: (entry: FailedEntry) => Promise<void>;
 }
 
-export const PAGE = 100;
+const PAGE = 100;
+
+/** The matching jobs of a store, newest first. Those that fail meanwhile come before the first one, and are not seen. */
+export async function* thatFit(
+  { store }: OpenStore,
+  { queue, search, fits }: Pick<Sweep, 'queue' | 'search' | 'fits'>,
+): AsyncGenerator<FailedEntry> {
+  for (let after: string | undefined; ;) {
+    const page = await store.list({ queue, limit: PAGE, after, search });
+    yield* page.filter(fits);
+    after = page.at(-1)?.place;
+    if (after === undefined) return;
+  }
+}
 
 /** Takes out all matching jobs that have failed until now, page by page, while others may retry, forget, and fail jobs. */
-export async function sweep({ store }: OpenStore, which: Sweep): Promise<void> {
-  const [newest] = await store.list({ limit: 1 });
-  if (newest === undefined) return;
-  const left = new Set<string>();
-  // If others take jobs out meanwhile, the rest moves up past our offset, and one pass may miss some. So we repeat.
-  while (await passTakesOut(store, newest.failedAt, which, left));
-}
-
-async function passTakesOut(store: FailedStore, until: number, which: Sweep, left: Set<string>): Promise<boolean> {
-  const { queue, fits, keep = 0, goes, takeOut } = which;
-  const isChosen = beyond(keep, goes);
-  let offset = 0;
-  let any = false;
-  let last = new Set<string>();
-  for (;;) {
-    const page = await store.list({ queue, limit: PAGE, offset });
-    if (page.length === 0) return any;
-    for (const entry of page) {
-      const name = nameOf(entry);
-      // Only jobs from before the start: a worker that fails retried jobs again must not keep us busy for ever.
-      const isOurs = entry.failedAt <= until && !last.has(name) && fits(entry);
-      const result = isOurs && isChosen(entry) && !left.has(name) ? await takeOut(entry) : 'stays';
-      if (result === 'left') left.add(name);
-      if (result === 'left' || result === 'stays') offset += 1;
-      any ||= result === 'done';
-    }
-    last = new Set(page.map(nameOf));
-  }
+export async function sweep(open: OpenStore, which: Sweep): Promise<void> {
+  const isChosen = beyond(which.keep ?? 0, which.goes);
+  for await (const entry of thatFit(open, which)) if (isChosen(entry)) await which.takeOut(entry);
 }
 
 /** For jobs newest first: true for those that `goes` selects, and for all others but the first `keep`. */
@@ -169,5 +167,3 @@ export function beyond(keep: number, goes: Sweep['goes']): (entry: FailedEntry) 
   let kept = 0;
   return (entry) => goes?.(entry) === true || (kept += 1) > keep;
 }
-
-const nameOf = ({ queue, id }: FailedEntry): string => JSON.stringify([queue, id]);

@@ -1,5 +1,5 @@
 /** The failed jobs of a memory store. */
-import { type FailedEntry, type FailedStore, type Forgotten, keptUnder } from '../failed-store';
+import { type FailedEntry, type FailedStore, type Forgotten, keptUnder, type ListedEntry } from '../failed-store';
 import { readTies } from '../../payload/ties';
 import { uuidv7 } from '../../payload/uuid';
 import type { MemoryStore } from './memory-store';
@@ -19,9 +19,15 @@ export class MemoryFailedStore implements FailedStore {
     return id ?? entry.id;
   }
 
-  async list(options: { queue?: string | undefined; limit: number; offset?: number | undefined }) {
-    const offset = options.offset ?? 0;
-    return this.#newestFirst(options.queue).slice(offset, offset + options.limit);
+  async list({ queue, limit, offset = 0, after }: Parameters<FailedStore['list']>[0]) {
+    const listed: ListedEntry[] = [];
+    let skipped = 0;
+    for (const entry of this.#newestFirst(queue, after)) {
+      if (listed.length >= limit) break;
+      if (skipped < offset) skipped += 1;
+      else listed.push(entry);
+    }
+    return listed;
   }
 
   async find(id: string): Promise<readonly FailedEntry[]> {
@@ -30,7 +36,7 @@ export class MemoryFailedStore implements FailedStore {
   }
 
   async count(queue?: string): Promise<number> {
-    return this.#newestFirst(queue).length;
+    return [...this.#newestFirst(queue)].length;
   }
 
   async retry(entry: FailedEntry, payload: Buffer): Promise<boolean | { readonly held: string }> {
@@ -50,18 +56,18 @@ export class MemoryFailedStore implements FailedStore {
   }
 
   async flush(queue?: string): Promise<number> {
-    return this.#remove(this.#newestFirst(queue));
+    return this.#remove([...this.#newestFirst(queue)]);
   }
 
   async prune(options: Parameters<FailedStore['prune']>[0]): Promise<number> {
     const { olderThan = Infinity, keep = Infinity, queue } = options;
     const oldest = this.#store.clock.now() - olderThan * 1000;
-    return this.#remove(this.#newestFirst(queue).filter((entry, index) => entry.failedAt < oldest || index >= keep));
+    const entries = [...this.#newestFirst(queue)];
+    return this.#remove(entries.filter((entry, index) => entry.failedAt < oldest || index >= keep));
   }
 
-  #newestFirst(queue?: string): readonly FailedEntry[] {
-    const entries = [...this.#store.failed.values()].toReversed();
-    return queue === undefined ? entries : entries.filter((entry) => entry.queue === queue);
+  *#newestFirst(queue?: string, after?: string): Generator<ListedEntry> {
+    for (const entry of this.#store.failed.newest(after)) if (queue === undefined || entry.queue === queue) yield entry;
   }
 
   #remove(entries: readonly FailedEntry[]): number {

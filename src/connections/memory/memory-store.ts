@@ -24,6 +24,7 @@ import { Recent } from '../../base/recent';
 import { type CancelResult, type Pause, pauseOf } from '../control';
 import { batchEnded, DuplicatePayloadError } from '../errors';
 import { Batches } from './batches';
+import { FailedLog } from './failed-log';
 import { MemoryLockStore } from './memory-lock-store';
 import { MemoryQueue } from './memory-queue';
 import { MemoryRecordStore } from './memory-record-store';
@@ -50,8 +51,7 @@ const MOST_EMPTY = 1000;
 
 export class MemoryStore {
   readonly clock: Clock;
-  /** In the order in which they failed. */
-  readonly failed = new Map<string, FailedEntry>();
+  readonly failed = new FailedLog();
   readonly locks: MemoryLockStore;
   readonly unique = new UniqueKeys();
   readonly batches: Batches;
@@ -276,8 +276,7 @@ export class MemoryStore {
 
   /** An entry with the same id replaces the older one, and counts as the newest. */
   putFailed(entry: Omit<FailedEntry, 'failedAt'>): void {
-    this.failed.delete(entry.id);
-    this.failed.set(entry.id, { ...entry, failedAt: this.clock.now() });
+    this.failed.put({ ...entry, failedAt: this.clock.now() });
   }
 
   /** Returns how many were removed. */
@@ -331,7 +330,7 @@ export class MemoryStore {
     const { queue, payload } = reservation;
     this.putFailed({
       ...failure,
-      id: this.failed.has(failure.id) ? uuidv7() : failure.id,
+      id: this.failed.get(failure.id) === undefined ? failure.id : uuidv7(),
       connection: this.#name,
       queue,
       payload: withCounters(payload, counters),

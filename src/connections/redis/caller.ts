@@ -54,6 +54,13 @@ export type FirstAttempt = (command: string, args: Arguments) => Promise<unknown
 
 export type Scored = readonly [member: string, score: number];
 
+function scoredIn(reply: unknown): readonly Scored[] {
+  const flat = reply as readonly Buffer[];
+  const scored: Scored[] = [];
+  for (let at = 0; at < flat.length; at += 2) scored.push([String(flat[at]), Number(flat[at + 1])]);
+  return scored;
+}
+
 /** A call as it is sent; a script by its hash. */
 type Form = readonly [command: string, args: Arguments];
 type InFull = () => Form;
@@ -120,11 +127,19 @@ export class RedisCaller extends StoreCaller<Asked> {
   /** The members of a sorted set with their scores, the highest first. */
   async highest(key: string, start: number, limit: number, patience: Patience): Promise<readonly Scored[]> {
     if (limit === 0) return [];
-    const range = [key, start, start + limit - 1, 'WITHSCORES'];
-    const flat = (await this.command('zrevrange', range, patience)) as readonly Buffer[];
-    const scored: Scored[] = [];
-    for (let at = 0; at < flat.length; at += 2) scored.push([String(flat[at]), Number(flat[at + 1])]);
-    return scored;
+    return scoredIn(await this.command('zrevrange', [key, start, start + limit - 1, 'WITHSCORES'], patience));
+  }
+
+  /** Those with scores from `most` down to `least`; `(` before a score leaves it out. */
+  async highestBetween(
+    key: string,
+    most: number | string,
+    least: number | string,
+    limit: number,
+    patience: Patience,
+  ): Promise<readonly Scored[]> {
+    const range = [key, most, least, 'BYSCORE', 'REV', 'LIMIT', 0, limit, 'WITHSCORES'];
+    return scoredIn(await this.command('zrange', range, patience));
   }
 
   /** For an answer that we can do without: the call is not repeated, and neither the process nor `close` waits for it. */

@@ -1,6 +1,14 @@
 /** The failed jobs of a Redis: each queue keeps its own, next to its other keys. */
-import type { Milliseconds, Seconds } from '../../base/clock';
-import type { FailedEntry, FailedStore, Forgotten } from '../failed-store';
+import type { Seconds } from '../../base/clock';
+import {
+  bytesOfEntry,
+  type FailedEntry,
+  type FailedStore,
+  type Forgotten,
+  type ListedEntry,
+  withoutPlace,
+} from '../failed-store';
+import { nextToRead } from '../../base/pages';
 import { uuidv7 } from '../../payload/uuid';
 import { failedEntry, metaLine } from './failed-meta';
 import { TIES } from './keys';
@@ -10,8 +18,22 @@ import { RedisPart } from './store';
 interface Listed {
   readonly queue: string;
   readonly id: string;
-  /** With a fraction, because several may fail in one millisecond and have an order. */
-  readonly failedAt: Milliseconds;
+  /** When it failed, in seconds; with a fraction, because several may fail in one millisecond. */
+  readonly score: number;
+}
+
+/** Several that failed at once come by their queues, and in a queue as Redis has them. */
+function newestFirst(one: Listed, other: Listed): number {
+  if (one.score !== other.score) return other.score - one.score;
+  if (one.queue !== other.queue) return one.queue < other.queue ? -1 : 1;
+  return Buffer.compare(Buffer.from(other.id), Buffer.from(one.id));
+}
+
+const placeOf = ({ score, queue, id }: Listed): string => JSON.stringify([score, queue, id]);
+
+function listedAt(place: string): Listed {
+  const [score, queue, id] = JSON.parse(place) as [number, string, string];
+  return { score, queue, id };
 }
 
 /** What one call of `prune` removes. */
@@ -22,8 +44,10 @@ interface Pruning {
 
 const READ = { consequence: 'the failed jobs were not read' };
 
-/** How many entries are read at once. Their texts may be long. */
+/** How many entries are skipped one by one. */
 const PAGE = 100;
+/** Most jobs of a queue that fail in one microsecond: one call settles no more. */
+const MOST_AT_ONCE = 1000;
 /** Most halvings of the time span in which jobs failed: after these it is narrowed down to a microsecond. */
 const MOST_STEPS = 50;
 
@@ -38,15 +62,22 @@ export class RedisFailedStore extends RedisPart implements FailedStore {
     return String(id);
   }
 
-  async list(options: { queue?: string | undefined; limit: number; offset?: number | undefined }) {
-    const { queue, limit, offset = 0 } = options;
+  async list({ queue, limit, offset = 0, after }: Parameters<FailedStore['list']>[0]) {
     const queues = await this.#queues(queue);
-    const { starts, left } = await this.#skip(queues, offset);
-    const listed = (await this.#newest(queues, starts, left + limit)).slice(left);
-    const entries: FailedEntry[] = [];
-    for (let start = 0; start < listed.length; start += PAGE)
-      entries.push(...(await this.#readAll(listed.slice(start, start + PAGE))));
-    return entries;
+    for (let place = after; ;) {
+      const listed = await this.#listed(queues, limit, offset, place);
+      const entries: ListedEntry[] = [];
+      for (let [start, bytes] = [0, 0]; start < listed.length;) {
+        const end = start + nextToRead(listed.length - start, start, bytes);
+        const page = await this.#readAll(listed.slice(start, end));
+        entries.push(...page);
+        for (const entry of page) bytes += bytesOfEntry(entry);
+        start = end;
+      }
+      // If all of them were taken out meanwhile, this is not the end.
+      place = listed.at(-1) && placeOf(listed.at(-1)!);
+      if (entries.length > 0 || place === undefined) return entries;
+    }
   }
 
   async find(id: string): Promise<readonly FailedEntry[]> {
@@ -54,7 +85,7 @@ export class RedisFailedStore extends RedisPart implements FailedStore {
     for (const queue of await this.store.names.all()) {
       const score = (await this.#ask('zscore', [this.store.keys.queue(queue).failed, id])) as Buffer | null;
       if (score === null) continue;
-      found.push(...(await this.#readAll([{ queue, id, failedAt: Number(String(score)) * 1000 }])));
+      found.push(...(await this.#readAll([{ queue, id, score: Number(String(score)) }])).map(withoutPlace));
     }
     return found;
   }
@@ -113,13 +144,31 @@ export class RedisFailedStore extends RedisPart implements FailedStore {
     return queue === undefined ? this.store.names.all() : [queue];
   }
 
+  async #listed(queues: readonly string[], limit: number, offset: number, after?: string): Promise<readonly Listed[]> {
+    if (after === undefined) {
+      const { starts, left } = await this.#skip(queues, offset);
+      return (await this.#newest(queues, starts, left + limit)).slice(left);
+    }
+    const last = listedAt(after);
+    const rest = await Promise.all(queues.map((queue) => this.#olderThan(last, queue, limit)));
+    return rest.flat().toSorted(newestFirst).slice(0, limit);
+  }
+
+  /** The jobs of a queue behind that one, whether it is still there or not. */
+  async #olderThan(last: Listed, queue: string, limit: number): Promise<readonly Listed[]> {
+    const { caller, keys } = this.store;
+    const { failed } = keys.queue(queue);
+    const ranges = [caller.highestBetween(failed, `(${last.score}`, '-inf', limit, READ)];
+    // Others that failed in the very same microsecond.
+    if (queue >= last.queue) ranges.push(caller.highestBetween(failed, last.score, last.score, MOST_AT_ONCE, READ));
+    const found = (await Promise.all(ranges)).flat().map(([id, score]): Listed => ({ queue, id, score }));
+    return found.filter((one) => newestFirst(last, one) < 0);
+  }
+
   /** The newest `limit` failed jobs of all queues together, skipping the first `starts` of each. */
   async #newest(queues: readonly string[], starts: readonly number[], limit: number): Promise<readonly Listed[]> {
     const lists = await Promise.all(queues.map((queue, at) => this.#newestOf(queue, limit, starts[at]!)));
-    return lists
-      .flat()
-      .toSorted((a, b) => b.failedAt - a.failedAt)
-      .slice(0, limit);
+    return lists.flat().toSorted(newestFirst).slice(0, limit);
   }
 
   /**
@@ -151,11 +200,11 @@ export class RedisFailedStore extends RedisPart implements FailedStore {
   async #newestOf(queue: string, limit: number, offset: number): Promise<readonly Listed[]> {
     const { caller, keys } = this.store;
     const newest = await caller.highest(keys.queue(queue).failed, offset, limit, READ);
-    return newest.map(([id, score]) => ({ queue, id, failedAt: score * 1000 }));
+    return newest.map(([id, score]) => ({ queue, id, score }));
   }
 
   /** Jobs retried or forgotten meanwhile are left out. */
-  async #readAll(listed: readonly Listed[]): Promise<readonly FailedEntry[]> {
+  async #readAll(listed: readonly Listed[]): Promise<readonly ListedEntry[]> {
     const queues = [...new Set(listed.map(({ queue }) => queue))];
     const kept = new Map<Listed, Buffer | null>();
     const read = async (queue: string): Promise<void> => {
@@ -168,7 +217,9 @@ export class RedisFailedStore extends RedisPart implements FailedStore {
     const { name } = this.store.caller.settings;
     return listed.flatMap((one) => {
       const text = kept.get(one) ?? null;
-      return text === null ? [] : failedEntry(one.id, one.queue, Math.floor(one.failedAt), text, name);
+      if (text === null) return [];
+      const entry = failedEntry(one.id, one.queue, Math.floor(one.score * 1000), text, name);
+      return { ...entry, place: placeOf(one) };
     });
   }
 

@@ -136,6 +136,8 @@ export interface FailedColumns {
   readonly storedPayload: (payload: Buffer) => Row;
   /** The condition that the job has this payload. */
   readonly hasPayload: (payload: Buffer) => Sql;
+  /** The condition that a column contains a text; some databases ignore its case. */
+  readonly contains: (column: 'exception' | 'payload', text: string) => Sql;
   /** When it failed: milliseconds since 1970. */
   readonly failedAt: Sql;
   /** The values of the columns that hold the time of failure. */

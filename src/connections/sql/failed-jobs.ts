@@ -2,8 +2,17 @@
 import type { Seconds } from '../../base/clock';
 import { readTies } from '../../payload/ties';
 import { uuidv7 } from '../../payload/uuid';
-import { type FailedEntry, type FailedStore, type Forgotten, keptUnder } from '../failed-store';
-import { MOST_JOBS } from '../../base/pages';
+import {
+  bytesOfEntry,
+  withoutPlace,
+  type FailedEntry,
+  type FailedSearch,
+  type FailedStore,
+  type Forgotten,
+  keptUnder,
+  type ListedEntry,
+} from '../failed-store';
+import { nextToRead } from '../../base/pages';
 import { countMany } from './counts';
 import type { Dialect, NewFailure } from './dialect';
 import { repeatable } from './engine';
@@ -49,9 +58,9 @@ export class FailedJobs extends StorePart implements FailedStore {
     });
   }
 
-  async list({ queue, limit, offset = 0 }: Parameters<FailedStore['list']>[0]): Promise<readonly FailedEntry[]> {
+  async list(options: Parameters<FailedStore['list']>[0]): Promise<readonly ListedEntry[]> {
     const purpose = { consequence: 'no failed jobs were listed' };
-    return inPieces(this.access, 'failed.list', purpose, this.#page(limit, offset, queue));
+    return inPieces(this.access, 'failed.list', purpose, this.#page(options));
   }
 
   async find(id: string): Promise<readonly FailedEntry[]> {
@@ -111,20 +120,53 @@ export class FailedJobs extends StorePart implements FailedStore {
     return keep === undefined ? old : old + (await removing(this.#removeOthers(keep, queue)));
   }
 
-  *#page(limit: number, offset: number, queue: string | undefined): Work<readonly FailedEntry[]> {
+  *#page({
+    queue,
+    limit,
+    offset = 0,
+    after,
+    search,
+  }: Parameters<FailedStore['list']>[0]): Work<readonly ListedEntry[]> {
     const { rows } = this.dialect;
-    const found: StoredFailure[] = [];
+    const found: ListedEntry[] = [];
+    const matching = this.#matching(search);
     const first = offset > 0 ? yield* this.#idAt(offset, queue) : AFTER_ALL;
-    let from = first && sql`id <= ${numeral(first)}`;
+    let from = first === undefined ? undefined : sql`id <= ${numeral(first)}`;
+    if (after !== undefined) from = sql`id < ${numeral(after)}`;
+    let bytes = 0;
     for (let left = rowLimit(limit); left > 0 && from !== undefined;) {
-      const most = Math.min(left, MOST_JOBS);
-      const some: Sql = sql`${this.#inQueue(queue)} AND ${from} ORDER BY id DESC LIMIT ${rows(most)}`;
-      const page: readonly StoredFailure[] = yield* entries(this.dialect, some);
+      const most = nextToRead(left, found.length, bytes);
+      // A search looks at so many entries in each statement, whether they match or not.
+      const next: readonly SqlRow[] | undefined =
+        matching &&
+        (yield* rowsOf(sql`SELECT id ${this.#of(queue)} AND ${from} ORDER BY id DESC LIMIT 1 OFFSET ${rows(PAGE)}`));
+      const end = next?.[0] && String(next[0][0]);
+      const span = matching && sql`${end === undefined ? raw('') : sql`AND id > ${numeral(end)}`} ${matching}`;
+      const some: Sql = sql`${this.#inQueue(queue)} AND ${from} ${span ?? raw('')} ORDER BY id DESC LIMIT ${rows(most)}`;
+      const page: readonly ListedEntry[] = yield* entries(this.dialect, some);
       found.push(...page);
-      left -= most;
-      from = page.length < most ? undefined : sql`id < ${numeral(page.at(-1)!.place)}`;
+      left -= page.length;
+      for (const entry of page) bytes += bytesOfEntry(entry);
+      const last = page.length < most ? undefined : page.at(-1)!.place;
+      if (last !== undefined) from = sql`id < ${numeral(last)}`;
+      else from = end === undefined ? undefined : sql`id <= ${numeral(end)}`;
     }
-    return found.map(({ entry }) => entry);
+    return found;
+  }
+
+  /** The conditions for what somebody looks for. Undefined if there are none. */
+  #matching({ connection, name, batch, error, until }: FailedSearch = {}): Sql | undefined {
+    const { failed, text } = this.dialect;
+    const all = [
+      connection === undefined ? undefined : sql`AND connection = ${connection}`,
+      name === undefined ? undefined : sql`AND name = ${text(name)}`,
+      // Any other id is written differently in a payload.
+      batch === undefined || !/^[\w-]+$/.test(batch) ? undefined : sql`AND ${failed.contains('payload', batch)}`,
+      // The stars of a masked secret are not in the stored text.
+      error === undefined || error.includes('*') ? undefined : sql`AND ${failed.contains('exception', text(error))}`,
+      until === undefined ? undefined : sql`AND ${failed.failedAt} <= ${Math.ceil(until)}`,
+    ].filter((condition) => condition !== undefined);
+    return all.length === 0 ? undefined : all.reduce((some, condition) => sql`${some} ${condition}`);
   }
 
   *#removeOlder(age: Seconds, queue: string | undefined): Work<number> {
@@ -190,21 +232,16 @@ export class FailedJobs extends StorePart implements FailedStore {
 
 function* failedJob(dialect: Dialect, id: string): Work<FailedEntry | undefined> {
   const [found] = yield* entries(dialect, sql`WHERE uuid = ${dialect.key(id)}`);
-  return found?.entry;
+  return found && withoutPlace(found);
 }
 
-/** `place`: the id of its row. */
-interface StoredFailure {
-  readonly place: RowId;
-  readonly entry: FailedEntry;
-}
-
-function* entries({ tables, failed, read }: Dialect, rest: Sql): Work<readonly StoredFailure[]> {
+function* entries({ tables, failed, read }: Dialect, rest: Sql): Work<readonly ListedEntry[]> {
   const texts = ['uuid', 'connection', 'queue', 'exception', `COALESCE(name, '')`].map((column) => read(column));
   const rows = yield* rowsOf(
     sql`SELECT id, ${[...texts, failed.payload, failed.failedAt]}, attempts FROM ${tables.failed} ${rest}`,
   );
-  return rows.map(([place, ...row]) => ({ place: String(place), entry: entryOf(row, failed.payloadOf) }));
+  // The id of its row is its place.
+  return rows.map(([place = null, ...row]) => ({ ...entryOf(row, failed.payloadOf), place: String(place) }));
 }
 
 function entryOf(row: SqlRow, payloadOf: Dialect['failed']['payloadOf']): FailedEntry {

@@ -39,8 +39,10 @@ export async function failuresOf(
   const wanted = Math.min(failed, SHOWN);
   const jobs: FailedMember[] = [];
   let lookedAt = 0;
+  let after: string | undefined;
   while (jobs.length < wanted && lookedAt < MOST) {
-    const page = await store.list({ limit: PAGE, offset: lookedAt });
+    const page = await store.list({ limit: PAGE, after });
+    after = page.at(-1)?.place;
     lookedAt += page.length;
     for (const entry of page) {
       const tie = readTies(entry.payload)?.batch;

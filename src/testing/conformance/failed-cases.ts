@@ -1,6 +1,6 @@
 /** Failed jobs are kept until they are retried or removed, and a retry happens once. */
 import assert from 'node:assert/strict';
-import type { FailedEntry } from '../../connections/failed-store';
+import type { FailedEntry, ListedEntry } from '../../connections/failed-store';
 import { fenceOf } from '../../payload/counters';
 import { cases, type CaseDefinition } from './cases';
 import { completed, counted, failed, idsOf, numbered, probe, probeWith } from './world';
@@ -157,11 +157,32 @@ export const failedCases: readonly CaseDefinition[] = [
       for (const entry of kept) assert.equal(await world.failedStore.retry(entry, entry.payload), true);
       assert.equal((await world.reserveAll()).length, 3);
     },
+    async 'the list goes on behind each job, even if that job is gone and others have failed since'(world) {
+      const { queue, secondQueue: other } = world;
+      for (const id of ['a', 'b', 'c', 'd']) await world.failProbe(id, id === 'c' ? other : queue);
+      const all = await world.failedStore.list({ limit: 10 });
+      const [, c] = all as readonly [ListedEntry, ListedEntry];
+      await world.failedStore.forget(c);
+      await world.failProbe('e', queue);
+      const after = async (entry: ListedEntry, limit: number, only?: string): Promise<readonly unknown[]> =>
+        idsOf(await world.failedStore.list({ queue: only, limit, after: entry.place }));
+      assert.deepEqual(idsOf(all), ['d', 'c', 'b', 'a']);
+      assert.deepEqual(await after(all[0]!, 10), ['b', 'a']);
+      assert.deepEqual(await after(c, 1), ['b']);
+      assert.deepEqual(await after(c, 10, other), []);
+      assert.deepEqual(await after(all[3]!, 10), []);
+    },
+    async 'a search leaves out no job that matches'(world) {
+      for (const id of ['a', 'b']) await world.failProbe(id, world.queue);
+      const { name, exception, connection, failedAt } = await world.failedEntry('a');
+      const search = { name, connection, error: exception.slice(0, 5), until: failedAt + 1 };
+      assert.ok(idsOf(await world.failedStore.list({ limit: 10, search })).includes('a'));
+    },
     async 'jobs with the same id that fail in two queues are forgotten and retried separately'(world) {
       for (const queue of world.queues) await world.failProbe('a', queue);
       const kept = await world.failedStore.list({ limit: 10 });
       assert.deepEqual(kept.map(({ queue }) => queue).toSorted(), world.queues.toSorted());
-      const [first, second] = kept as [FailedEntry, FailedEntry];
+      const [first, second] = kept as readonly [ListedEntry, ListedEntry];
       for (const entry of kept) {
         const found = await world.failedStore.find(entry.id);
         assert.equal(found.filter(({ queue }) => queue === entry.queue).length, 1, 'each is found by its id');

@@ -21,8 +21,28 @@ describe('failed jobs are counted', () => {
     await put('other', '0', 'main');
     await put('other', '0');
 
-    expect(await failed.count()).toBe(251);
+    expect(await failed.count({ name: 'Mail' })).toBe(251);
     expect(await failed.count({ connection: 'other' })).toBe(1);
+  });
+
+  it('without being read, all of them or those of a queue', async () => {
+    const { failed, put, watched } = given();
+    for (const id of ['a', 'b', 'c']) await put('main', id);
+    await put('other', 'd');
+    const list = jest.spyOn(watched('main').failed, 'list');
+
+    expect([await failed.count(), await failed.count({ queue: 'mails' })]).toEqual([4, 4]);
+    expect(await failed.prune({ keep: 1, dryRun: true })).toBe(2);
+    expect(list).not.toHaveBeenCalled();
+  });
+
+  it('as two connections to one address show them, only once', async () => {
+    const { failed, put, watched } = given();
+    jest.replaceProperty(watched('main'), 'threadAccess', undefined);
+    jest.replaceProperty(watched('other'), 'threadAccess', undefined);
+    for (const store of ['main', 'other']) await put(store, 'a');
+
+    expect(await failed.count()).toBe(1);
   });
 
   it('by a filter', async () => {
@@ -37,7 +57,7 @@ describe('failed jobs are counted', () => {
   it('on the connections that answer, and the error contains their number', async () => {
     const { failed, put, watched } = given();
     await put('other', 'a');
-    jest.spyOn(watched('main').failed, 'list').mockRejectedValue(new Error('no answer'));
+    jest.spyOn(watched('main').failed, 'count').mockRejectedValue(new Error('no answer'));
 
     await expect(failed.count()).rejects.toThrow(
       "1 failed job was found, but those of connection 'main' could not be read. Try again later",

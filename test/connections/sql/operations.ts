@@ -4,6 +4,7 @@ import type { StoreRecord } from '../../../src/connections/record-store';
 import type { SqlConnection } from '../../../src/connections/sql/sql-connection';
 import { debounceKey, withTies } from '../../../src/payload/ties';
 import { describeExtremes } from './extremes';
+import { describeSearches } from './failed-searches';
 import { idOf, payload, reserve } from './open-database';
 import { begin, member } from './server/batches';
 
@@ -56,6 +57,7 @@ export function describeOperations(store: OperationsStore): void {
     store.count(`SELECT count(*) AS n FROM ${store.table}_${table}`);
 
   describeExtremes(store);
+  describeSearches(store);
 
   describe(`counts in ${store.name}`, () => {
     it('are exact for so many jobs that they are counted in pieces, even with gaps between them', async () => {

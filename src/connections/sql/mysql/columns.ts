@@ -89,6 +89,7 @@ export function failedColumns(current: () => Sql): FailedColumns {
     payloadOf: (value) => value as Buffer,
     storedPayload: (payload) => ({ payload }),
     hasPayload: (payload) => sql`payload = ${payload}`,
+    contains: (column, text) => sql`INSTR(${raw(column)}, ${text}) > 0`,
     // Laravel writes whole seconds.
     failedAt: raw('COALESCE(failed_ms, UNIX_TIMESTAMP(failed_at) * 1000)'),
     failedNow: () => ({

@@ -110,6 +110,7 @@ function failedColumns(current: () => Sql): FailedColumns {
       const { text, bytes } = textAndBytes(payload);
       return sql`payload = ${text} AND raw IS NOT DISTINCT FROM decode(${bytes}, 'base64')`;
     },
+    contains: (column, text) => sql`strpos(${raw(column)}, ${text}) > 0`,
     // What Laravel has written is read as UTC.
     failedAt: raw('coalesce(failed_ms, round(extract(epoch FROM failed_at) * 1000)::bigint)'),
     failedNow: () => ({

@@ -78,6 +78,7 @@ export function failedColumns(now: () => Seconds): FailedColumns {
     payloadOf: (value) => value as Buffer,
     storedPayload: (bytes) => ({ payload: storable(bytes) }),
     hasPayload: (bytes) => sql`${payload} = ${bytes}`,
+    contains: (column, text) => sql`instr(${raw(column)}, ${text}) > 0`,
     failedAt: raw('round(failed_at * 1000)'),
     failedNow: () => ({ failed_at: Math.round(now() * 1000) / 1000 }),
   };

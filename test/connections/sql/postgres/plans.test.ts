@@ -217,6 +217,11 @@ describe('a statement on failed jobs', () => {
     const calls = {
       list: () => failed.list({ queue, limit: 100 }),
       'list of entries far behind': () => failed.list({ queue, limit: 100, offset: ROWS - 200 }),
+      'list behind a place': async () => {
+        const [entry] = await failed.list({ queue, limit: 1, offset: 200 });
+        return failed.list({ queue, limit: 100, after: entry!.place });
+      },
+      search: () => failed.list({ queue, limit: 10, search: { error: 'nothing', name: 'none' } }),
       count: () => failed.count(queue),
       'prune by age': () => failed.prune({ queue, olderThan: 60 }),
       'prune by number': () => failed.prune({ queue, keep: ROWS - 100 }),
