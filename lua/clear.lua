@@ -40,8 +40,8 @@ call('LLEN', notify)
 
 local function first_of(command, key, limit)
   local texts = {}
-  local function page_from(start)
-    return start < limit and call(command, key, start, math.min(start + PAGE, limit) - 1) or {}
+  local function page_from(start, size)
+    return start < limit and call(command, key, start, math.min(start + size, limit) - 1) or {}
   end
   search(page_from, function(text) texts[#texts + 1] = text end)
   return texts

@@ -16,16 +16,19 @@
 local jobs = KEYS[1]
 local state, from, limit = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 
-local command, is_last = state == 'ready' and 'LRANGE' or 'ZRANGE', false
-local function page_from(start)
-  local last = math.min(start + PAGE, limit) - 1
-  if start > last then return {} end
-  local page = call(command, jobs, from + start, from + last)
-  is_last = #page == 0
+local command, payloads, bytes, is_last = state == 'ready' and 'LRANGE' or 'ZRANGE', {}, 0, false
+local function page_from(start, size)
+  -- Another one as long as the last would not fit, and be read in vain.
+  if start > 0 and bytes + #payloads[start] > MOST_BYTES then return {} end
+  local wanted = math.min(size, limit - start)
+  if wanted <= 0 then return {} end
+  local page = call(command, jobs, from + start, from + start + wanted - 1)
+  is_last = #page < wanted
   return page
 end
 
-local payloads = {}
-search(page_from, function(text) payloads[#payloads + 1] = text end)
+search(page_from, function(text)
+  payloads[#payloads + 1], bytes = text, bytes + #text
+end)
 local scores = state ~= 'ready' and #payloads > 0 and call('ZMSCORE', jobs, unpack(payloads))
 return { 'peeked', is_last and -1 or from + #payloads, payloads, scores or {} }

@@ -4,29 +4,33 @@
 
 local promotions, reclaims
 
--- Due jobs go to the tail of the ready list, in the order in which they became due.
-local function promote(queue, now)
+-- Due jobs go to the tail of the ready list, in the order in which they became due. `due`: how many there are.
+local function promote(queue, now, due)
   promotions = promotions or new_budget()
   ask_to_remove(queue.delayed)
+  local texts, size, fits = {}, 1, true
   repeat
-    local page = call('ZRANGEBYSCORE', queue.delayed, '-inf', now, 'LIMIT', 0, PAGE)
-    local count = 0
-    while page[count + 1] and charge(promotions, page[count + 1]) do count = count + 1 end
-    if count > 0 then
-      call('RPUSH', queue.ready, unpack(page, 1, count))
-      queue.filled = true
-      call('ZREM', queue.delayed, unpack(page, 1, count))
+    for _, text in ipairs(call('ZRANGEBYSCORE', queue.delayed, '-inf', now, 'LIMIT', #texts, size)) do
+      fits = fits and charge(promotions, text)
+      if fits then texts[#texts + 1] = text end
     end
-  until count < PAGE
+    size = math.min(size_after(size, promotions), due - #texts)
+  until not fits or size == 0
+  if #texts > 0 then
+    call('RPUSH', queue.ready, unpack(texts))
+    queue.filled = true
+    call('ZREM', queue.delayed, unpack(texts))
+  end
 end
 
 -- Jobs whose lease has ended go to the head, before all waiting jobs, in the order in which their leases ended.
-local function reclaim(turn, queue, place, now)
+-- `ended`: how many there are.
+local function reclaim(turn, queue, place, now, ended)
   reclaims = reclaims or new_budget()
   ask_to_remove(queue.reserved)
-  local gone, back, unreadable, seen, fits = {}, {}, {}, 0, true
+  local gone, back, unreadable, seen, size, fits = {}, {}, {}, 0, 1, true
   repeat
-    local page = call('ZRANGEBYSCORE', queue.reserved, '-inf', now, 'LIMIT', seen, PAGE)
+    local page = call('ZRANGEBYSCORE', queue.reserved, '-inf', now, 'LIMIT', seen, size)
     for _, text in ipairs(page) do
       fits = charge(reclaims, text)
       if not fits then break end
@@ -39,7 +43,8 @@ local function reclaim(turn, queue, place, now)
         unreadable[#unreadable + 1] = text
       end
     end
-  until not fits or #page < PAGE
+    size = math.min(size_after(size, reclaims), ended - seen)
+  until not fits or size == 0
   if #back > 0 then
     call('LPUSH', queue.ready, unpack(back))
     queue.filled = true

@@ -106,8 +106,9 @@ local function visit(turn, queue, place)
   end
   turn.is_early, turn.has_refreshed, queue.refreshed = false, true, true
   local now = score(turn.moment)
-  if call('ZCOUNT', queue.delayed, '-inf', now) > 0 then rarely().promote(queue, now) end
-  if call('ZCOUNT', queue.reserved, '-inf', now) > 0 then rarely().reclaim(turn, queue, place, now) end
+  local due, ended = call('ZCOUNT', queue.delayed, '-inf', now), call('ZCOUNT', queue.reserved, '-inf', now)
+  if due > 0 then rarely().promote(queue, now, due) end
+  if ended > 0 then rarely().reclaim(turn, queue, place, now, ended) end
   if queue.visited then reserve(turn, queue, place) end
 end
 

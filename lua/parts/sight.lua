@@ -12,21 +12,21 @@ local function meant_by(id)
 end
 
 local function sorted(key)
-  return function(start) return call('ZRANGE', key, start, start + PAGE - 1) end
+  return function(start, size) return call('ZRANGE', key, start, start + size - 1) end
 end
 
 local function head(ready)
-  return function(start) return call('LRANGE', ready, start, start + PAGE - 1) end
+  return function(start, size) return call('LRANGE', ready, start, start + size - 1) end
 end
 
 -- Ready jobs from the tail, the very last first, without the last `skipped` and the first `spared`.
 local function tail(ready, skipped, spared)
-  return function(start)
+  return function(start, size)
     local length = call('LLEN', ready)
     local last = length - skipped - start - 1
     local last_first = {}
     if last < spared then return last_first end
-    local page = call('LRANGE', ready, math.max(last - PAGE + 1, spared), last)
+    local page = call('LRANGE', ready, math.max(last - size + 1, spared), last)
     for i = #page, 1, -1 do last_first[#last_first + 1] = page[i] end
     return last_first
   end

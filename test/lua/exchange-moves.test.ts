@@ -97,6 +97,18 @@ describe('exchange.lua, promoting and reclaiming', () => {
     expect(await world.client.zcard(world.queue().delayed)).toBe(1);
   });
 
+  it.each(['delayed', 'reserved'] as const)('reads long jobs that were %s only to move them', async (state) => {
+    const key = world.queue()[state];
+    const long = (id: string): string => probe(id, 1).replace('{}', `"${'x'.repeat(900_000)}"`);
+    await world.client.zadd(key, 1, long('a'), 2, long('b'), 3, long('c'));
+
+    const commands = await world.commandsOf(() => world.exchange({ limit: 1 }));
+
+    const read = commands.filter(([name, of]) => name === 'ZRANGEBYSCORE' && of === key);
+    expect(read.map((words) => words.slice(-2))).toEqual([['0', '1']]);
+    expect(await world.client.zcard(key)).toBe(2 + Number(state === 'reserved'));
+  });
+
   it('promotes and reclaims for two queues that it does not reach, in rotation', async () => {
     const names = ['high', 'b', 'c', 'd', 'e'];
     await world.push(probes(10), { queue: 'high' });

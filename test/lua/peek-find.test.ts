@@ -54,10 +54,23 @@ describe('peek.lua', () => {
 
     const { delayed } = world.queue();
     const long = (letter: string): string => letter.repeat(MEGABYTE + 1);
-    await world.client.zadd(delayed, 1, long('a'), 2, long('b'), 3, 'c'.repeat(MEGABYTE - 1), 4, 'd', 5, 'e');
+    await world.client.zadd(delayed, 1, long('a'), 2, long('b'), 3, 'c'.repeat(MEGABYTE / 2), 4, 'd', 5, long('e'));
     expect((await peek('delayed')).slice(0, 3)).toEqual(['peeked', 1, [long('a')]]);
     expect((await peek('delayed', 1)).slice(0, 3)).toEqual(['peeked', 2, [long('b')]]);
     expect((await peek('delayed', 2))[1]).toBe(4);
+  });
+
+  it.each([
+    ['LRANGE', 'ready'],
+    ['ZRANGE', 'delayed'],
+  ] as const)('reads long jobs only to show them, with %s of those that are %s', async (command, state) => {
+    const long = (id: string): string => probe(id).replace('{}', `"${'x'.repeat(900_000)}"`);
+    await world.push(['a', 'b', 'c'].map(long));
+    await world.pushLater(['a', 'b', 'c'].map((id) => ['any', 100, long(id)] as const));
+
+    const read = await world.commandsOf(() => peek(state, 1));
+
+    expect(read.filter(([name]) => name === command)).toEqual([[command, world.queue()[state], '1', '1']]);
   });
 
   it('reports a key of another type', async () => {

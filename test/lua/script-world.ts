@@ -5,6 +5,9 @@ import { debounceKey, readTies, type UniqueTie, uniqueKey, withTies } from '../.
 import { keyspace } from '../connections/redis/keyspace';
 import { RedisWorld } from '../connections/redis/open-redis';
 
+/** What is sent to know that everything before it was heard. */
+const HEARD = 'all was heard';
+
 export type Argument = string | number | Buffer;
 
 /** Times in states are rounded to this many seconds from the start of the test, because tests move the clock by hundreds. */
@@ -109,6 +112,23 @@ export class ScriptWorld {
     const shown = this.frozen ? source.replace("call('TIME')", `{ ${this.#start}, 5 }`) : source;
     const reply = await this.client.callBuffer('eval', [shown, keys.length, ...keys, this.offset, ...args]);
     return texts(reply) as unknown[];
+  }
+
+  /** The commands that scripts send while the step is carried out. */
+  async commandsOf(step: () => Promise<unknown>): Promise<readonly (readonly string[])[]> {
+    const commands: (readonly string[])[] = [];
+    const monitor = await this.client.monitor();
+    const heard = new Promise<void>((resolve) => {
+      monitor.on('monitor', (_time: string, words: readonly string[], source: string) => {
+        if (source === 'lua') commands.push(words);
+        if (words.includes(HEARD)) resolve();
+      });
+    });
+    await step();
+    await this.client.echo(HEARD);
+    await heard;
+    monitor.disconnect();
+    return commands;
   }
 
   nextSequence(): number {
