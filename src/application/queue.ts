@@ -226,6 +226,8 @@ export class Queue extends HookFront {
 
   /** Removes all ready, delayed and reserved jobs, and resolves to their number. Failed jobs stay. */
   static readonly clear = ofDefault('clear');
+  /** Forgets a queue that has no jobs. */
+  static readonly forget = ofDefault('forget');
 
   /**
    * Cancels the job with this id, as `dispatch` or `push` returned it. A waiting job is removed; a running one is told to stop

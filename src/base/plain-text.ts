@@ -12,6 +12,7 @@ const ALL_HARMFUL = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
  * 16 kB of `;?`.
  */
 const COMMANDS =
+  // oxlint-disable-next-line no-control-regex
   /(?:\u001b\]|\u009d)[^\u0007\u001b\u009c\u009d]*(?:\u0007|\u001b\\|\u009c)|(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|\u001b(?:[ #%()*+][0-~]|[78=>@-Z^-~])/gu;
 
 const WRITTEN: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };

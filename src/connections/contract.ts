@@ -342,10 +342,8 @@ export interface Connection {
    */
   peek(queue: string, state: WaitingState, limit: number, after?: string): Promise<readonly PeekedJob[]>;
   /**
-   * Where the job with this id waits or runs. `unseen`: it was not found within the limited search of a store. Undefined: it
-   * does not exist.
-   *
-   * @param queue the queue that it must be in; absent: all queues are searched
+   * Where the job with this id waits or runs, in this queue or in any. `unseen`: it was not found within the limited search of a
+   * store. Undefined: it does not exist.
    */
   readonly find?: ((id: string, queue?: string) => Promise<PlacedJob | 'unseen' | undefined>) | undefined;
   /**
@@ -355,6 +353,8 @@ export interface Connection {
   readonly pushOnce?: ((followUp: FollowUp, once: Once) => Promise<Pushed | 'before' | 'late'>) | undefined;
   /** The queues that were ever pushed to and not forgotten. */
   queues(): Promise<readonly string[]>;
+  /** Forgets a queue, its name and its pause; false if it has jobs, also failed ones, or is not known. Absent: it keeps no names. */
+  readonly forget?: ((queue: string) => Promise<boolean>) | undefined;
   waiter(queues: readonly string[]): Waiter;
   /**
    * The time by the store's clock, which judges all moments. May be computed from an answer of the last minute. Absent: it

@@ -179,6 +179,18 @@ export class QueueConnection extends QueuePusher {
   }
 
   /**
+   * Forgets a queue without jobs, such as one of a single order: its name, which lists and searches go through, and its pause.
+   * False if it has jobs, also failed ones, or is not known. The next push makes it known again. Workers do this for queues
+   * that had no jobs for a week.
+   *
+   * @throws E_INVALID_QUEUE_NAME
+   */
+  async forget(queue: string): Promise<boolean> {
+    checkQueueName(queue, 'queue of forget()', ONE_AT_A_TIME);
+    return (await this.#driver().forget?.(queue)) ?? false;
+  }
+
+  /**
    * Cancels the job with this id, as `dispatch` or `push` returned it. A waiting job is removed; a running one is told to stop
    * within a second: its `signal` aborts. Failed jobs stay.
    *

@@ -71,6 +71,17 @@ describe('size', () => {
 });
 
 describe('clear', () => {
+  it('forgets the queues that it clears if it is told to', async () => {
+    await kit.push('order-17', 'SendMail');
+
+    const { stdout } = await kit.run('clear', '--queue=order-17,never', '--forget');
+
+    expect(stdout).toBe(
+      'Removed 1 job from order-17. It is forgotten.\nRemoved 0 jobs from never. It was not known, or has failed jobs.\n',
+    );
+    expect((await kit.run('size', '--json')).stdout).not.toContain('order-17');
+  });
+
   beforeEach(async () => {
     await kit.push('default', 'A', 'B');
     await kit.push('high', 'C');

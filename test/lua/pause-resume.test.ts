@@ -79,4 +79,39 @@ describe('the scripts of pauses', () => {
     expect(await order('q', 1e6 - 1)).toBe('stale');
     expect(await world.whole()).toEqual(before);
   });
+
+  it('remove what is left of pauses that are over, and nothing else', async () => {
+    const { control } = world.queue();
+    const pauseFor = async (name: string, seconds: number): Promise<unknown> => {
+      const { client, ready } = world.queue(name);
+      return world.run('pause', [client('chief'), control, ready], [world.nextSequence(), name, seconds]);
+    };
+    const tidy = async (...names: string[]): Promise<unknown> =>
+      (
+        await world.run(
+          'tidy-pauses',
+          [control],
+          names.map((name) => world.queue(name).ready),
+        )
+      )[0];
+    await world.client.hset(control, 'restart', 'token');
+    for (const name of ['over', 'unasked']) await pauseFor(name, 100);
+    await pauseFor('lasting', 300);
+    await pause('ever');
+    world.offset = 200;
+
+    expect(await tidy('over', 'lasting', 'ever', 'never')).toBe('tidied');
+    expect(await tidy('over')).toBe('tidied');
+
+    const of = (name: string, ...kinds: string[]): string[] =>
+      kinds.map((kind) => `${kind}:${world.queue(name).ready}`);
+    expect(Object.keys(await world.client.hgetall(control)).toSorted()).toEqual(
+      [
+        'restart',
+        ...of('unasked', 'paused', 'until'),
+        ...of('lasting', 'paused', 'until'),
+        ...of('ever', 'paused'),
+      ].toSorted(),
+    );
+  });
 });

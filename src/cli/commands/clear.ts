@@ -1,7 +1,7 @@
 /** `clear`: removes all jobs of queues. */
 import { oneLine } from '../../base/plain-text';
 import { defineCommand } from '../command';
-import { FORCE, names } from '../flags';
+import { FORCE, names, on } from '../flags';
 import { CONNECTION_WORD, openNamed } from '../named-queues';
 import { fromLeft, showingProgress } from '../progress';
 import { counted } from '../table';
@@ -15,11 +15,13 @@ export const clear = defineCommand({
   examples: [
     ['onqueue clear', "the default connection's default queue"],
     ['onqueue clear redis --queue=high,default', 'two queues of another connection'],
+    ['onqueue clear --queue=order-17 --forget', 'one that will not be used again'],
     ['onqueue clear --force', 'in a script, even in production'],
   ],
   words: CONNECTION_WORD,
   flags: {
     queue: names("queues to clear, such as high,default (default: the connection's default queue)"),
+    forget: on('also forget the names of these queues, unless they have failed jobs'),
     force: FORCE,
   },
   async run(call) {
@@ -28,13 +30,21 @@ export const clear = defineCommand({
     const waiting = sizes.reduce((sum, each) => sum + each, 0);
     const which = `${queues.join(', ')} on ${connection.address} (${counted(waiting, 'job')})`;
     await call.session.confirm(`Clear ${which}`, call.flags.force);
-    const cleared: { queue: string; cleared: number }[] = [];
+    const cleared: { queue: string; cleared: number; forgotten?: boolean }[] = [];
     for (const queue of queues) {
       const left = fromLeft(() => connection.size(queue));
       const count = await showingProgress(call, `Clearing ${oneLine(queue)}`, () => connection.clear(queue), left);
-      cleared.push({ queue, cleared: count });
+      cleared.push({
+        queue,
+        cleared: count,
+        ...(call.flags.forget === true && { forgotten: await connection.forget(queue) }),
+      });
     }
-    const lines = cleared.map((each) => `Removed ${counted(each.cleared, 'job')} from ${each.queue}.`);
+    const lines = cleared.map(({ queue, cleared: count, forgotten }) => {
+      const end =
+        forgotten === undefined ? '' : forgotten ? ' It is forgotten.' : ' It was not known, or has failed jobs.';
+      return `Removed ${counted(count, 'job')} from ${queue}.${end}`;
+    });
     call.output.result(cleared, ...lines);
   },
 });

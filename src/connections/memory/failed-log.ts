@@ -55,8 +55,9 @@ export class FailedLog {
 
   /** How many entries failed before the one with this place. */
   #placesUpTo(place: string | undefined): number {
+    if (place === undefined) return this.#order.length;
     let [from, to] = [0, this.#order.length];
-    while (place !== undefined && from < to) {
+    while (from < to) {
       const middle = (from + to) >> 1;
       if (this.#order[middle]!.number < Number(place)) from = middle + 1;
       else to = middle;

@@ -140,6 +140,11 @@ export class MemoryConnection extends StoreConnection implements Connection {
     return this.#store.queueNames;
   }
 
+  async forget(queue: string): Promise<boolean> {
+    this.checkOpen('forget');
+    return this.#store.forget(queue);
+  }
+
   async now(): Promise<Milliseconds> {
     return this.#store.clock.now();
   }

@@ -265,9 +265,18 @@ export class MemoryStore {
     return wasPaused;
   }
 
+  /** False if it has jobs, or is not known. */
+  forget(queue: string): boolean {
+    const isKept = !this.queue(queue).isEmpty || [...this.failed.values()].some((entry) => entry.queue === queue);
+    if (isKept || !this.#queues.has(queue)) return false;
+    this.#queues.delete(queue);
+    this.#pauses.delete(queue);
+    return true;
+  }
+
   get paused(): readonly Pause[] {
-    const queues = [...this.#pauses.keys()].filter((name) => this.#isPaused(name)).toSorted();
-    return queues.map((queue) => pauseOf(queue, this.#pauses.get(queue)!));
+    for (const name of this.#pauses.keys()) if (!this.#isPaused(name)) this.#pauses.delete(name);
+    return [...this.#pauses.keys()].toSorted().map((queue) => pauseOf(queue, this.#pauses.get(queue)!));
   }
 
   restart(): void {

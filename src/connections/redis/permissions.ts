@@ -8,7 +8,7 @@ export const SCRIPTED = [
   ...['zadd', 'zcard', 'zcount', 'zmscore', 'zrange', 'zrangebyscore', 'zrem', 'zscore'],
 ] as const;
 
-/** Commands called outside scripts, except `scan`, which only `onqueue recount` needs. */
+/** Commands called outside scripts, except `scan` and `srem`, which only `onqueue recount` and `Queue.forget` need. */
 const DIRECT = ['blpop', 'eval', 'evalsha', 'info', 'ping', 'sadd', 'zrevrange'] as const;
 
 /** Commands that wake those who wait for a record. If they are not allowed, the record is polled. */

@@ -1,5 +1,6 @@
-/** A set of queue names in Redis, and the names that this process has already added to it. */
+/** A set of queue names in Redis, and the names that this process has added to it in the last minute. */
 import { QueueUnavailableError } from '../errors';
+import type { Milliseconds } from '../../base/clock';
 import { Recent } from '../../base/recent';
 import type { RedisCaller } from './caller';
 import { isRefusal } from './errors';
@@ -7,28 +8,54 @@ import { explained } from './explanations';
 
 /** A name that returns after this many others is added again, which changes nothing. */
 const MOST_NAMES = 10_000;
+/** Another process may have forgotten the queue: after this time its name is added again. */
+const AGAIN: Milliseconds = 60_000;
+
+interface Added {
+  readonly at: Milliseconds;
+  readonly adding: Promise<unknown>;
+}
 
 export class QueueNames {
   readonly #caller: RedisCaller;
   readonly #key: string;
-  readonly #added = new Recent<string, Promise<unknown>>(MOST_NAMES);
+  readonly #added = new Recent<string, Added>(MOST_NAMES);
 
   constructor(caller: RedisCaller, key: string) {
     this.#caller = caller;
     this.#key = key;
   }
 
-  /** Adds a name once per process; a failed attempt is repeated. */
+  /** Adds a name once a minute; a failed attempt is repeated. */
   async add(queue: string): Promise<void> {
-    let adding = this.#added.get(queue);
-    if (adding === undefined) {
-      adding = this.#caller.command('sadd', [this.#key, queue], {
-        consequence: `queue '${queue}' was not made known`,
-      });
-      this.#added.set(queue, adding);
-      adding.catch(() => this.#added.delete(queue));
-    }
-    await adding;
+    await (this.#fresh(queue) ?? this.#addNow(queue)).adding;
+  }
+
+  /** @param isEmpty whether the queue has no jobs */
+  async remove(queue: string, isEmpty: () => Promise<boolean>): Promise<boolean> {
+    if (!(await isEmpty())) return false;
+    const patience = { consequence: `queue '${queue}' was not forgotten` };
+    const removed = await this.#caller.command('srem', [this.#key, queue], patience);
+    this.#added.delete(queue);
+    if (await isEmpty()) return removed === 1;
+    // Somebody has pushed meanwhile.
+    await this.add(queue);
+    return false;
+  }
+
+  #fresh(queue: string): Added | undefined {
+    const added = this.#added.get(queue);
+    return added !== undefined && this.#caller.settings.clock.monotonic() - added.at < AGAIN ? added : undefined;
+  }
+
+  #addNow(queue: string): Added {
+    const adding = this.#caller.command('sadd', [this.#key, queue], {
+      consequence: `queue '${queue}' was not made known`,
+    });
+    const added = { at: this.#caller.settings.clock.monotonic(), adding };
+    this.#added.set(queue, added);
+    adding.catch(() => this.#added.delete(queue));
+    return added;
   }
 
   /**
@@ -54,11 +81,11 @@ export class QueueNames {
   }
 
   /**
-   * Has the name added, once per process. Sent before a job is, so that no job is in a queue that is not listed. If it fails,
+   * Has the name added, once a minute. Sent before a job is, so that no job is in a queue that is not listed. If it fails,
    * the next call sends it again.
    */
   note(queue: string): void {
-    if (!this.#added.has(queue)) this.add(queue).catch(() => undefined);
+    if (this.#fresh(queue) === undefined) this.#addNow(queue);
   }
 
   async all(): Promise<readonly string[]> {

@@ -274,6 +274,19 @@ export class RedisConnection extends StoreConnection implements Connection {
     return this.#store.names.all();
   }
 
+  async forget(queue: string): Promise<boolean> {
+    this.checkOpen('forget');
+    const { caller, cluster, keys, names } = this.#store;
+    const { ready, delayed, reserved, failed, notify, control } = keys.queue(queue);
+    const patience = { consequence: `queue '${queue}' was not forgotten` };
+    const isEmpty = async () => (await caller.command('exists', [ready, delayed, reserved, failed], patience)) === 0;
+    if (!(await names.remove(queue, isEmpty))) return false;
+    await caller.command('hdel', [control, `paused:${ready}`, `until:${ready}`], patience);
+    await caller.command('unlink', [notify], patience);
+    await cluster?.ordered.remove(queue, async () => true);
+    return true;
+  }
+
   now(): Promise<Milliseconds> {
     this.checkOpen('now');
     return this.#storeClock.current(() => this.#time());

@@ -1,6 +1,7 @@
 /** Orders to the workers of a Redis, kept in hashes and a sorted set; in a cluster each queue has its own. */
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { groupsOf } from '../../base/groups';
+import { pagesOf } from '../../base/pages';
 import { readId } from '../../payload/counters';
 import { uuidv7 } from '../../payload/uuid';
 import type { Reservation } from '../contract';
@@ -143,6 +144,7 @@ export class RedisControl extends RedisPart implements Control {
 
   async paused(): Promise<readonly Pause[]> {
     const pauses: Pause[] = [];
+    const controlOf = new Map<string, string>();
     for (const key of await this.#controls()) {
       // ioredis returns an object for this command only.
       const orders = (await this.#command('hgetall', [key], 'the paused queues were not read')) as Record<
@@ -153,12 +155,25 @@ export class RedisControl extends RedisPart implements Control {
         if (!field.startsWith('paused:')) continue;
         const end = orders[field.replace('paused:', 'until:')];
         pauses.push(pauseOf(String(name), end === undefined ? Infinity : Number(end) * 1000));
+        controlOf.set(String(name), key);
       }
     }
     // Usually no pause has an end, and no further call is needed.
     const now = pauses.some(({ until }) => until !== undefined) ? await this.#time() : 0;
     const lasting = pauses.filter(({ until = Infinity }) => until > now);
+    const over = pauses.filter(({ until = Infinity }) => until <= now).map(({ queue }) => queue);
+    for (const [control, queues] of groupsOf(over, (queue) => controlOf.get(queue)!)) this.#tidy(control, queues);
     return lasting.toSorted((a, b) => (a.queue < b.queue ? -1 : 1));
+  }
+
+  /** Removes what is left of pauses that are over, so that it does not pile up. */
+  #tidy(control: string, queues: readonly string[]): void {
+    const { caller, keys } = this.store;
+    for (const page of pagesOf(queues, () => 0)) {
+      const readies = page.map((queue) => keys.queue(queue).ready);
+      const consequence = 'pauses that are over were not removed';
+      caller.script('tidy-pauses', [control], readies, { consequence }).catch(() => undefined);
+    }
   }
 
   async restart(): Promise<void> {

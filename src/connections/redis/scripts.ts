@@ -20,6 +20,7 @@ const ANSWERS = {
   cancel: ['removed', 'signalled', 'marked', 'unseen', 'unknown'],
   pause: ['paused', 'unchanged'],
   resume: ['resumed', 'unchanged'],
+  'tidy-pauses': ['tidied'],
   'batch-callbacks': ['read', 'unknown'],
   'batch-cancel': ['cancelled', 'unchanged'],
   'batch-hold': ['held', 'unchanged'],

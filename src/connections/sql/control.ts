@@ -5,9 +5,9 @@ import type { Reservation } from '../contract';
 import { type CancelResult, type Control, type Pause, pauseOf } from '../control';
 import type { Batches } from './batches';
 import type { ReservationToken } from './dialect';
-import { orderOf, type Purpose } from './engine';
+import { orderOf, type Purpose, repeatable } from './engine';
 import { cancel, cancelledOf, readSomeIds } from './jobs';
-import { numberOf, rowsOf, type Sql, sql, type Work, written } from './statement';
+import { numberOf, rowsOf, runAll, type Sql, sql, type SqlRow, type Work, written } from './statement';
 import { type Store, StorePart } from './store-part';
 
 /** Jobs of other programs whose ids are read in one call. */
@@ -65,11 +65,18 @@ export class SqlControl extends StorePart implements Control {
 
   async paused(): Promise<readonly Pause[]> {
     const { read } = this.dialect;
-    const rows = await this.access('control.paused', { consequence: 'no paused queues were listed' }, () =>
-      rowsOf(sql`SELECT ${read('value')}, ends_at ${this.#paused}`),
-    );
+    const [rows, over] = await this.access('control.paused', { consequence: 'no paused queues were listed' }, () =>
+      runAll([sql`SELECT ${read('value')}, ends_at ${this.#paused}`, sql`SELECT 1 ${this.#over} LIMIT 1`]),
+    ).then((results) => results.map((result) => result.rows) as [readonly SqlRow[], readonly SqlRow[]]);
+    if (over.length > 0) await this.#tidy();
     const pauses = rows.map(([queue, until]) => pauseOf(String(queue), (numberOf(until) ?? Infinity) * 1000));
     return pauses.toSorted((a, b) => (a.queue < b.queue ? -1 : 1));
+  }
+
+  /** Removes pauses that are over, so that they do not pile up. */
+  async #tidy(): Promise<void> {
+    const purpose = repeatable('pauses that are over were not removed');
+    await this.access('control.paused', purpose, () => written(sql`DELETE ${this.#over}`)).catch(() => undefined);
   }
 
   async restart(): Promise<void> {
@@ -88,6 +95,11 @@ export class SqlControl extends StorePart implements Control {
     const before = yield* rowsOf(sql`SELECT 1 ${this.#paused} AND value = ${queue}`);
     yield* written(change);
     return before.length > 0;
+  }
+
+  get #over(): Sql {
+    const { tables, now } = this.dialect;
+    return sql`FROM ${tables.orders} WHERE kind = 'pause' AND ends_at <= ${now()}`;
   }
 
   get #paused(): Sql {

@@ -67,6 +67,24 @@ export function* queues({ tables, read }: Dialect): Work<readonly string[]> {
   return rows.map(([name]) => String(name));
 }
 
+/** Whether the queue was known, and has no jobs. */
+export function* forgetQueue({ tables, failed, insertNew }: Dialect, queue: string): Work<boolean> {
+  function* isEmpty(): Work<boolean> {
+    const jobs = sql`SELECT 1 FROM ${tables.jobs} WHERE queue = ${queue} LIMIT 1`;
+    const failures = sql`SELECT 1 FROM ${tables.failed} ${failed.alongQueue} WHERE queue = ${queue} LIMIT 1`;
+    return (yield* rowsOf(jobs)).length + (yield* rowsOf(failures)).length === 0;
+  }
+  if (!(yield* isEmpty())) return false;
+  const wasKnown = (yield* written(sql`DELETE FROM ${tables.queues} WHERE name = ${queue}`)) > 0;
+  if (yield* isEmpty()) {
+    yield* written(sql`DELETE FROM ${tables.orders} WHERE kind = 'pause' AND value = ${queue}`);
+    return wasKnown;
+  }
+  // Somebody has pushed meanwhile.
+  yield* written(insertNew(tables.queues, { name: queue }));
+  return false;
+}
+
 export interface Cancelled extends Pick<Removed, 'tied'> {
   /** `raced`: it was reserved or released meanwhile. */
   readonly result: CancelResult | 'raced';

@@ -34,14 +34,14 @@ import { BatchRows } from './batch-rows';
 import { CallClient } from './call-marks';
 import { SqlControl } from './control';
 import type { Dialect, Holders, PushAnswer, QueuedJob, ReservationToken, Waiters } from './dialect';
-import { type Engine, type Purpose, repeatable } from './engine';
+import { type Engine, orderOf, type Purpose, repeatable } from './engine';
 import { otherDatabase } from './errors';
 import { Exchanger } from './exchanger';
 import { FailedJobs } from './failed-jobs';
 import { newJob, type StoredJob, shownText } from './job-row';
 import { countJobs } from './counts';
 import { clearQueue } from './clearing';
-import { find, forgetCalls, queues, readSomeIds } from './jobs';
+import { find, forgetCalls, forgetQueue, queues, readSomeIds } from './jobs';
 import { Locks } from './locks';
 import { lookOnce, pushOnce } from './once';
 import { peek } from './page';
@@ -221,6 +221,11 @@ export class SqlConnection extends StoreConnection implements Connection {
 
   async queues(): Promise<readonly string[]> {
     return this.#access('queues', { consequence: 'no queues were listed' }, () => queues(this.#dialect));
+  }
+
+  async forget(queue: string): Promise<boolean> {
+    const purpose = orderOf(`queue '${queue}' was not forgotten`);
+    return this.#access('forget', purpose, () => forgetQueue(this.#dialect, queue));
   }
 
   async now(): Promise<Milliseconds> {

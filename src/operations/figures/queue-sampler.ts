@@ -11,11 +11,13 @@ import type { BusyEvent } from '../../job/hook-events';
 import { uuidv7 } from '../../payload/uuid';
 import { MINUTES, spanAt, WHOLE_QUEUE } from './figure-names';
 import type { JobCounts } from './job-counts';
+import { forgetIdleQueues } from '../idle-queues';
 import { oldestWait } from '../oldest-wait';
 import type { OperationsConnection } from '../operations-connection';
 import type { CheckedLimit, QueueLimits } from './queue-monitors';
 
 const MOST_QUEUES = 100;
+const HOUR: Seconds = 3600;
 
 /** A queue that stays busy is reported again after this time. */
 const BUSY_AGAIN: Seconds = 3600;
@@ -37,6 +39,7 @@ export class QueueSampler {
   readonly #parts: QueueSamplerParts;
   readonly #source = uuidv7();
   #minute = -1;
+  #hour = -1;
 
   constructor(parts: QueueSamplerParts) {
     this.#parts = parts;
@@ -71,11 +74,22 @@ export class QueueSampler {
       }
     }
     if (failed !== undefined) throw failed.error;
+    await this.#forgetIdle(now);
   }
 
-  #isFirst(id: string): Promise<boolean> {
+  /** Once an hour. */
+  async #forgetIdle(now: Milliseconds): Promise<void> {
+    const { connection, operations } = this.#parts;
+    const hour = spanAt(now, HOUR);
+    if (hour === this.#hour) return;
+    this.#hour = hour;
+    if (await this.#isFirst(`${connection.name}/idle/${hour}`, HOUR))
+      await forgetIdleQueues(connection, operations, now, hour);
+  }
+
+  #isFirst(id: string, span: Seconds = MINUTES.step): Promise<boolean> {
     const turn = { kind: 'sample', id, value: this.#source };
-    return this.#parts.operations.records.replace(turn, undefined, 2 * MINUTES.step);
+    return this.#parts.operations.records.replace(turn, undefined, 2 * span);
   }
 
   async #look(queue: string, now: Milliseconds): Promise<{ counts: Counts; wait: Seconds | undefined }> {

@@ -120,4 +120,26 @@ export const inspectionCases: readonly CaseDefinition[] = [
       assert.deepEqual((await world.other.queues()).toSorted(), world.queues.toSorted());
     },
   }),
+  ...cases(['operations', 'failed', 'control'], {
+    async 'a queue is forgotten once it has no jobs, and known again after the next push'(world) {
+      const { connection, queue } = world;
+      if (connection.forget === undefined) return;
+      assert.equal(await connection.forget(queue), false);
+      await world.pushLater('a', 60);
+      assert.equal(await connection.forget(queue), false);
+      await world.advance(61);
+      await world.failProbe('b');
+      await connection.clear(queue);
+      assert.equal(await connection.forget(queue), false);
+      await world.failedStore.flush(queue);
+      await world.control.pause(queue);
+      assert.deepEqual(await connection.queues(), [queue]);
+      assert.equal(await connection.forget(queue), true);
+      assert.equal(await connection.forget(queue), false);
+      assert.deepEqual([await world.other.queues(), await world.control.paused()], [[], []]);
+      await world.push('c');
+      assert.deepEqual(await world.other.queues(), [queue]);
+      await world.handsOut('c');
+    },
+  }),
 ];

@@ -38,8 +38,7 @@ describe('failed jobs are counted', () => {
 
   it('as two connections to one address show them, only once', async () => {
     const { failed, put, watched } = given();
-    jest.replaceProperty(watched('main'), 'threadAccess', undefined);
-    jest.replaceProperty(watched('other'), 'threadAccess', undefined);
+    for (const store of ['main', 'other']) Object.defineProperty(watched(store), 'threadAccess', { value: undefined });
     for (const store of ['main', 'other']) await put(store, 'a');
 
     expect(await failed.count()).toBe(1);
