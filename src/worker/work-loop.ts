@@ -102,6 +102,9 @@ export class WorkLoop {
     const stopHearing = hearUncaught(application, process.uncaught, () => this.stop('uncaught'));
     stopping.state = 'running';
     this.#lag.beat();
+    // A call that is not answered would not wake the loop.
+    const untilEnd = stopping.endsAt - application.clock.monotonic();
+    const timeOver = untilEnd < Infinity ? application.clock.after(untilEnd, () => idle.ring()) : undefined;
     try {
       await this.#tell('starting', this.#event);
       const reason = (this.#reason = await this.#until(() => this.#work()));
@@ -115,6 +118,7 @@ export class WorkLoop {
       return reason;
     } finally {
       stopHearing();
+      timeOver?.cancel();
       for (const part of [executor, settler, store, stopping, this.#lag]) part.close();
       stopping.state = 'stopped';
       await leases.close();
@@ -201,9 +205,11 @@ export class WorkLoop {
 
   // Runs finish and are settled; after `stop()` only within the grace, and then they are given back.
   #drain(): true | undefined {
-    const { runs, stopping } = this.#parts;
+    const { runs, settler, stopping } = this.#parts;
     runs.giveHeldBack();
     if (this.#unsettled + this.#calls.underWay === 0 || stopping.isOver) return true;
+    // Only a reserve is left: a store that stands still must not hold up the end.
+    if (this.#unsettled === 0) stopping.begin(settler.announcing > 0);
     this.#calls.settle();
     return undefined;
   }

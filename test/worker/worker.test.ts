@@ -304,6 +304,16 @@ describe('a worker stops', () => {
     expect(await ended).toBe('max-time');
   });
 
+  it('when maxTime has passed, even if the store does not answer', async () => {
+    jest.spyOn(application.manager.driver(), 'reserve').mockReturnValue(new Promise(() => undefined));
+    const ended = worker({ maxTime: '1m' }).run();
+
+    await application.clock.advance('1m');
+    await application.clock.advance('6s');
+
+    expect(await ended).toBe('max-time');
+  });
+
   it('when the process uses more memory than allowed', async () => {
     expect(await worker({ memory: 1 }).run()).toBe('memory');
   });
