@@ -22,7 +22,22 @@ const isTest = (path) => path.startsWith('test/');
 const isText = (path) => !/\.(png|jpg|ico|sqlite|tgz)$/.test(path) && !isLock(path);
 const isThisFile = (path) => path === 'scripts/check-repository.mjs';
 
-/** Rules about lines: `pattern` must not match in the files that `where` selects. */
+const SHORT = String.raw`(?:[1-9](?:\.\d+)?(?![\w.]| [a-z])|0?\.\d|'(?:\d{1,4}ms|\d(?:\.\d+)?s)')`;
+/** A span of less than ten seconds, as an option, a constant, or an argument of the command. */
+const shortSpan = (names, constants) =>
+  new RegExp(
+    String.raw`(?<![\w.])(?:${names}|(?:[A-Z]+_)?(?:${constants}))\s*[:=]\s*${SHORT}` +
+      String.raw`|--(?:${names})=(?:[1-9]\d{0,3}ms|[1-9](?:\.\d+)?s?)(?![\w. ])` +
+      String.raw`|(?:${constants})_MS = \d_?\d{3}\b`,
+  );
+const mayBeMissed =
+  'a busy machine takes seconds for what is sure to come: write a minute or more, or meantToPass(…) of test/support/meant-to-pass.ts if it passes in the test';
+const runs = (path) => isTest(path) && !/^test\/(?:types|frameworks)\//.test(path);
+/** Time passes only if the test says so. */
+const movesTime = (text) =>
+  /\b(?:TestClock|testApplication|watchedApplication|clock\.advance|setTheScene)\b/.test(text);
+
+/** Rules about lines: `pattern` must not match in the files that `where` selects, by path and text. */
 const lineRules = [
   {
     where: isText,
@@ -55,6 +70,16 @@ const lineRules = [
     why: 'a snapshot shows what was, not what should be; a retry hides a test that sometimes fails',
   },
   {
+    where: runs,
+    pattern: shortSpan('deadline|commandTimeout|connectTimeout', 'DEADLINE'),
+    why: mayBeMissed,
+  },
+  {
+    where: (path, text) => runs(path) && !movesTime(text),
+    pattern: shortSpan('retryAfter|lease|timeout|grace|within|maxTime|max-time', 'LEASE|TIMEOUT|GRACE'),
+    why: mayBeMissed,
+  },
+  {
     where: (path) => isTest(path) && path !== 'test/support/properties.ts',
     pattern: /from 'fast-check'/,
     why: 'test/support/properties.ts gives it a fixed seed: npm test must give the same answer every time',
@@ -85,7 +110,7 @@ for (const path of listed.stdout.split('\0').filter(Boolean)) {
     problems.push(`${path} has ${lines.length - 1} lines, more than ${MOST_LINES}: it holds more than one thing`);
   }
   for (const { where, pattern, why } of lineRules) {
-    if (isThisFile(path) || !where(path)) continue;
+    if (isThisFile(path) || !where(path, text)) continue;
     lines.forEach((line, index) => {
       const [found] = pattern.exec(line) ?? [];
       if (found !== undefined) problems.push(`${path}:${index + 1}: ${JSON.stringify(found)}: ${why}`);

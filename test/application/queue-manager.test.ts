@@ -31,11 +31,11 @@ describe('a queue manager', () => {
     expect(manager.driver('main')).toBe(driver);
     expect(asked).toHaveLength(1);
     expect(asked[0]?.config).toBe(config);
+    expect(asked[0]?.context.deadline).toBe(5);
     expect(asked[0]?.context).toMatchObject({
       name: 'main',
       queue: 'mails',
       retryAfter: 120,
-      deadline: 5,
       origin: undefined,
     });
     expect(manager.settings()).toMatchObject({ name: 'main', driver: 'memory', queue: 'mails', retryAfter: 120 });

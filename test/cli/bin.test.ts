@@ -1,6 +1,7 @@
 import { command, ChildCommand, isAlive } from './kit/child-command';
 import { Project } from './kit/project';
 import { eventually } from '../support/eventually';
+import { meantToPass } from '../support/meant-to-pass';
 
 const CONFIG = `require('./jobs');
 module.exports = { connections: { database: { driver: 'database', url: 'sqlite:./queue.sqlite' } } };`;
@@ -244,7 +245,7 @@ describe('listen', () => {
 
   it('leaves no orphan if it is killed', async () => {
     await project.push('Wait');
-    const listen = onqueue('listen', '--grace=200ms');
+    const listen = onqueue('listen', `--grace=${meantToPass('200ms')}`);
     const pid = await pidOf('waiting');
 
     listen.kill('SIGKILL');

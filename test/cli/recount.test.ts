@@ -32,7 +32,7 @@ async function loseRow(): Promise<void> {
   const file = join(kit.project.folder, 'jobs.sqlite');
   const connection = connectDatabase(
     { driver: 'database', url: `sqlite:${file}` },
-    { name: 'files', clock: systemClock, logger: silent, deadline: 5 },
+    { name: 'files', clock: systemClock, logger: silent, deadline: 60 },
   );
   await begin(connection, ['a', 'b']);
   await connection.close();

@@ -7,6 +7,7 @@ import {
 import '../../src/connections/built-in';
 import { Project, requireBuild } from '../support/project';
 import { freePort } from '../support/redis-server';
+import { meantToPass } from '../support/meant-to-pass';
 
 const unavailable = {
   connection: 'main',
@@ -19,11 +20,11 @@ describe('an error of a connection', () => {
   it('names the store, the time without an answer, what was not done, and where the address came from', () => {
     const error = new QueueUnavailableError({
       ...unavailable,
-      deadline: 5,
+      deadline: 60,
       origin: 'REDIS_URL came from the environment',
     });
     expect(error.message).toBe(
-      'Redis at redis://127.0.0.1:6379 did not answer in 5 s; SendEmail was not queued. Is it running? ' +
+      'Redis at redis://127.0.0.1:6379 did not answer in 60 s; SendEmail was not queued. Is it running? ' +
         'REDIS_URL came from the environment.',
     );
     expect(error.code).toBe('E_QUEUE_UNAVAILABLE');
@@ -71,7 +72,7 @@ describe('a program that catches nothing', () => {
     project.write(
       'main.js',
       `const { Queue } = require('onqueue');
-       Queue.configure({ connections: { main: { driver: 'redis', url: process.env.AT, deadline: '200ms' } }, default: 'main' });
+       Queue.configure({ connections: { main: { driver: 'redis', url: process.env.AT, deadline: '${meantToPass('2s')}' } }, default: 'main' });
        Queue.connection().pushRaw('{"job":"probe","attempts":0}');`,
     );
     const port = await freePort();
@@ -82,7 +83,7 @@ describe('a program that catches nothing', () => {
     expect(code).toBe(1);
     const told = stderr.slice(stderr.indexOf('QueueUnavailableError')).replace(/\n +at .*/g, '');
     expect(told.split('\n').slice(0, 5)).toEqual([
-      `QueueUnavailableError: Redis at redis://127.0.0.1:${port}/0 did not answer in 0.2 s (${refused}); ` +
+      `QueueUnavailableError: Redis at redis://127.0.0.1:${port}/0 did not answer in 2 s (${refused}); ` +
         'the payload was not queued. Is it running?',
       "  code: 'E_QUEUE_UNAVAILABLE',",
       `  [cause]: [Error: ${refused}]`,

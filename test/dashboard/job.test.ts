@@ -308,7 +308,7 @@ describe('the page of a waiting job', () => {
   it('says if its store is away', async () => {
     const { manager } = testApplication();
     const driver = manager.driver() as { find: Connection['find'] };
-    driver.find = () => Promise.reject(new QueueUnavailableError({ connection: 'memory', deadline: 5 } as never));
+    driver.find = () => Promise.reject(new QueueUnavailableError({ connection: 'memory', deadline: 60 } as never));
     await using panel = await served(manager);
 
     const { status, text } = await panel.get('job?connection=memory&id=a');

@@ -1,10 +1,11 @@
 import { eventually } from '../support/eventually';
 import { Project, requireBuild, root } from '../support/project';
 import { Block, Stall, StallForGood, StallUnread, Take } from './kit/programs/jobs';
+import { meantToPass } from '../support/meant-to-pass';
 import { Stage, type StageOptions, type StoreName } from './kit/stage';
 
 /** Seconds. Used only if the lease matters. No other test here waits for a lease to end or may lose one. */
-const LEASE = 2;
+const LEASE = meantToPass(2);
 /** Milliseconds. Beyond any timeout, and longer than the thread takes to notice. */
 const LONG = 5000;
 const COMMAND_LINE = { endsProcess: true };
@@ -62,7 +63,7 @@ describe('a handler that blocks the event loop past timeout and grace', () => {
     'ends a process of the command: the job is recorded as timed out, and its neighbours run elsewhere in their first try',
     onEach(async (stage) => {
       const [neighbour, job] = await stage.dispatch([new Take(300), new Stall(60_000)]);
-      const first = stage.hire({ concurrency: 2, grace: '200ms' }, COMMAND_LINE);
+      const first = stage.hire({ concurrency: 2, grace: meantToPass('200ms') }, COMMAND_LINE);
       stage.disturbed.add(first.pid);
 
       expect(await first.exited).toMatchObject({ code: 70 });
@@ -82,7 +83,7 @@ describe('a handler that blocks the event loop past timeout and grace', () => {
     'and has failOnTimeout is failed by the next worker without running again',
     onEach(async (stage) => {
       const [job] = await stage.dispatch([new StallForGood(60_000)]);
-      await stage.hire({ grace: '200ms' }, COMMAND_LINE).exited;
+      await stage.hire({ grace: meantToPass('200ms') }, COMMAND_LINE).exited;
 
       stage.hire();
       await stage.drained();
@@ -97,7 +98,7 @@ describe('a handler that blocks the event loop past timeout and grace', () => {
     'while its data are decoded loses a try too',
     onEach(async (stage) => {
       const [job] = await stage.dispatch([new StallUnread()]);
-      const first = stage.hire({ grace: '200ms' }, COMMAND_LINE);
+      const first = stage.hire({ grace: meantToPass('200ms') }, COMMAND_LINE);
 
       expect(await first.exited).toMatchObject({ code: 70 });
       stage.hire();
@@ -115,7 +116,7 @@ describe('a handler that blocks the event loop past timeout and grace', () => {
     "does not end a user's own process: the timeout is recorded, and the late outcome is refused",
     onEach(async (stage) => {
       const [neighbour, job] = await stage.dispatch([new Take(300), new Stall('until told')]);
-      const first = stage.hire({ concurrency: 2, grace: '200ms' });
+      const first = stage.hire({ concurrency: 2, grace: meantToPass('200ms') });
       stage.disturbed.add(first.pid);
       await started(stage, 2);
       stage.hire();
@@ -138,7 +139,7 @@ describe('a handler that blocks the event loop past timeout and grace', () => {
   it.concurrent('is left alone while a debugger is attached, even one attached during the block', () =>
     on('sqlite', async (stage) => {
       const [job] = await stage.dispatch([new Stall(LONG)]);
-      const first = stage.hire({ grace: '200ms' }, COMMAND_LINE);
+      const first = stage.hire({ grace: meantToPass('200ms') }, COMMAND_LINE);
       await started(stage, 1);
 
       process.kill(first.pid, 'SIGUSR1');
@@ -162,7 +163,7 @@ describe('a handler that blocks the event loop past timeout and grace', () => {
 interface Size {
   readonly width: number;
 }
-@Job({ timeout: '200ms', tries: 1 })
+@Job({ timeout: meantToPass('200ms'), tries: 1 })
 export class Hog extends Job {
   handle(): void {
     for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
@@ -183,7 +184,7 @@ void Hog.dispatch();`,
     'in native code ends the process with a signal',
     onEach(async (stage) => {
       const [job] = await stage.dispatch([new Stall('native')]);
-      const first = stage.hire({ grace: '200ms' }, COMMAND_LINE);
+      const first = stage.hire({ grace: meantToPass('200ms') }, COMMAND_LINE);
 
       expect(await first.exited).toMatchObject({ signal: 'SIGKILL' });
       stage.hire();

@@ -37,7 +37,7 @@ describe.each(['redis', 'sqlite', 'postgres'] as const)('on %s', (store) => {
     stage = await Stage.open(store);
     await stage.dispatch([new Give(0)]);
     const [id = ''] = stage.dispatched;
-    const result = stage.manager.connection().result(id, { within: '30s' });
+    const result = stage.manager.connection().result(id, { within: '4m' });
     // The worker dies after the result was written, but before the end of the job was.
     const killed = stage.hire({}, { lease: BRIEF, halts: { by: 'SIGKILL', when: 'before' } });
     stage.disturbed.add(killed.pid);

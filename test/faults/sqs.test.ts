@@ -1,13 +1,14 @@
 import { eventually } from '../support/eventually';
 import { requireBuild } from '../support/project';
 import { Block, Freeze, Stall, Take } from './kit/programs/jobs';
+import { meantToPass } from '../support/meant-to-pass';
 import { SqsStage } from './kit/sqs-stage';
 
 /**
  * Seconds. The lease of workers whose leases should end or be renewed. The thread that renews must first load the SDK, and
  * a job that reaches a worker when its lease is over is received again.
  */
-const LEASE = 4;
+const LEASE = meantToPass(8);
 
 beforeAll(() => requireBuild());
 
@@ -65,7 +66,7 @@ it.concurrent(
   'a handler that blocks its process past its timeout is recorded as timed out, and its neighbour runs elsewhere',
   onStage(async (stage) => {
     await stage.dispatch([new Take(300), new Stall(60_000)]);
-    const first = stage.hire({ concurrency: 2, grace: '200ms' }, { endsProcess: true });
+    const first = stage.hire({ concurrency: 2, grace: meantToPass('200ms') }, { endsProcess: true });
     stage.disturbed.add(first.pid);
 
     expect(await first.exited).toMatchObject({ code: 70 });

@@ -1,6 +1,7 @@
 import { type ChildCommand, isAlive } from '../cli/kit/child-command';
 import { JobProject } from '../cli/kit/job-project';
 import { eventually } from '../support/eventually';
+import { meantToPass } from '../support/meant-to-pass';
 
 const CLEAN = { code: 0, signal: null };
 
@@ -92,7 +93,7 @@ describe('work', () => {
     'leaves no process behind when it is killed',
     inProject(async (project, work) => {
       await project.dispatch('Wait', 'Wait');
-      const supervisor = work('--processes=2', '--grace=200ms');
+      const supervisor = work('--processes=2', `--grace=${meantToPass('200ms')}`);
       const pids = [await project.pidOf('waiting', 1), await project.pidOf('waiting', 2)];
 
       supervisor.kill('SIGKILL');

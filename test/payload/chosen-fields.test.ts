@@ -26,9 +26,9 @@ describe('the run options in a payload', () => {
   });
 
   it('accept numbers as strings, and the last moment in Unix seconds, under its older name too', () => {
-    expect(readChosen({ maxTries: '3', timeout: '1.5', timeoutAt: 1763683200 }, true)).toMatchObject({
+    expect(readChosen({ maxTries: '3', timeout: '10.5', timeoutAt: 1763683200 }, true)).toMatchObject({
       tries: 3,
-      timeout: 1.5,
+      timeout: 10.5,
       retryUntil: 1_763_683_200_000,
     });
     expect(readChosen({ timeoutAt: 1, retryUntil: 2 }, true).retryUntil).toBe(2000);

@@ -13,7 +13,7 @@ import { TestEnvironment } from 'jest-environment-node';
 const COUNTED = ['MessagePort', 'FSEventWrap', 'UDPWrap'];
 
 /** Closing takes a few turns of the event loop; whatever is still open after this was forgotten. */
-const DEADLINE_MS = 3000;
+const DEADLINE_MS = 10_000;
 const INTERVAL_MS = 10;
 
 interface Handle {

@@ -7,4 +7,8 @@
  */
 import type { Duration } from '../../src/job/duration';
 
-export const meantToPass = <Length extends Duration>(length: Length): Length => length;
+export function meantToPass<Text extends Duration & string>(length: Text): Text;
+export function meantToPass(length: number): number;
+export function meantToPass(length: Duration): Duration {
+  return length;
+}

@@ -16,7 +16,7 @@ import { dirname, join } from 'node:path';
 export const root = join(__dirname, '../..');
 
 /** Long enough for slow machines. A process that has not ended by then does not end by itself. */
-const DEADLINE_MS = 60_000;
+const DEADLINE_MS = 240_000;
 
 export interface Ended {
   /** Null if it did not end by itself. */

@@ -172,10 +172,10 @@ describe('a drain', () => {
     RunScript.script = () => new Promise(() => undefined);
     await RunScript.dispatch();
 
-    const draining = queue.drain({ timeout: '5s' });
-    await queue.advance('35s');
+    const draining = queue.drain({ timeout: '50s' });
+    await queue.advance('80s');
 
-    expect((await draining).failed).toMatchObject([{ error: { code: 'E_JOB_TIMED_OUT', facts: { timeout: 5 } } }]);
+    expect((await draining).failed).toMatchObject([{ error: { code: 'E_JOB_TIMED_OUT', facts: { timeout: 50 } } }]);
   });
 
   it('can be limited to one connection, or to some queues in order', async () => {

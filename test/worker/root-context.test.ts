@@ -14,6 +14,7 @@ import type { PageContext } from '../../src/dashboard/view';
 import { Deadline, Deadlines } from '../../src/worker/deadlines';
 import { Gate, RecordingLogger } from '../support/application';
 import { freePort } from '../support/redis-server';
+import { meantToPass } from '../support/meant-to-pass';
 
 const tenant = new AsyncLocalStorage<string>();
 
@@ -220,7 +221,7 @@ test.each(['redis', 'postgres', 'mysql', 'beanstalk'])(
       return this;
     });
     const url = `${scheme}://127.0.0.1:${await freePort()}`;
-    const deadline = 0.2;
+    const deadline = meantToPass(0.2);
     Queue.configure({
       connections: {
         main:

@@ -97,7 +97,7 @@ describe('a configuration', () => {
           queue: 'a',
           prefix: '',
           retryAfter: '1m',
-          deadline: 2,
+          deadline: 20,
           tls: {},
         },
         database: {
@@ -106,7 +106,7 @@ describe('a configuration', () => {
           table: 'jobs',
           queue: 'b',
           retryAfter: 30,
-          deadline: '5s',
+          deadline: '50s',
         },
         sync: { driver: 'sync', queue: 'c', maxPayload: '64kb' },
         null: { driver: 'null', queue: 'd', maxPayload: 1024 },

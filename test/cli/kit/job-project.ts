@@ -1,6 +1,7 @@
 /** A user's project with jobs on a SQLite file, and the processes that a test starts in it. */
 import { eventually } from '../../support/eventually';
 import { BIN, ChildCommand, type CommandOptions, command, isAlive } from './child-command';
+import { meantToPass } from '../../support/meant-to-pass';
 import { Project } from './project';
 
 const configuration = (retryAfter: number): string => `require('./jobs');
@@ -89,7 +90,7 @@ exports.Block = Job({ timeout: 0 })(class Block extends Job {
   }
 });
 
-exports.Hang = Job({ timeout: '200ms' })(class Hang extends Job {
+exports.Hang = Job({ timeout: '${meantToPass('200ms')}' })(class Hang extends Job {
   async handle() {
     write(this, 'hanging');
     setInterval(() => undefined, 1000);
@@ -97,7 +98,7 @@ exports.Hang = Job({ timeout: '200ms' })(class Hang extends Job {
   }
 });
 
-exports.Hog = Job({ timeout: '200ms' })(class Hog extends Job {
+exports.Hog = Job({ timeout: '${meantToPass('200ms')}' })(class Hog extends Job {
   handle() {
     write(this, 'blocking');
     block();
@@ -113,7 +114,7 @@ export class JobProject extends Project {
   readonly #frozen: number[] = [];
 
   /** @param retryAfter seconds after which a dead process's job runs again */
-  constructor(retryAfter = 1) {
+  constructor(retryAfter = meantToPass(1)) {
     super({ 'onqueue.config.js': configuration(retryAfter), 'jobs.js': JOBS, 'npm.js': NPM });
   }
 

@@ -10,7 +10,7 @@ const mistakesIn = (config: object): readonly string[] => {
 
 it.each([
   {},
-  { url: 'beanstalk://127.0.0.1:11300', queue: 'a', retryAfter: '1m', deadline: 2, maxPayload: '64kb' },
+  { url: 'beanstalk://127.0.0.1:11300', queue: 'a', retryAfter: '1m', deadline: 20, maxPayload: '64kb' },
   { url: 'beanstalkd://queue-1.example.org', prefix: 'shop.', priority: 1 },
   { url: 'beanstalk://[::1]:11300/', priority: 1023 },
 ])('accepts %j', (config) => {

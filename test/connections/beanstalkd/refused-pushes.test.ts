@@ -49,7 +49,7 @@ beforeEach(async () => {
   answers = {};
   server = createServer(serve).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const facts = { name: 'tubes', clock: systemClock, deadline: 5, retryAfter: 60 };
+  const facts = { name: 'tubes', clock: systemClock, deadline: 60, retryAfter: 60 };
   connection = new BeanstalkdConnection({ driver: 'beanstalkd', url: url() }, { ...facts, maxPayload: 65_535 });
 });
 

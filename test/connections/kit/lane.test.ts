@@ -103,7 +103,7 @@ it('waiting items are rejected, not sent one by one, when the store was silent u
   const send = (name: string) => new Promise<void>((resolve, reject) => lane.send({ name, resolve, reject }));
   const sent = [send('a'), send('b'), send('c')];
   await turn();
-  const facts = { connection: 'main', store: 'Probe', address: 'here', consequence: 'nothing was sent', deadline: 5 };
+  const facts = { connection: 'main', store: 'Probe', address: 'here', consequence: 'nothing was sent', deadline: 60 };
   fail(new QueueUnavailableError({ ...facts, uncertain: true }));
 
   const refused = await Promise.all(sent.map((each) => each.catch((error: unknown) => error)));
@@ -125,7 +125,7 @@ it('an item that came early in a call to a silent store is rejected with it, and
   const first = send('a');
   await turn();
   const soon = send('b');
-  const deadline = 5;
+  const deadline = 60;
   const now = systemClock.monotonic() + deadline * 1000;
   jest.spyOn(systemClock, 'monotonic').mockReturnValue(now);
   const late = send('c');

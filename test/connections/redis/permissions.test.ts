@@ -134,7 +134,7 @@ describe('a redis connection whose user lacks permissions', () => {
       const left = async (): Promise<number> => manager.connection('redis').size(QUEUE);
       await eventually(async () => (await left()) === 0 && ended.size === ids.length, {
         of: 'the end of all',
-        deadline: 30_000,
+        deadline: 150_000,
       });
       await worker.stop();
       await run;

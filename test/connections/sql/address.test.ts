@@ -4,7 +4,7 @@ import { connectPostgres } from '../../../src/connections/sql/postgres/postgres-
 import { systemClock } from '../../../src/base/clock';
 import { silent } from './open-database';
 
-const context = { name: 'main', clock: systemClock, logger: silent, deadline: 5, table: 'jobs' };
+const context = { name: 'main', clock: systemClock, logger: silent, deadline: 60, table: 'jobs' };
 
 describe('the address of a database server', () => {
   it.each([

@@ -10,7 +10,7 @@ const request = { queues: ['default'], limit: 10, lease: 60 };
 
 const say = (line: string): void => void writeSync(1, `${line}\n`);
 
-const connect = (deadline = 5) =>
+const connect = (deadline = 60) =>
   connectDatabase(
     { driver: 'database', url: `sqlite:${file}` },
     { name: 'child', clock: systemClock, logger: silent, deadline },

@@ -20,7 +20,7 @@ export class TemporaryDatabase {
   connect(config: Partial<DatabaseConfig> = {}, context: Partial<DatabaseContext> = {}): SqlConnection {
     const connection = connectDatabase(
       { driver: 'database', url: `sqlite:${this.file}`, ...config },
-      { name: 'database', clock: systemClock, logger: silent, deadline: 5, root: this.folder, ...context },
+      { name: 'database', clock: systemClock, logger: silent, deadline: 60, root: this.folder, ...context },
     );
     this.#connections.push(connection);
     return connection;

@@ -174,9 +174,9 @@ export async function workOff({ configuration, columns, insert }: FuzzedTable): 
     await bus.bulk(good.slice(ROWS / 2).map((key) => new FuzzedRow(key)));
     for (const state of ['ready', 'delayed', 'reserved'] as const) await store.peek('default', state, 1000);
     const ended = worker.run();
-    await eventually(() => good.every((key) => ran.get(key) === 1), { deadline: 60_000, of: 'every good job' });
+    await eventually(() => good.every((key) => ran.get(key) === 1), { deadline: 150_000, of: 'every good job' });
     await eventually(async () => (await store.counts('default')).ready === 0, {
-      deadline: 60_000,
+      deadline: 150_000,
       of: 'an empty line',
     });
     // Later jobs are served as usual.

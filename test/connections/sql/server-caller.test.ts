@@ -4,9 +4,10 @@ import { mysqlErrors } from '../../../src/connections/sql/mysql/mysql-errors';
 import { postgresErrors } from '../../../src/connections/sql/postgres/postgres-errors';
 import { timeOf } from '../../../src/connections/sql/jobs';
 import { ServerCaller } from '../../../src/connections/sql/server/server-caller';
+import { meantToPass } from '../../support/meant-to-pass';
 import { raw } from '../../../src/connections/sql/statement';
 
-const DEADLINE = 0.2;
+const DEADLINE = meantToPass(0.2);
 
 /** The result of a call for which no connection can be made, and the number of tries. */
 async function ask(

@@ -17,6 +17,8 @@ export class FaultyProxy {
   readonly #sockets = new Set<Socket>();
   readonly #links = new Set<Link>();
   #losing = 0;
+  /** The answers that were lost since the last call of `loseReplies`. */
+  lost = 0;
   #silent = false;
   #delay: Milliseconds = 0;
   #held: Promise<void> | undefined;
@@ -53,6 +55,7 @@ export class FaultyProxy {
   /** Cuts the connection in place of the answers to the next `count` calls, which are carried out. */
   loseReplies(count = 1): void {
     this.#losing = count;
+    this.lost = 0;
   }
 
   /** Delays each answer by this time. */
@@ -152,7 +155,9 @@ export class FaultyProxy {
       void held.then(() => link.client.write(chunk));
       return;
     }
-    if (link.lose) link.client.destroy();
-    else link.client.write(chunk);
+    if (link.lose) {
+      this.lost += 1;
+      link.client.destroy();
+    } else link.client.write(chunk);
   }
 }

@@ -59,7 +59,7 @@ export class SqsStage {
 
   async drained(): Promise<void> {
     const holds = (): number => this.server.queues.get(QUEUE)!.bodies.length;
-    await eventually(() => holds() === 0, { deadline: 30_000, of: 'the end of all jobs' });
+    await eventually(() => holds() === 0, { deadline: 150_000, of: 'the end of all jobs' });
   }
 
   /** Stops all processes cleanly, so that the ledger contains everything that they have settled. */
@@ -92,7 +92,15 @@ export class SqsStage {
       default: 'store',
       failed: 'kept',
       connections: {
-        store: { driver: 'sqs', region: 'eu-west-1', endpoint, prefix, credentials, retryAfter: lease },
+        store: {
+          driver: 'sqs',
+          region: 'eu-west-1',
+          endpoint,
+          prefix,
+          credentials,
+          retryAfter: lease,
+          deadline: '60s',
+        },
         kept: { driver: 'database', url: `sqlite:${join(this.#project.folder, 'failed.sqlite')}` },
       },
     };

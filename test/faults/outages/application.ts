@@ -8,6 +8,7 @@ import { QueueManager } from '../../../src/application/queue-manager';
 import { Worker } from '../../../src/worker/worker';
 import { Gate, RecordingLogger } from '../../support/application';
 import { eventually } from '../../support/eventually';
+import { meantToPass } from '../../support/meant-to-pass';
 
 /** The jobs of all applications run in one process, and each knows its application. */
 const applications = new Map<number, OutageApplication>();
@@ -80,13 +81,13 @@ export class OutageApplication {
 
   constructor(config: Partial<RedisConfig>) {
     applications.set(this.#number, this);
-    const store: RedisConfig = { driver: 'redis', deadline: '1s', ...config };
+    const store: RedisConfig = { driver: 'redis', deadline: meantToPass('1s'), ...config };
     const open = (logger: RecordingLogger): QueueManager =>
       new QueueManager({ connectors: builtInConnectors, logger }, { connections: { store } });
     this.#dispatching = open(new RecordingLogger());
     this.#working = open(this.log);
     this.#bus = new JobBus(() => this.#dispatching);
-    this.worker = new Worker({ concurrency: 5, grace: '200ms' }, this.#working);
+    this.worker = new Worker({ concurrency: 5, grace: meantToPass('200ms') }, this.#working);
     void this.worker.run();
   }
 
@@ -124,10 +125,10 @@ export class OutageApplication {
   }
 
   /** Dispatches a job and waits until the worker has run it. */
-  async works(deadline = 10_000): Promise<void> {
-    await eventually(async () => (await this.dispatch()) === undefined, { deadline, of: 'a dispatch' });
+  async works(): Promise<void> {
+    await eventually(async () => (await this.dispatch()) === undefined, { of: 'a dispatch' });
     const index = this.#account.accepted.at(-1)!;
-    await eventually(() => this.ran.includes(index), { deadline, of: `the run of job ${index}` });
+    await eventually(() => this.ran.includes(index), { of: `the run of job ${index}` });
   }
 
   /** Dispatches one job after another, until `settled`. */

@@ -28,7 +28,7 @@ afterEach(async () => {
   await Promise.all(connections.map((connection) => connection.close()));
 });
 
-function connect(prefix: string, deadline = 5, clock: Clock = systemClock): RedisConnection {
+function connect(prefix: string, deadline = 60, clock: Clock = systemClock): RedisConnection {
   const config = { driver: 'redis', cluster: cluster.urls, prefix } as const;
   const connection = connectRedis(config, { name: 'redis', clock, logger: silent, deadline });
   connections.push(connection);
@@ -55,7 +55,7 @@ describe('a cluster of three masters', () => {
   it('hands out the jobs of all its slots, wakes workers waiting on any of them, and renews all leases at once', async () => {
     const { queues } = await queuesApart('slots:');
     // The clock stands still, so that the wait ends only by a wake-up.
-    const connection = connect('slots:', 5, new TestClock());
+    const connection = connect('slots:', 60, new TestClock());
     const woken = connection.waiter(queues).wait(2, new AbortController().signal);
     for (const queue of queues) await connection.push(queue, [{ payload: payload(queue) }]);
     await woken;

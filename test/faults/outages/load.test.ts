@@ -9,7 +9,7 @@ let application: OutageApplication;
 beforeEach(async () => {
   redis = await startRedisServer();
   admin = new Redis(redis.url, { protocol: 2 });
-  application = new OutageApplication({ url: redis.url });
+  application = new OutageApplication({ url: redis.url, deadline: '60s' });
   application.startTraffic();
   await application.progress();
 });

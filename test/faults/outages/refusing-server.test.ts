@@ -148,7 +148,7 @@ it('a redis that is loading its data is waited for, logged as loading, and used 
   await application.works();
   expect(failure).toMatchObject({
     code: 'E_QUEUE_UNAVAILABLE',
-    facts: { refused: true, uncertain: false, deadline: 1 },
+    facts: { refused: true, uncertain: false },
   });
   expect(failure?.message).toMatch(/refused \(LOADING .*It still reads its data/);
   toldOnce('LOADING');

@@ -4,6 +4,7 @@ import { Take } from '../kit/programs/jobs';
 import type { LedgerLine } from '../kit/ledger';
 import { Stage, type StoreName } from '../kit/stage';
 import type { WorkerProcess } from '../kit/worker-process';
+import { meantToPass } from '../../support/meant-to-pass';
 import { type Soak, tally } from './soak';
 
 interface Size {
@@ -12,7 +13,7 @@ interface Size {
 }
 
 /** Seconds. The lease of frozen workers. Those of the others last as long as they need. */
-const LEASE = 1;
+const LEASE = meantToPass(1);
 /** Milliseconds. Long enough to freeze a process that is seen to run a job before the job ends. */
 const TAKES = 300;
 
@@ -41,7 +42,7 @@ export const frozenWorkers: Soak<Size> = {
         stale += held.length;
         await eventually(() => held.every((run) => isDoneElsewhere(stage, run)));
         for (const victim of victims) victim.thaw();
-        await eventually(() => held.every((run) => hasOutcome(stage, run)), { deadline: 30_000 });
+        await eventually(() => held.every((run) => hasOutcome(stage, run)), { deadline: 150_000 });
       }
       await stage.drained();
       await stage.dismiss();

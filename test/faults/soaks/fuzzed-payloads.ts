@@ -66,7 +66,7 @@ export const fuzzedPayloadsAmongGoodOnes: Soak<Size> = {
           const { ready, reserved } = await driver.counts('default');
           return ready + reserved === 0 && ours.includes(`good-${payloads}`);
         },
-        { deadline: 30_000 + payloads * 10, of: 'the end of what is ready' },
+        { deadline: 150_000 + payloads * 10, of: 'the end of what is ready' },
       );
       await worker.stop();
       await ended;

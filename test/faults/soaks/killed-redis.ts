@@ -44,13 +44,13 @@ export const killedRedis: Soak<Size> = {
       let longest = 0;
       for (let kill = 0; kill < kills; kill += 1) {
         const before = stage.ledger.count('completed');
-        await eventually(() => stage.ledger.count('completed') > before + 200, { deadline: 30_000 });
+        await eventually(() => stage.ledger.count('completed') > before + 200, { deadline: 150_000 });
         await redis.killFor(away[kill % away.length]!);
         const back = Date.now();
         const seen = stage.ledger.lines.length;
         const first = await eventually(
           () => stage.ledger.since(seen).find(({ event, at }) => event === 'started' && at > back),
-          { deadline: 30_000 },
+          { deadline: 150_000 },
         );
         longest = Math.max(longest, (first!.at - back) / 1000);
       }

@@ -116,7 +116,7 @@ async function measureAll(stage: Stage, workers: readonly WorkerProcess[]): Prom
   return Promise.all(
     workers.map(async ({ pid }) => {
       const line = await eventually(() => stage.ledger.since(seen).find((one) => one.pid === pid), {
-        deadline: 30_000,
+        deadline: 150_000,
       });
       return JSON.parse(line!.note) as Measurement;
     }),

@@ -41,7 +41,7 @@ export const movedClock: Soak<Size> = {
         // This job is ready now and comes after all due ones, so when it is done they are done too.
         const [mark] = await stage.dispatch([new Take(0)]);
         const isDone = (): boolean => isAllDone(stage, [...done, mark!]);
-        await eventually(isDone, { deadline: 30_000, of: when }).catch((error: Error) => offences.push(error.message));
+        await eventually(isDone, { deadline: 150_000, of: when }).catch((error: Error) => offences.push(error.message));
         const early = new Set(stage.ledger.lines.map(({ id }) => id));
         const found = waiting.filter((id) => early.has(id)).length;
         if (found > 0) offences.push(`${when}, ${found} jobs ran before their time`);

@@ -2,15 +2,16 @@
 import { eventually } from '../../support/eventually';
 import { Heed, Take } from '../kit/programs/jobs';
 import { Stage } from '../kit/stage';
+import { meantToPass } from '../../support/meant-to-pass';
 import { atMost, type Soak, tally } from './soak';
 
 interface Size {
   readonly stops: number;
 }
 
-const LEASE = 5;
+const LEASE = meantToPass(5);
 /** Seconds. */
-const GRACE = 0.5;
+const GRACE = meantToPass(0.5);
 const WORKERS = 4;
 
 export const stoppedWorkers: Soak<Size> = {

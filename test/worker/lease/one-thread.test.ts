@@ -15,6 +15,7 @@ import { Worker } from '../../../src/worker/worker';
 import { Gate, RecordingLogger } from '../../support/application';
 import { eventually } from '../../support/eventually';
 import { type RedisServer, startRedisServer } from '../../support/redis-server';
+import { meantToPass } from '../../support/meant-to-pass';
 
 let redis: RedisServer;
 let folder: string;
@@ -37,13 +38,13 @@ const onRedis = (prefix: string): ConnectionConfig => ({
   driver: 'redis',
   url: redis.url,
   prefix: `${folder}:${prefix}:`,
-  retryAfter: '3s',
+  retryAfter: meantToPass('3s'),
 });
 
 const onSqlite = (): DatabaseConfig => ({
   driver: 'database',
   url: `sqlite:${join(folder, 'jobs.sqlite')}`,
-  retryAfter: '2s',
+  retryAfter: meantToPass('2s'),
 });
 
 beforeAll(async () => {

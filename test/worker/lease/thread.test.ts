@@ -29,6 +29,7 @@ import { Worker } from '../../../src/worker/worker';
 import { Gate, RecordingLogger } from '../../support/application';
 import { eventually } from '../../support/eventually';
 import { type RedisServer, startRedisServer } from '../../support/redis-server';
+import { meantToPass } from '../../support/meant-to-pass';
 
 let redis: RedisServer;
 let folder: string;
@@ -66,10 +67,10 @@ const onSqlite = (): DatabaseConfig => ({
   driver: 'database',
   url: `sqlite:${join(folder, 'jobs.sqlite')}`,
   // A thread must be able to start within half of it, even on a busy machine.
-  retryAfter: '3s',
+  retryAfter: meantToPass('3s'),
 });
 const stores: [string, () => ConnectionConfig][] = [
-  ['redis', () => ({ driver: 'redis', url: redis.url, prefix: `${folder}:`, retryAfter: '3s' })],
+  ['redis', () => ({ driver: 'redis', url: redis.url, prefix: `${folder}:`, retryAfter: meantToPass('3s') })],
   ['database', onSqlite],
 ];
 
@@ -116,7 +117,7 @@ function open(config: ConnectionConfig): void {
 
 /** SQLite with another way for a thread to reach it. */
 function openWith(threadAccess: ThreadAccess | undefined): void {
-  open({ ...onSqlite(), retryAfter: '1s' });
+  open({ ...onSqlite(), retryAfter: meantToPass('1s') });
   const connector: Connector<DatabaseConfig> = (config, context): Connection =>
     Object.defineProperty(connectDatabase(config, context), 'threadAccess', { value: threadAccess });
   manager.addConnector('database', connector);

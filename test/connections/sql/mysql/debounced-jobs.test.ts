@@ -24,7 +24,7 @@ describe('a user transaction on MariaDB', () => {
   });
 
   it('uses the current state, not that of its beginning, and does not hold up other jobs', async () => {
-    const connection = await world.open({}, { deadline: 3 });
+    const connection = await world.open();
     const client = await world.client();
     await client.query(`BEGIN; SELECT COUNT(*) FROM ${world.table}`);
     await pushes(connection, debounced('a'));

@@ -3,6 +3,7 @@ import { perform, type SqlSession } from '../../../../src/connections/sql/statem
 import { tableNames } from '../../../../src/connections/sql/table-names';
 import { RecordingLogger } from '../../../support/application';
 import { eventually } from '../../../support/eventually';
+import { meantToPass } from '../../../support/meant-to-pass';
 import { payload } from '../open-database';
 import { begin, counted } from '../server/batches';
 import { describeLivingMigrations } from '../server/living-migrations';
@@ -140,11 +141,11 @@ describe('a PostgreSQL that is not as it should be', () => {
   it('is told apart: one that only reads, though it is no standby', async () => {
     const ready = await world.open();
     const url = `${world.server.url}?options=${encodeURIComponent('-c default_transaction_read_only=on')}`;
-    const connection = world.connect({ url }, { deadline: 0.3 });
-    await expect(connection.push('default', [{ payload: payload('a') }])).rejects.toThrow(
-      /read-only transaction.*switch off default_transaction_read_only/s,
-    );
-    expect(await connection.diagnose()).toContainEqual({
+    const hasty = world.connect({ url }, { deadline: meantToPass(1) });
+    const failure = () => hasty.push('default', [{ payload: payload('a') }]).then(() => '', String);
+    const told = /read-only transaction.*switch off default_transaction_read_only/s;
+    await eventually(async () => told.test(await failure()), { of: 'a push that the server refuses' });
+    expect(await world.connect({ url }).diagnose()).toContainEqual({
       ...{ level: 'error', subject: 'writes' },
       message: expect.stringMatching(/^default_transaction_read_only is on/) as string,
     });

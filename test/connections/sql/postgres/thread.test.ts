@@ -12,7 +12,7 @@ it('the thread that renews leases uses two connections to a server, however many
   const { reservations } = await connection.reserve({ queues: ['default'], limit: 20, lease: 60 });
   const options = { application_name: 'leases', max: 10 };
   const { name, url, table } = { name: 'database', url: world.server.url, table: world.table };
-  const thread = open({ name, url, table, options, deadline: 5, origin: undefined }, 10);
+  const thread = open({ name, url, table, options, deadline: 60, origin: undefined }, 60);
 
   const answers = await Promise.all(reservations.map((reservation) => thread.renew([reservation], 60)));
 

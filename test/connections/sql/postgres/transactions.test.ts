@@ -148,7 +148,7 @@ describe('a pool of the user', () => {
   it('is reported to have no free connection if all are in use', async () => {
     const small = new Pool({ connectionString: world.server.url, max: 1 });
     const held = await small.connect();
-    const push = world.connect({ pool: small }, { deadline: 0.3 }).push('default', [{ payload: '{"id":"a"}' }]);
+    const push = world.clock.passing(world.connect({ pool: small }).push('default', [{ payload: '{"id":"a"}' }]));
 
     await expect(push).rejects.toThrow(/does its pool have a free connection/);
     held.release();

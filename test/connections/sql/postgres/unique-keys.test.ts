@@ -122,7 +122,7 @@ describe('a push to PostgreSQL of jobs with unique keys', () => {
 
 describe('a worker on PostgreSQL', () => {
   it('does not wait for a transaction that has taken the key of a job that goes back unstarted', async () => {
-    const connection = await world.open({}, { deadline: 3 });
+    const connection = await world.open();
     await pushes(connection, tied('a', 'one', START), tied('b', 'two', START));
     const [a, b] = (await reserve(connection)) as [Reservation, Reservation];
     const client = await open(connection, tied('c', 'one', START));

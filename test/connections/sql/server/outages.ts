@@ -3,10 +3,15 @@ import { sendAll } from '../../../../src/dispatch/bulk';
 import type { EncodedJob } from '../../../../src/dispatch/encoded-job';
 import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
 import type { Reservation } from '../../../../src/connections/contract';
+import { eventually } from '../../../support/eventually';
+import { meantToPass } from '../../../support/meant-to-pass';
 import { idOf, payload, reserve } from '../open-database';
 import type { ServerWorld } from './server-world';
 
 const completed = (reservation: Reservation) => ({ outcome: 'completed', reservation }) as const;
+
+/** What waits behind a call is measured by the clock of the machine. */
+const SHORT = meantToPass(1);
 
 const nothing = { ready: 0, delayed: 0, reserved: 0 };
 
@@ -41,12 +46,10 @@ export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases
     });
 
     it('to each of several simultaneous reserves is undone by later calls', async () => {
-      const { connection, proxy } = await world.openThrough('exchange', 1);
+      const { connection, proxy } = await world.openThrough('exchange');
       await connection.push('default', [{ payload: payload('a') }, { payload: payload('b') }]);
-      proxy.loseReplies(100);
-      const both = [reserve(connection, { limit: 1 }), reserve(connection, { limit: 1 })];
-      await Promise.allSettled(both);
-      proxy.loseReplies(0);
+      const both = () => [reserve(connection, { limit: 1 }), reserve(connection, { limit: 1 })];
+      await world.inVain(proxy, () => Promise.allSettled(both()), 2);
       const reservations = [...(await reserveAgain(connection))];
       if (reservations.length === 1) reservations.push(...(await reserveAgain(connection)));
       expect(reservations.map(idOf).toSorted()).toEqual(['a', 'b']);
@@ -97,70 +100,58 @@ export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases
     });
 
     it('to an outcome that is settled again later pushes its following jobs once', async () => {
-      const { connection, proxy } = await world.openThrough('exchange', 1);
+      const { connection, proxy } = await world.openThrough('exchange');
       await connection.push('default', [{ payload: payload('a') }]);
       const [a] = (await reserve(connection)) as [Reservation];
       const end = { ...completed(a), next: following('a2') };
-      proxy.loseReplies(100);
-      await expect(connection.settle([end])).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
-      proxy.loseReplies(0);
+      const settling = world.inVain(proxy, () => connection.settle([end]));
+      await expect(settling).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
       expect(await connection.settle([end])).toEqual(['settled']);
       expect((await reserve(connection)).map(idOf)).toEqual(['a2']);
       expect(await connection.counts('default')).toEqual({ ...nothing, reserved: 1 });
     });
 
     it('to a settle is recovered even after another call', async () => {
-      const { connection, proxy } = await world.openThrough('exchange', 1);
+      const { connection, proxy } = await world.openThrough('exchange');
       await connection.push('default', [{ payload: payload('a') }, { payload: payload('b') }]);
       const [a, b] = (await reserve(connection)) as [Reservation, Reservation];
-      proxy.loseReplies(100);
       const uncertain = {
         status: 'rejected',
         reason: expect.objectContaining({ code: 'E_QUEUE_UNAVAILABLE' }) as Error,
       };
-      expect(await Promise.allSettled([a, b].map((job) => connection.settle([completed(job)])))).toEqual([
-        uncertain,
-        uncertain,
-      ]);
-      proxy.loseReplies(0);
+      const both = () => Promise.allSettled([a, b].map((job) => connection.settle([completed(job)])));
+      expect(await world.inVain(proxy, both, 2)).toEqual([uncertain, uncertain]);
       expect(await reserve(connection)).toEqual([]);
       expect(await connection.settle([completed(a), completed(b)])).toEqual(['settled', 'settled']);
       expect(await connection.settle([completed(a)])).toEqual(['lost']);
     });
 
     it('to a settle is recovered even by a call that sets an unreadable payload aside', async () => {
-      const { connection, proxy } = await world.openThrough('exchange', 1);
+      const { connection, proxy } = await world.openThrough('exchange');
       await connection.push('default', [{ payload: payload('a') }, { payload: payload('b') }]);
       const [a, b] = (await reserve(connection)) as [Reservation, Reservation];
       await connection.push('default', [{ payload: 'no JSON' }]);
-      proxy.loseReplies(100);
-      await Promise.allSettled([a, b].map((job) => connection.settle([completed(job)])));
-      proxy.loseReplies(0);
+      await world.inVain(proxy, () => Promise.allSettled([a, b].map((job) => connection.settle([completed(job)]))), 2);
       const { setAside } = await connection.reserve({ queues: ['default'], limit: 1, lease: 60 });
       expect(setAside).toHaveLength(1);
       expect(await connection.settle([completed(a), completed(b)])).toEqual(['settled', 'settled']);
     });
 
     it('to one push is not mistaken for that to the next', async () => {
-      const { connection, proxy } = await world.openThrough('push', 2);
-      proxy.loseReplies(100);
-      await expect(connection.push('default', [{ payload: payload('a') }])).rejects.toMatchObject({
-        facts: { uncertain: true },
-      });
-      proxy.loseReplies(0);
+      const { connection, proxy } = await world.openThrough('push');
+      const pushing = world.inVain(proxy, () => connection.push('default', [{ payload: payload('a') }]));
+      await expect(pushing).rejects.toMatchObject({ facts: { uncertain: true } });
       await connection.push('default', [{ payload: payload('b') }]);
       expect((await reserve(connection)).map(idOf)).toEqual(['a', 'b']);
     });
 
     it('to a reserve is reported as uncertain at the deadline and undone by the next call', async () => {
-      const { connection, proxy } = await world.openThrough('exchange', 1);
+      const { connection, proxy } = await world.openThrough('exchange');
       await connection.push('default', [{ payload: payload('a') }]);
-      proxy.loseReplies(100);
-      await expect(reserve(connection)).rejects.toMatchObject({
+      await expect(world.inVain(proxy, () => reserve(connection))).rejects.toMatchObject({
         code: 'E_QUEUE_UNAVAILABLE',
-        facts: { uncertain: true, deadline: 1, consequence: 'no job was reserved' },
+        facts: { uncertain: true, deadline: 60, consequence: 'no job was reserved' },
       });
-      proxy.loseReplies(0);
       const [reservation] = await reserveAgain(connection);
       expect(reservation!.counters).toMatchObject({ attempts: 1, crashes: 0 });
     });
@@ -174,19 +165,19 @@ export type Refusal = readonly [what: string, address: string, words: RegExp];
 export function describeOutages(world: ServerWorld, store: string, refusals: readonly Refusal[]): void {
   describe(`a ${world.name} that is away`, () => {
     it('fails a push at its deadline, with certainty that it was not queued', async () => {
-      const { connection, proxy } = await world.openThrough('push', 2);
+      const { connection, proxy } = await world.openThrough('push');
       await connection.push('default', [{ payload: payload('a') }]);
       const { port } = world.server;
       proxy.retarget(1);
       proxy.cut();
       // This one may have been sent before the end of its connection was noticed.
-      await expect(connection.push('default', [{ payload: payload('b') }])).rejects.toMatchObject({
+      await expect(world.clock.passing(connection.push('default', [{ payload: payload('b') }]))).rejects.toMatchObject({
         code: 'E_QUEUE_UNAVAILABLE',
       });
-      const pushing = connection.push('default', [{ payload: payload('c') }]);
+      const pushing = world.clock.passing(connection.push('default', [{ payload: payload('c') }]));
       await expect(pushing).rejects.toMatchObject({
         code: 'E_QUEUE_UNAVAILABLE',
-        facts: { deadline: 2, store, consequence: 'the job was not queued' },
+        facts: { deadline: 60, store, consequence: 'the job was not queued' },
       });
       proxy.retarget(port);
       await expect(pushing).rejects.not.toThrow(/unless only its answer was lost/);
@@ -214,15 +205,21 @@ export function describeOutages(world: ServerWorld, store: string, refusals: rea
       const { connection, proxy } = await world.openThrough('push');
       await connection.push('default', [{ payload: payload('a') }]);
       proxy.goHalfOpen();
-      await connection.push('default', [{ payload: payload('b') }]);
+      const { requests } = proxy;
+      const pushing = connection.push('default', [{ payload: payload('b') }]);
+      await eventually(() => proxy.requests > requests, { of: 'the unanswered call' });
+      world.clock.advance(30);
+      await pushing;
       expect((await reserve(connection)).map(idOf)).toEqual(['a', 'b']);
     });
 
     it('fails a bulk of several calls at one deadline, and only the first call is uncertain', async () => {
-      const [{ connection, proxy }, other] = [await world.openThrough('push', 1), await world.openThrough('push', 1)];
+      const [{ connection, proxy }, other] = [
+        await world.openThrough('push', SHORT),
+        await world.openThrough('push', SHORT),
+      ];
       const pushOne = (one: SqlConnection) => one.push('default', [{ payload: payload('a') }]);
-      await pushOne(connection);
-      await pushOne(other.connection);
+      for (const one of [connection, other.connection]) await eventually(() => pushOne(one).then(() => true));
       const jobs = Array.from({ length: 450 }, (_, at) => ({
         ...{ connection: 'database', queue: 'default', id: `job ${at}` },
         entry: { payload: payload(`job ${at}`) },
@@ -251,13 +248,13 @@ export function describeOutages(world: ServerWorld, store: string, refusals: rea
     });
 
     it('does not hold up a close', async () => {
-      const { connection, proxy } = await world.openThrough('push', 2);
+      const { connection, proxy } = await world.openThrough('push');
       await connection.push('default', [{ payload: payload('a') }]);
       const waiter = connection.waiter(['default']);
       await waiter.wait(10, new AbortController().signal);
       proxy.goSilent();
       const pushing = connection.push('default', [{ payload: payload('b') }]).catch((error: unknown) => error);
-      await connection.close();
+      await world.clock.passing(connection.close());
       expect(await pushing).toMatchObject({ facts: { uncertain: true } });
     });
 

@@ -1,9 +1,10 @@
 /** Connections to a database server for one test file, with tables for each test and a clock that the test can move. */
-import { systemClock } from '../../../../src/base/clock';
 import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
 import type { OpenContext } from '../../../../src/connections/sql/database-connection';
 import type { DatabaseConfig } from '../../../../src/connections/sql/driver';
 import { FaultyProxy } from '../../../faults/kit/faulty-proxy';
+import { eventually } from '../../../support/eventually';
+import { MovedClock } from '../../../support/moved-clock';
 import { silent } from '../open-database';
 
 export interface DatabaseServer {
@@ -33,6 +34,8 @@ export abstract class ServerWorld<
   server!: Server;
   table = '';
   offset = 0;
+  /** Passes the deadlines of connections. The server has a clock of its own, see `offset`. */
+  readonly clock = new MovedClock();
   readonly #connections: SqlConnection[] = [];
   readonly #clients: Client[] = [];
   readonly #proxies: FaultyProxy[] = [];
@@ -68,9 +71,9 @@ export abstract class ServerWorld<
       { driver: 'database', ...url, ...config },
       {
         name: 'database',
-        clock: systemClock,
+        clock: this.clock,
         logger: silent,
-        deadline: 5,
+        deadline: 60,
         offset: () => this.offset,
         table: this.table,
         ...context,
@@ -83,12 +86,21 @@ export abstract class ServerWorld<
   /** A connection through a proxy that can lose the answers to one kind of call, or to calls with these words. Its tables are made. */
   async openThrough(
     call: 'push' | 'exchange' | { readonly words: string },
-    deadline = 5,
+    deadline = 60,
   ): Promise<{ readonly connection: SqlConnection; readonly proxy: FaultyProxy }> {
     const words = typeof call === 'string' ? this.wordsOf(call) : call.words;
     const proxy = await FaultyProxy.start(this.server.port, words);
     this.#proxies.push(proxy);
     return { connection: await this.open({ url: this.urlOf(proxy.port) }, { deadline }), proxy };
+  }
+
+  /** Lets the deadline of calls pass all of whose answers the proxy loses, once it has lost as many as there are calls. */
+  async inVain<Results>(proxy: FaultyProxy, start: () => Promise<Results>, calls = 1): Promise<Results> {
+    proxy.loseReplies(Infinity);
+    const started = start();
+    started.catch(() => undefined);
+    await eventually(() => proxy.lost >= calls, { of: 'a lost answer' });
+    return this.clock.passing(started).finally(() => proxy.loseReplies(0));
   }
 
   /** The client of a user. */

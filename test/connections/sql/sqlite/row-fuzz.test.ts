@@ -16,7 +16,7 @@ beforeEach(async () => {
   database = new TemporaryDatabase();
   await database.connect().counts('default');
   const Libsql = require('libsql') as new (file: string, options: object) => Engine;
-  engine = new Libsql(database.file, { timeout: 5000 });
+  engine = new Libsql(database.file, { timeout: 60_000 });
 });
 
 afterEach(async () => {

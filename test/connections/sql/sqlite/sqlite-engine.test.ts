@@ -9,6 +9,7 @@ import { openSqlite } from '../../../../src/connections/sql/sqlite/sqlite-databa
 import type { SqliteDatabase } from '../../../../src/connections/sql/sqlite/sqlite-database';
 import { SqliteEngine } from '../../../../src/connections/sql/sqlite/sqlite-engine';
 import { raw, rowsOf, type Work } from '../../../../src/connections/sql/statement';
+import { meantToPass } from '../../../support/meant-to-pass';
 import { idOf, payload, reserve, silent, TemporaryDatabase } from '../open-database';
 
 let database: TemporaryDatabase;
@@ -63,7 +64,7 @@ describe('a busy file', () => {
   });
 
   it('is given up at the deadline with an error that says that it is busy, and nothing is written', async () => {
-    const connection = database.connect({}, { deadline: 0.05 });
+    const connection = database.connect({}, { deadline: meantToPass(0.05) });
     await reserve(connection);
     const holder = lockFile();
     const push = connection.push('default', [{ payload: payload('a') }]);
@@ -76,7 +77,7 @@ describe('a busy file', () => {
   });
 
   it('ends a push of many pages part way, and the error says how many jobs were queued', async () => {
-    const connection = database.connect({}, { deadline: 0.05 });
+    const connection = database.connect({}, { deadline: meantToPass(0.05) });
     await reserve(connection);
     const entries = Array.from({ length: 5000 }, (_, index) => ({ payload: payload(`${index}`) }));
     const push = connection.push('default', entries);
@@ -146,7 +147,7 @@ describe('a confirmed write', () => {
   }
 
   it('is on disk if it must survive a power failure, and does not wait for the disk otherwise', async () => {
-    const options = { connection: 'database', file: database.file, deadline: 5, origin: undefined, logger: silent };
+    const options = { connection: 'database', file: database.file, deadline: 60, origin: undefined, logger: silent };
     const engine = new SqliteEngine({ ...options, prepare: () => 0 });
     const purpose = { consequence: 'nothing was done', writes: 'repeatable' } as const;
     const durable = { ...purpose, durable: true };

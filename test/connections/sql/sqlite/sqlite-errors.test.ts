@@ -1,7 +1,7 @@
 import { explain, isBusy } from '../../../../src/connections/sql/sqlite/sqlite-errors';
 import { openSqlite } from '../../../../src/connections/sql/sqlite/sqlite-database';
 
-const circumstances = { connection: 'database', file: '/data/jobs.sqlite', deadline: 5, origin: undefined };
+const circumstances = { connection: 'database', file: '/data/jobs.sqlite', deadline: 60, origin: undefined };
 
 /** The error with which SQLite itself refuses to write after `pragma`. */
 function refusal(pragma: string): unknown {

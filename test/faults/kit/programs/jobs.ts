@@ -10,6 +10,9 @@ import { note } from './pen';
 /** The file with which a test releases stalled jobs. */
 export const TOLD = 'told';
 
+/** Timeouts that are meant to pass. This file is copied to where `meantToPass` is not. */
+const PASSES = '300ms';
+
 const pause = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => {
     setTimeout(resolve, milliseconds);
@@ -94,7 +97,7 @@ export class Block extends Job {
 }
 
 /** Blocks the event loop in its first attempt, past its timeout. In native code it does so until the process ends. */
-@Job({ tries: 2, backoff: '100ms', timeout: '300ms' })
+@Job({ tries: 2, backoff: '100ms', timeout: PASSES })
 export class Stall extends Job {
   constructor(readonly milliseconds: number | 'native' | 'until told') {
     super();
@@ -117,7 +120,7 @@ export class Stall extends Job {
 export class StallForGood extends Stall {}
 
 /** Blocks the event loop while its data are decoded. */
-@Job({ tries: 1, timeout: '300ms' })
+@Job({ tries: 1, timeout: PASSES })
 export class StallUnread extends Job {
   @Transform(({ value }) => stall(value as number), { toClassOnly: true })
   milliseconds = 60_000;
