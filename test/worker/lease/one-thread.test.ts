@@ -15,7 +15,6 @@ import { Worker } from '../../../src/worker/worker';
 import { Gate, RecordingLogger } from '../../support/application';
 import { eventually } from '../../support/eventually';
 import { type RedisServer, startRedisServer } from '../../support/redis-server';
-import { meantToPass } from '../../support/meant-to-pass';
 
 let redis: RedisServer;
 let folder: string;
@@ -38,13 +37,13 @@ const onRedis = (prefix: string): ConnectionConfig => ({
   driver: 'redis',
   url: redis.url,
   prefix: `${folder}:${prefix}:`,
-  retryAfter: meantToPass('3s'),
+  retryAfter: '12s',
 });
 
 const onSqlite = (): DatabaseConfig => ({
   driver: 'database',
   url: `sqlite:${join(folder, 'jobs.sqlite')}`,
-  retryAfter: meantToPass('2s'),
+  retryAfter: '12s',
 });
 
 beforeAll(async () => {
