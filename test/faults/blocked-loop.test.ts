@@ -163,7 +163,7 @@ describe('a handler that blocks the event loop past timeout and grace', () => {
 interface Size {
   readonly width: number;
 }
-@Job({ timeout: meantToPass('200ms'), tries: 1 })
+@Job({ timeout: '${meantToPass('200ms')}', tries: 1 })
 export class Hog extends Job {
   handle(): void {
     for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
