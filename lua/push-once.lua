@@ -1,4 +1,4 @@
--- push-once.lua: put a payload into a queue, unless one was put there under this key before.
+-- push-once.lua: put payloads into a queue, unless some were put there under this key before.
 --
 --   parts    texts unique ties take debounce batches join
 --
@@ -7,21 +7,25 @@
 --   KEYS[3] delayed     zset    payload -> due time (s)
 --   KEYS[4] notify      list    wake-up hints
 --   KEYS[5] unique      hash    unique key -> its holder, and key of a debounced job -> the job that waits
---                               Only with a batch that the payload belongs to:
+--                               Only with a batch that the payloads belong to:
 --   KEYS[6] batches     hash    id of a batch -> its numbers and the jobs it sends: see parts/batches.lua
 --   KEYS[7] begun_batches       zset  id of a batch -> when it began (s)
 --   KEYS[8] cancelled_batches   zset  id of a cancelled batch that has not finished -> when it was cancelled (s)
+--   KEYS[9..] callback_keys     of each job that a new batch sends: ready, delayed, notify of its queue
 --   ARGV[1] offset      number  see parts/base.lua
 --   ARGV[2] call_id     string  unique to this call: identifies a repeat
---   ARGV[3] ending      number  seconds since 1970: until when it may be pushed
---   ARGV[4] count       number  from here on as in push.lua, with one entry
+--   ARGV[3] ending      number  seconds since 1970: until when they may be pushed; 0: never, the key is only looked for
+--   ARGV[4] count       number  from here on as in push.lua, but there may be none, and none with the rule 'unique'
 --   ARGV[5] tied        number
 --   ARGV[6] debounced   number
 --   ARGV[7..] entries
 --
---   returns  {'queued', replaced} | {'held', holder} | {'before'} | {'late'} | {'ended', why}
---            (only 'queued' adds a job; 'before', 'late' and 'ended' write nothing)
---            replaced: the id of the job that it replaced, if any; holder: the id of the job that holds its unique key
+--   returns  {'pushed', held, replaced} | {'before'} | {'late'} | {'skipped'} | {'ended', why}
+--            (only 'pushed' adds a job; 'before', 'late' and 'ended' write nothing)
+--            held: places of entries that were refused because of their unique key, each with the id of its holder;
+--            replaced: places of debounced ones, each with the id of the job that it replaced;
+--            skipped: the batch was cancelled, but is still open: the jobs count as skipped;
+--            why: the batch takes no more jobs: finished, or unknown.
 --   keeps    I1 I5 I6 I12 I13 I14 I17
 --   cost     O(1) for a ready entry, O(log n) for a delayed one
 
@@ -34,48 +38,76 @@ local FIRST_TIE, callback_keys = 7, 9
 local pushed, own = call('GET', mark), call_id .. ' '
 if pushed and sub(pushed, 1, #own) == own then return cmsgpack.unpack(sub(pushed, #own + 1)) end
 local moment = clock()
-if ending <= moment then return { 'late' } end
+if ending > 0 and ending <= moment then return { 'late' } end
 if pushed then return { 'before' } end
+if ending == 0 then return { 'late' } end
 
 -- Everything that can be refused is checked first: a key of another type, a missing right.
 local hints = call('LLEN', notify)
 local first_debounced = tied > 0 and FIRST_TIE + 1 + 2 * tied or FIRST_TIE
-local first_entry = first_debounced + 3 * debounced
+local first_ready = first_debounced + 3 * debounced
+local first_delayed = first_ready + count
 local keys = tied > 0 and look_up(unique, FIRST_TIE, tied)
+local refused = keys and keys.refused or {}
 local put = debounced > 0
-  and put_off(unique, delayed, first_debounced, debounced, count, first_entry + count, moment)
-local joining = batches and prepare_to_join(batches, cancelled_batches, callback_keys, keys and keys.refused, moment)
-if joining and joining.why then return { 'ended', joining.why } end
+  and put_off(unique, delayed, first_debounced, debounced, count, first_delayed, moment)
+local joining, last_entry = nil, #ARGV
+if batches then
+  joining, last_entry = prepare_to_join(batches, cancelled_batches, callback_keys, refused, moment, true)
+  if joining.why then return { 'ended', joining.why } end
+end
 
 local function keep(answer)
   call('SET', mark, own .. cmsgpack.pack(answer), 'PX', math.ceil((ending - moment) / 1000))
   return answer
 end
 
-if keys and keys.refused then return keep({ 'held', keys.held[2] }) end
-
-local due, payload = moment, ARGV[first_entry]
-if count == 0 then due, payload = due_at(moment, ARGV[first_entry + 1]), ARGV[first_entry + 2] end
-if put then due = put.plans[1].due end
-local comes_first = due > moment and call('ZCOUNT', delayed, '-inf', '(' .. score(due)) == 0
-if due > moment then call('ZADD', delayed, 'XX', 0, nobody()) else call('LLEN', ready) end
+local due_now, added, first_due = {}, {}, nil
+for place = 1, count do
+  if not refused[place] then due_now[#due_now + 1] = ARGV[first_ready + place - 1] end
+end
+for at = first_delayed, last_entry, 3 do
+  local nth = (at - first_delayed) / 3
+  local due, payload = due_at(moment, ARGV[at + 1]), ARGV[at + 2]
+  local plan = put and put.plans[count + nth + 1]
+  if plan then due = plan.due end
+  if refused[count + nth + 1] or plan and plan.is_gone then
+    -- Another job holds its key, or a later entry has replaced it.
+  elseif due <= moment then
+    due_now[#due_now + 1] = payload
+  else
+    -- A microsecond apart, so that jobs pushed in order with one delay become ready in that order.
+    if not plan then due = due + nth end
+    first_due = math.min(first_due or due, due)
+    added[#added + 1], added[#added + 2] = score(due), payload
+  end
+end
+local comes_first = first_due and call('ZCOUNT', delayed, '-inf', '(' .. score(first_due)) == 0
+if first_due then call('ZADD', delayed, 'XX', 0, nobody()) end
+if #due_now > 0 then call('LLEN', ready) end
 
 local function put_in()
+  if joining and joining.is_skipped then return carry_out({ joining }) end
   local write = joining and join_batch(joining, begun_batches, ready, unique, keys)
     or keys and take(unique, keys, ready) or call
   if put then write = wait_under(unique, put, write) end
-  if due > moment then write('ZADD', delayed, score(due), payload) else write('RPUSH', ready, payload) end
+  if #due_now > 0 then write('RPUSH', ready, unpack(due_now)) end
+  if first_due then write('ZADD', delayed, unpack(added)) end
 end
 
--- Written before the job, which would be pushed again if the mark were refused; removed if the job is refused.
-local answer = keep({ 'queued', put and put.replaced[2] or nil })
+-- Written before the jobs, which would be pushed again if the mark were refused; removed if they are refused.
+local answer = { 'pushed' }
+if joining and joining.is_skipped then answer = { 'skipped' }
+elseif keys and keys.refused or put then answer = { 'pushed', keys and keys.held or {}, put and put.replaced or {} } end
+keep(answer)
 local done, problem = pcall(put_in)
 if not done then
   redis.pcall('DEL', mark)
   error(problem)
 end
+if answer[1] == 'skipped' then return answer end
 if put then remove_replaced(unique, put, delayed) end
 
 -- One hint is enough: whoever takes it leaves another one as long as there is work.
-if hints == 0 and (due <= moment or comes_first) then redis.pcall('RPUSH', notify, '1') end
+if hints == 0 and (#due_now > 0 or comes_first) then redis.pcall('RPUSH', notify, '1') end
 return answer

@@ -37,13 +37,20 @@ local function weight_inside(weight, weights, refused)
 end
 
 -- What to write for the batch, or `why` it takes no more jobs. Also returns the place of the last argument of the last
--- entry. `callback_keys`: the place of the first key of the jobs that a new batch sends.
-local function prepare_to_join(batches, cancelled_batches, callback_keys, refused, moment)
+-- entry. `callback_keys`: the place of the first key of the jobs that a new batch sends. `may_skip`: if the batch was
+-- cancelled, but is open, the entries count as skipped, and none may be written (`is_skipped`).
+local function prepare_to_join(batches, cancelled_batches, callback_keys, refused, moment, may_skip)
   local first = #ARGV - tonumber(ARGV[#ARGV])
   local id, weight, weights = unpack(ARGV, first, first + 2)
   local is_new = first + 3 < #ARGV
   local batch = is_new and new_batch(id, first + 3, callback_keys, moment) or batch_of(batches, id)
   local why = not is_new and end_of(batch)
+  local is_skipped = may_skip and why == 'cancelled' and batch.open_until > 0
+  if is_skipped then
+    local step = step_of(batches, cancelled_batches, batch, { skipped = tonumber(weight) }, moment)
+    step.is_skipped = true
+    return step, first - 1
+  end
   if why then return { why = why } end
   if batch.open_until > 0 then batch.open_until = moment + batch.open_for end
   local pending = weight_inside(weight, weights, refused)

@@ -70,7 +70,7 @@ export interface BatchState {
   readonly cancelledAt?: Milliseconds | undefined;
   /** When no job was left. The retry of a failed job may remove it again. */
   readonly finishedAt?: Milliseconds | undefined;
-  /** It is not sealed yet, and counts as abandoned after this moment. */
+  /** It is not sealed yet, and counts as abandoned after this moment, unless somebody is sure to go on. */
   readonly openUntil?: Milliseconds | undefined;
 }
 

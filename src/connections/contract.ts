@@ -160,11 +160,25 @@ export interface Settled {
 
 export type { Counts, PeekedJob, PlacedJob, WaitingState } from './waiting-jobs';
 
+/** Jobs of one queue that are pushed in one step. There may be none. */
+export interface PageToPush {
+  readonly queue: string;
+  readonly entries: readonly Entry[];
+  /** The batch that begins in this step. */
+  readonly begins?: NewBatch | undefined;
+}
+
+/**
+ * What became of a page that is pushed once. `before`: its key was used before. `late`: it was not, and its moment has passed.
+ * `skipped`: its batch was cancelled while it was open; its jobs count as skipped, and the key is used. Nothing was pushed in these cases.
+ */
+export type PushedOnce = readonly Pushed[] | 'before' | 'late' | 'skipped';
+
 /** Makes a push happen once. */
 export interface Once {
   /** Up to 255 characters. If a connection `isDivided`, each queue has its own keys. */
   readonly key: string;
-  /** The key is kept until this moment; after it, nothing is pushed. */
+  /** The key is kept until this moment; after it, nothing is pushed. 0: it is only looked for. */
   readonly until: Milliseconds;
 }
 
@@ -217,7 +231,7 @@ export interface Capabilities {
    * Keeps batches, and takes entries that belong to one. They are counted in the step that pushes them and in the step that
    * ends them in any way; jobs that follow a job of a batch join before that job leaves. If `isDivided`, all are in one
    * queue. Jobs of a cancelled batch are handed out as cancelled. The retry of a failed job withdraws the cancellation.
-   * Absent: no.
+   * Needs `pushOnce`. Absent: no.
    */
   readonly batches?: boolean | undefined;
   /** Jobs can be cancelled, queues paused, and workers told to restart. */
@@ -347,10 +361,12 @@ export interface Connection {
    */
   readonly find?: ((id: string, queue?: string) => Promise<PlacedJob | 'unseen' | undefined>) | undefined;
   /**
-   * Pushes a job unless one was pushed under this key before, or would have been if its unique key had been free. `late`: by
-   * the store's clock the key's moment has passed; nothing was pushed.
+   * Pushes jobs, which fit in one call, unless this key was used before. The key counts as used even if all of them were
+   * refused because of their unique keys, or if there are none. Its moment is judged by the store's clock.
+   *
+   * @throws E_BATCH_ENDED their batch has finished or is unknown; nothing was written
    */
-  readonly pushOnce?: ((followUp: FollowUp, once: Once) => Promise<Pushed | 'before' | 'late'>) | undefined;
+  readonly pushOnce?: ((page: PageToPush, once: Once) => Promise<PushedOnce>) | undefined;
   /** The queues that were ever pushed to and not forgotten. */
   queues(): Promise<readonly string[]>;
   /** Forgets a queue, its name and its pause; false if it has jobs, also failed ones, or is not known. Absent: it keeps no names. */

@@ -1,7 +1,7 @@
 /** A job that goes to another connection than that of the job before it. */
 import type { Seconds } from '../base/clock';
 import type { Application } from './application';
-import type { Connection, Entry, FollowUp } from './contract';
+import type { Connection, Entry, PageToPush } from './contract';
 import { entriesFor, type Timed } from './due-entries';
 
 export interface Onward extends Timed {
@@ -27,8 +27,8 @@ export async function sendOnward(
 ): Promise<Entry> {
   const target = application.driver(onward.connection);
   const [entry] = await entriesFor(target, [onward]);
-  const followUp = { queue: onward.queue, entry: entry! };
-  const isThere = key !== undefined && (await pushedOnce(target, followUp, key, application));
+  const page = { queue: onward.queue, entries: [entry!] };
+  const isThere = key !== undefined && (await pushedOnce(target, page, key, application));
   if (!isThere) await target.push(onward.queue, [entry!]);
   return entry!;
 }
@@ -36,12 +36,12 @@ export async function sendOnward(
 /** False if nothing was pushed, now or before. */
 async function pushedOnce(
   target: Connection,
-  followUp: FollowUp,
+  page: PageToPush,
   key: string,
   { clock }: Pick<Application, 'clock'>,
 ): Promise<boolean> {
   // A failover keeps keys only in its first connection, and that may be away.
   if (target.pushOnce === undefined || target.standsFor !== undefined) return false;
   const now = (await target.now?.()) ?? clock.now();
-  return (await target.pushOnce(followUp, { key, until: now + KEPT * 1000 })) !== 'late';
+  return (await target.pushOnce(page, { key, until: now + KEPT * 1000 })) !== 'late';
 }

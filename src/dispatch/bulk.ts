@@ -225,7 +225,8 @@ export type Page = readonly [EncodedJob, ...EncodedJob[]];
 
 export const bytesOf = ({ entry }: EncodedJob): number => pageBytes(entry.payload);
 
-function groups(jobs: Iterable<EncodedJob>): Iterable<Page> {
+/** The jobs of each queue, in order. */
+export function groups(jobs: Iterable<EncodedJob>): Iterable<Page> {
   const groups = new Map<string, [EncodedJob, ...EncodedJob[]]>();
   let group: [EncodedJob, ...EncodedJob[]] | undefined;
   for (const job of jobs) {

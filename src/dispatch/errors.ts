@@ -230,6 +230,14 @@ export const batchElsewhere = defineError('E_BATCH_ELSEWHERE', (job: string, pla
   facts: { job, place, batch },
 }));
 
+/** The rest of a batch that is a link of a chain cannot be sent any more. */
+export const batchForgotten = defineError('E_BATCH_FORGOTTEN', (batch: string, connection: string) => ({
+  message:
+    `Not all jobs of the batch ${batch} on connection '${connection}' were sent: its worker died, and which of them are in was ` +
+    'kept for a week only. Look for those that are missing, and dispatch them and what follows the batch again.',
+  facts: { batch, connection },
+}));
+
 /** Not all jobs of a batch are in. */
 export const batchIncomplete = defineError(
   'E_BATCH_INCOMPLETE',

@@ -1,6 +1,6 @@
 /** Sends the job of one occurrence exactly once, even if other processes try as well. */
 import type { Milliseconds, Seconds } from '../base/clock';
-import type { Connection, FollowUp, Once, Pushed } from '../connections/contract';
+import type { Connection, Once, PageToPush, Pushed } from '../connections/contract';
 import { entriesFor } from '../connections/due-entries';
 import { CapabilityError } from '../connections/errors';
 import { pushEvent } from '../connections/push-event';
@@ -68,7 +68,7 @@ export async function sendOccurrence(
   destination: Destination,
   application: ScheduleApplication,
   last: Pick<ScheduleState, 'sentAt' | 'sentTo'> = {},
-): Promise<{ readonly result: Pushed | 'before' | 'late' | 'held'; readonly queue: string }> {
+): Promise<{ readonly result: Pushed | 'before' | 'late' | 'skipped' | 'held'; readonly queue: string }> {
   const { name, parts, overlapKey } = schedule;
   const { target, skipsOverlaps } = destination;
   const { connection, queue: chosen, missed } = parts;
@@ -80,16 +80,15 @@ export async function sendOccurrence(
     occurrence: { schedule: name, at, id: uuidAt(name, at), key: skipsOverlaps ? overlapKey : undefined },
   });
   const [entry] = await entriesFor(target, [encoded]);
-  const followUp: FollowUp = { queue: encoded.queue, entry: entry! };
+  const page = { queue: encoded.queue, entries: [entry!] };
   const once = { key: `schedule ${name} ${at}`, until: at + missed.within * 1000 };
   if (skipsOverlaps) await removeLeftover(schedule, encoded.queue, target, last);
   await encoded.hooks?.emit('queueing', pushEvent(encoded));
   const result =
-    target.pushOnce === undefined
-      ? await pushClaimed(destination, followUp, once, now)
-      : await target.pushOnce(followUp, once);
-  if (result === 'queued' || typeof result === 'object') await tellPushed(encoded, result);
-  return { result, queue: encoded.queue };
+    target.pushOnce === undefined ? await pushClaimed(destination, page, once, now) : await target.pushOnce(page, once);
+  if (typeof result === 'string') return { result, queue: encoded.queue };
+  await tellPushed(encoded, result[0]);
+  return { result: result[0]!, queue: encoded.queue };
 }
 
 /**
@@ -118,20 +117,20 @@ async function removeLeftover(
  */
 async function pushClaimed(
   { target, operations }: Destination,
-  { queue, entry }: FollowUp,
+  { queue, entries }: PageToPush,
   { key, until }: Once,
   now: Milliseconds,
-): Promise<Pushed | 'before' | 'late' | 'held'> {
+): Promise<readonly Pushed[] | 'before' | 'late' | 'held'> {
   if (now >= until) return 'late';
   const { records, locks } = operations;
   const token = uuidv7();
   if (!((await locks?.acquire(key, token, HELD)) ?? true)) return 'held';
   try {
     if ((await records.get(CLAIM, key)) !== undefined) return 'before';
-    const pushed = await target.push(queue, [entry]);
+    const pushed = await target.push(queue, entries);
     // The mark outlives the moment until which anybody would push.
     await records.put([{ kind: CLAIM, id: key, value: '' }], (until - now) / 1000 + HELD);
-    return pushed?.[0] ?? 'queued';
+    return pushed ?? ['queued'];
   } finally {
     // The protected work is done, or is tried again when the lock expires.
     await locks?.release(key, token).catch(() => undefined);

@@ -6,7 +6,9 @@ import type {
   Entry,
   FollowUp,
   Once,
+  PageToPush,
   Pushed,
+  PushedOnce,
   ReserveRequest,
   Settlement,
   SettleResult,
@@ -109,14 +111,10 @@ export class FakeConnection extends MemoryConnection {
     return this.#split(queue, entries, this.#parts.real, begins);
   }
 
-  /** Only schedules of faked jobs are driven. */
-  override async pushOnce(followUp: FollowUp, once: Once): Promise<Pushed | 'before' | 'late'> {
-    const { queue, entry } = followUp;
-    const pushed = await super.pushOnce(followUp, once);
-    const { log } = this.#parts;
-    const now = this.#store.clock.now();
-    if (isIn(pushed)) log.add(this.name, queue, [entry], now);
-    log.skip(this.name, queue, entry, pushed, now);
+  /** Only schedules of faked jobs are driven, and a batch is kept as a whole. */
+  override async pushOnce(page: PageToPush, once: Once): Promise<PushedOnce> {
+    const pushed = await super.pushOnce(page, once);
+    if (typeof pushed !== 'string') this.#log(page.queue, page.entries, pushed, page.begins);
     return pushed;
   }
 
@@ -162,9 +160,19 @@ export class FakeConnection extends MemoryConnection {
   // Logged before anything is awaited, because an assertion sends what was dispatched and looks at once.
   #keep(queue: string, entries: readonly Entry[], begins?: NewBatch): readonly Pushed[] | undefined {
     this.checkOpen('push');
+    const pushed = this.#store.push(queue, entries.map(entryOf), begins);
+    this.#log(queue, entries, pushed, begins);
+    return pushed;
+  }
+
+  #log(
+    queue: string,
+    entries: readonly Entry[],
+    pushed: readonly Pushed[] | undefined,
+    begins: NewBatch | undefined,
+  ): void {
     const { log, batchLog } = this.#parts;
     const now = this.#store.clock.now();
-    const pushed = this.#store.push(queue, entries.map(entryOf), begins);
     if (begins !== undefined) batchLog.begin(this.name, begins, now);
     // Refused jobs were not pushed, neither for an assertion nor for a program.
     const taken = entries.filter((_, place) => isIn(pushed?.[place] ?? 'queued'));
@@ -172,12 +180,10 @@ export class FakeConnection extends MemoryConnection {
     for (const [place, one] of (pushed ?? []).entries()) log.skip(this.name, queue, entries[place]!, one, now);
     const batch = entries[0]?.ties?.batch?.id;
     if (batch !== undefined) batchLog.join(batch, logged);
-    return pushed;
   }
 }
 
-const isIn = (pushed: Pushed | 'before' | 'late'): boolean =>
-  pushed === 'queued' || (typeof pushed === 'object' && 'replaced' in pushed);
+const isIn = (pushed: Pushed): boolean => pushed === 'queued' || 'replaced' in pushed;
 
 const followUpsOf = (settlement: Settlement): readonly FollowUp[] => ('next' in settlement && settlement.next) || [];
 

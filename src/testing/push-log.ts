@@ -36,7 +36,7 @@ export class PushLog {
   }
 
   /** Notes which jobs do not run: those that were refused, and pushed ones that others replaced. */
-  skip(connection: string, queue: string, entry: Entry, pushed: Pushed | 'before' | 'late', now: Milliseconds): void {
+  skip(connection: string, queue: string, entry: Entry, pushed: Pushed, now: Milliseconds): void {
     if (typeof pushed !== 'object') return;
     const skipped =
       'replaced' in pushed

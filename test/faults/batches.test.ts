@@ -117,6 +117,34 @@ describe.each(['redis', 'sqlite'] as const)('a batch on %s', (store) => {
   });
 });
 
+describe.each(['redis', 'sqlite'] as const)('a batch in a chain on %s', (store) => {
+  let stage: Stage;
+
+  beforeEach(async () => {
+    stage = await Stage.open(store);
+  });
+  afterEach(() => stage.close());
+
+  it.each([
+    ['before', 1],
+    ['after', 1],
+    ['before', 2],
+    ['after', 3],
+  ] as const)('is complete if its worker is killed %s it pushed page %d of 3', async (when, page) => {
+    const members = Array.from({ length: 201 }, (_, place) => new Link(0, place));
+    await stage.bus.chain([stage.bus.batch(members), new Link(1, 0)]).dispatch();
+    await stage.hire({}, { lease: BRIEF, halts: { by: 'SIGKILL', when, page } }).exited;
+    stage.hire({ concurrency: 10 });
+    await stage.drained();
+    await stage.dismiss();
+
+    const notes = stage.ledger.lines.filter(({ event }) => event === 'done').map(({ note }) => note);
+    expect(notes.toSorted()).toEqual([...members.map(({ place }) => `0 ${place}`), '1 0'].toSorted());
+    const [batch] = await stage.manager.batches.list();
+    expect(batch).toMatchObject({ total: 201, completed: 201, isCancelled: false, isFinished: true });
+  });
+});
+
 describe('if answers of Redis are lost', () => {
   let server: RedisServer;
   let proxy: FaultyProxy;

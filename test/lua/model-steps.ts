@@ -75,7 +75,12 @@ export type Step =
       readonly every: number | undefined;
       readonly isOpen: boolean;
     }
-  | { readonly do: 'add'; readonly batch: number; readonly queue: string; readonly weights: readonly number[] }
+  | {
+      readonly do: 'add' | 'add once';
+      readonly batch: number;
+      readonly queue: string;
+      readonly weights: readonly number[];
+    }
   | { readonly do: 'hold' | 'seal' | 'abandon' | 'stop'; readonly batch: number }
   | { readonly do: 'prune'; readonly unfinished: boolean }
   | { readonly do: 'push'; readonly queue: string; readonly body: keyof typeof BODIES; readonly delay: number }
@@ -188,7 +193,10 @@ export const steps: fc.Arbitrary<Step[]> = fc.array(
         isOpen: fc.boolean(),
       }),
     },
-    { weight: 2, arbitrary: fc.record({ do: fc.constant('add' as const), batch, queue, weights }) },
+    {
+      weight: 3,
+      arbitrary: fc.record({ do: fc.constantFrom<'add' | 'add once'>('add', 'add once'), batch, queue, weights }),
+    },
     {
       weight: 2,
       arbitrary: fc.record({

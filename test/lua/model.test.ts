@@ -46,7 +46,7 @@ class Actor {
         const payload = BODIES[step.body](++this.#pushed);
         const entry = { payload, delay: step.delay, ties: readTies(Buffer.from(payload)) };
         const until = (this.#start + ONCE[step.key]) * 1000;
-        return connection.pushOnce!({ queue: step.queue, entry }, { key: step.key, until });
+        return connection.pushOnce!({ queue: step.queue, entries: [entry] }, { key: step.key, until });
       }
       case 'reserve': {
         const { queues, limit, lease } = step;
@@ -70,10 +70,16 @@ class Actor {
         const begins = { id, name: `name ${id}`, allowsFailures, callbacks: callbacksOf(id), every, openFor };
         return (await connection.push(step.queue, entries, begins)) ?? 'all';
       }
-      case 'add': {
+      case 'add':
+      case 'add once': {
         const entries = step.weights.map((weight) => member(++this.#pushed, `batch-${step.batch}`, weight));
         if (entries.length === 0) return 'none';
-        return connection.push(step.queue, entries).then(
+        const once = { key: `page ${this.#pushed}`, until: (this.#start + 1e6) * 1000 };
+        const adding: Promise<unknown> =
+          step.do === 'add'
+            ? connection.push(step.queue, entries)
+            : connection.pushOnce!({ queue: step.queue, entries }, once);
+        return adding.then(
           (pushed) => pushed ?? 'all',
           (error: { code?: string; facts?: unknown }) => [error.code, error.facts],
         );

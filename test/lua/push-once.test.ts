@@ -26,7 +26,7 @@ async function state(): Promise<Record<string, unknown>> {
 
 describe('push-once.lua', () => {
   it('pushes a payload with a hint and keeps its key until the deadline', async () => {
-    expect(await world.pushOnce(probe('a'))).toEqual(['queued']);
+    expect(await world.pushOnce(probe('a'))).toEqual(['pushed']);
     expect(await state()).toEqual({ q: [probe('a')], 'q:notify': ['1'], [MARK]: 'is there' });
     const left = await world.client.ttl(world.queue().once('k'));
     expect(left).toBeGreaterThan(800);
@@ -39,7 +39,7 @@ describe('push-once.lua', () => {
   ])('delays a job that becomes ready %s', async (_, delay) => {
     const [seconds] = await world.client.time();
     const when = delay === 'at' ? `@${Number(seconds) + 100}` : delay;
-    expect(await world.pushOnce(probe('a'), { delay: when })).toEqual(['queued']);
+    expect(await world.pushOnce(probe('a'), { delay: when })).toEqual(['pushed']);
     expect(await state()).toEqual({ 'q:delayed': [[probe('a'), 100]], 'q:notify': ['1'], [MARK]: 'is there' });
   });
 
@@ -63,7 +63,7 @@ describe('push-once.lua', () => {
     const before = await world.whole();
     expect(await world.pushOnce(probe('b'))).toEqual(['before']);
     expect(await world.whole()).toEqual(before);
-    expect(await world.pushOnce(probe('b'), { key: 'other' })).toEqual(['queued']);
+    expect(await world.pushOnce(probe('b'), { key: 'other' })).toEqual(['pushed']);
   });
 
   it('pushes and changes nothing after the deadline, whether the key was used or not', async () => {
@@ -75,19 +75,27 @@ describe('push-once.lua', () => {
     expect(await world.whole()).toEqual(before);
   });
 
+  it('only looks for the key without a deadline', async () => {
+    await world.pushOnce(probe('a'));
+    const before = await world.whole();
+    expect(await world.pushOnce(probe('b'), { until: 0 })).toEqual(['before']);
+    expect(await world.pushOnce(probe('b'), { until: 0, key: 'other' })).toEqual(['late']);
+    expect(await world.whole()).toEqual(before);
+  });
+
   it('gives a repeat the answer that was lost, even after the deadline', async () => {
     const call = { call: 'mine', until: 100 };
-    expect(await world.pushOnce(probe('a'), call)).toEqual(['queued']);
+    expect(await world.pushOnce(probe('a'), call)).toEqual(['pushed']);
     world.offset = 200;
     const before = await world.whole();
-    expect(await world.pushOnce(probe('a'), call)).toEqual(['queued']);
+    expect(await world.pushOnce(probe('a'), call)).toEqual(['pushed']);
     expect(await world.pushOnce(probe('a'), { ...call, call: 'mi' })).toEqual(['late']);
     expect(await world.whole()).toEqual(before);
   });
 
   it('takes the unique key of its job', async () => {
     const [key, tie] = keyIn(tiedProbe('a', { key: 'one' }));
-    expect(await world.pushOnce(tiedProbe('a', { key: 'one' }), { delay: 100 })).toEqual(['queued']);
+    expect(await world.pushOnce(tiedProbe('a', { key: 'one' }), { delay: 100 })).toEqual(['pushed']);
     expect((await state())[':unique']).toEqual({ [key]: tie });
   });
 
@@ -95,20 +103,20 @@ describe('push-once.lua', () => {
     await world.push([tiedProbe('a', { key: 'one' })]);
     const before = await state();
     const again = { call: 'mine' };
-    expect(await world.pushOnce(tiedProbe('b', { key: 'one' }), again)).toEqual(['held', 'a']);
+    expect(await world.pushOnce(tiedProbe('b', { key: 'one' }), again)).toEqual(['pushed', [1, 'a'], []]);
     expect(await state()).toEqual({ ...before, [MARK]: 'is there' });
     await world.client.del(world.queue().unique);
-    expect(await world.pushOnce(tiedProbe('b', { key: 'one' }), again)).toEqual(['held', 'a']);
+    expect(await world.pushOnce(tiedProbe('b', { key: 'one' }), again)).toEqual(['pushed', [1, 'a'], []]);
     expect(await world.pushOnce(tiedProbe('c', { key: 'one' }))).toEqual(['before']);
     expect(await state()).toMatchObject({ q: [tiedProbe('a', { key: 'one' })] });
   });
 
   it('lets a debounced job replace the waiting one', async () => {
     await world.pushOnce(debouncedProbe('a'), { key: 'first', delay: 100 });
-    expect(await world.pushOnce(debouncedProbe('b'), { delay: 200, call: 'mine' })).toEqual(['queued', 'a']);
-    expect(await world.pushOnce(debouncedProbe('b'), { delay: 200, call: 'mine' })).toEqual(['queued', 'a']);
+    expect(await world.pushOnce(debouncedProbe('b'), { delay: 200, call: 'mine' })).toEqual(['pushed', [], [1, 'a']]);
+    expect(await world.pushOnce(debouncedProbe('b'), { delay: 200, call: 'mine' })).toEqual(['pushed', [], [1, 'a']]);
     expect((await state())['q:delayed']).toEqual([[debouncedProbe('b'), 200]]);
-    expect(await world.pushOnce(debouncedProbe('c'), { key: 'third' })).toEqual(['queued', 'b']);
+    expect(await world.pushOnce(debouncedProbe('c'), { key: 'third' })).toEqual(['pushed', [], [1, 'b']]);
     expect(await state()).toMatchObject({ q: [debouncedProbe('c')] });
     expect((await state())['q:delayed']).toBeUndefined();
     expect((await state())[':unique']).toBeUndefined();
@@ -117,10 +125,22 @@ describe('push-once.lua', () => {
   it('adds a batch job to its batch, and refuses it if the batch has ended', async () => {
     const { batches } = world.queue();
     await world.client.hset(batches, ID, '1 0 0 0 1 0 0 0 0 0 0 ');
-    expect(await world.pushOnce(member('a'), { batch: ID })).toEqual(['queued']);
+    expect(await world.pushOnce(member('a'), { batch: ID })).toEqual(['pushed']);
     expect((await state())[':batches']).toEqual({ [ID]: '2 0 0 0 1 0 0 0 0 0 0 ' });
     const before = await world.whole();
     expect(await world.pushOnce(member('b'), { batch: 'gone', key: 'other' })).toEqual(['ended', 'unknown']);
+    expect(await world.whole()).toEqual(before);
+  });
+
+  it('counts a job as skipped whose batch was cancelled while it is open, once', async () => {
+    const { batches, cancelledBatches } = world.queue();
+    await world.client.hset(batches, ID, '1 0 0 0 1 5 0 9 9000000 0 0 ');
+    await world.client.zadd(cancelledBatches, 5, ID);
+    expect(await world.pushOnce(member('a'), { batch: ID, call: 'mine' })).toEqual(['skipped']);
+    expect((await state())[':batches']).toEqual({ [ID]: '1 0 0 1 1 5 0 9 9000000 0 0 ' });
+    const before = await world.whole();
+    expect(await world.pushOnce(member('a'), { batch: ID, call: 'mine' })).toEqual(['skipped']);
+    expect(await world.pushOnce(member('a'), { batch: ID })).toEqual(['before']);
     expect(await world.whole()).toEqual(before);
   });
 
@@ -160,7 +180,7 @@ describe('push-once.lua', () => {
       );
       expect(await world.whole()).toEqual({});
       await world.client.call('acl', 'setuser', 'default', '+@all');
-      expect(await world.pushOnce(tiedProbe('a'), { delay })).toEqual(['queued']);
+      expect(await world.pushOnce(tiedProbe('a'), { delay })).toEqual(['pushed']);
       expect(await world.client.hgetall(world.queue().unique)).toEqual({ [uniqueKey('Probe', 'a')]: '0 a' });
     },
   );

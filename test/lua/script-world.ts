@@ -150,7 +150,7 @@ export class ScriptWorld {
     return this.#push('q', [sequence, 'any', 0, ...keys, ...entries.flat()]);
   }
 
-  /** @param until seconds from the start. `batch` is the batch of the entry, with weight 1 */
+  /** @param until seconds from the start; 0: only looks. `batch` is the batch of the entry, with weight 1 */
   async pushOnce(
     payload: string,
     { delay = 0, key = 'k', call = `call-${this.nextSequence()}`, until = 900, batch }: PushingOnce = {},
@@ -160,7 +160,7 @@ export class ScriptWorld {
     if (batch !== undefined) keys.push(batches, begunBatches, cancelledBatches);
     const entry = delay === 0 ? [1, ...keysOf([payload]), payload] : [0, ...keysOf([payload]), 'any', delay, payload];
     const joining = batch === undefined ? [] : [batch, 1, '1', 3];
-    return this.run('push-once', keys, [call, this.#start + until, ...entry, ...joining]);
+    return this.run('push-once', keys, [call, until === 0 ? 0 : this.#start + until, ...entry, ...joining]);
   }
 
   async #push(name: string, args: readonly Argument[]): Promise<unknown[]> {

@@ -48,6 +48,16 @@ export class Batches {
     this.#change(id, { pending: weightIn(id, ties) });
   }
 
+  /** These entries come after their batch was cancelled, but while it is still open. False if that is not so. */
+  skip(entries: readonly Pick<Entry, 'ties'>[]): boolean {
+    const id = entries[0]?.ties?.batch?.id;
+    const { cancelledAt, openUntil } = (id !== undefined && this.#batches.get(id)) || {};
+    if (cancelledAt === undefined || openUntil === undefined) return false;
+    const ties = entries.map(({ ties }) => ties?.batch);
+    this.#change(id!, { skipped: weightIn(id!, ties) });
+    return true;
+  }
+
   /** A job of a batch has ended. */
   leave(text: Text, settlement: Settlement): void {
     const tie = this.#tieOf(text);

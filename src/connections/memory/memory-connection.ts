@@ -10,11 +10,12 @@ import type {
   Counts,
   Diagnosis,
   Entry,
-  FollowUp,
   Once,
+  PageToPush,
   PeekedJob,
   PlacedJob,
   Pushed,
+  PushedOnce,
   RenewResult,
   Reservation,
   ReserveReply,
@@ -130,9 +131,9 @@ export class MemoryConnection extends StoreConnection implements Connection {
     return this.#store.find(id, queue === undefined ? this.#store.queueNames : [queue]);
   }
 
-  async pushOnce(followUp: FollowUp, once: Once): Promise<Pushed | 'before' | 'late'> {
+  async pushOnce(page: PageToPush, once: Once): Promise<PushedOnce> {
     this.checkOpen('pushOnce');
-    return this.#store.pushOnce(followUp, once);
+    return this.#store.pushOnce(page, once);
   }
 
   async queues(): Promise<readonly string[]> {

@@ -10,8 +10,10 @@ import type {
   Entry,
   FollowUp,
   Once,
+  PageToPush,
   PlacedJob,
   Pushed,
+  PushedOnce,
   RenewResult,
   Reservation,
   ReserveReply,
@@ -95,13 +97,15 @@ export class MemoryStore {
     return others && entries.map((entry) => others.get(entry) ?? 'queued');
   }
 
-  pushOnce({ queue, entry }: FollowUp, { key, until }: Once): Pushed | 'before' | 'late' {
+  pushOnce({ queue, entries, begins }: PageToPush, { key, until }: Once): PushedOnce {
     const left = (until - this.clock.now()) / 1000;
-    if (left <= 0) return 'late';
+    if (until > 0 && left <= 0) return 'late';
     if (this.records.valueIn(ONCE, key) !== undefined) return 'before';
-    const pushed = this.push(queue, [entryOf(entry)]);
+    if (until === 0) return 'late';
+    const isSkipped = begins === undefined && this.batches.skip(entries);
+    const pushed = isSkipped ? 'skipped' : this.push(queue, entries.map(entryOf), begins);
     this.records.set({ kind: ONCE, id: key, value: '' }, left);
-    return pushed?.[0] ?? 'queued';
+    return pushed ?? entries.map(() => 'queued');
   }
 
   /** Looks at every job. */

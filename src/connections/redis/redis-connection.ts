@@ -13,11 +13,12 @@ import type {
   Counts,
   Diagnosis,
   Entry,
-  FollowUp,
   Once,
+  PageToPush,
   PeekedJob,
   PlacedJob,
   Pushed,
+  PushedOnce,
   RenewResult,
   Reservation,
   ReserveReply,
@@ -156,9 +157,9 @@ export class RedisConnection extends StoreConnection implements Connection {
     this.#store.names.note(queue);
   }
 
-  async pushOnce(followUp: FollowUp, once: Once): Promise<Pushed | 'before' | 'late'> {
+  async pushOnce(page: PageToPush, once: Once): Promise<PushedOnce> {
     this.checkOpen('pushOnce');
-    return pushOnce(this.#store, followUp, once);
+    return pushOnce(this.#store, page, once);
   }
 
   async reserve(request: ReserveRequest): Promise<ReserveReply> {

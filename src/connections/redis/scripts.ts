@@ -7,7 +7,7 @@ const ANSWERS = {
   find: ['found', 'unseen', 'unknown'],
   peek: ['peeked'],
   push: ['pushed', 'gap', 'ended'],
-  'push-once': ['queued', 'held', 'before', 'late', 'ended'],
+  'push-once': ['pushed', 'before', 'late', 'skipped', 'ended'],
   exchange: ['exchanged'],
   renew: ['renewed'],
   permitted: ['permitted'],

@@ -113,6 +113,21 @@ export class BatchRows {
     return step?.followUps ?? [];
   }
 
+  /**
+   * Counts jobs that come after their batch was cancelled, but while it is still open. Returns what it sends because of it;
+   * undefined if that is not so.
+   */
+  *skip(id: string, jobs: readonly QueuedJob[]): Work<readonly FollowUp[] | undefined> {
+    const added = jobs.map(({ batch }) => batch);
+    const skipped = weightIn(id, added);
+    const step = yield* this.#change(id, (batch, now) =>
+      batch.cancelledAt === undefined || batch.openUntil === undefined
+        ? undefined
+        : changedBatch(batch, { skipped }, now),
+    );
+    return step?.followUps;
+  }
+
   /** Counts jobs that have ended. Returns what their batches send because of it. */
   *leave(changes: ReadonlyMap<string, BatchChange>): Work<readonly FollowUp[]> {
     const followUps: FollowUp[] = [];

@@ -5,11 +5,12 @@ import type {
   Counts,
   Diagnosis,
   Entry,
-  FollowUp,
   Once,
+  PageToPush,
   PeekedJob,
   PlacedJob,
   Pushed,
+  PushedOnce,
   RenewResult,
   Reservation,
   ReserveReply,
@@ -207,15 +208,16 @@ export class SqlConnection extends StoreConnection implements Connection {
     }
   }
 
-  async pushOnce({ queue, entry }: FollowUp, once: Once): Promise<Pushed | 'before' | 'late'> {
-    const looking = { consequence: 'the job was not queued' };
+  async pushOnce({ queue, entries, begins }: PageToPush, once: Once): Promise<PushedOnce> {
+    const looking = { consequence: entries.length === 1 ? 'the job was not queued' : 'the jobs were not queued' };
     const known = await this.#access('pushOnce', looking, () => lookOnce(this.#dialect, once));
     if (known !== undefined) return known;
-    const jobs = queuedJobs(queue, [entry]);
+    const jobs = queuedJobs(queue, entries);
+    const holders = (refused: PushAnswer) => this.#checked(jobs, refused, begins);
     const purpose = { ...repeatable(looking.consequence), durable: true };
-    const holders = (refused: PushAnswer) => this.#checked(jobs, refused, undefined);
-    const pushed = await this.#access('pushOnce', purpose, () => pushOnce(this.#dialect, jobs[0]!, once, holders));
-    if (pushed !== 'before' && pushed !== 'late') this.#store.wrote(queue);
+    const pushed = await this.#access('pushOnce', purpose, () => pushOnce(this.#store, jobs, begins, once, holders));
+    for (const name of typeof pushed === 'string' ? [] : [queue, ...queuesOf(begins?.callbacks ?? [])])
+      this.#store.wrote(name);
     return pushed;
   }
 

@@ -59,7 +59,10 @@ export class Batch {
     return this.cancelledAt !== undefined;
   }
 
-  /** Not all of its jobs are in yet: the sender is still at work, or died less than a minute ago. */
+  /**
+   * Not all of its jobs are in yet: the sender is still at work, or died less than a minute ago. For a batch in a chain, whose
+   * jobs another worker sends then: or died at some time.
+   */
   get isOpen(): boolean {
     return this.#state.openUntil !== undefined;
   }

@@ -7,15 +7,16 @@ import type { Connection } from '../../connections/contract';
 import { batchEnded } from '../../connections/errors';
 import { type BatchChange, changedBatch, newlyKept } from '../../connections/kit/batch-counts';
 import { bytesOf, type Page, push, sendAll } from '../bulk';
-import { OPEN_FOR, sealText } from '../built-in/seal';
+import { LAST_KEPT, OPEN_FOR, sealText } from '../built-in/seal';
 import type { DispatchApplication } from '../dispatch-application';
 import { batchIncomplete } from '../errors';
 import type { EncodedJob } from '../encoded-job';
-import { type Target, targetWithin } from '../send';
+import { idAfter, type Target, targetWithin } from '../send';
 import type { PlannedBatch } from './callbacks';
 import type { Chunk, Chunks } from './chunks';
 import { uuidv7 } from '../../payload/uuid';
 import type { BatchPlace } from './members';
+import { pageKey, pushPageOnce, timeOf } from './page-once';
 
 const NOTHING_MORE: Pick<Chunks, 'next' | 'close'> = {
   next: async () => ({ jobs: [], isLast: true }),
@@ -64,7 +65,12 @@ export class Sending {
     if (!this.#driver.capabilities.reserve) {
       const jobs = [...chunk.jobs];
       for (let more = chunk; !more.isLast;) jobs.push(...(more = await chunks.next()).jobs);
-      this.#state = await runInTurn(this.#driver, this.#beginning(this.#place.queue), jobs, this.#manager.clock);
+      this.#state = await runInTurn(
+        this.#driver,
+        beginningOf(this.#begins, this.#place.queue),
+        jobs,
+        this.#manager.clock,
+      );
       return;
     }
     const rest = await this.#begin(chunk).catch((error: unknown) => {
@@ -73,29 +79,55 @@ export class Sending {
     });
     if (rest === undefined) return;
     try {
-      await this.#sendRest(rest);
-      for (let more = chunk; !more.isLast;) {
-        more = await chunks.next();
+      let more: Chunk = { jobs: rest, isLast: chunk.isLast };
+      for (; !more.isLast; more = await chunks.next()) {
         if (more.jobs.length > 0) await this.#sendRest(more.jobs);
-        else if (!more.isLast) await this.#driver.batches?.hold(this.#place.id, this.#place.queue);
+        else await this.#driver.batches?.hold(this.#place.id, this.#place.queue);
       }
-      if (!this.#isWithin) await this.#close();
+      if (this.#isWithin) return await this.#sendRest(more.jobs);
+      await this.#sendLast(more.jobs);
     } catch (error) {
-      await this.#giveUp(chunks, error, chunk);
+      return await this.#giveUp(chunks, error, chunk);
     }
+    await this.#close();
   }
 
-  /** Closes the batch for more jobs. @throws E_BATCH_ENDED the seal was faster, because we had been silent for too long */
-  async #close(): Promise<void> {
+  /**
+   * Sends these jobs, the last page of them in the step that says that all jobs are in.
+   *
+   * @throws E_BATCH_ENDED it was cancelled, perhaps by its seal, because we had been silent for too long
+   */
+  async #sendLast(jobs: readonly EncodedJob[]): Promise<void> {
+    const { id, connection } = this.#place;
+    const queue = jobs.at(-1)?.queue;
+    if (queue === undefined) return this.#sealEmptied();
+    const ofQueue = jobs.filter((job) => job.queue === queue);
+    const page = [...pagesOf(ofQueue, bytesOf)].at(-1)!;
+    const inPage = new Set(page);
+    await this.#sendRest(jobs.filter((job) => !inPage.has(job)));
+    const until = (await timeOf(this.#driver, this.#manager.clock)) + LAST_KEPT * 1000;
+    const pushed = await pushPageOnce(this.#driver, { queue, jobs: page }, { key: pageKey(id, 'last'), until });
+    // `before`: a store has repeated our own call, because its answer was lost.
+    if (pushed === 'late' || pushed === 'skipped') throw batchEnded(connection, id, 'cancelled');
+    for (const [place, job] of page.entries())
+      if (pushed === 'before' || idAfter(job, pushed[place]) === job.id) this.#count(job);
+  }
+
+  /** The source had no more jobs than those that are in. @throws E_BATCH_ENDED */
+  async #sealEmptied(): Promise<void> {
     const { batches } = this.#driver;
     const { id, queue, connection } = this.#place;
-    if ((await batches?.seal(id, queue)) === false) {
-      const batch = await batches?.find(id, queue);
-      if (batch?.cancelledAt !== undefined) throw batchEnded(connection, id, 'cancelled');
-    }
-    // The seal would find nothing to do, but whoever drains the queue would wait for it. If this fails, it only costs a minute's
-    // wait.
-    await this.#driver.control?.cancel(this.#sealId, this.#sealQueue).catch(() => undefined);
+    if ((await batches?.seal(id, queue)) !== false) return;
+    if ((await batches?.find(id, queue))?.cancelledAt !== undefined) throw batchEnded(connection, id, 'cancelled');
+  }
+
+  /** Closes the batch for more jobs. If this fails, the seal does it in a minute. */
+  async #close(): Promise<void> {
+    try {
+      await this.#driver.batches?.seal(this.#place.id, this.#place.queue);
+      // The seal would find nothing to do, but whoever drains the queue would wait for it.
+      await this.#driver.control?.cancel(this.#sealId, this.#sealQueue);
+    } catch {}
   }
 
   /** Returns the jobs left to send. Undefined if all are in and no more will come. */
@@ -109,7 +141,8 @@ export class Sending {
     const page = isOpen ? whole.slice(0, MOST_JOBS - 1) : whole;
     const sealing = isOpen ? [this.#seal(queue, isLast ? jobs.length : undefined)] : [];
     const sent = [...page, ...sealing];
-    const begins = isOpen ? { ...this.#beginning(queue), openFor: OPEN_FOR } : this.#beginning(queue);
+    const beginning = beginningOf(this.#begins, queue);
+    const begins = isOpen ? { ...beginning, openFor: OPEN_FOR } : beginning;
     if (sent.length === 0) await this.#target.push(queue, [], begins);
     else {
       const { ended } = await push(() => this.#target, sent as readonly EncodedJob[] as Page, begins);
@@ -125,10 +158,6 @@ export class Sending {
     if (ofQueue.length === jobs.length) return jobs.slice(page.length);
     const inside = new Set(page);
     return jobs.filter((job) => !inside.has(job));
-  }
-
-  #beginning(queue: string): NewBatch {
-    return { ...this.#begins, callbacks: this.#begins.callbacks.map((callback) => ({ queue, ...callback })) };
   }
 
   async #sendRest(jobs: readonly EncodedJob[]): Promise<void> {
@@ -169,6 +198,11 @@ export class Sending {
     if (!this.#isWithin) await this.#driver.batches?.cancel(id, queue).catch(() => undefined);
     throw batchIncomplete(id, this.#queued, isLast ? jobs.length : undefined, error);
   }
+}
+
+/** @param queue that of its first job */
+export function beginningOf(batch: PlannedBatch, queue: string): NewBatch {
+  return { ...batch, callbacks: batch.callbacks.map((callback) => ({ queue, ...callback })) };
 }
 
 /**

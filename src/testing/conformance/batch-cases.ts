@@ -1,6 +1,6 @@
 /** Batches: the step that ends a job also counts it and sends the callbacks that are now due, each once. */
 import assert from 'node:assert/strict';
-import { callbackPayload } from '../../connections/batch-store';
+import { callbackPayload, type NewBatch } from '../../connections/batch-store';
 import type { Entry, FollowUp } from '../../connections/contract';
 import { uniqueKey, withTies } from '../../payload/ties';
 import { BATCH, begin, callback, callbacksTo, counts, find, hold, link, member, sent, withCause } from './batch-probes';
@@ -267,6 +267,44 @@ export const batchCases: readonly CaseDefinition[] = [
       await world.advance(1000);
       await begin(world, [], { id: 'batch-3' });
       assert.equal(await world.batches.find(BATCH, world.queue), undefined);
+    },
+  }),
+  ...cases(['reserve', 'batches', 'operations'], {
+    async 'a batch begins once per key, and each of its pages goes in once'(world) {
+      const until = (await world.now()) + 60_000;
+      const callbacks = callbacksTo(world.neighbour);
+      const begins = { id: BATCH, name: 'images', allowsFailures: false, callbacks, openFor: 60 };
+      const push = (key: string, ids: readonly string[], first?: NewBatch) => {
+        const entries = ids.map((id) => member(id));
+        return world.connection.pushOnce!({ queue: world.queue, entries, begins: first }, { key, until });
+      };
+      assert.deepEqual(await push('0', ['a', 'b'], begins), ['queued', 'queued']);
+      assert.equal(await push('0', ['a', 'b'], begins), 'before');
+      assert.deepEqual(await push('1', ['c']), ['queued']);
+      assert.equal(await push('1', ['c']), 'before');
+      await counts(world, { pending: 3 });
+      await world.settles(...(await world.reserveAll()).map(completed));
+      await world.batches.seal(BATCH, world.queue);
+      await sent(world, 'then', 'finally', 'next');
+      await rejectsWithCode(() => push('2', ['d']), 'E_BATCH_ENDED', 'a batch that is finished');
+      await world.handsOut();
+    },
+    async 'pages that come once their open batch was cancelled count as skipped'(world) {
+      const until = (await world.now()) + 60_000;
+      const callbacks = [...callbacksTo(world.neighbour), callback('progress', world.neighbour)];
+      await begin(world, [member('a')], { openFor: 60, callbacks, every: 4 });
+      const a = await world.reserveOne();
+      await world.settles(withCause(a));
+      await sent(world, 'catch');
+      const push = (key: string) =>
+        world.connection.pushOnce!({ queue: world.queue, entries: [member('b', 2), member('c')] }, { key, until });
+      assert.equal(await push('1'), 'skipped');
+      assert.equal(await push('1'), 'before');
+      await counts(world, { failed: 1, skipped: 3 });
+      await sent(world, 'progress-4');
+      await world.handsOut();
+      assert.equal(await world.batches.seal(BATCH, world.queue), true);
+      await sent(world, 'finally');
     },
   }),
   ...cases(['reserve', 'batches', 'ties'], {

@@ -57,7 +57,7 @@ const PART_CALLS: CallsByCapability = [
   [
     'operations',
     (connection) => connection.find!('a'),
-    (connection) => connection.pushOnce!({ queue: 'probes', entry: { payload: probe('a') } }, ONCE),
+    (connection) => connection.pushOnce!({ queue: 'probes', entries: [{ payload: probe('a') }] }, ONCE),
     ({ records }) => records!.put([RECORD], 60),
     ({ records }) => records!.get('probe', 'a'),
     ({ records }) => records!.list('probe', { limit: 1 }),

@@ -1,6 +1,15 @@
 /** Jobs are shown in pages, found by their ids, and pushed once per key. */
 import assert from 'node:assert/strict';
-import type { FollowUp, Once, PeekedJob, PlacedJob, Pushed, WaitingState } from '../../connections/contract';
+import type {
+  Entry,
+  FollowUp,
+  Once,
+  PeekedJob,
+  PlacedJob,
+  Pushed,
+  PushedOnce,
+  WaitingState,
+} from '../../connections/contract';
 import { uniqueKey, withTies } from '../../payload/ties';
 import { cases, type CaseDefinition } from './cases';
 import { completed, failed, givenBack, idOf, idsOf, numbered, probe, released } from './world';
@@ -31,12 +40,13 @@ const inQueue = (world: World, id: string, entry: Partial<FollowUp['entry']> = {
 
 async function pushOnce(
   world: World,
-  followUp: FollowUp,
+  { queue, entry }: FollowUp,
   once: Partial<Once> = {},
   client = world.connection,
-): Promise<Pushed | 'before' | 'late'> {
+): Promise<Pushed | Exclude<PushedOnce, readonly Pushed[]>> {
   const until = (await world.now()) + 60_000;
-  return client.pushOnce!(followUp, { key: 'nightly 1', until, ...once });
+  const pushed = await client.pushOnce!({ queue, entries: [entry] }, { key: 'nightly 1', until, ...once });
+  return typeof pushed === 'string' ? pushed : pushed[0]!;
 }
 
 export const operationCases: readonly CaseDefinition[] = [
@@ -112,10 +122,12 @@ export const operationCases: readonly CaseDefinition[] = [
       assert.equal(await pushOnce(world, inQueue(world, 'b')), 'before');
       await world.holds({});
     },
-    async 'after its deadline `pushOnce` pushes nothing, whether the key was used or not'(world) {
+    async 'after its deadline `pushOnce` pushes nothing, and one without a deadline only looks for the key'(world) {
       const now = await world.now();
       assert.equal(await pushOnce(world, inQueue(world, 'a'), { until: now + 10_000 }), 'queued');
-      assert.equal(await pushOnce(world, inQueue(world, 'b'), { until: now - 1 }), 'late');
+      assert.equal(await pushOnce(world, inQueue(world, 'b'), { until: 0 }), 'before');
+      assert.equal(await pushOnce(world, inQueue(world, 'b'), { until: 0, key: 'nightly 2' }), 'late');
+      assert.equal(await pushOnce(world, inQueue(world, 'b'), { until: now - 1, key: 'nightly 2' }), 'late');
       await world.advance(11);
       assert.equal(await pushOnce(world, inQueue(world, 'c'), { until: now + 10_000 }), 'late');
       await world.handsOut('a');
@@ -131,7 +143,33 @@ export const operationCases: readonly CaseDefinition[] = [
       assert.deepEqual(await world.connection.queues(), [world.queue]);
     },
   }),
+  ...cases(['operations', 'reserve', 'order'], {
+    async 'a page is pushed once per key, and a page without jobs uses its key as well'(world) {
+      const until = (await world.now()) + 60_000;
+      const push = (ids: readonly string[], key: string) => {
+        const entries = ids.map((id) => ({ payload: probe(id), ...(id === 'later' && { delay: 60 }) }));
+        return world.connection.pushOnce!({ queue: world.queue, entries }, { key, until });
+      };
+      assert.deepEqual(await push(['a', 'later', 'b'], 'one'), ['queued', 'queued', 'queued']);
+      assert.equal(await push(['a', 'later', 'b'], 'one'), 'before');
+      assert.deepEqual(await push([], 'two'), []);
+      assert.equal(await push(['c'], 'two'), 'before');
+      await world.holds({ ready: 2, delayed: 1 });
+      await world.handsOut('a', 'b');
+    },
+  }),
   ...cases(['operations', 'ties', 'reserve'], {
+    async 'jobs of a page whose unique keys are held stay out, and the others go in'(world) {
+      const entryOf = (id: string, key: string): Entry => {
+        const ties = { unique: { key: uniqueKey('Probe', key), until: 'end' as const } };
+        return { payload: withTies(probe(id), ties), ties };
+      };
+      const entries = [entryOf('a', 'one'), entryOf('b', 'one'), entryOf('c', 'two'), { payload: probe('d') }];
+      const once = { key: 'page', until: (await world.now()) + 60_000 };
+      const pushed = await world.connection.pushOnce!({ queue: world.queue, entries }, once);
+      assert.deepEqual(pushed, ['queued', { duplicate: 'a' }, 'queued', 'queued']);
+      assert.deepEqual(new Set(idsOf(await world.reserveAll())), new Set(['a', 'c', 'd']));
+    },
     async '`pushOnce` refuses a job whose unique key is held, and its own key then counts as used'(world) {
       const ties = { unique: { key: uniqueKey('Probe', 'one'), until: 'end' as const } };
       const tied = (id: string): FollowUp => inQueue(world, id, { payload: withTies(probe(id), ties), ties });

@@ -11,7 +11,7 @@ import { RedisWorld } from './open-redis';
 const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
 const request = { queues: ['q'], limit: 10, lease: 600 };
 
-const toPush = { queue: 'q', entry: { payload: payload('a') } };
+const toPush = { queue: 'q', entries: [{ payload: payload('a') }] };
 
 const ran: string[] = [];
 

@@ -29,9 +29,11 @@ export async function pushOnce(
   id: string,
   once: Partial<Once> = {},
   queue = 'default',
-): Promise<Pushed | 'before' | 'late'> {
+): Promise<Pushed | 'before' | 'late' | 'skipped'> {
   const until = (await connection.now()) + 60_000;
-  return connection.pushOnce({ queue, entry: { payload: payload(id) } }, { key: 'nightly', until, ...once });
+  const page = { queue, entries: [{ payload: payload(id) }] };
+  const pushed = await connection.pushOnce(page, { key: 'nightly', until, ...once });
+  return typeof pushed === 'string' ? pushed : pushed[0]!;
 }
 
 export async function browsed(connection: SqlConnection, state: WaitingState, limit: number): Promise<unknown[][]> {
@@ -232,7 +234,7 @@ export function describeOperations(store: OperationsStore): void {
   describe(`a push by a key to ${store.name}`, () => {
     it('whose job is refused does not use up its key', async () => {
       const connection = await store.open();
-      const tied = { queue: 'default', entry: member('a', 'gone') };
+      const tied = { queue: 'default', entries: [member('a', 'gone')] };
       const until = (await connection.now()) + 60_000;
       await expect(connection.pushOnce(tied, { key: 'nightly', until })).rejects.toMatchObject({
         code: 'E_BATCH_ENDED',
@@ -245,7 +247,7 @@ export function describeOperations(store: OperationsStore): void {
       const connection = await store.open();
       await begin(connection, ['b']);
       const once = { key: 'nightly', until: (await connection.now()) + 60_000 };
-      expect(await connection.pushOnce({ queue: 'default', entry: member('a') }, once)).toBe('queued');
+      expect(await connection.pushOnce({ queue: 'default', entries: [member('a')] }, once)).toEqual(['queued']);
       expect(await connection.batches!.find('batch')).toMatchObject({ pending: 2 });
     });
 
@@ -254,11 +256,11 @@ export function describeOperations(store: OperationsStore): void {
       const ties = { debounce: { key: debounceKey('Probe', 'one', 'default') } };
       const follow = (id: string) => ({
         queue: 'default',
-        entry: { payload: withTies(payload(id), ties), ties, delay: 30 },
+        entries: [{ payload: withTies(payload(id), ties), ties, delay: 30 }],
       });
       const until = (await connection.now()) + 60_000;
-      expect(await connection.pushOnce(follow('a'), { key: '1', until })).toBe('queued');
-      expect(await connection.pushOnce(follow('b'), { key: '2', until })).toEqual({ replaced: 'a' });
+      expect(await connection.pushOnce(follow('a'), { key: '1', until })).toEqual(['queued']);
+      expect(await connection.pushOnce(follow('b'), { key: '2', until })).toEqual([{ replaced: 'a' }]);
       expect(await connection.pushOnce(follow('b'), { key: '2', until })).toBe('before');
       expect(await browsed(connection, 'delayed', 10)).toEqual([['b']]);
     });

@@ -76,8 +76,12 @@ interface Hiring {
   readonly schedules?: readonly { readonly name: string; readonly every: string; readonly overlap: string }[];
   /** Whether it freezes as soon as a reserve has brought it a job. */
   readonly freezes?: boolean;
-  /** Kills or freezes it at its first settle. */
-  readonly halts?: { readonly by: 'SIGKILL' | 'SIGSTOP'; readonly when: 'before' | 'after' };
+  /** Kills or freezes it at its first settle, or at this push of a page of a batch, from 1. */
+  readonly halts?: {
+    readonly by: 'SIGKILL' | 'SIGSTOP';
+    readonly when: 'before' | 'after';
+    readonly page?: number | undefined;
+  };
 }
 
 /** More jobs than a queue of a test contains. */

@@ -19,7 +19,7 @@ const sums = [{ name: 'm1', amounts: { a: 1 }, keep: 300 }];
 
 /** By the clock of Redis, in some centuries. */
 const LATER = 1e13;
-const onceMore = (id: string, delay = 0) => ({ queue: 'q', entry: { payload: payload(id), delay } });
+const onceMore = (id: string, delay = 0) => ({ queue: 'q', entries: [{ payload: payload(id), delay }] });
 
 /** The jobs in the store and the reservations at the time of the call whose answer is lost. */
 interface Scene {

@@ -15,8 +15,8 @@ interface Orders {
   readonly schedules?: readonly { readonly name: string; readonly every: Duration; readonly overlap: OverlapPolicy }[];
   /** Whether it freezes as soon as a reserve has brought it a job. */
   readonly freezes?: boolean;
-  /** Kills or freezes it at its first settle. */
-  readonly halts?: { readonly by: 'SIGKILL' | 'SIGSTOP'; readonly when: 'before' | 'after' };
+  /** Kills or freezes it at its first settle, or at this push of a page of a batch, from 1. */
+  readonly halts?: { readonly by: 'SIGKILL' | 'SIGSTOP'; readonly when: 'before' | 'after'; readonly page?: number };
 }
 
 const {
@@ -60,9 +60,27 @@ function freezing<Config>(connect: Connector<Config>): Connector<Config> {
   };
 }
 
-function halting<Config>(connect: Connector<Config>, { by, when }: NonNullable<Orders['halts']>): Connector<Config> {
+function halting<Config>(
+  connect: Connector<Config>,
+  { by, when, page }: NonNullable<Orders['halts']>,
+): Connector<Config> {
   return (config, context): Connection => {
     const store = connect(config, context);
+    if (page !== undefined) {
+      const pushOnce = store.pushOnce!.bind(store);
+      let pushes = 0;
+      const haltAt = (moment: 'before' | 'after'): void => {
+        if (moment === when && pushes === page) process.kill(process.pid, by);
+      };
+      const halting: typeof pushOnce = async (...given) => {
+        pushes += 1;
+        haltAt('before');
+        const answer = await pushOnce(...given);
+        haltAt('after');
+        return answer;
+      };
+      return Object.assign(store, { pushOnce: halting });
+    }
     const { settle, settleAndReserve } = store;
     const around =
       <Given extends unknown[], Answer>(call: (...given: Given) => Promise<Answer>) =>
