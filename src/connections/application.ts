@@ -32,6 +32,8 @@ export interface BatchReference {
   readonly connection: string;
   /** The queue of one of its jobs. Undefined if none is known, and the store has to search. */
   readonly queue: string | undefined;
+  /** Where added jobs go that choose no queue themselves: what `onQueue()` of the batch said. Undefined: their classes decide. */
+  readonly jobs?: string | undefined;
 }
 
 /** How a job ended, for whoever waits for its result. */

@@ -88,7 +88,7 @@ export class PendingBatch<Sent> {
     return this.#callback('finally', job);
   }
 
-  /** Sent each time `every` more jobs have ended. */
+  /** Sent when `every` more jobs have ended: once if one step records the ends of several times as many. */
   progress(job: JobInstance, options: { readonly every: number }): this;
   progress(job: JobInstance, { every }: { readonly every?: number } = {}): this {
     if (every === undefined || !Number.isSafeInteger(every) || every < 1)

@@ -104,6 +104,12 @@ export class Envelope {
     return this.kind === 'onqueue' ? readCause(this.#parsed['cause']) : undefined;
   }
 
+  /** Where jobs that it adds to its batch go, if they choose no queue themselves. */
+  get batchJobs(): string | undefined {
+    const batch = this.kind === 'onqueue' ? this.#parsed[BATCH_FIELD] : undefined;
+    return isRecord(batch) && typeof batch.jobs === 'string' ? batch.jobs : undefined;
+  }
+
   /** Which batch sent this job. Undefined if none did. */
   get batch(): SenderBatch | undefined {
     return this.kind === 'onqueue' ? readSender(this.#parsed[BATCH_FIELD]) : undefined;

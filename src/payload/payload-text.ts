@@ -57,8 +57,13 @@ export const CHAIN_FIELDS = ['chained', 'chainCatch', 'cause'] as const;
 /** What the job counts in: see `ties.ts`. */
 export const TIES = 'ties';
 
-/** Which batch sent the job. */
+/** Which batch sent the job, and in which queue (`jobs`) the batch of a job wants those that choose none themselves. */
 export const BATCH_FIELD = 'batch';
+
+/** The same payload, with what it says about its batch. */
+export function withBatch(payload: string, batch: Readonly<Record<string, string | undefined>>): string {
+  return withMembers(payload, `"${BATCH_FIELD}":${JSON.stringify(batch)},`);
+}
 
 /** Which schedule sent the job, and for which moment. */
 export const OCCURRENCE_FIELD = 'occurrence';

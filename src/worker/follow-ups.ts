@@ -15,6 +15,7 @@ import { entryAt } from '../connections/due-entries';
 import type { Onward } from '../connections/onward';
 import type { FailedLink } from '../job/job-context';
 import { chainedLink, type ChainLink, glimpseCaught, withCause } from '../payload/chain';
+import { withBatch } from '../payload/payload-text';
 import { withTies } from '../payload/ties';
 import { carrierText } from '../dispatch/built-in/carry';
 import { StartBatch } from '../dispatch/built-in/start-batch';
@@ -63,7 +64,9 @@ function withReached(next: Onward | undefined, outcome: Outcome, job: RunningJob
 
 function joined(next: Onward, job: RunningJob): Onward {
   const ties = { batch: { id: job.tie!.id, weight: job.links.length } };
-  return { ...next, entry: { ...next.entry, payload: withTies(next.entry.payload, ties), ties } };
+  const jobs = job.envelope?.batchJobs;
+  const payload = jobs === undefined ? next.entry.payload : withBatch(next.entry.payload, { jobs });
+  return { ...next, entry: { ...next.entry, payload: withTies(payload, ties), ties } };
 }
 
 /**

@@ -256,7 +256,8 @@ export class RunningJob extends JobContext implements DenseSetMember {
     const { tie, connectionName: connection, queue } = this;
     const reference = tie === undefined ? this.envelope?.batch : { id: tie.id, connection, queue };
     if (reference === undefined || this.application === undefined) return undefined;
-    return (this.#batch ??= new RunningBatch(this, reference, this.application));
+    const jobs = this.envelope?.batchJobs;
+    return (this.#batch ??= new RunningBatch(this, { ...reference, jobs }, this.application));
   }
 
   /** The jobs that it adds to its batch. */

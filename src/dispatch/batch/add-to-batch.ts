@@ -15,7 +15,7 @@ export async function addToBatch(
   batch: BatchReference,
   jobs: BatchSource,
 ): Promise<number> {
-  const chunks = new Chunks(jobs, new Members(manager, placeOf(manager, batch)), manager.clock);
+  const chunks = new Chunks(jobs, new Members(manager, placeOf(manager, batch, batch.jobs)), manager.clock);
   let [added, sent] = [0, 0];
   try {
     for (let isLast = false; !isLast;) {
@@ -43,6 +43,6 @@ export function membersOf(
       jobs,
       'add() takes a list of jobs, as in add([new Resize(1)]); addNow() also takes a generator.',
     );
-  const members = new Members(manager, placeOf(manager, batch));
+  const members = new Members(manager, placeOf(manager, batch, batch.jobs));
   return Array.from(jobs).flatMap((job) => members.encodeFollower(job) ?? []);
 }

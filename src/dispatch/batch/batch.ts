@@ -3,7 +3,7 @@ import type { BatchState } from '../../connections/batch-store';
 import type { BatchSource } from '../../job/batch';
 import type { DispatchApplication } from '../dispatch-application';
 import { addToBatch } from './add-to-batch';
-import { type BatchCallbackJob, callbackJobs } from './callbacks';
+import { type BatchCallbackJob, callbackJobs, jobsQueueOf } from './callbacks';
 
 export class Batch {
   readonly #manager: DispatchApplication;
@@ -93,7 +93,10 @@ export class Batch {
    * @throws any error of these jobs; E_BATCH_ENDED it is finished or cancelled; BulkInterruptedError some of them are in
    */
   async add(jobs: BatchSource): Promise<number> {
-    return addToBatch(this.#manager, { id: this.id, connection: this.connection, queue: this.#queue }, jobs);
+    const { id, connection } = this;
+    const queue = this.#queue;
+    const kept = await this.#manager.driver(connection).batches?.callbacks(id, queue);
+    return addToBatch(this.#manager, { id, connection, queue, jobs: kept && jobsQueueOf(kept) }, jobs);
   }
 
   /**

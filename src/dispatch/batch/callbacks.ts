@@ -10,9 +10,13 @@ import {
 } from '../../connections/batch-store';
 import type { Onward } from '../../connections/onward';
 import type { ChainedJob } from '../../job/job-context';
+import type { JobRegistry } from '../../job/registry';
 import { CARRIER, chainedJobOf, type ChainLink, readCarried } from '../../payload/chain';
-import { BATCH_FIELD, withMembers } from '../../payload/payload-text';
+import { envelopeIn } from '../../payload/envelope';
+import { withBatch } from '../../payload/payload-text';
+import { uuidv7 } from '../../payload/uuid';
 import { carrierText } from '../built-in/carry';
+import { sealText } from '../built-in/seal';
 import type { BatchPlace } from './members';
 
 /** Without a queue it is a carrier, which waits where the batch's jobs do: there might be no worker for another queue. */
@@ -31,12 +35,26 @@ export function callbackOf(
   { registry }: Pick<Application, 'registry'>,
 ): PlannedCallback {
   const { connection = place.connection, queue, delay, dueAt, retryWithin } = link;
-  const batch = { id: place.id, connection: place.connection, queue: place.queue };
-  const payload = withMembers(link.payload, `"${BATCH_FIELD}":${JSON.stringify(batch)},`);
+  const { id, connection: kept, queue: keptIn, chosenQueue: jobs } = place;
+  const payload = withBatch(link.payload, { id, connection: kept, queue: keptIn, jobs });
   const isReached = connection === place.connection && (place.only ?? queue) === queue && retryWithin === undefined;
   if (isReached) return { on, queue, delay, dueAt, ...callbackParts(payload) };
   const onward: Onward = { connection, queue, retryWithin, entry: { payload, delay, dueAt } };
   return { on, ...callbackParts(carrierText(onward, registry)) };
+}
+
+/**
+ * What tells those who add jobs later what `onQueue()` said, for a batch without callbacks, whose texts would say it: stores keep
+ * nothing else of ours. A progress of a batch that reports none, it is never sent.
+ */
+export function noteOf({ id, chosenQueue: jobs, queue }: BatchPlace, classes: JobRegistry): PlannedCallback {
+  return { on: 'progress', queue, ...callbackParts(withBatch(sealText(uuidv7(), id, undefined, classes), { jobs })) };
+}
+
+/** What `onQueue()` of the batch said. */
+export function jobsQueueOf({ callbacks }: BatchCallbacks): string | undefined {
+  const [callback] = callbacks;
+  return callback && envelopeIn(Buffer.from(sentBy(callback).payload))?.batchJobs;
 }
 
 /** A job that a batch sends. */
@@ -55,8 +73,10 @@ export function callbackJobs(
   connection: string,
   ended: number,
 ): readonly BatchCallbackJob[] {
-  return callbacks.map((callback) => {
-    const job = jobOf(callback, connection);
+  // Without the note.
+  const sending = callbacks.filter(({ on }) => on !== 'progress' || every !== Infinity);
+  return sending.map((callback) => {
+    const job = chainedJobOf(sentBy(callback), connection);
     const { on } = callback;
     return on === 'progress'
       ? { ...job, on, every, isSent: ended >= every }
@@ -64,11 +84,11 @@ export function callbackJobs(
   });
 }
 
-/** If the callback is a carrier, shows the job that it carries. */
-function jobOf(callback: BatchCallback, connection: string): ChainedJob {
+/** If the callback is a carrier: the job that it carries. */
+function sentBy(callback: BatchCallback): ChainLink {
   const payload = callbackPayload(callback);
-  const job = chainedJobOf({ queue: callback.queue, payload }, connection);
-  if (job.name !== CARRIER) return job;
+  const link = { queue: callback.queue, payload };
+  if (chainedJobOf(link, '').name !== CARRIER) return link;
   const [carried] = readCarried((JSON.parse(payload) as { readonly data: unknown }).data);
-  return chainedJobOf(carried!, connection);
+  return carried!;
 }

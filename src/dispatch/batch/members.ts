@@ -5,6 +5,7 @@ import { chosenOf, enterGroup } from '../../job/beside-instance';
 import type { JobInstance } from '../../job/definition';
 import { invalidBatch } from '../../job/errors';
 import { withChain } from '../../payload/chain';
+import { withBatch } from '../../payload/payload-text';
 import { type BatchTie, withTies } from '../../payload/ties';
 import { positioned } from '../bulk';
 import { batchElsewhere, pushesItselfInChain } from '../errors';
@@ -52,7 +53,8 @@ export class Members {
       this.#checkPlace(encoded.name, encoded.connection, encoded.queue);
       // That the connection keeps batches was checked before.
       if (encoded.entry.ties?.unique !== undefined) checkTies([encoded], () => this.#manager.driver(connection));
-      return encoded;
+      if (queue === undefined) return encoded;
+      return { ...encoded, entry: { ...encoded.entry, payload: this.#noted(encoded.entry.payload) } };
     });
   }
 
@@ -66,10 +68,16 @@ export class Members {
       const [link, ...behind] = this.#manager.encoder.links([first, ...links], connection, { connection, queue });
       this.#checkPlace(this.#nameOf(first), link!.connection ?? connection, link!.queue);
       const ties = { batch: { id, weight: 1 + links.length } };
-      const payload = withTies(withChain(link!.payload, { links: behind }), ties);
+      const payload = withTies(withChain(this.#noted(link!.payload), { links: behind }), ties);
       const { delay, dueAt, retryWithin } = link!;
       return { connection, queue: link!.queue, retryWithin, entry: { payload, delay, dueAt, ties } };
     });
+  }
+
+  /** Says where jobs go that this one adds. */
+  #noted(payload: string): string {
+    const { chosenQueue: jobs } = this.#place;
+    return jobs === undefined ? payload : withBatch(payload, { jobs });
   }
 
   #placed<Encoded>(

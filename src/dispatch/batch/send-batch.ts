@@ -12,7 +12,7 @@ import type { DispatchApplication } from '../dispatch-application';
 import { batchIncomplete } from '../errors';
 import { keepOf } from '../send';
 import { Transaction } from '../transaction/transaction';
-import { callbackOf, type PlannedBatch } from './callbacks';
+import { callbackOf, noteOf, type PlannedBatch } from './callbacks';
 import { Chunks } from './chunks';
 import { type BatchPlace, Members } from './members';
 import { Sending } from './sending';
@@ -91,7 +91,14 @@ function newBatchOf(manager: DispatchApplication, chosen: ChosenBatch, place: Ba
     });
     return callbackOf(on, link!, place, manager);
   });
-  return { id: place.id, name, allowsFailures, callbacks, every };
+  const isNoted = place.chosenQueue !== undefined && callbacks.length === 0;
+  return {
+    id: place.id,
+    name,
+    allowsFailures,
+    callbacks: isNoted ? [noteOf(place, manager.registry)] : callbacks,
+    every,
+  };
 }
 
 /**
