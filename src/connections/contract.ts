@@ -14,6 +14,7 @@ import type { Counters } from '../payload/counters';
 import type { Ties } from '../payload/ties';
 import type { Control } from './control';
 import type { Migrations } from './migrations';
+import type { Once, PageToPush, PushedOnce } from './once';
 import type { Counts, PeekedJob, PlacedJob, WaitingState } from './waiting-jobs';
 
 /** One payload on its way into a queue. */
@@ -160,27 +161,7 @@ export interface Settled {
 
 export type { Counts, PeekedJob, PlacedJob, WaitingState } from './waiting-jobs';
 
-/** Jobs of one queue that are pushed in one step. There may be none. */
-export interface PageToPush {
-  readonly queue: string;
-  readonly entries: readonly Entry[];
-  /** The batch that begins in this step. */
-  readonly begins?: NewBatch | undefined;
-}
-
-/**
- * What became of a page that is pushed once. `before`: its key was used before. `late`: it was not, and its moment has passed.
- * `skipped`: its batch was cancelled while it was open; its jobs count as skipped, and the key is used. Nothing was pushed in these cases.
- */
-export type PushedOnce = readonly Pushed[] | 'before' | 'late' | 'skipped';
-
-/** Makes a push happen once. */
-export interface Once {
-  /** Up to 255 characters. If a connection `isDivided`, each queue has its own keys. */
-  readonly key: string;
-  /** The key is kept until this moment; after it, nothing is pushed. 0: it is only looked for. */
-  readonly until: Milliseconds;
-}
+export type { Once, PageToPush, PushedOnce } from './once';
 
 /** What a driver can do. Asking for something it lacks is a `CapabilityError`. */
 export interface Capabilities {

@@ -82,12 +82,13 @@ export class Sending {
       let more: Chunk = { jobs: rest, isLast: chunk.isLast };
       for (; !more.isLast; more = await chunks.next()) {
         if (more.jobs.length > 0) await this.#sendRest(more.jobs);
-        else await this.#driver.batches?.hold(this.#place.id, this.#place.queue);
+        // In the user's transaction nobody else sees it yet, and another call might wait for its end.
+        else if (!this.#isWithin) await this.#driver.batches?.hold(this.#place.id, this.#place.queue);
       }
       if (this.#isWithin) return await this.#sendRest(more.jobs);
       await this.#sendLast(more.jobs);
     } catch (error) {
-      return await this.#giveUp(chunks, error, chunk);
+      return this.#giveUp(chunks, error, chunk);
     }
     await this.#close();
   }
