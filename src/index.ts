@@ -27,6 +27,7 @@ export { JobCancelledError, JobTimedOutError, LeaseLostError, WorkerStoppingErro
 export { Job, type JobBase } from './job/job';
 export type { JobInstance } from './job/definition';
 export { Handles } from './job/handles';
+export { type ListenerOf, type ListenerOptions, Listens } from './job/listens';
 export { type Delay, type Duration, duration } from './job/duration';
 export type { Backoff } from './job/backoff';
 export type { JobOptions } from './job/options';
@@ -39,7 +40,7 @@ export type { Batch } from './dispatch/batch/batch';
 export type { BatchCallbackJob } from './dispatch/batch/callbacks';
 export type { BatchListOptions, BatchPlaceOptions, BatchPruneOptions, Batches } from './dispatch/batch/batches';
 export type { ChainList, PendingChain } from './job/chain';
-export type { DispatchResult, PendingDispatch } from './job/dispatcher';
+export type { DispatchResult, Outgoing, PendingDispatch, PendingEvent } from './job/dispatcher';
 export type { Progress } from './job/progress';
 export { Middleware } from './job/middleware';
 export { type ErrorClass, failOn } from './job/fail-on';
@@ -49,8 +50,9 @@ export { Inject } from './container/inject';
 export { inject } from './container/scope';
 export type { Container, NamedToken, Scope, Token } from './container/container';
 
-export { Bus, dispatch } from './application/bus';
+export { Bus, dispatch, Events } from './application/bus';
 export { JobBus } from './dispatch/bus';
+export { type EmitterLike, EventBus, type EventClasses } from './dispatch/events';
 
 export { Queue } from './application/queue';
 export { QueueManager, type QueueEnvironment } from './application/queue-manager';

@@ -17,3 +17,9 @@ export function classOf(value: unknown): Class | undefined {
 export function isMinified(name: string): boolean {
   return /^[\w$]{1,2}$/.test(name);
 }
+
+/** The class that it extends. */
+export function parentOf(target: Class): Class | undefined {
+  const above: unknown = Object.getPrototypeOf(target);
+  return typeof above === 'function' && above !== Function.prototype ? above : undefined;
+}

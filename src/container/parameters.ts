@@ -13,10 +13,11 @@ export interface Injection {
   readonly token: unknown;
 }
 
-/** How many parameters the caller fills itself: a handler gets the job first, `failed` the error. */
+/** How many parameters the caller fills itself: a handler gets the job first, a listener the event, `failed` the error. */
 const LEADING = {
   job: { handle: 0, failed: 1, middleware: 0 },
   handler: { handle: 1, failed: 2 },
+  listener: { handle: 1, failed: 2, middleware: 1, shouldQueue: 1 },
 } as const;
 
 /**
@@ -43,11 +44,11 @@ const plans = new WeakMap<Class, Map<string, readonly Injection[]>>();
  * All injections of a job or a handler, checked when it is declared.
  * @throws E_UNINJECTED_PARAMETER, E_MISSING_TYPE, E_MISPLACED_INJECT, E_FOREIGN_DECORATOR
  */
-export function checkInjection(target: Class, kind: 'job' | 'handler', file?: string): readonly Injection[] {
+export function checkInjection(target: Class, kind: keyof typeof LEADING, file?: string): readonly Injection[] {
   const ofMethods = Object.entries(LEADING[kind]).flatMap(([method, leading]) =>
     injectionsOf(target, method, leading, file),
   );
-  if (kind === 'handler') return [...ofMethods, ...constructorInjections(target, file)];
+  if (kind !== 'job') return [...ofMethods, ...constructorInjections(target, file)];
   checkDataConstructor(target, file);
   return ofMethods;
 }

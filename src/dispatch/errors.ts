@@ -1,4 +1,5 @@
 /** Errors of a dispatch. */
+import { classOf } from '../base/class';
 import { defineError, errorClass } from '../base/define-error';
 import { errorMessage } from '../base/exception-text';
 import { sentence } from '../base/plain-text';
@@ -21,6 +22,20 @@ export const unawaitedDispatch = defineError('E_UNAWAITED_DISPATCH', (job: strin
   facts: { job },
   cause,
 }));
+
+/** What was dispatched or connected as an event is none, or no worker could make it. */
+export const invalidEvent = defineError('E_INVALID_EVENT', (value: unknown, remedy: string) => ({
+  message: `${described(value)} cannot be sent to listeners. ${remedy}`,
+  facts: { value: typeof value },
+}));
+
+// Its data are not quoted: they may be secret.
+function described(value: unknown): string {
+  const target = typeof value === 'function' ? value : classOf(value);
+  if (target === undefined || target === Object)
+    return value === undefined || value === null ? String(value) : `A plain ${typeof value}`;
+  return typeof value === 'function' ? `The class ${target.name}` : `This ${target.name}`;
+}
 
 export const unmappedCommand = defineError('E_UNMAPPED_COMMAND', (command: string) => ({
   message:

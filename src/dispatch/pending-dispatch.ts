@@ -10,7 +10,7 @@ import { dirname, sep } from 'node:path';
 import { inspect } from 'node:util';
 import { classOf } from '../base/class';
 import { chosenOf, type InstanceChoice } from '../job/beside-instance';
-import type { DispatchResult, PendingDispatch } from '../job/dispatcher';
+import type { DispatchResult, Outgoing } from '../job/dispatcher';
 import type { Delay } from '../job/duration';
 import type { Middleware } from '../job/middleware';
 import { declaredRoute } from '../job/resolve-options';
@@ -35,7 +35,16 @@ const PACKAGE = dirname(__dirname) + sep;
 
 const QUEUED = { status: 'queued' } as const;
 
-export class PendingJob implements PendingDispatch {
+/** Sends a job, or an event as jobs. Tells what became of a job that was not simply queued. */
+type Send<Sent> = (
+  manager: DispatchApplication,
+  job: object,
+  choice: InstanceChoice,
+  detour: Detour,
+  tell: (became: Omit<DispatchResult, 'id'>) => void,
+) => Promise<Sent> | Sent;
+
+export class PendingJob<Sent = string> implements Outgoing<Sent> {
   readonly [Symbol.toStringTag] = 'PendingDispatch';
   readonly #manager: DispatchApplication;
   readonly #job: object;
@@ -45,22 +54,29 @@ export class PendingJob implements PendingDispatch {
   #detour: Detour = { keep: Transaction.keep() };
   #awaited = false;
   #begun = false;
-  readonly #sent: Promise<string>;
+  readonly #isEvent: boolean;
+  readonly #sent: Promise<Sent>;
   /** The outcome of the dispatch. */
-  #id: string | undefined;
+  #id: Sent | undefined;
   #became: Omit<DispatchResult, 'id'> = QUEUED;
   #hasFailed = false;
   /** The rejection that nobody handled. As with any promise, an await in the same turn still handles it. */
   #unheard: Promise<never> | undefined;
 
-  constructor(manager: DispatchApplication, job: object, choice: InstanceChoice = {}) {
+  constructor(
+    manager: DispatchApplication,
+    job: object,
+    choice: InstanceChoice = {},
+    send: Send<Sent> = sendJob as Send<never>,
+  ) {
     this.#manager = manager;
     this.#job = job;
     this.#choice = choice;
+    this.#isEvent = send !== (sendJob as Send<never>);
     this.#site = callSite();
     this.#sent = manager.outbox.send(() => {
       this.#begun = true;
-      return sendJob(manager, job, this.#choice, this.#detour, (became) => (this.#became = became));
+      return send(manager, job, this.#choice, this.#detour, (became) => (this.#became = became));
     });
     this.#sent.then(
       (id) => (this.#id = id),
@@ -68,7 +84,7 @@ export class PendingJob implements PendingDispatch {
     );
   }
 
-  get result(): Promise<DispatchResult> {
+  get result(): Promise<Omit<DispatchResult, 'id'> & { readonly id: Sent }> {
     return this.#heard().then((id) => ({ ...this.#became, id }));
   }
 
@@ -110,8 +126,8 @@ export class PendingJob implements PendingDispatch {
     return this;
   }
 
-  then<Fulfilled = string, Rejected = never>(
-    onFulfilled?: ((id: string) => Fulfilled | PromiseLike<Fulfilled>) | null,
+  then<Fulfilled = Sent, Rejected = never>(
+    onFulfilled?: ((id: Sent) => Fulfilled | PromiseLike<Fulfilled>) | null,
     onRejected?: ((reason: unknown) => Rejected | PromiseLike<Rejected>) | null,
   ): Promise<Fulfilled | Rejected> {
     return this.#heard().then(onFulfilled, onRejected);
@@ -119,17 +135,17 @@ export class PendingJob implements PendingDispatch {
 
   catch<Rejected = never>(
     onRejected?: ((reason: unknown) => Rejected | PromiseLike<Rejected>) | null,
-  ): Promise<string | Rejected> {
+  ): Promise<Sent | Rejected> {
     return this.#heard().catch(onRejected);
   }
 
-  finally(onFinally?: (() => void) | null): Promise<string> {
+  finally(onFinally?: (() => void) | null): Promise<Sent> {
     return this.#heard().finally(onFinally);
   }
 
   [inspect.custom](): string {
     const awaited = this.#awaited ? '' : 'not awaited, ';
-    const state = this.#hasFailed ? 'failed' : this.#id === undefined ? 'no id yet' : `id ${this.#id}`;
+    const state = this.#hasFailed ? 'failed' : this.#id === undefined ? 'no id yet' : `id ${String(this.#id)}`;
     return `PendingDispatch(${this.#name} → ${this.#target()}, ${awaited}${state})`;
   }
 
@@ -139,7 +155,7 @@ export class PendingJob implements PendingDispatch {
     return this;
   }
 
-  #heard(): Promise<string> {
+  #heard(): Promise<Sent> {
     this.#awaited = true;
     this.#unheard?.catch(() => undefined);
     return this.#sent;
@@ -149,7 +165,8 @@ export class PendingJob implements PendingDispatch {
     this.#hasFailed = true;
     if (this.#awaited) return showCallers(reason, this.#site);
     if (this.#manager.hearsErrors) {
-      const { connection, queue } = { ...chosenOf(this.#job), ...this.#choice };
+      // In JavaScript, anything may have been dispatched.
+      const { connection, queue } = { ...chosenOf(Object(this.#job) as object), ...this.#choice };
       this.#manager.report(reason, { during: 'a dispatch that was not awaited', name: this.#name, connection, queue });
     } else {
       const unheard = unawaitedDispatch(this.#name, reason);
@@ -167,6 +184,7 @@ export class PendingJob implements PendingDispatch {
 
   // Printing a dispatch must neither load a configuration nor throw.
   #target(): string {
+    if (this.#isEvent) return 'its listeners';
     const queue = this.#choice.queue ?? chosenOf(this.#job).queue;
     if (queue !== undefined) return queue;
     try {

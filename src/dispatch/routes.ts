@@ -2,6 +2,7 @@
 import type { Class } from '../job/definition';
 import { invalidJobOption } from '../job/errors';
 import { checkQueueName } from '../job/queue-name';
+import { registry } from '../job/registry';
 
 export interface JobRoute {
   readonly connection?: string | undefined;
@@ -32,7 +33,7 @@ export class Routes {
     }
     if (queue !== undefined) checkQueueName(queue, `the queue of ${subject}`);
     if (connection !== undefined) checkConnection?.(connection);
-    this.#routes.set(job, { connection, queue });
+    this.#routes.set(registry().jobOf(job)?.target ?? job, { connection, queue });
   }
 
   /** The connections named by routes, each with the class that is sent there. */

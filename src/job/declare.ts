@@ -1,10 +1,10 @@
 /** What `@Job()` does with a class: check everything that a declaration shows, then register the class. */
 import { checkInjection } from '../container/parameters';
 import { declaredIn } from '../base/declared-in';
+import { isMinified, parentOf } from '../base/class';
 import type { Class, JobDefinition } from './definition';
-import { nearestParent, parentOf } from './definition-of';
-import { duplicateSchedule, invalidJobClass, invalidJobOption, placed } from './errors';
-import { isMinified } from '../base/class';
+import { nearestParent } from './definition-of';
+import { duplicateSchedule, invalidJobClass, invalidJobOption, type JobDecoratorName, placed } from './errors';
 import type { JobOptions } from './options';
 import { BUILT_IN, type JobRegistry, registry } from './registry';
 import { checkJobOptions, checkTogether } from './resolve-options';
@@ -15,16 +15,23 @@ type Inherited = JobDefinition['options'];
 
 /**
  * @param decorator the function that the class's file called; the stack is read from there
- * @param isBuiltIn the class is part of Onqueue, and may use a reserved name
+ * @param by the decorator's name; `built-in`: the class is part of Onqueue, and may use a reserved name
  * @throws any of the errors of a declaration
  */
-// oxlint-disable-next-line typescript/no-unsafe-function-type
-export function declareJob(target: Class, options: JobOptions, decorator: Function, isBuiltIn = false): void {
+export function declareJob(
+  target: Class,
+  options: JobOptions,
+  // oxlint-disable-next-line typescript/no-unsafe-function-type
+  decorator: Function,
+  by: JobDecoratorName | 'built-in' = 'Job',
+): void {
   const file = declaredIn(decorator);
   if (typeof target !== 'function' || target.prototype === undefined) {
     throw invalidJobClass(String(target), file, 'is not a class. Write @Job() above a class.');
   }
-  checkJobOptions(options, placed(target.name === '' ? 'a class without a name' : target.name, file));
+  const isBuiltIn = by === 'built-in';
+  const decoratorName = isBuiltIn ? 'Job' : by;
+  checkJobOptions(options, placed(target.name === '' ? 'a class without a name' : target.name, file), decoratorName);
   const { name = target.name, aliases = [], version, upgrade, schedule, ...own } = options;
   if (name === '') {
     throw invalidJobClass('A class', file, "has no name of its own. Give the job one: @Job({ name: '…' }).");
@@ -39,7 +46,7 @@ export function declareJob(target: Class, options: JobOptions, decorator: Functi
   checkTogether(merged, placed(name, file));
   const definition = { name, aliases: [...aliases], version, upgrade, schedule, target, options: merged, file };
   if (schedule !== undefined) checkScheduled(definition, schedule, jobs);
-  jobs.register(definition);
+  jobs.register(definition, decoratorName);
 }
 
 /**
@@ -96,7 +103,8 @@ function said(options: Inherited): Inherited {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
-function checkPrivateMembers(target: Class, file: string | undefined): void {
+/** @throws E_INVALID_JOB_CLASS */
+export function checkPrivateMembers(target: Class, file: string | undefined): void {
   for (let holder: Class | undefined = target; holder !== undefined; holder = parentOf(holder)) {
     const members = privateMembers(Function.prototype.toString.call(holder));
     if (members.length === 0) continue;

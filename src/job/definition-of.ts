@@ -1,5 +1,5 @@
 /** Finds the definition of an instance, and refuses instances that were never declared as jobs or cannot be sent as such. */
-import { type Class, classOf } from '../base/class';
+import { type Class, classOf, parentOf } from '../base/class';
 import { extendsJob, hiddenMember, MEMBERS } from './base';
 import type { JobDefinition } from './definition';
 import { methodInField, notAJob, reservedProperty, undecoratedJob } from './errors';
@@ -12,22 +12,23 @@ export function definitionOfJob(job: object, jobs: JobRegistry = registry()): Jo
   if (target === undefined || target === Object) throw notAJob(job);
   const definition = jobs.definitionOf(target);
   if (definition !== undefined) return definition;
+  if (jobs.jobOf(target) !== undefined) throw notAJob(job, 'no listener');
   const parent = nearestParent(target, jobs);
   throw undecoratedJob(target.name, extendsJob(target), parent && { name: parent.target.name, file: parent.file });
+}
+
+/** The definition of the jobs of a class, or of those that run a listener. @throws E_UNDECORATED_JOB */
+export function definitionOfClass(target: Class, jobs: JobRegistry = registry()): JobDefinition {
+  return jobs.jobOf(target) ?? definitionOfJob(Object.create(target.prototype) as object, jobs);
 }
 
 /** The nearest decorated class above `target`. */
 export function nearestParent(target: Class, jobs: JobRegistry): JobDefinition | undefined {
   for (let above = parentOf(target); above !== undefined; above = parentOf(above)) {
-    const definition = jobs.definitionOf(above);
+    const definition = jobs.definitionOf(above) ?? jobs.jobOf(above);
     if (definition !== undefined) return definition;
   }
   return undefined;
-}
-
-export function parentOf(target: Class): Class | undefined {
-  const above: unknown = Object.getPrototypeOf(target);
-  return typeof above === 'function' && above !== Function.prototype ? above : undefined;
 }
 
 const METHODS: ReadonlySet<string> = new Set([

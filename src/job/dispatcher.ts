@@ -15,12 +15,22 @@ export interface DispatchResult {
 }
 
 /**
+ * An event on its way to its listeners. Awaiting it gives the ids of their jobs, in the order in which the listeners were
+ * declared, without those whose `shouldQueue()` declined.
+ */
+export type PendingEvent = Outgoing<string[]>;
+
+/**
  * A job on its way. It is sent in the next microtask, exactly once, whether it is awaited never or often; awaiting it gives its
  * id. `Id` includes undefined where the job may not be sent at all (`dispatchIf`).
  */
-export interface PendingDispatch<Id extends string | undefined = string> extends Promise<Id> {
+export interface PendingDispatch<Id extends string | undefined = string> extends Outgoing<Id> {
   /** What became of the dispatch, with the id. Undefined if the job was not to be sent. */
   readonly result: Promise<Id extends string ? DispatchResult : undefined>;
+}
+
+/** What can still be chosen until it is sent. */
+export interface Outgoing<Sent> extends Promise<Sent> {
   onConnection(connection: string): this;
   onQueue(queue: string): this;
   /** A duration from the dispatch, or a moment. */

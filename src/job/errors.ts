@@ -32,14 +32,27 @@ export const invalidQueueName = defineError(
   }),
 );
 
+/** The decorator of a class of jobs. */
+export type JobDecoratorName = 'Job' | 'Listens';
+
 /** `@Job()` does not know the option. `meant`: our equivalent, for people who know the option from another queue. */
 export const unknownJobOption = defineError(
   'E_UNKNOWN_JOB_OPTION',
-  (job: string, option: string, suggestions: readonly string[], known: readonly string[], meant?: string) => {
+  (
+    job: string,
+    option: string,
+    suggestions: readonly string[],
+    known: readonly string[],
+    meant?: string,
+    decorator: JobDecoratorName = 'Job',
+  ) => {
     const words = suggestions.map((word) => `\`${word}\``).join(' or ');
     const otherwise = suggestions.length > 0 ? `did you mean ${words}?` : `it knows ${known.join(', ')}.`;
     const hint = meant === undefined ? otherwise : `${meant}.`;
-    return { message: `@Job on ${job}: unknown option \`${option}\`; ${hint}`, facts: { job, option, suggestions } };
+    return {
+      message: `@${decorator} on ${job}: unknown option \`${option}\`; ${hint}`,
+      facts: { job, option, suggestions },
+    };
   },
 );
 
@@ -70,7 +83,7 @@ export const invalidJobClass = defineError(
 export interface NamedClass {
   readonly name: string;
   readonly file: string | undefined;
-  readonly decorator: 'Job' | 'Middleware';
+  readonly decorator: JobDecoratorName | 'Middleware' | 'Event';
 }
 
 /** Two classes claim one name. */
@@ -81,11 +94,18 @@ export const duplicateJob = defineError('E_DUPLICATE_JOB', (name: string, first:
   facts: { name, classes: [first.name, second.name], files: [first.file, second.file] },
 }));
 
+const NAMING: Readonly<Record<NamedClass['decorator'], string>> = {
+  Job: "@Job({ name: '…' })",
+  Listens: "@Listens(…, { name: '…' })",
+  Middleware: "@Middleware({ name: '…' })",
+  Event: 'Events.register({ … })',
+};
+
 function duplicateRemedy(
   { name, file: first }: NamedClass,
   { name: other, file: second, decorator }: NamedClass,
 ): string {
-  const rename = `Give one of them another: @${decorator}({ name: '…' }).`;
+  const rename = `Give one of them another: ${NAMING[decorator]}.`;
   if (name !== other || first === undefined || second === undefined) return rename;
   if (!isBuildOf(first, second) && !isBuildOf(second, first)) return rename;
   return (
@@ -126,6 +146,15 @@ export const invalidHandler = defineError(
   ) => ({ message: `${by} ${placed(handler, file)}: ${problem}`, facts: { handler, job, file } }),
 );
 
+/** The class cannot listen to the event it was declared for. */
+export const invalidListener = defineError(
+  'E_INVALID_LISTENER',
+  (listener: string, file: string | undefined, problem: string) => ({
+    message: `@Listens on ${placed(listener, file)}: ${problem}`,
+    facts: { listener, file },
+  }),
+);
+
 /** The class of a dispatched object has no `@Job()` of its own. */
 export const undecoratedJob = defineError(
   'E_UNDECORATED_JOB',
@@ -148,6 +177,8 @@ export const notAJob = defineError('E_NOT_A_JOB', (value: unknown, expected: key
 
 const NO_JOB = {
   'a job': remedyForNoJob,
+  'no listener': (value: unknown) =>
+    `${(value as object).constructor.name} listens to an event and is not a job. Dispatch the event: Events.dispatch(new OrderShipped(…)).`,
   'a list of jobs': (value: unknown) => `${kindOf(value)} is not a list of jobs. Give a list: [new SendEmail(…)].`,
   'a class of jobs': (value: unknown) =>
     `${kindOf(value)} is not a class of jobs. Give the class, and examine its jobs in a predicate: (SendEmail, (job) => …).`,

@@ -40,7 +40,7 @@ export function Middleware(
     const problem = problemOf(target, options);
     if (problem !== undefined) throw invalidJobClass(target.name, declaredIn(decorate), problem);
     if (options.name === undefined) checkOwnName(target.name, declaredIn(decorate));
-    registry().registerMiddleware(options.name ?? target.name, target, declaredIn(decorate));
+    registry().registerData(options.name ?? target.name, target, 'Middleware', declaredIn(decorate));
     return target;
   };
 }

@@ -1,9 +1,18 @@
 /** Knows every job class, its handler, and the names that stand for classes in payloads. One for each process. */
 import type { Class, JobDefinition } from './definition';
+import { classOf, parentOf } from '../base/class';
 import { isOneFile } from '../base/declared-in';
 import { isMinified } from '../base/class';
 import { VERSION } from '../version';
-import { duplicateJob, invalidHandler, invalidJobClass, type NamedClass, placed, twoVersions } from './errors';
+import {
+  duplicateJob,
+  invalidHandler,
+  invalidJobClass,
+  type JobDecoratorName,
+  type NamedClass,
+  placed,
+  twoVersions,
+} from './errors';
 
 const SLOT = Symbol.for('onqueue.registry');
 
@@ -12,8 +21,9 @@ export const BUILT_IN = 'onqueue:';
 
 interface Claim extends NamedClass {
   readonly target: Class;
-  /** Absent for middleware. */
+  /** Absent for middleware and events. */
   readonly definition?: JobDefinition;
+  readonly isAgain?: boolean | undefined;
 }
 
 type Handler = Pick<Claim, 'target' | 'name' | 'file'>;
@@ -22,11 +32,15 @@ export class JobRegistry {
   /** Also has classes of which another evaluation is in force: their instances are still dispatched, by the same name. */
   readonly #definitions = new WeakMap<Class, JobDefinition>();
   readonly #names = new WeakMap<Class, string>();
-  /** Jobs and middleware share one namespace: a payload's `types` tells classes apart by name alone. */
+  /** Jobs, middleware and events share one namespace: a payload's `types` tells classes apart by name alone. */
   readonly #claims = new Map<string, Claim>();
   /** By the job's name, so that a job that is loaded again keeps its handler. */
   readonly #handlers = new Map<string, Handler>();
   readonly #handlerClasses = new WeakSet<Class>();
+  /** The jobs that carry events to listeners. */
+  readonly #carriers = new WeakMap<Class, JobDefinition>();
+  /** The names of these jobs, in the order of their declarations, each with the name of its event. */
+  readonly #heard = new Map<string, string>();
   #keepsFirst = false;
 
   /**
@@ -43,13 +57,16 @@ export class JobRegistry {
   }
 
   /** @throws E_DUPLICATE_JOB, E_INVALID_JOB_CLASS */
-  register(definition: JobDefinition): void {
+  register(definition: JobDefinition, decorator: JobDecoratorName = 'Job'): void {
     const { name, aliases, target, file } = definition;
+    if (this.#carriers.has(target)) {
+      throw invalidJobClass(target.name, file, 'has @Listens() too. Remove one of the two.');
+    }
     if (this.#definitions.has(target)) {
       throw invalidJobClass(target.name, file, 'has @Job() twice. Put all options into one.');
     }
     const before = this.find(name);
-    this.#claim([name, ...aliases], { target, name: target.name, file, decorator: 'Job', definition });
+    this.#claim([name, ...aliases], { target, name: target.name, file, decorator, definition });
     this.#definitions.set(target, definition);
     this.#names.set(target, name);
     if (this.find(name) !== definition) return;
@@ -95,13 +112,45 @@ export class JobRegistry {
     if (other === undefined || !this.#keepsFirst) this.#handlers.set(name, claim);
   }
 
-  /** Lets payloads name a class of middleware. @throws E_DUPLICATE_JOB */
-  registerMiddleware(name: string, target: Class, file?: string): void {
-    this.#claim([name], { target, name: target.name, file, decorator: 'Middleware' });
+  /**
+   * Makes a class the listener of an event, whose name is given, run by a job with a definition.
+   *
+   * @throws E_DUPLICATE_JOB, E_INVALID_HANDLER
+   */
+  setListener(job: Class, listener: Class, event: Class, name: string, file?: string): void {
+    const definition = this.#definitions.get(job)!;
+    // Nothing tells the file of an event. If this listener has heard an event of this name before, it was evaluated again.
+    this.registerData(name, event, 'Event', file, this.#heard.get(definition.name) === name);
+    this.setHandler(job, listener, file);
+    this.#carriers.set(listener, definition);
+    if (!this.#keepsFirst || !this.#heard.has(definition.name)) this.#heard.set(definition.name, name);
+  }
+
+  /** The job that carries events to a listener. */
+  jobOf(listener: Class): JobDefinition | undefined {
+    return this.#carriers.get(listener);
+  }
+
+  /** The jobs that carry an event to the listeners of its class and of the classes above, in the order of their declarations. */
+  carriersOf(event: object): JobDefinition[] {
+    const names = new Set<string | undefined>();
+    for (let target = classOf(event); target !== undefined; target = parentOf(target))
+      names.add(this.#names.get(target));
+    return [...this.#heard].flatMap(([job, heard]) => (names.has(heard) ? (this.find(job) ?? []) : []));
+  }
+
+  /**
+   * Lets payloads name a class of middleware or of events.
+   *
+   * @param isAgain whether a class that has this name already is this one, evaluated before. Default: if the files agree.
+   * @throws E_DUPLICATE_JOB
+   */
+  registerData(name: string, target: Class, decorator: 'Middleware' | 'Event', file?: string, isAgain?: boolean): void {
+    this.#claim([name], { target, name: target.name, file, decorator, isAgain });
     this.#names.set(target, name);
   }
 
-  /** Whether the class was declared as a job, a handler or middleware. */
+  /** Whether the class was declared as a job, a handler, a listener, an event or middleware. */
   knows(target: Class): boolean {
     return this.#names.has(target) || this.#handlerClasses.has(target);
   }
@@ -122,7 +171,7 @@ export class JobRegistry {
       const first = this.#claims.get(name);
       if (first === undefined || first.target === claim.target) continue;
       // Each copy of the package has its own classes for the jobs that are part of Onqueue.
-      const isSame = name.startsWith(BUILT_IN) || isEvaluatedAgain(first, claim);
+      const isSame = name.startsWith(BUILT_IN) || (claim.isAgain ?? isEvaluatedAgain(first, claim));
       if (first.decorator !== claim.decorator || !isSame) {
         throw duplicateJob(name, first, claim);
       }

@@ -9,7 +9,7 @@ import type { InstanceChoice } from './beside-instance';
 import type { JobDefinition } from './definition';
 import { debounce } from './debounce';
 import { durationSeconds, momentOf, warnOfManySeconds } from './duration';
-import { invalidJobOption, unknownJobOption } from './errors';
+import { invalidJobOption, type JobDecoratorName, unknownJobOption } from './errors';
 import { MEANT_IN_JOB } from './foreign-words';
 import { kept, type Kind, placeOf, seconds } from './option-kinds';
 import {
@@ -42,16 +42,20 @@ const NO_WORKER: WorkerDefaults = {};
  * @param job the class as errors name it
  * @throws E_UNKNOWN_JOB_OPTION, E_INVALID_JOB_OPTION, E_INVALID_DURATION, E_INVALID_QUEUE_NAME
  */
-export function checkJobOptions(options: unknown, job: string): asserts options is JobOptions {
+export function checkJobOptions(
+  options: unknown,
+  job: string,
+  decorator: JobDecoratorName = 'Job',
+): asserts options is JobOptions {
   if (typeof options !== 'object' || options === null) {
-    throw invalidJobOption(`@Job on ${job}`, options, 'Give an object with options.');
+    throw invalidJobOption(`@${decorator} on ${job}`, options, 'Give an object with options.');
   }
   for (const [given, value] of Object.entries(options)) {
     const option = OPTIONS.find((name) => name === given);
     if (option === undefined) {
       const meant = OPTIONS.filter((name) => JOB_OPTIONS[name].otherNames?.includes(given));
       const suggestions = meant.length > 0 ? meant : nearest(given, OPTIONS);
-      throw unknownJobOption(job, given, suggestions, OPTIONS, MEANT_IN_JOB.get(given));
+      throw unknownJobOption(job, given, suggestions, OPTIONS, MEANT_IN_JOB.get(given), decorator);
     }
     if (value !== undefined) {
       const place = placeOf(`${option} on ${job}`, invalidJobOption);

@@ -18,7 +18,7 @@ import { MemoryConnection } from '../connections/memory/memory-connection';
 import { entryOf, MemoryStore } from '../connections/memory/memory-store';
 import { type Target, targetWithin } from '../dispatch/send';
 import type { Class } from '../job/definition';
-import { definitionOfJob } from '../job/definition-of';
+import { definitionOfClass } from '../job/definition-of';
 import { BUILT_IN, registry } from '../job/registry';
 import { envelopeIn } from '../payload/envelope';
 import type { BatchLog } from './batch-log';
@@ -39,10 +39,9 @@ export class FakedJobs {
 
   /** @throws E_UNDECORATED_JOB the class is not a job, so it would never be found */
   constructor({ only, except = [] }: FakedJobsOptions) {
-    for (const job of [...(only ?? []), ...except]) definitionOfJob(Object.create(job.prototype) as object);
     this.areAll = only === undefined && except.length === 0;
-    this.#only = only;
-    this.#except = except;
+    this.#only = only?.map((job) => definitionOfClass(job).target);
+    this.#except = except.map((job) => definitionOfClass(job).target);
   }
 
   /** A payload without a registered job class is faked, unless `only` is given. */

@@ -6,7 +6,7 @@ import { AssertionError } from 'node:assert';
 import { isDeepStrictEqual } from 'node:util';
 import type { Stub } from '../container/stubs';
 import type { Class, JobInstance } from '../job/definition';
-import { definitionOfJob } from '../job/definition-of';
+import { definitionOfClass } from '../job/definition-of';
 import { type Duration, durationSeconds } from '../job/duration';
 import { invalidChain, invalidJobOption, notAJob } from '../job/errors';
 import { registry } from '../job/registry';
@@ -20,7 +20,7 @@ import { Drain, type DrainOptions, type DrainReport } from './drain';
 import { AlreadyFakedError } from './errors';
 import { FakeConnection, FakedJobs, type FakedJobsOptions, FakeStore } from './fake-connection';
 import { FakeManager } from './fake-manager';
-import { type Push, type Pushed, ReadPush } from './push';
+import { type Push, type Pushed, ReadPush, type Sent } from './push';
 import { PushLog } from './push-log';
 import { TestClock } from './test-clock';
 import { checkFakeOptions } from './test-options';
@@ -44,7 +44,7 @@ export type ExpectedLink = Class | JobInstance;
 /** A job of a batch, or a list for a chain in it. */
 export type ExpectedMember = ExpectedLink | readonly ExpectedLink[];
 
-/** Chooses among the pushed jobs of a class. */
+/** Chooses among the pushed jobs of a class, or among the events sent to a listener: `(event: OrderShipped) => …`. */
 export type PushedPredicate<J extends object> = (job: J, pushed: Pushed<J>) => boolean;
 
 declare module '../application/fake-slot' {
@@ -128,8 +128,8 @@ export class FakeQueue {
    *
    * @throws E_UNDECORATED_JOB, E_INVALID_JOB_OPTION; InvalidPayloadError, UnknownClassError a worker could not make the job
    */
-  pushed<J extends object>(job: Class<J>, predicate?: PushedPredicate<J>): Pushed<J>[] {
-    return accepted(this.#read(job).of(job), predicate);
+  pushed<J extends object, S extends object & Sent<J> = J>(job: Class<J>, predicate?: PushedPredicate<S>): Pushed<S>[] {
+    return accepted(this.#read(job).of<S>(job), predicate);
   }
 
   /**
@@ -138,7 +138,10 @@ export class FakeQueue {
    *
    * @throws AssertionError
    */
-  assertPushed<J extends object>(job: Class<J>, expected?: PushedPredicate<J> | number): void {
+  assertPushed<J extends object, S extends object & Sent<J> = J>(
+    job: Class<J>,
+    expected?: PushedPredicate<S> | number,
+  ): void {
     if (typeof expected === 'number') return this.#assertTimes(job, expected, 'assertPushed');
     const how = expected === undefined ? '' : ', or none that the predicate accepts';
     this.#assert(this.pushed(job, expected).length > 0, `${job.name} was not pushed${how}.`, 'assertPushed');
@@ -150,8 +153,12 @@ export class FakeQueue {
   }
 
   /** Asserts that at least one job of this class (accepted by the predicate) was pushed on this queue. @throws AssertionError */
-  assertPushedOn<J extends object>(queue: string, job: Class<J>, predicate?: PushedPredicate<J>): void {
-    const there = this.pushed(job).filter((pushed) => pushed.queue === queue);
+  assertPushedOn<J extends object, S extends object & Sent<J> = J>(
+    queue: string,
+    job: Class<J>,
+    predicate?: PushedPredicate<S>,
+  ): void {
+    const there = this.pushed<J, S>(job).filter((pushed) => pushed.queue === queue);
     this.#assert(
       accepted(there, predicate).length > 0,
       `${job.name} was not pushed on the queue '${queue}'.`,
@@ -160,7 +167,10 @@ export class FakeQueue {
   }
 
   /** Asserts that no job of this class was pushed; with a predicate, none that it accepts. @throws AssertionError */
-  assertNotPushed<J extends object>(job: Class<J>, predicate?: PushedPredicate<J>): void {
+  assertNotPushed<J extends object, S extends object & Sent<J> = J>(
+    job: Class<J>,
+    predicate?: PushedPredicate<S>,
+  ): void {
     const { length } = this.pushed(job, predicate);
     this.#assert(length === 0, `${job.name} was pushed ${times(length)}, and should not be.`, 'assertNotPushed');
   }
@@ -171,8 +181,8 @@ export class FakeQueue {
    *
    * @throws AssertionError
    */
-  assertSkipped<J extends object>(job: Class<J>, predicate?: PushedPredicate<J>): void {
-    const skipped = accepted(this.#read(job).skippedOf(job), predicate);
+  assertSkipped<J extends object, S extends object & Sent<J> = J>(job: Class<J>, predicate?: PushedPredicate<S>): void {
+    const skipped = accepted(this.#read(job).skippedOf<S>(job), predicate);
     const how = predicate === undefined ? '' : ', or none that the predicate accepts';
     this.#assert(skipped.length > 0, `No dispatch of ${job.name} was skipped${how}.`, 'assertSkipped');
   }
@@ -326,7 +336,7 @@ export class FakeQueue {
   #read(job: Class): PushLog {
     if (typeof job !== 'function') throw notAJob(job, 'a class of jobs');
     // A class that is not a job would never be found, and assertNotPushed would never fail.
-    definitionOfJob(Object.create(job.prototype) as object);
+    definitionOfClass(job);
     return this.#sent();
   }
 
@@ -347,7 +357,7 @@ export class FakeQueue {
 
   #expectedLink(job: ExpectedLink): Expected {
     if (typeof job === 'function' && typeof job.prototype === 'object') {
-      const { name } = definitionOfJob(Object.create(job.prototype as object) as object);
+      const { name } = definitionOfClass(job);
       return { name, is: ({ definition }) => definition?.name === name };
     }
     const { connection, queue, entry } = this.#current().encoder.encode(job, {});

@@ -8,7 +8,7 @@ export type { DrainOptions, DrainReport } from './drain';
 export type { FakedJobsOptions } from './fake-connection';
 export type { ExpectedLink, ExpectedMember, FakeOptions, FakeQueue, PushedPredicate } from './fake-queue';
 export type { JobRun } from './job-run';
-export type { NextJob, Push, Pushed } from './push';
+export type { NextJob, Push, Pushed, Sent } from './push';
 export { runJob, type RunJobOptions, type RunJobResult } from './run-job';
 export type { Stub } from '../container/stubs';
 export { TestClock } from './test-clock';

@@ -1,6 +1,7 @@
 /** The outcome of one run, for tests. */
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { Settlement } from '../connections/contract';
+import { subjectOf } from '../job/listens';
 import type { JobContext } from '../job/job-context';
 import { type ChainLink, NO_CHAIN } from '../payload/chain';
 import type { Outcome } from '../worker/running-job';
@@ -57,7 +58,7 @@ export function jobRun(job: RunningJob, { settlement, error, reason }: Outcome, 
     connection: job.connectionName,
     queue,
     attempts,
-    job: job.instance,
+    job: job.instance && subjectOf(job.instance),
     value: job.value,
     delay: settlement.outcome === 'released' ? settlement.delay : undefined,
     error: error ?? reason,

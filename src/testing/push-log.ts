@@ -1,7 +1,9 @@
 /** What was pushed onto the connections of a fake, in order. */
 import type { Milliseconds } from '../base/clock';
 import type { Class } from '../job/definition';
-import { BUILT_IN, registry } from '../job/registry';
+import { definitionOfClass } from '../job/definition-of';
+import { subjectOf } from '../job/listens';
+import { BUILT_IN } from '../job/registry';
 import type { Entry, Pushed } from '../connections/contract';
 import { START_BATCH } from '../dispatch/built-in/start-batch';
 import { type Push, type Pushed as PushedJob, ReadPush } from './push';
@@ -46,12 +48,12 @@ export class PushLog {
   }
 
   /** @throws InvalidPayloadError, UnknownClassError a worker could not make the job either */
-  of<J extends object>(target: Class<J>): PushedJob<J>[] {
+  of<J extends object>(target: Class): PushedJob<J>[] {
     return jobsOf(target, this.#logged);
   }
 
   /** @throws as `of` */
-  skippedOf<J extends object>(target: Class<J>): PushedJob<J>[] {
+  skippedOf<J extends object>(target: Class): PushedJob<J>[] {
     return jobsOf(target, this.#skipped);
   }
 
@@ -65,9 +67,9 @@ export class PushLog {
   }
 }
 
-function jobsOf<J extends object>(target: Class<J>, among: readonly ReadPush[]): PushedJob<J>[] {
-  const name = registry().nameOf(target);
+function jobsOf<J extends object>(target: Class, among: readonly ReadPush[]): PushedJob<J>[] {
+  const { name } = definitionOfClass(target);
   return among
     .filter(({ definition }) => definition !== undefined && definition.name === name)
-    .map((one) => ({ ...one.push, job: one.job as J }));
+    .map((one) => ({ ...one.push, job: subjectOf(one.job!) as J }));
 }

@@ -30,6 +30,11 @@ export interface Pushed<J extends object> extends Push {
   readonly job: J;
 }
 
+/** The jobs of a class, or, if it listens, the events sent to it. */
+export type Sent<J> =
+  | J
+  | (J extends { readonly handle: (event: infer E extends object, ...injected: never[]) => unknown } ? E : never);
+
 /** A job that follows another. */
 export interface NextJob extends Push {
   /** The job as a worker would get it. Undefined if its class is not registered here. */

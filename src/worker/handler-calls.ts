@@ -5,6 +5,7 @@ import type { Scope } from '../container/container';
 import { methodArguments, openScope, resolveHandler, runInScope } from '../container/scope';
 import type { Class, JobDefinition } from '../job/definition';
 import { noHandler } from '../job/errors';
+import { HeardEvent, subjectOf } from '../job/listens';
 import { JobContext } from '../job/job-context';
 import { attachContext } from '../job/beside-instance';
 import { toError } from '../base/exception-text';
@@ -68,7 +69,7 @@ export async function callFailed(
     await runInScope(scope, () =>
       handlerClass === undefined
         ? call(instance, owner, 'failed', scope, [error])
-        : call(resolveHandler(handlerClass, scope), owner, 'failed', scope, [instance, error]),
+        : call(resolveHandler(handlerClass, scope), owner, 'failed', scope, [subjectOf(instance), error]),
     );
   } finally {
     const disposal = scope.dispose();
@@ -82,14 +83,22 @@ function callWithin(application: Application, job: RunningJob, scope: Scope): un
   const { name, target } = definition!;
   const handlerClass = application.registry.handlerOf(target);
   if (handlerClass === undefined && !has(instance, 'handle')) throw noHandler(name);
+  let resolved: object | undefined;
+  const handler = (): object => (resolved ??= resolveHandler(handlerClass!, scope));
   const handle = (): unknown => {
     job.isHandled = true;
     if (handlerClass === undefined) return call(instance, target, 'handle', scope, []);
-    return call(resolveHandler(handlerClass, scope), handlerClass, 'handle', scope, [instance]);
+    return call(handler(), handlerClass, 'handle', scope, [subjectOf(instance)]);
   };
-  const hasOwn = has(instance, 'middleware');
+  // A listener's job is hidden, so the listener itself says what wraps its runs.
+  const event = handlerClass !== undefined && instance instanceof HeardEvent ? instance.event : undefined;
+  const hasOwn = has(event === undefined ? instance : handlerClass!.prototype, 'middleware');
   if (!hasOwn && through!.length === 0) return handle();
-  const own = hasOwn ? layersOf(name, call(instance, target, 'middleware', scope, [])) : [];
+  const said = (): unknown =>
+    event === undefined
+      ? call(instance, target, 'middleware', scope, [])
+      : call(handler(), handlerClass!, 'middleware', scope, [event]);
+  const own = hasOwn ? layersOf(name, said()) : [];
   const enter = (layer: Layer, next: () => Promise<unknown>): unknown =>
     typeof layer === 'function' ? layer(job, next) : call(layer, layer.constructor, 'handle', scope, [job, next]);
   return runThrough({ application, job, layers: [...own, ...through!], call: enter, handle });

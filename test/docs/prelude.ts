@@ -1,15 +1,18 @@
 /* oxlint-disable no-unused-vars -- it precedes every fragment, and no fragment uses all of it */
 /** What fragments in the documentation may use without importing it. */
+import { EventEmitter } from 'node:events';
 import {
   AfterCommitError,
   Bus,
   dispatch,
+  Events,
   Handles,
   Inject,
   inject,
   Job,
   JobContext,
   JobFailedError,
+  Listens,
   Middleware,
   OnqueueError,
   Queue,

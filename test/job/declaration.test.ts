@@ -239,12 +239,12 @@ describe('the registry', () => {
     @Job()
     class Named extends Job {}
     class RateLimit {}
-    registry().registerMiddleware('rate-limit', RateLimit);
-    registry().registerMiddleware('rate-limit', RateLimit);
+    registry().registerData('rate-limit', RateLimit, 'Middleware');
+    registry().registerData('rate-limit', RateLimit, 'Middleware');
     expect(registry().nameOf(RateLimit)).toBe('rate-limit');
     expect(registry().classOf('rate-limit')).toBe(RateLimit);
     expect(registry().find('rate-limit')).toBeUndefined();
-    expect(() => registry().registerMiddleware('Named', RateLimit)).toThrow(
+    expect(() => registry().registerData('Named', RateLimit, 'Middleware')).toThrow(
       expect.objectContaining({ code: 'E_DUPLICATE_JOB' }),
     );
     expect(

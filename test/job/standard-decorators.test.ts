@@ -1,11 +1,12 @@
 import { transformSync } from '@swc/core';
 import * as handles from '../../src/job/handles';
 import * as job from '../../src/job/job';
+import * as listens from '../../src/job/listens';
 import { registry } from '../../src/job/registry';
 
 /** Compiles and runs a module like a project without `experimentalDecorators`. */
 function run<Name extends string>(source: string): Record<Name, new (...parameters: unknown[]) => object> {
-  const { code } = transformSync(`import { Job, Handles } from 'onqueue';\n${source}`, {
+  const { code } = transformSync(`import { Job, Handles, Listens } from 'onqueue';\n${source}`, {
     swcrc: false,
     module: { type: 'commonjs' },
     jsc: {
@@ -17,7 +18,7 @@ function run<Name extends string>(source: string): Record<Name, new (...paramete
   });
   const exported = {} as Record<Name, new (...parameters: unknown[]) => object>;
   // oxlint-disable-next-line typescript/no-implied-eval -- the only way to run the other kind of decorators here
-  new Function('exports', 'require', code)(exported, () => ({ ...job, ...handles }));
+  new Function('exports', 'require', code)(exported, () => ({ ...job, ...handles, ...listens }));
   return exported;
 }
 
@@ -38,6 +39,13 @@ describe('under standard decorators', () => {
       @Job() export class StandardData {}
       @Handles(StandardData) export class StandardHandler { handle(job) {} }`);
     expect(registry().handlerOf(StandardData)).toBe(StandardHandler);
+  });
+
+  it('a class becomes a listener', () => {
+    const { StandardListener } = run<'StandardListener'>(`
+      class StandardEvent {}
+      @Listens(StandardEvent, { queue: 'mail' }) export class StandardListener { handle(event) {} }`);
+    expect(registry().jobOf(StandardListener)).toMatchObject({ name: 'StandardListener', options: { queue: 'mail' } });
   });
 
   it('a field named id is data', () => {

@@ -41,7 +41,7 @@ function application(charge: Declared = {}) {
     return definition;
   };
   register(Charge, charge);
-  registry.registerMiddleware('Retry', Retry);
+  registry.registerData('Retry', Retry, 'Middleware');
   const order = register(Order);
   return {
     write: (job: Order, middleware: readonly unknown[] = []) =>

@@ -8,7 +8,8 @@ const OPTIONS = { tries: 0, timeout: 0, backoff: { exponential: '1s', max: '1m' 
 
 /** Called before the first job runs, not when a module is loaded: a second version of Onqueue is reported by its first job. */
 export function declareBuiltIn(target: Class, name: string): void {
-  if (registry().definitionOf(target) === undefined) declareJob(target, { name, ...OPTIONS }, declareBuiltIn, true);
+  if (registry().definitionOf(target) === undefined)
+    declareJob(target, { name, ...OPTIONS }, declareBuiltIn, 'built-in');
 }
 
 /** Without size limits and additional fields: an error here would fail a job that has already completed. */
