@@ -31,6 +31,25 @@ const layerRules = layers.slice(0, -1).map(([name, path], index) => {
   };
 });
 
+/** Parts of their own: a program loads each by its subpath, and only if it uses it. */
+const subpaths = ['entities'];
+
+const apart = (folder) => ({
+  name: `${folder}-knows-only-public-types`,
+  comment: `src/${folder} may import types of src/index.ts, and nothing else: test/package asserts that it loads nothing.`,
+  severity: 'error',
+  from: { path: `^src/${folder}/` },
+  to: { path: '^src/', pathNot: `^src/(${folder}/|index\\.ts$)` },
+});
+
+const notLoaded = {
+  name: 'nobody-loads-a-subpath',
+  comment: 'A program that does not import a subpath must not pay for it.',
+  severity: 'error',
+  from: { path: '^src/', pathNot: `^src/(${subpaths.join('|')})/` },
+  to: { path: `^src/(${subpaths.join('|')})/` },
+};
+
 /** A package that one folder wraps; all others speak to the wrapper. */
 const only = (packages, folder, reason) => ({
   name: `${packages[0]}-only-in-${folder.replaceAll('/', '-')}`,
@@ -44,11 +63,16 @@ const only = (packages, folder, reason) => ({
 module.exports = {
   forbidden: [
     ...layerRules,
+    ...subpaths.map(apart),
+    notLoaded,
     {
       name: 'nobody-imports-the-public-surface',
       comment: 'src/index.ts and src/composition.ts put everything together; to import them from below is a cycle.',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(index|composition)\\.ts$|^src/(testing|dashboard|cli)/' },
+      from: {
+        path: '^src/',
+        pathNot: `^src/(index|composition)\\.ts$|^src/(testing|dashboard|cli|${subpaths.join('|')})/`,
+      },
       to: { path: '^src/(index|composition)\\.ts$' },
     },
     {

@@ -3,7 +3,7 @@
  * are-the-types-wrong for TypeScript, and this script for its contents.
  */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -29,6 +29,16 @@ const needed = [
   // The documentation links to it.
   'samples/own-driver/main.ts',
 ];
+
+// A subpath needs its line in `exports`, and another in `typesVersions` for the older resolution of TypeScript.
+const { exports: entries, typesVersions } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+for (const [subpath, entry] of Object.entries(entries).filter(([, entry]) => typeof entry === 'object')) {
+  needed.push(...Object.values(entry).map((path) => path.slice('./'.length)));
+  const older = typesVersions['*'][subpath.slice('./'.length)];
+  if (subpath === '.' || older?.[0] === entry.types) continue;
+  console.error(`typesVersions of package.json has no ${subpath} with ${entry.types}`);
+  process.exitCode = 1;
+}
 
 function run(command, ...args) {
   const { status, stdout, stderr } = spawnSync(command, args, { cwd: root, encoding: 'utf8', timeout: 120_000 });

@@ -22,7 +22,14 @@ export {
   type CommittedJob,
 } from './dispatch/errors';
 export { InvalidPayloadError, UnserializableValueError } from './payload/errors';
-export { JobCancelledError, JobTimedOutError, LeaseLostError, WorkerStoppingError } from './worker/errors';
+export type { EntityAdapter, EntityClass, EntityReference } from './payload/entities';
+export {
+  JobCancelledError,
+  JobTimedOutError,
+  LeaseLostError,
+  MissingEntityError,
+  WorkerStoppingError,
+} from './worker/errors';
 
 export { Job, type JobBase } from './job/job';
 export type { JobInstance } from './job/definition';

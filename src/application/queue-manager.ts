@@ -8,7 +8,7 @@ import type { Container } from '../container/container';
 import { checkHook, Hooks } from '../job/hooks';
 import { FailedJobs } from './failed/failed-jobs';
 import type { FailedSources } from './failed/failed-stores';
-import type { Class } from '../job/definition';
+import type { Class, JobInstance } from '../job/definition';
 import type { Duration } from '../job/duration';
 import { type JobRegistry, registry } from '../job/registry';
 import { Lock } from './locks/lock';
@@ -26,7 +26,6 @@ import type { BatchMember, BatchSource, ChosenBatch } from '../job/batch';
 import { guarded, type Logger } from '../base/logger';
 import type { DispatchApplication } from '../dispatch/dispatch-application';
 import { checkedEnvironment } from './check-environment';
-import type { Closable } from './shutdown';
 import type { Configuration, FailedConfig } from './configuration/configuration';
 import { FAILED_KEYS } from './configuration/configuration-keys';
 import type { Drivers } from '../connections/configs';
@@ -44,17 +43,17 @@ import {
   PresentConfiguration,
   settingsIn,
 } from './configuration/loaded-configuration';
+import type { EntityAdapter } from '../payload/entities';
 import { Outbox } from '../dispatch/outbox';
 import { QueueConnection } from '../dispatch/queue-connection';
 import { type JobRoute, Routes } from '../dispatch/routes';
 import { JobCounters } from '../operations/figures/job-counters';
 import { neededOperationsOf, type OperationsConnection, operationsOf } from '../operations/operations-connection';
-import type { JobInstance } from '../job/definition';
 import type { PendingSchedule } from '../schedule/pending-schedule';
 import { Schedules } from '../schedule/schedules';
 import { QueueMonitors } from '../operations/figures/queue-monitors';
 import { saysTheSame } from './configuration/same-configuration';
-import { Shutdown } from './shutdown';
+import { type Closable, Shutdown } from './shutdown';
 import { isSyncRunner, type SyncRunner } from '../connections/sync-runner';
 
 /** The parts of a manager. */
@@ -163,6 +162,10 @@ export class QueueManager implements DispatchApplication, FailedSources {
 
   get container(): Container | undefined {
     return this.configuration.container;
+  }
+
+  get entities(): readonly EntityAdapter[] {
+    return this.configuration.entities ?? [];
   }
 
   /** The connection that is used if none is named. */

@@ -8,6 +8,7 @@ import type { JobContext } from '../job/job-context';
 import type { JobRegistry } from '../job/registry';
 import type { Logger } from '../base/logger';
 import type { Counters } from '../payload/counters';
+import type { EntityAdapter } from '../payload/entities';
 import type { Chain, ChainLink } from '../payload/chain';
 import type { BatchMember, BatchSource } from '../job/batch';
 import type { Connection } from './contract';
@@ -45,6 +46,8 @@ export type JobEnd =
 export interface Application {
   readonly registry: JobRegistry;
   readonly container: Container | undefined;
+  /** The adapters for entities. */
+  readonly entities: readonly EntityAdapter[];
   readonly hooks: Hooks;
   readonly clock: Clock;
   readonly random: Random;

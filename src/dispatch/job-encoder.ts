@@ -12,6 +12,7 @@ import type { Route } from '../job/options';
 import type { JobRegistry } from '../job/registry';
 import { declaredDebouncing, keptResult, resolveChosen, resolveRoute } from '../job/resolve-options';
 import { type Chain, type ChainLink, linkText, withChain } from '../payload/chain';
+import type { CodecClasses } from '../payload/encoder';
 import { encodePayload, encodeStringJob, type ExtraFields } from '../payload/payload-text';
 import { tiesMember } from '../payload/ties';
 import { momentOfId, uuidv7 } from '../payload/uuid';
@@ -37,7 +38,7 @@ export type PayloadCreator = (
   job: string,
 ) => Readonly<Record<string, unknown>> | undefined | void;
 
-export interface EncoderParts extends Pick<Application, 'observers' | 'report'> {
+export interface EncoderParts extends Pick<Application, 'entities' | 'observers' | 'report'> {
   readonly registry: JobRegistry;
   /** The creators added by `createPayloadUsing` and not removed. */
   readonly payloadCreators: Iterable<PayloadCreator>;
@@ -53,9 +54,11 @@ export interface EncoderParts extends Pick<Application, 'observers' | 'report'> 
 
 export class JobEncoder {
   readonly #parts: EncoderParts;
+  readonly #classes: CodecClasses;
 
   constructor(parts: EncoderParts) {
     this.#parts = parts;
+    this.#classes = withEntities(parts);
   }
 
   /** @throws E_UNDECORATED_JOB */
@@ -177,7 +180,7 @@ export class JobEncoder {
         readyAt: from === undefined ? readyAt(id, route) : null,
         extra,
         middleware,
-        classes: this.#parts.registry,
+        classes: this.#classes,
         occurrence,
         ties: ties && tiesMember(ties),
       }),
@@ -249,6 +252,22 @@ export class JobEncoder {
       created = Object.assign(created ?? {}, creator(connection, queue, job));
     return created;
   }
+}
+
+/** The registered classes, and the entities of the configuration, which is read only when there may be one. */
+function withEntities(parts: EncoderParts): CodecClasses {
+  return {
+    nameOf: (target) => parts.registry.nameOf(target),
+    classOf: (name) => parts.registry.classOf(name),
+    definitionOf: (target) => parts.registry.definitionOf(target),
+    entityOf(value) {
+      for (const adapter of parts.entities) {
+        const entity = adapter.identify(value);
+        if (entity !== undefined) return [adapter.name, entity];
+      }
+      return undefined;
+    },
+  };
 }
 
 /** When the job becomes ready, unless at once. The id only says when the job was created. */

@@ -61,6 +61,8 @@ export interface JobOptions {
    * jobs](debounced-jobs.md). Default: `false`.
    */
   debounce?: false | DebounceOptions | undefined;
+  /** If an entity that the job carries is gone, cancel the job instead of failing the attempt. Default: `false`. */
+  deleteWhenMissing?: boolean | undefined;
   /**
    * How long the result of `handle()` is kept for `Queue.result(id)`: see [results](results.md). Default: `false`, not at all.
    */
@@ -189,6 +191,7 @@ export const JOB_OPTIONS: { readonly [Option in keyof Required<JobOptions>]: Job
     otherNames: ['deduplication', 'uniqueId', 'uniqueFor', 'uniqueUntil', 'singletonKey'],
   },
   debounce: { read: debounce, isData: true, otherNames: ['debounceFor', 'debounceBy'] },
+  deleteWhenMissing: { read: flag, isData: true, otherNames: ['deleteWhenMissingModels'] },
   keepResult: { read: kept, isData: true, isShort: true, otherNames: ['resultTtl', 'resultTTL', 'keepResults'] },
   schedule: { read: schedule, isData: true, otherNames: ['cron', 'every', 'repeat'] },
 };

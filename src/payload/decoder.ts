@@ -3,6 +3,7 @@ import { oneLine } from '../base/plain-text';
 import type { JobDefinition } from '../job/definition';
 import { BUILT_INS } from './built-ins';
 import type { CodecClasses } from './encoder';
+import { type EntityHolder, HeldEntities } from './entities';
 import { InvalidPayloadError, PayloadVersionError, UnknownClassError } from './errors';
 import { isPlain, isRecord } from './kinds';
 import { checkMade, Limits } from './limits';
@@ -18,6 +19,7 @@ const CLASS = 'class:';
  *
  * @param place JSON Pointer to `command`, for errors
  * @param versions of the jobs in it, as read
+ * @param holder gets what stands for entities in the value. Without it, there can be none
  * @throws InvalidPayloadError when `types` and `command` do not fit each other
  * @throws UnknownClassError when a class is not registered here
  * @throws PayloadVersionError when the data of a job have a later version than its class
@@ -28,8 +30,9 @@ export function decodeValue(
   classes: CodecClasses,
   place = '',
   versions?: Readonly<Data>,
+  holder?: EntityHolder,
 ): unknown {
-  return types === undefined ? command : new Decoder(classes, place, versions).decode(command, types);
+  return types === undefined ? command : new Decoder(classes, place, versions, holder).decode(command, types);
 }
 
 class Decoder {
@@ -39,10 +42,13 @@ class Decoder {
   readonly #versions: Readonly<Data>;
   readonly #limits = new Limits();
 
-  constructor(classes: CodecClasses, place: string, versions: Readonly<Data> = {}) {
+  readonly #holder: EntityHolder | undefined;
+
+  constructor(classes: CodecClasses, place: string, versions: Readonly<Data> = {}, holder?: EntityHolder) {
     this.#classes = classes;
     this.#place = place;
     this.#versions = versions;
+    this.#holder = holder;
   }
 
   decode(command: unknown, types: Readonly<Data>): unknown {
@@ -63,6 +69,11 @@ class Decoder {
     if (type === 'undefined' && form === null) return undefined;
     const builtIn = BUILT_INS.get(type);
     if (builtIn === undefined && type !== 'undefined') {
+      const held = this.#holder && HeldEntities.read(type, form, this.#place + pointer);
+      if (held !== undefined) {
+        (this.#holder!.held ??= []).push(held);
+        return held;
+      }
       throw this.#refusal(`there is no type '${oneLine(type, 40)}'`, pointer);
     }
     const excess = builtIn?.excess?.(form, this.#limits);

@@ -6,15 +6,19 @@
  */
 import { type Class, classOf } from '../base/class';
 import type { JobRegistry } from '../job/registry';
+import { type EntityReference, listForm, typeOfEntity } from './entities';
 import { bigintForm, BUILT_INS, MAX_DIGITS, typeOf, utf16 } from './built-ins';
-import { UnserializableValueError } from './errors';
+import { unsavedEntity, UnserializableValueError } from './errors';
 import { isForbiddenKey, Limits } from './limits';
 import { mapsByClassTransformer, toPlain } from './mapping';
 import { MAX_DEPTH, toPath, toPointer, type Segment } from './pointer';
 import { described, isPlain, isRecord, remedyFor, strayChoice, symbolKeyOf } from './kinds';
 
 /** The classes whose instances may travel, by their names in payloads. */
-export type CodecClasses = Pick<JobRegistry, 'nameOf' | 'classOf' | 'definitionOf'>;
+export interface CodecClasses extends Pick<JobRegistry, 'nameOf' | 'classOf' | 'definitionOf'> {
+  /** Asked for instances of other classes: which entity it is, and of which adapter. Undefined if it is none. */
+  entityOf?(value: object): readonly [adapter: string, entity: EntityReference] | undefined;
+}
 
 /** JSON Pointer → name of the type there. */
 export type Types = Readonly<Record<string, string>>;
@@ -28,6 +32,8 @@ export interface Encoded {
   readonly types?: Types | undefined;
   /** JSON Pointer → version of the data of the job there. Absent if no job in it has a version. */
   readonly versions?: Readonly<Record<string, number>> | undefined;
+  /** Whether there are entities in it: workers of 0.1.0 could not read them. */
+  readonly hasEntities?: boolean | undefined;
 }
 
 /**
@@ -98,6 +104,9 @@ class Encoder {
   readonly #ancestors: object[] = [];
   #limits: Limits | undefined;
   #depth = 0;
+  #entities = 0;
+  /** The value with a type of its own around the value being encoded, such as a Map. */
+  #container: object | undefined;
 
   /** @param file the file that declares the job, for errors */
   constructor(subject: string, classes?: CodecClasses, file?: string) {
@@ -107,7 +116,7 @@ class Encoder {
   }
 
   encoded(command: unknown): Encoded {
-    return { command, types: this.#types, versions: this.#versions };
+    return { command, types: this.#types, versions: this.#versions, hasEntities: this.#entities > 0 };
   }
 
   encode(value: unknown): unknown {
@@ -164,15 +173,32 @@ class Encoder {
 
   #builtIn(value: object): unknown {
     const type = typeOf(value);
-    if (type === undefined) return this.#refuse(described(value), remedyFor(value));
+    if (type === undefined) return this.#entity(value) ?? this.#refuse(described(value), remedyFor(value));
     const builtIn = BUILT_INS.get(type)!;
     const form = builtIn.write(value);
     const excess = builtIn.excess?.(form, (this.#limits ??= new Limits()));
     if (excess !== undefined) this.#refuse(excess, builtIn.remedy!);
+    const around = this.#container;
+    this.#container = value;
     const written = Array.isArray(form) ? this.#listed(type, form) : isRecord(form) ? this.#record(form) : form;
+    this.#container = around;
     const own = builtIn.hasProperties ? undefined : Object.keys(value)[0];
     if (own === undefined) return this.#typed(type, written);
     return this.#refuse(`${described(value)} with the property \`${own}\``, 'Leave it out.');
+  }
+
+  /** Undefined if it is no entity. */
+  #entity(value: object): unknown {
+    const [adapter, entity] = this.#classes?.entityOf?.(value) ?? [];
+    if (adapter === undefined || entity === undefined) return undefined;
+    const { class: name, id, connection } = entity;
+    if (id === undefined || id === null)
+      throw unsavedEntity(toPath(this.#subject, this.#path.slice(0, this.#depth)), name, this.#file);
+    if (this.#container !== undefined)
+      this.#refuse(`${described(value)} in ${described(this.#container)}`, 'Carry entities in a list or an object.');
+    this.#entities += 1;
+    const reference = connection === undefined ? { class: name, id } : { class: name, connection, id };
+    return this.#typed(typeOfEntity(adapter), this.#record(reference));
   }
 
   #data(instance: object, target: Class): object {
@@ -201,12 +227,30 @@ class Encoder {
     return copy ?? source;
   }
 
-  #list(source: readonly unknown[]): readonly unknown[] {
+  #list(source: readonly unknown[]): unknown {
     const keys = Object.keys(source);
     const { length } = source;
     if (keys.length !== length || (length > 0 && keys[length - 1] !== String(length - 1)))
       this.#refuseList(source, keys);
-    return this.#items(source);
+    const before = this.#entities;
+    const items = this.#items(source);
+    return this.#entities - before < 2 || this.#entities - before !== length ? items : this.#joined(items);
+  }
+
+  /** A list of entities of one class has one type, not one for each of them. */
+  #joined(items: readonly unknown[]): unknown {
+    const pointer = this.#pointer();
+    const types = this.#types!;
+    const places = items.map((_, place) => `${pointer}/${place}`);
+    // An id may have a type too.
+    if (places.some((place) => types[`${place}/id`] !== undefined)) return items;
+    const list = listForm(
+      items,
+      places.map((place) => types[place]),
+    );
+    if (list === undefined) return items;
+    for (const place of places) delete types[place];
+    return this.#typed(list.type, list.form);
   }
 
   #items(source: readonly unknown[]): readonly unknown[] {

@@ -9,6 +9,7 @@ import { readChosen } from './chosen-fields';
 import { READY_AT } from './ready-at';
 import { checkedVersion, decodeValue, upgraded } from './decoder';
 import type { CodecClasses } from './encoder';
+import type { EntityHolder } from './entities';
 import { InvalidPayloadError } from './errors';
 import { isPlain, isRecord } from './kinds';
 import { checkNesting } from './limits';
@@ -160,15 +161,21 @@ export function envelopeIn(payload: Buffer): Envelope | undefined {
 /**
  * The job itself, created anew by each call, without calling its constructor or its field initialisers.
  *
+ * @param holder gets what stands for its entities
  * @throws InvalidPayloadError, UnknownClassError
  * @throws PayloadVersionError when the data have a later version than the class
  */
-export function decodeJob(envelope: Envelope, definition: JobDefinition, classes: CodecClasses): object {
+export function decodeJob(
+  envelope: Envelope,
+  definition: JobDefinition,
+  classes: CodecClasses,
+  holder?: EntityHolder,
+): object {
   if (envelope.kind === 'illuminate') throw new InvalidPayloadError('only a worker of Laravel can run it', '/job');
   const taken = envelope.take('data');
   if (envelope.kind === 'string') return jobOf(definition, propertiesOf(taken), '/data');
   const { command, types, versions } = jobData(taken);
-  const data = decodeValue(command, types, classes, '/data/command', versions);
+  const data = decodeValue(command, types, classes, '/data/command', versions, holder);
   if (!isRecord(data) || !isPlain(data))
     throw new InvalidPayloadError('the data as a whole must not have a type', '/data/types');
   return jobOf(definition, upgraded(data, envelope.version, definition, '/data/command'), '/data/command');
@@ -192,9 +199,10 @@ function jobOf({ name, target }: JobDefinition, data: Fields, place: string): ob
 /**
  * Middleware given by `through()` at dispatch, created anew by each call.
  *
+ * @param holder gets what stands for its entities
  * @throws InvalidPayloadError, UnknownClassError
  */
-export function decodeMiddleware(envelope: Envelope, classes: CodecClasses): unknown[] {
+export function decodeMiddleware(envelope: Envelope, classes: CodecClasses, holder?: EntityHolder): unknown[] {
   if (envelope.middleware === undefined) return [];
   const taken = envelope.take('middleware');
   const { command, types, versions } = isRecord(taken) ? taken : ({} as Fields);
@@ -204,6 +212,7 @@ export function decodeMiddleware(envelope: Envelope, classes: CodecClasses): unk
     classes,
     '/middleware/command',
     optionalRecord(versions, '/middleware/versions'),
+    holder,
   );
   if (!Array.isArray(middleware)) throw new InvalidPayloadError('expected a list', '/middleware/command');
   middleware.forEach((layer, index) => {

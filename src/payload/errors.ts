@@ -57,6 +57,21 @@ export class UnknownClassError extends errorClass('E_UNKNOWN_CLASS', (givenName:
   };
 }) {}
 
+/** The data of a job contain an entity of an adapter that this process does not have: another worker may. */
+export class UnknownAdapterError extends errorClass('E_UNKNOWN_ADAPTER', (givenName: string) => {
+  const name = oneLine(givenName, LONGEST_NAME);
+  return {
+    message: `This payload holds an entity of '${name}', which needs an adapter of that name in \`entities\` of the configuration.`,
+    facts: { name },
+  };
+}) {}
+
+/** An entity without an id was to travel: nobody could load it. */
+export const unsavedEntity = defineError('E_UNSAVED_ENTITY', (path: string, name: string, file?: string) => ({
+  message: `${path}: this ${name} has no id. Save it before the dispatch.${file === undefined ? '' : ` (${relativeFile(file)})`}`,
+  facts: { path, class: name },
+}));
+
 /** A field that only Onqueue may set. */
 export const reservedField = defineError('E_RESERVED_FIELD', (job: string, field: string, source: string) => ({
   message:

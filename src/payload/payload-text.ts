@@ -14,7 +14,7 @@ import { READY_AT, type ReadyAt } from './ready-at';
 /** The value of `job` in every payload of a job class. */
 export const HANDLER = 'onqueue';
 
-/** The same for a job that others depend on: for a worker of 0.1.0 it is an unknown job, which goes back at no cost. */
+/** The same for a job that others depend on, or that has entities: for a worker of 0.1.0 it is an unknown job, which goes back at no cost. */
 export const HANDLER_WITH_FOLLOWERS = 'onqueue+';
 
 export interface PayloadParts {
@@ -99,14 +99,17 @@ const RESERVED: ReadonlySet<string> = new Set<string>(
 export function encodePayload(parts: PayloadParts): string {
   const { definition, job, chosen, id, readyAt, extra, middleware = [], classes, occurrence, ties = '' } = parts;
   const { name, version } = definition;
+  const data = encodeInstance(job, classes, definition.target.name, definition.file);
+  const layers = middleware.length === 0 ? undefined : encodeValue(middleware, classes, `${name}.through()`);
+  const isMarked = ties !== '' || data.hasEntities === true || layers?.hasEntities === true;
   return (
-    beginning(definition, ties !== '') +
-    encodedMembers(encodeInstance(job, classes, definition.target.name, definition.file)) +
+    beginning(definition, isMarked) +
+    encodedMembers(data) +
     (version === undefined ? '},' : `,"version":${version}},`) +
     writeChosen(chosen) +
     writeReadyAt(readyAt) +
     writeExtra(name, extra) +
-    writeMiddleware(name, middleware, classes) +
+    (layers === undefined ? '' : `"middleware":{${encodedMembers(layers)}},`) +
     (occurrence === undefined ? '' : writeOccurrence(occurrence)) +
     ties +
     ending(id)
@@ -153,11 +156,6 @@ function encodedMembers({ command, types, versions }: Encoded): string {
   if (types === undefined) return members;
   const typed = `${members},"types":${JSON.stringify(types)}`;
   return versions === undefined ? typed : `${typed},"versions":${JSON.stringify(versions)}`;
-}
-
-function writeMiddleware(name: string, middleware: readonly unknown[], classes: CodecClasses): string {
-  if (middleware.length === 0) return '';
-  return `"middleware":{${encodedMembers(encodeValue(middleware, classes, `${name}.through()`))}},`;
 }
 
 function writeOccurrence({ schedule, at }: NonNullable<PayloadParts['occurrence']>): string {

@@ -128,7 +128,7 @@ export class FakeQueue {
    *
    * @throws E_UNDECORATED_JOB, E_INVALID_JOB_OPTION; InvalidPayloadError, UnknownClassError a worker could not make the job
    */
-  pushed<J extends object, S extends object & Sent<J> = J>(job: Class<J>, predicate?: PushedPredicate<S>): Pushed<S>[] {
+  pushed<J extends object, S extends Sent<J> = J>(job: Class<J>, predicate?: PushedPredicate<S>): Pushed<S>[] {
     return accepted(this.#read(job).of<S>(job), predicate);
   }
 
@@ -138,10 +138,7 @@ export class FakeQueue {
    *
    * @throws AssertionError
    */
-  assertPushed<J extends object, S extends object & Sent<J> = J>(
-    job: Class<J>,
-    expected?: PushedPredicate<S> | number,
-  ): void {
+  assertPushed<J extends object, S extends Sent<J> = J>(job: Class<J>, expected?: PushedPredicate<S> | number): void {
     if (typeof expected === 'number') return this.#assertTimes(job, expected, 'assertPushed');
     const how = expected === undefined ? '' : ', or none that the predicate accepts';
     this.#assert(this.pushed(job, expected).length > 0, `${job.name} was not pushed${how}.`, 'assertPushed');
@@ -153,7 +150,7 @@ export class FakeQueue {
   }
 
   /** Asserts that at least one job of this class (accepted by the predicate) was pushed on this queue. @throws AssertionError */
-  assertPushedOn<J extends object, S extends object & Sent<J> = J>(
+  assertPushedOn<J extends object, S extends Sent<J> = J>(
     queue: string,
     job: Class<J>,
     predicate?: PushedPredicate<S>,
@@ -167,10 +164,7 @@ export class FakeQueue {
   }
 
   /** Asserts that no job of this class was pushed; with a predicate, none that it accepts. @throws AssertionError */
-  assertNotPushed<J extends object, S extends object & Sent<J> = J>(
-    job: Class<J>,
-    predicate?: PushedPredicate<S>,
-  ): void {
+  assertNotPushed<J extends object, S extends Sent<J> = J>(job: Class<J>, predicate?: PushedPredicate<S>): void {
     const { length } = this.pushed(job, predicate);
     this.#assert(length === 0, `${job.name} was pushed ${times(length)}, and should not be.`, 'assertNotPushed');
   }
@@ -181,7 +175,7 @@ export class FakeQueue {
    *
    * @throws AssertionError
    */
-  assertSkipped<J extends object, S extends object & Sent<J> = J>(job: Class<J>, predicate?: PushedPredicate<S>): void {
+  assertSkipped<J extends object, S extends Sent<J> = J>(job: Class<J>, predicate?: PushedPredicate<S>): void {
     const skipped = accepted(this.#read(job).skippedOf<S>(job), predicate);
     const how = predicate === undefined ? '' : ', or none that the predicate accepts';
     this.#assert(skipped.length > 0, `No dispatch of ${job.name} was skipped${how}.`, 'assertSkipped');

@@ -31,7 +31,7 @@ export interface Pushed<J extends object> extends Push {
 }
 
 /** The jobs of a class, or, if it listens, the events sent to it. */
-export type Sent<J> =
+export type Sent<J extends object> =
   | J
   | (J extends { readonly handle: (event: infer E extends object, ...injected: never[]) => unknown } ? E : never);
 
@@ -68,7 +68,7 @@ export class ReadPush {
    * UnknownClassError
    */
   get job(): object | undefined {
-    return this.#envelope && this.definition && decodeJob(this.#envelope, this.definition, registry());
+    return this.#envelope && this.definition && decodeJob(this.#envelope, this.definition, registry(), {});
   }
 
   get next(): NextJob {

@@ -5,6 +5,7 @@ import type { HookEvents } from '../job/hook-events';
 import type { HookName } from '../job/hooks';
 import { NOTHING_CHOSEN, type WorkerDefaults } from '../job/options';
 import { resolveRun } from '../job/resolve-options';
+import type { EntityHolder } from '../payload/entities';
 import { decodeJob } from '../payload/envelope';
 import type { Application } from '../connections/application';
 import type { Entry, Settlement } from '../connections/contract';
@@ -101,7 +102,8 @@ export class Announcer {
     if (envelope === undefined || definition === undefined) return;
     const { registry } = this.#application;
     try {
-      const decode = (): object | undefined => freshInstance(() => decodeJob(envelope, definition, registry), error);
+      const decode = (holder: EntityHolder): object | undefined =>
+        freshInstance(() => decodeJob(envelope, definition, registry, holder), error);
       await this.#call(() => callFailed(this.#application, job, definition, decode, error));
     } catch (thrown) {
       this.#application.report(thrown, { job, during: `failed() of ${job.name}` });

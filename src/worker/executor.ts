@@ -13,7 +13,6 @@ import type { Middleware } from '../job/middleware';
 import type { RunOptions, WorkerDefaults } from '../job/options';
 import { resolveRun } from '../job/resolve-options';
 import { decodeEnvelope, decodeJob, decodeMiddleware, type Envelope } from '../payload/envelope';
-import { PayloadVersionError, UnknownClassError } from '../payload/errors';
 import { releasesSinceRetry } from '../payload/counters';
 import { glimpseOf } from '../payload/unreadable';
 import type { Application } from '../connections/application';
@@ -26,6 +25,7 @@ import { Deadline, Deadlines } from './deadlines';
 import { JobCancelledError, JobTimedOutError, laravelJob, poisonJob, unknownJob } from './errors';
 import { callHandle } from './handler-calls';
 import { followed } from './follow-ups';
+import { checkAdapters } from './entities';
 import { logApart, logRecovered, logStart } from './job-log';
 import {
   cancelled,
@@ -33,6 +33,7 @@ import {
   foreseenDelay,
   hasLastError,
   isPoisonForAll,
+  mayBeKnownElsewhere,
   mayBePoisonNext,
   outcomeOf,
   refusalOf,
@@ -234,8 +235,9 @@ export class Executor {
     // Decoding may take long too, or never end.
     this.#foresee(job);
     job.application = this.#application;
-    job.instance = decodeJob(envelope, job.definition!, registry);
-    job.through = decodeMiddleware(envelope, registry) as readonly Middleware[];
+    job.instance = decodeJob(envelope, job.definition!, registry, job);
+    job.through = decodeMiddleware(envelope, registry, job) as readonly Middleware[];
+    if (job.held !== undefined) checkAdapters(job.held, this.#application);
   }
 
   #callBeforeHooks(job: RunningJob): Promise<void> | undefined {
@@ -332,8 +334,7 @@ export class Executor {
   #notRun(job: RunningJob, error: unknown): Outcome {
     // A cancelled job counts as cancelled even if it cannot be read.
     if (isCancelled(job)) return cancelled(job);
-    const mayBeKnownElsewhere = error instanceof PayloadVersionError || error instanceof UnknownClassError;
-    return mayBeKnownElsewhere ? this.#notYet(job, error) : failed(job, toError(error));
+    return mayBeKnownElsewhere(error) ? this.#notYet(job, error) : failed(job, toError(error));
   }
 
   // Never rejects: errors of hooks are reported.

@@ -10,7 +10,10 @@ import { JobContext } from '../job/job-context';
 import { attachContext } from '../job/beside-instance';
 import { toError } from '../base/exception-text';
 import type { Application } from '../connections/application';
+import type { EntityHolder } from '../payload/entities';
 import { type Layer, layersOf, runThrough } from './middleware';
+import { loadEntities } from './entities';
+import { JobCancelledError, MissingEntityError } from './errors';
 import { callObserved } from './observed-run';
 import type { RunningJob } from './running-job';
 
@@ -39,7 +42,10 @@ export function callHandle(
   let result: unknown;
   let isAwaited: boolean;
   try {
-    const call = (): unknown => callWithin(application, job, scope);
+    const call = (): unknown =>
+      job.held === undefined
+        ? callWithin(application, job, scope)
+        : load(application, job, scope).then(() => callWithin(application, job, scope));
     const isObserved = application.observers.size > 0;
     result = runInScope(scope, isObserved ? () => callObserved(application, job, call) : call, caller);
     // A proxy may throw as soon as we ask.
@@ -56,16 +62,18 @@ export async function callFailed(
   application: Application,
   job: RunningJob,
   { target }: JobDefinition,
-  decode: () => object | undefined,
+  decode: (holder: EntityHolder) => object | undefined,
   error: Error,
 ): Promise<void> {
   const handlerClass = application.registry.handlerOf(target);
   const owner = handlerClass ?? target;
   if (!has(owner.prototype, 'failed')) return;
-  const instance = decode();
+  const holder: EntityHolder = {};
+  const instance = decode(holder);
   if (instance === undefined) return;
   const scope = openRun(application, job, instance);
   try {
+    if (holder.held !== undefined) await loadEntities(application, instance, holder.held, scope);
     await runInScope(scope, () =>
       handlerClass === undefined
         ? call(instance, owner, 'failed', scope, [error])
@@ -102,6 +110,20 @@ function callWithin(application: Application, job: RunningJob, scope: Scope): un
   const enter = (layer: Layer, next: () => Promise<unknown>): unknown =>
     typeof layer === 'function' ? layer(job, next) : call(layer, layer.constructor, 'handle', scope, [job, next]);
   return runThrough({ application, job, layers: [...own, ...through!], call: enter, handle });
+}
+
+/** Loads the entities of the job and of the middleware given at its dispatch. */
+async function load(application: Application, job: RunningJob, scope: Scope): Promise<void> {
+  const { held, instance, through, definition } = job;
+  try {
+    await loadEntities(application, { instance, through }, held!, scope, job);
+  } catch (error) {
+    const isMissing = error instanceof MissingEntityError && definition!.options.deleteWhenMissing === true;
+    if (isMissing) job.abortReason ??= new JobCancelledError(job.name, job.id, error.message);
+    throw error;
+  }
+  // It timed out or was cancelled meanwhile.
+  if (job.abortReason !== undefined) throw job.abortReason;
 }
 
 function openRun({ container }: Application, job: RunningJob, instance: object): Scope {

@@ -14,7 +14,7 @@ import type { JobRegistry } from '../job/registry';
 import { askBackoff, declaredOptions, DEFAULT_MAX_CRASHES, saysBackoff } from '../job/resolve-options';
 import { attachContext } from '../job/beside-instance';
 import { afterFailedAttempt, afterFreeRelease, afterTimedOut, type Counters } from '../payload/counters';
-import { PayloadVersionError, UnknownClassError } from '../payload/errors';
+import { PayloadVersionError, UnknownAdapterError, UnknownClassError } from '../payload/errors';
 import type { Application } from '../connections/application';
 import { givenBack } from '../connections/given-back';
 import type { Settlement } from '../connections/contract';
@@ -147,8 +147,12 @@ export function unknownHere({ reservation }: RunningJob, delay: Seconds, reason:
 
 /** Whether the job was given back because this worker cannot run it, but one of another deploy or of Laravel may. */
 export function isForOthers({ reason }: Outcome): boolean {
-  if (reason instanceof PayloadVersionError || reason instanceof UnknownClassError) return true;
-  return laravelJob.is(reason) || unknownJob.is(reason);
+  return mayBeKnownElsewhere(reason) || laravelJob.is(reason) || unknownJob.is(reason);
+}
+
+/** Whether a worker with other classes or another configuration could read the payload. */
+export function mayBeKnownElsewhere(error: unknown): error is Error {
+  return [PayloadVersionError, UnknownClassError, UnknownAdapterError].some((kind) => error instanceof kind);
 }
 
 /** Now, by the clock that judges moments. */

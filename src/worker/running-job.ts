@@ -11,6 +11,7 @@ import { checkedProgress } from '../job/progress';
 import type { RunOptions } from '../job/options';
 import { toError } from '../base/exception-text';
 import { fenceOf } from '../payload/counters';
+import type { HeldEntities } from '../payload/entities';
 import { chainedJobOf, type ChainLink } from '../payload/chain';
 import type { Envelope } from '../payload/envelope';
 import { hasFollowers } from '../payload/payload-text';
@@ -87,6 +88,8 @@ export class RunningJob extends JobContext implements DenseSetMember {
   definition: JobDefinition | undefined;
   /** The decoded job, once there is one. */
   instance: object | undefined;
+  /** What stands for entities in its data until they are loaded. Undefined if it has none. */
+  held: HeldEntities[] | undefined;
   /** The first call of release, fail or delete. Undefined if the job has made none. */
   ending: Ending | undefined;
   /** Middleware given at dispatch. */

@@ -113,6 +113,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_INVALID_UNIQUE_KEY: ['Reindex', 'unique', '', 1000],
   E_INVALID_JOB_NAME: ['@'],
   E_INVALID_JOB_OPTION: ['tries on SendEmail', -1, 'Give a whole number.'],
+  E_INVALID_ENTITIES: ['typeorm', 'Order', 2, []],
   E_INVALID_EVENT: [{ order: 1 }, 'Give an instance of a class, such as new OrderShipped(1).'],
   E_INVALID_LISTENER: ['SendMail', 'listeners.ts', 'it has no method handle(event).'],
   E_INVALID_LISTING: ['limit', 0, 'Give a whole number from 1 to 100.'],
@@ -146,6 +147,9 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_SQLITE_ENGINE: ['@libsql/linux-x64-gnu'],
   E_MISSING_PEER: ['main', 'database on PostgreSQL', 'pg', cause.cause],
   E_MISPLACED_INJECT: [place, 'Only parameters of handle() are injected.'],
+  E_MISSING_ENTITY: ['Order', 42, 'SendInvoice', '0193a6c1'],
+  E_UNKNOWN_ADAPTER: ['typeorm'],
+  E_UNSAVED_ENTITY: ['SendInvoice.order', 'Order', 'jobs.ts'],
   E_MISSING_TYPE: [place, undefined],
   E_DATABASE_NEWER_TABLES: ['jobs.sqlite', 3, 1],
   E_DATABASE_NOT_MIGRATED: [

@@ -62,5 +62,21 @@ class ProcessPodcast extends Job {
 
 const worker = new Worker();
 
+interface Order {
+  readonly id: number;
+  readonly total: number;
+  sentAt?: Date;
+}
+
+interface Line {
+  readonly id: number;
+}
+
+declare class EntityManager {
+  flush(): Promise<void>;
+}
+
+declare const order: Order;
+declare const lines: Line[];
 declare const app: express.Express;
 declare function roleOf(cookie: string | undefined): Authorization;

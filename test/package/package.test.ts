@@ -155,6 +155,20 @@ describe('the packed package', () => {
     expect(await project.run(['main.cjs'])).toEqual({ code: 0, stdout: '[] []\n', stderr: '' });
   });
 
+  it.concurrent('loads adapters for entities only by their subpath, and nothing of Onqueue with them', async () => {
+    const project = projectWith({
+      'main.cjs': `
+        const ours = () => Object.keys(require.cache).filter((file) => /dist/.test(file));
+        require('onqueue');
+        const before = ours();
+        require('onqueue/entities');
+        const isEntities = (file) => /dist.entities/.test(file);
+        console.log(before.filter(isEntities), ours().filter((file) => !before.includes(file) && !isEntities(file)));
+      `,
+    });
+    expect(await project.run(['main.cjs'])).toEqual({ code: 0, stdout: '[] []\n', stderr: '' });
+  });
+
   it.concurrent('lets a program that awaited its dispatches end by itself without Queue.close()', async () => {
     const project = projectWith({
       'main.cjs': `

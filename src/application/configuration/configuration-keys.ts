@@ -46,6 +46,20 @@ const history: Check = (given) => {
   return isRecord(given) ? problemWithin(given, HISTORY_KEYS) : `expected false or ${namesOf(HISTORY_KEYS)}`;
 };
 
+const entities: Check = (given) => {
+  if (!Array.isArray(given)) return value.array(given);
+  const names = given.map((adapter: unknown) =>
+    isRecord(adapter) && isAdapter(adapter) ? (adapter['name'] as string) : undefined,
+  );
+  const place = names.indexOf(undefined);
+  if (place !== -1) return `expected an adapter at [${place}], such as typeorm(dataSource) from 'onqueue/entities'`;
+  const twice = names.find((name, at) => names.indexOf(name) !== at);
+  return twice && `two adapters are called '${twice}'; give everything to one, as in typeorm({ shop, archive })`;
+};
+
+const isAdapter = (given: Readonly<Record<string, unknown>>): boolean =>
+  typeof given['name'] === 'string' && ['identify', 'load'].every((method) => typeof given[method] === 'function');
+
 function problemWithin(given: Readonly<Record<string, unknown>>, keys: Keys): string | undefined {
   const unknown = Object.keys(given).find((key) => !Object.hasOwn(keys, key));
   if (unknown !== undefined) return `expected ${namesOf(keys)}, got '${unknown}'`;
@@ -64,6 +78,7 @@ export const CONFIGURATION_KEYS: KeysOf<Configuration> = {
   maxPayload: { check: value.size },
   jobs: { check: value.array },
   container: { check: value.withMethods('a container', 'resolve') },
+  entities: { check: entities },
   logger: { check: value.withMethods('a logger', 'debug', 'info', 'warn', 'error') },
   close: { check: value.callback },
 };

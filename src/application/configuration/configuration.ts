@@ -3,6 +3,7 @@ import type { Container } from '../../container/container';
 import type { Class } from '../../base/class';
 import type { Logger } from '../../base/logger';
 import type { ConnectionConfig, Size } from '../../connections/configs';
+import type { EntityAdapter } from '../../payload/entities';
 import type { HistoryConfig } from '../../operations/history/job-histories';
 
 /** One of the names, if the compiler knows the literal text; a name from outside is checked when it is used. */
@@ -56,6 +57,8 @@ export interface Configuration<
   readonly jobs?: readonly Class[] | undefined;
   /** The dependency injection container. Default: tsyringe's root container. */
   readonly container?: Container | undefined;
+  /** How entities are loaded that jobs carry: adapters from `onqueue/entities`, or your own. Default: none. */
+  readonly entities?: readonly EntityAdapter[] | undefined;
   /** A logger in pino's shape: `debug`, `info`, `warn`, `error`. Default: lines on standard error; none under Jest. */
   readonly logger?: Logger | undefined;
   /**

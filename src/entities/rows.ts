@@ -1,0 +1,56 @@
+/**
+ * Rows of libraries without classes, such as Prisma, Drizzle, kysely and knex. `reference('order', 42)` says which row it is, and a
+ * function of the configuration loads many at once.
+ */
+import type { EntityAdapter, EntityReference } from '../index';
+import { inOrder } from './in-order';
+
+/** How rows of one kind are loaded. */
+export interface RowLoader {
+  /** The rows with these ids, in any order; without those that are gone. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- ids have the type that the caller's references have
+  many(ids: any[]): Promise<readonly object[]> | readonly object[];
+  /** The id of a row. Default: its property `id`. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- rows have the type that `many` gives
+  id?(row: any): unknown;
+}
+
+/** Copies of this package recognise each other's references by it. */
+const MARK = Symbol.for('onqueue.reference');
+
+class Reference {
+  readonly [MARK]: { readonly kind: string; readonly id: unknown };
+
+  constructor(kind: string, id: unknown) {
+    this[MARK] = { kind, id };
+  }
+}
+
+/**
+ * Stands for a row in a job that is dispatched: `Invoice.dispatch(reference<Order>('order', 42))`. The job that runs has the row.
+ *
+ * @param kind a name of `rows({ … })`
+ */
+export function reference<Row extends object>(kind: string, id: string | number | bigint | object): Row {
+  return new Reference(kind, id) as unknown as Row;
+}
+
+export function rows(loaders: Readonly<Record<string, RowLoader>>): EntityAdapter {
+  const loaderOf = (kind: string): RowLoader => {
+    if (Object.hasOwn(loaders, kind)) return loaders[kind]!;
+    throw new TypeError(`rows() in the configuration has no '${kind}'; it has ${Object.keys(loaders).join(', ')}.`);
+  };
+  return {
+    name: 'rows',
+    identify(value): EntityReference | undefined {
+      const referred = (value as Partial<Reference>)[MARK];
+      if (referred === undefined) return undefined;
+      loaderOf(referred.kind);
+      return { class: referred.kind, id: referred.id };
+    },
+    async load({ class: kind }, ids) {
+      const { many, id = (row: { readonly id?: unknown }): unknown => row.id } = loaderOf(kind);
+      return inOrder(ids, await many([...ids]), id);
+    },
+  };
+}
