@@ -13,7 +13,8 @@ export function inOrder<Entity extends object>(
 function keyOf(id: unknown): string {
   if (typeof id !== 'object' || id === null || id instanceof Date)
     return String(id instanceof Date ? id.getTime() : id);
-  if (Object.getPrototypeOf(id) !== Object.prototype) return String(id);
+  // An ObjectId, for example, has a text of its own.
+  if (Object.getPrototypeOf(id) !== Object.prototype) return (id as { toString(): string }).toString();
   const columns = Object.entries(id).toSorted(([one], [other]) => (one < other ? -1 : 1));
   return JSON.stringify(columns.map(([column, value]) => [column, keyOf(value)]));
 }

@@ -31,6 +31,7 @@ class Reference {
  *
  * @param kind a name of `rows({ … })`
  */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the caller says what the job will have
 export function reference<Row extends object>(kind: string, id: string | number | bigint | object): Row {
   return new Reference(kind, id) as unknown as Row;
 }
@@ -49,8 +50,9 @@ export function rows(loaders: Readonly<Record<string, RowLoader>>): EntityAdapte
       return { class: referred.kind, id: referred.id };
     },
     async load({ class: kind }, ids) {
-      const { many, id = (row: { readonly id?: unknown }): unknown => row.id } = loaderOf(kind);
-      return inOrder(ids, await many([...ids]), id);
+      const loader = loaderOf(kind);
+      const idOf = (row: { readonly id?: unknown }): unknown => (loader.id === undefined ? row.id : loader.id(row));
+      return inOrder(ids, await loader.many([...ids]), idOf);
     },
   };
 }
