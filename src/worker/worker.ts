@@ -1,6 +1,7 @@
 /** The public face of a worker: its options, and its life from `run()` to `stop()`. */
 import { hostname } from 'node:os';
 import type { Seconds } from '../base/clock';
+import { systemRandom } from '../base/random';
 import { noFailedStore } from '../application/failed/errors';
 import type { JobContext } from '../job/job-context';
 import type { Closable } from '../application/shutdown';
@@ -110,7 +111,7 @@ export class Worker implements Closable {
     if (mistaken.length > 0) manager.logger.warn({ queues: mistaken }, askAboutWeights(mistaken));
     else this.#warnOfStrangeQueues(manager, connection.name, queues);
     const untrack = manager.track(this);
-    const name = this.#options.name ?? nameHere(manager);
+    const name = this.#options.name ?? nameHere();
     const loop = (this.#loop = new WorkLoop({
       name,
       options: this.#options,
@@ -155,8 +156,8 @@ export function processWorker(options: WorkerOptions, manager: QueueManager, pro
 }
 
 /** Two containers may have the same host and process id; no two workers have the same random part. */
-function nameHere({ random }: QueueManager): string {
-  const part = Math.floor(random() * 36 ** 5)
+function nameHere(): string {
+  const part = Math.floor(systemRandom() * 36 ** 5)
     .toString(36)
     .padStart(5, '0');
   return process.env['ONQUEUE_WORKER_NAME'] || `${hostname()}-${part}`;

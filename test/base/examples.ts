@@ -65,6 +65,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   ],
   E_INVALID_BATCH: [42, 'it takes a list of jobs.'],
   E_BATCH_ELSEWHERE: ['Resize', "the connection 'other'", "'main'"],
+  E_BATCH_FORGOTTEN: ['0193a6c1', 'main'],
   E_BATCH_INCOMPLETE: ['0193a6c1', 300, 1000, new Error('no more paper')],
   E_INVALID_CHAIN: [42, 'Give instances of jobs.'],
   E_INVALID_MONITOR: ['mail.size', 'must be a whole number from 1', '10'],
@@ -180,6 +181,15 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_POISON_JOB: ['SendEmail', '1', 3],
   E_QUEUE_UNAVAILABLE: [
     { connection: 'main', store: 'Redis', address: 'redis://127.0.0.1:6379', consequence: 'SendEmail was not queued' },
+  ],
+  E_REDIS_CALL_LENGTH: [
+    {
+      connection: 'main',
+      address: 'redis://127.0.0.1:6379',
+      consequence: 'no jobs were reserved',
+      operation: 'script exchange',
+      bytes: 2_000_000,
+    },
   ],
   E_REDIS_FOREIGN_KEY: [
     {

@@ -34,7 +34,7 @@ class Limited extends Job {
   }
 }
 
-@Job({ name: 'clocks:Returning' })
+@Job({ name: 'clocks:Returning', tries: 2 })
 class Returning extends Job {
   handle(): void {
     this.release(back);

@@ -18,7 +18,7 @@ let refusal: (settlement: Settlement) => Error | undefined;
 let worker: Worker;
 let ended: Promise<unknown>;
 
-@Job({ tries: 1 })
+@Job({ tries: 2, maxExceptions: 1 })
 class Probe extends Job {
   constructor(
     readonly text: string,

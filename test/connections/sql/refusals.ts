@@ -8,7 +8,7 @@ import { Worker } from '../../../src/worker/worker';
 import { RecordingLogger } from '../../support/application';
 import { eventually } from '../../support/eventually';
 
-@Job({ tries: 1 })
+@Job({ tries: 2, maxExceptions: 1 })
 export class Ends extends Job {
   constructor(
     readonly how: 'completes' | 'releases' | 'fails' | 'stays',
