@@ -106,9 +106,9 @@ test('a call that is never answered for one schedule does not delay the others',
   const hanging: (() => void)[] = [];
   fleet.fault = (call, carryOut, given) => {
     if (call !== 'pushOnce') return carryOut();
-    const [{ queue, entry }] = given as [{ queue: string; entry: { dueAt: number } }];
+    const [{ queue, entries }] = given as [{ queue: string; entries: readonly [{ dueAt: number }] }];
     if (queue === 'away') return new Promise((_, reject) => void hanging.push(() => reject(new Error('away'))));
-    late.push(fleet.clock.now() - entry.dueAt);
+    late.push(fleet.clock.now() - entries[0].dueAt);
     return carryOut();
   };
   keep(
@@ -128,8 +128,8 @@ test('a slow call does not delay the next occurrences', async () => {
   const late: number[] = [];
   fleet.fault = async (call, carryOut, given) => {
     if (call !== 'pushOnce') return carryOut();
-    const [{ entry }] = given as [{ entry: { dueAt: number } }];
-    late.push(fleet.clock.now() - entry.dueAt);
+    const [{ entries }] = given as [{ entries: readonly [{ dueAt: number }] }];
+    late.push(fleet.clock.now() - entries[0].dueAt);
     await new Promise((resolve) => void fleet.clock.after(900, () => resolve(undefined)));
     return carryOut();
   };

