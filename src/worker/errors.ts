@@ -46,7 +46,8 @@ export class JobCancelledError extends errorClass('E_JOB_CANCELLED', (job: strin
 export class MissingEntityError extends errorClass(
   'E_MISSING_ENTITY',
   (entity: string, entityId: unknown, job: string, id: string) => ({
-    message: `${entity} ${typeof entityId === 'object' ? JSON.stringify(entityId) : String(entityId)} is gone; ${job} ${id} needs it.`,
+    // An object if the key has several parts.
+    message: `${entity} ${typeof entityId === 'object' ? JSON.stringify(entityId) : (entityId as string | number | bigint)} is gone; ${job} ${id} needs it.`,
     facts: { entity, entityId, job, id },
   }),
 ) {}

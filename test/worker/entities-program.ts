@@ -11,7 +11,7 @@ Queue.configure({
   entities: [
     entities(async () => {
       writeSync(1, 'loading\n');
-      return new Promise(() => setInterval(() => undefined, 60_000));
+      return new Promise(() => undefined);
     }),
   ],
 });
