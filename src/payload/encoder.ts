@@ -32,7 +32,7 @@ export interface Encoded {
   readonly types?: Types | undefined;
   /** JSON Pointer → version of the data of the job there. Absent if no job in it has a version. */
   readonly versions?: Readonly<Record<string, number>> | undefined;
-  /** Whether there are entities in it: workers of 0.1.0 could not read them. */
+  /** There are entities in it: workers of 0.1.0 could not read them. Absent if there are none. */
   readonly hasEntities?: boolean | undefined;
 }
 
@@ -116,7 +116,7 @@ class Encoder {
   }
 
   encoded(command: unknown): Encoded {
-    return { command, types: this.#types, versions: this.#versions, hasEntities: this.#entities > 0 };
+    return { command, types: this.#types, versions: this.#versions, hasEntities: this.#entities > 0 || undefined };
   }
 
   encode(value: unknown): unknown {
