@@ -214,8 +214,14 @@ export function withRetryMark(payload: Buffer, fence: number): Buffer {
 
 /** Reservations that were given back at no cost since the last retry, or ever if there was none. */
 export function releasesSinceRetry(fields: Readonly<Record<string, unknown>>, { releases }: Counters): number {
+  const fence = fenceAtRetry(fields);
+  return fence <= releases ? releases - fence : releases;
+}
+
+/** The fence at the last retry; 0 if there was none, or somebody else has written the mark. */
+export function fenceAtRetry(fields: Readonly<Record<string, unknown>>): number {
   const fence = fields[RETRY_MARK];
-  return typeof fence === 'number' && fence <= releases ? releases - fence : releases;
+  return typeof fence === 'number' ? fence : 0;
 }
 
 function counted(value: unknown): number {

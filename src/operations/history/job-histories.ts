@@ -13,7 +13,7 @@ import type { RecordStore, StoreRecord } from '../../connections/record-store';
 import { type Duration, durationSeconds } from '../../job/duration';
 import type { JobContext } from '../../job/job-context';
 import type { Progress } from '../../job/progress';
-import { type Counters, RETRY_MARK } from '../../payload/counters';
+import { type Counters, fenceAtRetry } from '../../payload/counters';
 import type { SeenApplication } from '../listed-job';
 import type { OperationsConnection } from '../operations-connection';
 import {
@@ -117,7 +117,7 @@ export class JobHistories implements Observer {
     const { clock } = histories.#application;
     const history = await within(clock, PATIENCE, histories.#historyOf(id)).catch(() => undefined);
     // What came before a retry was another life.
-    return history && lastErrorIn(history, { fence, counters }, Number(payload[RETRY_MARK] ?? 0));
+    return history && lastErrorIn(history, { fence, counters }, fenceAtRetry(payload));
   }
 
   private constructor(
