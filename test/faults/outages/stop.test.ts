@@ -65,7 +65,7 @@ afterAll(async () => {
 describe.each(silences)('a worker whose redis %s', (name) => {
   it('ends when it is stopped while it runs a job, and logs what it left', () => {
     const { log } = worlds.get(name)!.busy;
-    expect(log.messages('error').at(-1)).toContain('stopped without settling 1 jobs');
+    expect(log.messages('error').join()).toContain('stopped without settling 1 jobs');
   });
 
   it('ends when it is stopped while it runs nothing', () => {
