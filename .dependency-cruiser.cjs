@@ -32,7 +32,7 @@ const layerRules = layers.slice(0, -1).map(([name, path], index) => {
 });
 
 /** Parts of their own: a program loads each by its subpath, and only if it uses it. */
-const subpaths = ['entities'];
+const subpaths = ['entities', 'laravel'];
 
 const apart = (folder) => ({
   name: `${folder}-knows-only-public-types`,

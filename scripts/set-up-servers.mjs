@@ -51,6 +51,20 @@ const servers = [
     debian: 'faketime',
     elsewhere: '`dnf install libfaketime` on Fedora, `apk add libfaketime` on Alpine; on macOS these tests fail',
   },
+  // Laravel's packages are where Debian puts them.
+  {
+    name: "PHP with Laravel's queue",
+    command: 'php',
+    least: '8.1',
+    version: /^PHP (\d+\.\d+)/,
+    argument:
+      "-rforeach (['Queue', 'Redis', 'Database', 'Events'] as $p) require \"/usr/share/php/Illuminate/$p/autoload.php\";" +
+      "if (extension_loaded('redis') && extension_loaded('pdo_pgsql')) echo 'PHP ', PHP_VERSION;",
+    debian:
+      'php-cli php-redis php-pgsql php-illuminate-queue php-illuminate-redis php-illuminate-database php-illuminate-events',
+    systems: 'Debian 12',
+    elsewhere: 'there are no packages of it elsewhere: run these tests in a container of Debian 12',
+  },
   // Debian's package includes a font. Ubuntu's is a snap, which does not see the folders of the tests.
   {
     name: 'Chromium',
@@ -97,7 +111,7 @@ function problemWith(server) {
   if (path === undefined) return `${server.command} is missing`;
   const { stdout } = spawnSync(path, [server.argument ?? '--version'], { encoding: 'utf8', timeout: MINUTE });
   const found = server.version.exec(stdout ?? '')?.[1];
-  if (found === undefined) return `${path} --version says no version`;
+  if (found === undefined) return `${path} is not complete, or tells no version`;
   const older = found.localeCompare(server.least, 'en', { numeric: true }) < 0;
   return older ? `${path} is version ${found}, and the tests need ${server.least} or newer` : undefined;
 }
@@ -135,7 +149,7 @@ function withoutStartingServices(install) {
 }
 
 function install(missing) {
-  const packages = missing.map((server) => server.debian);
+  const packages = missing.flatMap((server) => server.debian.split(' '));
   console.log(`set-up: installing ${packages.join(', ')} by apt.`);
   const add = (...names) => runApt('install', '-q', '-y', '--no-install-recommends', ...names);
   return withoutStartingServices(() => {

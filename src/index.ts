@@ -38,6 +38,7 @@ export { type ListenerOf, type ListenerOptions, Listens } from './job/listens';
 export { type Delay, type Duration, duration } from './job/duration';
 export type { Backoff } from './job/backoff';
 export type { JobOptions } from './job/options';
+export type { JobFormat } from './job/format';
 export type { DebounceOptions } from './job/debounce';
 export type { MissedPolicy, OverlapPolicy, ScheduleOptions } from './job/schedule';
 export type { UniqueOptions } from './job/unique';

@@ -233,6 +233,14 @@ export const debouncedInChain = defineError('E_DEBOUNCED_IN_CHAIN', (job: string
   facts: { job },
 }));
 
+/** Nothing of Onqueue happens when a worker of Laravel runs the job: a chain would end with it, a batch never. */
+export const aloneInLaravel = defineError('E_LARAVEL_DISPATCH', (job: string) => ({
+  message:
+    `${job} may run in Laravel, which knows no chains, batches, schedules and middleware of Onqueue. Dispatch it alone, for example ` +
+    'from handle() of a job in the chain, and write its middleware in both classes.',
+  facts: { job },
+}));
+
 /** A link with a `queue()` of its own: it would leave the chain, and its followers with it. */
 export const pushesItselfInChain = defineError('E_PUSHES_ITSELF', (job: string) => ({
   message: `${job} pushes itself by its queue(), so nothing can follow it in a chain. Push the following jobs from its handle().`,

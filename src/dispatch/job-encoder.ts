@@ -13,12 +13,12 @@ import type { JobRegistry } from '../job/registry';
 import { declaredDebouncing, keptResult, resolveChosen, resolveRoute } from '../job/resolve-options';
 import { type Chain, type ChainLink, linkText, withChain } from '../payload/chain';
 import type { CodecClasses } from '../payload/encoder';
-import { encodePayload, encodeStringJob, type ExtraFields } from '../payload/payload-text';
+import { encodePayload, encodeShared, encodeStringJob, type ExtraFields } from '../payload/payload-text';
 import { tiesMember } from '../payload/ties';
 import { momentOfId, uuidv7 } from '../payload/uuid';
 import type { Application } from '../connections/application';
 import type { ConnectionSettings } from '../connections/connector';
-import { debouncedInChain, pushesItselfInChain, unregisteredMiddleware } from './errors';
+import { aloneInLaravel, debouncedInChain, pushesItselfInChain, unregisteredMiddleware } from './errors';
 import type { StartBatch } from './built-in/start-batch';
 import { checkBytes, checkSize } from './payload-size';
 import { pushesItself } from './send';
@@ -171,8 +171,12 @@ export class JobEncoder {
     const ties = batch === undefined ? unique : unique === undefined ? { batch } : { ...unique, batch };
     const middleware = middlewareOf(dispatch, instance, this.#parts.registry);
     const { retryWithin } = chosen;
+    const isShared = definition.format !== undefined;
+    if (isShared && (isBound || occurrence !== undefined || middleware.length > 0))
+      throw aloneInLaravel(definition.name);
+    const write = isShared ? encodeShared : encodePayload;
     return this.#encoded(id, definition.name, { route, ties, retryWithin }, (extra) =>
-      encodePayload({
+      write({
         definition,
         job,
         chosen,

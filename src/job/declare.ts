@@ -7,7 +7,7 @@ import { nearestParent } from './definition-of';
 import { duplicateSchedule, invalidJobClass, invalidJobOption, type JobDecoratorName, placed } from './errors';
 import type { JobOptions } from './options';
 import { BUILT_IN, type JobRegistry, registry } from './registry';
-import { checkJobOptions, checkTogether } from './resolve-options';
+import { checkJobOptions, checkShared, checkTogether } from './resolve-options';
 import type { ScheduleOptions } from './schedule';
 import { privateMembers } from '../base/source-text';
 
@@ -32,7 +32,7 @@ export function declareJob(
   const isBuiltIn = by === 'built-in';
   const decoratorName = isBuiltIn ? 'Job' : by;
   checkJobOptions(options, placed(target.name === '' ? 'a class without a name' : target.name, file), decoratorName);
-  const { name = target.name, aliases = [], version, upgrade, schedule, ...own } = options;
+  const { name = target.name, aliases = [], version, upgrade, schedule, format, ...own } = options;
   if (name === '') {
     throw invalidJobClass('A class', file, "has no name of its own. Give the job one: @Job({ name: '…' }).");
   }
@@ -44,7 +44,8 @@ export function declareJob(
   const inherited = nearestParent(target, jobs)?.options ?? {};
   const merged = { ...inherited, ...said(own) };
   checkTogether(merged, placed(name, file));
-  const definition = { name, aliases: [...aliases], version, upgrade, schedule, target, options: merged, file };
+  if (format !== undefined) checkShared({ ...merged, version, upgrade, schedule }, placed(name, file));
+  const definition = { name, aliases: [...aliases], version, upgrade, schedule, format, target, options: merged, file };
   if (schedule !== undefined) checkScheduled(definition, schedule, jobs);
   jobs.register(definition, decoratorName);
 }

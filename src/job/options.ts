@@ -8,6 +8,7 @@ import type { Milliseconds, Seconds } from '../base/clock';
 import { type Backoff, NO_BACKOFF } from './backoff';
 import { debounce, type DebounceOptions } from './debounce';
 import type { Delay, Duration } from './duration';
+import type { JobFormat } from './format';
 import { isName, NAME_RULE } from './job-name';
 import { backoff, count, countOrNoLimit, delay, flag, kept, type Kind, moment, seconds, text } from './option-kinds';
 import { checkQueueName } from './queue-name';
@@ -72,6 +73,13 @@ export interface JobOptions {
    * inherited. Default: none.
    */
   schedule?: ScheduleOptions | undefined;
+  /**
+   * Properties that are dates. Only for [string jobs](dispatching.md#string-jobs-and-raw-payloads), whose JSON has texts such as
+   * `2026-11-21T10:00:00Z` there. Default: none.
+   */
+  dates?: readonly string[] | undefined;
+  /** How jobs are written and read that another framework shares: `@LaravelJob()` sets it. Not inherited. Default: Onqueue's own. */
+  format?: JobFormat | undefined;
 }
 
 interface JobOption {
@@ -194,6 +202,20 @@ export const JOB_OPTIONS: { readonly [Option in keyof Required<JobOptions>]: Job
   deleteWhenMissing: { read: flag, isData: true, otherNames: ['deleteWhenMissingModels'] },
   keepResult: { read: kept, isData: true, isShort: true, otherNames: ['resultTtl', 'resultTTL', 'keepResults'] },
   schedule: { read: schedule, isData: true, otherNames: ['cron', 'every', 'repeat'] },
+  dates: {
+    read: (value, place) => {
+      if (Array.isArray(value) && value.every((name) => typeof name === 'string')) return value;
+      throw place.refuse(value, "give a list of properties, such as ['at']");
+    },
+    isData: true,
+  },
+  format: {
+    read: (value, place) => {
+      if (typeof value === 'object' && value !== null && 'read' in value && 'write' in value) return value;
+      throw place.refuse(value, 'write @LaravelJob() of onqueue/laravel instead of @Job()');
+    },
+    isData: true,
+  },
 };
 
 type RunTable = typeof RUN_OPTIONS;

@@ -82,6 +82,21 @@ export function checkTogether(
     throw refuse('It also has a delay, but debounce already says how long it waits: leave delay out.');
 }
 
+/** They need a part of the payload or of the store that no other framework keeps. */
+const NOT_SHARED = ['unique', 'debounce', 'schedule', 'version', 'upgrade'] as const;
+
+/**
+ * Refuses options of a job in another framework's format.
+ * @param job the class as errors name it
+ * @throws E_INVALID_JOB_OPTION
+ */
+export function checkShared(options: JobOptions, job: string): void {
+  const option = NOT_SHARED.find((name) => (options[name] ?? false) !== false);
+  if (option === undefined) return;
+  const remedy = 'The other framework that runs these jobs would not heed it. Leave it out.';
+  throw invalidJobOption(`${option} on ${job}`, options[option], remedy);
+}
+
 export interface RouteSources {
   readonly dispatch: InstanceChoice;
   readonly instance: InstanceChoice;
@@ -167,15 +182,16 @@ function readOnce<Value>(
 
 /**
  * The answers of the instance's methods `tries()`, `timeout()` and `retryUntil()`, which travel in its payload. A `retryUntil`
- * span counts from the push, so it travels even if only `@Job()` sets it.
+ * span counts from the push, so it travels even if only `@Job()` sets it. Another framework does not know what `@Job()` says, so
+ * all of that travels to it.
  * @throws E_INVALID_JOB_OPTION, E_INVALID_DURATION
  */
-export function resolveChosen(job: object, { name, options }: JobDefinition): ChosenOptions {
+export function resolveChosen(job: object, { name, options, format }: JobDefinition): ChosenOptions {
   let chosen: Record<string, unknown> | undefined;
-  for (const option of ASKED) {
-    const method = (job as Readonly<Record<string, unknown>>)[option];
+  for (const option of format === undefined ? ASKED : OF_RUNS) {
+    const method = ASKED.includes(option) && (job as Readonly<Record<string, unknown>>)[option];
     const said: unknown = typeof method === 'function' ? method.call(job) : undefined;
-    const value = said ?? (option === 'retryUntil' ? options.retryUntil : undefined);
+    const value = said ?? (option === 'retryUntil' || format !== undefined ? options[option] : undefined);
     if (value === undefined) continue;
     const place = placeOf(`${option}() of ${name}`, invalidJobOption);
     if (JOB_OPTIONS[option].isShort === true) warnOfManySeconds(value, place.subject);

@@ -6,7 +6,7 @@ import { redact } from '../base/redact';
 import type { JobDefinition } from '../job/definition';
 import type { JobRegistry } from '../job/registry';
 import { countersIn, noCounters } from '../payload/counters';
-import { type Envelope, envelopeIn } from '../payload/envelope';
+import { envelopeIn } from '../payload/envelope';
 import { readTies } from '../payload/ties';
 import { glimpseOf, UNREADABLE_NAME } from '../payload/unreadable';
 import { momentOfId } from '../payload/uuid';
@@ -39,11 +39,10 @@ const LONGEST_TEXT = 1000;
 export function shownJob(payload: Buffer, registry: JobRegistry): ShownJob {
   const envelope = envelopeIn(payload);
   const glimpse = envelope ?? glimpseOf(payload);
-  const definition = envelope && definitionOf(envelope, registry);
+  const definition = envelope?.definitionIn(registry);
   return {
     id: glimpse.id,
-    name:
-      envelope?.kind === 'illuminate' ? envelope.displayName : (definition?.name ?? glimpse.name ?? UNREADABLE_NAME),
+    name: definition?.name ?? glimpse.name ?? UNREADABLE_NAME,
     attempts: (countersIn(payload) ?? noCounters).attempts,
     tries: envelope?.chosen.tries ?? definition?.options.tries,
     createdAt: glimpse.id === undefined ? undefined : createdAt(glimpse.id),
@@ -60,12 +59,7 @@ export function createdAt(id: string): Date | undefined {
 
 /** The class of a job, according to its payload. Undefined if it is not known here. Never throws. */
 export function definitionIn(payload: Buffer, registry: JobRegistry): JobDefinition | undefined {
-  const envelope = envelopeIn(payload);
-  return envelope && definitionOf(envelope, registry);
-}
-
-function definitionOf({ names }: Envelope, registry: JobRegistry): JobDefinition | undefined {
-  return names.map((name) => registry.find(name)).find((found) => found !== undefined);
+  return envelopeIn(payload)?.definitionIn(registry);
 }
 
 function beginningOf(payload: Buffer): string {

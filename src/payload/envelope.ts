@@ -4,7 +4,8 @@ import { classOf } from '../base/class';
 import type { JobDefinition } from '../job/definition';
 import type { FailedLink, Occurrence } from '../job/job-context';
 import { isName, NAME_RULE } from '../job/job-name';
-import type { ChosenOptions } from '../job/options';
+import type { JobRegistry } from '../job/registry';
+import { type ChosenOptions, NOTHING_CHOSEN } from '../job/options';
 import { readChosen } from './chosen-fields';
 import { READY_AT } from './ready-at';
 import { checkedVersion, decodeValue, upgraded } from './decoder';
@@ -12,21 +13,24 @@ import type { CodecClasses } from './encoder';
 import type { EntityHolder } from './entities';
 import { InvalidPayloadError } from './errors';
 import { isPlain, isRecord } from './kinds';
-import { checkNesting } from './limits';
+import { checkMade, checkNesting } from './limits';
 import { toInstance } from './mapping';
 import { type Chain, NO_CHAIN, readCause, readChain } from './chain';
 import { BATCH_FIELD, HANDLER, HANDLER_WITH_FOLLOWERS, OCCURRENCE_FIELD } from './payload-text';
 
 /**
  * `onqueue`: one of our job classes. `string`: a name and JSON data, like Laravel's string jobs. `illuminate`: one of
- * Laravel's own classes, which only Laravel's workers can run.
+ * Laravel's classes, for which a class here must have a format.
  */
 export type PayloadKind = 'onqueue' | 'string' | 'illuminate';
 
 type Fields = Record<string, unknown>;
 
-/** Laravel's own classes. */
+/** Laravel's own classes, one of which runs all others. */
 const ILLUMINATE = 'Illuminate\\';
+
+/** The class in which Laravel sends a closure. */
+const CLOSURE = 'Illuminate\\Queue\\CallQueuedClosure';
 
 /** The batch that sent a job, and where it is kept. */
 export interface SenderBatch {
@@ -49,12 +53,26 @@ function readOccurrence(occurrence: unknown): Occurrence | undefined {
   return isName(schedule) && !Number.isNaN(moment.getTime()) ? { schedule, at: moment } : undefined;
 }
 
+/** The class that Laravel's worker would build; without one, what it would call. */
+function classIn({ data, job }: Fields): unknown {
+  return isRecord(data) && isName(data['commandName']) ? data['commandName'] : job;
+}
+
+/** If the job is only passing by, it does not matter what nobody here can read. */
+function chosenByLaravel(fields: Fields): ChosenOptions {
+  try {
+    return readChosen(fields, true);
+  } catch {
+    return NOTHING_CHOSEN;
+  }
+}
+
 /** A parsed payload, before any class is known. */
 export class Envelope {
   /** Undefined if the payload has no id that is a string. */
   readonly id: string | undefined;
   readonly kind: PayloadKind;
-  /** The name of the job; for a string job, the part before `@`. */
+  /** The name of the job; for a string job, the part before `@`; for a class of Laravel, what Laravel shows. */
   readonly name: string;
   /** The names to look up a job by, in order: `App\Jobs\SendEmail` may be a `SendEmail` too. */
   readonly names: readonly string[];
@@ -88,16 +106,27 @@ export class Envelope {
           ? 'illuminate'
           : 'string';
     const isString = this.kind === 'string';
+    const isLaravels = this.kind === 'illuminate';
     const data = this.kind === 'onqueue' ? jobData(fields['data']) : undefined;
-    const name = data?.commandName ?? named(isString ? job.split('@')[0] : job, '/job');
-    this.name = name;
+    const name = data?.commandName ?? named(isString ? job.split('@')[0] : isLaravels ? classIn(fields) : job, '/job');
+    this.name = isLaravels && isName(displayName) ? displayName : name;
     this.names = isString ? [...new Set([name, name.slice(name.lastIndexOf('\\') + 1)])] : [name];
     this.displayName = typeof displayName === 'string' && displayName !== '' ? displayName : this.name;
-    this.chosen = this.kind === 'illuminate' ? {} : readChosen(fields, isString);
+    this.chosen = isLaravels ? chosenByLaravel(fields) : readChosen(fields, isString);
     this.version = data?.version;
     this.middleware = middleware ?? undefined;
     this.isMarked = job === HANDLER_WITH_FOLLOWERS;
     this.chain = this.isMarked ? readChain(fields) : NO_CHAIN;
+  }
+
+  /** The class of the job. Undefined if it is not registered here. */
+  definitionIn(registry: Pick<JobRegistry, 'find'>): JobDefinition | undefined {
+    for (const name of this.names) {
+      const definition = registry.find(name);
+      if (definition !== undefined && (this.kind !== 'illuminate' || definition.format !== undefined))
+        return definition;
+    }
+    return undefined;
   }
 
   /** Which job's failure sent this job, and why. Undefined if none did. */
@@ -171,14 +200,47 @@ export function decodeJob(
   classes: CodecClasses,
   holder?: EntityHolder,
 ): object {
-  if (envelope.kind === 'illuminate') throw new InvalidPayloadError('only a worker of Laravel can run it', '/job');
   const taken = envelope.take('data');
-  if (envelope.kind === 'string') return jobOf(definition, propertiesOf(taken), '/data');
+  if (envelope.kind === 'illuminate') return jobOf(definition, sharedData(definition, taken), '/data/command');
+  if (envelope.kind === 'string')
+    return jobOf(definition, withDates(propertiesOf(taken), definition.options.dates), '/data');
   const { command, types, versions } = jobData(taken);
   const data = decodeValue(command, types, classes, '/data/command', versions, holder);
   if (!isRecord(data) || !isPlain(data))
     throw new InvalidPayloadError('the data as a whole must not have a type', '/data/types');
   return jobOf(definition, upgraded(data, envelope.version, definition, '/data/command'), '/data/command');
+}
+
+/** Why only a worker of Laravel can run the job. Undefined if this one can. @throws InvalidPayloadError */
+export function onlyInLaravel(envelope: Envelope, definition: JobDefinition | undefined): string | undefined {
+  if (envelope.kind !== 'illuminate') return undefined;
+  const [name = ''] = envelope.names;
+  if (name === CLOSURE) return 'it is a closure, which is code of PHP';
+  if (definition === undefined) return `no class here has @LaravelJob('${name.replaceAll('\\', '\\\\')}')`;
+  const read = definition.format!.read(envelope.fields['data']);
+  return typeof read === 'string' ? read : undefined;
+}
+
+function sharedData({ format }: JobDefinition, data: unknown): Fields {
+  const read = format?.read(data) ?? 'it has no format here';
+  if (typeof read === 'string') throw new InvalidPayloadError(read, '/data');
+  checkMade(read, '/data/command');
+  return read;
+}
+
+/** With the zone: without it, the moment would depend on where the worker runs. */
+const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/;
+
+function withDates(data: Fields, dates: readonly string[] = []): Fields {
+  for (const name of dates) {
+    const text = Object.hasOwn(data, name) ? (data[name] ?? undefined) : undefined;
+    if (text === undefined) continue;
+    const moment = new Date(typeof text === 'string' && MOMENT.test(text) ? text : Number.NaN);
+    if (Number.isNaN(moment.getTime()))
+      throw new InvalidPayloadError('expected a moment such as 2026-11-21T10:00:00Z', `/data/${name}`);
+    data[name] = moment;
+  }
+  return data;
 }
 
 /**

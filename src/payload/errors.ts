@@ -72,6 +72,12 @@ export const unsavedEntity = defineError('E_UNSAVED_ENTITY', (path: string, name
   facts: { path, class: name },
 }));
 
+/** PHP would not set the property, and Laravel's worker would fail where the job reads it. */
+export const laravelProperty = defineError('E_LARAVEL_PROPERTY', (job: string, property: string, file?: string) => ({
+  message: `${job}.${property} is undefined. Laravel needs a value there: write null.${file === undefined ? '' : ` (${relativeFile(file)})`}`,
+  facts: { job, property },
+}));
+
 /** A field that only Onqueue may set. */
 export const reservedField = defineError('E_RESERVED_FIELD', (job: string, field: string, source: string) => ({
   message:

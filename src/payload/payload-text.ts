@@ -7,8 +7,9 @@ import { CHOSEN_FIELDS, writeChosen } from './chosen-fields';
 import { type CodecClasses, type Encoded, encodeInstance, encodeJson, encodeValue } from './encoder';
 import { noCounters, RETRY_MARK } from './counters';
 import { isForbiddenKey } from './limits';
-import { invalidJobName, reservedField } from './errors';
-import { toPath } from './pointer';
+import { invalidJobName, laravelProperty, reservedField, UnserializableValueError } from './errors';
+import { mapsByClassTransformer, toPlain } from './mapping';
+import { type Segment, toPath } from './pointer';
 import { READY_AT, type ReadyAt } from './ready-at';
 
 /** The value of `job` in every payload of a job class. */
@@ -112,6 +113,34 @@ export function encodePayload(parts: PayloadParts): string {
     (layers === undefined ? '' : `"middleware":{${encodedMembers(layers)}},`) +
     (occurrence === undefined ? '' : writeOccurrence(occurrence)) +
     ties +
+    ending(id)
+  );
+}
+
+/**
+ * The payload of a job in the format of its class.
+ *
+ * @throws UnserializableValueError with the path to a value that cannot be carried
+ * @throws E_LARAVEL_PROPERTY, E_RESERVED_FIELD
+ */
+export function encodeShared({ definition, job, chosen, id, readyAt, extra }: PayloadParts): string {
+  const { name, target, file, format } = definition;
+  const subject = target.name;
+  const refuse = (kind: string, remedy: string, path: readonly Segment[]): never => {
+    throw new UnserializableValueError(toPath(subject, path), kind, remedy, file);
+  };
+  const properties: Readonly<Record<string, unknown>> = mapsByClassTransformer(target)
+    ? { ...toPlain(job, target, refuse) }
+    : { ...job };
+  for (const property of new Set([...format!.expected, ...Object.keys(properties)]))
+    if (properties[property] === undefined) throw laravelProperty(subject, property, file);
+  const { job: handler, data } = format!.write(properties, subject, file);
+  return (
+    `{"uuid":"${id}","displayName":${JSON.stringify(name)},"job":${JSON.stringify(handler)},` +
+    `"data":${JSON.stringify(data)},` +
+    writeChosen(chosen) +
+    writeReadyAt(readyAt) +
+    writeExtra(name, extra) +
     ending(id)
   );
 }

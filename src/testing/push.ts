@@ -54,7 +54,7 @@ export class ReadPush {
     const envelope = envelopeIn(Buffer.from(text));
     this.#envelope = envelope;
     this.#now = now;
-    this.definition = envelope?.names.map((known) => registry().find(known)).find((found) => found !== undefined);
+    this.definition = envelope?.definitionIn(registry());
     const name = this.definition?.name ?? envelope?.name ?? '';
     this.push = { id: envelope?.id ?? '', name, connection, queue, delay, payload: envelope?.fields ?? {}, text };
   }

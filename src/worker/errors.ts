@@ -203,12 +203,12 @@ export const unknownJob = defineError(
   },
 );
 
-/** The job is one of a Laravel application's own classes. */
-export const laravelJob = defineError('E_LARAVEL_JOB', (job: string, id: string) => ({
+/** The job is of a Laravel application, whose workers alone can run it. `reason`: why this one cannot. */
+export const laravelJob = defineError('E_LARAVEL_JOB', (job: string, id: string, reason: string) => ({
   message:
-    `${job} ${id} is a class of a Laravel application, which only its workers can run; it goes back to its queue. Let each queue have ` +
-    'the workers of one of the two, and send by name and data what is meant for both: docs/dispatching.md#laravel.',
-  facts: { job, id },
+    `${job} ${id} goes back to its queue for a worker of Laravel: ${reason}. Send such jobs to a queue on which no worker of ` +
+    'Onqueue works; docs/with-laravel.md says what can cross.',
+  facts: { job, id, reason },
 }));
 
 /** A worker option has an invalid value. The message shows `said` in place of the value. */

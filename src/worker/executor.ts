@@ -8,11 +8,10 @@ import type { Seconds } from '../base/clock';
 import { toError } from '../base/exception-text';
 import { nearest } from '../base/nearest';
 import { Recent } from '../base/recent';
-import type { JobDefinition } from '../job/definition';
 import type { Middleware } from '../job/middleware';
 import type { RunOptions, WorkerDefaults } from '../job/options';
 import { resolveRun } from '../job/resolve-options';
-import { decodeEnvelope, decodeJob, decodeMiddleware, type Envelope } from '../payload/envelope';
+import { decodeEnvelope, decodeJob, decodeMiddleware, type Envelope, onlyInLaravel } from '../payload/envelope';
 import { releasesSinceRetry } from '../payload/counters';
 import { glimpseOf } from '../payload/unreadable';
 import type { Application } from '../connections/application';
@@ -209,12 +208,16 @@ export class Executor {
 
   #readEnvelope(job: RunningJob): undefined {
     job.envelope ??= decodeEnvelope(job.reservation.payload);
-    job.definition = this.#definitionOf(job.envelope);
+    job.definition = job.envelope.definitionIn(this.#application.registry);
   }
 
   #checkLimits(job: RunningJob): Outcome | typeof LATER | undefined {
     if (isCancelled(job)) return cancelled(job);
-    if (job.definition === undefined) return this.#ofUnknownName(job, job.envelope!);
+    const envelope = job.envelope!;
+    const reason = onlyInLaravel(envelope, job.definition);
+    // Laravel's workers can run it: sharing a queue is no reason to fail it.
+    if (reason !== undefined) return this.#notYet(job, laravelJob(job.name, job.id, reason), false);
+    if (job.definition === undefined) return this.#ofUnknownName(job, envelope);
     const options = (job.options = this.#optionsOf(job));
     job.maxTries = options.tries;
     const { counters } = job.reservation;
@@ -359,18 +362,7 @@ export class Executor {
     job.lease.foresee(within, foreseenDelay(job, within, this.#application));
   }
 
-  // A string job named `App\Jobs\SendEmail` may be our `SendEmail` too.
-  #definitionOf({ names }: Envelope): JobDefinition | undefined {
-    for (const name of names) {
-      const definition = this.#application.registry.find(name);
-      if (definition !== undefined) return definition;
-    }
-    return undefined;
-  }
-
-  #ofUnknownName(job: RunningJob, { kind, name }: Envelope): Outcome {
-    // Laravel's workers can run it: sharing a queue is no reason to fail it.
-    if (kind === 'illuminate') return this.#notYet(job, laravelJob(job.name, job.id), false);
+  #ofUnknownName(job: RunningJob, { name }: Envelope): Outcome {
     const jobs = this.#application.registry.all();
     const names = jobs.map((known) => known.name);
     return this.#notYet(job, unknownJob(name, nearest(name, names), jobs));

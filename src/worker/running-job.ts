@@ -161,8 +161,6 @@ export class RunningJob extends JobContext implements DenseSetMember {
 
   get name(): string {
     const { definition, envelope } = this;
-    // All jobs of Laravel's own classes share the job name of the class that runs them.
-    if (envelope?.kind === 'illuminate') return envelope.displayName;
     return definition?.name ?? envelope?.name ?? this.glimpse?.name ?? UNREADABLE_NAME;
   }
 

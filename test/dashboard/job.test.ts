@@ -255,7 +255,7 @@ describe('the page of a waiting job', () => {
     await application.manager.driver().push('default', [odd]);
     await using panel = await served(application.manager);
 
-    expect(await pageOf(panel, 'laravel')).toMatch(/App\\Jobs\\Ship[^]*only Laravel's workers can run it[^]*O:8:/);
+    expect(await pageOf(panel, 'laravel')).toMatch(/App\\Jobs\\Ship[^]*belongs to a class of Laravel[^]*O:8:/);
     const text = await pageOf(panel, 'text-job');
     expect(text).toMatch(
       /order<\/bdi><\/span> <code class="scalar">7[^]*Other fields[^]*tenant[^]*5 <span class="soft">its dispatch/,

@@ -169,6 +169,19 @@ describe('the packed package', () => {
     expect(await project.run(['main.cjs'])).toEqual({ code: 0, stdout: '[] []\n', stderr: '' });
   });
 
+  it.concurrent('loads jobs of Laravel only by their subpath', async () => {
+    const project = projectWith({
+      'main.cjs': `
+        const loaded = () => Object.keys(require.cache).filter((file) => /dist.laravel/.test(file)).length;
+        require('onqueue');
+        const before = loaded();
+        const { LaravelJob, model } = require('onqueue/laravel');
+        console.log(before, loaded() > 0, typeof LaravelJob, model('App', 7).id);
+      `,
+    });
+    expect(await project.run(['main.cjs'])).toEqual({ code: 0, stdout: '0 true function 7\n', stderr: '' });
+  });
+
   it.concurrent('lets a program that awaited its dispatches end by itself without Queue.close()', async () => {
     const project = projectWith({
       'main.cjs': `
@@ -226,9 +239,11 @@ describe('the packed package', () => {
       'main.ts': `
         import { Queue } from 'onqueue';
         import { dashboard } from 'onqueue/dashboard';
+        import * as entities from 'onqueue/entities';
+        import * as laravel from 'onqueue/laravel';
         import { conformance } from 'onqueue/testing/conformance';
         import * as testing from 'onqueue/testing';
-        export { conformance, dashboard, Queue, testing };
+        export { conformance, dashboard, entities, laravel, Queue, testing };
       `,
     });
     project.link('@types/node');

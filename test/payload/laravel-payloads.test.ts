@@ -75,16 +75,17 @@ describe('a string job of Laravel', () => {
 describe('a class job of Laravel', () => {
   const text = String.raw`{"uuid":"5b1b","displayName":"App\\Jobs\\SendEmail","job":"Illuminate\\Queue\\CallQueuedHandler@call","maxTries":"none of our business","data":{"commandName":"App\\Jobs\\SendEmail","command":"O:18:\"App\\Jobs\\SendEmail\":0:{}"},"id":"Zk3","attempts":0}`;
 
-  it('is recognised, and its options are left to Laravel', () => {
+  it('is recognised by its class, and options that nobody can read do not matter', () => {
     expect(decodeEnvelope(Buffer.from(text))).toMatchObject({
       kind: 'illuminate',
-      name: 'Illuminate\\Queue\\CallQueuedHandler@call',
+      name: 'App\\Jobs\\SendEmail',
+      names: ['App\\Jobs\\SendEmail'],
       displayName: 'App\\Jobs\\SendEmail',
       chosen: {},
     });
   });
 
-  it('cannot be restored here', () => {
+  it('cannot be restored without a format', () => {
     expect(() => decoded(text)).toThrow(InvalidPayloadError);
   });
 });

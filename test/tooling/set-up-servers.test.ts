@@ -20,6 +20,7 @@ describe('the set-up script for test servers', () => {
       mariadbd: 'mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64',
       beanstalkd: 'beanstalkd 1.12',
       faketime: 'faketime: Version 0.9.10',
+      php: 'PHP 8.2.36',
       // The name on Fedora.
       'chromium-browser': 'Chromium 150.0.7871.100 built on Debian GNU/Linux 12 (bookworm)',
     };
@@ -38,6 +39,7 @@ describe('the set-up script for test servers', () => {
     expect(stdout).toMatch(/MariaDB is there \(.*mariadbd\)/);
     expect(stdout).toMatch(/Beanstalkd is there \(.*beanstalkd\)/);
     expect(stdout).toMatch(/libfaketime is there \(.*faketime\)/);
+    expect(stdout).toMatch(/PHP with Laravel's queue is there \(.*php\)/);
     expect(stdout).toMatch(/Chromium is there \(.*chromium-browser\)/);
   });
 

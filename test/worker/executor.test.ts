@@ -331,7 +331,9 @@ describe('a job of an unknown name', () => {
 
     expect(settlement).toMatchObject({ outcome: 'released', delay: 1 });
     expect(job.name).toBe('App\\Jobs\\Mail');
-    expect(reason?.message).toMatch(/^App\\Jobs\\Mail 1 is a class of a Laravel application/);
+    expect(reason?.message).toMatch(
+      /^App\\Jobs\\Mail 1 goes back to its queue for a worker of Laravel: no class here has @LaravelJob/,
+    );
   });
 });
 

@@ -52,7 +52,7 @@ export function dataPart(job: FoundJob): Html | undefined {
   const middleware = isRecord(fields['middleware']) ? fields['middleware'] : undefined;
   const others = Object.entries(fields).filter(([field]) => !SHOWN_ELSEWHERE.has(field));
   return html`<h2>Data</h2>
-    ${isLaravels(fields) && html`<p class="advice">This job belongs to a class of Laravel: only Laravel's workers can run it, and its data are serialized by PHP.</p>`}
+    ${isLaravels(fields) && html`<p class="advice">This job belongs to a class of Laravel; its data are serialized by PHP.</p>`}
     ${dataTree(value, types)}
     ${middleware && html`<h2>Middleware of its dispatch</h2>${dataTree(middleware['command'], middleware['types'])}`}
     ${others.length > 0 && html`<h2>Other fields</h2>${dataTree(Object.fromEntries(others), undefined)}`}

@@ -35,8 +35,8 @@ const OPTIONS: { readonly [Option in keyof RunOptions]: ShownOption } = {
 /** Undefined if nothing is known of how it is run. */
 export function optionsPart(job: FoundJob, { manager, now }: PageContext): Html | undefined {
   const fields = fieldsOf(job);
-  if (fields === undefined || isLaravels(fields)) return undefined;
   const definition = job.name === undefined ? undefined : manager.registry.find(job.name);
+  if (fields === undefined || (isLaravels(fields) && definition === undefined)) return undefined;
   const chosen = chosenIn(fields);
   const run = resolveRun({ payload: chosen, definition, worker: {} });
   const facts: Fact[] = [];
