@@ -40,7 +40,7 @@ export const fuzzedPayloadsAmongGoodOnes: Soak<Size> = {
   title: 'damaged and hostile payloads among as many good ones',
   figure: 'all good ones run, and each bad one is set aside with a reason',
   stores: ['redis', 'sqlite'],
-  sizes: { test: { payloads: 1000 }, soak: { payloads: 10_000 }, full: { payloads: 100_000 } },
+  sizes: { test: { payloads: 300 }, soak: { payloads: 10_000 }, full: { payloads: 100_000 } },
 
   async play(store, { payloads }) {
     const place = (await places[store]?.())!;

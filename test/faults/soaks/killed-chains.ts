@@ -48,7 +48,7 @@ export const killedChains: Soak<Size> = {
   // On the other stores the tests kill workers in the middle of batches, which contain chains.
   inTests: ['redis', 'sqlite'],
   sizes: {
-    test: { lease: meantToPass(6), chains: 100, kills: 2, takes: 10 },
+    test: { lease: meantToPass(6), chains: 40, kills: 2, takes: 10 },
     soak: { lease: meantToPass(1), chains: 2000, kills: 100, takes: 20 },
     full: { lease: meantToPass(1), chains: 2000, kills: 100, takes: 20 },
   },

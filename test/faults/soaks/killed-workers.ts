@@ -26,7 +26,7 @@ export const killedWorkers: Soak<Size> = {
   // On the other stores the tests kill workers in the middle of batches, where each job is counted too.
   inTests: ['redis', 'sqlite', 'beanstalkd'],
   sizes: {
-    test: { lease: meantToPass(6), jobs: 600, kills: 2, takes: 10 },
+    test: { lease: meantToPass(6), jobs: 300, kills: 2, takes: 10 },
     soak: { lease: meantToPass(1), jobs: 100_000, kills: 100, takes: 20 },
     full: { lease: meantToPass(1), jobs: 100_000, kills: 100, takes: 20 },
   },

@@ -32,7 +32,7 @@ export const mixedWork: Soak<Size> = {
   title: 'mixed work',
   figure: 'memory of workers and store flat, 0 handles leaked, every job accounted for',
   stores: ['redis', 'sqlite'],
-  sizes: { test: { minutes: 0.03 }, soak: { minutes: 2.5 }, full: { minutes: 60 } },
+  sizes: { test: { minutes: 0.02 }, soak: { minutes: 2.5 }, full: { minutes: 60 } },
 
   async play(store, { minutes }) {
     const stage = await Stage.open(store, { lease: LEASE });

@@ -19,7 +19,7 @@ export const stoppedWorkers: Soak<Size> = {
   title: 'worker processes stopped with SIGTERM under load',
   figure: 'exit ≤ grace + 1 s, tries unchanged, 0 lost',
   stores: ['redis', 'sqlite'],
-  sizes: { test: { stops: 4 }, soak: { stops: 1000 }, full: { stops: 1000 } },
+  sizes: { test: { stops: 2 }, soak: { stops: 1000 }, full: { stops: 1000 } },
 
   async play(store, { stops }) {
     const stage = await Stage.open(store, { lease: LEASE });

@@ -10,6 +10,7 @@ import { describeLivingMigrations } from '../server/living-migrations';
 import { describeMigrations } from '../server/migrations';
 import { completeAll, pushes, tied } from '../server/unique-keys';
 import { PostgresWorld } from './open-postgres';
+import { soakSize } from '../../../support/soak-size';
 
 const world = new PostgresWorld().forTests();
 
@@ -116,7 +117,7 @@ describe('a migration of a PostgreSQL with many jobs', () => {
     await connection.counts('mail');
     await world.rows(`DROP INDEX "${world.table}_uuid", "${world.table}_delayed"`);
     await world.rows('UPDATE onqueue_versions SET version = 7 WHERE name = ?', [world.table]);
-    await fill(300_000);
+    await fill(soakSize(30_000));
     const deadlocks =
       'SELECT pg_stat_clear_snapshot(), deadlocks::int FROM pg_stat_database WHERE datname = current_database()';
     const [before] = await world.rows(deadlocks);

@@ -5,6 +5,7 @@ import type { SqlConnection } from '../../../../src/connections/sql/sql-connecti
 import { withTies } from '../../../../src/payload/ties';
 import { idOf, payload, reserve } from '../open-database';
 import type { ServerWorld } from './server-world';
+import { soakSize } from '../../../support/soak-size';
 
 /** A job of a batch. */
 export function member(id: string, batch = 'batch'): Entry {
@@ -136,7 +137,7 @@ export function describeBatches(world: ServerWorld): void {
     it('are counted right and finish once, although each client settles jobs of several batches in its own order', async () => {
       const clients = await connections(world, 8);
       const [first] = clients as [SqlConnection];
-      for (let round = 0; round < 40; round += 1) {
+      for (let round = 0; round < soakSize(6); round += 1) {
         const batches = ['x', 'y', 'z'].map((name) => `${name}${round}`);
         for (const id of batches) {
           await begin(
@@ -160,7 +161,7 @@ export function describeBatches(world: ServerWorld): void {
     it('lose no job while clients push, settle, cancel, clear and retry', async () => {
       const clients = await connections(world, 8);
       const [first] = clients as [SqlConnection];
-      for (let round = 0; round < 40; round += 1) {
+      for (let round = 0; round < soakSize(6); round += 1) {
         const batches = ['x', 'y'].map((name) => `${name}${round}`);
         for (const id of batches) {
           await begin(

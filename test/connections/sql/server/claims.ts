@@ -2,6 +2,7 @@
 import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
 import { idOf, payload, reserve } from '../open-database';
 import type { ServerWorld } from './server-world';
+import { soakSize } from '../../../support/soak-size';
 
 const REQUEST = { queues: ['default'], lease: 60 };
 
@@ -21,15 +22,15 @@ async function work(connection: SqlConnection, limit: number): Promise<readonly 
 
 export function describeClaims(world: ServerWorld): void {
   describe(`claiming jobs in ${world.name}`, () => {
-    it('gives each of 10,000 jobs to exactly one of four workers while others push', async () => {
+    it('gives each of many jobs to exactly one of four workers while others push', async () => {
       const first = await world.open();
       const others = [world.connect(), world.connect(), world.connect()];
-      const ids = Array.from({ length: 10_000 }, (_, index) => `job-${index}`);
+      const ids = Array.from({ length: soakSize(2000) }, (_, index) => `job-${index}`);
       const entries = ids.map((id) => ({ payload: payload(id) }));
-      await first.push('default', entries.slice(0, 8_000));
+      await first.push('default', entries.slice(0, ids.length - 400));
       for (const connection of others) await connection.queues();
 
-      const pushing = Promise.all(entries.slice(8_000).map((entry) => first.push('default', [entry])));
+      const pushing = Promise.all(entries.slice(ids.length - 400).map((entry) => first.push('default', [entry])));
       const taken = await Promise.all([first, ...others].map((connection, index) => work(connection, 10 + 30 * index)));
       await pushing;
       taken.push(await work(first, 100));

@@ -4,6 +4,7 @@ import { debounceKey, withTies } from '../../../../src/payload/ties';
 import { idOf, payload, reserve } from '../open-database';
 import type { ServerWorld } from './server-world';
 import { back, completeAll, pushes, tied } from './unique-keys';
+import { soakSize } from '../../../support/soak-size';
 
 export function debounced(
   id: string,
@@ -53,7 +54,8 @@ export function describeDebouncedJobs(world: ServerWorld): void {
       const first = await world.open();
       const connections = [first, ...Array.from({ length: 7 }, () => world.connect())];
       const gone: string[] = [];
-      for (let round = 0; round < 10; round += 1) {
+      const rounds = soakSize(3);
+      for (let round = 0; round < rounds; round += 1) {
         const pushing = connections.map((connection, at) => {
           const order = at % 2 === 0 ? KEYS : KEYS.toReversed();
           return pushes(connection, ...order.map((key) => debounced(`${key}-${round}-${at}`, key)));
@@ -62,7 +64,7 @@ export function describeDebouncedJobs(world: ServerWorld): void {
           if (typeof result === 'object' && 'replaced' in result) gone.push(result.replaced);
         expect(await first.counts('default')).toMatchObject({ delayed: KEYS.length, ready: 0 });
       }
-      expect([gone.length, new Set(gone).size]).toEqual([10 * 8 * 5 - 5, 10 * 8 * 5 - 5]);
+      expect([gone.length, new Set(gone).size]).toEqual([rounds * 8 * 5 - 5, rounds * 8 * 5 - 5]);
     });
 
     it('loses no job and replaces no reserved job while workers take due ones', async () => {

@@ -3,6 +3,7 @@ import type { SqlConnection } from '../../../../src/connections/sql/sql-connecti
 import { reserve } from '../open-database';
 import { begin, completed, counted, newBatch, sent } from './batches';
 import type { ServerWorld } from './server-world';
+import { soakSize } from '../../../support/soak-size';
 
 const repair = { repair: true };
 
@@ -41,7 +42,7 @@ export function describeRecount(world: ServerWorld): void {
       const clients: readonly SqlConnection[] = Array.from({ length: 4 }, () => world.connect());
       let isOver = false;
       const work = async (client: SqlConnection, at: number): Promise<void> => {
-        for (let round = 0; round < 30; round += 1) {
+        for (let round = 0; round < soakSize(5); round += 1) {
           const batch = newBatch(`batch-${at}-${round}`);
           await begin(client, [`${batch.id}-a`, `${batch.id}-b`, `${batch.id}-c`], batch);
           await client.settle((await reserve(client, { limit: 2 })).map(completed));

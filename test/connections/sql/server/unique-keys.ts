@@ -5,6 +5,7 @@ import { afterFreeRelease } from '../../../../src/payload/counters';
 import { type UniqueTie, uniqueKey, withTies } from '../../../../src/payload/ties';
 import { idOf, payload, reserve } from '../open-database';
 import type { ServerWorld } from './server-world';
+import { soakSize } from '../../../support/soak-size';
 
 export function tied(id: string, key = 'one', options: Partial<UniqueTie> & Pick<Entry, 'delay'> = {}): Entry {
   const { delay, ...tie } = options;
@@ -72,7 +73,7 @@ export function describeUniqueKeys(world: ServerWorld): void {
       const first = await world.open();
       const connections = [first, ...Array.from({ length: 7 }, () => world.connect())];
       const keys = ['one', 'two', 'three', 'four', 'five'];
-      for (let round = 0; round < 10; round += 1) {
+      for (let round = 0; round < soakSize(3); round += 1) {
         const pushing = connections.map((connection, at) => {
           const order = at % 2 === 0 ? keys : keys.toReversed();
           return pushes(connection, ...order.map((key) => tied(`${key}-${at}`, key)));
@@ -99,7 +100,7 @@ export function describeUniqueKeys(world: ServerWorld): void {
     it('is taken either by a retried failed job or by a job pushed at the same time, and neither job is lost', async () => {
       const connection = await world.open();
       const other = world.connect();
-      for (let round = 0; round < 20; round += 1) {
+      for (let round = 0; round < soakSize(5); round += 1) {
         const [old, fresh] = [`old-${round}`, `new-${round}`];
         await pushes(connection, tied(old));
         const [reservation] = (await reserve(connection)) as [Reservation];
