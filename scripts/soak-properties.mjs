@@ -30,5 +30,6 @@ for (let round = 1; round <= rounds; round += 1) {
   console.log(`${round} of ${rounds}: seed ${seed} ${status === 0 ? 'passed' : 'FAILED'}`);
 }
 console.log(`${rounds - failed.length} of ${rounds} seeds passed.`);
-if (failed.length > 0) console.log(`To see one fail: ONQUEUE_SEED=${failed[0]} npx jest --findRelatedTests ${SEEDED.join(' ')}`);
+if (failed.length > 0)
+  console.log(`To see one fail: ONQUEUE_SEED=${failed[0]} npx jest --findRelatedTests ${SEEDED.join(' ')}`);
 process.exitCode = failed.length > 0 ? 1 : 0;

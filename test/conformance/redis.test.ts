@@ -1,6 +1,11 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { conformance } from '../../src/testing/conformance';
 import type { ConformanceHarness } from '../../src/testing/conformance';
 import { RedisWorld } from '../connections/redis/open-redis';
+
+/** The ACL rule from the documentation. */
+const [, RULE] = /^ACL SETUSER worker (.*)$/m.exec(readFileSync(join(__dirname, '../../docs/connections.md'), 'utf8'))!;
 
 let world: RedisWorld;
 
@@ -10,19 +15,21 @@ beforeAll(async () => {
 
 afterAll(() => world.stop());
 
-/** Each case has a key prefix of its own and moves the time by an offset that the scripts add to the server's clock. */
-async function openRedis(): Promise<ConformanceHarness> {
+async function openLimited(): Promise<ConformanceHarness> {
   world.fresh();
+  await world.client.acl('SETUSER', 'worker', 'reset', ...RULE!.replaceAll('queues:', world.prefix).split(' '));
+  const connect = () =>
+    world.connect({ url: undefined, port: world.server.port, username: 'worker', password: 'secret' });
   return {
-    connection: world.connect(),
-    second: () => world.connect(),
+    connection: connect(),
+    second: connect,
     advance: (seconds) => void (world.offset += seconds),
     dispose: () => world.closeConnections(),
   };
 }
 
-describe('the redis driver', () => {
-  it.each(conformance(openRedis))('$name', async ({ run }) => {
+describe('the redis driver, as a user with only the documented permissions', () => {
+  it.each(conformance(openLimited))('$name', async ({ run }) => {
     await expect(run()).resolves.toBeUndefined();
   });
 });
