@@ -12,7 +12,7 @@ type Key = number | bigint | string;
 /** As deep as other data of a job. */
 export const MOST_LEVELS = 512;
 
-/** A number of its own kind: PHP tells 1.0 from 1. */
+/** PHP tells 1.0 from 1. */
 export class PhpFloat {
   constructor(readonly value: number) {}
 }
@@ -77,20 +77,28 @@ export function unreadable(reason: string): never {
   throw new InvalidPayloadError(reason, '/data/command');
 }
 
-const FLOAT = /^[+-]?(\d+\.?\d*|\.\d+)(E[+-]?\d+)?$/i;
-const SPECIAL: Readonly<Record<string, number>> = { NAN: Number.NaN, INF: Infinity, '-INF': -Infinity };
+const FLOAT = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:E[+-]?\d+)?$/i;
+const SPECIAL = new Map([
+  ['NAN', Number.NaN],
+  ['INF', Infinity],
+  ['-INF', -Infinity],
+]);
 
-/** Most characters of a number. */
-const LONGEST_NUMBER = 40;
+/** How a value begins: it is complete in itself, or a length follows. */
+const HEAD = /(?:N|([bidrR]):([^;]{1,40}));|([saOE]):/y;
+const LENGTH = /(\d{1,10}):/y;
 
 class Reader {
   readonly #bytes: Buffer;
+  /** One character for each byte. */
+  readonly #characters: string;
   #at = 0;
   /** What a reference can mean, in the order in which each began. */
   readonly #slots: (PhpValue | undefined)[] = [];
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes;
+    this.#characters = bytes.toString('latin1');
   }
 
   whole(): PhpValue {
@@ -101,39 +109,28 @@ class Reader {
 
   #value(depth: number): PhpValue {
     if (depth > MOST_LEVELS) unreadable(`its values are nested more than ${MOST_LEVELS} levels deep`);
-    const letter = String.fromCharCode(this.#bytes[this.#at++] ?? 0);
+    const [, letter, written = '', kind] = this.#match(HEAD, 'a value');
     const slot = letter === 'R' ? -1 : this.#slots.push(undefined) - 1;
     const keep = <Value extends PhpValue>(value: Value): Value => {
       if (slot >= 0) this.#slots[slot] = value;
       return value;
     };
-    this.#skip(letter === 'N' ? ';' : ':');
-    if (letter === 'N') return keep(null);
-    if (letter === 'a') return this.#filled(keep(new PhpArray()), depth);
-    if (letter !== 'O') return keep(this.#single(letter));
-    const object = keep(new PhpObject(this.#text()));
-    this.#skip(':');
-    return this.#filled(object, depth);
+    if (kind === undefined) return keep(letter === undefined ? null : this.#single(letter, written));
+    if (kind === 'a') return this.#filled(keep(new PhpArray()), depth);
+    const text = this.#text();
+    this.#skip(kind === 'O' ? ':' : ';');
+    if (kind === 'O') return this.#filled(keep(new PhpObject(text)), depth);
+    return keep(kind === 's' ? text : this.#enum(text));
   }
 
-  #single(letter: string): PhpValue {
-    if (letter === 's' || letter === 'E') {
-      const text = this.#text();
-      this.#skip(';');
-      return letter === 's' ? text : this.#enum(text);
-    }
-    const written = this.#until(';');
+  #single(letter: string, written: string): PhpValue {
     if (letter === 'i') return this.#integer(written);
     if (letter === 'b' && (written === '0' || written === '1')) return written === '1';
-    if (letter === 'd' && Object.hasOwn(SPECIAL, written)) return new PhpFloat(SPECIAL[written]!);
-    if (letter === 'd' && FLOAT.test(written)) return new PhpFloat(Number(written));
-    if (letter === 'r' || letter === 'R') return this.#referred(written);
-    return this.#refuse('there is no value that this worker can read');
-  }
-
-  #referred(written: string): PhpValue {
-    const value = /^\d+$/.test(written) ? this.#slots[Number(written) - 1] : undefined;
-    return value === undefined ? this.#refuse('a reference leads nowhere') : value;
+    const float = SPECIAL.get(written) ?? (FLOAT.test(written) ? Number(written) : undefined);
+    if (letter === 'd' && float !== undefined) return new PhpFloat(float);
+    const isReference = letter === 'r' || letter === 'R';
+    const meant = isReference && /^\d+$/.test(written) ? this.#slots[Number(written) - 1] : undefined;
+    return meant === undefined ? this.#refuse('this value means nothing') : meant;
   }
 
   #enum(text: string): PhpEnum {
@@ -154,19 +151,17 @@ class Reader {
   }
 
   #key(): Key {
-    const letter = String.fromCharCode(this.#bytes[this.#at++] ?? 0);
-    this.#skip(':');
-    if (letter === 'i') return this.#integer(this.#until(';'));
-    if (letter !== 's') this.#refuse('expected a key');
+    const [, letter, written = '', kind] = this.#match(HEAD, 'a key');
+    if (letter === 'i') return this.#integer(written);
+    if (kind !== 's') this.#refuse('expected a key');
     const key = this.#text();
     this.#skip(';');
     return key;
   }
 
   #integer(written: string): number | bigint {
-    if (!/^[+-]?\d{1,19}$/.test(written)) this.#refuse('expected a whole number');
-    const exact = BigInt(written.replace('+', ''));
-    if (exact !== BigInt.asIntN(64, exact)) this.#refuse('a whole number has more than 64 bits');
+    const exact = /^[+-]?\d{1,19}$/.test(written) ? BigInt(written.replace('+', '')) : undefined;
+    if (exact === undefined || exact !== BigInt.asIntN(64, exact)) return this.#refuse('expected a number of 64 bits');
     return Number.isSafeInteger(Number(exact)) ? Number(exact) : exact;
   }
 
@@ -181,22 +176,20 @@ class Reader {
 
   /** Checked against what is there, so that nothing is made for a length that is a lie. */
   #length(): number {
-    const written = this.#until(':');
-    const length = /^\d{1,10}$/.test(written) ? Number(written) : Infinity;
+    const length = Number(this.#match(LENGTH, 'a length')[1]);
     if (length > this.#bytes.length - this.#at) this.#refuse('a length is more than there is');
     return length;
   }
 
-  #until(mark: string): string {
-    const end = this.#bytes.indexOf(mark, this.#at);
-    if (end < 0 || end - this.#at > LONGEST_NUMBER) this.#refuse(`expected ${mark}`);
-    const text = this.#bytes.toString('latin1', this.#at, end);
-    this.#at = end + 1;
-    return text;
+  #match(pattern: RegExp, expected: string): readonly (string | undefined)[] {
+    pattern.lastIndex = this.#at;
+    const found = pattern.exec(this.#characters) ?? this.#refuse(`expected ${expected}`);
+    this.#at = pattern.lastIndex;
+    return found;
   }
 
   #skip(mark: string): void {
-    if (this.#bytes[this.#at] !== mark.charCodeAt(0)) this.#refuse(`expected ${mark}`);
+    if (this.#characters[this.#at] !== mark) this.#refuse(`expected ${mark}`);
     this.#at += 1;
   }
 

@@ -1,4 +1,5 @@
 /** Turns values of PHP into those of JavaScript, and back. */
+import { types } from 'node:util';
 import { UnserializableValueError } from '../index';
 import { isModel, modelOf, phpModel } from './model';
 import { momentOf, phpMoment } from './php-date';
@@ -114,40 +115,39 @@ export class ToPhp {
       const plain = new ToPhp({}, this.file);
       return phpModel(value, (part) => plain.write(part, path, level + 1));
     }
-    if (value instanceof Date) {
+    if (types.isDate(value)) {
       const moment = phpMoment(value, this.meant.date ?? CARBON);
       return moment ?? this.#refuse(path, 'a Date that PHP cannot read', 'Give it a year from 0 to 9999.');
     }
-    if (Array.isArray(value))
-      return this.#array(
-        Array.from(value, (item, place) => [place, item]),
-        path,
-        level,
-      );
-    if (value instanceof Map) return this.#array([...(value as Map<unknown, unknown>)], path, level);
+    if (Array.isArray(value) || types.isMap(value)) return this.#array([...value.entries()], path, level);
     const prototype: unknown = Object.getPrototypeOf(value);
     if (prototype === Object.prototype || prototype === null) return this.#array(Object.entries(value), path, level);
-    const name = value.constructor?.name;
-    return this.#refuse(path, `an instance of ${name}`, 'Write its data as a plain object, or model(…) for a model.');
+    const remedy = 'Write its data as a plain object, or model(…) for a model.';
+    return this.#refuse(path, `an instance of ${value.constructor?.name}`, remedy);
   }
 
   #array(entries: readonly (readonly [unknown, unknown])[], path: string, level: number): PhpArray {
-    const written = entries.map(([key, item]) => {
-      const place = typeof key === 'string' ? `${path}.${key}` : `${path}[${String(key)}]`;
-      return [this.#key(key, place), this.write(item, place, level + 1)] as const;
-    });
-    return new PhpArray(new Map(written));
-  }
-
-  /** PHP turns a key such as '7' into a number. */
-  #key(key: unknown, place: string): number | bigint | string {
-    if (typeof key === 'string' && /^(?:0|-?[1-9]\d{0,14})$/.test(key)) return Number(key);
-    const isName = typeof key === 'string' && key.isWellFormed() && !FORBIDDEN.includes(key);
-    if (isName || Number.isSafeInteger(key) || typeof key === 'bigint') return key as number | bigint | string;
-    return this.#refuse(place, 'under a key that PHP does not have', 'Name it by a string or a whole number.');
+    const array = new PhpArray();
+    for (const [given, item] of entries) {
+      const place = typeof given === 'string' ? `${path}.${given}` : `${path}[${String(given)}]`;
+      const key = keyOf(given);
+      if (key === undefined || array.entries.has(key))
+        this.#refuse(place, 'under a key that PHP does not have', 'Name it by a string or a whole number of its own.');
+      array.entries.set(key, this.write(item, place, level + 1));
+    }
+    return array;
   }
 
   #refuse(path: string, kind: string, remedy: string): never {
     throw new UnserializableValueError(path, kind, remedy, this.file);
   }
+}
+
+/** Undefined if PHP has no such key. It turns one such as '7' into a number. */
+function keyOf(given: unknown): number | bigint | string | undefined {
+  if (typeof given === 'string' && /^(?:0|-?[1-9]\d{0,14})$/.test(given)) return Number(given);
+  if (typeof given === 'string') return given.isWellFormed() && !FORBIDDEN.includes(given) ? given : undefined;
+  if (typeof given === 'bigint' && given === BigInt.asIntN(64, given))
+    return Number.isSafeInteger(Number(given)) ? Number(given) : given;
+  return Number.isSafeInteger(given) ? (given as number) : undefined;
 }

@@ -1,6 +1,7 @@
 /** Jobs that a Laravel application sends, in a worker of Onqueue. */
 import { Bus, InvalidPayloadError, Job, Queue } from 'onqueue';
 import type { ModelReference } from 'onqueue/laravel';
+import * as property from '../support/properties';
 import { type PhpValue, PhpArray, PhpEnum, PhpFloat } from '../../src/laravel/php-text';
 import {
   act,
@@ -21,6 +22,9 @@ import {
 } from './scene';
 
 setTheScene();
+
+/** Each failure costs a millisecond or two here. `php-text.test.ts` reads more damaged texts. */
+const COUNT = 500;
 
 /** A list of lists, each of which refers to the one before it, twice or as often as told. */
 function explosion(lists: number, references = 2): string {
@@ -191,6 +195,42 @@ describe('a job of Laravel', () => {
     expect(outcome.settlement.outcome).toBe('failed');
     expect(outcome.error).toBeInstanceOf(InvalidPayloadError);
     expect(runs).toEqual([]);
+  });
+
+  it('fails or goes back if its text is damaged in any way, and runs only as what is declared', async () => {
+    const whole = fromLaravel(
+      command({
+        invoice: 7,
+        '\0*\0to': 'bo',
+        at: moment('2026-11-21 10:00:00.000000', 3, 'Europe/Berlin'),
+        lines: list(
+          php('App\\Line', { sku: 'A', price: new PhpFloat(1.5) }),
+          new PhpEnum('App\\Plan', 'Paid'),
+          2n ** 62n,
+        ),
+        chained: list(),
+        batchId: null,
+      }),
+    ).toString();
+    const { command: text } = (JSON.parse(whole) as { data: { command: string } }).data;
+    const outcomes = new Map<string, number>();
+    const damage = property.array(property.tuple(property.nat(text.length - 1), property.nat(127)), {
+      minLength: 1,
+      maxLength: 3,
+    });
+    for (const changes of property.sample(damage, COUNT)) {
+      const bytes = Buffer.from(text);
+      for (const [place, byte] of changes) bytes[place] = byte;
+      const { outcome } = await run(fromLaravel(bytes.toString()));
+      const { outcome: ended } = outcome.settlement;
+      outcomes.set(ended, (outcomes.get(ended) ?? 0) + 1);
+      if (ended === 'failed') expect(outcome.error).toBeInstanceOf(InvalidPayloadError);
+      if (ended === 'released') expect(outcome.reason).toMatchObject({ code: 'E_LARAVEL_JOB' });
+    }
+    const { completed = 0, failed = 0, released = 0 } = Object.fromEntries(outcomes) as Record<string, number>;
+    expect(completed + failed + released).toBe(COUNT);
+    expect(runs.length).toBe(completed);
+    expect(failed).toBeGreaterThan(COUNT / 2);
   });
 
   it('is decoded by a fake, and run by the sync connection', async () => {

@@ -48,6 +48,13 @@ describe('a job that Onqueue sends', () => {
     });
   });
 
+  it('has the end of its retries by the clock of the store, if its class gives a span', async () => {
+    @LaravelJob('App\\Jobs\\Brief', { queue: 'invoices', retryUntil: '1h', tries: 0 })
+    class Brief extends Job {}
+    await application.bus.dispatch(new Brief());
+    expect(await taken()).toMatchObject({ maxTries: 0, retryUntil: (application.clock.now() + 3_600_000) / 1000 });
+  });
+
   it('has values of PHP in its properties', async () => {
     const at = new Date('2026-11-21T10:00:00.123Z');
     const carbon = moment('2026-11-21 10:00:00.123000', 3, 'UTC');
@@ -127,6 +134,16 @@ describe('a job that Onqueue sends', () => {
     [new Date(Number.NaN), 'SendInvoice.it', 'a Date that PHP cannot read'],
     [new Date('+012345-01-01'), 'SendInvoice.it', 'a Date that PHP cannot read'],
     [new Map([[{}, 1]]), 'SendInvoice.it[[object Object]]', 'under a key that PHP does not have'],
+    [
+      new Map<unknown, number>([
+        [7, 1],
+        ['7', 2],
+      ]),
+      'SendInvoice.it.7',
+      'under a key that PHP does not have',
+    ],
+    [new Map([[2n ** 64n, 1]]), 'SendInvoice.it[18446744073709551616]', 'under a key that PHP does not have'],
+    [[,], 'SendInvoice.it[0]', 'undefined'], // oxlint-disable-line no-sparse-arrays
     [JSON.parse('{"__proto__":1}'), 'SendInvoice.it.__proto__', 'under a key that PHP does not have'],
     [cycle, expect.stringContaining('SendInvoice.it[0][0]') as string, 'more than 512 levels down'],
   ])('is refused with the path to a value that PHP does not have: %p', async (it, path, kind) => {

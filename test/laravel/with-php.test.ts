@@ -214,7 +214,7 @@ describe.each(['redis', 'database'] as const)('a Laravel application and Onqueue
   });
 
   it('jobs of both on one queue run once, by whichever worker takes them', async () => {
-    const count = 150;
+    const count = 100;
     const worker = laravel('shared');
     await eventually(() => worker.said.length > 0);
     dispatch('shared', count);
@@ -228,10 +228,9 @@ describe.each(['redis', 'database'] as const)('a Laravel application and Onqueue
         null,
         'Free',
       );
-      await send('shared', number % 10 === 0 ? job.delay('1s') : job);
+      await send('shared', job);
     }
     await eventually(() => runs.length + worker.ran.length >= 2 * count);
-    await manager.connection().size('shared');
     const all = [...runs, ...(worker.ran as unknown as Invoice[])].map(({ invoice, to }) => [invoice, to]);
 
     const expected = Array.from({ length: count }, (_, place) => [

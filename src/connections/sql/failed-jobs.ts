@@ -1,6 +1,8 @@
 /** The failed jobs of a database. */
 import type { Seconds } from '../../base/clock';
+import { envelopeIn } from '../../payload/envelope';
 import { readTies } from '../../payload/ties';
+import { UNREADABLE_NAME } from '../../payload/unreadable';
 import { uuidv7 } from '../../payload/uuid';
 import {
   bytesOfEntry,
@@ -159,7 +161,8 @@ export class FailedJobs extends StorePart implements FailedStore {
     const { failed, text } = this.dialect;
     const all = [
       connection === undefined ? undefined : sql`AND connection = ${connection}`,
-      name === undefined ? undefined : sql`AND name = ${text(name)}`,
+      // What Laravel has written there has no name of its own.
+      name === undefined ? undefined : sql`AND COALESCE(name, '') IN (${text(name)}, '')`,
       // Any other id is written differently in a payload.
       batch === undefined || !/^[\w-]+$/.test(batch) ? undefined : sql`AND ${failed.contains('payload', batch)}`,
       // The stars of a masked secret are not in the stored text.
@@ -245,14 +248,15 @@ function* entries({ tables, failed, read }: Dialect, rest: Sql): Work<readonly L
 }
 
 function entryOf(row: SqlRow, payloadOf: Dialect['failed']['payloadOf']): FailedEntry {
-  const [id, connection, queue, exception, name, payload = null, failedAt, attempts] = row;
+  const [id, connection, queue, exception, name, stored = null, failedAt, attempts] = row;
+  const payload = payloadOf(stored);
   return {
     id: String(id),
     connection: String(connection),
     queue: String(queue),
-    payload: payloadOf(payload),
+    payload,
     exception: String(exception),
-    name: String(name),
+    name: String(name) || (envelopeIn(payload)?.name ?? UNREADABLE_NAME),
     failedAt: Math.round(Number(failedAt)),
     attempts: Number(attempts),
   };

@@ -18,7 +18,6 @@ if ($count === 'examples') {
     $bus->dispatch((new SendInvoice(4))->onQueue($queue)->chain([new SendInvoice(5)]));
 } else {
     for ($number = 1; $number <= (int) $count; $number++) {
-        $job = (new SendInvoice($number, "php $number", [$number, ['half' => $number / 2]], new Carbon("@$number"), null, Plan::Free, (float) $number))->onQueue($queue);
-        $bus->dispatch($number % 10 === 0 ? $job->delay(1) : $job);
+        $bus->dispatch((new SendInvoice($number, "php $number", [$number, ['half' => $number / 2]], new Carbon("@$number"), null, Plan::Free, (float) $number))->onQueue($queue));
     }
 }

@@ -114,8 +114,10 @@ export function describeLaravelsTables(world: ServerWorld, { migrations, utc }: 
 
       const [theirs, ours] = await connection.failed.list({ limit: 10 });
 
-      expect(theirs).toMatchObject({ id: 'theirs', name: '', failedAt: Date.UTC(2026, 10, 20, 10) });
+      expect(theirs).toMatchObject({ id: 'theirs', name: 'App\\Jobs\\Report', failedAt: Date.UTC(2026, 10, 20, 10) });
       expect(ours).toMatchObject({ id: 'ours', exception: 'Error: probe' });
+      const search = { name: 'App\\Jobs\\Report' };
+      expect(await connection.failed.list({ limit: 10, search })).toEqual([theirs]);
       const [row] = await world.rows(
         `select connection, failed_at > now() - interval '1' day as recent from failed_${world.table} where uuid = 'ours'`,
       );
