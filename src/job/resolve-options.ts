@@ -189,7 +189,8 @@ function readOnce<Value>(
 export function resolveChosen(job: object, { name, options, format }: JobDefinition): ChosenOptions {
   let chosen: Record<string, unknown> | undefined;
   for (const option of format === undefined ? ASKED : OF_RUNS) {
-    const method = ASKED.includes(option) && (job as Readonly<Record<string, unknown>>)[option];
+    const isAsked = format === undefined || ASKED.includes(option);
+    const method = isAsked && (job as Readonly<Record<string, unknown>>)[option];
     const said: unknown = typeof method === 'function' ? method.call(job) : undefined;
     const value = said ?? (option === 'retryUntil' || format !== undefined ? options[option] : undefined);
     if (value === undefined) continue;

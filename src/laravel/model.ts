@@ -1,40 +1,28 @@
 /** Models of Eloquent. Laravel sends the name of their class and their id, and loads them again where the job runs. */
 import { PhpArray, PhpObject, type PhpValue } from './php-text';
 
-/** Copies of this package recognise each other's references by it. */
-const MARK = Symbol.for('onqueue.laravel.model');
-
-interface ModelOptions {
-  /** What Laravel loads with it. Default: none. */
-  readonly relations?: readonly string[];
-  /** Of the database. Default: that of its class. */
-  readonly connection?: string | undefined;
-}
-
 /** Stands for a model, or for several of one class. */
-export class ModelReference {
+export interface ModelReference {
   /** Its class in PHP. */
   readonly class: string;
   /** A list stands for a collection of models. */
-  readonly id: unknown;
+  readonly id: string | number | readonly (string | number)[];
+  /** What Laravel loads with it. */
   readonly relations: readonly string[];
+  /** Of the database. Undefined: that of its class. */
   readonly connection: string | undefined;
-
-  constructor(name: string, id: unknown, { relations = [], connection }: ModelOptions = {}) {
-    this.class = name;
-    this.id = id;
-    this.relations = relations;
-    this.connection = connection;
-  }
-
-  get [MARK](): true {
-    return true;
-  }
 }
 
+/** Copies of this package recognise each other's references by it. */
+const MARK = Symbol.for('onqueue.laravel.model');
+
 /** A model for a job that Laravel runs: `model('App\\Models\\User', 7)`. With a list of ids, it is a collection. */
-export function model(name: string, id: string | number | readonly unknown[], options?: ModelOptions): ModelReference {
-  return new ModelReference(name, id, options);
+export function model(
+  name: string,
+  id: ModelReference['id'],
+  { relations = [], connection }: Partial<Pick<ModelReference, 'relations' | 'connection'>> = {},
+): ModelReference {
+  return Object.defineProperty({ class: name, id, relations, connection }, MARK, { value: true });
 }
 
 export const isModel = (value: object): value is ModelReference => MARK in value;
@@ -47,7 +35,7 @@ export function modelOf({ name, properties }: PhpObject, read: (value: PhpValue)
     properties.get(property),
   );
   if (name !== IDENTIFIER || typeof target !== 'string') return undefined;
-  return new ModelReference(target, read(id ?? null), {
+  return model(target, read(id ?? null) as ModelReference['id'], {
     relations: relations instanceof PhpArray ? [...relations.entries.values()].map(String) : [],
     connection: typeof connection === 'string' ? connection : undefined,
   });
