@@ -128,24 +128,21 @@ it('every value is read as it was written', () => {
     property.property(anyValue, (value) => {
       expect(readPhpText(phpText(value))).toEqual(value);
     }),
-    { numRuns: 1000 },
+    { numRuns: 500 },
   );
 });
 
 it('a damaged text is read or refused, and never anything else', () => {
-  let refused = 0;
   const damage = property.array(property.tuple(property.nat(), property.nat(127)), { minLength: 1, maxLength: 4 });
-  const damages = property.array(damage, { minLength: 100, maxLength: 100 });
-  property.assert(
-    property.property(anyValue, damages, (value, all) => {
-      const text = Buffer.from(phpText(value));
-      for (const changes of all) {
-        const bytes = Buffer.from(text);
-        for (const [place, byte] of changes) bytes[place % bytes.length] = byte;
-        if (isRefused(bytes.toString())) refused += 1;
-      }
-    }),
-    { numRuns: 100 },
-  );
-  expect(refused).toBeGreaterThan(5000);
+  const damages = property.sample(damage, 100);
+  const damaged = property.sample(anyValue, 100).flatMap((value) => {
+    const text = Buffer.from(phpText(value));
+    return damages.map((changes) => {
+      const bytes = Buffer.from(text);
+      for (const [place, byte] of changes) bytes[place % bytes.length] = byte;
+      return bytes.toString();
+    });
+  });
+  expect(damaged.length).toBe(10_000);
+  expect(damaged.filter(isRefused).length).toBeGreaterThan(5000);
 });
