@@ -7,6 +7,8 @@ import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';
 import { elapse, testApplication, type TestApplication } from '../support/application';
 
+const HOUR_MS = 3_600_000;
+
 let application: TestApplication;
 let told: BusyEvent[];
 
@@ -133,6 +135,8 @@ describe('Queue.monitor', () => {
   });
 
   it('checks once a minute, however many workers there are', async () => {
+    // No new hour begins meanwhile, for which one more would look.
+    await application.clock.advance(`${HOUR_MS - (application.clock.now() % HOUR_MS)}ms`);
     await application.bus.dispatch(new Monitored());
     const counts = jest.spyOn(application.manager.driver(), 'counts');
     await watched(() => elapse(application.clock, 185));

@@ -144,7 +144,7 @@ describe('a payload', () => {
     ]);
     const failure = {
       id: 'a',
-      name: '',
+      name: 'Probe',
       exception: 'Error: \0 \u{1f600}',
       connection: 'x',
       queue: 'default',
