@@ -161,9 +161,9 @@ async function fill(manager) {
   await lanes((lane) => push(lane * FAILED, FAILED / 4));
   await lanes(async () => {
     for (;;) {
-      const { reservations } = await driver.reserve({ queues: ['mail'], limit: 100, lease: 600 });
+      const { reservations } = (await driver.exchange([], { queues: ['mail'], limit: 100, lease: 600 })).reply;
       if (reservations.length === 0) return;
-      await driver.settle(
+      await driver.exchange(
         reservations.map((reservation) => ({
           outcome: 'failed',
           reservation,

@@ -91,7 +91,7 @@ const lineRules = [
   },
 ];
 
-const MOST_LINES = 400;
+const MOST_LINES = 600;
 const generated =
   /(^|\/)(dist|build|coverage|node_modules)\/|\.(tgz|sqlite|sqlite-wal|sqlite-shm|tsbuildinfo|log)$|\.generated\./;
 

@@ -125,15 +125,16 @@ export type {
   RenewResult,
   Reservation,
   ReserveReply,
-  ReserveRequest,
   SetAside,
+  Settled,
   SettleResult,
   Settlement,
   StoreThread,
   ThreadAccess,
-  Waiter,
   WaitingState,
+  Wanted,
 } from './connections/contract';
+export { polled } from './connections/kit/waits';
 export { type DebounceTie, readTies, type TiedJob, type Ties, type UniqueTie } from './payload/ties';
 export type { CancelOptions, CancelResult, Control, Pause } from './connections/control';
 export type { Migrations } from './connections/migrations';

@@ -20,15 +20,15 @@ import {
   readCountersOfAny,
   type Reservation,
   type ReserveReply,
-  type ReserveRequest,
+  type Settled,
   type Settlement,
   type SettleResult,
-  type Waiter,
+  type Wanted,
   withCounters,
   withId,
 } from 'onqueue';
 import { randomUUID } from 'node:crypto';
-import { ArrayWaiter } from './array-waiter';
+import { ArrayWaits } from './array-waits';
 
 /** The options of this driver in the configuration. */
 export interface ArrayConfig {
@@ -63,14 +63,13 @@ export class ArrayConnection implements Connection {
     requeue: true,
     clear: true,
     peek: false,
-    wake: true,
     failed: false,
     locks: false,
     control: false,
   };
   readonly #now: () => number;
   readonly #queues = new Map<string, ArrayQueue>();
-  readonly #waiters = new Set<ArrayWaiter>();
+  readonly #waits = new ArrayWaits();
   #closed = false;
 
   constructor(name: string, now: () => number = Date.now) {
@@ -90,8 +89,16 @@ export class ArrayConnection implements Connection {
     for (const job of jobs) this.#add(queue, job);
   }
 
-  async reserve({ queues, limit }: ReserveRequest): Promise<ReserveReply> {
-    this.#checkOpen('reserve');
+  async exchange(settlements: readonly Settlement[], wanted?: Wanted): Promise<Settled> {
+    this.#checkOpen('exchange');
+    const results = this.#settle(settlements);
+    if (wanted === undefined) return { results, reply: { reservations: [], setAside: [], nextIn: Infinity } };
+    const { queues, within = 0, signal } = wanted;
+    await this.#waits.until(() => queues.some((name) => this.#isReady(name)), within, signal);
+    return { results, reply: this.#reserve(wanted) };
+  }
+
+  #reserve({ queues, limit }: Wanted): ReserveReply {
     const reservations: Reservation[] = [];
     for (const name of queues) {
       const { waiting, reserved } = this.#queue(name);
@@ -107,8 +114,7 @@ export class ArrayConnection implements Connection {
     return { reservations, setAside: [], nextIn: Math.max((next - now) / 1000, 0), now };
   }
 
-  async settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
-    this.#checkOpen('settle');
+  #settle(settlements: readonly Settlement[]): readonly SettleResult[] {
     // Jobs that were not started go back to the head of the queue, the last one first, to restore their order.
     const unstarted: { readonly queue: string; readonly job: Waiting }[] = [];
     const results = settlements.map((settlement): SettleResult => {
@@ -163,20 +169,13 @@ export class ArrayConnection implements Connection {
     return [...this.#queues.keys()];
   }
 
-  waiter(queues: readonly string[]): Waiter {
-    this.#checkOpen('waiter');
-    const waiter = new ArrayWaiter(() => queues.some((name) => this.#isReady(name)));
-    this.#waiters.add(waiter);
-    return waiter;
-  }
-
   async diagnose() {
     return [{ level: 'warning' as const, subject: 'array', message: 'Jobs are lost when the process ends.' }];
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    await Promise.all([...this.#waiters].map((waiter) => waiter.close()));
+    this.#waits.wake();
   }
 
   #queue(name: string): ArrayQueue {
@@ -193,7 +192,7 @@ export class ArrayConnection implements Connection {
     this.#queues.set(name, queue);
     const behind = queue.waiting.findIndex(({ due }) => due > job.due);
     queue.waiting.splice(behind === -1 ? queue.waiting.length : behind, 0, job);
-    for (const waiter of this.#waiters) waiter.wake();
+    this.#waits.wake();
   }
 
   #addAtHead(name: string, { payload }: Waiting): void {
@@ -201,7 +200,7 @@ export class ArrayConnection implements Connection {
     this.#queues.set(name, queue);
     // The list is ordered by due time, so the new head must not be due later than the next job.
     queue.waiting.unshift({ payload, due: Math.min(this.#now(), queue.waiting[0]?.due ?? Infinity) });
-    for (const waiter of this.#waiters) waiter.wake();
+    this.#waits.wake();
   }
 
   /** Counts the attempt. A payload without an id, or with the same text as another reserved one, gets a new id. */

@@ -91,6 +91,14 @@ export const managerClosed = defineError('E_MANAGER_CLOSED', () => ({
     'resolved.)',
 }));
 
+/** A driver of the user's has the members of 0.1.0. */
+export const olderDriver = defineError('E_OLDER_DRIVER', (name: string, driver: string, member: string) => ({
+  message:
+    `The connection '${name}' of the driver '${driver}' is made for an older Onqueue: it has '${member}', and no 'exchange', which ` +
+    'settles, reserves and waits in one call. docs/connections.md shows the change, under "From an older driver".',
+  facts: { name, driver, member },
+}));
+
 /** A connector gave its connection a name other than the configured one. */
 export const misnamedConnection = defineError(
   'E_MISNAMED_CONNECTION',

@@ -32,7 +32,7 @@ import type { Drivers } from '../connections/configs';
 import type { Connection } from '../connections/contract';
 import { checkObserver, type Observer } from '../connections/observer';
 import type { Connector, Connectors, ConnectionSettings } from '../connections/connector';
-import { alreadyConfigured, managerClosed, misnamedConnection, unknownDriver } from './errors';
+import { alreadyConfigured, managerClosed, misnamedConnection, olderDriver, unknownDriver } from './errors';
 import { CapabilityError } from '../connections/errors';
 import { type ErrorCallback, ErrorReports } from './error-reports';
 import { nameStore } from './configuration/implicit-store';
@@ -55,6 +55,9 @@ import { QueueMonitors } from '../operations/figures/queue-monitors';
 import { saysTheSame } from './configuration/same-configuration';
 import { type Closable, Shutdown } from './shutdown';
 import { isSyncRunner, type SyncRunner } from '../connections/sync-runner';
+
+/** What a driver of 0.1.0 had in place of `exchange`. */
+const OLDER_MEMBERS = ['reserve', 'settle', 'settleAndReserve', 'waiter'];
 
 /** The parts of a manager. */
 export interface QueueEnvironment {
@@ -208,6 +211,8 @@ export class QueueManager implements DispatchApplication, FailedSources {
     const driver = inRootContext(() => connector(connections[name] ?? { driver: 'sync' }, context), this);
     // Settings and failed jobs are found by this name.
     if (driver.name !== name) throw misnamedConnection(name, driver.name, settings.driver);
+    const older = OLDER_MEMBERS.find((member) => driver.exchange === undefined && member in driver);
+    if (older !== undefined) throw olderDriver(name, settings.driver, older);
     this.#drivers.set(name, driver);
     // Logs a store that nobody chose, on its first use. `sync` is not a store.
     if (notice !== undefined && Object.hasOwn(connections, name)) this.#tellOfStore(notice);

@@ -113,19 +113,36 @@ export type Settlement =
       readonly next?: readonly FollowUp[] | undefined;
     };
 
-/** `lost`: somebody else holds the job now, or it is gone; nothing was written. */
-export type SettleResult = 'settled' | 'lost';
+/**
+ * `lost`: somebody else holds the job now, or it is gone; nothing was written. `unanswered`: one of several servers has not
+ * answered yet, and the settlement has to be sent again. If the server carries out the first call after all, the second one
+ * is told what came of it.
+ */
+export type SettleResult = 'settled' | 'lost' | 'unanswered';
 
 /** `cancelled`: still ours, with a renewed lease, but it should end. `lost`: no longer ours. */
 export type RenewResult = 'renewed' | 'cancelled' | 'lost';
 
-export interface ReserveRequest {
+/** What a call asks for, once its settlements are written. */
+export interface Wanted {
   /** In the order in which they are emptied. */
   readonly queues: readonly string[];
-  /** The most reservations; fewer may come although more are ready (a call moves 1 MiB or 100 jobs at most). */
+  /**
+   * The most reservations; fewer may come although more are ready (a call moves 1 MiB or 100 jobs at most). 0 with `within`:
+   * only say when there may be something.
+   */
   readonly limit: number;
   /** Seconds until a silent holder loses the job. */
   readonly lease: Seconds;
+  /**
+   * Seconds for which the store may wait until there is something. It may answer sooner, also with nothing. Absent: it answers
+   * at once. Only in a call without settlements, whose results would be late.
+   */
+  readonly within?: Seconds | undefined;
+  /** Ends the wait soon. The answer may still bring jobs. */
+  readonly signal?: AbortSignal | undefined;
+  /** For a store that can only look now and then: seconds between two looks. Others ignore it. */
+  readonly lookEvery?: Seconds | undefined;
 }
 
 /** A payload that is not a JSON object: the store moved it to `failed` while it looked for work. */
@@ -153,9 +170,11 @@ export interface ReserveReply {
   readonly forgotten?: boolean | undefined;
 }
 
-/** What `settleAndReserve` returns. */
+/** The answer to one call. */
 export interface Settled {
+  /** One for each settlement, in order. */
   readonly results: readonly SettleResult[];
+  /** Nothing in particular if nothing was wanted. */
   readonly reply: ReserveReply;
 }
 
@@ -183,16 +202,14 @@ export interface Capabilities {
   readonly requeue: boolean;
   readonly clear: boolean;
   readonly peek: boolean;
-  /** A push wakes `wait`, even from another process. Otherwise `wait` only sleeps. */
-  readonly wake: boolean;
   /** Has its own failed store, written in the transaction that removes the reservation. */
   readonly failed: boolean;
   readonly locks: boolean;
   /**
-   * Takes the `next` of a settlement in the step that writes it: for any of its queues or, if `isDivided`, only for the
-   * job's own queue. Absent: no; the jobs that follow are pushed before the outcome is written.
+   * Takes the `next` of a settlement in the step that writes it: for any of its queues, or only for the job's own `queue`,
+   * because its queues are spread over servers. Absent: no; the jobs that follow are pushed before the outcome is written.
    */
-  readonly follows?: boolean | undefined;
+  readonly follows?: boolean | 'queue' | undefined;
   /**
    * Takes the `ties` of an entry. A unique key has one holder at a time, which is in the store. The push takes the key, and
    * the very step that ends the job in any way frees it, or, with `until: 'start'`, the step that reserves the job. In that
@@ -210,8 +227,8 @@ export interface Capabilities {
   readonly ties?: boolean | undefined;
   /**
    * Keeps batches, and takes entries that belong to one. They are counted in the step that pushes them and in the step that
-   * ends them in any way; jobs that follow a job of a batch join before that job leaves. If `isDivided`, all are in one
-   * queue. Jobs of a cancelled batch are handed out as cancelled. The retry of a failed job withdraws the cancellation.
+   * ends them in any way; jobs that follow a job of a batch join before that job leaves. All are in one queue if
+   * `follows` reaches no other. Jobs of a cancelled batch are handed out as cancelled. The retry of a failed job withdraws the cancellation.
    * Needs `pushOnce`. Absent: no.
    */
   readonly batches?: boolean | undefined;
@@ -221,23 +238,6 @@ export interface Capabilities {
   readonly operations?: boolean | undefined;
   /** `records` has a `wake`, which notifies those who wait for a result. Absent: no; they poll. */
   readonly recordWake?: boolean | undefined;
-}
-
-/** Waits for work on a worker's queues. Each worker makes its own: a blocking read occupies its connection. */
-export interface Waiter {
-  /**
-   * Resolves when there may be work, when `seconds` have passed, or when `signal` aborts; never rejects for these reasons.
-   * May wake for nothing. A wake-up that came between the last reserve and this call must not be missed.
-   */
-  wait(seconds: Seconds, signal: AbortSignal): Promise<void>;
-  /**
-   * Waits as `wait` does, and lets the store reserve as soon as the wait is over, before anything travels. An abort ends the
-   * wait, but the answer may still bring jobs. Undefined if it only waited. Absent: the store cannot do so.
-   *
-   * @throws what `reserve` throws
-   */
-  waitAndReserve?(seconds: Seconds, request: ReserveRequest, signal: AbortSignal): Promise<ReserveReply | undefined>;
-  close(): Promise<void>;
 }
 
 /**
@@ -275,7 +275,7 @@ export interface ThreadAccess {
 }
 
 /** What the thread does with the store. */
-export type StoreThread = Pick<Connection, 'renew' | 'settle' | 'close'>;
+export type StoreThread = Pick<Connection, 'exchange' | 'renew' | 'close'>;
 
 export interface Connection {
   /** Its name in the configuration. */
@@ -289,11 +289,6 @@ export interface Connection {
    * is not stuck. Absent: the driver does not say.
    */
   readonly isAway?: boolean | undefined;
-  /**
-   * Its queues are spread over servers, and one may be silent while the others answer. So a worker settles and renews each
-   * queue in a separate call, and waits for none of these before it reserves. Absent: no.
-   */
-  readonly isDivided?: boolean | undefined;
   /**
    * How many calls of one worker it carries at once: the store works on one while the jobs of another run. Absent: one. More
    * calls may still come, and wait for each other.
@@ -312,17 +307,15 @@ export interface Connection {
    * @throws E_BATCH_ENDED their batch takes no more jobs; nothing was written
    */
   push(queue: string, entries: readonly Entry[], begins?: NewBatch): Promise<readonly Pushed[] | void>;
-  reserve(request: ReserveRequest): Promise<ReserveReply>;
   /**
-   * One result for each settlement, in order.
+   * Settles, then reserves what is wanted, in one round trip if the store can. If its queues are spread over servers, a silent
+   * one holds up the others for half of the deadline at most.
    *
-   * @throws QueueUnavailableError the store is away, and has to be asked again. Any other error counts as a refusal of
-   *   what was sent: then each settlement is sent by itself, so that one that is refused for good does not hold up the
-   *   others
+   * @throws QueueUnavailableError the store is away, and has to be asked again; then no settlement may be taken as written,
+   *   and nothing was reserved. Any other error counts as a refusal of what was sent: then each settlement is sent by itself,
+   *   so that one that is refused for good does not hold up the others
    */
-  settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]>;
-  /** Settles, then reserves, in one round trip, if the store can. */
-  settleAndReserve?(settlements: readonly Settlement[], request: ReserveRequest): Promise<Settled>;
+  exchange(settlements: readonly Settlement[], wanted?: Wanted): Promise<Settled>;
   /** Renews each lease to `lease` seconds from now. One result for each, in order. */
   renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]>;
   counts(queue: string): Promise<Counts>;
@@ -352,7 +345,6 @@ export interface Connection {
   queues(): Promise<readonly string[]>;
   /** Forgets a queue, its name and its pause; false if it has jobs, also failed ones, or is not known. Absent: it keeps no names. */
   readonly forget?: ((queue: string) => Promise<boolean>) | undefined;
-  waiter(queues: readonly string[]): Waiter;
   /**
    * The time by the store's clock, which judges all moments. May be computed from an answer of the last minute. Absent: it
    * has no clock, or does not tell, and ours is used.

@@ -65,7 +65,6 @@ const CAPABILITY_MEANING: Readonly<Record<Capability, string>> = {
   requeue: 'put a returning job at the tail of its queue',
   clear: 'clear a queue',
   peek: 'show waiting jobs',
-  wake: 'wake a waiting worker',
   failed: 'keep failed jobs',
   locks: 'hold locks',
   follows: 'write following jobs in the same step as an outcome',

@@ -20,7 +20,7 @@ export type PushedOnce = readonly Pushed[] | 'before' | 'late' | 'skipped';
 
 /** Makes a push happen once. */
 export interface Once {
-  /** Up to 255 characters. If a connection `isDivided`, each queue has its own keys. */
+  /** Up to 255 characters. If a store `follows` only within a queue, each queue has its own keys. */
   readonly key: string;
   /** The key is kept until this moment; after it, nothing is pushed. 0: it is only looked for. */
   readonly until: Milliseconds;

@@ -97,7 +97,7 @@ export class Drain {
     for (const connection of this.#connections()) {
       const queues = await this.#queues(connection);
       const lease = this.#manager.settings(connection.name).retryAfter;
-      const { reservations, setAside } = await connection.reserve({ queues, limit: 1, lease });
+      const { reservations, setAside } = (await connection.exchange([], { queues, limit: 1, lease })).reply;
       for (const one of setAside) this.#note(unreadable(connection, one));
       for (const reservation of reservations) this.#note(await this.#perform(connection, reservation, lease));
       if (reservations.length + setAside.length > 0) return true;
@@ -118,7 +118,7 @@ export class Drain {
       const since = this.#clock.monotonic();
       const outcome = await this.#executor.run(job);
       await keepEndOf(manager, job, outcome);
-      const [result] = await connection.settle([outcome.settlement]);
+      const [result] = (await connection.exchange([outcome.settlement])).results;
       tellEnded(
         { name: 'drain()', application: manager },
         new Finished(job, outcome, this.#clock.monotonic() - since),

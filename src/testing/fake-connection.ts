@@ -9,9 +9,9 @@ import type {
   PageToPush,
   Pushed,
   PushedOnce,
-  ReserveRequest,
+  Settled,
   Settlement,
-  SettleResult,
+  Wanted,
 } from '../connections/contract';
 import { entriesFor } from '../connections/due-entries';
 import { MemoryConnection } from '../connections/memory/memory-connection';
@@ -118,18 +118,16 @@ export class FakeConnection extends MemoryConnection {
   }
 
   /** Jobs that follow and are not faked go to the real connection. */
-  override async settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
+  override async exchange(settlements: readonly Settlement[], wanted?: Wanted): Promise<Settled> {
     const real = settlements.map((one) => followUpsOf(one).filter(({ entry }) => !this.#isKept(entry)));
-    const results = await super.settle(settlements.map((one, place) => without(one, real[place]!)));
-    for (const { queue, entry } of real.flatMap((one, place) => (results[place] === 'lost' ? [] : one))) {
+    const settled = await super.exchange(
+      settlements.map((one, place) => without(one, real[place]!)),
+      wanted,
+    );
+    for (const { queue, entry } of real.flatMap((one, place) => (settled.results[place] === 'lost' ? [] : one))) {
       await this.push(queue, [entry]);
     }
-    return results;
-  }
-
-  override async settleAndReserve(settlements: readonly Settlement[], request: ReserveRequest) {
-    const results = await this.settle(settlements);
-    return { results, reply: await this.reserve(request) };
+    return settled;
   }
 
   /** A batch can only be counted in one place, so it is kept as a whole, whichever jobs are faked. */

@@ -7,7 +7,7 @@ import { QueueSampler } from '../operations/figures/queue-sampler';
 import { JobHistories } from '../operations/history/job-histories';
 import type { OperationsConnection } from '../operations/operations-connection';
 import { OwnRecord } from './own-record';
-import type { WorkLoop } from './work-loop';
+import type { Loop } from './loop';
 import type { ResolvedWorkerOptions } from './worker-options';
 
 /** What a companion may see of the worker. */
@@ -16,7 +16,7 @@ export interface Attended {
   readonly manager: QueueManager;
   readonly connection: Connection;
   readonly options: ResolvedWorkerOptions;
-  readonly loop: Pick<WorkLoop, 'glance' | 'isOut' | 'running' | 'waiting'>;
+  readonly loop: Pick<Loop, 'glance' | 'isOut' | 'running' | 'waiting'>;
 }
 
 export interface Companion {

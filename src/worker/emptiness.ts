@@ -5,7 +5,7 @@
 import type { Clock, Milliseconds, Seconds } from '../base/clock';
 import { readId } from '../payload/counters';
 import type { PeekedJob } from '../connections/contract';
-import type { WorkerSettings } from './parts';
+import type { WorkerSettings } from './settings';
 
 /** Where counts are estimates, they must stay at zero for this long, and no job may come meanwhile. */
 const QUIET: Seconds = 5;

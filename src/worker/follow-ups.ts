@@ -54,8 +54,8 @@ function withFollowUps(outcome: Outcome, job: RunningJob, application: Following
 /** The outcome with its follower, in a carrier if the step that writes the outcome does not reach the follower's queue. */
 function withReached(next: Onward | undefined, outcome: Outcome, job: RunningJob, application: Following): Outcome {
   if (next === undefined) return outcome;
-  const { capabilities, isDivided = false } = application.driver(job.connectionName);
-  const goesAlong = capabilities.follows !== true || !isDivided || next.queue === job.queue;
+  const { capabilities } = application.driver(job.connectionName);
+  const goesAlong = capabilities.follows !== 'queue' || next.queue === job.queue;
   const isReached = next.connection === job.connectionName && goesAlong;
   // On a connection that runs jobs at once, there is no queue for a carrier to wait in.
   const isSent = isReached || !capabilities.reserve;
@@ -83,7 +83,7 @@ export function carriedOutcome(outcome: Outcome, job: RunningJob, application: F
 
 function withNext(next: readonly Onward[], outcome: Outcome, job: RunningJob, application: Following): Outcome {
   const { capabilities } = application.driver(job.connectionName);
-  if (capabilities.follows !== true) return { ...outcome, onward: next };
+  if (capabilities.follows === undefined || capabilities.follows === false) return { ...outcome, onward: next };
   const now = storeNow(job, application);
   const followUps = next.map((one) => followUpOf(one, now, capabilities.moments === true));
   return { ...outcome, settlement: { ...outcome.settlement, next: followUps } as Settlement };

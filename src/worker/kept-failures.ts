@@ -8,7 +8,7 @@ import type { Seconds } from '../base/clock';
 import { errorMessage } from '../base/exception-text';
 import type { Connection, Reservation, Settlement } from '../connections/contract';
 import type { FailedStore, Forgotten } from '../connections/failed-store';
-import type { WorkerSettings } from './parts';
+import type { WorkerSettings } from './settings';
 import { hasCounters, withCounters } from '../payload/counters';
 
 export class KeptFailures {

@@ -5,7 +5,7 @@ import type { SettleResult } from '../connections/contract';
 import { type EndedRun, type Observer, tellObservers } from '../connections/observer';
 import { readyAtOf } from '../payload/ready-at';
 import { storeNow } from './outcome';
-import type { WorkerSettings } from './parts';
+import type { WorkerSettings } from './settings';
 import type { RunningJob } from './running-job';
 import type { Finished } from './runs';
 

@@ -15,7 +15,7 @@ import { logHeld, logLetGo, logRefused } from './job-log';
 import { isStillOurs } from './kept-failures';
 import { carriedOutcome, followed, type Following } from './follow-ups';
 import { failed } from './outcome';
-import type { WorkerSettings } from './parts';
+import type { WorkerSettings } from './settings';
 import type { Outcome } from './running-job';
 import type { Finished } from './runs';
 

@@ -327,7 +327,7 @@ export class RunningJob extends JobContext implements DenseSetMember {
 
   /** @throws E_BATCH_ELSEWHERE */
   #checkCounted(links: readonly ChainLink[]): void {
-    const isDivided = this.application?.driver(this.connectionName).isDivided === true;
+    const isDivided = this.application?.driver(this.connectionName).capabilities.follows === 'queue';
     for (const link of links) {
       const { name, connection, queue } = chainedJobOf(link, this.connectionName);
       if (name === START_BATCH)

@@ -12,7 +12,11 @@ import { glimpseOf } from '../payload/unreadable';
 import { WorkerStoppingError } from './errors';
 import { logStubborn, logStuck } from './job-log';
 import { isForOthers, unstarted } from './outcome';
-import type { Parts, WorkerSettings } from './parts';
+import type { Emptiness } from './emptiness';
+import type { Executor } from './executor';
+import type { LeaseKeeper } from './lease/keeper';
+import type { WorkerSettings } from './settings';
+import type { Stopping } from './stopping';
 import type { Outcome, RunningJob } from './running-job';
 import { ABORT_GRACE } from './stopping';
 import { Suspect } from './suspect';
@@ -41,7 +45,14 @@ export class Finished {
   }
 }
 
-type RunsParts = Pick<Parts, 'executor' | 'leases' | 'stopping' | 'idle' | 'emptiness'>;
+interface RunsParts {
+  readonly executor: Executor;
+  readonly leases: LeaseKeeper;
+  readonly stopping: Stopping;
+  readonly emptiness: Emptiness | undefined;
+  /** Wakes the loop: a run has ended, or a slot is free. */
+  readonly bell: { readonly ring: () => void; readonly wake: () => void };
+}
 
 export class Runs {
   readonly #settings: WorkerSettings;
@@ -63,7 +74,7 @@ export class Runs {
     this.#suspect = new Suspect(settings, {
       start: (job) => this.#start(job),
       end: (job, outcome) => this.giveBack(job, outcome),
-      ring: parts.idle.wake,
+      ring: parts.bell.wake,
     });
   }
 
@@ -219,11 +230,11 @@ export class Runs {
 
   #tellEnd(job: RunningJob, outcome: Outcome): void {
     const { application, options } = this.#settings;
-    const { emptiness, stopping, idle } = this.#parts;
+    const { emptiness, stopping, bell } = this.#parts;
     if (options.drain && isForOthers(outcome)) emptiness!.leave(job);
     // A worker that ends needs no slots, and the line about the outcome says enough.
     if (job.handler === 'running' && !stopping.isEnding) logStubborn(application.logger, job);
-    idle.ring();
+    bell.ring();
   }
 
   // The outcome was recorded without the handler, which still runs.
@@ -240,7 +251,7 @@ export class Runs {
     const { application, options } = this.#settings;
     const leave = (): void => {
       this.#busy -= 1;
-      this.#parts.idle.wake();
+      this.#parts.bell.wake();
     };
     if (options.rest === 0) leave();
     else application.clock.after(options.rest * 1000, leave);

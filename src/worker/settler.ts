@@ -1,18 +1,19 @@
 /**
  * Writes outcomes to the store and, once they are confirmed, tells the log, the job and the hooks. The only writer.
  *
- * If the driver can, the next reserve travels in the same round trip.
+ * The next reserve travels in the same call.
  */
+import type { Milliseconds, Timer } from '../base/clock';
 import { errorMessage } from '../base/exception-text';
-import { groupsOf } from '../base/groups';
 import { FailedCap } from '../application/failed/failed-cap';
 import type {
   Reservation,
   ReserveReply,
-  ReserveRequest,
   SetAside,
+  Settled,
   Settlement,
   SettleResult,
+  Wanted,
 } from '../connections/contract';
 import { isStoreAway } from '../connections/errors';
 import { givenBack } from '../connections/given-back';
@@ -22,12 +23,25 @@ import { logLost, logOutcome, logSetAside } from './job-log';
 import { keepEndOf, keepsEnd } from './kept-end';
 import { isStillOurs, KeptFailures } from './kept-failures';
 import { tellEnded } from './observed-run';
-import type { Parts, WorkerSettings } from './parts';
+import type { WorkerSettings } from './settings';
 import { RefusedOutcomes } from './refused-outcomes';
 import type { RunningJob } from './running-job';
-import type { Finished } from './runs';
+import type { Finished, Runs } from './runs';
+import type { StoreHealth } from './store-health';
+import type { Executor } from './executor';
+import type { LeaseKeeper } from './lease/keeper';
 
-type SettlerParts = Pick<Parts, 'executor' | 'leases' | 'runs' | 'store' | 'idle'>;
+/** How soon an outcome is sent again whose server has not answered. */
+const UNANSWERED_PAUSE: Milliseconds = 1000;
+
+interface SettlerParts {
+  readonly executor: Executor;
+  readonly leases: LeaseKeeper;
+  readonly runs: Runs;
+  readonly store: StoreHealth;
+  /** Wakes the loop: an outcome is stored, or a slot is free. */
+  readonly bell: { readonly ring: () => void; readonly wake: () => void };
+}
 
 export class Settler {
   readonly #settings: WorkerSettings;
@@ -40,7 +54,8 @@ export class Settler {
   #refused: RefusedOutcomes | undefined;
   /** Jobs whose followers were sent, until they are settled. */
   readonly #sent = new WeakSet<RunningJob>();
-  #unanswered = 0;
+  /** Outcomes of a silent server, until they are sent again. */
+  readonly #unanswered = new Map<Finished, Timer>();
   readonly #counts = { completed: 0, released: 0, failed: 0, cancelled: 0, lost: 0 };
 
   constructor(settings: WorkerSettings, parts: SettlerParts) {
@@ -57,9 +72,9 @@ export class Settler {
     return this.#announcements.size;
   }
 
-  /** Outcomes under way while others go on: in calls that nobody waits for, or offered again. */
+  /** Outcomes under way while others go on: of a silent server, or offered again. */
   get unanswered(): number {
-    return this.#unanswered + (this.#refused?.offered ?? 0);
+    return this.#unanswered.size + (this.#refused?.offered ?? 0);
   }
 
   /** Outcomes that the store refuses for good: they are offered now and then, and nobody waits for them. */
@@ -76,63 +91,27 @@ export class Settler {
     return { ...this.#counts };
   }
 
-  /** Whether outcomes are settled in the same call as the next reserve, or beside it. */
-  get combines(): boolean {
-    const { connection } = this.#settings;
-    return connection.settleAndReserve !== undefined || connection.isDivided === true;
-  }
-
   /**
-   * Settles, and then reserves what `request` asks for. Undefined if nothing was asked for, if some outcomes were refused,
-   * or if the reserve of a divided connection failed; then nothing was reserved.
+   * Settles, and then reserves what is wanted. Undefined if nothing was wanted, or if some outcomes were refused; then nothing
+   * was reserved.
    *
    * @throws what the store throws when it is away; then nothing of `finished` may be taken as settled
    */
-  settle(finished: readonly Finished[], request?: ReserveRequest): Promise<ReserveReply | undefined> {
-    const isDivided = this.#settings.connection.isDivided === true;
-    return isDivided ? this.#settleBeside(finished, request) : this.#settle(finished, request);
-  }
-
-  async #settleBeside(finished: readonly Finished[], request?: ReserveRequest): Promise<ReserveReply | undefined> {
-    const { connection } = this.#settings;
-    for (const ended of groupsOf(finished, ({ job }) => job.queue).values()) void this.#settleApart(ended);
-    try {
-      return request && (await connection.reserve(request));
-    } catch (error) {
-      // If we threw this, all of them would be settled a second time.
-      this.#untaken([], error);
-      return undefined;
-    }
-  }
-
-  /** Settles the outcomes of one queue while others go on. */
-  async #settleApart(finished: readonly Finished[]): Promise<void> {
-    const { store } = this.#parts;
-    this.#unanswered += finished.length;
-    const failure = await this.#settle(finished).then(
-      () => undefined,
-      (error: unknown) => ({ error }),
-    );
-    this.#unanswered -= finished.length;
-    if (failure !== undefined) this.#untaken(finished, failure.error);
-    else if (this.unanswered === 0 && !store.isPausing) store.recovered();
-  }
-
-  #settle(finished: readonly Finished[], request?: ReserveRequest): Promise<ReserveReply | undefined> {
+  exchange(finished: readonly Finished[], wanted?: Wanted): Promise<ReserveReply | undefined> {
     if (this.#failures === undefined && !finished.some(isPrepared))
-      return this.#send(finished, finished.map(settlementOf), request);
-    return this.#settlePrepared(finished, request);
+      return this.#send(finished, finished.map(settlementOf), wanted);
+    return this.#exchangePrepared(finished, wanted);
   }
 
-  async #settlePrepared(
+  async #exchangePrepared(
     finished: readonly Finished[],
-    request: ReserveRequest | undefined,
+    wanted: Wanted | undefined,
   ): Promise<ReserveReply | undefined> {
     // A failed store that is away or refuses one outcome must not keep the others from being written.
     const kept = await Promise.allSettled(finished.map((one) => this.#prepare(one)));
     const ready = finished.filter((_, index) => kept[index]!.status === 'fulfilled');
     const settlements = kept.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-    const reply = await this.#send(ready, settlements, request);
+    const reply = await this.#send(ready, settlements, wanted);
     for (const [index, one] of kept.entries()) {
       if (one.status === 'rejected') this.#notWritten(finished[index]!, one.reason);
     }
@@ -169,7 +148,7 @@ export class Settler {
   async giveBack(reservations: readonly Reservation[]): Promise<void> {
     if (reservations.length === 0) return;
     try {
-      await this.#settings.connection.settle(reservations.map(givenBack));
+      await this.#settings.connection.exchange(reservations.map(givenBack));
     } catch (error) {
       if (isStoreAway(error) || reservations.length === 1) throw error;
       const back = await Promise.allSettled(reservations.map((reservation) => this.giveBack([reservation])));
@@ -192,27 +171,25 @@ export class Settler {
   /** Leaves outcomes that the store has not taken by now to the ends of their leases. */
   close(): void {
     this.#refused?.close();
+    for (const timer of this.#unanswered.values()) timer.cancel();
   }
 
   async #send(
     finished: readonly Finished[],
     settlements: readonly Settlement[],
-    request: ReserveRequest | undefined,
+    wanted: Wanted | undefined,
   ): Promise<ReserveReply | undefined> {
-    const { connection } = this.#settings;
-    let results: readonly SettleResult[] = [];
-    let reply: ReserveReply | undefined;
+    if (settlements.length === 0 && wanted === undefined) return undefined;
+    let settled: Settled;
     try {
-      if (settlements.length === 0) reply = request && (await connection.reserve(request));
-      else if (request === undefined) results = await connection.settle(settlements);
-      else ({ results, reply } = await connection.settleAndReserve!(settlements, request));
+      settled = await this.#settings.connection.exchange(settlements, wanted);
     } catch (error) {
       if (isStoreAway(error) || finished.length === 0) throw error;
       await this.#sendOneByOne(finished, settlements);
       return undefined;
     }
-    for (let index = 0; index < finished.length; index += 1) this.#conclude(finished[index]!, results[index]!);
-    return reply;
+    for (let index = 0; index < finished.length; index += 1) this.#conclude(finished[index]!, settled.results[index]!);
+    return wanted && settled.reply;
   }
 
   // Either one of the outcomes is the reason, or the reserve is. Sent alone, each shows whether it is the one.
@@ -251,16 +228,17 @@ export class Settler {
       concluded: (one, result) => this.#conclude(one, result),
       letGo: ({ job }) => this.#letGo(job),
       untaken: (one, error) => this.#untaken([one], error),
-      held: this.#parts.idle.ring,
+      held: this.#parts.bell.ring,
     }));
   }
 
   async #writeAlone(settlement: Settlement): Promise<SettleResult> {
-    const [result] = await this.#settings.connection.settle([settlement]);
-    return result!;
+    const { results } = await this.#settings.connection.exchange([settlement]);
+    return results[0]!;
   }
 
   #conclude(one: Finished, result: SettleResult): void {
+    if (result === 'unanswered') return this.#askLater(one);
     const { job, outcome } = one;
     const { application } = this.#settings;
     const { announcer } = this.#parts.executor;
@@ -281,18 +259,28 @@ export class Settler {
     this.#announce(announcer.announce(job, outcome));
   }
 
+  /** One of the store's servers is silent: the others go on. */
+  #askLater(one: Finished): void {
+    const sendAgain = (): void => {
+      this.#unanswered.delete(one);
+      this.#parts.runs.takeBack([one]);
+      this.#parts.bell.ring();
+    };
+    this.#unanswered.set(one, this.#settings.application.clock.after(UNANSWERED_PAUSE, sendAgain));
+  }
+
   /** The outcome is written, or no longer ours to write. */
   #letGo(job: RunningJob): void {
-    const { leases, idle } = this.#parts;
+    const { leases, bell } = this.#parts;
     leases.drop(job);
-    idle.ring();
+    bell.ring();
   }
 
   #announce(telling: Promise<void> | undefined): void {
     if (telling === undefined) return;
     const announcement = telling.finally(() => {
       this.#announcements.delete(announcement);
-      this.#parts.idle.wake();
+      this.#parts.bell.wake();
     });
     this.#announcements.add(announcement);
   }

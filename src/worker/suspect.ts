@@ -13,7 +13,7 @@ import { glimpseOf } from '../payload/unreadable';
 import { waitsToRunAlone } from './errors';
 import { logBeside, logWaitsAlone } from './job-log';
 import { releasedForFree } from './outcome';
-import type { WorkerSettings } from './parts';
+import type { WorkerSettings } from './settings';
 import type { Outcome, RunningJob } from './running-job';
 
 /** How long its neighbours have to end. */

@@ -13,17 +13,17 @@ import { strangeQueuesRemark } from './destinations';
 import { workerAlreadyRun } from './errors';
 import { UNBORN, type WorkerHealth } from './health';
 import { type Companion, startCompanions } from './companions';
-import type { WorkersProcess } from './parts';
+import type { WorkersProcess } from './settings';
 import { namesLikeWeights, parseQueues, type WeightedQueue } from './queue-order';
 import { type StopReason, WORKER_MARGIN } from './stopping';
-import { WorkLoop } from './work-loop';
+import { Loop } from './loop';
 import { type ResolvedWorkerOptions, resolveWorkerOptions, type WorkerOptions } from './worker-options';
 
 export class Worker implements Closable {
   readonly #options: ResolvedWorkerOptions;
   readonly #manager: QueueManager | undefined;
   readonly #process: WorkersProcess;
-  #loop: WorkLoop | undefined;
+  #loop: Loop | undefined;
   #ended: Promise<StopReason> | undefined;
   #stopped = false;
 
@@ -112,7 +112,7 @@ export class Worker implements Closable {
     else this.#warnOfStrangeQueues(manager, connection.name, queues);
     const untrack = manager.track(this);
     const name = this.#options.name ?? nameHere();
-    const loop = (this.#loop = new WorkLoop({
+    const loop = (this.#loop = new Loop({
       name,
       options: this.#options,
       connection,

@@ -5,6 +5,7 @@ import type { QueueManager } from '../../src/application/queue-manager';
 import { Worker } from '../../src/worker/worker';
 import { Gate, until } from '../support/application';
 import { watchedApplication } from '../support/watched-application';
+import { reserveFrom } from '../support/exchange';
 
 let run: (signal: AbortSignal) => Promise<void> = async () => undefined;
 
@@ -25,7 +26,7 @@ function given() {
 }
 
 const reserve = (manager: QueueManager, queue = 'usual') =>
-  manager.driver('main').reserve({ queues: [queue], limit: 1, lease: 30 });
+  reserveFrom(manager.driver('main'), { queues: [queue], limit: 1, lease: 30 });
 
 afterEach(async () => {
   await Queue.close();

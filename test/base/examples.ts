@@ -145,6 +145,7 @@ export const examples: Readonly<Record<string, readonly unknown[]>> = {
   E_MAX_ATTEMPTS_EXCEEDED: ['SendEmail', '1', 4, { tries: 3, retryUntil: undefined }],
   E_METHOD_IN_FIELD: ['SendEmail', 'handle'],
   E_MISNAMED_CONNECTION: ['main', 'other', 'mine'],
+  E_OLDER_DRIVER: ['main', 'mine', 'waiter'],
   E_PUSHES_ITSELF: ['SendEmail'],
   E_DEBOUNCED_IN_CHAIN: ['Sync'],
   E_SQLITE_ENGINE: ['@libsql/linux-x64-gnu'],

@@ -8,6 +8,7 @@ import { putWorker } from '../../src/operations/worker-record';
 import { visibleWidth } from '../../src/cli/table';
 import { RecordingLogger, until } from '../support/application';
 import { CommandKit } from './kit/command-kit';
+import { reserveFrom } from '../support/exchange';
 
 let kit: CommandKit;
 let manager: QueueManager;
@@ -56,7 +57,7 @@ describe('jobs', () => {
 
   it('lists delayed, running and failed jobs with their times', async () => {
     await kit.store.push('mail', [{ payload: JOB('Later', 'd1'), delay: 60 }, { payload: JOB('Render', 'r1') }]);
-    await kit.store.reserve({ queues: ['mail'], limit: 1, lease: 30 });
+    await reserveFrom(kit.store, { queues: ['mail'], limit: 1, lease: 30 });
     await kit.fail('f1', { queue: 'mail' });
 
     const lines = async (state: string) => (await kit.run('jobs', 'mail', `--state=${state}`)).stdout.split('\n');

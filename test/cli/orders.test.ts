@@ -1,4 +1,5 @@
 import { CommandKit } from './kit/command-kit';
+import { reserveFrom, settleIn } from '../support/exchange';
 
 let kit: CommandKit;
 
@@ -38,16 +39,17 @@ describe('cancel', () => {
 
   it('tells a running job to stop, and says so', async () => {
     await kit.push('default', 'A');
-    const { reservations: held } = await kit.store.reserve({ queues: ['default'], limit: 1, lease: 30 });
+    const { reservations: held } = await reserveFrom(kit.store, { queues: ['default'], limit: 1, lease: 30 });
 
     const { stdout, code } = await kit.run('cancel', 'A', '--reason', 'wrong address');
 
     expect(stdout).toContain('A  signalled: it is running');
     expect(code).toBe(0);
-    await kit.store.settle(
+    await settleIn(
+      kit.store,
       held.map((reservation) => ({ outcome: 'released', delay: 0, reservation, counters: reservation.counters })),
     );
-    expect((await kit.store.reserve({ queues: ['default'], limit: 1, lease: 30 })).reservations).toMatchObject([
+    expect((await reserveFrom(kit.store, { queues: ['default'], limit: 1, lease: 30 })).reservations).toMatchObject([
       { cancelled: 'wrong address' },
     ]);
   });
@@ -190,7 +192,7 @@ describe('pause and resume', () => {
 });
 
 describe('restart', () => {
-  const order = async () => (await kit.store.reserve({ queues: ['default'], limit: 1, lease: 30 })).restart;
+  const order = async () => (await reserveFrom(kit.store, { queues: ['default'], limit: 1, lease: 30 })).restart;
 
   it('reaches the workers through the store', async () => {
     const before = await order();

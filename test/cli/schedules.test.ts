@@ -6,6 +6,7 @@ import { Job } from '../../src/job/job';
 import { RecordingLogger } from '../support/application';
 import { eventually } from '../support/eventually';
 import { CommandKit } from './kit/command-kit';
+import { reserveFrom } from '../support/exchange';
 
 @Job({ schedule: { cron: '30 2 * * *', timezone: 'Europe/Amsterdam', name: 'prune' } })
 class Prune extends Job {
@@ -106,7 +107,7 @@ describe('schedule:run', () => {
   it('sends the job at once, and prints its id', async () => {
     const { id } = (await parsed('schedule:run', 'prune')) as { id: string };
 
-    const { reservations } = await kit.store.reserve({ queues: ['default'], limit: 1, lease: 60 });
+    const { reservations } = await reserveFrom(kit.store, { queues: ['default'], limit: 1, lease: 60 });
     expect(JSON.parse(reservations[0]!.payload.toString())).toMatchObject({ id, occurrence: { schedule: 'prune' } });
     expect((await kit.run('schedule:run', 'prune')).stdout).toMatch(/^Sent the job of prune: [\da-f-]{36}\n$/);
   });

@@ -8,6 +8,7 @@ import { Worker } from '../../src/worker/worker';
 import { eventually } from '../support/eventually';
 import { type RedisServer, startRedisServer } from '../support/redis-server';
 import { CommandKit } from './kit/command-kit';
+import { reserveFrom } from '../support/exchange';
 
 @Job({ queue: 'mail' })
 class Export extends Job {
@@ -44,7 +45,7 @@ describe.each([
     await kit.close();
   });
 
-  const reserve = () => manager.driver().reserve({ queues: ['mail'], limit: 1, lease: 30 });
+  const reserve = () => reserveFrom(manager.driver(), { queues: ['mail'], limit: 1, lease: 30 });
 
   it('cancel removes waiting jobs, stops running ones, and does not know removed ones', async () => {
     const queue = manager.connection();

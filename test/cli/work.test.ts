@@ -191,8 +191,8 @@ describe('work', () => {
   });
 
   it('does not wait for ever with --once if the store does not answer', async () => {
-    const reserve = () => Promise.reject(new Error('the store is away'));
-    kit.connectors = { memory: () => Object.assign(kit.store.duplicate(), { reserve }) };
+    const exchange = () => Promise.reject(new Error('the store is away'));
+    kit.connectors = { memory: () => Object.assign(kit.store.duplicate(), { exchange }) };
     const ended = kit.run('work', '--once', '--sleep=2s');
     await eventually(() => kit.printed.includes('the store is away'));
 

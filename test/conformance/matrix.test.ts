@@ -30,7 +30,6 @@ const MEANINGS: Readonly<Record<keyof Capabilities, string>> = {
   requeue: '`requeue`: jobs that come back go to the tail',
   clear: '`clear`: a queue can be emptied',
   peek: '`peek`: waiting jobs can be listed',
-  wake: '`wake`: idle workers are woken',
   failed: '`failed`: failed jobs are kept',
   locks: '`locks`: there are [locks](#locks)',
   follows: '`follows`: an outcome and the job that follows it are written in one step',

@@ -1,10 +1,18 @@
 /** The suite must fail broken drivers: each driver here breaks one promise of a good one. */
 import { connectMemory } from '../../src/connections/memory/memory-connection';
 import type { MemoryConnection } from '../../src/connections/memory/memory-connection';
-import type { Connection, Entry, Reservation, ReserveReply } from '../../src/connections/contract';
+import type {
+  Connection,
+  Entry,
+  Reservation,
+  ReserveReply,
+  SettleResult,
+  Wanted,
+} from '../../src/connections/contract';
 import type { Control } from '../../src/connections/control';
 import { conformance } from '../../src/testing/conformance';
 import { TestClock } from '../../src/testing/test-clock';
+import { reserveFrom, settleIn } from '../support/exchange';
 
 type Fault = (good: MemoryConnection, clock: TestClock) => Partial<Connection>;
 
@@ -33,19 +41,29 @@ const casesOf = (fault: Fault) =>
   });
 
 const editing = (edit: (reservation: Reservation) => Reservation): Fault => {
-  return (good) => ({
-    reserve: async (request) => {
-      const reply = await good.reserve(request);
-      return { ...reply, reservations: reply.reservations.map(edit) };
-    },
-  });
+  return replying(({ reservations }) => ({ reservations: reservations.map(edit) }));
 };
 
 const replying = (change: (reply: ReserveReply) => Partial<ReserveReply>): Fault => {
   return (good) => ({
-    reserve: async (request) => {
-      const reply = await good.reserve(request);
-      return { ...reply, ...change(reply) };
+    exchange: async (settlements, wanted) => {
+      const { results, reply } = await good.exchange(settlements, wanted);
+      return { results, reply: { ...reply, ...(wanted && change(reply)) } };
+    },
+  });
+};
+
+/** A driver that reserves other jobs than it was asked for. */
+const asking = (change: (wanted: Wanted) => Wanted): Fault => {
+  return (good) => ({ exchange: (settlements, wanted) => good.exchange(settlements, wanted && change(wanted)) });
+};
+
+/** A driver that gives other results than its store. */
+const answering = (change: (results: readonly SettleResult[]) => readonly SettleResult[]): Fault => {
+  return (good) => ({
+    exchange: async (settlements, wanted) => {
+      const { results, reply } = await good.exchange(settlements, wanted);
+      return { results: change(results), reply };
     },
   });
 };
@@ -78,12 +96,12 @@ const FAULTS: readonly (readonly [harm: string, promise: string, fault: Fault])[
   [
     'ignores the limit',
     'a reserve hands out no more than its limit and reports that jobs are left',
-    (good) => ({ reserve: (request) => good.reserve({ ...request, limit: 100 }) }),
+    asking((wanted) => ({ ...wanted, limit: 100 })),
   ],
   [
     'ignores the order of the queues',
     'several queues are emptied strictly in the order in which they are named',
-    (good) => ({ reserve: (request) => good.reserve({ ...request, queues: request.queues.toReversed() }) }),
+    asking((wanted) => ({ ...wanted, queues: wanted.queues.toReversed() })),
   ],
   [
     'forgets when to look again',
@@ -107,13 +125,8 @@ const FAULTS: readonly (readonly [harm: string, promise: string, fault: Fault])[
   ],
   [
     'always reports `settled`',
-    'a reservation that was completed cannot end again, and trying changes nothing (by settle)',
-    (good) => ({
-      settle: async (settlements) => {
-        await good.settle(settlements);
-        return settlements.map(() => 'settled');
-      },
-    }),
+    'a reservation that was completed cannot end again, and trying changes nothing (alone)',
+    answering((results) => results.map(() => 'settled')),
   ],
   [
     'pushes a job again when it cannot renew it',
@@ -130,16 +143,16 @@ const FAULTS: readonly (readonly [harm: string, promise: string, fault: Fault])[
   ],
   [
     'returns results in another order than the request',
-    'one settle returns the results of many reservations in the order of the request (by settle)',
-    (good) => ({ settle: async (settlements) => (await good.settle(settlements)).toSorted() }),
+    'one settle returns the results of many reservations in the order of the request (alone)',
+    answering((results) => results.toSorted()),
   ],
   [
     'reserves before it settles',
     'a reserve combined with a settle can hand out the jobs that the settle released',
     (good) => ({
-      settleAndReserve: async (settlements, request) => {
-        const reply = await good.reserve(request);
-        return { results: await good.settle(settlements), reply };
+      exchange: async (settlements, wanted) => {
+        const { reply } = await good.exchange([], wanted);
+        return { results: await settleIn(good, settlements), reply };
       },
     }),
   ],
@@ -184,7 +197,7 @@ const FAULTS: readonly (readonly [harm: string, promise: string, fault: Fault])[
     (good) => ({
       peek: async (queue, state, limit) => {
         const jobs = await good.peek(queue, state, limit);
-        await good.reserve({ queues: [queue], limit, lease: 60 });
+        await reserveFrom(good, { queues: [queue], limit, lease: 60 });
         return jobs;
       },
     }),
@@ -278,7 +291,10 @@ const FAULTS: readonly (readonly [harm: string, promise: string, fault: Fault])[
   [
     'does not wake for a resume',
     'a waiting worker wakes when its queue is resumed by another client',
-    (good) => ({ waiter: () => ({ wait: () => new Promise(() => undefined), close: () => good.waiter([]).close() }) }),
+    (good) => ({
+      exchange: (settlements, wanted) =>
+        wanted?.within === undefined ? good.exchange(settlements, wanted) : new Promise(() => undefined),
+    }),
   ],
   [
     'reports a restart that nobody asked for',

@@ -2,6 +2,7 @@ import { Worker } from '../../src/worker/worker';
 import { testApplication } from '../support/application';
 import { type Served, served } from './kit/served';
 import { NotifyTeam } from './kit/shop-jobs';
+import { reserveFrom } from '../support/exchange';
 
 const advised = async (panel: Served, id: string): Promise<string> => (await panel.get(`job?id=${id}`)).text;
 
@@ -24,7 +25,7 @@ describe('the advice on the page of a job', () => {
     const application = testApplication();
     const { manager, clock } = application;
     const id = await application.manager.connection().push(new NotifyTeam('ops', 'here'));
-    await manager.driver().reserve({ queues: ['default'], limit: 1, lease: 30 });
+    await reserveFrom(manager.driver(), { queues: ['default'], limit: 1, lease: 30 });
     await using panel = await served(manager);
 
     expect(await advised(panel, id)).toContain('A worker has just taken it, or renewed its lease.');
@@ -35,7 +36,7 @@ describe('the advice on the page of a job', () => {
   it('does not wait for reports of workers if they report nothing', async () => {
     const application = testApplication({ metrics: false });
     const id = await application.manager.connection().push(new NotifyTeam('ops', 'here'));
-    await application.manager.driver().reserve({ queues: ['default'], limit: 1, lease: 30 });
+    await reserveFrom(application.manager.driver(), { queues: ['default'], limit: 1, lease: 30 });
     await using panel = await served(application.manager);
 
     expect(await advised(panel, id)).toMatch(
@@ -47,11 +48,12 @@ describe('the advice on the page of a job', () => {
     const application = testApplication();
     const { manager, clock } = application;
     const id = await application.manager.connection().push(new NotifyTeam('ops', 'here'));
-    const [reservation] = (await manager.driver().reserve({ queues: ['default'], limit: 1, lease: 30 })).reservations;
+    const [reservation] = (await reserveFrom(manager.driver(), { queues: ['default'], limit: 1, lease: 30 }))
+      .reservations;
     await manager.connection().cancel(id, { reason: 'nobody wants it' });
     await manager
       .driver()
-      .settle([{ outcome: 'released', reservation: reservation!, counters: reservation!.counters, delay: 0 }]);
+      .exchange([{ outcome: 'released', reservation: reservation!, counters: reservation!.counters, delay: 0 }]);
     const running = new Worker({ drain: true }, manager).run();
     await clock.advance('1m');
     await running;

@@ -7,6 +7,7 @@ import { type TestApplication, testApplication } from '../support/application';
 import { type Served, served } from './kit/served';
 import { startRedisServer } from '../support/redis-server';
 import { openWorld, QUEUES, type World } from './kit/world';
+import { reserveFrom, settleIn } from '../support/exchange';
 
 @Job({ tries: 2, backoff: '10s', keepResult: '1h' })
 class Measure extends Job {
@@ -34,10 +35,10 @@ const pushPayload = async ({ manager }: TestApplication, id: string, fields: obj
 const failOne = async ({ manager }: TestApplication, id: string, queue: string): Promise<void> => {
   const driver = manager.driver();
   await driver.push(queue, [{ payload: `{"job":"Render","data":{"password":"hunter2"},"id":"${id}","attempts":0}` }]);
-  const { reservations } = await driver.reserve({ queues: [queue], limit: 1, lease: 60 });
+  const { reservations } = await reserveFrom(driver, { queues: [queue], limit: 1, lease: 60 });
   const failure = { id, name: 'Render', exception: `Error: ${queue} broke\n    at render.ts:1:1` };
   const [reservation] = reservations;
-  await driver.settle([{ outcome: 'failed', reservation: reservation!, counters: reservation!.counters, failure }]);
+  await settleIn(driver, [{ outcome: 'failed', reservation: reservation!, counters: reservation!.counters, failure }]);
 };
 
 describe('the page of a job', () => {

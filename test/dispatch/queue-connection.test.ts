@@ -2,6 +2,7 @@ import { Job } from '../../src/job/job';
 import type { BulkInterruptedError } from '../../src/dispatch/errors';
 import { QueueUnavailableError } from '../../src/connections/errors';
 import { watchedApplication } from '../support/watched-application';
+import { reserveFrom } from '../support/exchange';
 
 @Job({ queue: 'mails' })
 class SendMail extends Job {
@@ -160,7 +161,7 @@ describe('counting and clearing', () => {
     const { queue, driver } = given();
     await queue.bulk([1, 2, 3].map((n) => new Resize(n)));
     await queue.later('1m', new Resize(4));
-    await driver.reserve({ queues: ['usual'], limit: 1, lease: 30 });
+    await reserveFrom(driver, { queues: ['usual'], limit: 1, lease: 30 });
 
     expect(await queue.counts()).toEqual({ ready: 2, delayed: 1, reserved: 1 });
     expect(await queue.size()).toBe(4);

@@ -196,7 +196,7 @@ describe('if answers of Redis are lost', () => {
 
 it.each([1, 2, 3, 4, 5, 6])('a batch finishes once, although the answer to call %d is lost', async (place) => {
   const application = faultyApplication();
-  for (const operation of ['reserve', 'settleAndReserve', 'settle'] as const)
+  for (const operation of ['reserve', 'exchange', 'settle'] as const)
     application.faults.nth(operation, place, { kind: 'lose', error: new Error('the reply was lost') });
   const batch = await batchOf(application.bus).dispatch();
   const worker = new Worker({}, application.manager);

@@ -153,7 +153,7 @@ it('each link of a chain on Redis runs once, although the first answer to each s
 
 it.each([1, 2, 3, 4, 5, 6])('each link of a chain runs once, although the answer to call %d is lost', async (place) => {
   const application = faultyApplication();
-  for (const operation of ['reserve', 'settleAndReserve', 'settle'] as const)
+  for (const operation of ['reserve', 'exchange', 'settle'] as const)
     application.faults.nth(operation, place, { kind: 'lose', error: new Error('the reply was lost') });
   await application.bus.chain(steps).dispatch();
   const worker = new Worker({}, application.manager);

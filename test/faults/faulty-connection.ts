@@ -1,10 +1,11 @@
 /** A real connection whose calls a test can reject, hold back, or carry out without an answer. */
 import type { Configuration } from '../../src/application/configuration/configuration';
 import { connectMemory } from '../../src/connections/memory/memory-connection';
-import type { Connection } from '../../src/connections/contract';
+import type { Connection, Settlement, Wanted } from '../../src/connections/contract';
 import { testApplication, type TestApplication } from '../support/application';
 
-type Operation = 'push' | 'pushOnce' | 'reserve' | 'settle' | 'settleAndReserve' | 'renew' | 'counts';
+/** Exchanges by what they do: `exchange` settles and reserves, and `wait` only waits. */
+type Operation = 'push' | 'pushOnce' | 'reserve' | 'settle' | 'exchange' | 'wait' | 'renew' | 'counts';
 
 /** What happens to one call. */
 export type Fault =
@@ -37,7 +38,13 @@ export class Faults {
   }
 }
 
-const OPERATIONS = new Set<string>(['push', 'pushOnce', 'reserve', 'settle', 'settleAndReserve', 'renew', 'counts']);
+const OPERATIONS = new Set<string>(['push', 'pushOnce', 'exchange', 'renew', 'counts']);
+
+function operationOf(name: string, [settlements, wanted]: readonly unknown[]): Operation {
+  if (name !== 'exchange') return name as Operation;
+  if ((settlements as readonly Settlement[]).length > 0) return wanted === undefined ? 'settle' : 'exchange';
+  return (wanted as Wanted).limit === 0 ? 'wait' : 'reserve';
+}
 
 export function faulty(connection: Connection, faults: Faults): Connection {
   return new Proxy(connection, {
@@ -46,7 +53,7 @@ export function faulty(connection: Connection, faults: Faults): Connection {
       if (typeof value !== 'function') return value;
       if (typeof property === 'symbol' || !OPERATIONS.has(property)) return value.bind(target) as unknown;
       return async (...args: unknown[]): Promise<unknown> => {
-        const fault = faults.take(property as Operation);
+        const fault = faults.take(operationOf(property, args));
         if (fault?.kind === 'reject') throw fault.error;
         if (fault?.kind === 'hold') await fault.until;
         if (fault?.kind === 'duplicate') await value.apply(target, args);

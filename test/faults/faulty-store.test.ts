@@ -4,6 +4,7 @@ import { Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';
 import { elapse as elapseOn, Gate, until as untilOn } from '../support/application';
 import { type Fault, faultyApplication, type FaultyApplication, type Faults } from './faulty-connection';
+import { reserveFrom } from '../support/exchange';
 
 let application: FaultyApplication;
 let faults: Faults;
@@ -102,7 +103,7 @@ it('a worker with once does not spin while it waits for its store', async () => 
 
 it('an outcome that could not be written is written later, and the job runs once', async () => {
   await application.bus.dispatch(new Note('a'));
-  faults.next('settleAndReserve', away, away);
+  faults.next('exchange', away, away);
   faults.next('settle', away);
 
   const ended = worker().run();
@@ -115,7 +116,7 @@ it('an outcome that could not be written is written later, and the job runs once
 
 it('an outcome whose reply was lost is refused the second time, and the job runs once', async () => {
   await application.bus.dispatch(new Note('a'));
-  faults.next('settleAndReserve', { kind: 'lose', error: new Error('the reply was lost') });
+  faults.next('exchange', { kind: 'lose', error: new Error('the reply was lost') });
 
   const ended = worker().run();
   await elapse(20);
@@ -127,7 +128,7 @@ it('an outcome whose reply was lost is refused the second time, and the job runs
 
 it('an outcome that is written twice is refused the second time, and the job runs once', async () => {
   await application.bus.dispatch(new Note('a'));
-  faults.next('settleAndReserve', { kind: 'duplicate' });
+  faults.next('exchange', { kind: 'duplicate' });
 
   const ended = worker().run();
   await elapse(20);
@@ -139,7 +140,7 @@ it('an outcome that is written twice is refused the second time, and the job run
 
 it('a lost call for the outcome of a later job affects no other job', async () => {
   for (const text of ['a', 'b', 'c']) await application.bus.dispatch(new Note(text));
-  faults.nth('settleAndReserve', 2, away);
+  faults.nth('exchange', 2, away);
 
   const ended = worker().run();
   await elapse(20);
@@ -184,7 +185,7 @@ it('a job whose lease went to another worker is aborted, and its outcome is refu
   void running.run();
   await until(() => ran.length === 1);
   await application.clock.advance('31s');
-  await connection.reserve({ queues: ['default'], limit: 1, lease: 3600 });
+  await reserveFrom(connection, { queues: ['default'], limit: 1, lease: 3600 });
 
   renewal.open();
   await until(() => reasons.length === 1);
@@ -198,7 +199,7 @@ it('a job whose lease went to another worker is aborted, and its outcome is refu
 it('a stop ends even if the store never answers, and logs what it left', async () => {
   await application.bus.dispatch(new Note('a'));
   const never = new Gate();
-  faults.next('settleAndReserve', { kind: 'hold', until: never.opened });
+  faults.next('exchange', { kind: 'hold', until: never.opened });
   const running = new Worker({ grace: '1s' }, application.manager);
   const ended = running.run();
   await until(() => ran.length === 1);
@@ -219,7 +220,7 @@ it('a stop ends even if the store never answers, and logs what it left', async (
 it('a stop logs the error with which the store refused outcomes', async () => {
   await application.bus.dispatch(new Note('a'));
   const refused: Fault = { kind: 'reject', error: new Error('READONLY') };
-  for (const call of ['settle', 'settleAndReserve'] as const) {
+  for (const call of ['settle', 'exchange'] as const) {
     faults.next(call, ...Array.from({ length: 40 }, () => refused));
   }
   const running = new Worker({ grace: '1s' }, application.manager);

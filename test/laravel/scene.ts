@@ -6,6 +6,7 @@ import { Executor } from '../../src/worker/executor';
 import type { Outcome, RunningJob } from '../../src/worker/running-job';
 import { testApplication, type TestApplication } from '../support/application';
 import { reserved } from '../support/reservation';
+import { reserveFrom } from '../support/exchange';
 
 export const NAME = 'App\\Jobs\\SendInvoice';
 
@@ -65,7 +66,7 @@ export type Fields = Record<string, unknown> & { data: Record<string, unknown> }
 
 export async function taken(): Promise<object> {
   const request = { queues: ['invoices'], limit: 1, lease: 60 };
-  const { reservations } = await application.manager.driver().reserve(request);
+  const { reservations } = await reserveFrom(application.manager.driver(), request);
   return JSON.parse(reservations[0]!.payload.toString()) as object;
 }
 

@@ -9,6 +9,7 @@ import { TestClock } from '../../src/testing/test-clock';
 import { RedisWorld } from '../connections/redis/open-redis';
 import { BODIES, callbacksOf, member, OLD, ONCE, OPEN_FOR, QUEUES, steps } from './model-steps';
 import type { Ending, Following, Step } from './model-steps';
+import { reserveFrom, settleIn } from '../support/exchange';
 
 /** One store, driven step by step. Its answers and its whole state are compared. */
 class Actor {
@@ -50,7 +51,7 @@ class Actor {
       }
       case 'reserve': {
         const { queues, limit, lease } = step;
-        const reply = await connection.reserve({ queues, limit, lease });
+        const reply = await reserveFrom(connection, { queues, limit, lease });
         const { reservations, setAside, nextIn, paused, restart } = reply;
         this.#reservations.push(...reservations);
         const shown = reservations.map(({ queue, payload, counters, cancelled = false }) => [
@@ -104,7 +105,7 @@ class Actor {
         return connection.control!.restart();
       case 'settle':
         return this.#held(step.which, (reservation) =>
-          connection.settle([this.#withNext(settlementOf(reservation, step.outcome, step.delay), step.next)]),
+          settleIn(connection, [this.#withNext(settlementOf(reservation, step.outcome, step.delay), step.next)]),
         );
       case 'renew':
         return this.#held(step.which, (reservation) => connection.renew([reservation], step.lease));

@@ -160,7 +160,7 @@ describe('the figures of jobs', () => {
     const running = worker.run();
     await application.bus.dispatch(new CountedMail('fine'));
     await elapse(application.clock, 1);
-    jest.spyOn(driver, 'reserve').mockRejectedValue(away);
+    jest.spyOn(driver, 'exchange').mockRejectedValue(away);
     const add = jest.spyOn(driver.records!, 'add').mockRejectedValue(away);
     await elapse(application.clock, 25);
     await worker.stop();

@@ -6,6 +6,7 @@ import { Worker } from '../../src/worker/worker';
 import { eventually } from '../support/eventually';
 import { elapse, Gate, testApplication, type TestApplication, until } from '../support/application';
 import { payloadOf } from '../support/reservation';
+import { reserveFrom } from '../support/exchange';
 
 let application: TestApplication;
 let thrown: () => unknown;
@@ -77,7 +78,7 @@ it('a history contains a crash once, recorded by the worker that takes over the 
   const { manager, clock } = application;
   const driver = manager.driver();
   await driver.push('default', [{ payload: payloadOf(new Deliver()).toString() }]);
-  await driver.reserve({ queues: ['default'], limit: 1, lease: 30 });
+  await reserveFrom(driver, { queues: ['default'], limit: 1, lease: 30 });
   await clock.advance('31s');
 
   await work();
@@ -96,7 +97,7 @@ it('a history contains a crash while the job runs again', async () => {
   const { manager, clock } = application;
   const driver = manager.driver();
   await driver.push('default', [{ payload: payloadOf(new Waits()).toString() }]);
-  await driver.reserve({ queues: ['default'], limit: 1, lease: 30 });
+  await reserveFrom(driver, { queues: ['default'], limit: 1, lease: 30 });
   await clock.advance('31s');
   const worker = new Worker({}, manager);
   const running = worker.run();

@@ -4,6 +4,7 @@ import { Queue } from '../../src/application/queue';
 import type { JobPage, ListOptions } from '../../src/operations/job-page';
 import { hostileTexts } from '../support/hostile-texts';
 import { watchedApplication } from '../support/watched-application';
+import { reserveFrom } from '../support/exchange';
 
 @Job()
 class Render extends Job {
@@ -70,7 +71,7 @@ describe('listing the jobs of a queue', () => {
     const { main, manager, clock } = given();
     await main.push(new Render(1));
     await main.later('1h', new Render(2));
-    await manager.driver('main').reserve({ queues: ['usual'], limit: 1, lease: 30 });
+    await reserveFrom(manager.driver('main'), { queues: ['usual'], limit: 1, lease: 30 });
 
     const [running] = (await main.jobs('usual', { state: 'running' })).jobs;
     const [delayed] = (await main.jobs('usual', { state: 'delayed' })).jobs;

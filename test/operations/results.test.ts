@@ -145,12 +145,12 @@ it('a result is not given before the job is settled, although it is stored by th
   application = faultyApplication();
   const { faults } = application as ReturnType<typeof faultyApplication>;
   const settled = new Gate();
-  faults.next('settleAndReserve', { kind: 'hold', until: settled.opened });
+  faults.next('exchange', { kind: 'hold', until: settled.opened });
   faults.next('settle', { kind: 'hold', until: settled.opened });
   gate.open();
   const id = await application.bus.dispatch(new Gives('everything'));
   const running = work();
-  await until(application.clock, () => faults.calls.includes('settleAndReserve') || faults.calls.includes('settle'));
+  await until(application.clock, () => faults.calls.includes('exchange') || faults.calls.includes('settle'));
 
   expect(await application.manager.driver().records!.get('results', id)).toContain('invoice');
   await expect(connection().result(id, { within: 0 })).rejects.toMatchObject({

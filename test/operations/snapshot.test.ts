@@ -4,6 +4,7 @@ import { Queue } from '../../src/application/queue';
 import type { SnapshotOptions } from '../../src/operations/snapshot';
 import { Worker } from '../../src/worker/worker';
 import { watchedApplication } from '../support/watched-application';
+import { reserveFrom } from '../support/exchange';
 
 @Job()
 class Render extends Job {
@@ -31,7 +32,7 @@ describe('a snapshot', () => {
     const { main, manager, driver, clock } = given();
     await main.bulk([new Render(), new Render(), new Render()], 'films');
     await main.later('1h', new Render(), 'films');
-    await driver.reserve({ queues: ['films'], limit: 1, lease: 30 });
+    await reserveFrom(driver, { queues: ['films'], limit: 1, lease: 30 });
     await main.push(new Render(), 'mails');
     await new Worker({ queue: 'mails', stopWhenEmpty: true }, manager).run();
     const until = clock.now() + 600_000;

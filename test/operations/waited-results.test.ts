@@ -3,6 +3,7 @@ import type { Connection, Reservation } from '../../src/connections/contract';
 import { connectMemory, MemoryConnection } from '../../src/connections/memory/memory-connection';
 import { Job } from '../../src/job/job';
 import { elapse, testApplication, type TestApplication, until } from '../support/application';
+import { reserveFrom, settleIn } from '../support/exchange';
 
 @Job({ keepResult: '1h' })
 class Gives extends Job {
@@ -33,7 +34,9 @@ async function wait(job: Gives | Plain): Promise<void> {
   other = shared.duplicate();
   application.manager.addConnector('memory', () => shared);
   id = await application.bus.dispatch(job);
-  [reservation] = (await other.reserve({ queues: ['default'], limit: 1, lease: 3600 })).reservations as [Reservation];
+  [reservation] = (await reserveFrom(other, { queues: ['default'], limit: 1, lease: 3600 })).reservations as [
+    Reservation,
+  ];
   isThere = false;
   result = application.manager.connection().result(id, { within: '1h' });
   result.then(
@@ -42,7 +45,7 @@ async function wait(job: Gives | Plain): Promise<void> {
   );
 }
 
-const end = () => other.settle([{ outcome: 'completed', reservation }]);
+const end = () => settleIn(other, [{ outcome: 'completed', reservation }]);
 const keep = () => {
   const value = JSON.stringify({ kind: 'completed', job: 'Gives', command: 'it', types: {} });
   return other.records!.wake!.put({ kind: 'results', id, value }, 60);

@@ -7,6 +7,7 @@ import { Worker } from '../../src/worker/worker';
 import { elapse, until } from '../support/application';
 import { overlapKey, withTies } from '../../src/payload/ties';
 import { Fleet, prune, ran } from './fleet';
+import { reserveFrom, settleIn } from '../support/exchange';
 
 @Job()
 class Breaks extends Job {
@@ -31,8 +32,8 @@ describe('an occurrence', () => {
     expect(await fleet.sent('old')).toEqual(['12:01:00']);
     await stop();
     const store = new MemoryConnection('main', fleet.store);
-    const [job] = (await store.reserve({ queues: ['old'], limit: 1, lease: 60 })).reservations;
-    await store.settle([{ outcome: 'released', reservation: job!, delay: 3600, counters: job!.counters }]);
+    const [job] = (await reserveFrom(store, { queues: ['old'], limit: 1, lease: 60 })).reservations;
+    await settleIn(store, [{ outcome: 'released', reservation: job!, delay: 3600, counters: job!.counters }]);
 
     fleet.keep(fleet.process(on('new')));
     await elapse(fleet.clock, 60);
@@ -45,7 +46,7 @@ describe('an occurrence', () => {
     await elapse(fleet.clock, 65);
     await stop();
     const store = new MemoryConnection('main', fleet.store);
-    await store.reserve({ queues: ['old'], limit: 1, lease: 3600 });
+    await reserveFrom(store, { queues: ['old'], limit: 1, lease: 3600 });
 
     fleet.keep(fleet.process(on('new')));
     await elapse(fleet.clock, 65);

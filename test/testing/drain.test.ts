@@ -2,6 +2,7 @@ import { Middleware, Queue, Worker } from 'onqueue';
 import type { FakeQueue } from 'onqueue/testing';
 import { Gate } from '../support/application';
 import { Mailer, MakeReport, RunScript, seen, SendReport, SendWelcome } from './jobs';
+import { reserveFrom } from '../support/exchange';
 
 const mailer = { send: async (to: string) => `sent to ${to}` };
 
@@ -304,7 +305,7 @@ describe('a drain', () => {
     RunScript.script = ({ fence, attempts }) => void fences.push(fence, attempts);
     await RunScript.dispatch();
     // Like a worker that dies during the job.
-    await queue.manager.driver().reserve({ queues: ['default'], limit: 1, lease: 30 });
+    await reserveFrom(queue.manager.driver(), { queues: ['default'], limit: 1, lease: 30 });
 
     expect((await queue.drain()).completed).toEqual([]);
     await queue.advance('30s');

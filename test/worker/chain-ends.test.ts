@@ -110,11 +110,7 @@ describe('the catch() job of a chain is dispatched', () => {
       if (settlements.some(({ outcome }) => outcome === 'released')) throw new Error('no room');
     };
     givenWith((real) => ({
-      settle: async (settlements) => (refuse(settlements), real.settle(settlements)),
-      settleAndReserve: async (settlements, request) => (
-        refuse(settlements),
-        real.settleAndReserve!(settlements, request)
-      ),
+      exchange: async (settlements, wanted) => (refuse(settlements), real.exchange(settlements, wanted)),
     }));
     await chain('release');
     const worker = new Worker({}, application.manager);
@@ -220,11 +216,7 @@ describe('a link that has succeeded', () => {
     givenWith((real) => ({
       push: async (queue, entries) => (check([queue]), real.push(queue, entries)),
       pushOnce: async (followUp, once) => (check([followUp.queue]), real.pushOnce!(followUp, once)),
-      settle: async (settlements) => (check(nextOf(settlements)), real.settle(settlements)),
-      settleAndReserve: async (settlements, request) => (
-        check(nextOf(settlements)),
-        real.settleAndReserve!(settlements, request)
-      ),
+      exchange: async (settlements, wanted) => (check(nextOf(settlements)), real.exchange(settlements, wanted)),
     }));
     await application.bus.chain([new Note('a'), new Note('b').onQueue('closed')]).dispatch();
     const worker = new Worker({ queue: ['default', 'closed'] }, application.manager);
@@ -290,11 +282,7 @@ describe.each([true, false])('if the store can push the next link together with 
     };
     givenWith((real) => ({
       capabilities: capabilities(real),
-      settle: async (settlements) => (check(settlements), real.settle(settlements)),
-      settleAndReserve: async (settlements, request) => (
-        check(settlements),
-        real.settleAndReserve!(settlements, request)
-      ),
+      exchange: async (settlements, wanted) => (check(settlements), real.exchange(settlements, wanted)),
     }));
     await application.bus.chain([new Note('a'), new Note('b'), new Note('c')]).dispatch();
     const worker = new Worker({}, application.manager);

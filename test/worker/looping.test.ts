@@ -1,6 +1,6 @@
-import { Idle } from '../../src/worker/idle';
 import { Worker } from '../../src/worker/worker';
-import type { WorkerOptions } from '../../src/worker/worker-options';
+import { Veto } from '../../src/worker/veto';
+import { resolveWorkerOptions, type WorkerOptions } from '../../src/worker/worker-options';
 import { Gate, until as untilOn } from '../support/application';
 import { application, Note, ran, setTheScene } from './scene';
 
@@ -9,9 +9,14 @@ setTheScene();
 const worker = (options: WorkerOptions = {}): Worker => new Worker(options, application.manager);
 const counts = (queue = 'default'): Promise<object> => application.manager.driver().counts(queue);
 
-const idleWorker = (): Idle => {
-  const { manager, clock } = application;
-  return new Idle({ connection: manager.driver(), queues: ['default'], sleep: 1, clock, hooks: manager.hooks });
+const veto = (): Veto => {
+  const { manager } = application;
+  const connection = manager.driver();
+  const options = resolveWorkerOptions({});
+  const queues = [{ name: 'default', weight: 1 }];
+  const kept = { failedStore: undefined, records: undefined, process: {} };
+  const settings = { name: 'here', options, connection, queues, lease: 30, application: manager, ...kept };
+  return new Veto(settings, () => undefined);
 };
 
 const until = (condition: () => boolean): Promise<void> => untilOn(application.clock, condition);
@@ -36,32 +41,29 @@ describe('looping', () => {
   it('keeps a veto for a whole step of the loop, or the worker would neither reserve nor wait', async () => {
     const { manager, clock } = application;
     manager.hooks.on('looping', () => false);
-    const idle = idleWorker();
-    expect(idle.isAllowed()).toBe(false);
+    const hooks = veto();
+    expect(hooks.allows()).toBe(false);
 
     await clock.advance('2s');
-    expect(idle.isHeldBack).toBe(true);
+    expect(hooks.isHeldBack).toBe(true);
 
-    idle.tellTime();
-    expect(idle.isHeldBack).toBe(false);
+    hooks.tellTime(clock.monotonic());
+    expect(hooks.isHeldBack).toBe(false);
   });
 
   it('gives an answer for one reserve within the following step, because the hooks may answer differently later', async () => {
     const { manager, clock } = application;
     manager.hooks.on('looping', () => true);
-    const idle = idleWorker();
-    const asked = async (): Promise<void> => {
-      expect(idle.isAllowed()).toBe(false);
-      await clock.advance(0);
-    };
-    await asked();
-    idle.tellTime();
-    expect([idle.isAllowed(), idle.isAllowed()]).toEqual([true, false]);
+    const hooks = veto();
+    expect(hooks.allows()).toBe(false);
+    await clock.advance(0);
+    hooks.tellTime(clock.monotonic());
+    expect([hooks.allows(), hooks.allows()]).toEqual([true, false]);
 
     await clock.advance(0);
-    idle.tellTime();
-    idle.tellTime();
-    expect(idle.isAllowed()).toBe(false);
+    hooks.tellTime(clock.monotonic());
+    hooks.tellTime(clock.monotonic());
+    expect(hooks.allows()).toBe(false);
   });
 
   it('counts a veto as an empty queue for stopWhenEmpty', async () => {

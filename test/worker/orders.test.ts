@@ -5,6 +5,7 @@ import { Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';
 import { elapse, until as untilOn } from '../support/application';
 import { application, gate, Note, ran, setTheScene } from './scene';
+import { reserveFrom } from '../support/exchange';
 
 let reasons: unknown[];
 let workers: Worker[];
@@ -89,7 +90,7 @@ describe('a cancelled job', () => {
 
   it('whose worker died is recorded as cancelled by the next worker without running', async () => {
     const id = await application.bus.dispatch(new Note('never'));
-    await application.manager.driver().reserve({ queues: ['default'], limit: 1, lease: 30 });
+    await reserveFrom(application.manager.driver(), { queues: ['default'], limit: 1, lease: 30 });
     expect(await control().cancel(id)).toBe('signalled');
     await application.clock.advance('31s');
     const { worker } = start();
@@ -125,7 +126,7 @@ describe('a paused queue', () => {
     const connection = application.manager.driver();
     await application.bus.dispatch(new Note('paused'));
     await application.bus.dispatch(new Note('elsewhere')).onQueue('other');
-    await connection.reserve({ queues: ['other'], limit: 1, lease: 1000 });
+    await reserveFrom(connection, { queues: ['other'], limit: 1, lease: 1000 });
     await connection.control!.pause('default');
 
     expect(await start({ queue: 'default,other', stopWhenEmpty: true }).ended).toBe('empty');

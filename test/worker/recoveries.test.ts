@@ -3,6 +3,7 @@ import { application, Note, ran, setTheScene } from './scene';
 import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';
 import { payloadOf } from '../support/reservation';
+import { reserveFrom } from '../support/exchange';
 
 setTheScene();
 
@@ -23,7 +24,7 @@ it('a job taken over from a dead worker is reported to the log and a hook before
   await driver.push('default', [{ payload: payloadOf(new Note('taken over')).toString() }]);
   await driver.push('default', [{ payload: payloadOf(new Note('met for the first time')).toString() }]);
   // The worker that dies.
-  const { reservations } = await driver.reserve({ queues: ['default'], limit: 1, lease: 30 });
+  const { reservations } = await reserveFrom(driver, { queues: ['default'], limit: 1, lease: 30 });
   await clock.advance('31s');
   const told: RecoveredEvent[] = [];
   const ranBefore: number[] = [];
@@ -47,7 +48,7 @@ it('a crash is reported once, however often the job runs afterwards', async () =
   const { manager, clock } = application;
   const driver = manager.driver();
   await driver.push('default', [{ payload: payloadOf(new Again('again')).toString() }]);
-  await driver.reserve({ queues: ['default'], limit: 1, lease: 30 });
+  await reserveFrom(driver, { queues: ['default'], limit: 1, lease: 30 });
   await clock.advance('31s');
   const told: RecoveredEvent[] = [];
   manager.hooks.on('recovered', (event) => void told.push(event));

@@ -59,13 +59,9 @@ function refusing(target: Connection): Connection {
     }
   };
   return changed(target, {
-    settle: async (settlements: readonly Settlement[]) => {
+    exchange: async (settlements, wanted) => {
       check(settlements);
-      return target.settle(settlements);
-    },
-    settleAndReserve: async (...args: Parameters<NonNullable<Connection['settleAndReserve']>>) => {
-      check(args[0]);
-      return target.settleAndReserve!(...args);
+      return target.exchange(settlements, wanted);
     },
   });
 }
@@ -202,9 +198,9 @@ describe('a failed store of another connection', () => {
     const burying = (given: Connection): Connection =>
       changed(withoutFailedStore(given), {
         buried: { count: async () => 0, kick: async () => 0, flush: async () => 0 },
-        settle: async (settlements: readonly Settlement[]) => {
+        exchange: async (settlements, wanted) => {
           buried.push(...settlements.filter(({ outcome }) => outcome === 'failed').map(({ outcome }) => outcome));
-          return given.settle(settlements);
+          return given.exchange(settlements, wanted);
         },
       });
     start(5, burying);
@@ -299,13 +295,13 @@ it('jobs that were not started go back one by one if one of them is refused', as
     let isFirst = true;
     return changed(given, {
       // The stop comes while the store hands out jobs.
-      reserve: async (request) => {
-        const reply = await given.reserve(request);
-        if (reply.reservations.length > 0 && isFirst) {
+      exchange: async (settlements, wanted) => {
+        const settled = await given.exchange(settlements, wanted);
+        if (settled.reply.reservations.length > 0 && isFirst) {
           isFirst = false;
           void worker.stop();
         }
-        return reply;
+        return settled;
       },
     });
   });
@@ -320,7 +316,14 @@ it('jobs that were not started go back one by one if one of them is refused', as
 });
 
 it('jobs are settled without a reserve if the store refuses both in one call', async () => {
-  start(5, (given) => changed(given, { settleAndReserve: async () => Promise.reject(refused) }));
+  start(5, (given) =>
+    changed(given, {
+      exchange: async (settlements, wanted) => {
+        if (settlements.length > 0 && wanted !== undefined) throw refused;
+        return given.exchange(settlements, wanted);
+      },
+    }),
+  );
   await dispatch(...others);
 
   await elapse(application.clock, 10);

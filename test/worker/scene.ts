@@ -1,4 +1,5 @@
 /** The scene for tests of a worker: an application, a gate to wait for, and a job that notes that it ran. */
+import type { Configuration } from '../../src/application/configuration/configuration';
 import { Job } from '../../src/job/job';
 import { Gate, testApplication, type TestApplication } from '../support/application';
 
@@ -19,9 +20,9 @@ export class Note extends Job {
 }
 
 /** Sets up a fresh scene before each test of the file. */
-export function setTheScene(): void {
+export function setTheScene(configuration?: Configuration): void {
   beforeEach(() => {
-    application = testApplication();
+    application = testApplication(configuration);
     gate = new Gate();
     ran = [];
   });

@@ -4,6 +4,7 @@ import { Job } from '../../src/job/job';
 import type { Connection, Reservation } from '../../src/connections/contract';
 import { Worker } from '../../src/worker/worker';
 import { Gate, testApplication, type TestApplication, until } from '../support/application';
+import { reserveFrom, settleIn } from '../support/exchange';
 
 let application: TestApplication;
 let store: MemoryConnection;
@@ -28,23 +29,20 @@ class Work extends Job {
 function freezable(whole: MemoryConnection, keepsFailed: boolean): Connection {
   const own: Partial<Connection> = {
     capabilities: { ...whole.capabilities, failed: keepsFailed },
-    reserve: async (request) => {
-      const reply = await whole.reserve(request);
-      await frozen.reserve?.opened;
-      return reply;
+    exchange: async (settlements, wanted) => {
+      if (settlements.length > 0) await frozen.settle?.opened;
+      const settled = await whole.exchange(settlements, wanted);
+      if (wanted !== undefined) await frozen.reserve?.opened;
+      return settled;
     },
     renew: async (reservations, lease) => {
       await frozen.renew?.opened;
       return whole.renew(reservations, lease);
     },
-    settle: async (settlements) => {
-      await frozen.settle?.opened;
-      return whole.settle(settlements);
-    },
   };
   return new Proxy(whole as Connection, {
     get(target, property): unknown {
-      if (property === 'settleAndReserve' || (property === 'failed' && !keepsFailed)) return undefined;
+      if (property === 'failed' && !keepsFailed) return undefined;
       const value: unknown = Reflect.get(own, property) ?? Reflect.get(target, property, target);
       return typeof value === 'function' ? value.bind(target) : value;
     },
@@ -81,10 +79,10 @@ const settled = (condition: () => boolean) => until(application.clock, condition
 /** The reservation of another worker, made when the lease of the frozen one has ended. */
 async function takenByAnother(): Promise<Reservation> {
   await application.clock.advance('31s');
-  const { reservations } = await store.reserve({ queues: ['default'], limit: 1, lease: 600 });
+  const { reservations } = await reserveFrom(store, { queues: ['default'], limit: 1, lease: 600 });
   return reservations[0]!;
 }
-const completeBy = (reservation: Reservation) => store.settle([{ outcome: 'completed', reservation }]);
+const completeBy = (reservation: Reservation) => settleIn(store, [{ outcome: 'completed', reservation }]);
 const failBy = (reservation: Reservation, exception: string) =>
   application.manager.driver('archive').failed!.put({
     id: (JSON.parse(String(reservation.payload)) as { id: string }).id,

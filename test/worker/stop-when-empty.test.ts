@@ -6,6 +6,7 @@ import { Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';
 import { elapse, until } from '../support/application';
 import { application, gate, Note, ran, setTheScene } from './scene';
+import { reserveFrom } from '../support/exchange';
 
 setTheScene();
 
@@ -72,7 +73,7 @@ describe('stopWhenEmpty', () => {
 
   it('does not wait for jobs that run elsewhere', async () => {
     await application.bus.dispatch(new Note('runs elsewhere'));
-    await application.manager.driver().reserve({ queues: ['default'], limit: 1, lease: 30 });
+    await reserveFrom(application.manager.driver(), { queues: ['default'], limit: 1, lease: 30 });
 
     expect(await work({ stopWhenEmpty: true })).toBe('empty');
   });
@@ -157,15 +158,11 @@ describe('drain', () => {
 describe('a worker whose wait may hold a job', () => {
   it('runs a job that comes back when the wait ends', async () => {
     onStore((memory) => ({
-      waiter: (queues) => {
-        const waiter = memory.waiter(queues);
-        return {
-          wait: (seconds, signal) => waiter.wait(seconds, signal),
-          close: async () => {
-            if (!ran.includes('handed to the wait')) await application.bus.dispatch(new Note('handed to the wait'));
-            await waiter.close();
-          },
-        };
+      exchange: async (settlements, wanted) => {
+        const settled = await memory.exchange(settlements, wanted);
+        if (wanted?.signal?.aborted === true && !ran.includes('handed to the wait'))
+          await application.bus.dispatch(new Note('handed to the wait'));
+        return settled;
       },
     }));
     await application.bus.dispatch(new Gated());
@@ -193,9 +190,8 @@ describe('a worker whose store estimates its counts', () => {
         looks += 1;
         return { ready: 0, delayed: estimated, reserved: 0 };
       },
-      reserve: async (request) => ({ ...(await memory.reserve(request)), nextIn: Infinity }),
-      settleAndReserve: async (settlements, request) => {
-        const { results, reply } = await memory.settleAndReserve!(settlements, request);
+      exchange: async (settlements, wanted) => {
+        const { results, reply } = await memory.exchange(settlements, wanted);
         return { results, reply: { ...reply, nextIn: Infinity } };
       },
     }));

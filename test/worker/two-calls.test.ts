@@ -140,7 +140,7 @@ describe('a worker on a connection that carries two calls at once', () => {
   it('settles the outcomes of a failed call with the next one', async () => {
     await fill(48);
     gate.open();
-    application.faults.next('settleAndReserve', { kind: 'reject', error: new Error('away') });
+    application.faults.next('exchange', { kind: 'reject', error: new Error('away') });
     const { ended } = work({ concurrency: 24, stopWhenEmpty: true });
     held.open();
     for (let second = 0; second < 5; second += 1) await application.clock.advance('1s');

@@ -1,15 +1,17 @@
 import { connectMemory } from '../../src/connections/memory/memory-connection';
 import { Job } from '../../src/job/job';
-import type { Connection, Settlement, SettleResult } from '../../src/connections/contract';
+import type { Connection, ReserveReply, Settlement, SettleResult, Wanted } from '../../src/connections/contract';
+import { NOTHING, settledThen } from '../../src/connections/kit/settling';
 import { LeaseKeeper } from '../../src/worker/lease/keeper';
 import { Worker } from '../../src/worker/worker';
 import { elapse, Gate, testApplication, type TestApplication, until } from '../support/application';
+import { reserveFrom, settleIn } from '../support/exchange';
 
 let application: TestApplication;
 let connection: Connection;
 let ran: string[];
-/** The gates that calls to the silent part of the store wait for, one for each call. */
-let gates: Gate[];
+/** Whether the silent part of the store answers settlements. */
+let isOpen: boolean;
 let refusal: Error | undefined;
 let asked: number;
 let renewed: number;
@@ -44,42 +46,39 @@ class Ends extends Job {
 
 /** A store that accepts outcomes of queue `silent` only when a test opens a gate, and others at once. */
 function halfSilent(whole: Connection): Connection {
-  const ask = async (settlement: Settlement, gate: Gate): Promise<SettleResult> => {
-    await gate.opened;
+  const settle = async (settlement: Settlement): Promise<SettleResult> => {
+    if (settlement.reservation.queue !== 'silent') return (await settleIn(whole, [settlement]))[0]!;
+    asked += 1;
+    if (!isOpen) return 'unanswered';
     if (refusal !== undefined) throw refusal;
-    return (await whole.settle([settlement]))[0]!;
+    return (await settleIn(whole, [settlement]))[0]!;
+  };
+  const reserve = async (wanted: Wanted): Promise<ReserveReply> => {
+    if (isDeaf && wanted.within !== undefined) {
+      await new Promise<void>((resolve) => wanted.signal!.addEventListener('abort', () => resolve()));
+      return { reservations: [], setAside: [], nextIn: Infinity };
+    }
+    if (reserveRefusal !== undefined) throw reserveRefusal;
+    if (!isMute) return reserveFrom(whole, wanted);
+    const queues = wanted.queues.filter((queue) => queue !== 'silent');
+    const reply = await reserveFrom(whole, { ...wanted, queues });
+    const paused = (await whole.control!.paused())
+      .map(({ queue }) => queue)
+      .filter((queue) => wanted.queues.includes(queue));
+    return { ...reply, paused, nextIn: Math.min(reply.nextIn, 1) };
   };
   const own: Partial<Connection> = {
-    isDivided: true,
-    settle: async (settlements) => {
-      const [{ reservation }] = settlements as [Settlement];
-      if (reservation.queue !== 'silent') return whole.settle(settlements);
-      return [await ask(settlements[0]!, (gates[asked++] ??= new Gate()))];
+    exchange: async (settlements, wanted) => {
+      const results: SettleResult[] = [];
+      for (const settlement of settlements) results.push(await settle(settlement));
+      if (wanted === undefined) return { ...NOTHING, results };
+      return settledThen(results, () => reserve(wanted));
     },
     renew: async (reservations, lease) => {
       const isSilent = reservations[0]!.queue === 'silent';
       if (isSilent) renewed += reservations.length;
       if (isMute && isSilent) await mute.opened;
       return whole.renew(reservations, lease);
-    },
-    waiter: (queues) => {
-      const waiter = whole.waiter(queues);
-      const abort = (signal: AbortSignal) =>
-        new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
-      return {
-        close: () => waiter.close(),
-        wait: (seconds, signal) => (isDeaf ? abort(signal) : waiter.wait(seconds, signal)),
-      };
-    },
-    reserve: async (request) => {
-      if (reserveRefusal !== undefined) throw reserveRefusal;
-      if (!isMute) return whole.reserve(request);
-      const queues = request.queues.filter((queue) => queue !== 'silent');
-      const reply = await whole.reserve({ ...request, queues });
-      const paused = (await whole.control!.paused())
-        .map(({ queue }) => queue)
-        .filter((queue) => request.queues.includes(queue));
-      return { ...reply, paused, nextIn: Math.min(reply.nextIn, 1) };
     },
   };
   return new Proxy(whole, {
@@ -92,7 +91,7 @@ function halfSilent(whole: Connection): Connection {
 
 beforeEach(() => {
   ran = [];
-  gates = [new Gate(), new Gate()];
+  isOpen = false;
   asked = 0;
   mute = new Gate();
   isMute = false;
@@ -106,7 +105,8 @@ beforeEach(() => {
 
 afterEach(async () => {
   jest.restoreAllMocks();
-  for (const gate of [...gates, mute]) gate.open();
+  isOpen = true;
+  mute.open();
   await application.manager.close();
 });
 
@@ -116,6 +116,12 @@ async function work(stopWhenEmpty = false): Promise<{ worker: Worker; ended: Pro
   const ended = worker.run();
   await untilRan('waits');
   return { worker, ended };
+}
+
+/** The silent part of the store answers again: what it left unanswered is sent again within a second. */
+async function answer(): Promise<void> {
+  isOpen = true;
+  await elapse(application.clock, 1);
 }
 
 const untilRan = (text: string): Promise<void> => until(application.clock, () => ran.includes(text));
@@ -131,7 +137,7 @@ describe('an outcome that one server of a divided store leaves unanswered', () =
     await elapse(application.clock, 40);
     expect([await reserved('open'), told, renewed > 0]).toEqual([0, ['open'], true]);
 
-    gates[0]!.open();
+    await answer();
     await until(application.clock, () => told.length === 2);
 
     expect([await reserved('silent'), ran]).toEqual([0, ['waits', 'other']]);
@@ -143,20 +149,19 @@ describe('an outcome that one server of a divided store leaves unanswered', () =
   it('is settled again if the store refuses it in the end', async () => {
     const { worker, ended } = await work();
     refusal = new Error('refused');
-    gates[0]!.open();
-    await elapse(application.clock, 1);
+    await answer();
     refusal = undefined;
-    gates[1]!.open();
+    await elapse(application.clock, 1);
 
     await until(application.clock, () => worker.health().outcomes.completed === 1);
-    expect([asked, await reserved('silent'), ran]).toEqual([2, 0, ['waits']]);
+    expect([await reserved('silent'), ran]).toEqual([0, ['waits']]);
     await worker.stop();
     await ended;
   });
 
   it('is settled once even if the reserve in the same step fails', async () => {
     const { worker, ended } = await work();
-    gates[0]!.open();
+    await answer();
     await until(application.clock, () => worker.health().outcomes.completed === 1);
     await application.bus.dispatch(new Ends('ends')).onQueue('open');
     await until(application.clock, () => worker.health().outcomes.completed === 2);
@@ -175,7 +180,7 @@ describe('an outcome that one server of a divided store leaves unanswered', () =
     await elapse(application.clock, 10);
     expect(worker.health().state).not.toBe('stopped');
 
-    gates[0]!.open();
+    await answer();
     await expect(ended).resolves.toBe('empty');
     expect(await reserved('silent')).toBe(0);
   });
@@ -190,7 +195,7 @@ describe('an outcome that one server of a divided store leaves unanswered', () =
     await elapse(application.clock, 45);
     expect(worker.health().paused).toEqual(['silent']);
     expect(application.log.messages('info').join()).not.toContain('goes on');
-    gates[0]!.open();
+    await answer();
     await worker.stop();
     await ended;
   });
@@ -198,7 +203,7 @@ describe('an outcome that one server of a divided store leaves unanswered', () =
   it('is logged once for as long as the store refuses it', async () => {
     const { worker, ended } = await work();
     refusal = new Error('refused');
-    for (let at = 0; at < 100; at += 1) (gates[at] ??= new Gate()).open();
+    isOpen = true;
     await elapse(application.clock, 30);
 
     expect(asked).toBeGreaterThan(5);
@@ -220,7 +225,7 @@ describe('an outcome that one server of a divided store leaves unanswered', () =
 
     mute.open();
     await untilRan('next');
-    for (const gate of gates) gate.open();
+    await answer();
     await worker.stop();
     await ended;
   });
@@ -247,7 +252,8 @@ describe('an outcome that one server of a divided store leaves unanswered', () =
     await elapse(application.clock, 45);
 
     expect([before, listeners]).toEqual([1, 1]);
-    for (const gate of [...gates, mute]) gate.open();
+    mute.open();
+    await answer();
     await worker.stop();
     await ended;
   });

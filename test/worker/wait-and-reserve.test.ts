@@ -1,7 +1,7 @@
 import type { MemoryConfig } from '../../src/connections/memory/driver';
 import type { Connector } from '../../src/connections/connector';
 import { connectMemory } from '../../src/connections/memory/memory-connection';
-import type { Connection, ReserveRequest, Waiter } from '../../src/connections/contract';
+import type { Connection, Wanted } from '../../src/connections/contract';
 import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';
@@ -13,10 +13,12 @@ let gate: Gate;
 let ran: string[];
 let workers: Worker[];
 /** The requests that waits made, their durations in seconds, and how many of them are pending. */
-let requests: ReserveRequest[];
+let requests: Wanted[];
 let spans: number[];
 let open: number;
 let failure: Error | undefined;
+/** Opens when the store takes outcomes. */
+let settles: Gate;
 
 @Job()
 class Waits extends Job {
@@ -32,26 +34,27 @@ class Waits extends Job {
 beforeEach(() => {
   application = testApplication();
   [gate, ran, workers, requests, spans, open, failure] = [new Gate(), [], [], [], [], 0, undefined];
+  settles = new Gate();
+  settles.open();
   application.manager.addConnector('memory', connector);
 });
 
 const connector: Connector = (config, context) => {
   connection = connectMemory(config as MemoryConfig, context);
-  const waiterOf = connection.waiter.bind(connection);
-  const waiter = (queues: readonly string[]): Waiter => {
-    const inner = waiterOf(queues);
-    const waitAndReserve: Waiter['waitAndReserve'] = async (seconds, request, signal) => {
-      requests.push(request);
-      spans.push(seconds);
-      open += 1;
-      await inner.wait(seconds, signal);
-      open -= 1;
-      if (failure !== undefined) throw failure;
-      return connection.reserve(request);
-    };
-    return { ...inner, waitAndReserve };
+  const whole = connection.exchange.bind(connection);
+  const exchange: Connection['exchange'] = async (settlements, wanted) => {
+    if (settlements.length > 0) await settles.opened;
+    if (wanted?.within === undefined || wanted.limit === 0) return whole(settlements, wanted);
+    const { within, signal: _, lookEvery: __, ...request } = wanted;
+    requests.push(request);
+    spans.push(within);
+    open += 1;
+    await whole(settlements, { ...wanted, limit: 0 });
+    open -= 1;
+    if (failure !== undefined) throw failure;
+    return whole([], request);
   };
-  return Object.assign(connection, { waiter });
+  return Object.assign(connection, { exchange });
 };
 
 afterEach(async () => {
@@ -103,6 +106,33 @@ describe('an idle worker whose store can end a wait with a reservation', () => {
     expect(await ended).toBe('stopped');
     expect(ran).toEqual([]);
     expect(await connection.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+  });
+
+  it('does not end before such a job is back', async () => {
+    settles = new Gate();
+    const { worker, ended } = work();
+    await until(() => open === 1);
+    void worker.stop();
+    await application.bus.dispatch(new Waits('a'));
+    await until(() => open === 0);
+    await application.clock.advance(0);
+    expect(worker.health().state).toBe('stopping');
+
+    settles.open();
+    expect(await ended).toBe('stopped');
+    expect(await connection.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
+  });
+
+  it('does not let a wait reserve beside another worker of the process, whose jobs may block the event loop', async () => {
+    work({ queue: 'other' });
+    await until(() => open === 1);
+    work();
+    await application.clock.advance('5s');
+    await application.bus.dispatch(new Waits('a'));
+    await until(() => ran.length === 1);
+
+    expect(open).toBe(0);
+    expect(requests.slice(1)).toEqual([]);
   });
 
   it('gets a delayed job when it becomes due', async () => {
@@ -157,5 +187,11 @@ describe('an idle worker whose store can end a wait with a reservation', () => {
     work();
     await until(() => open === 1);
     expect(spans).toEqual([1]);
+  });
+
+  it('waits for as long as `sleep`, because a store that can only be looked at costs a query each time', async () => {
+    work({ sleep: '5s' });
+    await until(() => open === 1);
+    expect(spans).toEqual([5]);
   });
 });

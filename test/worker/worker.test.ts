@@ -4,6 +4,7 @@ import { processWorker, Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';
 import { until as untilOn } from '../support/application';
 import { application, gate, Note, ran, setTheScene } from './scene';
+import { reserveFrom } from '../support/exchange';
 
 setTheScene();
 
@@ -122,7 +123,7 @@ describe('a worker', () => {
 
     beforeEach(async () => {
       await application.bus.dispatch(new Note('left behind'));
-      await application.manager.driver().reserve({ queues: ['default'], limit: 1, lease: 30 });
+      await reserveFrom(application.manager.driver(), { queues: ['default'], limit: 1, lease: 30 });
       await application.clock.advance('500ms');
     });
 
@@ -142,7 +143,7 @@ describe('a worker', () => {
 
     it('waits after a crash for one lease at most, even if jobs of other workers run for longer', async () => {
       await application.bus.dispatch(new Note('runs for long'));
-      await application.manager.driver().reserve({ queues: ['default'], limit: 1, lease: 3600 });
+      await reserveFrom(application.manager.driver(), { queues: ['default'], limit: 1, lease: 3600 });
       const ended = end(true);
 
       await application.clock.advance('40s');
@@ -158,9 +159,11 @@ describe('a worker', () => {
     await until(() => atOnce === 1);
 
     await application.clock.advance('300s');
-    expect(await application.manager.driver().reserve({ queues: ['default'], limit: 1, lease: 30 })).toMatchObject({
-      reservations: [],
-    });
+    expect(await reserveFrom(application.manager.driver(), { queues: ['default'], limit: 1, lease: 30 })).toMatchObject(
+      {
+        reservations: [],
+      },
+    );
     gate.open();
     await running;
 
@@ -305,7 +308,7 @@ describe('a worker stops', () => {
   });
 
   it('when maxTime has passed, even if the store does not answer', async () => {
-    jest.spyOn(application.manager.driver(), 'reserve').mockReturnValue(new Promise(() => undefined));
+    jest.spyOn(application.manager.driver(), 'exchange').mockReturnValue(new Promise(() => undefined));
     const ended = worker({ maxTime: '1m' }).run();
 
     await application.clock.advance('1m');

@@ -1,6 +1,7 @@
 /** The `beanstalkd` driver: a queue is a tube, a lease is the time to run, a renewal is a touch. */
 import type { Seconds } from '../../base/clock';
 import { BEANSTALKD, type BeanstalkdConfig } from './driver';
+import { Recent } from '../../base/recent';
 import type { ConnectorContext } from '../connector';
 import type {
   Connection,
@@ -11,14 +12,13 @@ import type {
   RenewResult,
   Reservation,
   ReserveReply,
-  ReserveRequest,
   Settled,
   Settlement,
-  SettleResult,
-  Waiter,
+  Wanted,
 } from '../contract';
+import { NOTHING, settledBeside, settledThen } from '../kit/settling';
 import { StoreConnection } from '../kit/store-connection';
-import { Waiters } from '../kit/waiters';
+import { Waits } from '../kit/waits';
 import { BuriedJobs } from './buried-jobs';
 import { BeanstalkdCaller } from './caller';
 import { clearTube } from './clear';
@@ -36,6 +36,9 @@ const DEFAULT_URL = 'beanstalk://127.0.0.1';
 const DEFAULT_PORT = 11_300;
 const DEFAULT_PRIORITY = 512;
 
+/** Sets of queues that workers wait on. */
+const MOST_WAITS = 100;
+
 export type BeanstalkdContext = Pick<ConnectorContext, 'name' | 'clock' | 'deadline' | 'retryAfter' | 'maxPayload'>;
 
 /** Connects only with the first call. */
@@ -49,7 +52,9 @@ export class BeanstalkdConnection extends StoreConnection implements Connection 
   readonly #tubes: Tubes;
   readonly #caller: BeanstalkdCaller;
   readonly #reservers: Reservers;
-  readonly #waiters: Waiters;
+  readonly #waits: Waits;
+  /** By their tubes. */
+  readonly #tubeWaits = new Recent<string, TubeWait>(MOST_WAITS, (wait) => wait.isIdle);
   #server: Fields | undefined;
   #forgotten = false;
 
@@ -66,7 +71,7 @@ export class BeanstalkdConnection extends StoreConnection implements Connection 
     this.#tubes = new Tubes(context.name, prefix);
     this.#caller = new BeanstalkdCaller({ ...context, address: this.address }, place, (facts) => this.#hear(facts));
     this.#reservers = new Reservers(this.#caller);
-    this.#waiters = new Waiters(context.name, context.clock);
+    this.#waits = new Waits(context.clock);
     this.buried = new BuriedJobs(
       this.#caller,
       (queue) => this.#tubes.of(queue),
@@ -81,27 +86,22 @@ export class BeanstalkdConnection extends StoreConnection implements Connection 
     );
   }
 
-  reserve(request: ReserveRequest): Promise<ReserveReply> {
-    return this.#do('reserve', () => this.#reserve(request));
-  }
-
-  settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
-    return this.#do('settle', () => settle(settlements));
-  }
-
-  settleAndReserve(settlements: readonly Settlement[], request: ReserveRequest): Promise<Settled> {
-    return this.#do('settleAndReserve', async () => {
+  exchange(settlements: readonly Settlement[], wanted?: Wanted): Promise<Settled> {
+    return this.#do('exchange', async () => {
       const { current } = this.#reservers;
       const settling = settle(settlements);
+      if (wanted === undefined) return { ...NOTHING, results: await settling };
+      if (wanted.within !== undefined) {
+        const wait = this.#waitOn(wanted.queues);
+        return settledThen(await settling, () => this.#waits.reserve(wanted, wait, () => this.#reserve(wanted)));
+      }
       // On one connection the server works in order. Otherwise the reserve would not see the settled jobs.
       const inOrder = settlements.every((settlement) => {
         const held = settlement.reservation.token;
         return held instanceof Held && held.reserver === current && goesAtOnce(held, settlement);
       });
       if (!inOrder) await settling;
-      settling.catch(() => undefined);
-      const reply = await this.#reserve(request);
-      return { results: await settling, reply };
+      return settledBeside(settling, this.#reserve(wanted), settle);
     });
   }
 
@@ -145,24 +145,25 @@ export class BeanstalkdConnection extends StoreConnection implements Connection 
     });
   }
 
-  waiter(queues: readonly string[]): Waiter {
-    this.checkOpen('waiter');
-    const tubes = [...new Set(queues)].map((queue) => this.#tubes.of(queue));
-    return this.#waiters.open(new TubeWait(this.#reservers, tubes));
-  }
-
   diagnose(): Promise<readonly Diagnosis[]> {
     return this.#do('diagnose', () => diagnoseBeanstalkd(this.#caller, this.#context.maxPayload));
   }
 
   protected async end(): Promise<void> {
-    await this.#waiters.close();
+    this.#waits.close();
+    await Promise.all([...this.#tubeWaits.values()].map((wait) => wait.end()));
     await this.#caller.idle();
     this.#reservers.close();
     this.#caller.close();
   }
 
-  async #reserve(request: ReserveRequest): Promise<ReserveReply> {
+  #waitOn(queues: readonly string[]): TubeWait {
+    // A fair worker asks for its queues in another order each time.
+    const tubes = [...new Set(queues)].toSorted().map((queue) => this.#tubes.of(queue));
+    return this.#tubeWaits.ensure(tubes.join(), () => new TubeWait(this.#reservers, tubes));
+  }
+
+  async #reserve(request: Wanted): Promise<ReserveReply> {
     const reply = await new Reserve(this.#reservers, this.#tubes, request).run();
     const forgotten = this.#forgotten;
     this.#forgotten = false;

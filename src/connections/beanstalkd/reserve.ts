@@ -12,7 +12,7 @@ import {
   withId,
 } from '../../payload/counters';
 import type { Counters } from '../../payload/counters';
-import type { Reservation, ReserveReply, ReserveRequest } from '../contract';
+import type { Reservation, ReserveReply, Wanted } from '../contract';
 import { MOST_BYTES, MOST_JOBS } from '../../base/pages';
 import { Held, type KnownJob, type RawJob } from './held';
 import { pastOf, sumOf } from './marks';
@@ -38,7 +38,7 @@ interface Read {
 
 export class Reserve {
   readonly #reservers: Reservers;
-  readonly #request: ReserveRequest;
+  readonly #request: Wanted;
   readonly #queues: ReadonlyMap<string, string>;
   /**
    * The server's counts of each tube, from when the first tube was reserved from. Some ready jobs are taken meanwhile; the
@@ -49,7 +49,7 @@ export class Reserve {
   /** Reserved, but not described yet. */
   readonly #raw: RawJob[] = [];
 
-  constructor(reservers: Reservers, tubes: Tubes, request: ReserveRequest) {
+  constructor(reservers: Reservers, tubes: Tubes, request: Wanted) {
     this.#reservers = reservers;
     this.#request = request;
     this.#queues = new Map(request.queues.map((queue) => [tubes.of(queue), queue]));

@@ -4,7 +4,7 @@
  */
 import { sleep } from '../../base/backoff';
 import type { Seconds } from '../../base/clock';
-import type { Listening, Wake } from '../kit/waiters';
+import type { Listening, Wake } from '../kit/waits';
 import { within } from '../kit/silence';
 import { wholeSeconds } from './protocol';
 import type { Reserver } from './reserver';
@@ -13,7 +13,7 @@ import type { Reservers } from './reservers';
 /** Pause if no connection is left to wait on. */
 const PAUSE: Seconds = 0.25;
 
-/** The wait of one worker. */
+/** The wait of all workers of these tubes. */
 export class TubeWait implements Listening {
   /** How long a reserve waits on the server, even if nobody waits for it any more. */
   readonly longest: Seconds = 2;
@@ -39,7 +39,12 @@ export class TubeWait implements Listening {
     return () => void this.#wakes.delete(wake);
   };
 
-  readonly left = async (): Promise<void> => {
+  get isIdle(): boolean {
+    return this.#wakes.size === 0 && !this.#isReserving;
+  }
+
+  /** The connection closes. */
+  async end(): Promise<void> {
     this.#isOver = true;
     for (const job of this.#reservers.takeAwaited(this.#tubes)) await job.reserver.giveBack(job);
     const reserver = this.#reserver;
@@ -49,7 +54,7 @@ export class TubeWait implements Listening {
     // The server answers a wait at once when it hears that nothing more will come.
     link.finish();
     await within(caller.settings.clock, caller.deadline, link.ended).catch(() => link.close());
-  };
+  }
 
   async #reserve(seconds: Seconds): Promise<void> {
     this.#isReserving = true;

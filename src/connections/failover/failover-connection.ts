@@ -5,16 +5,7 @@
  */
 import type { Milliseconds } from '../../base/clock';
 import type { NewBatch } from '../batch-store';
-import type {
-  Connection,
-  Diagnosis,
-  Entry,
-  Pushed,
-  ReserveReply,
-  ReserveRequest,
-  Settlement,
-  SettleResult,
-} from '../contract';
+import type { Connection, Diagnosis, Entry, Pushed, Settled, Settlement, Wanted } from '../contract';
 import type { ConnectorContext } from '../connector';
 import { ConnectionClosedError, QueueUnavailableError } from '../errors';
 import { pagesOf } from '../../base/pages';
@@ -22,9 +13,9 @@ import { Member } from './member';
 
 /** What a failover leaves to its first connection. */
 const OF_FIRST = [
-  ...(['capabilities', 'callsAtOnce', 'isAway', 'isDivided', 'threadAccess'] as const),
+  ...(['capabilities', 'callsAtOnce', 'isAway', 'threadAccess'] as const),
   ...(['failed', 'buried', 'locks', 'batches', 'records', 'control'] as const),
-  ...(['renew', 'counts', 'clear', 'peek', 'find', 'pushOnce', 'queues', 'waiter'] as const),
+  ...(['renew', 'counts', 'clear', 'peek', 'find', 'pushOnce', 'queues'] as const),
 ] satisfies readonly (keyof Connection)[];
 
 type OfFirst = Pick<Connection, (typeof OF_FIRST)[number]>;
@@ -48,7 +39,6 @@ export class FailoverConnection
 {
   readonly name: string;
   readonly driver = 'failover';
-  readonly settleAndReserve?: NonNullable<Connection['settleAndReserve']>;
   readonly #context: ConnectorContext;
   readonly #members: readonly Member[];
   #toldWorkers = false;
@@ -57,17 +47,10 @@ export class FailoverConnection
 
   constructor(names: readonly string[], context: ConnectorContext) {
     const members = names.map((name) => new Member(name, context));
-    const first = members[0]!.connection;
-    super(first);
+    super(members[0]!.connection);
     this.name = context.name;
     this.#context = context;
     this.#members = members;
-    if (first.settleAndReserve !== undefined) {
-      this.settleAndReserve = (settlements, request) => {
-        this.#tellWorkers();
-        return first.settleAndReserve!(settlements, request);
-      };
-    }
   }
 
   get address(): string {
@@ -122,13 +105,9 @@ export class FailoverConnection
     throw refusedByAll(failures);
   }
 
-  reserve(request: ReserveRequest): Promise<ReserveReply> {
-    this.#tellWorkers();
-    return this.standsFor.reserve(request);
-  }
-
-  settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
-    return this.standsFor.settle(settlements);
+  exchange(settlements: readonly Settlement[], wanted?: Wanted): Promise<Settled> {
+    if (wanted !== undefined) this.#tellWorkers();
+    return this.standsFor.exchange(settlements, wanted);
   }
 
   async diagnose(): Promise<readonly Diagnosis[]> {

@@ -5,9 +5,11 @@
  * written the first time, which the store would report as lost.
  */
 import { endOfPage, MOST_BYTES, MOST_JOBS, pagesOf } from '../../base/pages';
-import type { FollowUp, Reservation, Settled, Settlement, SettleResult } from '../contract';
+import type { FollowUp, Reservation, ReserveReply, Settled, Settlement, SettleResult } from '../contract';
+import { givenBack } from '../given-back';
+import { LOOK_AGAIN } from './waits';
 
-/** The reply if nothing was requested. */
+/** The reply if nothing was wanted. */
 export const NOTHING: Settled = { results: [], reply: { reservations: [], setAside: [], nextIn: Infinity } };
 
 const NONE: readonly FollowUp[] = [];
@@ -20,6 +22,47 @@ export function nextOf(settlement: Settlement): readonly FollowUp[] {
 /** How many jobs a settlement moves: its own, and those that follow. */
 export function jobsOf(settlement: Settlement): number {
   return 1 + nextOf(settlement).length;
+}
+
+/**
+ * For a store that settles and reserves in two calls: what is settled stays settled if the reserve fails. The next reserve
+ * meets the same trouble, and reports it.
+ *
+ * @throws what `reserve` throws, if nothing was settled
+ */
+export async function settledThen(
+  results: readonly SettleResult[],
+  reserve: () => Promise<ReserveReply>,
+): Promise<Settled> {
+  try {
+    return { results, reply: await reserve() };
+  } catch (error) {
+    if (results.length === 0) throw error;
+    return { results, reply: LOOK_AGAIN };
+  }
+}
+
+/**
+ * For a store that settles and reserves at the same time. If the settlements fail, nobody hears of the jobs that came, so they
+ * go back.
+ *
+ * @throws what either throws; if something was settled, a reserve that fails is left to the next one
+ */
+export async function settledBeside(
+  settling: Promise<readonly SettleResult[]>,
+  reserving: Promise<ReserveReply>,
+  giveBack: (settlements: readonly Settlement[]) => Promise<unknown>,
+): Promise<Settled> {
+  // Awaited below, but perhaps only after it has failed.
+  reserving.catch(() => undefined);
+  let results: readonly SettleResult[];
+  try {
+    results = await settling;
+  } catch (error) {
+    void reserving.then(({ reservations }) => giveBack(reservations.map(givenBack))).catch(() => undefined);
+    throw error;
+  }
+  return settledThen(results, () => reserving);
 }
 
 /** Settles a page and, with the last one, which may be empty, reserves what was requested. */

@@ -1,17 +1,5 @@
 /** A connection that keeps no jobs: it answers like an empty store, and hands out nothing. */
-import type {
-  Capabilities,
-  Connection,
-  Counts,
-  Diagnosis,
-  Entry,
-  PeekedJob,
-  RenewResult,
-  ReserveReply,
-  ReserveRequest,
-  SettleResult,
-  Waiter,
-} from '../contract';
+import type { Capabilities, Connection, Counts, Diagnosis, Entry, PeekedJob, RenewResult, Settled } from '../contract';
 import { StoreConnection } from './store-connection';
 
 export abstract class StorelessConnection extends StoreConnection implements Connection {
@@ -23,12 +11,8 @@ export abstract class StorelessConnection extends StoreConnection implements Con
 
   abstract diagnose(): Promise<readonly Diagnosis[]>;
 
-  async reserve(_request?: ReserveRequest): Promise<ReserveReply> {
-    throw this.lacks('reserve', 'reserve');
-  }
-
-  async settle(): Promise<readonly SettleResult[]> {
-    throw this.lacks('settle', 'reserve');
+  async exchange(): Promise<Settled> {
+    throw this.lacks('exchange', 'reserve');
   }
 
   async renew(): Promise<readonly RenewResult[]> {
@@ -53,9 +37,5 @@ export abstract class StorelessConnection extends StoreConnection implements Con
   async queues(): Promise<readonly string[]> {
     this.checkOpen('queues');
     return [];
-  }
-
-  waiter(): Waiter {
-    throw this.lacks('waiter', 'reserve');
   }
 }

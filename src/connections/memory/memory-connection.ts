@@ -18,13 +18,10 @@ import type {
   PushedOnce,
   RenewResult,
   Reservation,
-  ReserveReply,
-  ReserveRequest,
   Settled,
   Settlement,
-  SettleResult,
-  Waiter,
   WaitingState,
+  Wanted,
 } from '../contract';
 import type { Control } from '../control';
 import type { FailedEntry } from '../failed-store';
@@ -32,7 +29,8 @@ import type { KeptBatch } from '../kit/batch-counts';
 import type { RecordStore } from '../record-store';
 import { ALL_CAPABLE } from '../kit/capabilities';
 import { StoreConnection } from '../kit/store-connection';
-import { type Wake, Waiters } from '../kit/waiters';
+import { NOTHING } from '../kit/settling';
+import { type Wake, Waits } from '../kit/waits';
 import { MemoryFailedStore } from './memory-failed-store';
 import type { Lock, MemoryLockStore } from './memory-lock-store';
 import type { MemoryQueueState } from './memory-queue';
@@ -64,12 +62,12 @@ export class MemoryConnection extends StoreConnection implements Connection {
   readonly threadAccess = null;
   readonly #store: MemoryStore;
   readonly #recordWake: MemoryRecordWake;
-  readonly #waiters: Waiters;
+  readonly #waits: Waits;
 
   constructor(name: string, store: MemoryStore) {
     super(name);
     this.#store = store;
-    this.#waiters = new Waiters(name, store.clock);
+    this.#waits = new Waits(store.clock);
     this.failed = this.whileOpen('failed', new MemoryFailedStore(store));
     this.locks = this.whileOpen('locks', store.locks);
     this.#recordWake = new MemoryRecordWake(store.records, (operation) => this.checkOpen(operation));
@@ -90,20 +88,12 @@ export class MemoryConnection extends StoreConnection implements Connection {
     return this.#store.push(queue, entries.map(entryOf), begins);
   }
 
-  async reserve(request: ReserveRequest): Promise<ReserveReply> {
-    this.checkOpen('reserve');
-    return this.#store.reserve(request);
-  }
-
-  async settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
-    this.checkOpen('settle');
-    return this.#store.settle(settlements);
-  }
-
-  async settleAndReserve(settlements: readonly Settlement[], request: ReserveRequest): Promise<Settled> {
-    this.checkOpen('settleAndReserve');
+  async exchange(settlements: readonly Settlement[], wanted?: Wanted): Promise<Settled> {
+    this.checkOpen('exchange');
     const results = this.#store.settle(settlements);
-    return { results, reply: this.#store.reserve(request) };
+    if (wanted === undefined) return { ...NOTHING, results };
+    const listening = { listen: (wake: Wake) => this.#listen(wanted.queues, wake) };
+    return { results, reply: await this.#waits.reserve(wanted, listening, async () => this.#store.reserve(wanted)) };
   }
 
   async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
@@ -161,11 +151,6 @@ export class MemoryConnection extends StoreConnection implements Connection {
     restart: async () => this.#store.restart(),
   });
 
-  waiter(queues: readonly string[]): Waiter {
-    this.checkOpen('waiter');
-    return this.#waiters.open({ listen: (wake) => this.#listen(queues, wake) });
-  }
-
   async diagnose(): Promise<readonly Diagnosis[]> {
     this.checkOpen('diagnose');
     return [{ level: 'warning', subject: 'memory', message: 'Jobs are lost when the process ends.' }];
@@ -185,7 +170,7 @@ export class MemoryConnection extends StoreConnection implements Connection {
 
   protected async end(): Promise<void> {
     this.#recordWake.close();
-    await this.#waiters.close();
+    this.#waits.close();
   }
 
   // Looks at the state itself: a change before the wait counts as well.

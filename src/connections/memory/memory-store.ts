@@ -17,10 +17,10 @@ import type {
   RenewResult,
   Reservation,
   ReserveReply,
-  ReserveRequest,
   SetAside,
   Settlement,
   SettleResult,
+  Wanted,
 } from '../contract';
 import { Recent } from '../../base/recent';
 import { type CancelResult, type Pause, pauseOf } from '../control';
@@ -164,7 +164,7 @@ export class MemoryStore {
     return waits && last.id !== id ? last.id : undefined;
   }
 
-  reserve({ queues, limit, lease }: ReserveRequest): ReserveReply {
+  reserve({ queues, limit, lease }: Wanted): ReserveReply {
     const now = this.#in(0);
     const [promoted, reclaimed, moved] = [new Budget(), new Budget(), new Budget()];
     const reservations: Reservation[] = [];

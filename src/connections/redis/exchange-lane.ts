@@ -7,15 +7,7 @@
 import type { Moment } from '../../base/clock';
 import { MOST_BYTES, MOST_JOBS, pageBytes } from '../../base/pages';
 import { countersIn, noCounters } from '../../payload/counters';
-import type {
-  Reservation,
-  ReserveReply,
-  ReserveRequest,
-  SetAside,
-  Settled,
-  Settlement,
-  SettleResult,
-} from '../contract';
+import type { Reservation, ReserveReply, SetAside, Settled, Settlement, SettleResult, Wanted } from '../contract';
 import { jobsOf, nextOf, NOTHING, type Settling } from '../kit/settling';
 import type { FirstAttempt } from './caller';
 import { callTooLong } from './errors';
@@ -27,7 +19,7 @@ import type { RedisStore } from './store';
 
 interface Exchange extends Waiting {
   readonly settlements: readonly Settlement[];
-  readonly request: ReserveRequest | undefined;
+  readonly request: Wanted | undefined;
   readonly first: FirstAttempt | undefined;
   resolve(settled: Settled): void;
 }
@@ -82,7 +74,7 @@ export class ExchangeLane extends Lane<Exchange> {
   }
 
   /** Whether such an exchange would travel in the next call. */
-  takes(request: ReserveRequest | undefined): boolean {
+  takes(request: Wanted | undefined): boolean {
     return !this.isSending && (request === undefined || !this.waiting.some(({ isSingle }) => isSingle));
   }
 
@@ -94,7 +86,7 @@ export class ExchangeLane extends Lane<Exchange> {
    */
   exchange(
     settlements: readonly Settlement[],
-    request: ReserveRequest | undefined,
+    request: Wanted | undefined,
     insists = false,
     first?: FirstAttempt,
   ): Promise<Settled> {

@@ -1,5 +1,5 @@
 /** Settles and reserves: on a single Redis in one call for all queues, in a cluster in one call for each queue. */
-import type { ReserveReply, ReserveRequest, Settled, Settlement } from '../contract';
+import type { ReserveReply, Wanted, Settled, Settlement } from '../contract';
 import { nextOf, NOTHING, Settling } from '../kit/settling';
 import type { FirstAttempt } from './caller';
 import { bytesOf, ExchangeLane } from './exchange-lane';
@@ -26,7 +26,7 @@ export class Exchanger {
   }
 
   // Not async, nor is anything it calls: a worker that runs one job at a time pays for each promise with each job.
-  exchange(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<Settled> {
+  exchange(settlements: readonly Settlement[], request?: Wanted): Promise<Settled> {
     for (const settlement of settlements) for (const { queue } of nextOf(settlement)) this.#store.names.note(queue);
     const hasFailed = settlements.some(({ outcome }) => outcome === 'failed');
     const exchange = (): Promise<Settled> =>
@@ -38,7 +38,7 @@ export class Exchanger {
   }
 
   /** Not for clusters. @param first sends the call when it chooses to */
-  async reserveBy(first: FirstAttempt, request: ReserveRequest): Promise<ReserveReply> {
+  async reserveBy(first: FirstAttempt, request: Wanted): Promise<ReserveReply> {
     const { reply } = await this.#waiting.exchange([], request, false, first);
     this.#heed(reply);
     return reply;
@@ -66,7 +66,7 @@ export class Exchanger {
     return cluster?.masters.inTime(keys.names, adding) ?? adding;
   }
 
-  #together(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<Settled> {
+  #together(settlements: readonly Settlement[], request: Wanted | undefined): Promise<Settled> {
     const lane = this.#freeLane(request);
     return this.#settling.inPages(settlements, (page, isLast) =>
       page.length === 0 && request === undefined
@@ -75,7 +75,7 @@ export class Exchanger {
     );
   }
 
-  #freeLane(request: ReserveRequest | undefined): ExchangeLane {
+  #freeLane(request: Wanted | undefined): ExchangeLane {
     const [first, second] = this.#lanes;
     if (first.takes(request) || !second.takes(request)) return first;
     return second;

@@ -58,18 +58,24 @@ export class HintRead {
   /** The read was told to start again. */
   #isInterrupted = false;
   #wasInterrupted = false;
+  /**
+   * The last read was refused, so that a command behind the next one would follow at once, again and again; or it was not
+   * answered, so that a command would be stuck behind the next one, and its sender could not end that.
+   */
   #hasFailed = false;
 
   constructor(settings: HintReadSettings) {
     this.#settings = settings;
   }
 
-  /**
-   * The last read was refused, so that a command behind the next one would follow at once, again and again; or it was not
-   * answered, so that a command would be stuck behind the next one, and its sender could not end that.
-   */
-  get hasFailed(): boolean {
-    return this.#hasFailed;
+  /** Nobody waits. A read of nobody may still be under way. */
+  get isEmpty(): boolean {
+    return this.#waits.size === 0 && this.#followed === undefined;
+  }
+
+  /** A command may be sent behind the next read. */
+  get isFree(): boolean {
+    return this.isEmpty && !this.#hasFailed;
   }
 
   /** Calls `wake` once there is a hint, unless the waiter leaves before. */

@@ -1,6 +1,7 @@
 /** The `redis` driver: moves payloads between the keys of a Redis by scripts, in Laravel's layout. */
 import type { Redis } from 'ioredis';
 import { ALL_CAPABLE } from '../kit/capabilities';
+import { settledThen } from '../kit/settling';
 import { StoreConnection } from '../kit/store-connection';
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { StoreClock } from '../../base/store-clock';
@@ -9,6 +10,7 @@ import type { RedisConfig } from './driver';
 import type { NewBatch } from '../batch-store';
 import type { Finding, RecountOptions } from '../finding';
 import type {
+  Capabilities,
   Connection,
   Counts,
   Diagnosis,
@@ -21,13 +23,11 @@ import type {
   PushedOnce,
   RenewResult,
   Reservation,
-  ReserveReply,
-  ReserveRequest,
+  Settled,
   Settlement,
-  SettleResult,
   ThreadAccess,
-  Waiter,
   WaitingState,
+  Wanted,
 } from '../contract';
 import { groupsOf } from '../../base/groups';
 import { threadModule } from '../../base/thread-module';
@@ -52,7 +52,7 @@ import { RedisFailedStore } from './redis-failed-store';
 import { RedisLockStore } from './redis-lock-store';
 import { RecordChannels } from './record-channels';
 import { RedisRecordStore } from './redis-record-store';
-import { RedisWaiters } from './redis-waiters';
+import { RedisWaits } from './redis-waits';
 import { SilentMasters } from './silent-masters';
 import type { RedisStore } from './store';
 import { threadOptions } from './thread-source';
@@ -63,15 +63,16 @@ const MOST_LANES = 1000;
 
 const DEFAULT_PREFIX = 'queues:';
 
+/** In a cluster a script reaches the keys of only one queue. */
+const DIVIDED: Capabilities = { ...ALL_CAPABLE, follows: 'queue' };
+
 export type RedisContext = Omit<RedisCallerSettings, 'address'>;
 
 export class RedisConnection extends StoreConnection implements Connection {
   readonly driver = 'redis';
   readonly address: string;
-  readonly capabilities = ALL_CAPABLE;
-  readonly isDivided: boolean;
+  readonly capabilities: Capabilities;
   readonly callsAtOnce: number;
-  readonly settleAndReserve?: NonNullable<Connection['settleAndReserve']>;
   readonly pushesAtOnce = PUSHES_AT_ONCE;
   readonly failed: RedisFailedStore;
   readonly locks: RedisLockStore;
@@ -85,14 +86,14 @@ export class RedisConnection extends StoreConnection implements Connection {
   readonly #store: RedisStore;
   readonly #exchanger: Exchanger;
   readonly #pushes = new Recent<string, PushLane>(MOST_LANES, (lane) => lane.isIdle);
-  readonly #waiters: RedisWaiters;
+  readonly #waits: RedisWaits;
   readonly #storeClock: StoreClock;
   readonly #channels: RecordChannels;
 
   constructor(source: ClientSource, prefix: string, context: RedisContext) {
     super(context.name);
     this.address = source.address;
-    this.isDivided = source.cluster;
+    this.capabilities = source.cluster ? DIVIDED : ALL_CAPABLE;
     // In a cluster the calls of a queue are sent one after another.
     this.callsAtOnce = source.cluster ? 1 : 2;
     this.#source = source;
@@ -109,12 +110,6 @@ export class RedisConnection extends StoreConnection implements Connection {
     const recorded = new RecordedCalls(caller, keys);
     this.#store = { caller, keys, recorded, names, cluster };
     this.#exchanger = new Exchanger(this.#store);
-    if (cluster === undefined) {
-      this.settleAndReserve = (settlements, request) => {
-        this.checkOpen('settleAndReserve');
-        return this.#exchanger.exchange(settlements, request);
-      };
-    }
     this.failed = this.whileOpen('failed', new RedisFailedStore(this.#store));
     this.locks = this.whileOpen('locks', new RedisLockStore(this.#store));
     this.batches = this.whileOpen('batches', new RedisBatchStore(this.#store));
@@ -127,7 +122,7 @@ export class RedisConnection extends StoreConnection implements Connection {
       this.checkOpen(operation),
     );
     this.records = this.whileOpen('records', records);
-    this.#waiters = new RedisWaiters(this.#store, source, this.#exchanger);
+    this.#waits = new RedisWaits(this.#store, source, this.#exchanger);
   }
 
   get threadAccess(): ThreadAccess | undefined {
@@ -162,15 +157,14 @@ export class RedisConnection extends StoreConnection implements Connection {
     return pushOnce(this.#store, page, once);
   }
 
-  async reserve(request: ReserveRequest): Promise<ReserveReply> {
-    this.checkOpen('reserve');
-    return (await this.#exchanger.exchange([], request)).reply;
-  }
-
-  async settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
-    this.checkOpen('settle');
-    if (settlements.length === 0) return [];
-    return (await this.#exchanger.exchange(settlements, undefined)).results;
+  // Not async: a worker that runs one job at a time pays for each promise with each job.
+  exchange(settlements: readonly Settlement[], wanted?: Wanted): Promise<Settled> {
+    this.checkOpen('exchange');
+    if (wanted?.within === undefined) return this.#exchanger.exchange(settlements, wanted);
+    if (settlements.length === 0) return settledThen([], () => this.#waits.reserve(wanted));
+    return this.#exchanger
+      .exchange(settlements)
+      .then(({ results }) => settledThen(results, () => this.#waits.reserve(wanted)));
   }
 
   async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
@@ -299,11 +293,6 @@ export class RedisConnection extends StoreConnection implements Connection {
     return (seconds + (this.#context.offset?.() ?? 0)) * 1000 + microseconds / 1000;
   }
 
-  waiter(queues: readonly string[]): Waiter {
-    this.checkOpen('waiter');
-    return this.#waiters.open(queues);
-  }
-
   /** A client for the cluster master that has the records. Undefined if that is not known. */
   async #recordNode(): Promise<Redis | undefined> {
     const { caller, keys } = this.#store;
@@ -321,7 +310,7 @@ export class RedisConnection extends StoreConnection implements Connection {
   }
 
   protected async end(): Promise<void> {
-    await this.#waiters.close();
+    this.#waits.close();
     this.#channels.listeners.close();
     await this.#store.caller.idle();
     this.#link.close();

@@ -1,23 +1,15 @@
 /**
  * Settles and reserves in a cluster, where a call reaches the keys of only one queue: each queue has a lane of its own.
  *
- * A silent master holds up its own queues, but no others: if an answer does not come in time, a reserve goes on to the next
- * queue, and jobs that the late answer brings are given back.
+ * A silent master holds up its own queues, but no others: if an answer does not come in time, a settlement counts as
+ * unanswered, a reserve goes on to the next queue, and jobs that the late answer brings are given back.
  */
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { groupsOf } from '../../base/groups';
 import { Recent } from '../../base/recent';
-import type {
-  Reservation,
-  ReserveReply,
-  ReserveRequest,
-  SetAside,
-  Settled,
-  Settlement,
-  SettleResult,
-} from '../contract';
+import type { Reservation, ReserveReply, Wanted, SetAside, Settled, Settlement, SettleResult } from '../contract';
 import { givenBack } from '../given-back';
-import { NOTHING, type Settling } from '../kit/settling';
+import { NOTHING, settledBeside, type Settling } from '../kit/settling';
 import { ExchangeLane } from './exchange-lane';
 import type { RedisCluster, RedisStore } from './store';
 
@@ -48,6 +40,8 @@ export class SlotExchanger {
     MOST_QUEUES,
     ({ lane, said }) => lane.isIdle && said?.paused === undefined,
   );
+  /** Settlements that were sent, until somebody is told of their results: a silent master answers when it is back. */
+  readonly #underWay = new WeakMap<Reservation, Promise<SettleResult>>();
   /** News that arrived when nobody waited; the next reply passes it on. */
   #unsaid: SetAside[] = [];
   #forgotten = false;
@@ -61,35 +55,57 @@ export class SlotExchanger {
     this.#settling = settling;
   }
 
-  /**
-   * Settles or reserves, not both: the two wait for different masters. For one queue both travel together if they are sent
-   * in the same turn.
-   */
-  async exchange(settlements: readonly Settlement[], request: ReserveRequest | undefined): Promise<Settled> {
-    if (request === undefined) return { ...NOTHING, results: await this.#settle(settlements) };
-    return { results: [], reply: await this.#reserve(request) };
+  /** For one queue, both travel together if they are sent in the same turn. */
+  async exchange(settlements: readonly Settlement[], wanted: Wanted | undefined): Promise<Settled> {
+    const settling = settlements.length === 0 ? Promise.resolve([]) : this.#settle(settlements);
+    if (wanted === undefined) return { ...NOTHING, results: await settling };
+    return settledBeside(settling, this.#reserve(wanted), (back) => this.#settle(back));
   }
 
   async #settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
+    const results = settlements.map((): SettleResult => 'unanswered');
     const groups = [...groupsOf(settlements.keys(), (at) => settlements[at]!.reservation.queue)];
-    const results: SettleResult[] = [];
-    const settled = await Promise.allSettled(
+    const ended = await Promise.allSettled(
       groups.map(async ([queue, places]) => {
-        const outcomes = places.map((at) => settlements[at]!);
-        const { lane } = this.#slot(queue);
-        const own = await this.#settling.inPages(outcomes, async (page) =>
-          page.length === 0 ? NOTHING : lane.exchange(page, undefined, true),
-        );
-        places.forEach((at, index) => (results[at] = own.results[index]!));
+        const own = places.map((at) => settlements[at]!);
+        const { ready } = this.#store.keys.queue(queue);
+        const told = await this.#cluster.masters.inTime(ready, this.#written(queue, own));
+        if (told === undefined) return;
+        places.forEach((at, index) => (results[at] = told[index]!));
+        for (const { reservation } of own) this.#underWay.delete(reservation);
       }),
     );
-    const failure = settled.find(({ status }) => status === 'rejected') as PromiseRejectedResult | undefined;
+    const failure = ended.find(({ status }) => status === 'rejected') as PromiseRejectedResult | undefined;
     if (failure === undefined) return results;
-    this.#settling.remember(settlements, results);
+    const written = results.map((result) => (result === 'unanswered' ? undefined : result));
+    this.#settling.remember(settlements, written);
     throw failure.reason;
   }
 
-  async #reserve(request: ReserveRequest): Promise<ReserveReply> {
+  /** The results of settlements of one queue. Those that an earlier call has sent are not sent again. */
+  #written(queue: string, settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
+    const sent = settlements.map(({ reservation }) => this.#underWay.get(reservation));
+    const unsent = settlements.filter((_, at) => sent[at] === undefined);
+    if (unsent.length === 0) return Promise.all(sent as readonly Promise<SettleResult>[]);
+    const { lane } = this.#slot(queue);
+    const sending = this.#settling.inPages(unsent, async (page) =>
+      page.length === 0 ? NOTHING : lane.exchange(page, undefined, true),
+    );
+    let place = 0;
+    const results = settlements.map(({ reservation }, at) => {
+      if (sent[at] !== undefined) return sent[at];
+      const own = place++;
+      const result = sending.then((settled) => settled.results[own]!);
+      // A refusal is told once; the next call sends it anew.
+      result.catch(() => this.#underWay.delete(reservation));
+      // If one reservation has several outcomes, the first counts.
+      if (!this.#underWay.has(reservation)) this.#underWay.set(reservation, result);
+      return result;
+    });
+    return Promise.all(results);
+  }
+
+  async #reserve(request: Wanted): Promise<ReserveReply> {
     const { queues, limit } = request;
     const reservations: Reservation[] = [];
     let nextIn: Seconds = Infinity;
@@ -121,7 +137,7 @@ export class SlotExchanger {
   }
 
   /** Undefined if the queue does not answer in time. */
-  async #ask(queue: string, request: ReserveRequest): Promise<ReserveReply | undefined> {
+  async #ask(queue: string, request: Wanted): Promise<ReserveReply | undefined> {
     const isAlone = request.queues.length === 1;
     const { ordered, masters } = this.#cluster;
     const { ready } = this.#store.keys.queue(queue);
@@ -151,7 +167,7 @@ export class SlotExchanger {
   }
 
   /** Not awaited: nobody needs the answer. */
-  #refreshOne(queues: readonly string[], request: ReserveRequest): void {
+  #refreshOne(queues: readonly string[], request: Wanted): void {
     const now = this.#store.caller.settings.clock.monotonic();
     const [slot] = queues
       .filter((queue) => !this.#cluster.masters.has(this.#store.keys.queue(queue).ready))

@@ -15,9 +15,10 @@ import type { Seconds } from '../../base/clock';
 import type { Counters } from '../../payload/counters';
 import type { BatchTie, DebounceTie, TiedJob, UniqueTie } from '../../payload/ties';
 import type { BatchEnd, NewBatch } from '../batch-store';
-import type { Pushed, RenewResult, ReserveReply, ReserveRequest, Waiter, WaitingState } from '../contract';
+import type { Pushed, RenewResult, ReserveReply, WaitingState, Wanted } from '../contract';
 import type { FailedEntry } from '../failed-store';
 import type { BatchChange } from '../kit/batch-counts';
+import type { Listening } from '../kit/waits';
 import type { CallMark } from './call-marks';
 import type { NewJob, StoredJob } from './job-row';
 import type { Row, RowId, Sql, SqlRow, SqlSession, SqlValue, Work } from './statement';
@@ -222,7 +223,7 @@ export type NewFailure = Omit<FailedEntry, 'failedAt'>;
 /** First the endings, then the request: in one transaction, and in one round trip where possible. */
 export interface Exchange {
   readonly endings: readonly Ending[];
-  readonly request: ReserveRequest | undefined;
+  readonly request: Wanted | undefined;
   /**
    * What earlier, unanswered calls settled counts as settled by this one. First, what they reserved goes back to the queue
    * without counting as an attempt.
@@ -281,13 +282,14 @@ export interface TiedReservation extends ReservationToken {
 }
 
 /** How workers wait: for hints if the database sends some, otherwise by polling. */
-export interface Waiters {
-  open(queues: readonly string[]): Waiter;
+export interface Waking {
+  /** How one wait listens. */
+  listening(wanted: Wanted): Listening;
   /** This process has written to the queue, so there may be a job. */
   wrote?(queue: string): void;
   /** There were jobs on these queues, so more may follow soon. */
   busy?(queues: readonly string[]): void;
-  close(): Promise<void>;
+  close?(): void;
 }
 
 /** The results of `renew`, from the rows (id, fence, cancelled) that were renewed. */

@@ -5,7 +5,7 @@
  */
 import { OnqueueError } from '../../base/onqueue-error';
 import { isTakenBack, readTies } from '../../payload/ties';
-import type { Reservation, ReserveReply, ReserveRequest, Settled, Settlement } from '../contract';
+import type { Reservation, ReserveReply, Settled, Settlement, Wanted } from '../contract';
 import { isStoreAway } from '../errors';
 import { NOTHING, Settling } from '../kit/settling';
 import type { BatchRows } from './batch-rows';
@@ -17,7 +17,7 @@ import {
   type Outlook,
   type ReservationToken,
   type TiedReservation,
-  type Waiters,
+  type Waking,
 } from './dialect';
 import { repeatable } from './engine';
 import { cancelledOf, rewrite, type Rewritten } from './jobs';
@@ -27,7 +27,7 @@ import type { Store } from './store-part';
 
 export interface ExchangerParts extends Store {
   readonly name: string;
-  readonly waiters: Waiters;
+  readonly waking: Waking;
   /** Whether the store has lost what it confirmed; true once for each loss. Absent if this cannot be known. */
   readonly hasForgotten?: (() => boolean) | undefined;
 }
@@ -57,38 +57,37 @@ export class Exchanger {
     return this.#clients.all;
   }
 
-  async reserve(request: ReserveRequest): Promise<ReserveReply> {
+  /** Reserves at once. */
+  async reserve(request: Wanted): Promise<ReserveReply> {
     const { access, dialect } = this.#parts;
     // Usually an idle worker is polling. Without locks it hinders nobody.
     if (dialect.jobs.idle !== undefined) {
       const look = (): Work<Outlook | undefined> => dialect.jobs.idle!(request.queues);
-      const outlook = await access('reserve', { consequence: NOT_RESERVED }, look);
+      const outlook = await access('exchange', { consequence: NOT_RESERVED }, look);
       if (outlook !== undefined) return this.#withNews({ reservations: [], setAside: [], ...outlook });
     }
-    return (await this.#exchange('reserve', [], request)).reply;
+    return (await this.#exchange([], request)).reply;
   }
 
-  async settle(operation: string, settlements: readonly Settlement[], request?: ReserveRequest): Promise<Settled> {
-    await this.#clients.clearDoubts((client) => this.#exchangeAs(client, 'settle', [], undefined));
+  async exchange(settlements: readonly Settlement[], request?: Wanted): Promise<Settled> {
+    if (settlements.length === 0)
+      return request === undefined ? NOTHING : { results: [], reply: await this.reserve(request) };
+    await this.#clients.clearDoubts((client) => this.#exchangeAs(client, [], undefined));
     return this.#settling.inPages(settlements, async (page, isLast) => {
       const wanted = isLast ? request : undefined;
-      if (page.length > 0) return this.#exchange(operation, page, wanted);
+      if (page.length > 0) return this.#exchange(page, wanted);
       return wanted === undefined ? NOTHING : { results: [], reply: await this.reserve(wanted) };
     });
   }
 
-  async #exchange(
-    operation: string,
-    settlements: readonly Settlement[],
-    request: ReserveRequest | undefined,
-  ): Promise<Settled> {
+  async #exchange(settlements: readonly Settlement[], request: Wanted | undefined): Promise<Settled> {
     const { unreadable, ...answer } = await this.#clients.use((client) =>
-      this.#exchangeAs(client, operation, settlements, request),
+      this.#exchangeAs(client, settlements, request),
     );
     if (unreadable.length === 0) return answer;
     const { results, reply } = answer;
     try {
-      const ends = (await this.settle(operation, unreadable)).results;
+      const ends = (await this.exchange(unreadable)).results;
       const gone = unreadable.filter((_, at) => ends[at] === 'settled');
       const setAside = gone.map(({ reservation: { queue }, failure: { id, exception } }) => ({
         ...{ queue, id },
@@ -107,9 +106,8 @@ export class Exchanger {
 
   async #exchangeAs(
     client: CallClient,
-    operation: string,
     settlements: readonly Settlement[],
-    request: ReserveRequest | undefined,
+    request: Wanted | undefined,
   ): Promise<Settled & Pick<HandedOut, 'unreadable'>> {
     const { name, access } = this.#parts;
     const reserving = settlements.length === 0 ? NOT_RESERVED : `${NOT_SETTLED}, and ${NOT_RESERVED}`;
@@ -119,11 +117,11 @@ export class Exchanger {
     const ends = new Map<RowId, Ending>();
     for (const ending of endings) if (!ends.has(ending.id)) ends.set(ending.id, ending);
     try {
-      const { settled, reply, unreadable, sentTo } = await access(operation, repeatable(consequence), () =>
+      const { settled, reply, unreadable, sentTo } = await access('exchange', repeatable(consequence), () =>
         this.#handOut({ endings: [...ends.values()], request, mark: client.next() }),
       );
       this.#settling.wereWritten(client.heard(settled));
-      this.#tellWaiters(endings, sentTo, reply);
+      this.#wakeOthers(endings, sentTo, reply);
       const results = endings.map((ending) =>
         settled.has(ending.id) && ends.get(ending.id) === ending ? 'settled' : 'lost',
       );
@@ -181,12 +179,12 @@ export class Exchanger {
     return this.#parts.hasForgotten?.() === true ? { ...reply, forgotten: true } : reply;
   }
 
-  #tellWaiters(endings: readonly Ending[], sentTo: readonly string[], { reservations }: ReserveReply): void {
-    const { waiters, wrote } = this.#parts;
+  #wakeOthers(endings: readonly Ending[], sentTo: readonly string[], { reservations }: ReserveReply): void {
+    const { waking, wrote } = this.#parts;
     const released = endings.flatMap((ending) => (ending.kind === 'released' ? [ending.queue] : []));
     const following = followersOf(endings).map(({ queue }) => queue);
     for (const queue of new Set([...released, ...following, ...sentTo])) wrote(queue);
-    if (reservations.length > 0) waiters.busy?.(reservations.map(({ queue }) => queue));
+    if (reservations.length > 0) waking.busy?.(reservations.map(({ queue }) => queue));
   }
 }
 

@@ -13,28 +13,27 @@ import type {
   PushedOnce,
   RenewResult,
   Reservation,
-  ReserveReply,
-  ReserveRequest,
   Settled,
   Settlement,
-  SettleResult,
   ThreadAccess,
-  Waiter,
   WaitingState,
+  Wanted,
 } from '../contract';
-import type { Milliseconds, Seconds } from '../../base/clock';
+import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 import { OnqueueError } from '../../base/onqueue-error';
 import { MOST_JOBS, pagesOf } from '../../base/pages';
 import type { NewBatch } from '../batch-store';
 import { batchEnded, DuplicatePayloadError, QueueUnavailableError, unknownTransaction } from '../errors';
 import type { Finding, RecountOptions } from '../finding';
+import { settledThen } from '../kit/settling';
 import { StoreConnection } from '../kit/store-connection';
+import { Waits } from '../kit/waits';
 import type { Migrations } from '../migrations';
 import { Batches, queuesOf } from './batches';
 import { BatchRows } from './batch-rows';
 import { CallClient } from './call-marks';
 import { SqlControl } from './control';
-import type { Dialect, Holders, PushAnswer, QueuedJob, ReservationToken, Waiters } from './dialect';
+import type { Dialect, Holders, PushAnswer, QueuedJob, ReservationToken, Waking } from './dialect';
 import { type Engine, orderOf, type Purpose, repeatable } from './engine';
 import { otherDatabase } from './errors';
 import { Exchanger } from './exchanger';
@@ -58,7 +57,8 @@ export interface SqlParts {
   readonly capabilities: Capabilities;
   readonly dialect: Dialect;
   readonly engine: Engine;
-  readonly waiters: Waiters;
+  readonly clock: Clock;
+  readonly waking: Waking;
   /** Absent if those who wait for a record must poll. */
   readonly recordWakes?: RecordWakes | undefined;
   readonly tables: SqlTables;
@@ -102,12 +102,13 @@ export class SqlConnection extends StoreConnection implements Connection {
   readonly #dialect: Dialect;
   readonly #store: Store;
   readonly #exchanger: Exchanger;
+  readonly #waits: Waits;
   /** Never used with unanswered calls: a push that took the answer to another call for its own would lose its jobs. */
   #pushClient = new CallClient();
   readonly #lane: PushLane;
 
   constructor(parts: SqlParts) {
-    const { name, address, capabilities, dialect, waiters, tables, threadAccess } = parts;
+    const { name, address, capabilities, dialect, waking, tables, threadAccess } = parts;
     super(name);
     this.address = address;
     this.capabilities = capabilities;
@@ -121,8 +122,9 @@ export class SqlConnection extends StoreConnection implements Connection {
       dialect,
       batchRows: new BatchRows(dialect),
       access: (operation, purpose, work) => this.#access(operation, purpose, work),
-      wrote: (queue) => waiters.wrote?.(queue),
+      wrote: (queue) => waking.wrote?.(queue),
     };
+    this.#waits = new Waits(parts.clock);
     this.#exchanger = new Exchanger({ ...parts, ...this.#store });
     this.batches = new Batches(this.#store);
     this.failed = new FailedJobs(this.#store);
@@ -145,18 +147,12 @@ export class SqlConnection extends StoreConnection implements Connection {
     return this.#lane.pushAll(entries.length, queuedPages(queue, entries, this.#parts.pushedPage));
   }
 
-  async reserve(request: ReserveRequest): Promise<ReserveReply> {
-    return this.#exchanger.reserve(request);
-  }
-
-  async settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
-    this.checkOpen('settle');
-    return (await this.#exchanger.settle('settle', settlements)).results;
-  }
-
-  async settleAndReserve(settlements: readonly Settlement[], request: ReserveRequest): Promise<Settled> {
-    this.checkOpen('settleAndReserve');
-    return this.#exchanger.settle('settleAndReserve', settlements, request);
+  async exchange(settlements: readonly Settlement[], wanted?: Wanted): Promise<Settled> {
+    this.checkOpen('exchange');
+    if (wanted?.within === undefined) return this.#exchanger.exchange(settlements, wanted);
+    const listening = this.#parts.waking.listening(wanted);
+    const results = settlements.length === 0 ? [] : (await this.#exchanger.exchange(settlements)).results;
+    return settledThen(results, () => this.#waits.reserve(wanted, listening, () => this.#exchanger.reserve(wanted)));
   }
 
   async renew(reservations: readonly Reservation[], lease: Seconds): Promise<readonly RenewResult[]> {
@@ -235,11 +231,6 @@ export class SqlConnection extends StoreConnection implements Connection {
     return this.#parts.now();
   }
 
-  waiter(names: readonly string[]): Waiter {
-    this.checkOpen('waiter');
-    return this.#parts.waiters.open(names);
-  }
-
   /** Pushes within the user's transaction: the jobs are there once it is committed. */
   within(transaction: unknown): Pick<Connection, 'push'> | undefined {
     this.checkOpen('using');
@@ -268,7 +259,8 @@ export class SqlConnection extends StoreConnection implements Connection {
 
   protected async end(): Promise<void> {
     this.#parts.recordWakes?.close();
-    await this.#parts.waiters.close();
+    this.#waits.close();
+    this.#parts.waking.close?.();
     await this.#lane.close();
     const clients = [this.#pushClient, ...this.#exchanger.clients]
       .filter(({ wasUsed }) => wasUsed)

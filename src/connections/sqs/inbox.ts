@@ -10,7 +10,7 @@ import type { Clock, Milliseconds, Seconds, Timer } from '../../base/clock';
 import { MOST_BYTES } from '../../base/pages';
 import type { Reservation } from '../contract';
 import { givenBack } from '../given-back';
-import type { Wake } from '../kit/waiters';
+import type { Wake } from '../kit/waits';
 import { Holding, sharedNow } from './holding';
 import { attributesOf, entryOf, incoming, remainingDelay } from './message';
 import { renew } from './renew';
@@ -23,7 +23,7 @@ const MOST_RECEIVED = 10;
 /** The longest that SQS waits before it reports that there is nothing. */
 const LONGEST_POLL: Seconds = 20;
 
-/** A worker that was woken asks much sooner than this. */
+/** A worker that was woken asks much sooner than this, and one that waits comes back sooner. */
 const LONGEST_KEPT: Seconds = 5;
 
 /** Part of a lease that may be over before it is renewed for a job that is handed out. */
@@ -38,7 +38,7 @@ export class Inbox {
   #returning: Timer | undefined;
   #poll: AbortController | undefined;
   readonly #listeners = new Set<Wake>();
-  #waiters = 0;
+  #lonely: Timer | undefined;
 
   /** @param lease the lease of jobs that a poll brings */
   constructor(queue: SqsQueue, clock: Clock, lease: Seconds) {
@@ -49,7 +49,7 @@ export class Inbox {
 
   /** Holds nothing, and nobody waits here. */
   get isIdle(): boolean {
-    return this.#kept === undefined && this.#waiters === 0 && this.#poll === undefined;
+    return this.#kept === undefined && this.#listeners.size === 0 && this.#poll === undefined;
   }
 
   /** Up to `limit` jobs, each with a lease of `seconds` from about now. @throws only if there are none */
@@ -74,31 +74,26 @@ export class Inbox {
     return taken;
   }
 
-  /** A worker waits here, now and then, until `exit`. */
-  enter(): void {
-    this.#waiters += 1;
-  }
-
-  /** The last one to leave ends the poll. A job that SQS hands out at that very moment comes back when its lease ends. */
-  exit(): void {
-    this.#waiters -= 1;
-    if (this.#waiters === 0) this.#poll?.abort();
-  }
-
   /**
    * Wakes once a job comes, at once if one has come already, or with the error of the poll. Returns the function that stops
    * listening.
    */
   listen(wake: Wake): () => void {
     this.#listeners.add(wake);
+    this.#lonely?.cancel();
     if (this.#kept !== undefined) wake();
     // On a FIFO queue, a job that is received and not run costs a try.
     else if (this.#poll === undefined && !this.queue.isFifo) void this.#pollOn();
-    return () => void this.#listeners.delete(wake);
+    return () => {
+      this.#listeners.delete(wake);
+      this.#lonely?.cancel();
+      if (this.#listeners.size === 0) this.#lonely = this.#clock.after(LONGEST_KEPT * 1000, () => this.#poll?.abort());
+    };
   }
 
-  /** Gives back a job that was not handed out. */
+  /** Gives back a job that was not handed out. One that SQS hands out at this very moment comes back when its lease ends. */
   async close(): Promise<void> {
+    this.#lonely?.cancel();
     this.#poll?.abort();
     await this.#giveBack();
   }

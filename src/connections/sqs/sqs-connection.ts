@@ -17,15 +17,15 @@ import type {
   RenewResult,
   Reservation,
   ReserveReply,
-  ReserveRequest,
+  Settled,
   Settlement,
   SettleResult,
   ThreadAccess,
-  Waiter,
+  Wanted,
 } from '../contract';
-import { NOTHING, Settling } from '../kit/settling';
+import { NOTHING, settledThen, Settling } from '../kit/settling';
 import { StoreConnection } from '../kit/store-connection';
-import { Waiters } from '../kit/waiters';
+import { type Listening, Waits } from '../kit/waits';
 import { SqsCaller } from './caller';
 import { addressOf, openLink } from './client';
 import { diagnoseSqs } from './diagnose';
@@ -73,7 +73,7 @@ export class SqsConnection extends StoreConnection implements Connection {
   readonly #caller: SqsCaller;
   readonly #names: QueueNames;
   readonly #queues = new Recent<string, QueueEnds>(MOST_QUEUES, isIdle);
-  readonly #waiters: Waiters;
+  readonly #waits: Waits;
   readonly #settling = new Settling(() => 0);
   /** Most bytes of a message. */
   readonly #room: number;
@@ -87,7 +87,7 @@ export class SqsConnection extends StoreConnection implements Connection {
     this.#room = Math.min(context.maxPayload, MOST_BYTES);
     this.#caller = new SqsCaller(openLink(context.name, config), { ...context, address: this.address });
     this.#names = new QueueNames(this.#caller, config);
-    this.#waiters = new Waiters(context.name, context.clock);
+    this.#waits = new Waits(context.clock);
   }
 
   get threadAccess(): ThreadAccess | undefined {
@@ -108,8 +108,15 @@ export class SqsConnection extends StoreConnection implements Connection {
     return this.#ends(queue).outbox.push(entries);
   }
 
-  async reserve({ queues, limit, lease }: ReserveRequest): Promise<ReserveReply> {
-    this.checkOpen('reserve');
+  async exchange(settlements: readonly Settlement[], wanted?: Wanted): Promise<Settled> {
+    this.checkOpen('exchange');
+    const results = settlements.length === 0 ? [] : await this.#settle(settlements);
+    if (wanted === undefined) return { ...NOTHING, results };
+    const listening = this.#listening(wanted.queues);
+    return settledThen(results, () => this.#waits.reserve(wanted, listening, () => this.#reserve(wanted)));
+  }
+
+  async #reserve({ queues, limit, lease }: Wanted): Promise<ReserveReply> {
     const reservations: Reservation[] = [];
     let failure: Error | undefined;
     for (const name of queues) {
@@ -126,10 +133,9 @@ export class SqsConnection extends StoreConnection implements Connection {
     return { reservations, setAside: [], nextIn, now: this.#caller.link.time.now() };
   }
 
-  async settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
-    this.checkOpen('settle');
+  async #settle(settlements: readonly Settlement[]): Promise<readonly SettleResult[]> {
     // Once it is in the failed store of another connection, it is completed here.
-    if (settlements.some(({ outcome }) => outcome === 'failed')) throw this.lacks('settle', 'failed');
+    if (settlements.some(({ outcome }) => outcome === 'failed')) throw this.lacks('exchange', 'failed');
     const { results } = await this.#settling.inPages(settlements, async (page) => {
       const ended = await settle(page, (queue) => this.#ends(queue).queue, sharedNow(this.#context.clock));
       if (ended.error === undefined) return { ...NOTHING, results: ended.results as readonly SettleResult[] };
@@ -189,11 +195,9 @@ export class SqsConnection extends StoreConnection implements Connection {
     });
   }
 
-  waiter(queues: readonly string[]): Waiter {
-    this.checkOpen('waiter');
+  #listening(queues: readonly string[]): Listening {
     const inboxes = [...new Set(queues)].map((queue) => this.#ends(queue).inbox);
-    for (const inbox of inboxes) inbox.enter();
-    return this.#waiters.open({
+    return {
       longest: inboxes.some(({ queue }) => queue.isFifo) ? LONGEST_FIFO_WAIT : Infinity,
       listen: (wake) => {
         const leaving = inboxes.map((inbox) => inbox.listen(wake));
@@ -201,10 +205,7 @@ export class SqsConnection extends StoreConnection implements Connection {
           for (const leave of leaving) leave();
         };
       },
-      left: () => {
-        for (const inbox of inboxes) inbox.exit();
-      },
-    });
+    };
   }
 
   async diagnose(): Promise<readonly Diagnosis[]> {
@@ -216,7 +217,7 @@ export class SqsConnection extends StoreConnection implements Connection {
 
   protected async end(): Promise<void> {
     const queues = [...this.#queues.values()];
-    await this.#waiters.close();
+    this.#waits.close();
     await Promise.all(queues.map(({ inbox }) => inbox.close()));
     await Promise.all(queues.map(({ outbox }) => outbox.sent));
     await this.#caller.idle();

@@ -74,12 +74,18 @@ export function placeOf(
   chosenQueue?: string,
 ): BatchPlace {
   const settings = manager.settings(connection);
-  const { capabilities, driver, isDivided } = manager.driver(settings.name);
+  const { capabilities, driver } = manager.driver(settings.name);
   // A connection that runs jobs at once, or drops them, needs no batches.
   if (capabilities.reserve && capabilities.batches !== true)
     throw new CapabilityError(settings.name, driver, 'batches');
   const usual = queue ?? settings.queue;
-  return { id, connection: settings.name, queue: usual, chosenQueue, only: isDivided === true ? usual : undefined };
+  return {
+    id,
+    connection: settings.name,
+    queue: usual,
+    chosenQueue,
+    only: capabilities.follows === 'queue' ? usual : undefined,
+  };
 }
 
 function newBatchOf(manager: DispatchApplication, chosen: ChosenBatch, place: BatchPlace): PlannedBatch {

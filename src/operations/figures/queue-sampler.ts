@@ -69,7 +69,7 @@ export class QueueSampler {
         if (judges) await this.#judge(queue, watched.get(queue), counts.ready, wait);
       } catch (error) {
         // If the store is unreachable, each queue would have to wait for it.
-        if (isStoreAway(error) && connection.isDivided !== true) throw error;
+        if (isStoreAway(error) && connection.capabilities.follows !== 'queue') throw error;
         failed ??= { error };
       }
     }

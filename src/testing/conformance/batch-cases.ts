@@ -238,7 +238,7 @@ export const batchCases: readonly CaseDefinition[] = [
     },
     async 'a batch finishes once when two clients settle its last two jobs at the same time'(world) {
       const [a, b] = await hold(world, ['a', 'b']);
-      await Promise.all([world.connection.settle([completed(a)]), world.other.settle([completed(b)])]);
+      await Promise.all([world.settle([completed(a)]), world.settle([completed(b)], 'alone', world.other)]);
       await counts(world, { completed: 2 });
       await sent(world, 'then', 'finally', 'next');
     },

@@ -24,14 +24,16 @@ const PLAIN_CALLS: readonly Call[] = [
 
 type CallsByCapability = readonly (readonly [capability: Capability, ...calls: readonly Call[]])[];
 
-/** Calls that need a capability. `wake` has none: without it a wait only sleeps. */
+const WANTED = { queues: ['probes'], limit: 1, lease: 60 };
+
+/** Calls that need a capability. */
 const CALLS: CallsByCapability = [
   ['delay', (connection) => connection.push('probes', [{ payload: probe('a'), delay: 60 }])],
   [
     'reserve',
-    (connection) => connection.reserve({ queues: ['probes'], limit: 1, lease: 60 }),
-    (connection) => connection.settle([completed(NO_RESERVATION)]),
-    (connection) => connection.waiter(['probes']).wait(1, new AbortController().signal),
+    (connection) => connection.exchange([], WANTED),
+    (connection) => connection.exchange([completed(NO_RESERVATION)]),
+    (connection) => connection.exchange([], { ...WANTED, limit: 0, within: 1 }),
   ],
   ['renew', (connection) => connection.renew([NO_RESERVATION], 60)],
   ['counts', (connection) => connection.counts('probes')],
@@ -77,7 +79,7 @@ export const connectionCases = (capabilities: Capabilities): readonly CaseDefini
     },
     async 'a driver declares the capabilities that the suite was given'({ connection }) {
       for (const [capability, isGiven] of Object.entries(capabilities)) {
-        assert.equal(connection.capabilities[capability as Capability] ?? false, isGiven, capability);
+        assert.equal(Boolean(connection.capabilities[capability as Capability]), isGiven !== false, capability);
       }
     },
     async 'a connection has exactly the parts that its driver declares'({ connection }) {
@@ -120,7 +122,7 @@ export const connectionCases = (capabilities: Capabilities): readonly CaseDefini
   }),
   ...cases(['reserve'], {
     async 'closing a connection ends its waits'(world) {
-      const wait = world.connection.waiter([world.queue]).wait(30, new AbortController().signal);
+      const wait = world.wait();
       await world.soon(world.connection.close(), 'the close of a connection that is waited on');
       await world.soon(wait, 'the end of a wait on a closed connection');
     },

@@ -26,7 +26,7 @@ export const controlCases: readonly CaseDefinition[] = [
       await world.control.pause(world.queue);
       const reply = await world.reserve({}, world.other);
       assert.deepEqual([reply.reservations, reply.paused], [[], [world.queue]]);
-      assert.deepEqual((await world.settleAndReserve([], 1)).reply.paused, [world.queue]);
+      assert.deepEqual((await world.exchange([], 1)).reply.paused, [world.queue]);
       assert.deepEqual(await world.otherControl.paused(), [{ queue: world.queue }]);
       await world.control.resume(world.queue);
       const after = await world.reserve({}, world.other);
@@ -98,7 +98,7 @@ export const controlCases: readonly CaseDefinition[] = [
         const empty = await world.reserve({}, world.other);
         await world.push('a');
         const full = await world.reserve();
-        const { reply } = await world.settleAndReserve(full.reservations.map(completed), 1);
+        const { reply } = await world.exchange(full.reservations.map(completed), 1);
         const again = await world.reserve();
         return new Set([empty.restart, full.restart, reply.restart, again.restart]);
       };
@@ -129,7 +129,7 @@ export const controlCases: readonly CaseDefinition[] = [
       const [a, b] = await world.holdAll(['a', 'b']);
       await world.control.pause(world.queue);
       assert.deepEqual(await world.connection.renew([a, b], 600), ['renewed', 'renewed']);
-      const { results, reply } = await world.settleAndReserve([completed(a), released(b)], 5);
+      const { results, reply } = await world.exchange([completed(a), released(b)], 5);
       assert.deepEqual(results, ['settled', 'settled']);
       assert.deepEqual(reply.reservations, []);
       await world.control.resume(world.queue);
@@ -168,13 +168,12 @@ export const controlCases: readonly CaseDefinition[] = [
       assert.deepEqual(await world.connection.queues(), []);
     },
   }),
-  ...cases(['reserve', 'wake', 'control'], {
+  ...cases(['reserve', 'control'], {
     async 'a waiting worker wakes when its queue is resumed by another client'(world) {
       await world.push('a');
       await world.control.pause(world.queue);
-      const waiter = world.connection.waiter([world.queue]);
       await world.handsOut();
-      const wait = waiter.wait(30, new AbortController().signal);
+      const wait = world.wait();
       await world.otherControl.resume(world.queue);
       await world.soon(wait, 'a wake-up by a resume');
       await world.handsOut('a');

@@ -110,7 +110,7 @@ export const delayCases: readonly CaseDefinition[] = [
       const before = await world.now();
       const told = (await world.reserve()).now!;
       await world.advance(600);
-      const later = (await world.settleAndReserve([], 1)).reply.now!;
+      const later = (await world.exchange([], 1)).reply.now!;
       assert(told >= before - 1000 && told < before + 20_000, `it was ${before}, and the reply says ${told}`);
       assert(later - told >= 600_000 && later - told < 620_000, `600 s later it says ${later - told} ms later`);
     },

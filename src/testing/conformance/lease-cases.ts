@@ -88,7 +88,7 @@ export const leaseCases: readonly CaseDefinition[] = [
       const holder = await world.reserveOne();
       const before = await world.state();
       for (const settlement of [completed(stale), released(stale), releasedForFree(stale), failed(stale)]) {
-        assert.deepEqual(await world.other.settle([settlement]), ['lost'], settlement.outcome);
+        assert.deepEqual(await world.settle([settlement], 'alone', world.other), ['lost'], settlement.outcome);
       }
       assert.deepEqual(await world.other.renew([stale], 600), ['lost']);
       assert.deepEqual(await world.state(), before);

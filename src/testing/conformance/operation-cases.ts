@@ -136,7 +136,7 @@ export const operationCases: readonly CaseDefinition[] = [
       const dueAt = (await world.now()) + 30_000;
       assert.equal(await pushOnce(world, inQueue(world, 'a', { dueAt })), 'queued');
       await world.holds({ delayed: 1 });
-      const wait = world.connection.waiter([world.queue]).wait(30, new AbortController().signal);
+      const wait = world.wait();
       await world.advance(31);
       await world.soon(wait, 'a wait for a job that was pushed once');
       await world.handsOut('a');

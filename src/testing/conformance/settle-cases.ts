@@ -42,7 +42,7 @@ const ENDINGS: readonly Ending[] = [
 const settledBy = (way: Way): readonly CaseDefinition[] => [
   ...ENDINGS.flatMap(({ name, requires, of }) =>
     cases(['reserve', ...requires], {
-      async [`a reservation that was ${name} cannot end again, and trying changes nothing (by ${way})`](world) {
+      async [`a reservation that was ${name} cannot end again, and trying changes nothing (${way})`](world) {
         const reservation = await world.hold('a');
         assert.deepEqual(await world.settle([of(reservation)], way), ['settled']);
         const before = await world.state();
@@ -55,7 +55,7 @@ const settledBy = (way: Way): readonly CaseDefinition[] => [
     }),
   ),
   ...cases(['reserve', 'exactCounts'], {
-    async [`one settle ends more reservations than one call can move (by ${way})`](world) {
+    async [`one settle ends more reservations than one call can move (${way})`](world) {
       await world.push(...numbered(150));
       const results = await world.settle((await world.reserveAll()).map(completed), way);
       assert.deepEqual(new Set(results), new Set(['settled']));
@@ -64,14 +64,14 @@ const settledBy = (way: Way): readonly CaseDefinition[] => [
     },
   }),
   ...cases(['reserve', 'requeue'], {
-    async [`a job released without a delay goes to the tail of its queue (by ${way})`](world) {
+    async [`a job released without a delay goes to the tail of its queue (${way})`](world) {
       await world.push('a', 'b');
       await world.settle([released(await world.reserveOne())], way);
       await world.handsOut('b', 'a');
     },
   }),
   ...cases(['reserve', 'order'], {
-    async [`jobs that were not started go back to the head of their queue, in their order (by ${way})`](world) {
+    async [`jobs that were not started go back to the head of their queue, in their order (${way})`](world) {
       await world.push(...numbered(6));
       const a = await world.reserveOne();
       const b = await world.reserveOne();
@@ -85,7 +85,7 @@ const settledBy = (way: Way): readonly CaseDefinition[] => [
     },
   }),
   ...cases(['reserve', 'failed', 'exactCounts'], {
-    async [`a failed job moves from its queue to the failed store (by ${way})`](world) {
+    async [`a failed job moves from its queue to the failed store (${way})`](world) {
       await world.settle([failed(await world.hold('a'))], way);
       await world.holds({});
       const entry = await world.failedEntry('a');
@@ -94,7 +94,7 @@ const settledBy = (way: Way): readonly CaseDefinition[] => [
     },
   }),
   ...cases(['reserve', 'delay', 'failed'], {
-    async [`one settle returns the results of many reservations in the order of the request (by ${way})`](world) {
+    async [`one settle returns the results of many reservations in the order of the request (${way})`](world) {
       const [a, b, c, d, e, f] = await world.holdAll(['a', 'b', 'c', 'd', 'e', 'f']);
       await world.pushTo(world.secondQueue, 'other');
       const other = await world.reserveOne({ queues: [world.secondQueue] });
@@ -110,10 +110,10 @@ const settledBy = (way: Way): readonly CaseDefinition[] => [
     },
   }),
   ...cases(['reserve', 'follows', 'exactCounts'], {
-    async [`jobs that follow a success are pushed exactly if the success is written (by ${way})`](world) {
+    async [`jobs that follow a success are pushed exactly if the success is written (${way})`](world) {
       const reservation = await world.hold('a');
       // In a cluster another queue may be on another server.
-      const other = world.connection.isDivided === true ? world.queue : world.secondQueue;
+      const other = world.connection.capabilities.follows === 'queue' ? world.queue : world.secondQueue;
       const next = [followUp(world.queue, 'b'), followUp(other, 'd'), followUp(world.queue, 'c')];
       assert.deepEqual(await world.settle([{ ...completed(reservation), next }], way), ['settled']);
       assert.deepEqual(await world.settle([{ ...completed(reservation), next }], way), ['lost']);
@@ -123,7 +123,7 @@ const settledBy = (way: Way): readonly CaseDefinition[] => [
     },
   }),
   ...cases(['reserve', 'follows', 'failed', 'exactCounts'], {
-    async [`jobs that follow a failure are pushed exactly if the failure is written (by ${way})`](world) {
+    async [`jobs that follow a failure are pushed exactly if the failure is written (${way})`](world) {
       const reservation = await world.hold('a');
       const next = [followUp(world.queue, 'b')];
       assert.deepEqual(await world.settle([{ ...failed(reservation), next }], way), ['settled']);
@@ -134,7 +134,7 @@ const settledBy = (way: Way): readonly CaseDefinition[] => [
     },
   }),
   ...cases(['reserve', 'follows', 'delay'], {
-    async [`a delayed job that follows another waits for the end of its delay (by ${way})`](world) {
+    async [`a delayed job that follows another waits for the end of its delay (${way})`](world) {
       const next = [followUp(world.queue, 'b', { delay: 60 })];
       await world.settle([{ ...completed(await world.hold('a')), next }], way);
       assert.deepEqual((await world.reserve()).reservations, []);
@@ -143,7 +143,7 @@ const settledBy = (way: Way): readonly CaseDefinition[] => [
     },
   }),
   ...cases(['reserve', 'follows', 'delay', 'exactCounts'], {
-    async [`two delayed jobs with equal payloads that follow others both wait (by ${way})`](world) {
+    async [`two delayed jobs with equal payloads that follow others both wait (${way})`](world) {
       const next = [followUp(world.queue, 'c', { delay: 60 })];
       const ends = (await world.holdAll(['a', 'b'])).map((reservation) => ({ ...completed(reservation), next }));
       await world.settle(ends, way);
@@ -151,7 +151,7 @@ const settledBy = (way: Way): readonly CaseDefinition[] => [
     },
   }),
   ...cases(['reserve', 'follows', 'delay', 'moments'], {
-    async [`a job that follows another waits for its due time (by ${way})`](world) {
+    async [`a job that follows another waits for its due time (${way})`](world) {
       const next = [followUp(world.queue, 'b', { dueAt: (await world.now()) + 60_000 })];
       await world.settle([{ ...completed(await world.hold('a')), next }], way);
       assert.deepEqual((await world.reserve()).reservations, []);
@@ -160,7 +160,7 @@ const settledBy = (way: Way): readonly CaseDefinition[] => [
     },
   }),
   ...cases(['reserve', 'follows', 'failed'], {
-    async [`each outcome in one call pushes the jobs that follow it (by ${way})`](world) {
+    async [`each outcome in one call pushes the jobs that follow it (${way})`](world) {
       const [a, b, c] = await world.holdAll(['a', 'b', 'c']);
       const settlements = [
         { ...completed(a), next: [followUp(world.queue, 'a2'), followUp(world.queue, 'a3')] },
@@ -173,35 +173,35 @@ const settledBy = (way: Way): readonly CaseDefinition[] => [
     },
   }),
   ...cases(['reserve'], {
-    async [`settling nothing returns an empty list (by ${way})`](world) {
+    async [`settling nothing returns an empty list (${way})`](world) {
       assert.deepEqual(await world.settle([], way), []);
     },
   }),
 ];
 
 export const settleCases: readonly CaseDefinition[] = [
-  ...settledBy('settle'),
-  ...settledBy('settleAndReserve'),
+  ...settledBy('alone'),
+  ...settledBy('with a reserve'),
   ...cases(['reserve'], {
     async 'a reserve combined with a settle can hand out the jobs that the settle released'(world) {
       await world.push('a', 'b', 'c');
       const [a, b, c, ...more] = await world.reserveAll({ limit: 2 });
       assert(a && b && c && more.length === 0, 'three jobs are handed out');
-      const { results, reply } = await world.settleAndReserve([released(a), completed(b), releasedForFree(c)], 5);
+      const { results, reply } = await world.exchange([released(a), completed(b), releasedForFree(c)], 5);
       assert.deepEqual(results, ['settled', 'settled', 'settled']);
       assert.deepEqual(new Set(idsOf(reply.reservations)), new Set(idsOf([a, c])));
       for (const job of reply.reservations) counted(job, idOf(job) === idOf(a) ? { attempts: 2 } : { releases: 1 });
     },
     async 'a reserve combined with a settle hands out no more than its limit'(world) {
       await world.push(...numbered(4));
-      const { results, reply } = await world.settleAndReserve([completed(await world.reserveOne())], 2);
+      const { results, reply } = await world.exchange([completed(await world.reserveOne())], 2);
       assert.deepEqual(results, ['settled']);
       assert.equal(reply.reservations.length, 2);
       assert.equal(reply.nextIn, 0);
     },
     async 'a reservation that two clients settle at once ends once'(world) {
       const end = [released(await world.hold('a'))];
-      const results = await world.atOnce(2, (client) => client.settle(end));
+      const results = await world.atOnce(2, (client) => world.settle(end, 'alone', client));
       assert.deepEqual(results.flat().toSorted(), ['lost', 'settled']);
       assert.equal((await world.reserveAll()).length, 1);
     },

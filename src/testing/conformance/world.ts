@@ -9,8 +9,9 @@ import type {
   Pushed,
   Reservation,
   ReserveReply,
-  ReserveRequest,
+  Wanted,
   SetAside,
+  Settled,
   Settlement,
   SettleResult,
 } from '../../connections/contract';
@@ -34,11 +35,14 @@ import type { ConformanceHarness } from './harness';
 /** Long enough for a slow machine, and shorter than the limit of a test runner, so that a case can report what hangs. */
 const LONGEST_WAIT_MS = 4_000;
 
+/** Seconds. Longer than a case may take, so that a wait that nobody ends fails it. */
+const LONG = 30;
+
 /** More calls than any case needs to empty a queue. */
 const MOST_CALLS = 50;
 
-/** The method that settles. A driver that can settle and reserve in one round trip has two of them to get wrong. */
-export type Way = 'settle' | 'settleAndReserve';
+/** What a call does besides settling. A driver has two ways to get wrong. */
+export type Way = 'alone' | 'with a reserve';
 
 type Job = Pick<Reservation, 'payload'>;
 
@@ -172,18 +176,19 @@ export class World {
   }
 
   /** Reserves, by default one job of the first queue for ten minutes. */
-  async reserve(request: Partial<ReserveRequest> = {}, connection = this.connection): Promise<ReserveReply> {
-    return connection.reserve({ queues: [this.queue], limit: 1, lease: 600, ...request });
+  async reserve(request: Partial<Wanted> = {}, connection = this.connection): Promise<ReserveReply> {
+    const wanted = { queues: [this.queue], limit: 1, lease: 600, ...request };
+    return (await connection.exchange([], wanted)).reply;
   }
 
-  async reserveOne(request: Partial<ReserveRequest> = {}): Promise<Reservation> {
+  async reserveOne(request: Partial<Wanted> = {}): Promise<Reservation> {
     const { reservations } = await this.reserve(request);
     assert.equal(reservations.length, 1, `one job can be reserved, not ${reservations.length}`);
     return reservations[0]!;
   }
 
   /** Reserves until nothing is left for now. One call may hand out less than its limit. */
-  async takeAll(request: Partial<ReserveRequest> = {}) {
+  async takeAll(request: Partial<Wanted> = {}) {
     const reservations: Reservation[] = [];
     const setAside: SetAside[] = [];
     for (let calls = 0; calls < MOST_CALLS; calls += 1) {
@@ -195,7 +200,7 @@ export class World {
     return { reservations, setAside };
   }
 
-  async reserveAll(request: Partial<ReserveRequest> = {}): Promise<readonly Reservation[]> {
+  async reserveAll(request: Partial<Wanted> = {}): Promise<readonly Reservation[]> {
     return (await this.takeAll(request)).reservations;
   }
 
@@ -237,19 +242,23 @@ export class World {
     return reservation;
   }
 
-  async settle(settlements: readonly Settlement[], way: Way = 'settle'): Promise<readonly SettleResult[]> {
-    const { connection } = this;
-    if (way === 'settle' || connection.settleAndReserve === undefined) return connection.settle(settlements);
+  async settle(
+    settlements: readonly Settlement[],
+    way: Way = 'alone',
+    connection = this.connection,
+  ): Promise<readonly SettleResult[]> {
     const elsewhere = { queues: ['never-pushed-to'], limit: 1, lease: 600 };
-    return (await this.settleAndReserve(settlements, elsewhere)).results;
+    return (await connection.exchange(settlements, way === 'alone' ? undefined : elsewhere)).results;
   }
 
-  async settleAndReserve(settlements: readonly Settlement[], of: number | ReserveRequest) {
-    const request = typeof of === 'number' ? { queues: [this.queue], limit: of, lease: 600 } : of;
-    const { connection } = this;
-    const combined = await connection.settleAndReserve?.(settlements, request);
-    const results = combined?.results ?? (await connection.settle(settlements));
-    return { results: results, reply: combined?.reply ?? (await connection.reserve(request)) };
+  /** Settles, and reserves jobs of the first queue in the same call. */
+  exchange(settlements: readonly Settlement[], limit: number): Promise<Settled> {
+    return this.connection.exchange(settlements, { queues: [this.queue], limit, lease: 600 });
+  }
+
+  /** Waits in the store, by default until there may be something on the first queue. */
+  async wait(wanted: Partial<Wanted> = {}): Promise<ReserveReply> {
+    return this.reserve({ limit: 0, within: LONG, ...wanted });
   }
 
   async settles(...settlements: readonly Settlement[]): Promise<void> {

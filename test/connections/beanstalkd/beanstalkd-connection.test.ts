@@ -4,6 +4,7 @@ import type { Reservation, Settlement } from '../../../src/connections/contract'
 import { eventually } from '../../support/eventually';
 import { meantToPass } from '../../support/meant-to-pass';
 import { BeanstalkdWorld, callsOf, completed, idOf, probe } from './open-beanstalkd';
+import { settleIn } from '../../support/exchange';
 
 let world: BeanstalkdWorld;
 let connection: BeanstalkdConnection;
@@ -30,7 +31,7 @@ describe('the order of a tube', () => {
   it('follows the age of jobs: a job that was delayed or given back keeps its place', async () => {
     await connection.push('default', [{ payload: probe('later'), delay: 30 }]);
     await push('first', 'second');
-    await connection.settle([released(await reserveOne())]);
+    await settleIn(connection, [released(await reserveOne())]);
     await world.advance(31);
 
     expect(await ids()).toEqual(['first', 'later', 'second']);
@@ -61,13 +62,16 @@ describe('a lease', () => {
     const { reservations } = await reserve();
     await world.advance(61);
     const [a, b] = reservations.map(completed);
-    expect(await connection.settle([a!])).toEqual(['lost']);
+    expect(await settleIn(connection, [a!])).toEqual(['lost']);
 
     const other = world.connect();
     const taken = await reserve({}, other);
-    await other.settle(taken.reservations.map((reservation) => released(reservation, { delay: 300 })));
+    await settleIn(
+      other,
+      taken.reservations.map((reservation) => released(reservation, { delay: 300 })),
+    );
 
-    expect(await connection.settle([b!])).toEqual(['lost']);
+    expect(await settleIn(connection, [b!])).toEqual(['lost']);
     expect(await connection.renew(reservations, 60)).toEqual(['lost', 'lost']);
     expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 2, reserved: 0 });
   });
@@ -78,9 +82,9 @@ describe('a lease', () => {
     await world.advance(61);
     const again = await reserveOne();
 
-    expect(await connection.settle([completed(stale), released(stale)])).toEqual(['lost', 'lost']);
+    expect(await settleIn(connection, [completed(stale), released(stale)])).toEqual(['lost', 'lost']);
     expect(await connection.renew([stale], 60)).toEqual(['lost']);
-    expect(await connection.settle([completed(again)])).toEqual(['settled']);
+    expect(await settleIn(connection, [completed(again)])).toEqual(['settled']);
   });
 
   it('is kept alive if it is longer than the one the job was pushed with', async () => {
@@ -91,7 +95,7 @@ describe('a lease', () => {
     // One touch every third of a second.
     await eventually(async () => (await touches()) > 4);
     expect((await reserve()).reservations).toEqual([]);
-    expect(await connection.settle([completed(reservation)])).toEqual(['settled']);
+    expect(await settleIn(connection, [completed(reservation)])).toEqual(['settled']);
   });
 
   it('is rounded up to whole seconds', async () => {
@@ -116,13 +120,13 @@ describe('counters that do not fit into the priority', () => {
     const reservation = await reserveOne();
     const counters = { ...reservation.counters, attempts: 40, exceptions: 40 };
 
-    expect(await connection.settle([released(reservation, { counters, delay: 30 })])).toEqual(['settled']);
+    expect(await settleIn(connection, [released(reservation, { counters, delay: 30 })])).toEqual(['settled']);
     expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 1, reserved: 0 });
     await world.advance(31);
 
     const again = await reserveOne();
     expect(again.payload.toString()).toBe('{"id":"a","exceptions":40,"attempts":41}');
-    expect(await connection.settle([completed(reservation), completed(again)])).toEqual(['lost', 'settled']);
+    expect(await settleIn(connection, [completed(reservation), completed(again)])).toEqual(['lost', 'settled']);
     expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 0 });
   });
 
@@ -132,7 +136,7 @@ describe('counters that do not fit into the priority', () => {
     const settlements = [released(reservation, { counters: { ...reservation.counters, exceptions: 40 } })];
     const request = { queues: ['default'], limit: 1, lease: 60 };
 
-    const { results, reply } = await connection.settleAndReserve(settlements, request);
+    const { results, reply } = await connection.exchange(settlements, request);
 
     expect(results).toEqual(['settled']);
     expect(reply.reservations.map(({ counters }) => counters)).toEqual([
@@ -147,7 +151,7 @@ describe('counters that do not fit into the priority', () => {
     await eventually(async () => (await world.server.say('stats')).includes('draining: true'));
     const counters = { ...reservation.counters, exceptions: 40 };
 
-    expect(await connection.settle([released(reservation, { counters })])).toEqual(['settled']);
+    expect(await settleIn(connection, [released(reservation, { counters })])).toEqual(['settled']);
     expect((await reserveOne()).counters).toEqual({ ...noCounters, attempts: 2, exceptions: 31 });
   });
 });
@@ -156,7 +160,7 @@ describe('jobs of other clients', () => {
   it('get an id from the server if they have none, the same in each run', async () => {
     await world.server.say('put 1024 0 60 2\r\n{}');
     const first = await reserveOne();
-    await connection.settle([released(first)]);
+    await settleIn(connection, [released(first)]);
     const second = await reserveOne();
 
     expect(idOf(first)).toMatch(/^beanstalkd-[0-9a-f]+-1$/);
@@ -167,12 +171,12 @@ describe('jobs of other clients', () => {
   it('that are not JSON are handed out with their bytes, so that a worker can fail them', async () => {
     await world.server.say('put 1024 0 60 8\r\nnot json');
     const first = await reserveOne();
-    await connection.settle([released(first)]);
+    await settleIn(connection, [released(first)]);
     const second = await reserveOne();
 
     expect(second.payload.toString()).toBe('not json');
     expect([first.counters.attempts, second.counters.attempts]).toEqual([1, 2]);
-    expect(await connection.settle([completed(second)])).toEqual(['settled']);
+    expect(await settleIn(connection, [completed(second)])).toEqual(['settled']);
   });
 });
 
@@ -181,7 +185,7 @@ describe('a failed job without a failed store', () => {
     const reservation = await reserveOne();
     const failure = { id: String(idOf(reservation)), name: 'Probe', exception: 'Error' };
     const { counters } = reservation;
-    expect(await connection.settle([{ outcome: 'failed', reservation, counters, failure }])).toEqual(['settled']);
+    expect(await settleIn(connection, [{ outcome: 'failed', reservation, counters, failure }])).toEqual(['settled']);
   };
 
   it('is buried: counted separately, not handed out, and kept by a clear', async () => {
@@ -268,7 +272,7 @@ describe('limits of the server', () => {
     const reservation = await reserveOne();
 
     expect(await connection.clear('elsewhere')).toBe(0);
-    expect(await connection.settle([completed(reservation)])).toEqual(['settled']);
+    expect(await settleIn(connection, [completed(reservation)])).toEqual(['settled']);
   });
 
   it('clearing a queue keeps jobs that another process runs', async () => {
@@ -277,7 +281,7 @@ describe('limits of the server', () => {
     const reservation = await reserveOne(other);
 
     expect(await connection.clear('default')).toBe(1);
-    expect(await other.settle([completed(reservation)])).toEqual(['settled']);
+    expect(await settleIn(other, [completed(reservation)])).toEqual(['settled']);
   });
 });
 
@@ -285,7 +289,7 @@ it('a diagnosis reports a server without persistence, with a small job size, in 
   await push('a');
   const reservation = await reserveOne();
   const failure = { id: 'a', name: 'Probe', exception: 'Error' };
-  await connection.settle([{ outcome: 'failed', reservation, counters: reservation.counters, failure }]);
+  await settleIn(connection, [{ outcome: 'failed', reservation, counters: reservation.counters, failure }]);
   world.server.process.kill('SIGUSR1');
   await eventually(async () => (await world.server.say('stats')).includes('draining: true'));
 

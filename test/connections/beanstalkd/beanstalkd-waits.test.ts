@@ -3,6 +3,7 @@ import { noCounters } from '../../../src/payload/counters';
 import { eventually } from '../../support/eventually';
 import { meantToPass } from '../../support/meant-to-pass';
 import { BeanstalkdWorld, callsOf, completed, probe } from './open-beanstalkd';
+import { settleIn, waitOn } from '../../support/exchange';
 
 let world: BeanstalkdWorld;
 let connection: BeanstalkdConnection;
@@ -17,7 +18,7 @@ afterEach(() => world.stop());
 const { push, reserve, reserveOne, ids } = callsOf(() => connection);
 
 describe('a wait', () => {
-  const wait = (signal = new AbortController().signal) => connection.waiter(['default']).wait(2, signal);
+  const wait = (signal = new AbortController().signal) => waitOn(connection, ['default'], 2, signal);
 
   it('brings the job that ended it, reserved once', async () => {
     const waiting = wait();
@@ -74,17 +75,17 @@ describe('a wait', () => {
     await eventually(async () => (await world.server.say('stats')).includes('current-waiting: 1'));
 
     expect(await connection.renew([held, second], 60)).toEqual(['renewed', 'renewed']);
-    expect(await connection.settle([completed(held), completed(second)])).toEqual(['settled', 'settled']);
+    expect(await settleIn(connection, [completed(held), completed(second)])).toEqual(['settled', 'settled']);
     await push('b');
     await waitingAgain;
     expect(await ids()).toEqual(['b']);
   });
 
-  it('leaves no waiting client on the server when its waiter was closed', async () => {
-    const waiter = connection.waiter(['default']);
-    const waiting = waiter.wait(2, new AbortController().signal);
+  it('leaves no waiting client on the server when its connection is closed', async () => {
+    const other = world.connect();
+    const waiting = waitOn(other, ['default'], 2);
     await eventually(async () => (await world.server.say('stats')).includes('current-waiting: 1'));
-    await waiter.close();
+    await other.close();
     await waiting;
 
     expect(await world.server.say('stats')).toContain('current-waiting: 0');
@@ -93,8 +94,7 @@ describe('a wait', () => {
 
 it('closing a connection gives back a job that a wait brought and nobody reserved', async () => {
   const other = world.connect();
-  const waiter = other.waiter(['default']);
-  const waiting = waiter.wait(2, new AbortController().signal);
+  const waiting = waitOn(other, ['default'], 2, new AbortController().signal);
   await push('a');
   await waiting;
   await other.close();

@@ -7,6 +7,7 @@ import type { BeanstalkdConfig } from '../../../src/connections/beanstalkd/drive
 import type { Reservation, Settlement } from '../../../src/connections/contract';
 import { type BeanstalkdOptions, type BeanstalkdServer, startBeanstalkd } from '../../support/beanstalkd-server';
 import { MovedClock } from '../../support/moved-clock';
+import { reserveFrom } from '../../support/exchange';
 
 export class BeanstalkdWorld {
   readonly server: BeanstalkdServer;
@@ -64,7 +65,7 @@ export function callsOf(connection: () => BeanstalkdConnection) {
       ids.map((id) => ({ payload: probe(id) })),
     );
   const reserve = (more: object = {}, from = connection()) =>
-    from.reserve({ queues: ['default'], limit: 10, lease: 60, ...more });
+    reserveFrom(from, { queues: ['default'], limit: 10, lease: 60, ...more });
   const reserveOne = async (from = connection()): Promise<Reservation> => {
     const { reservations } = await reserve({ limit: 1 }, from);
     expect(reservations).toHaveLength(1);

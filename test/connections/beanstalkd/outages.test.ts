@@ -17,6 +17,7 @@ import { type BeanstalkdServer, startBeanstalkd } from '../../support/beanstalkd
 import { eventually } from '../../support/eventually';
 import { MovedClock } from '../../support/moved-clock';
 import { BeanstalkdWorld } from './open-beanstalkd';
+import { reserveFrom, settleIn, waitOn } from '../../support/exchange';
 
 /** It passes by the clock of the test while the server says nothing. */
 const DEADLINE = 60;
@@ -29,7 +30,8 @@ const released = (reservation: Reservation): Settlement => ({
   delay: 60,
   counters: reservation.counters,
 });
-const reserve = (connection: BeanstalkdConnection) => connection.reserve({ queues: ['default'], limit: 1, lease: 60 });
+const reserve = (connection: BeanstalkdConnection) =>
+  reserveFrom(connection, { queues: ['default'], limit: 1, lease: 60 });
 const reserveOne = async (connection: BeanstalkdConnection): Promise<Reservation> =>
   (await reserve(connection)).reservations[0]!;
 
@@ -77,9 +79,9 @@ describe('an answer that is lost with its connection', () => {
     const reservation = await reserveOne(connection);
     proxy.loseReplies();
 
-    expect(await connection.settle([settle(reservation)])).toEqual(['settled']);
+    expect(await settleIn(connection, [settle(reservation)])).toEqual(['settled']);
     expect(await connection.counts('default')).toEqual(counts);
-    expect(await connection.settle([settle(reservation)])).toEqual(['lost']);
+    expect(await settleIn(connection, [settle(reservation)])).toEqual(['lost']);
   });
 
   it('makes a push fail as uncertain, and the job is not pushed again', async () => {
@@ -109,7 +111,7 @@ describe('an answer that is lost with its connection', () => {
     proxy.cut();
     await eventually(async () => (await connection.counts('default')).ready === 1);
 
-    expect(await connection.settle([completed(reservation)])).toEqual(['lost']);
+    expect(await settleIn(connection, [completed(reservation)])).toEqual(['lost']);
     expect(await connection.renew([reservation], 60)).toEqual(['lost']);
     expect((await reserveOne(connection)).counters).toMatchObject({ attempts: 1, crashes: 1 });
   });
@@ -133,13 +135,13 @@ describe('an answer that is lost with its connection', () => {
     await connection.push('second', [probe('b')]);
     const goOn = proxy.holdReplies();
     const request = { queues: ['first', 'second'], limit: 2, lease: 60 };
-    const reserving = connection.reserve(request);
+    const reserving = reserveFrom(connection, request);
     await eventually(async () => (await world.server.say('stats')).includes('current-jobs-reserved: 2\n'));
     await expect(world.clock.passing(reserving)).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
     goOn();
 
     await eventually(async () => (await connection.counts('first')).ready === 1);
-    const [job] = (await connection.reserve(request)).reservations;
+    const [job] = (await reserveFrom(connection, request)).reservations;
     expect(job!.counters).toMatchObject({ attempts: 1, crashes: 0, releases: 1 });
   });
 
@@ -166,7 +168,7 @@ describe('an answer that is lost with its connection', () => {
     proxy.goHalfOpen();
     await expect(world.clock.passing(reserve(connection))).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
     const second = await reserveOne(connection);
-    const settle = () => connection.settle([completed(first), completed(second)]);
+    const settle = () => settleIn(connection, [completed(first), completed(second)]);
     const settling = settle();
     await eventually(async () => (await world.server.say('stats')).includes('cmd-delete: 1\n'));
     const uncertain = { code: 'E_QUEUE_UNAVAILABLE', facts: { uncertain: true } };
@@ -178,15 +180,14 @@ describe('an answer that is lost with its connection', () => {
 
   it('does not block a waiting worker: a new connection brings the job', async () => {
     await openBehindProxy('reserve');
-    const waiter = connection.waiter(['default']);
-    const first = waiter.wait(2, new AbortController().signal);
+    const first = waitOn(connection, ['default'], 2, new AbortController().signal);
     await eventually(async () => (await world.server.say('stats')).includes('current-waiting: 1'));
     proxy.goHalfOpen();
     await world.connect().push('default', [probe('a')]);
     await world.clock.passing(first);
 
     const reservation = await eventually(async () => {
-      await world.clock.passing(waiter.wait(0.1, new AbortController().signal));
+      await world.clock.passing(waitOn(connection, ['default'], 0.1));
       return (await world.clock.passing(reserve(connection)).catch(() => undefined))?.reservations[0];
     });
     expect(reservation).toBeDefined();
@@ -210,7 +211,7 @@ describe('a server that freezes for longer than the deadline', () => {
     world.server.process.kill('SIGSTOP');
     const away = { code: 'E_QUEUE_UNAVAILABLE' };
     await expect(world.clock.passing(connection.renew([held], 60))).rejects.toMatchObject(away);
-    await expect(world.clock.passing(connection.settle([completed(held)]))).rejects.toMatchObject({
+    await expect(world.clock.passing(settleIn(connection, [completed(held)]))).rejects.toMatchObject({
       ...away,
       facts: { uncertain: true },
     });
@@ -218,7 +219,7 @@ describe('a server that freezes for longer than the deadline', () => {
 
     world.server.process.kill('SIGCONT');
 
-    expect(await connection.settle([completed(held)])).toEqual(['settled']);
+    expect(await settleIn(connection, [completed(held)])).toEqual(['settled']);
     expect((await eventually(() => reserveOne(connection))).counters).toMatchObject({ attempts: 1, crashes: 0 });
     expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
   });
@@ -238,12 +239,12 @@ describe('a server that freezes for longer than the deadline', () => {
     const held = await reserveOne(connection);
     world.server.process.kill('SIGSTOP');
     for (let attempt = 0; attempt < 3; attempt += 1) {
-      await world.clock.passing(connection.settle([completed(held)])).catch(() => undefined);
+      await world.clock.passing(settleIn(connection, [completed(held)])).catch(() => undefined);
     }
 
     world.server.process.kill('SIGCONT');
 
-    expect(await connection.settle([completed(held)])).toEqual(['settled']);
+    expect(await settleIn(connection, [completed(held)])).toEqual(['settled']);
     expect(await world.server.say('stats')).toContain('cmd-delete: 1\n');
   });
 

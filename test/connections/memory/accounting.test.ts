@@ -12,6 +12,7 @@ import {
 } from '../../../src/payload/counters';
 import type { Reservation, Settlement } from '../../../src/connections/contract';
 import { TestClock } from '../../../src/testing/test-clock';
+import { reserveFrom, settleIn } from '../../support/exchange';
 
 class Model {
   readonly clock = new TestClock();
@@ -48,7 +49,7 @@ const push = seconds.map((delay): Step => async ({ connection, runs }) => {
 const reserve = fc
   .record({ limit: fc.integer({ min: 1, max: 4 }), lease: seconds })
   .map((request): Step => async ({ connection, reservations, runs }) => {
-    const reply = await connection.reserve({ queues: [queue], ...request });
+    const reply = await reserveFrom(connection, { queues: [queue], ...request });
     reservations.push(...reply.reservations);
     for (const id of reply.reservations.map(idOf)) runs.set(id, runs.get(id)! + 1);
   });
@@ -67,7 +68,7 @@ const settle = fc
       free: { outcome: 'released', reservation, delay: 0, counters: afterFreeRelease(counters) },
       failed: { outcome: 'failed', reservation, counters, failure },
     };
-    const [result] = await connection.settle([settlements[outcome]]);
+    const [result] = await settleIn(connection, [settlements[outcome]]);
     if (result === 'settled' && outcome === 'completed') completed.add(failure.id);
   });
 

@@ -5,6 +5,7 @@ import type { Reservation } from '../../../src/connections/contract';
 import { afterFailedAttempt, afterFreeRelease } from '../../../src/payload/counters';
 import { debounceKey, readTies, withTies } from '../../../src/payload/ties';
 import { TestClock } from '../../../src/testing/test-clock';
+import { reserveFrom, settleIn } from '../../support/exchange';
 
 const queue = 'mail';
 const KEYS = ['one', 'two'].map((key) => debounceKey('Probe', key, queue));
@@ -73,7 +74,7 @@ const push = fc
 const reserve = fc
   .record({ limit: fc.integer({ min: 1, max: 3 }), lease: seconds })
   .map((request): Step => async ({ connection, reservations }) => {
-    reservations.push(...(await connection.reserve({ queues: [queue], ...request })).reservations);
+    reservations.push(...(await reserveFrom(connection, { queues: [queue], ...request })).reservations);
   });
 
 const settle = fc
@@ -83,7 +84,7 @@ const settle = fc
     if (reservation === undefined) return;
     const { counters } = reservation;
     const free = afterFreeRelease(counters);
-    await connection.settle([
+    await settleIn(connection, [
       {
         completed: { outcome: 'completed', reservation } as const,
         released: { outcome: 'released', reservation, delay, counters: afterFailedAttempt(counters) } as const,
@@ -137,8 +138,11 @@ it('forgets ten thousand keys whose jobs have ended', async () => {
     });
     expect(await connection.push(queue, entries)).toBeUndefined();
     await clock.advance(2);
-    const { reservations } = await connection.reserve({ queues: [queue], limit: 100, lease: 60 });
-    await connection.settle(reservations.map((reservation) => ({ outcome: 'completed', reservation })));
+    const { reservations } = await reserveFrom(connection, { queues: [queue], limit: 100, lease: 60 });
+    await settleIn(
+      connection,
+      reservations.map((reservation) => ({ outcome: 'completed', reservation })),
+    );
   }
   expect(connection.snapshot().unique.size).toBe(0);
 });

@@ -2,6 +2,7 @@ import { connectMemory } from '../../../src/connections/memory/memory-connection
 import type { MemoryConnection } from '../../../src/connections/memory/memory-connection';
 import { NOT_AN_OBJECT } from '../../../src/payload/unreadable';
 import { TestClock } from '../../../src/testing/test-clock';
+import { reserveFrom, settleIn } from '../../support/exchange';
 
 const START = 1_700_000_000;
 const text = (id: string, counters = '"attempts":0'): string => `{"job":"probe","id":"${id}",${counters}}`;
@@ -22,7 +23,7 @@ const push = (ids: readonly string[], delay = 0) =>
     ids.map((id) => ({ payload: text(id), delay })),
   );
 
-const reserve = (limit = 1000, lease = 60) => connection.reserve({ queues: ['mail'], limit, lease });
+const reserve = (limit = 1000, lease = 60) => reserveFrom(connection, { queues: ['mail'], limit, lease });
 
 const numbered = (count: number) => Array.from({ length: count }, (_, index) => `${index}`);
 
@@ -33,7 +34,7 @@ describe('the memory connection', () => {
     const { reservations } = await reserve(2);
     const failure = { id: 'b', name: 'Probe', exception: 'Error' };
     for (const reservation of reservations.slice(1)) {
-      await connection.settle([{ outcome: 'failed', reservation, counters: reservation.counters, failure }]);
+      await settleIn(connection, [{ outcome: 'failed', reservation, counters: reservation.counters, failure }]);
     }
     expect(connection.snapshot()).toEqual({
       queues: new Map([

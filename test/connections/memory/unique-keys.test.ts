@@ -12,6 +12,7 @@ import {
 } from '../../../src/payload/counters';
 import { readTies, type TiedJob, type Ties, uniqueKey, withTies } from '../../../src/payload/ties';
 import { TestClock } from '../../../src/testing/test-clock';
+import { reserveFrom, settleIn } from '../../support/exchange';
 
 const queue = 'mail';
 
@@ -51,7 +52,7 @@ const push = fc
 const reserve = fc
   .record({ limit: fc.integer({ min: 1, max: 3 }), lease: seconds })
   .map((request): Step => async ({ connection, reservations }) => {
-    reservations.push(...(await connection.reserve({ queues: [queue], ...request })).reservations);
+    reservations.push(...(await reserveFrom(connection, { queues: [queue], ...request })).reservations);
   });
 
 /** Also settles reservations that ended long ago, which must change nothing. */
@@ -75,7 +76,7 @@ const settle = fc
       front: { outcome: 'released', reservation, delay: 0, front: true, counters: free },
       failed: { outcome: 'failed', reservation, counters, failure },
     };
-    await connection.settle([settlements[outcome]]);
+    await settleIn(connection, [settlements[outcome]]);
   });
 
 const advance = seconds.map(
@@ -141,8 +142,11 @@ it('forgets ten thousand keys whose jobs have ended', async () => {
       return { payload: withTies(plain, ties), ties };
     });
     expect(await connection.push(queue, entries)).toBeUndefined();
-    const { reservations } = await connection.reserve({ queues: [queue], limit: 100, lease: 60 });
-    await connection.settle(reservations.map((reservation) => ({ outcome: 'completed', reservation })));
+    const { reservations } = await reserveFrom(connection, { queues: [queue], limit: 100, lease: 60 });
+    await settleIn(
+      connection,
+      reservations.map((reservation) => ({ outcome: 'completed', reservation })),
+    );
   }
   await clock.advance(0);
   expect(connection.snapshot().unique.size).toBe(0);

@@ -12,9 +12,7 @@ describe('the null connection', () => {
 
   it('names the connection, the missing capability, and the drivers that have it', async () => {
     const connection = new NullConnection('nowhere');
-    const error = await connection
-      .reserve({ queues: ['mail'], limit: 1, lease: 30 })
-      .catch((thrown: unknown) => thrown);
+    const error = await connection.exchange().catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(CapabilityError);
     expect((error as CapabilityError).message).toBe(
       "Connection 'nowhere' cannot hand jobs to a worker: the driver 'null' lacks the capability 'reserve'. " +

@@ -12,6 +12,7 @@ import { eventually } from '../../support/eventually';
 import { meantToPass } from '../../support/meant-to-pass';
 import { freePort } from '../../support/redis-server';
 import { RedisWorld } from './open-redis';
+import { reserveFrom, settleIn, waitOn } from '../../support/exchange';
 
 const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
 const request = { queues: ['q'], limit: 10, lease: 600 };
@@ -27,11 +28,14 @@ const failureOf = (connection: RedisConnection): Promise<string> =>
 
 /** Pushes a job, wakes a waiter with it, and runs it. Returns the results of its settlement. */
 async function works(connection: RedisConnection): Promise<unknown> {
-  const woken = connection.waiter(['q']).wait(2, new AbortController().signal);
+  const woken = waitOn(connection, ['q'], 2, new AbortController().signal);
   await connection.push('q', [{ payload: payload('a') }]);
   await woken;
-  const { reservations } = await connection.reserve(request);
-  return connection.settle(reservations.map((reservation) => ({ outcome: 'completed', reservation })));
+  const { reservations } = await reserveFrom(connection, request);
+  return settleIn(
+    connection,
+    reservations.map((reservation) => ({ outcome: 'completed', reservation })),
+  );
 }
 
 describe('a redis connection', () => {
@@ -109,7 +113,7 @@ describe('a redis connection over TLS', () => {
     const connection = world.connect({ url: `rediss://localhost:${secure}/0`, tls }, { ...STILL, offset: undefined });
     expect(await works(connection)).toEqual(['settled']);
     await connection.push('q', [{ payload: payload('b') }]);
-    const { reservations } = await connection.reserve(request);
+    const { reservations } = await reserveFrom(connection, request);
     const thread = open(structuredClone(connection.threadAccess!.data) as ThreadData, 2);
     expect(await thread.renew(reservations, 60)).toEqual(['renewed']);
     await thread.close();

@@ -6,6 +6,7 @@ import type { RedisConnection } from '../../../src/connections/redis/redis-conne
 import { withTies } from '../../../src/payload/ties';
 import { FaultyProxy } from '../../faults/kit/faulty-proxy';
 import { RedisWorld } from './open-redis';
+import { reserveFrom, settleIn, waitOn } from '../../support/exchange';
 
 const ID = 'batch-1';
 const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
@@ -75,18 +76,18 @@ describe('a batch on redis', () => {
       };
       // Loads the scripts and connects, so that from here on only replies are lost.
       await connection.push('warm', [{ payload: payload('warm') }]);
-      await connection.reserve({ ...request, queues: ['warm'] });
+      await reserveFrom(connection, { ...request, queues: ['warm'] });
 
       await call(() => connection.push('q', [member('a'), member('b')], batch('told', 60)));
       await call(() => connection.push('q', [member('c')]));
       expect(await call(() => connection.batches.seal(ID))).toBe(true);
-      const { reservations } = await call(() => connection.reserve(request));
+      const { reservations } = await call(() => reserveFrom(connection, request));
       const [a, b, c] = reservations;
-      await call(() => connection.settle([completed(a!), failed(b!)]));
+      await call(() => settleIn(connection, [completed(a!), failed(b!)]));
       const [entry] = await connection.failed.find('b');
       expect(await call(() => connection.failed.retry(entry!, Buffer.from(member('b').payload)))).toBe(true);
-      const again = await call(() => connection.settleAndReserve!([completed(c!)], request));
-      expect(await call(() => connection.settle(again.reply.reservations.map(completed)))).toEqual(['settled']);
+      const again = await call(() => connection.exchange([completed(c!)], request));
+      expect(await call(() => settleIn(connection, again.reply.reservations.map(completed)))).toEqual(['settled']);
 
       expect(number).toBe(8);
       expect(await connection.batches.find(ID)).toMatchObject({ pending: 0, completed: 3, failed: 0, skipped: 0 });
@@ -145,47 +146,45 @@ describe('a batch on redis', () => {
 
   it('holds the outcomes of its jobs while its key is a foreign one, names the key, and counts them once that is mended', async () => {
     await connection.push('q', [member('a')], batch('told'));
-    const { reservations } = await connection.reserve(request);
+    const { reservations } = await reserveFrom(connection, request);
     const key = `${world.prefix}:batches`;
     await world.client.rename(key, 'kept');
     await world.client.set(key, 'nothing of ours');
-    await expect(connection.settle(reservations.map(completed))).rejects.toMatchObject({
+    await expect(settleIn(connection, reservations.map(completed))).rejects.toMatchObject({
       code: 'E_REDIS_FOREIGN_KEY',
       facts: { key, type: 'string', expected: 'hash' },
     });
     await world.client.rename('kept', key);
-    expect(await connection.settle(reservations.map(completed))).toEqual(['settled']);
+    expect(await settleIn(connection, reservations.map(completed))).toEqual(['settled']);
     expect(await told()).toEqual(['then', 'finally', 'next']);
   });
 
   it('sends no callbacks if it cannot send all of them', async () => {
     const { callbacks, ...rest } = batch('told');
     await connection.push('q', [member('a')], { ...rest, callbacks: [...callbacks, ...batch('foreign').callbacks] });
-    const { reservations } = await connection.reserve(request);
+    const { reservations } = await reserveFrom(connection, request);
     await world.client.set(`${world.prefix}foreign`, 'nothing of ours');
-    await expect(connection.settle(reservations.map(completed))).rejects.toThrow('WRONGTYPE');
+    await expect(settleIn(connection, reservations.map(completed))).rejects.toThrow('WRONGTYPE');
     expect(await told()).toEqual([]);
     expect(await connection.batches.find(ID)).toMatchObject({ pending: 1, completed: 0, finishedAt: undefined });
   });
 
   it('counts jobs with different weights and cancelled jobs that end in one call', async () => {
     await connection.push('q', [member('a'), member('b', 3), member('c', 2)], batch('told'));
-    const [a, b, c] = (await connection.reserve(request)).reservations;
-    await connection.settle([completed(a!), { outcome: 'cancelled', reservation: b! }, completed(c!)]);
+    const [a, b, c] = (await reserveFrom(connection, request)).reservations;
+    await settleIn(connection, [completed(a!), { outcome: 'cancelled', reservation: b! }, completed(c!)]);
     expect(await connection.batches.find(ID)).toMatchObject({ pending: 0, completed: 2, skipped: 3 });
   });
 
   it('wakes workers that wait for its callbacks', async () => {
     await connection.push('q', [member('a')], batch('told'));
-    const { reservations } = await connection.reserve(request);
+    const { reservations } = await reserveFrom(connection, request);
     const other = world.connect({}, { clock: new TestClock() });
-    const waiter = other.waiter(['told']);
-    await other.reserve({ ...request, queues: ['told'] });
-    const waiting = waiter.wait(60, new AbortController().signal);
-    await connection.settle(reservations.map(completed));
+    await reserveFrom(other, { ...request, queues: ['told'] });
+    const waiting = waitOn(other, ['told'], 60, new AbortController().signal);
+    await settleIn(connection, reservations.map(completed));
     await waiting;
-    expect((await other.reserve({ ...request, queues: ['told'] })).reservations).toHaveLength(3);
-    await waiter.close();
+    expect((await reserveFrom(other, { ...request, queues: ['told'] })).reservations).toHaveLength(3);
   });
 });
 
@@ -209,9 +208,9 @@ describe('a batch in a cluster', () => {
     expect((await connection.batches.list({ limit: 10 })).map(({ id }) => id)).toEqual([ID]);
     expect((await connection.batches.callbacks(ID))?.callbacks).toMatchObject([{ on: 'then', queue: 'q' }, {}, {}, {}]);
     expect(await connection.batches.cancel(ID)).toBe(true);
-    const { reservations } = await connection.reserve(request);
+    const { reservations } = await reserveFrom(connection, request);
     expect(reservations.map(({ cancelled }) => cancelled)).toEqual([true]);
-    await connection.settle([{ outcome: 'cancelled', reservation: reservations[0]! }]);
+    await settleIn(connection, [{ outcome: 'cancelled', reservation: reservations[0]! }]);
     const keys = Object.keys(await world.keys());
     expect(keys.filter((key) => key.includes('batches'))).toEqual(['{q}:batches', '{q}:batches:begun']);
     expect(await connection.counts('q')).toMatchObject({ ready: 1 });

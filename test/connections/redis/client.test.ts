@@ -5,6 +5,7 @@ import type { RedisConfig } from '../../../src/connections/redis/driver';
 import { meantToPass } from '../../support/meant-to-pass';
 import { eventually } from '../../support/eventually';
 import { RedisWorld } from './open-redis';
+import { reserveFrom, settleIn, waitOn } from '../../support/exchange';
 
 const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
 const addressOf = (config: Partial<RedisConfig>): string => clientSource({ driver: 'redis', ...config }).address;
@@ -57,11 +58,14 @@ describe('a redis connection on a client of the user', () => {
   it('works with any options, and its key prefix comes before ours', async () => {
     const connection = world.connect({ url: undefined, client, prefix: 'jobs:' });
     await connection.push('q', [{ payload: payload('a') }]);
-    await connection.waiter(['q']).wait(0.3, new AbortController().signal);
-    const { reservations } = await connection.reserve({ queues: ['q'], limit: 1, lease: 60 });
-    expect(await connection.settle(reservations.map((reservation) => ({ outcome: 'completed', reservation })))).toEqual(
-      ['settled'],
-    );
+    await waitOn(connection, ['q'], 0.3, new AbortController().signal);
+    const { reservations } = await reserveFrom(connection, { queues: ['q'], limit: 1, lease: 60 });
+    expect(
+      await settleIn(
+        connection,
+        reservations.map((reservation) => ({ outcome: 'completed', reservation })),
+      ),
+    ).toEqual(['settled']);
     expect(Object.keys(await world.keys()).filter((key) => !key.includes(':client:'))).toEqual(['app:jobs::queues']);
   });
 

@@ -1,9 +1,10 @@
 import { Cluster } from 'ioredis';
 import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
-import type { ReserveRequest } from '../../../src/connections/contract';
+import type { Wanted } from '../../../src/connections/contract';
 import { TestClock } from '../../../src/testing/test-clock';
 import { eventually } from '../../support/eventually';
 import { RedisWorld } from './open-redis';
+import { reserveFrom, settleIn, waitOn } from '../../support/exchange';
 
 const never = new AbortController().signal;
 const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
@@ -31,18 +32,21 @@ describe('a redis connection to a cluster', () => {
     await connection.push('high', [{ payload: payload('a') }, { payload: payload('b') }]);
     await connection.push('low', [{ payload: payload('c') }]);
     const request = { queues: ['high', 'low'], limit: 3, lease: 60 };
-    const { reservations, nextIn } = await connection.reserve(request);
+    const { reservations, nextIn } = await reserveFrom(connection, request);
     expect(reservations.map(({ queue }) => queue)).toEqual(['high', 'high', 'low']);
     expect(nextIn).toBeGreaterThan(50);
-    const results = await connection.settle(reservations.map((reservation) => ({ outcome: 'completed', reservation })));
-    const reply = await connection.reserve(request);
+    const results = await settleIn(
+      connection,
+      reservations.map((reservation) => ({ outcome: 'completed', reservation })),
+    );
+    const reply = await reserveFrom(connection, request);
     expect([results, reply.nextIn]).toEqual([['settled', 'settled', 'settled'], Infinity]);
     expect(await connection.queues()).toEqual(['high', 'low']);
   });
 
   it('wakes a worker that waits on queues of several slots', async () => {
     const connection = world.connect({ url: undefined, cluster: [world.url] }, { clock: new TestClock() });
-    const waited = connection.waiter(['one', 'two']).wait(2, never);
+    const waited = waitOn(connection, ['one', 'two'], 2, never);
     await connection.push('two', [{ payload: payload('a') }]);
     await waited;
     expect(await connection.counts('two')).toMatchObject({ ready: 1 });
@@ -52,10 +56,10 @@ describe('a redis connection to a cluster', () => {
     const clock = new TestClock();
     const connection = world.connect({ url: undefined, cluster: [world.url] }, { clock });
     const queues = Array.from({ length: 9 }, (_, at) => `q${at}`);
-    const waited = connection.waiter(queues).wait(2, never);
+    const waited = waitOn(connection, queues, 2, never);
     await eventually(async () => (await blocked()) === 8, { of: 'eight blocking reads' });
     await clock.advance(1);
-    await expect(waited).resolves.toBeUndefined();
+    await expect(waited).resolves.toMatchObject({ reservations: [] });
   });
 
   it('keeps all keys of a queue in one slot', async () => {
@@ -67,11 +71,11 @@ describe('a redis connection to a cluster', () => {
 
   describe('calls each master as rarely as possible', () => {
     let connection: RedisConnection;
-    const request: ReserveRequest = { queues: ['high', 'low'], limit: 4, lease: 60 };
+    const request: Wanted = { queues: ['high', 'low'], limit: 4, lease: 60 };
 
     beforeEach(async () => {
       connection = world.connect({ url: undefined, cluster: [world.url] });
-      await connection.reserve({ ...request, queues: ['high', 'low', 'other'] });
+      await reserveFrom(connection, { ...request, queues: ['high', 'low', 'other'] });
       for (const queue of ['high', 'low', 'other']) {
         await connection.push(
           queue,
@@ -84,11 +88,18 @@ describe('a redis connection to a cluster', () => {
       Number(/cmdstat_evalsha:calls=(\d+)/.exec(await world.client.info('commandstats'))?.[1] ?? 0);
 
     it('settles the outcomes of a queue in one call, which also reserves if a reserve of the same turn asks that queue first', async () => {
-      const { reservations } = await connection.reserve({ ...request, queues: ['high', 'low', 'other'], limit: 9 });
+      const { reservations } = await reserveFrom(connection, {
+        ...request,
+        queues: ['high', 'low', 'other'],
+        limit: 9,
+      });
       await world.client.config('RESETSTAT');
       const [results, reply] = await Promise.all([
-        connection.settle(reservations.map((reservation) => ({ outcome: 'completed', reservation }))),
-        connection.reserve({ ...request, queues: ['low', 'high'] }),
+        settleIn(
+          connection,
+          reservations.map((reservation) => ({ outcome: 'completed', reservation })),
+        ),
+        reserveFrom(connection, { ...request, queues: ['low', 'high'] }),
       ]);
       expect(results).toEqual(Array(9).fill('settled'));
       expect(reply.reservations).toEqual([]);
@@ -97,10 +108,11 @@ describe('a redis connection to a cluster', () => {
     });
 
     it('returns each outcome its own result', async () => {
-      const { reservations } = await connection.reserve({ ...request, limit: 6 });
+      const { reservations } = await reserveFrom(connection, { ...request, limit: 6 });
       const [, lost] = reservations;
-      await connection.settle([{ outcome: 'completed', reservation: lost! }]);
-      const results = await connection.settle(
+      await settleIn(connection, [{ outcome: 'completed', reservation: lost! }]);
+      const results = await settleIn(
+        connection,
         [5, 1, 0, 3].map((at) => ({ outcome: 'completed', reservation: reservations[at]! })),
       );
       expect(results).toEqual(['settled', 'lost', 'settled', 'settled']);
@@ -109,7 +121,7 @@ describe('a redis connection to a cluster', () => {
     it('promotes and reclaims once a second in queues that a reserve does not reach', async () => {
       const clock = new TestClock();
       connection = world.connect({ url: undefined, cluster: [world.url] }, { clock });
-      const reserve = () => connection.reserve({ ...request, limit: 1 });
+      const reserve = () => reserveFrom(connection, { ...request, limit: 1 });
       await reserve();
       await world.client.config('RESETSTAT');
       await reserve();

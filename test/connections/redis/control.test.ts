@@ -9,6 +9,7 @@ import type { ReserveReply } from '../../../src/connections/contract';
 import { TestClock } from '../../../src/testing/test-clock';
 import { FaultyProxy } from '../../faults/kit/faulty-proxy';
 import { RedisWorld, silent } from './open-redis';
+import { reserveFrom, settleIn } from '../../support/exchange';
 
 const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
 /** A Redis that gives the scripts these answers in turn and notes the keys from which marks are removed. */
@@ -109,7 +110,7 @@ describe('the control of a redis connection', () => {
     await fill('first', TOO_MANY);
     await connection.control.cancel('first-110', 'first');
     const request = { queues: ['first'], limit: 100, lease: 60 };
-    const pages = [await connection.reserve(request), await connection.reserve(request)];
+    const pages = [await reserveFrom(connection, request), await reserveFrom(connection, request)];
     const cancelled = pages.flatMap(({ reservations }) => reservations).filter((one) => one.cancelled === true);
     expect(cancelled.map(({ payload: text }) => text.toString())).toEqual([
       payload('first-110').replace('"attempts":0', '"attempts":1'),
@@ -149,10 +150,10 @@ describe('the control of a redis connection', () => {
 
   it('does not report lost data from a settle, but once from the next reserve', async () => {
     const request = { queues: ['first'], limit: 1, lease: 60 };
-    const { reservations } = await connection.reserve(request);
+    const { reservations } = await reserveFrom(connection, request);
     await world.client.flushall();
-    expect(await connection.settle([{ outcome: 'completed', reservation: reservations[0]! }])).toEqual(['lost']);
-    const told = [await connection.reserve(request), await connection.reserve(request)];
+    expect(await settleIn(connection, [{ outcome: 'completed', reservation: reservations[0]! }])).toEqual(['lost']);
+    const told = [await reserveFrom(connection, request), await reserveFrom(connection, request)];
     expect(told.map(({ forgotten }) => forgotten)).toEqual([true, undefined]);
   });
 
@@ -160,27 +161,28 @@ describe('the control of a redis connection', () => {
     const clock = new TestClock();
     const patient = world.connect({}, { clock });
     const request = { limit: 1, lease: 60 };
-    const replies = [await patient.reserve({ ...request, queues: ['first'] })];
-    replies.push(await patient.reserve({ ...request, queues: ['second'] }));
+    const replies = [await reserveFrom(patient, { ...request, queues: ['first'] })];
+    replies.push(await reserveFrom(patient, { ...request, queues: ['second'] }));
     await clock.advance(3600);
     await world.client.del(await world.client.keys(`${world.prefix}*:client:*`));
-    replies.push(await patient.reserve({ ...request, queues: ['first'] }));
+    replies.push(await reserveFrom(patient, { ...request, queues: ['first'] }));
     expect(replies.map(({ forgotten }) => forgotten)).toEqual([undefined, undefined, undefined]);
   });
 
   it('reports lost data once, whichever queue it is noticed on', async () => {
     const request = { limit: 1, lease: 60 };
-    for (const queue of ['first', 'second']) await connection.reserve({ ...request, queues: [queue] });
+    for (const queue of ['first', 'second']) await reserveFrom(connection, { ...request, queues: [queue] });
     await world.client.flushall();
     const replies = [];
-    for (const queue of ['first', 'second']) replies.push(await connection.reserve({ ...request, queues: [queue] }));
+    for (const queue of ['first', 'second'])
+      replies.push(await reserveFrom(connection, { ...request, queues: [queue] }));
     expect(replies.map(({ forgotten }) => forgotten)).toEqual([true, undefined]);
   });
 
   it('reports lost data once even with two calls at the same time', async () => {
     const both = (): Promise<readonly ReserveReply[]> => {
       const request = { queues: ['first'], limit: 1, lease: 60 };
-      return Promise.all([connection.reserve(request), connection.reserve(request)]);
+      return Promise.all([reserveFrom(connection, request), reserveFrom(connection, request)]);
     };
     await both();
     await world.client.flushall();

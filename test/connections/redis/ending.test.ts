@@ -45,7 +45,7 @@ describe('a program with a redis connection', () => {
     const program = `
       const connection = connectCluster(process.env.REDIS_AT);
       await Promise.all(['a', 'b', 'c'].map((queue) => connection.push(queue, [entry])));
-      await connection.reserve({ queues: ['a', 'b', 'c'], limit: 9, lease: 60 });
+      await connection.exchange([], { queues: ['a', 'b', 'c'], limit: 9, lease: 60 });
       console.log('done');`;
     expect(await outputOf(program, cluster)).toBe('done');
     await cluster.stop();
@@ -60,7 +60,8 @@ describe('a program with a redis connection', () => {
     const program = `
       const connection = connect(process.env.REDIS_AT);
       const stop = new AbortController();
-      const waited = connection.waiter(['nothing']).wait(60, stop.signal);
+      const wait = { queues: ['nothing'], limit: 0, lease: 60, within: 60, signal: stop.signal };
+      const waited = connection.exchange([], wait);
       setImmediate(() => stop.abort());
       await waited;
       await connection.close();
@@ -72,7 +73,7 @@ describe('a program with a redis connection', () => {
     const program = `
       const connection = connect(process.env.REDIS_AT);
       await connection.push('q', [entry]);
-      const { reservations } = await connection.reserve({ queues: ['q'], limit: 1, lease: 60 });
+      const { reservations } = (await connection.exchange([], { queues: ['q'], limit: 1, lease: 60 })).reply;
       process.kill(Number(process.env.REDIS_PID), 'SIGSTOP');
       connection.control.cancelled(reservations).catch(() => undefined);
       console.log('asked');`;

@@ -2,6 +2,7 @@ import { QueueManager } from '../../../src/application/queue-manager';
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { silentLogger } from '../../../src/base/console-logger';
 import { type RedisServer, startRedisServer } from '../../support/redis-server';
+import { reserveFrom, settleIn } from '../../support/exchange';
 
 const text = '{"job":"probe","data":{},"id":"one","attempts":0}';
 
@@ -28,11 +29,11 @@ async function fail(...queues: readonly string[]): Promise<void> {
   const driver = manager.driver();
   for (const queue of queues) {
     await driver.push(queue, [{ payload: text }]);
-    const { reservations } = await driver.reserve({ queues: [queue], limit: 1, lease: 60 });
+    const { reservations } = await reserveFrom(driver, { queues: [queue], limit: 1, lease: 60 });
     const [reservation] = reservations;
     const failure = { id: 'one', name: 'probe', exception: `Error: on ${queue}` };
     const { counters } = reservation!;
-    await driver.settle([{ outcome: 'failed', reservation: reservation!, counters, failure }]);
+    await settleIn(driver, [{ outcome: 'failed', reservation: reservation!, counters, failure }]);
   }
 }
 

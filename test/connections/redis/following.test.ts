@@ -4,6 +4,7 @@ import type { FollowUp, Reservation, Settlement } from '../../../src/connections
 import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
 import { FaultyProxy } from '../../faults/kit/faulty-proxy';
 import { RedisWorld } from './open-redis';
+import { reserveFrom, settleIn, waitOn } from '../../support/exchange';
 
 const payload = (id: string, text = ''): string =>
   `{"job":"probe","data":{"text":"${text}"},"id":"${id}","attempts":0}`;
@@ -43,7 +44,7 @@ const held = async (...ids: readonly string[]): Promise<readonly Reservation[]> 
     'q',
     ids.map((id) => ({ payload: payload(id) })),
   );
-  const { reservations } = await connection.reserve({ queues: ['q'], limit: ids.length, lease: 600 });
+  const { reservations } = await reserveFrom(connection, { queues: ['q'], limit: ids.length, lease: 600 });
   return reservations;
 };
 
@@ -51,7 +52,7 @@ const ready = (queue: string): Promise<string[]> => world.client.lrange(world.pr
 
 it('a queue that only following jobs were pushed to is known', async () => {
   const [a] = await held('a');
-  await connection.settle([completed(a!, followUp('never used', 'b'))]);
+  await settleIn(connection, [completed(a!, followUp('never used', 'b'))]);
   expect(await connection.queues()).toEqual(['never used', 'q']);
 });
 
@@ -60,7 +61,7 @@ it.each([1, 2, 3])('a following job is pushed once, however many replies are los
   const counters = b!.counters;
   const failure = { id: 'b', name: 'Probe', exception: 'no' };
   proxy.loseReplies(count);
-  const results = await connection.settle([
+  const results = await settleIn(connection, [
     completed(a!, followUp('r', 'a2')),
     completed(a!, followUp('r', 'never')),
     { outcome: 'failed', reservation: b!, counters, failure, next: [followUp('r', 'b2')] },
@@ -81,10 +82,10 @@ it('following jobs count towards the limits of a call, a hundred jobs and 1 MiB'
   const jobs = [...(await held(...ids)), ...(await held(...ids))];
   const ends = jobs.map((job, at) => completed(job, followUp('r', `next-${at}`, at < 5 ? 'x'.repeat(400_000) : '')));
 
-  await connection.settle(ends.slice(0, 5));
-  await connection.settle(ends.slice(5, 60));
+  await settleIn(connection, ends.slice(0, 5));
+  await settleIn(connection, ends.slice(5, 60));
   // Two settles with fewer jobs would travel in one call.
-  await Promise.all([connection.settle(ends.slice(60, 90)), connection.settle(ends.slice(90))]);
+  await Promise.all([settleIn(connection, ends.slice(60, 90)), settleIn(connection, ends.slice(90))]);
   await world.client.ping();
   monitor.disconnect();
 
@@ -98,14 +99,14 @@ it('a following job whose queue is a foreign key holds up no other outcome, and 
   const ends = [completed(a!, followUp('q', 'a1'), followUp('r', 'a2')), completed(b!, followUp('q', 'b2'))];
 
   const refusal = expect.objectContaining({ key: `${world.prefix}r`, type: 'string', expected: 'list' }) as unknown;
-  await expect(connection.settle(ends)).rejects.toMatchObject({ code: 'E_REDIS_FOREIGN_KEY', facts: refusal });
-  expect(await connection.settle(ends.slice(1))).toEqual(['settled']);
-  await expect(connection.settle(ends.slice(0, 1))).rejects.toMatchObject({ code: 'E_REDIS_FOREIGN_KEY' });
+  await expect(settleIn(connection, ends)).rejects.toMatchObject({ code: 'E_REDIS_FOREIGN_KEY', facts: refusal });
+  expect(await settleIn(connection, ends.slice(1))).toEqual(['settled']);
+  await expect(settleIn(connection, ends.slice(0, 1))).rejects.toMatchObject({ code: 'E_REDIS_FOREIGN_KEY' });
   expect(await ready('q')).toEqual([payload('b2')]);
   expect(await connection.counts('q')).toMatchObject({ reserved: 1 });
 
   await world.client.del(`${world.prefix}r`);
-  expect(await connection.settle(ends.slice(0, 1))).toEqual(['settled']);
+  expect(await settleIn(connection, ends.slice(0, 1))).toEqual(['settled']);
   expect(await ready('q')).toEqual([payload('b2'), payload('a1')]);
   expect(await ready('r')).toEqual([payload('a2')]);
 });
@@ -113,12 +114,10 @@ it('a following job whose queue is a foreign key holds up no other outcome, and 
 it('a following job wakes a worker of its queue', async () => {
   const [a] = await held('a');
   const other = world.connect({}, { clock: new TestClock() });
-  const waiter = other.waiter(['r']);
   const request = { queues: ['r'], limit: 1, lease: 600 };
-  await other.reserve(request);
-  const waiting = waiter.wait(60, new AbortController().signal);
-  await connection.settle([completed(a!, followUp('r', 'b'))]);
+  await reserveFrom(other, request);
+  const waiting = waitOn(other, ['r'], 60, new AbortController().signal);
+  await settleIn(connection, [completed(a!, followUp('r', 'b'))]);
   await waiting;
-  expect((await other.reserve(request)).reservations).toHaveLength(1);
-  await waiter.close();
+  expect((await reserveFrom(other, request)).reservations).toHaveLength(1);
 });

@@ -7,6 +7,7 @@ import { Worker } from '../../../src/worker/worker';
 import { RecordingLogger } from '../../support/application';
 import { eventually } from '../../support/eventually';
 import { RedisWorld } from './open-redis';
+import { reserveFrom, settleIn } from '../../support/exchange';
 
 const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
 const request = { queues: ['q'], limit: 10, lease: 600 };
@@ -40,7 +41,7 @@ describe('a foreign key in place of one of ours', () => {
 
   it('is named in the error of a reserve from its queue alone', async () => {
     await world.client.set(`${world.prefix}q:delayed`, 'not ours');
-    await expect(world.connect().reserve(request)).rejects.toMatchObject({
+    await expect(reserveFrom(world.connect(), request)).rejects.toMatchObject({
       code: 'E_REDIS_FOREIGN_KEY',
       facts: { key: `${world.prefix}q:delayed`, type: 'string', expected: 'zset' },
     });
@@ -50,7 +51,7 @@ describe('a foreign key in place of one of ours', () => {
     const connection = world.connect();
     await connection.push('q', [{ payload: payload('a') }]);
     await world.client.set(`${world.prefix}:control`, 'not ours');
-    await expect(connection.reserve(request)).rejects.toMatchObject({ facts: { key: `${world.prefix}:control` } });
+    await expect(reserveFrom(connection, request)).rejects.toMatchObject({ facts: { key: `${world.prefix}:control` } });
     expect(await connection.counts('q')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
   });
 
@@ -71,7 +72,7 @@ describe('a foreign key in place of one of ours', () => {
     await world.client.acl('SETUSER', 'worker', 'on', '>secret', '~*', '+@all', '-type');
     await world.client.set(`${world.prefix}q`, 'not ours');
     const user = { username: 'worker', password: 'secret', url: undefined, port: world.server.port };
-    await expect(world.connect(user).reserve(request)).rejects.toMatchObject({
+    await expect(reserveFrom(world.connect(user), request)).rejects.toMatchObject({
       code: 'E_REDIS_REPLY',
       facts: { reply: expect.stringContaining('WRONGTYPE') as string, consequence: 'no jobs were reserved' },
     });
@@ -113,7 +114,7 @@ describe('a foreign key in place of one of ours', () => {
       'q',
       ['a', 'b', 'c'].map((id) => ({ payload: payload(id) })),
     );
-    const { reservations } = await connection.reserve(request);
+    const { reservations } = await reserveFrom(connection, request);
     const settlements = reservations.map((reservation, at) => ({
       outcome: 'failed' as const,
       reservation,
@@ -121,7 +122,7 @@ describe('a foreign key in place of one of ours', () => {
       failure: { id: `id-${at}`, name: 'probe', exception: 'no' },
     }));
 
-    expect(await connection.settle(settlements)).toEqual(['settled', 'settled', 'settled']);
+    expect(await settleIn(connection, settlements)).toEqual(['settled', 'settled', 'settled']);
     await connection.failed.put({
       ...{ id: 'other', name: 'probe', exception: 'no', connection: 'x', queue: 'q', attempts: 1 },
       payload: Buffer.from(payload('other')),
@@ -137,18 +138,18 @@ describe('a foreign key in place of one of ours', () => {
       'q',
       ['a', 'b'].map((id) => ({ payload: payload(id) })),
     );
-    const [a, b] = (await connection.reserve(request)).reservations;
+    const [a, b] = (await reserveFrom(connection, request)).reservations;
     await world.client.set(`${world.prefix}q:delayed`, 'not ours');
 
     const release = { outcome: 'released', reservation: a!, delay: 60, counters: a!.counters } as const;
     const completion = { outcome: 'completed', reservation: b! } as const;
     const refused = { code: 'E_REDIS_FOREIGN_KEY', facts: { key: `${world.prefix}q:delayed` } };
 
-    await expect(connection.settle([release, completion])).rejects.toMatchObject(refused);
-    expect(await connection.settle([completion])).toEqual(['settled']);
-    await expect(connection.settle([release])).rejects.toMatchObject(refused);
+    await expect(settleIn(connection, [release, completion])).rejects.toMatchObject(refused);
+    expect(await settleIn(connection, [completion])).toEqual(['settled']);
+    await expect(settleIn(connection, [release])).rejects.toMatchObject(refused);
     await world.client.del(`${world.prefix}q:delayed`);
-    expect(await connection.settle([release])).toEqual(['settled']);
+    expect(await settleIn(connection, [release])).toEqual(['settled']);
   });
 
   it('does not affect reserves that send nothing to it', async () => {
@@ -157,15 +158,15 @@ describe('a foreign key in place of one of ours', () => {
       'q',
       ['a', 'b'].map((id) => ({ payload: payload(id) })),
     );
-    const [a] = (await connection.reserve({ ...request, limit: 1 })).reservations;
+    const [a] = (await reserveFrom(connection, { ...request, limit: 1 })).reservations;
     await world.client.set(`${world.prefix}q:failed`, 'not ours');
     const failure = { id: 'a', name: 'probe', exception: 'no' };
 
     const [settled, reserved] = await Promise.allSettled([
-      connection.settle([{ outcome: 'failed', reservation: a!, counters: a!.counters, failure }]),
-      connection.reserve(request),
+      settleIn(connection, [{ outcome: 'failed', reservation: a!, counters: a!.counters, failure }]),
+      reserveFrom(connection, request),
     ]);
-    const later = await connection.reserve(request);
+    const later = await reserveFrom(connection, request);
 
     expect([settled.status, reserved.status]).toEqual(['rejected', 'fulfilled']);
     const { reservations } = (reserved as PromiseFulfilledResult<typeof later>).value;

@@ -1,6 +1,7 @@
 import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
 import type { Settlement } from '../../../src/connections/contract';
 import { RedisWorld } from './open-redis';
+import { reserveFrom, settleIn } from '../../support/exchange';
 
 const payload = (id: string | number): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
 const numbered = (count: number): string[] => Array.from({ length: count }, (_, at) => payload(at));
@@ -17,7 +18,7 @@ describe('the calls of a redis connection', () => {
     world.fresh();
     connection = world.connect();
     await connection.push('warm', [{ payload: payload('warm') }]);
-    await connection.reserve({ queues: ['warm'], limit: 1, lease: 60 });
+    await reserveFrom(connection, { queues: ['warm'], limit: 1, lease: 60 });
     await world.client.config('RESETSTAT');
   });
 
@@ -60,10 +61,10 @@ describe('the calls of a redis connection', () => {
       numbered(3).map((text) => ({ payload: text })),
     );
     const request = { queues: ['q'], limit: 1, lease: 60 };
-    const { reservations } = await connection.reserve(request);
+    const { reservations } = await reserveFrom(connection, request);
     await world.client.config('RESETSTAT');
     const outcomes = reservations.map((reservation): Settlement => ({ outcome: 'completed', reservation }));
-    const [results, reply] = await Promise.all([connection.settle(outcomes), connection.reserve(request)]);
+    const [results, reply] = await Promise.all([settleIn(connection, outcomes), reserveFrom(connection, request)]);
     expect([results, reply.reservations.length]).toEqual([['settled'], 1]);
     expect(await calls()).toBe(1);
   });
@@ -74,7 +75,7 @@ describe('the calls of a redis connection', () => {
       numbered(4).map((text) => ({ payload: text })),
     );
     const request = { queues: ['q'], limit: 2, lease: 60 };
-    const replies = await Promise.all([connection.reserve(request), connection.reserve(request)]);
+    const replies = await Promise.all([reserveFrom(connection, request), reserveFrom(connection, request)]);
     expect(replies.map(({ reservations }) => reservations.length)).toEqual([2, 2]);
     expect(await connection.counts('q')).toEqual({ ready: 0, delayed: 0, reserved: 4 });
     // Each was sent without waiting for the other, and so under a client name of its own.
@@ -102,9 +103,10 @@ describe('the calls of a redis connection', () => {
 
   it('add the queue of a failed job to the known queues, even if another client pushed the job', async () => {
     await world.client.rpush(`${world.prefix}theirs`, payload('a'), 'no JSON');
-    const { reservations } = await connection.reserve({ queues: ['theirs'], limit: 5, lease: 60 });
+    const { reservations } = await reserveFrom(connection, { queues: ['theirs'], limit: 5, lease: 60 });
     const failure = { id: 'a', name: 'Probe', exception: 'no' };
-    await connection.settle(
+    await settleIn(
+      connection,
       reservations.map((reservation) => ({ outcome: 'failed', reservation, counters: reservation.counters, failure })),
     );
     expect((await connection.failed.list({ limit: 10 })).map(({ queue }) => queue)).toEqual(['theirs', 'theirs']);

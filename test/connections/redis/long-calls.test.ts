@@ -9,6 +9,7 @@ import { Worker } from '../../../src/worker/worker';
 import { RecordingLogger } from '../../support/application';
 import { eventually } from '../../support/eventually';
 import { RedisWorld } from './open-redis';
+import { reserveFrom, settleIn } from '../../support/exchange';
 
 const MIB = 1024 * 1024;
 const request = { queues: ['q'], limit: 10, lease: 600 };
@@ -50,7 +51,8 @@ describe('a text that is longer than redis takes', () => {
     await connection.push('q', [short('a'), long, short('b')]);
     const reservations: Reservation[] = [];
     // A reply carries a megabyte at most.
-    for (let calls = 0; calls < 3; calls += 1) reservations.push(...(await connection.reserve(request)).reservations);
+    for (let calls = 0; calls < 3; calls += 1)
+      reservations.push(...(await reserveFrom(connection, request)).reservations);
     await limit('1mb');
     return { connection, reservations };
   }
@@ -59,7 +61,10 @@ describe('a text that is longer than redis takes', () => {
     const log = new RecordingLogger();
     const { connection, reservations } = await reserved(log);
 
-    const results = await connection.settle(reservations.map((reservation) => ({ outcome: 'completed', reservation })));
+    const results = await settleIn(
+      connection,
+      reservations.map((reservation) => ({ outcome: 'completed', reservation })),
+    );
 
     expect(results).toEqual(['settled', 'lost', 'settled']);
     expect(await connection.counts('q')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
@@ -74,13 +79,13 @@ describe('a text that is longer than redis takes', () => {
     const { connection, reservations } = await reserved();
     await connection.push('q', [short('c')]);
 
-    const { results, reply } = await connection.settleAndReserve!(
+    const { results, reply } = await connection.exchange(
       reservations
         .slice(1, 2)
         .map((reservation) => ({ outcome: 'released', delay: 0, reservation, counters: reservation.counters })),
       request,
     );
-    const { reservations: next } = await connection.reserve(request);
+    const { reservations: next } = await reserveFrom(connection, request);
 
     expect([results, reply.nextIn, next.length]).toEqual([['lost'], 0, 1]);
   });

@@ -3,6 +3,7 @@ import type { Reservation, Settlement } from '../../../src/connections/contract'
 import { debounceKey, uniqueKey, withTies } from '../../../src/payload/ties';
 import { FaultyProxy } from '../../faults/kit/faulty-proxy';
 import { RedisWorld } from './open-redis';
+import { reserveFrom, settleIn } from '../../support/exchange';
 
 const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
 const request = { queues: ['q'], limit: 10, lease: 600 };
@@ -24,7 +25,7 @@ describe('a redis connection whose replies are lost', () => {
     connection = world.connect({ url: proxy.url });
     // Loads the scripts and connects, so that from here on only replies are lost.
     await connection.push('warm', [{ payload: payload('warm') }]);
-    await connection.reserve({ ...request, queues: ['warm'] });
+    await reserveFrom(connection, { ...request, queues: ['warm'] });
   });
 
   afterEach(() => world.closeConnections());
@@ -82,7 +83,7 @@ describe('a redis connection whose replies are lost', () => {
   it('gets the jobs that it reserved and no others', async () => {
     await connection.push('q', [{ payload: payload('a') }, { payload: payload('b') }]);
     proxy.loseReplies();
-    const { reservations } = await connection.reserve({ ...request, limit: 1 });
+    const { reservations } = await reserveFrom(connection, { ...request, limit: 1 });
     expect(reservations).toHaveLength(1);
     expect(await texts('reserved')).toEqual(reservations.map((reservation) => reservation.payload.toString()));
     expect(await texts('ready')).toEqual([payload('b')]);
@@ -93,10 +94,10 @@ describe('a redis connection whose replies are lost', () => {
       'q',
       ['a', 'b', 'c'].map((id) => ({ payload: payload(id) })),
     );
-    const [a, b, c] = (await connection.reserve(request)).reservations;
+    const [a, b, c] = (await reserveFrom(connection, request)).reservations;
     const failure = { id: 'c', name: 'Probe', exception: 'no' };
     proxy.loseReplies();
-    const results = await connection.settle([
+    const results = await settleIn(connection, [
       completed(a!),
       completed(a!),
       { outcome: 'released', reservation: b!, delay: 0, counters: b!.counters },
@@ -113,9 +114,9 @@ describe('a redis connection whose replies are lost', () => {
       'q',
       ['a', 'b', 'c'].map((id) => ({ payload: payload(id) })),
     );
-    const [first] = (await connection.reserve({ ...request, limit: 1 })).reservations;
+    const [first] = (await reserveFrom(connection, { ...request, limit: 1 })).reservations;
     proxy.loseReplies(2);
-    const { results, reply } = await connection.settleAndReserve!([completed(first!)], { ...request, limit: 1 });
+    const { results, reply } = await connection.exchange([completed(first!)], { ...request, limit: 1 });
     expect(results).toEqual(['settled']);
     expect(await texts('reserved')).toEqual(reply.reservations.map((reservation) => reservation.payload.toString()));
     expect(await connection.counts('q')).toEqual({ ready: 1, delayed: 0, reserved: 1 });
@@ -125,22 +126,22 @@ describe('a redis connection whose replies are lost', () => {
     await connection.push('q', [{ payload: payload('a'), delay: 300 }]);
     world.offset = 500;
     proxy.loseReplies();
-    expect((await connection.reserve(request)).reservations).toHaveLength(1);
+    expect((await reserveFrom(connection, request)).reservations).toHaveLength(1);
     expect(await connection.counts('q')).toEqual({ ready: 0, delayed: 0, reserved: 1 });
   });
 
   it('renews', async () => {
     await connection.push('q', [{ payload: payload('a') }]);
-    const { reservations } = await connection.reserve(request);
+    const { reservations } = await reserveFrom(connection, request);
     proxy.loseReplies();
     expect(await connection.renew(reservations, 900)).toEqual(['renewed']);
   });
 
   it('sends a failed job back once', async () => {
     await connection.push('q', [{ payload: payload('a') }]);
-    const [reservation] = (await connection.reserve(request)).reservations;
+    const [reservation] = (await reserveFrom(connection, request)).reservations;
     const failure = { id: 'a', name: 'Probe', exception: 'no' };
-    await connection.settle([
+    await settleIn(connection, [
       { outcome: 'failed', reservation: reservation!, counters: reservation!.counters, failure },
     ]);
     proxy.loseReplies();

@@ -6,6 +6,7 @@ import { eventually } from '../../support/eventually';
 import { freePort, startRedisServer } from '../../support/redis-server';
 import { FaultyProxy } from '../../faults/kit/faulty-proxy';
 import { RedisWorld, silent } from './open-redis';
+import { reserveFrom, waitOn } from '../../support/exchange';
 
 const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
 const request = { queues: ['q'], limit: 10, lease: 600 };
@@ -81,7 +82,7 @@ describe('a redis connection whose server is away', () => {
 
   it('fails a reserve that was not carried out, so that the worker can log it', async () => {
     const connection = world.connect({ url: `redis://127.0.0.1:${await freePort()}/0` });
-    await expect(world.clock.passing(connection.reserve(request))).rejects.toMatchObject({
+    await expect(world.clock.passing(reserveFrom(connection, request))).rejects.toMatchObject({
       code: 'E_QUEUE_UNAVAILABLE',
     });
   });
@@ -102,9 +103,9 @@ describe('a redis connection whose server is away', () => {
     const logger: Logger = { ...silent, warn: (_, message) => warnings.push(message) };
     const connection = world.connect({ url: proxy.url }, { logger });
     await connection.push('q', [{ payload: payload('a') }]);
-    await connection.reserve({ ...request, queues: ['none'] });
+    await reserveFrom(connection, { ...request, queues: ['none'] });
     proxy.goSilent();
-    const reserved = connection.reserve(request);
+    const reserved = reserveFrom(connection, request);
     await eventually(() => {
       world.clock.advance(1);
       return proxy.connections >= 4;
@@ -118,9 +119,9 @@ describe('a redis connection whose server is away', () => {
 
   it('does not connect again once it is closed, even if calls are waiting', async () => {
     const connection = world.connect({ url: proxy.url });
-    await connection.reserve({ ...request, queues: ['none'] });
+    await reserveFrom(connection, { ...request, queues: ['none'] });
     proxy.goSilent();
-    const reserved = [connection.reserve(request), connection.reserve(request)].map(failureOf);
+    const reserved = [reserveFrom(connection, request), reserveFrom(connection, request)].map(failureOf);
     await world.clock.passing(connection.close());
     const { connections } = proxy;
     expect(await Promise.all(reserved)).toEqual([expect.any(QueueUnavailableError), expect.any(QueueUnavailableError)]);
@@ -132,7 +133,7 @@ describe('a redis connection whose server is away', () => {
     const clock: Clock = { ...systemClock, after: () => ({ cancel: () => undefined }) };
     const connection = world.connect({ url: proxy.url }, { clock });
     await connection.push('q', [{ payload: payload('a') }]);
-    const { reservations } = await connection.reserve(request);
+    const { reservations } = await reserveFrom(connection, request);
     proxy.goSilent();
     const look = failureOf(connection.control.cancelled!(reservations));
 
@@ -181,7 +182,7 @@ describe('a redis connection whose server is away', () => {
     await connection.push('q', [{ payload: payload('a') }]);
     await world.client.script('FLUSH');
     await connection.push('q', [{ payload: payload('b') }]);
-    expect((await connection.reserve(request)).reservations).toHaveLength(2);
+    expect((await reserveFrom(connection, request)).reservations).toHaveLength(2);
   });
 
   it('reports a full server in its own words, and still settles and reserves', async () => {
@@ -191,14 +192,14 @@ describe('a redis connection whose server is away', () => {
       ['a', 'b', '7'].map((id) => ({ payload: payload(id) })),
     );
     await connection.push('q', [{ payload: 'no JSON' }, { payload: payload('c') }]);
-    const [first] = (await connection.reserve({ ...request, limit: 1 })).reservations;
+    const [first] = (await reserveFrom(connection, { ...request, limit: 1 })).reservations;
     await world.client.config('SET', 'maxmemory', '1');
     try {
       await expect(connection.push('q', [{ payload: payload('d') }])).rejects.toThrow('OOM');
       const outcome = { outcome: 'completed', reservation: first! } as const;
-      const { results, reply } = await connection.settleAndReserve!([outcome], request);
+      const { results, reply } = await connection.exchange([outcome], request);
       expect([results, reply.reservations.length, reply.setAside.length]).toEqual([['settled'], 3, 1]);
-      expect((await connection.reserve(request)).reservations).toEqual([]);
+      expect((await reserveFrom(connection, request)).reservations).toEqual([]);
     } finally {
       await world.client.config('SET', 'maxmemory', '0');
     }
@@ -209,7 +210,7 @@ describe('a redis connection whose server is away', () => {
     await connection.push('q', [{ payload: payload('a') }]);
     await world.client.config('SET', 'maxmemory', '1');
     try {
-      expect((await connection.reserve(request)).reservations).toHaveLength(1);
+      expect((await reserveFrom(connection, request)).reservations).toHaveLength(1);
     } finally {
       await world.client.config('SET', 'maxmemory', '0');
     }
@@ -218,12 +219,12 @@ describe('a redis connection whose server is away', () => {
   it('promotes and reclaims on a full server', async () => {
     const connection = world.connect();
     await connection.push('q', [{ payload: payload('a') }]);
-    await connection.reserve({ ...request, lease: 100 });
+    await reserveFrom(connection, { ...request, lease: 100 });
     await connection.push('q', [{ payload: payload('b'), delay: 100 }]);
     world.offset = 500;
     await world.client.config('SET', 'maxmemory', '1');
     try {
-      expect((await connection.reserve(request)).reservations).toHaveLength(2);
+      expect((await reserveFrom(connection, request)).reservations).toHaveLength(2);
     } finally {
       await world.client.config('SET', 'maxmemory', '0');
     }
@@ -256,7 +257,7 @@ describe('a redis waiter whose connection fails', () => {
 
   it('waits again after its blocking connection was killed', async () => {
     const connection = world.connect();
-    const waited = connection.waiter(['q']).wait(2, never);
+    const waited = waitOn(connection, ['q'], 2, never);
     const id = await eventually(blocked);
     await world.client.client('KILL', 'ID', id!);
     await eventually(async () => {
@@ -271,14 +272,13 @@ describe('a redis waiter whose connection fails', () => {
   it('ends in time on a silent connection, and then reads on another', async () => {
     const proxy = await FaultyProxy.start(world.server.port);
     const connection = world.connect({ url: proxy.url });
-    const waiter = connection.waiter(['q']);
-    await waiter.wait(0.01, never);
+    await waitOn(connection, ['q'], 0.01, never);
     proxy.goSilent();
-    await waiter.wait(0.02, never);
+    await waitOn(connection, ['q'], 0.02, never);
     proxy.heal();
     const before = proxy.connections;
     await eventually(async () => {
-      await waiter.wait(0.02, never);
+      await waitOn(connection, ['q'], 0.02, never);
       return proxy.connections > before;
     });
     await connection.close();
@@ -287,9 +287,8 @@ describe('a redis waiter whose connection fails', () => {
 
   it('gives back a hint that arrives when nobody waits any more', async () => {
     const connection = world.connect();
-    const waiter = connection.waiter(['q']);
     const given = new AbortController();
-    const waited = waiter.wait(2, given.signal);
+    const waited = waitOn(connection, ['q'], 2, given.signal);
     await eventually(blocked);
     given.abort();
     await waited;
@@ -305,7 +304,7 @@ describe('a redis waiter whose connection fails', () => {
       return { cancel: () => {} };
     };
     const connection = world.connect({}, { clock: { ...systemClock, after } });
-    await connection.waiter(['q']).wait(Infinity, never);
+    await waitOn(connection, ['q'], Infinity, never);
     expect(asked[0]).toBe(2000);
   });
 });

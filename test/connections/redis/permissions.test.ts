@@ -9,6 +9,7 @@ import { Worker } from '../../../src/worker/worker';
 import { RecordingLogger } from '../../support/application';
 import { eventually } from '../../support/eventually';
 import { RedisWorld, silent } from './open-redis';
+import { reserveFrom, waitOn } from '../../support/exchange';
 
 const LUA = join(__dirname, '../../../lua');
 
@@ -61,13 +62,13 @@ describe('a redis connection whose user lacks permissions', () => {
   it('reserves nothing if a script would stop half way, names the missing permissions, and continues when they are given', async () => {
     await may('-hset', '-zadd');
     const connection = connect();
-    const refused = connection.reserve(request);
+    const refused = reserveFrom(connection, request);
     await expect(refused).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE', facts: { refused: true } });
     await expect(refused).rejects.toThrow(/NOPERM this user may not call hset, zadd.*no jobs were reserved/);
     // Permissions are checked again for each refused call.
     expect(await connection.counts('q')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
     await may('+hset', '+zadd');
-    expect((await connection.reserve(request)).reservations).toHaveLength(1);
+    expect((await reserveFrom(connection, request)).reservations).toHaveLength(1);
   });
 
   it('reports a script that was refused half way as a lack of permission', async () => {
@@ -82,8 +83,7 @@ describe('a redis connection whose user lacks permissions', () => {
     await may('-blpop');
     const said: string[] = [];
     const connection = connect({ ...silent, warn: (_, message) => said.push(message) });
-    const waiter = connection.waiter(['q']);
-    const wait = (): Promise<void> => waiter.wait(0.05, new AbortController().signal);
+    const wait = (): Promise<unknown> => waitOn(connection, ['q'], 0.05);
     await eventually(() => wait().then(() => said.length > 0), { of: 'a word about it' });
     await wait();
     expect(said).toEqual([expect.stringMatching(/does not let us wait.*blpop.*every 2 s/)]);

@@ -5,6 +5,7 @@ import { type Ties, uniqueKey, withTies } from '../../../src/payload/ties';
 import { begin, completed, newBatch } from '../sql/server/batches';
 import { idOf, payload, reserve } from '../sql/open-database';
 import { RedisWorld } from './open-redis';
+import { settleIn } from '../../support/exchange';
 
 const repair = { repair: true };
 const keyOf = (id: string): string => uniqueKey('Probe', id);
@@ -69,7 +70,7 @@ describe.each(['redis', 'cluster'])('what was removed by hand from %s', (kind) =
     await world.client.del(kind === 'cluster' ? `${key()}:unique` : `${world.prefix}:unique`);
     expect(await connection.recount(repair)).toEqual([{ kind: 'unheld', key: keyOf('a'), holder: 'a' }]);
     expect(await connection.push('default', [tied('a')])).toEqual([{ duplicate: 'a' }]);
-    await connection.settle((await reserve(connection, { limit: 1 })).map(completed));
+    await settleIn(connection, (await reserve(connection, { limit: 1 })).map(completed));
     expect(await connection.recount(repair)).toEqual([]);
     expect(await connection.push('default', [tied('a')])).toBeUndefined();
   });
@@ -77,7 +78,7 @@ describe.each(['redis', 'cluster'])('what was removed by hand from %s', (kind) =
   it('counts the jobs of batches again, and finishes batches that have none left', async () => {
     const own = { callbacks: newBatch().callbacks.map((callback) => ({ ...callback, queue: 'default' })) };
     await begin(connection, ['a', 'b', 'c'], newBatch('batch', own));
-    await connection.settle((await reserve(connection, { limit: 1 })).map(completed));
+    await settleIn(connection, (await reserve(connection, { limit: 1 })).map(completed));
     await world.client.ltrim(key(), 1, -1);
     const found = { kind: 'miscounted', batch: 'batch', pending: 2, found: 1 };
     expect(await connection.recount({ repair: false })).toEqual([found]);
@@ -103,7 +104,7 @@ describe.each(['redis', 'cluster'])('what was removed by hand from %s', (kind) =
         const [first, ...others] = await reserve(client, { limit: 3 });
         const { counters } = first!;
         const released = { outcome: 'released' as const, reservation: first!, delay: round % 3, counters };
-        await client.settle([released, ...others.map(completed)]);
+        await settleIn(client, [released, ...others.map(completed)]);
       }
     };
     const working = Promise.all([0, 1, 2].map((at) => work(connect(), at))).finally(() => (isOver = true));

@@ -4,6 +4,7 @@ import { givenBack } from '../../../src/connections/given-back';
 import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
 import { uniqueKey, withTies } from '../../../src/payload/ties';
 import { RedisWorld } from './open-redis';
+import { reserveFrom, settleIn } from '../../support/exchange';
 
 const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
 const plain = (id: string): Entry => ({ payload: payload(id) });
@@ -30,7 +31,7 @@ afterAll(() => world.stop());
 
 const held = async (...entries: readonly Entry[]): Promise<readonly Reservation[]> => {
   await connection.push('q', entries);
-  const { reservations } = await connection.reserve({ queues: ['q'], limit: entries.length, lease: 600 });
+  const { reservations } = await reserveFrom(connection, { queues: ['q'], limit: entries.length, lease: 600 });
   return reservations;
 };
 const holders = async (): Promise<readonly string[]> =>
@@ -66,7 +67,7 @@ it('returns the result of each of many different outcomes, and frees the unique 
     { outcome: 'completed', reservation: i! },
   ];
 
-  const results = await connection.settle(settlements);
+  const results = await settleIn(connection, settlements);
 
   const lost = results.flatMap((result, at) => (result === 'lost' ? [at] : []));
   expect([results.length, lost]).toEqual([12, [1, 4, 10]]);
@@ -93,6 +94,6 @@ it('tells each of several pushes in one call which of its entries were refused',
 it('frees the unique key of a job whose id is not ASCII', async () => {
   const [job] = await held(unique('jöb ☃'));
   expect(await holders()).toEqual(['0 jöb ☃']);
-  await connection.settle([{ outcome: 'completed', reservation: job! }]);
+  await settleIn(connection, [{ outcome: 'completed', reservation: job! }]);
   expect(await holders()).toEqual([]);
 });

@@ -1,6 +1,7 @@
 import { Keys } from '../../../src/connections/redis/keys';
 import { NOT_AN_OBJECT } from '../../../src/payload/unreadable';
 import { RedisWorld } from './open-redis';
+import { reserveFrom } from '../../support/exchange';
 
 let world: RedisWorld;
 
@@ -23,7 +24,7 @@ describe('a payload that Redis itself has to parse', () => {
     const connection = world.connect();
     await connection.push('default', [{ payload: text }]);
 
-    const { reservations, setAside } = await connection.reserve({ queues: ['default'], limit: 10, lease: 60 });
+    const { reservations, setAside } = await reserveFrom(connection, { queues: ['default'], limit: 10, lease: 60 });
 
     expect(setAside).toEqual([]);
     expect(reservations.map(({ payload }) => payload.toString())).toEqual([expect.stringContaining(text.slice(0, -1))]);
@@ -37,7 +38,7 @@ describe('a payload that Redis itself has to parse', () => {
     const connection = world.connect();
     await connection.push('default', [{ payload: text }, { payload: neighbour }]);
 
-    const { reservations, setAside } = await connection.reserve({ queues: ['default'], limit: 10, lease: 60 });
+    const { reservations, setAside } = await reserveFrom(connection, { queues: ['default'], limit: 10, lease: 60 });
 
     expect(reservations).toHaveLength(1);
     expect(setAside).toMatchObject([{ reason: NOT_AN_OBJECT }]);
@@ -49,7 +50,7 @@ describe('a payload that Redis itself has to parse', () => {
     const text = `{"job":"probe","data":${nested(100_000)},"id":"deep","attempts":0}`;
     await connection.push('default', [{ payload: text }]);
 
-    const { reservations } = await connection.reserve({ queues: ['default'], limit: 10, lease: 60 });
+    const { reservations } = await reserveFrom(connection, { queues: ['default'], limit: 10, lease: 60 });
 
     expect(reservations.map(({ counters }) => counters.attempts)).toEqual([1]);
   });

@@ -1,9 +1,11 @@
 import type { ReserveReply } from '../../../src/connections/contract';
 import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
+import { systemClock } from '../../../src/base/clock';
 import { TestClock } from '../../../src/testing/test-clock';
 import { FaultyProxy } from '../../faults/kit/faulty-proxy';
 import { eventually } from '../../support/eventually';
 import { RedisWorld } from './open-redis';
+import { reserveFrom, waitOn } from '../../support/exchange';
 
 const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
 const request = { queues: ['q'], limit: 1, lease: 600 };
@@ -26,7 +28,7 @@ describe('a reserve that follows a blocking read', () => {
     stop = new AbortController();
     connection = world.connect({ url: proxy.url });
     // Loads the script and connects.
-    await connection.reserve(request);
+    await reserveFrom(connection, request);
   });
 
   afterEach(() => world.closeConnections());
@@ -42,7 +44,7 @@ describe('a reserve that follows a blocking read', () => {
   const push = (id: string): Promise<unknown> => connection.push('q', [{ payload: payload(id) }]);
 
   it('brings one job as soon as it is pushed, and leaves a hint for the rest', async () => {
-    const waiting = connection.waiter(['q']).waitAndReserve!(60, request, stop.signal);
+    const waiting = reserveFrom(connection, { ...request, within: 60, signal: stop.signal });
     await waits(1);
     await connection.push('q', [{ payload: payload('a') }, { payload: payload('b') }]);
 
@@ -53,7 +55,7 @@ describe('a reserve that follows a blocking read', () => {
   });
 
   it('brings a job even if Redis has forgotten its scripts meanwhile', async () => {
-    const waiting = connection.waiter(['q']).waitAndReserve!(60, request, stop.signal);
+    const waiting = reserveFrom(connection, { ...request, within: 60, signal: stop.signal });
     await waits(1);
     await world.client.script('FLUSH');
     await push('a');
@@ -63,43 +65,39 @@ describe('a reserve that follows a blocking read', () => {
 
   it('brings a job that was pushed before it', async () => {
     await push('a');
-    expect(ids(await connection.waiter(['q']).waitAndReserve!(60, request, stop.signal))).toEqual(['a']);
+    expect(ids(await reserveFrom(connection, { ...request, within: 60, signal: stop.signal }))).toEqual(['a']);
   });
 
   it('ends at once when it is aborted, as does the next one', async () => {
-    const waiter = connection.waiter(['q']);
     for (const end of [new AbortController(), new AbortController()]) {
-      const waiting = waiter.waitAndReserve!(60, request, end.signal);
+      const waiting = reserveFrom(connection, { ...request, within: 60, signal: end.signal });
       await waits(1);
       end.abort();
       expect((await waiting)!.reservations).toEqual([]);
     }
   });
 
-  it('makes no connection if it is aborted before it began, because the waiter may be closed and nothing would end it', async () => {
+  it('makes no connection if it is aborted before it began, because nothing would end it', async () => {
     const { connections } = proxy;
-    const waiter = connection.waiter(['q']);
-    const waiting = waiter.waitAndReserve!(60, request, stop.signal);
+    const waiting = reserveFrom(connection, { ...request, within: 60, signal: stop.signal });
     stop.abort();
-    await waiter.close();
 
     expect((await waiting)!.reservations).toEqual([]);
     expect(proxy.connections).toBe(connections);
   });
 
   it('replaces a pending read', async () => {
-    const waiter = connection.waiter(['q']);
-    void waiter.wait(60, stop.signal);
+    void waitOn(connection, ['q'], 60, stop.signal);
     await waits(1);
     stop.abort();
-    const waiting = waiter.waitAndReserve!(60, request, new AbortController().signal);
+    const waiting = reserveFrom(connection, { ...request, within: 60, signal: new AbortController().signal });
     await push('a');
 
     expect(ids(await waiting)).toEqual(['a']);
   });
 
   it('brings the job that it reserved even if the answer is lost, and no other job', async () => {
-    const waiting = connection.waiter(['q']).waitAndReserve!(60, request, stop.signal);
+    const waiting = reserveFrom(connection, { ...request, within: 60, signal: stop.signal });
     await waits(1);
     proxy.loseReplies();
     await world.client.rpush(`${world.prefix}q`, payload('a'), payload('b'));
@@ -113,14 +111,13 @@ describe('a reserve that follows a blocking read', () => {
   it('is sent on another connection if the connection of the read is silent', async () => {
     const clock = new TestClock();
     connection = world.connect({ url: proxy.url }, { clock });
-    const waiter = connection.waiter(['q']);
     const before = new AbortController();
-    void waiter.wait(2, before.signal);
+    void waitOn(connection, ['q'], 2, before.signal);
     await waits(1);
     before.abort();
     proxy.goSilent();
     let reply: ReserveReply | undefined;
-    void waiter.waitAndReserve!(2, request, stop.signal).then((told) => (reply = told));
+    void reserveFrom(connection, { ...request, within: 2, signal: stop.signal }).then((told) => (reply = told));
     const { connections } = proxy;
     await clock.advance('4500ms');
     await eventually(() => proxy.connections > connections);
@@ -134,23 +131,24 @@ describe('a reserve that follows a blocking read', () => {
     expect(ids(reply)).toEqual(['a']);
   });
 
-  it('only waits if other workers of the process wait too, because they may block the event loop while its job is reserved', async () => {
-    const waiter = connection.waiter(['q']);
-    const other = connection.waiter(['q']);
-    const waiting = waiter.waitAndReserve!(60, request, stop.signal);
+  it('is not sent behind the read of another worker, which may get the hint', async () => {
+    const first = reserveFrom(connection, { ...request, within: 60, signal: stop.signal });
     await waits(1);
+    const second = reserveFrom(connection, { ...request, within: 60, signal: stop.signal });
     await push('a');
-    expect(await waiting).toBeUndefined();
 
-    await other.close();
-    expect(ids(await waiter.waitAndReserve!(60, request, stop.signal))).toEqual(['a']);
+    expect(ids(await first)).toEqual(['a']);
+    await push('b');
+    expect(ids(await second)).toEqual(['b']);
   });
 
   it('only waits if Redis refuses the read, because the reserve would be repeated at once again and again', async () => {
     await world.client.set(`${world.prefix}q:notify`, 'of another type');
-    const waiter = connection.waiter(['q']);
-    await waiter.waitAndReserve!(60, request, stop.signal).catch(() => undefined);
+    const again = { ...request, signal: stop.signal };
+    await reserveFrom(connection, { ...again, within: 60 }).catch(() => undefined);
 
-    expect(await waiter.waitAndReserve!(0.05, request, stop.signal)).toBeUndefined();
+    const begun = systemClock.monotonic();
+    await reserveFrom(connection, { ...again, within: 0.05 }).catch(() => undefined);
+    expect(systemClock.monotonic() - begun).toBeGreaterThan(45);
   });
 });

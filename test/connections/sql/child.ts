@@ -4,6 +4,7 @@ import { systemClock } from '../../../src/base/clock';
 import { connectDatabase } from '../../../src/connections/sql/database-connection';
 import { openSqlite } from '../../../src/connections/sql/sqlite/sqlite-database';
 import { idOf, payload, silent } from './open-database';
+import { reserveFrom, settleIn, waitOn } from '../../support/exchange';
 
 const [file = '', what = '', ...args] = process.argv.slice(2);
 const request = { queues: ['default'], limit: 10, lease: 60 };
@@ -36,9 +37,9 @@ const actions: Readonly<Record<string, () => Promise<void>>> = {
   /** Waits for a job that nobody ever pushes. */
   async idle() {
     const connection = connect();
-    await connection.reserve(request);
+    await reserveFrom(connection, request);
     say('waiting');
-    await connection.waiter(['default']).wait(3600, new AbortController().signal);
+    await waitOn(connection, ['default'], 3600, new AbortController().signal);
   },
 
   /** Pushes and completes jobs until it is killed, and prints what was confirmed. */
@@ -51,10 +52,13 @@ const actions: Readonly<Record<string, () => Promise<void>>> = {
         ids.map((id) => ({ payload: payload(id) })),
       );
       say(`pushed ${ids.join(' ')}`);
-      const { reservations } = await connection.reserve({ ...request, limit: 1 });
+      const { reservations } = await reserveFrom(connection, { ...request, limit: 1 });
       // Printed first, because a process killed between the commit and its line has still ended the job.
       say(`ending ${reservations.map(idOf).join(' ')}`);
-      await connection.settle(reservations.map((reservation) => ({ outcome: 'completed', reservation })));
+      await settleIn(
+        connection,
+        reservations.map((reservation) => ({ outcome: 'completed', reservation })),
+      );
       say(`ended ${reservations.map(idOf).join(' ')}`);
     }
   },
@@ -63,9 +67,10 @@ const actions: Readonly<Record<string, () => Promise<void>>> = {
   async drain() {
     const connection = connect();
     for (;;) {
-      const { reservations } = await connection.reserve(request);
+      const { reservations } = await reserveFrom(connection, request);
       if (reservations.length === 0) break;
-      const results = await connection.settle(
+      const results = await settleIn(
+        connection,
         reservations.map((reservation) => ({ outcome: 'completed', reservation })),
       );
       reservations.forEach((reservation, index) => say(`${results[index]} ${String(idOf(reservation))}`));

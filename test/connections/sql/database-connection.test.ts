@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync
 import { join } from 'node:path';
 import type { Reservation } from '../../../src/connections/contract';
 import { idOf, payload, reserve, TemporaryDatabase } from './open-database';
+import { reserveFrom, settleIn } from '../../support/exchange';
 
 let database: TemporaryDatabase;
 
@@ -103,11 +104,14 @@ describe('a file', () => {
     const connection = database.connect();
     const request = { queues: ['default'], limit: 1, lease: 60 };
     await connection.push('default', [{ payload: payload('a') }]);
-    expect((await connection.reserve(request)).forgotten).toBeUndefined();
+    expect((await reserveFrom(connection, request)).forgotten).toBeUndefined();
     for (const end of ['', '-wal', '-shm']) rmSync(`${database.file}${end}`);
     await connection.push('default', [{ payload: payload('b') }]);
-    expect(await connection.reserve(request)).toMatchObject({ reservations: [expect.anything()], forgotten: true });
-    expect((await connection.settleAndReserve([], request)).reply.forgotten).toBeUndefined();
+    expect(await reserveFrom(connection, request)).toMatchObject({
+      reservations: [expect.anything()],
+      forgotten: true,
+    });
+    expect((await connection.exchange([], request)).reply.forgotten).toBeUndefined();
   });
 
   it('that is a folder is refused', async () => {
@@ -156,7 +160,7 @@ describe('a payload', () => {
     await connection.failed.retry(entry!, bytes);
     const [held] = (await reserve(connection)) as [Reservation];
     expect(held.payload.toString('latin1')).toBe(bytes.toString('latin1').replace('3}', '4}'));
-    expect(await connection.settle([{ outcome: 'completed', reservation: held }])).toEqual(['settled']);
+    expect(await settleIn(connection, [{ outcome: 'completed', reservation: held }])).toEqual(['settled']);
   });
 });
 

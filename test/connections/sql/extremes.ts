@@ -1,6 +1,7 @@
 /** Tests of calls without anything in them, and of moments that no one expects, for each database. */
 import { idOf, payload, reserve } from './open-database';
 import type { OperationsStore } from './operations';
+import { reserveFrom, settleIn } from '../../support/exchange';
 
 export function describeExtremes(store: Pick<OperationsStore, 'name' | 'open'>): void {
   describe(`an exchange in ${store.name}`, () => {
@@ -9,9 +10,9 @@ export function describeExtremes(store: Pick<OperationsStore, 'name' | 'open'>):
       await connection.push('default', [{ payload: payload('a') }, { payload: payload('b') }]);
       const [first] = await reserve(connection, { limit: 1 });
       const settlement = { outcome: 'completed' as const, reservation: first! };
-      const settled = await connection.settleAndReserve([settlement], { queues: [], limit: 1, lease: 60 });
+      const settled = await connection.exchange([settlement], { queues: [], limit: 1, lease: 60 });
       expect(settled).toMatchObject({ results: ['settled'], reply: { reservations: [], nextIn: Infinity } });
-      expect(await connection.reserve({ queues: [], limit: 1, lease: 60 })).toMatchObject({ reservations: [] });
+      expect(await reserveFrom(connection, { queues: [], limit: 1, lease: 60 })).toMatchObject({ reservations: [] });
       expect(await connection.counts('default')).toEqual({ ready: 1, delayed: 0, reserved: 0 });
     });
   });
@@ -20,7 +21,7 @@ export function describeExtremes(store: Pick<OperationsStore, 'name' | 'open'>):
     it('do nothing', async () => {
       const connection = await store.open();
       await connection.push('default', []);
-      expect(await connection.settle([])).toEqual([]);
+      expect(await settleIn(connection, [])).toEqual([]);
       expect(await connection.renew([], 60)).toEqual([]);
       expect(await connection.control.cancelled([])).toEqual([]);
       expect(await connection.records.sums([])).toEqual([]);
@@ -42,7 +43,7 @@ export function describeExtremes(store: Pick<OperationsStore, 'name' | 'open'>):
       await connection.push('default', [{ payload: payload('a') }, { payload: payload('b') }]);
       const [a, b] = await reserve(connection);
       const followed = { queue: 'default', entry: { payload: payload('c'), dueAt: moments[0]! } };
-      await connection.settle([
+      await settleIn(connection, [
         { outcome: 'released', reservation: a!, delay: 0, dueAt: moments[0]!, counters: a!.counters },
         { outcome: 'completed', reservation: b!, next: [followed] },
       ]);

@@ -4,6 +4,7 @@ import { connectMemory } from '../../../src/connections/memory/memory-connection
 import type { Connection, Reservation, Settlement } from '../../../src/connections/contract';
 import { TestClock } from '../../../src/testing/test-clock';
 import { idOf, payload, TemporaryDatabase } from './open-database';
+import { reserveFrom, settleIn } from '../../support/exchange';
 
 const QUEUES = ['high', 'low'];
 
@@ -73,12 +74,12 @@ class Subject {
       return connection.push(step.queue, entries);
     }
     if (step.do === 'reserve') {
-      const { reservations, ...reply } = await connection.reserve({ ...step, limit: 1 });
+      const { reservations, ...reply } = await reserveFrom(connection, { ...step, limit: 1 });
       this.#held.push(...reservations);
       return { reply, jobs: reservations.map(({ payload: text, cancelled }) => [String(text), cancelled]) };
     }
     if (step.do === 'settle') {
-      return connection.settle(this.#settlement(step.outcome, step.delay));
+      return settleIn(connection, this.#settlement(step.outcome, step.delay));
     }
     if (step.do === 'renew') return connection.renew(this.#held.slice(-1), step.lease);
     if (step.do === 'clear') return connection.clear(step.queue);

@@ -8,7 +8,8 @@ import type { DatabaseContext } from '../../../src/connections/sql/database-conn
 import type { SqlConnection } from '../../../src/connections/sql/sql-connection';
 import type { Logger } from '../../../src/base/logger';
 import type { DatabaseConfig } from '../../../src/connections/sql/driver';
-import type { Connection, Reservation, ReserveRequest } from '../../../src/connections/contract';
+import type { Connection, Reservation, Wanted } from '../../../src/connections/contract';
+import { reserveFrom } from '../../support/exchange';
 
 export const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
@@ -37,10 +38,7 @@ export const payload = (id: string): string => `{"job":"probe","data":{},"id":"$
 export const idOf = (job: { readonly payload: Buffer }): unknown =>
   (JSON.parse(job.payload.toString()) as { id?: unknown }).id;
 
-export async function reserve(
-  connection: Connection,
-  request: Partial<ReserveRequest> = {},
-): Promise<readonly Reservation[]> {
-  const { reservations } = await connection.reserve({ queues: ['default'], limit: 100, lease: 60, ...request });
+export async function reserve(connection: Connection, request: Partial<Wanted> = {}): Promise<readonly Reservation[]> {
+  const { reservations } = await reserveFrom(connection, { queues: ['default'], limit: 100, lease: 60, ...request });
   return reservations;
 }

@@ -2,6 +2,7 @@ import { Child } from '../../support/child-process';
 import { allJobs } from '../../support/all-jobs';
 import { idOf, payload, reserve, TemporaryDatabase } from './open-database';
 import { openSqlite } from '../../../src/connections/sql/sqlite/sqlite-database';
+import { waitOn } from '../../support/exchange';
 
 let database: TemporaryDatabase;
 const children: Child[] = [];
@@ -36,7 +37,7 @@ describe('a file that several processes share', () => {
   it('wakes a waiting process when another one pushes', async () => {
     const connection = database.connect();
     expect(await reserve(connection)).toEqual([]);
-    const wait = connection.waiter(['default']).wait(3600, new AbortController().signal);
+    const wait = waitOn(connection, ['default'], 3600, new AbortController().signal);
     start('push', 'theirs');
     await wait;
     expect((await reserve(connection)).map(idOf)).toEqual(['theirs']);

@@ -1,6 +1,7 @@
 import type { Reservation, Settlement } from '../../../src/connections/contract';
-import { SqliteWaiters } from '../../../src/connections/sql/sqlite/sqlite-waiters';
+import { SqliteWaking } from '../../../src/connections/sql/sqlite/sqlite-waking';
 import { idOf, payload, reserve, TemporaryDatabase } from './open-database';
+import { reserveFrom, settleIn } from '../../support/exchange';
 
 const MORE_THAN_A_PAGE = 150;
 
@@ -20,7 +21,7 @@ function execute(text: string): void {
 }
 
 describe('settling more jobs than one call takes', () => {
-  for (const call of ['settle', 'settleAndReserve'] as const) {
+  for (const call of ['settle', 'exchange'] as const) {
     it(`reports pages before a failed one as settled when all are settled again (${call})`, async () => {
       const connection = database.connect();
       const entries = Array.from({ length: MORE_THAN_A_PAGE + 1 }, (_, at) => ({ payload: payload(`p${at}`) }));
@@ -29,8 +30,8 @@ describe('settling more jobs than one call takes', () => {
       const settlements = held.map((reservation): Settlement => ({ outcome: 'completed', reservation }));
       const settle = async (): Promise<readonly unknown[]> =>
         call === 'settle'
-          ? connection.settle(settlements)
-          : (await connection.settleAndReserve(settlements, { queues: ['default'], limit: 1, lease: 60 })).results;
+          ? settleIn(connection, settlements)
+          : (await connection.exchange(settlements, { queues: ['default'], limit: 1, lease: 60 })).results;
 
       execute(`CREATE TRIGGER forbidden BEFORE DELETE ON jobs WHEN old.payload LIKE '%"p120"%'
         BEGIN SELECT RAISE(ABORT, 'not here'); END`);
@@ -53,15 +54,15 @@ describe('a job that follows an outcome', () => {
     const end = { outcome: 'completed', reservation: reservation!, next: [follower('b'), follower('c')] } as const;
     execute(`CREATE TRIGGER forbidden BEFORE INSERT ON jobs WHEN new.payload LIKE '%"c"%'
       BEGIN SELECT RAISE(ABORT, 'not here'); END`);
-    await expect(connection.settle([end])).rejects.toThrow('not here');
+    await expect(settleIn(connection, [end])).rejects.toThrow('not here');
     expect(await connection.counts('default')).toMatchObject({ reserved: 1 });
     expect([await connection.counts('next'), await connection.queues()]).toEqual([
       { ready: 0, delayed: 0, reserved: 0 },
       ['default'],
     ]);
     execute('DROP TRIGGER forbidden');
-    expect(await connection.settle([end])).toEqual(['settled']);
-    expect(await connection.settle([end])).toEqual(['lost']);
+    expect(await settleIn(connection, [end])).toEqual(['settled']);
+    expect(await settleIn(connection, [end])).toEqual(['lost']);
     expect((await reserve(connection, { queues: ['next'] })).map(idOf)).toEqual(['b', 'c']);
     expect(await connection.queues()).toEqual(['default', 'next']);
   });
@@ -70,8 +71,8 @@ describe('a job that follows an outcome', () => {
     const connection = database.connect();
     await connection.push('default', [{ payload: payload('a') }]);
     const [reservation] = await reserve(connection);
-    const told = jest.spyOn(SqliteWaiters.prototype, 'wrote');
-    await connection.settle([{ outcome: 'completed', reservation: reservation!, next: [follower('b')] }]);
+    const told = jest.spyOn(SqliteWaking.prototype, 'wrote');
+    await settleIn(connection, [{ outcome: 'completed', reservation: reservation!, next: [follower('b')] }]);
     expect(told.mock.calls).toEqual([['next']]);
     told.mockRestore();
   });
@@ -84,7 +85,7 @@ describe('a job that follows an outcome', () => {
     execute(`CREATE TRIGGER forbidden BEFORE DELETE ON jobs WHEN old.payload LIKE '%"b"%'
       BEGIN SELECT RAISE(ABORT, 'not here'); END`);
     const ends = held.map((reservation) => ({ outcome: 'completed', reservation, next: [long] }) as const);
-    await expect(connection.settle(ends)).rejects.toThrow('not here');
+    await expect(settleIn(connection, ends)).rejects.toThrow('not here');
     // The first one was settled in a call of its own.
     expect(await connection.counts('next')).toMatchObject({ ready: 1 });
   });
@@ -94,13 +95,13 @@ it('a payload that cannot be set aside is handed out, and the worker that fails 
   const connection = database.connect();
   await connection.push('default', [{ payload: 'no JSON' }, { payload: payload('a') }]);
   execute("CREATE TRIGGER forbidden BEFORE INSERT ON failed_jobs BEGIN SELECT RAISE(ABORT, 'not here'); END");
-  const { reservations, setAside } = await connection.reserve({ queues: ['default'], limit: 10, lease: 60 });
+  const { reservations, setAside } = await reserveFrom(connection, { queues: ['default'], limit: 10, lease: 60 });
   const [a, unreadable] = reservations as [Reservation, Reservation];
   expect([idOf(a), String(unreadable.payload), setAside]).toEqual(['a', 'no JSON', []]);
   const failure = { id: 'unreadable', name: '', exception: 'no JSON object' };
   const failed = { outcome: 'failed', reservation: unreadable, counters: unreadable.counters, failure } as const;
-  await expect(connection.settle([failed])).rejects.toThrow('not here');
+  await expect(settleIn(connection, [failed])).rejects.toThrow('not here');
   execute('DROP TRIGGER forbidden');
-  expect(await connection.settle([failed])).toEqual(['settled']);
+  expect(await settleIn(connection, [failed])).toEqual(['settled']);
   expect((await connection.failed.find('unreadable')).map((entry) => String(entry.payload))).toEqual(['no JSON']);
 });

@@ -6,6 +6,7 @@ import type { DatabaseConfig } from '../../../src/connections/sql/driver';
 import { QueueManager } from '../../../src/application/queue-manager';
 import { BATCH, callbacksTo, member } from '../../../src/testing/conformance/batch-probes';
 import type { QueuePusher } from '../../../src/dispatch/queue-pusher';
+import { reserveFrom } from '../../support/exchange';
 
 @Job()
 export class Invoice extends Job {
@@ -90,7 +91,11 @@ export function describeTransactions(database: ManagedDatabase, ways: Ways): voi
     it('keeps the counters of a raw payload', async () => {
       const text = '{"job":"a","data":{},"id":"1","crashes":2,"attempts":1}';
       await within(async (transaction) => void (await database.using(transaction).pushRaw(text)));
-      const { reservations } = await database.manager.driver().reserve({ queues: ['default'], limit: 1, lease: 60 });
+      const { reservations } = await reserveFrom(database.manager.driver(), {
+        queues: ['default'],
+        limit: 1,
+        lease: 60,
+      });
       expect(reservations).toMatchObject([{ counters: { attempts: 2, crashes: 2 } }]);
     });
 

@@ -1,6 +1,7 @@
 import type { SqsConnection } from '../../../src/connections/sqs/sqs-connection';
 import type { SqsQueueModel } from '../../support/sqs-model';
 import { probe, SqsWorld } from './open-sqs';
+import { reserveFrom, settleIn } from '../../support/exchange';
 
 const NOTHING = { ready: 0, delayed: 0, reserved: 0 };
 
@@ -18,7 +19,7 @@ const pushLater = (delay: number): Promise<void> => connection.push('default', [
 
 it('counts are the estimates of SQS', async () => {
   await connection.push('default', [{ payload: probe('a') }, { payload: probe('b') }]);
-  await connection.reserve({ queues: ['default'], limit: 1, lease: 30 });
+  await reserveFrom(connection, { queues: ['default'], limit: 1, lease: 30 });
   await world.connect().push('default', [{ payload: probe('c'), delay: 60 }]);
 
   expect(await connection.counts('default')).toEqual({ ready: 1, delayed: 1, reserved: 1 });
@@ -44,10 +45,10 @@ describe('a job that this process has just delayed', () => {
 
   it('is counted on a FIFO queue too, where a job given back counts as reserved', async () => {
     await connection.push('orders.fifo', [{ payload: probe('a') }]);
-    const { reservations } = await connection.reserve({ queues: ['orders.fifo'], limit: 1, lease: 30 });
+    const { reservations } = await reserveFrom(connection, { queues: ['orders.fifo'], limit: 1, lease: 30 });
     const [reservation] = reservations;
 
-    await connection.settle([
+    await settleIn(connection, [
       { outcome: 'released', reservation: reservation!, delay: 60, counters: reservation!.counters },
     ]);
 

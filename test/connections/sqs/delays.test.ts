@@ -2,6 +2,7 @@ import type { SqsConnection } from '../../../src/connections/sqs/sqs-connection'
 import type { Reservation } from '../../../src/connections/contract';
 import type { SqsQueueModel } from '../../support/sqs-model';
 import { SqsWorld } from './open-sqs';
+import { reserveFrom, settleIn } from '../../support/exchange';
 
 const HOUR = 3600;
 const probe = '{"job":"probe","id":"a","attempts":0}';
@@ -18,7 +19,7 @@ beforeEach(() => {
 const later = (delay: number): Promise<void> => connection.push('default', [{ payload: probe, delay }]);
 
 async function reserve(): Promise<Reservation | undefined> {
-  return (await connection.reserve({ queues: ['default'], limit: 1, lease: 60 })).reservations[0];
+  return (await reserveFrom(connection, { queues: ['default'], limit: 1, lease: 60 })).reservations[0];
 }
 
 /** Polls like an idle worker, and returns the jobs with the seconds after which they came. */
@@ -67,7 +68,7 @@ it.each([901, 2000, 2.5 * HOUR, 20 * HOUR])(
 it('a release can have a longer delay than SQS holds a message back', async () => {
   await later(0);
   const first = await reserve();
-  await connection.settle([{ outcome: 'released', reservation: first!, delay: 3000, counters: first!.counters }]);
+  await settleIn(connection, [{ outcome: 'released', reservation: first!, delay: 3000, counters: first!.counters }]);
 
   const found = await firstWithin(4000, 250);
 

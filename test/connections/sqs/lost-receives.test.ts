@@ -3,6 +3,7 @@ import type { SqsConnection } from '../../../src/connections/sqs/sqs-connection'
 import { eventually } from '../../support/eventually';
 import type { SqsQueueModel } from '../../support/sqs-model';
 import { probe, SqsWorld } from './open-sqs';
+import { reserveFrom, settleIn } from '../../support/exchange';
 
 const world = new SqsWorld().forTests();
 let queue: SqsQueueModel;
@@ -24,7 +25,7 @@ const attempts = (): readonly unknown[] =>
   world.server.asked.map(({ input }) => input['ReceiveRequestAttemptId']).filter((id) => id !== undefined);
 
 async function reserve(limit: number, lease = 600): Promise<readonly Reservation[]> {
-  return (await connection.reserve({ queues: ['orders.fifo'], limit, lease })).reservations;
+  return (await reserveFrom(connection, { queues: ['orders.fifo'], limit, lease })).reservations;
 }
 
 /** A reserve of which all receives get lost until its deadline. */
@@ -45,9 +46,12 @@ it('jobs of a FIFO queue whose receive got lost are received again, still in the
 
   expect(jobs.map(idOf)).toEqual(['a', 'b', 'c']);
   expect(jobs.map(({ counters }) => counters.attempts)).toEqual([1, 1, 1]);
-  expect(await connection.settle(jobs.map((reservation) => ({ outcome: 'completed', reservation })))).toEqual(
-    jobs.map(() => 'settled'),
-  );
+  expect(
+    await settleIn(
+      connection,
+      jobs.map((reservation) => ({ outcome: 'completed', reservation })),
+    ),
+  ).toEqual(jobs.map(() => 'settled'));
   expect(queue.bodies).toEqual([]);
 });
 
@@ -96,8 +100,10 @@ it('a job of a standard queue whose receive got lost comes back when its lease e
   world.server.fail({ action: 'ReceiveMessage', kind: 'lose' });
   const request = { queues: ['default'], limit: 1, lease: 30 };
 
-  expect((await connection.reserve(request)).reservations).toEqual([]);
+  expect((await reserveFrom(connection, request)).reservations).toEqual([]);
   world.advance(31);
 
-  expect((await connection.reserve(request)).reservations).toMatchObject([{ counters: { attempts: 1, crashes: 1 } }]);
+  expect((await reserveFrom(connection, request)).reservations).toMatchObject([
+    { counters: { attempts: 1, crashes: 1 } },
+  ]);
 });

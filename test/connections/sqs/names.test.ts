@@ -1,23 +1,23 @@
 import type { SqsCaller } from '../../../src/connections/sqs/caller';
 import { QueueNames } from '../../../src/connections/sqs/queue-names';
 import { contextOf, probe, SqsWorld } from './open-sqs';
+import { reserveFrom, waitOn } from '../../support/exchange';
 
 const world = new SqsWorld().forTests();
 
 it('a connection remembers the last thousand queues, and every queue that it waits on', async () => {
   world.createQueue('default');
   const connection = world.connect();
-  const waiter = connection.waiter(['default']);
-  for (let at = 0; at < 1200; at += 1) await connection.waiter([`q-${at}`]).close();
-  const wait = waiter.wait(3600, new AbortController().signal);
+  const wait = waitOn(connection, ['default'], 3600, new AbortController().signal);
+  const over = AbortSignal.abort();
+  for (let at = 0; at < 1200; at += 1) await waitOn(connection, [`q-${at}`], 1, over);
   await world.connect().push('default', [{ payload: probe('a') }]);
   await wait;
-  const { reservations } = await connection.reserve({ queues: ['default'], limit: 1, lease: 60 });
+  const { reservations } = await reserveFrom(connection, { queues: ['default'], limit: 1, lease: 60 });
 
   expect(reservations).toHaveLength(1);
   // Comes from the job that the wait has brought.
   expect(world.server.count('ReceiveMessage')).toBe(1);
-  await waiter.close();
   await connection.diagnose();
   expect(world.server.count('GetQueueAttributes')).toBe(1000);
 });

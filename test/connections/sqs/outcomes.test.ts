@@ -3,6 +3,7 @@ import { afterFailedAttempt, afterFreeRelease } from '../../../src/payload/count
 import type { Reservation, Settlement } from '../../../src/connections/contract';
 import type { SqsQueueModel } from '../../support/sqs-model';
 import { probe, SqsWorld } from './open-sqs';
+import { reserveFrom, settleIn } from '../../support/exchange';
 
 const world = new SqsWorld().forTests();
 let queue: SqsQueueModel;
@@ -22,7 +23,7 @@ const released = (reservation: Reservation, delay = 0): Settlement => ({
 });
 
 async function reserve(count: number, lease = 60): Promise<Reservation[]> {
-  const reply = await connection.reserve({ queues: ['default'], limit: count, lease });
+  const reply = await reserveFrom(connection, { queues: ['default'], limit: count, lease });
   return [...reply.reservations];
 }
 
@@ -41,9 +42,9 @@ describe('an outcome that SQS refuses', () => {
     const action = outcome === completed ? 'DeleteMessageBatch' : 'SendMessageBatch';
     world.server.fail({ action, kind: 'refuse', code: 'KmsDisabled', status: 400 });
 
-    await expect(connection.settle([outcome(job!)])).rejects.toMatchObject({ code: 'E_SQS_REPLY' });
-    expect(await connection.settle([outcome(job!)])).toEqual(['settled']);
-    expect(await connection.settle([outcome(job!)])).toEqual(['lost']);
+    await expect(settleIn(connection, [outcome(job!)])).rejects.toMatchObject({ code: 'E_SQS_REPLY' });
+    expect(await settleIn(connection, [outcome(job!)])).toEqual(['settled']);
+    expect(await settleIn(connection, [outcome(job!)])).toEqual(['lost']);
 
     expect(queue.bodies).toHaveLength(outcome === completed ? 0 : 1);
   });
@@ -52,9 +53,9 @@ describe('an outcome that SQS refuses', () => {
     const [job] = await take();
     world.server.fail({ action: 'DeleteMessageBatch', kind: 'refuse', code: 'KmsDisabled', status: 400 });
 
-    await expect(connection.settle([released(job!)])).rejects.toThrow('KmsDisabled');
+    await expect(settleIn(connection, [released(job!)])).rejects.toThrow('KmsDisabled');
     expect(queue.bodies).toHaveLength(2);
-    expect(await connection.settle([released(job!)])).toEqual(['settled']);
+    expect(await settleIn(connection, [released(job!)])).toEqual(['settled']);
 
     expect(queue.bodies).toEqual([probe('0').replace('"attempts":0', '"exceptions":1,"attempts":1')]);
   });
@@ -64,11 +65,11 @@ describe('an outcome that SQS refuses', () => {
     world.server.failEntries({ action: 'DeleteMessageBatch', places: [1], code: 'KmsDisabled', senderFault: true });
 
     const settlements = [completed(a!), completed(b!), completed(c!)];
-    await expect(connection.settle(settlements)).rejects.toThrow('KmsDisabled');
+    await expect(settleIn(connection, settlements)).rejects.toThrow('KmsDisabled');
     expect(queue.bodies).toEqual([probe('1')]);
 
-    expect(await connection.settle(settlements)).toEqual(['settled', 'settled', 'settled']);
-    expect(await connection.settle(settlements)).toEqual(['lost', 'lost', 'lost']);
+    expect(await settleIn(connection, settlements)).toEqual(['settled', 'settled', 'settled']);
+    expect(await settleIn(connection, settlements)).toEqual(['lost', 'lost', 'lost']);
     expect(queue.bodies).toEqual([]);
   });
 
@@ -77,7 +78,7 @@ describe('an outcome that SQS refuses', () => {
     const fault = { places: [0], code: 'InternalError', senderFault: false };
     world.server.failEntries({ action: 'DeleteMessageBatch', ...fault });
 
-    expect(await connection.settle(jobs.map(completed))).toEqual(['settled', 'settled', 'settled']);
+    expect(await settleIn(connection, jobs.map(completed))).toEqual(['settled', 'settled', 'settled']);
 
     const deletes = world.server.asked.filter(({ action }) => action === 'DeleteMessageBatch');
     expect(deletes.map(({ input }) => (input['Entries'] as object[]).length)).toEqual([3, 1]);
@@ -90,7 +91,7 @@ describe('a lease', () => {
     world.advance(61);
 
     expect(await connection.renew([a!], 60)).toEqual(['lost']);
-    expect(await connection.settle([completed(a!), released(b!)])).toEqual(['lost', 'lost']);
+    expect(await settleIn(connection, [completed(a!), released(b!)])).toEqual(['lost', 'lost']);
     expect(queue.bodies).toHaveLength(2);
   });
 
@@ -102,8 +103,8 @@ describe('a lease', () => {
     expect(await world.connect().renew([clone], 60)).toEqual(['renewed']);
     world.advance(50);
 
-    expect(await connection.settle([completed(job!)])).toEqual(['settled']);
-    expect(await world.connect().settle([completed(clone)])).toEqual(['lost']);
+    expect(await settleIn(connection, [completed(job!)])).toEqual(['settled']);
+    expect(await settleIn(world.connect(), [completed(clone)])).toEqual(['lost']);
   });
 
   it('lasts for twelve hours at most, and is lost then', async () => {
@@ -135,7 +136,7 @@ describe('the counters', () => {
     const [second] = await reserve(1);
     const { counters } = second!;
     expect(counters).toMatchObject({ attempts: 1, crashes: 1, releases: 0 });
-    await connection.settle([
+    await settleIn(connection, [
       { outcome: 'released', reservation: second!, delay: 0, counters: afterFreeRelease(counters) },
     ]);
 
@@ -151,8 +152,8 @@ describe('the counters', () => {
     const [second] = await reserve(1);
 
     expect([first, second].map((job) => job!.counters)).toMatchObject([{ crashes: 0 }, { crashes: 1 }]);
-    expect(await connection.settle([completed(first!)])).toEqual(['settled']);
-    expect(await connection.settle([completed(second!)])).toEqual(['settled']);
+    expect(await settleIn(connection, [completed(first!)])).toEqual(['settled']);
+    expect(await settleIn(connection, [completed(second!)])).toEqual(['settled']);
     expect(queue.bodies).toEqual([]);
   });
 });
@@ -163,12 +164,12 @@ describe('on a FIFO queue', () => {
   });
 
   const reserveFifo = async (): Promise<Reservation> =>
-    (await connection.reserve({ queues: ['orders.fifo'], limit: 1, lease: 60 })).reservations[0]!;
+    (await reserveFrom(connection, { queues: ['orders.fifo'], limit: 1, lease: 60 })).reservations[0]!;
 
   it('each delivery costs a try, however the previous one ended', async () => {
     await connection.push('orders.fifo', [{ payload: probe('a') }, { payload: probe('b') }]);
     const first = await reserveFifo();
-    await connection.settle([released(first)]);
+    await settleIn(connection, [released(first)]);
     const second = await reserveFifo();
     world.advance(61);
     const third = await reserveFifo();
@@ -180,7 +181,7 @@ describe('on a FIFO queue', () => {
 
   it('a release is delayed no longer than SQS can hide a message', async () => {
     await connection.push('orders.fifo', [{ payload: probe('a') }]);
-    await connection.settle([released(await reserveFifo(), 86_400)]);
+    await settleIn(connection, [released(await reserveFifo(), 86_400)]);
     world.advance(43_190);
     expect(await reserveFifo()).toBeUndefined();
     world.advance(15);
@@ -193,7 +194,7 @@ describe('on a FIFO queue', () => {
     const job = await reserveFifo();
     world.server.fail({ action: 'ChangeMessageVisibilityBatch', kind: 'lose' });
 
-    expect(await connection.settle([released(job)])).toEqual(['settled']);
+    expect(await settleIn(connection, [released(job)])).toEqual(['settled']);
     expect(world.server.count('ChangeMessageVisibilityBatch')).toBe(2);
     expect(await reserveFifo()).toMatchObject({ counters: { attempts: 2 } });
   });
@@ -203,7 +204,7 @@ describe('on a FIFO queue', () => {
     const job = await reserveFifo();
     world.server.advance(61);
 
-    expect(await connection.settle([completed(job)])).toEqual(['lost']);
+    expect(await settleIn(connection, [completed(job)])).toEqual(['lost']);
   });
 
   it('a job whose receipt has become invalid is lost even after a throttled request', async () => {
@@ -213,7 +214,7 @@ describe('on a FIFO queue', () => {
     const action = 'ChangeMessageVisibilityBatch';
     world.server.fail({ action, kind: 'refuse', code: 'RequestThrottled', status: 400 });
 
-    expect(await connection.settle([released(job)])).toEqual(['lost']);
+    expect(await settleIn(connection, [released(job)])).toEqual(['lost']);
     expect(world.server.count(action)).toBe(2);
   });
 });

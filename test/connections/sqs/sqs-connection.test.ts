@@ -1,6 +1,7 @@
 import type { Reservation } from '../../../src/connections/contract';
 import { eventually } from '../../support/eventually';
 import { probe, SqsWorld } from './open-sqs';
+import { reserveFrom, settleIn } from '../../support/exchange';
 
 const MEGABYTE = 1024 * 1024;
 
@@ -12,7 +13,7 @@ beforeEach(() => {
 });
 
 async function reserve(queue = 'default', limit = 10): Promise<readonly Reservation[]> {
-  return (await world.connect().reserve({ queues: [queue], limit, lease: 60 })).reservations;
+  return (await reserveFrom(world.connect(), { queues: [queue], limit, lease: 60 })).reservations;
 }
 
 const bodies = (queue = 'default'): readonly string[] => world.server.queues.get(queue)!.bodies;
@@ -193,11 +194,11 @@ describe('a job on a FIFO queue', () => {
     await connection.push('orders.fifo', [{ payload: probe('a') }, { payload: probe('b') }]);
     const request = { queues: ['orders.fifo'], limit: 10, lease: 60 };
 
-    const [first, ...more] = (await connection.reserve(request)).reservations;
-    await connection.settle([{ outcome: 'released', reservation: first!, delay: 60, counters: first!.counters }]);
-    const behind = await connection.reserve(request);
+    const [first, ...more] = (await reserveFrom(connection, request)).reservations;
+    await settleIn(connection, [{ outcome: 'released', reservation: first!, delay: 60, counters: first!.counters }]);
+    const behind = await reserveFrom(connection, request);
     world.advance(61);
-    const [again] = (await connection.reserve(request)).reservations;
+    const [again] = (await reserveFrom(connection, request)).reservations;
 
     expect(more).toEqual([]);
     expect(behind.reservations).toEqual([]);
@@ -254,7 +255,7 @@ it('a group of a standard queue shares workers fairly, and stays with a job that
   const connection = world.connect({ group: () => 'tenant' });
   await connection.push('default', [{ payload: probe('a') }]);
   const [job] = await reserve();
-  await world.connect().settle([{ outcome: 'released', reservation: job!, delay: 0, counters: job!.counters }]);
+  await settleIn(world.connect(), [{ outcome: 'released', reservation: job!, delay: 0, counters: job!.counters }]);
 
   expect(
     sent()
@@ -268,7 +269,7 @@ it('attributes of messages of other clients stay with a job that is released', a
   world.server.queues.get('default')!.send({ MessageBody: probe('a'), MessageAttributes: { trace } });
 
   const [job] = await reserve();
-  await world.connect().settle([{ outcome: 'released', reservation: job!, delay: 0, counters: job!.counters }]);
+  await settleIn(world.connect(), [{ outcome: 'released', reservation: job!, delay: 0, counters: job!.counters }]);
 
   expect(sent().flat()).toEqual([expect.objectContaining({ MessageAttributes: { trace } })]);
 });

@@ -12,6 +12,7 @@ import { eventually } from '../../support/eventually';
 import { Project, requireBuild } from '../../support/project';
 import { freePort } from '../../support/redis-server';
 import { credentials, SqsWorld } from './open-sqs';
+import { reserveFrom, settleIn } from '../../support/exchange';
 
 const entries: readonly Entry[] = [{ payload: '{"job":"probe","id":"a","attempts":0}' }];
 /** An attempt that may be repeated is given up then. */
@@ -134,10 +135,10 @@ it('jobs that SQS accepted are not reported as unsent', async () => {
 it.each(['lose', 'hang'] as const)('an outcome without an answer (%s) is written again', async (kind) => {
   const connection = world.connect();
   await connection.push('default', entries);
-  const [job] = (await connection.reserve(request)).reservations;
+  const [job] = (await reserveFrom(connection, request)).reservations;
   world.server.fail({ action: 'DeleteMessageBatch', kind });
 
-  const settling = connection.settle([{ outcome: 'completed', reservation: job! }]);
+  const settling = settleIn(connection, [{ outcome: 'completed', reservation: job! }]);
   await eventually(() => world.server.count('DeleteMessageBatch') > 0);
   world.clock.advance(HALF_THE_DEADLINE);
 
@@ -167,7 +168,7 @@ it('a connection whose other end is gone is replaced in time', async () => {
   const endpoint = `http://127.0.0.1:${new URL(proxy.url).port}`;
   const connection = world.connect({ endpoint, prefix: `${endpoint}/1` });
   await connection.push('default', entries);
-  const [job] = (await connection.reserve(request)).reservations;
+  const [job] = (await reserveFrom(connection, request)).reservations;
 
   proxy.goHalfOpen();
 
@@ -177,7 +178,7 @@ it('a connection whose other end is gone is replaced in time', async () => {
   world.clock.advance(HALF_THE_DEADLINE);
 
   expect(await renewing).toEqual(['renewed']);
-  expect(await connection.settle([{ outcome: 'completed', reservation: job! }])).toEqual(['settled']);
+  expect(await settleIn(connection, [{ outcome: 'completed', reservation: job! }])).toEqual(['settled']);
   await connection.close();
   await proxy.stop();
 });
@@ -206,7 +207,7 @@ it.each([
 it('other errors of SQS are quoted', async () => {
   world.server.fail({ action: 'ReceiveMessage', kind: 'refuse', code: 'OverLimit', status: 403 });
 
-  await expect(world.connect().reserve(request)).rejects.toMatchObject({
+  await expect(reserveFrom(world.connect(), request)).rejects.toMatchObject({
     code: 'E_SQS_REPLY',
     facts: { operation: 'ReceiveMessage', queue: 'default', reply: 'OverLimit' },
   });
@@ -216,10 +217,10 @@ it('a queue that cannot be read does not hold up the jobs of another', async () 
   const connection = world.connect();
   await connection.push('default', entries);
 
-  expect((await connection.reserve({ ...request, queues: ['default', 'lost'], limit: 5 })).reservations).toHaveLength(
-    1,
-  );
-  await expect(connection.reserve({ ...request, queues: ['default', 'lost'] })).rejects.toMatchObject({
+  expect(
+    (await reserveFrom(connection, { ...request, queues: ['default', 'lost'], limit: 5 })).reservations,
+  ).toHaveLength(1);
+  await expect(reserveFrom(connection, { ...request, queues: ['default', 'lost'] })).rejects.toMatchObject({
     code: 'E_SQS_QUEUE_MISSING',
   });
 });

@@ -1,22 +1,22 @@
 import type { SqsConnection } from '../../../src/connections/sqs/sqs-connection';
-import type { Reservation, Waiter } from '../../../src/connections/contract';
+import type { Reservation } from '../../../src/connections/contract';
 import type { SqsQueueModel } from '../../support/sqs-model';
+import { TestClock } from '../../../src/testing/test-clock';
 import { eventually } from '../../support/eventually';
 import { probe, SqsWorld } from './open-sqs';
+import { reserveFrom, waitOn } from '../../support/exchange';
 
 const never = new AbortController().signal;
 
 const world = new SqsWorld().forTests();
 let queue: SqsQueueModel;
 let connection: SqsConnection;
-let waiter: Waiter;
 
 beforeEach(() => {
   queue = world.createQueue('default');
   world.createQueue('low');
   world.createQueue('orders.fifo');
   connection = world.connect();
-  waiter = connection.waiter(['default']);
 });
 
 const push = (id: string, name = 'default'): Promise<void> => world.connect().push(name, [{ payload: probe(id) }]);
@@ -24,20 +24,20 @@ const receives = (): number => world.server.count('ReceiveMessage');
 const polling = (count: number): Promise<unknown> => eventually(() => receives() === count, { of: 'the long poll' });
 
 async function reserve(limit = 10, queues = ['default'], lease = 30): Promise<readonly Reservation[]> {
-  return (await connection.reserve({ queues, limit, lease })).reservations;
+  return (await reserveFrom(connection, { queues, limit, lease })).reservations;
 }
 
 it('an idle worker asks once every twenty seconds, however often it looks', async () => {
   for (let turn = 0; turn < 5; turn += 1) {
     expect(await reserve()).toEqual([]);
-    await waiter.wait(0.02, never);
+    await waitOn(connection, ['default'], 0.02, never);
   }
 
   expect(world.server.asked.map(({ input }) => input['WaitTimeSeconds'])).toEqual([0, 20]);
 });
 
 it('a job from a long poll is handed out without another request', async () => {
-  const wait = waiter.wait(3600, never);
+  const wait = waitOn(connection, ['default'], 3600, never);
   await polling(1);
   await push('a');
   await wait;
@@ -47,7 +47,7 @@ it('a job from a long poll is handed out without another request', async () => {
 });
 
 it('a job from a long poll gets the requested lease', async () => {
-  const wait = waiter.wait(3600, never);
+  const wait = waitOn(connection, ['default'], 3600, never);
   await push('a');
   await wait;
 
@@ -59,14 +59,14 @@ it('a job from a long poll gets the requested lease', async () => {
 
 it('a job from a long poll that nobody waits for any more goes to the next wait or reserve', async () => {
   const abort = new AbortController();
-  const wait = waiter.wait(3600, abort.signal);
+  const wait = waitOn(connection, ['default'], 3600, abort.signal);
   await polling(1);
   abort.abort();
   await wait;
   await push('a');
   await eventually(() => queue.counts.reserved === 1);
 
-  await waiter.wait(3600, never);
+  await waitOn(connection, ['default'], 3600, never);
 
   expect(await reserve()).toHaveLength(1);
 });
@@ -74,7 +74,7 @@ it('a job from a long poll that nobody waits for any more goes to the next wait 
 it('a job from a long poll that nobody takes goes back, costing neither a try nor a crash', async () => {
   connection = world.connect({}, { retryAfter: 36_000 });
   const abort = new AbortController();
-  const wait = connection.waiter(['default']).wait(3600, abort.signal);
+  const wait = waitOn(connection, ['default'], 3600, abort.signal);
   await polling(1);
   abort.abort();
   await wait;
@@ -91,17 +91,31 @@ it('a job from a long poll that nobody takes goes back, costing neither a try no
   expect(await reserve()).toMatchObject([{ counters: { attempts: 1, crashes: 0, releases: 1 } }]);
 });
 
-it('a stop ends a long poll at once', async () => {
-  void waiter.wait(3600, never);
+it('the close of a connection ends a long poll at once', async () => {
+  void waitOn(connection, ['default'], 3600, never);
   await polling(1);
 
-  await waiter.close();
+  await connection.close();
+
+  await eventually(() => world.server.waiting === 0, { of: 'the end of the poll' });
+});
+
+it('a long poll that nobody has waited for in a while ends', async () => {
+  const clock = new TestClock();
+  connection = world.connect({}, { clock });
+  const abort = new AbortController();
+  const wait = waitOn(connection, ['default'], 3600, abort.signal);
+  await polling(1);
+  abort.abort();
+  await wait;
+
+  await clock.advance('5s');
 
   await eventually(() => world.server.waiting === 0, { of: 'the end of the poll' });
 });
 
 it('a closed connection gives back the jobs of its long polls', async () => {
-  const wait = waiter.wait(3600, never);
+  const wait = waitOn(connection, ['default'], 3600, never);
   await push('a');
   await wait;
   expect(queue.counts.reserved).toBe(1);
@@ -112,7 +126,7 @@ it('a closed connection gives back the jobs of its long polls', async () => {
 });
 
 it('a worker on several queues is woken by any of them', async () => {
-  const wait = connection.waiter(['default', 'low']).wait(3600, never);
+  const wait = waitOn(connection, ['default', 'low'], 3600, never);
   await polling(2);
   await push('a', 'low');
   await wait;
@@ -123,14 +137,17 @@ it('a worker on several queues is woken by any of them', async () => {
 it('a failed long poll ends the wait with its error, and the next reserve asks again', async () => {
   world.server.fail({ action: 'ReceiveMessage', kind: 'refuse', code: 'OverLimit', status: 403 });
 
-  await expect(waiter.wait(3600, never)).rejects.toMatchObject({ code: 'E_SQS_REPLY', facts: { reply: 'OverLimit' } });
+  await expect(waitOn(connection, ['default'], 3600, never)).rejects.toMatchObject({
+    code: 'E_SQS_REPLY',
+    facts: { reply: 'OverLimit' },
+  });
   await push('a');
 
   expect(await reserve()).toHaveLength(1);
 });
 
 it('a job from a long poll gets the requested lease even if that is shorter', async () => {
-  const wait = waiter.wait(3600, never);
+  const wait = waitOn(connection, ['default'], 3600, never);
   await push('a');
   await wait;
 
@@ -142,7 +159,7 @@ it('a job from a long poll gets the requested lease even if that is shorter', as
 
 it('a FIFO queue is not polled, because a job received but not run would lose a try', async () => {
   await push('a', 'orders.fifo');
-  await connection.waiter(['orders.fifo']).wait(0.5, never);
+  await waitOn(connection, ['orders.fifo'], 0.5, never);
 
   expect(await reserve(1, ['orders.fifo'])).toHaveLength(1);
   expect(world.server.asked.map(({ input }) => input['WaitTimeSeconds'] ?? 0)).toEqual([0, 0]);

@@ -3,6 +3,7 @@ import type { Connection } from '../../../src/connections/contract';
 import { testApplication } from '../../support/application';
 import { type Browser, startBrowser, type View } from '../../support/browser';
 import { type Served, served } from '../kit/served';
+import { reserveFrom, settleIn } from '../../support/exchange';
 
 const SCRIPT = `</textarea></script><script>alert(1)</script><img src=x onerror=alert(2)>"'><svg onload=alert(3)>`;
 const REVERSED = '\u202Egnp.exe\u2066\u200F';
@@ -60,9 +61,10 @@ async function addAll(driver: Connection): Promise<void> {
   await driver.push('waiting', entries);
   await driver.push('broken', entries);
   for (let place = 0; ;) {
-    const { reservations } = await driver.reserve({ queues: ['broken'], limit: 100, lease: 60 });
+    const { reservations } = await reserveFrom(driver, { queues: ['broken'], limit: 100, lease: 60 });
     if (reservations.length === 0) return;
-    await driver.settle(
+    await settleIn(
+      driver,
       reservations.map((reservation) => ({
         outcome: 'failed',
         reservation,

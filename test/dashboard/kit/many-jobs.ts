@@ -5,6 +5,7 @@ import type { Connection } from '../../../src/connections/contract';
 import { uuidv7 } from '../../../src/payload/uuid';
 import { customer } from './shop-data';
 import { SendInvoice } from './shop-jobs';
+import { reserveFrom, settleIn } from '../../support/exchange';
 
 /** The number of concurrent calls, so that a store always has one to work on. */
 const LANES = 4;
@@ -41,9 +42,10 @@ export async function addManyJobs(
 /** Fails all waiting jobs as a worker would, but without running any. */
 async function failAll(driver: Connection, queue: string): Promise<void> {
   for (;;) {
-    const { reservations } = await driver.reserve({ queues: [queue], limit: 100, lease: 60 });
+    const { reservations } = await reserveFrom(driver, { queues: [queue], limit: 100, lease: 60 });
     if (reservations.length === 0) return;
-    await driver.settle(
+    await settleIn(
+      driver,
       reservations.map((reservation) => ({
         outcome: 'failed',
         reservation,

@@ -27,6 +27,7 @@ import {
   SweepCarts,
   SyncCustomer,
 } from './shop-jobs';
+import { reserveFrom } from '../../support/exchange';
 
 export interface World extends AsyncDisposable {
   readonly manager: QueueManager;
@@ -213,7 +214,7 @@ async function cancelSync(shop: Shop): Promise<string> {
 async function crash(shop: Shop): Promise<string> {
   const options = { currency: 'EUR', prune: true, rows: 90 };
   const id = await shop.send(new ImportCatalogue('supplier-17.json', options));
-  await shop.driver.reserve({ queues: ['imports'], limit: 1, lease: 30 });
+  await reserveFrom(shop.driver, { queues: ['imports'], limit: 1, lease: 30 });
   await shop.clock?.advance('40s');
   return id;
 }
@@ -259,7 +260,7 @@ async function fillQueues(
     ['fax', null],
   ]);
   const abandoned = await shop.send(new SyncCustomer('c-900', changed, MONTH));
-  await shop.driver.reserve({ queues: ['sync'], limit: 1, lease: 3600 });
+  await reserveFrom(shop.driver, { queues: ['sync'], limit: 1, lease: 3600 });
   const invoices: string[] = [];
   for (let place = 0; place < 24; place += 1) {
     await shop.until(3.5 - place / 8);

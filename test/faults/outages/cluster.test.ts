@@ -11,6 +11,7 @@ import { eventually } from '../../support/eventually';
 import { RedisCluster } from '../../support/redis-cluster';
 import type { RedisServer } from '../../support/redis-server';
 import { NO_FAULTS, OutageApplication } from './application';
+import { reserveFrom, settleIn, waitOn } from '../../support/exchange';
 
 const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
 
@@ -56,16 +57,17 @@ describe('a cluster of three masters', () => {
     const { queues } = await queuesApart('slots:');
     // The clock stands still, so that the wait ends only by a wake-up.
     const connection = connect('slots:', 60, new TestClock());
-    const woken = connection.waiter(queues).wait(2, new AbortController().signal);
+    const woken = waitOn(connection, queues, 2);
     for (const queue of queues) await connection.push(queue, [{ payload: payload(queue) }]);
     await woken;
 
-    const { reservations } = await connection.reserve({ queues, limit: 9, lease: 1 });
+    const { reservations } = await reserveFrom(connection, { queues, limit: 9, lease: 1 });
     const renewed = await connection.renew(reservations, 600);
 
     expect(reservations.map(({ queue }) => queue)).toEqual(queues);
     expect(renewed).toEqual(['renewed', 'renewed', 'renewed']);
-    const settled = await connection.settle(
+    const settled = await settleIn(
+      connection,
       reservations.map((reservation) => ({ outcome: 'completed', reservation }) as const),
     );
     expect(settled).toEqual(['settled', 'settled', 'settled']);
@@ -75,7 +77,7 @@ describe('a cluster of three masters', () => {
     const { queues } = await queuesApart('thread:');
     const connection = connect('thread:');
     for (const queue of queues) await connection.push(queue, [{ payload: payload(queue) }]);
-    const { reservations } = await connection.reserve({ queues, limit: 9, lease: 1 });
+    const { reservations } = await reserveFrom(connection, { queues, limit: 9, lease: 1 });
 
     const thread = open(structuredClone(connection.threadAccess!.data) as ThreadData, 2);
 
@@ -160,13 +162,13 @@ describe('a cluster one of whose masters is silent', () => {
     const connection = connect('apart:', 2);
     await connection.push(first, [{ payload: payload('a') }]);
     await connection.push(second, [{ payload: payload('b') }, { payload: payload('c') }]);
-    await connection.reserve({ queues: ['none'], limit: 1, lease: 60 });
+    await reserveFrom(connection, { queues: ['none'], limit: 1, lease: 60 });
 
     masters[0]!.process.kill('SIGSTOP');
     const given: string[] = [];
     // A worker asks again too, because its client is a new one by now and may have asked the silent master for the slots.
     await eventually(async () => {
-      const { reservations } = await connection.reserve({ queues, limit: 1, lease: 60 });
+      const { reservations } = await reserveFrom(connection, { queues, limit: 1, lease: 60 });
       given.push(...reservations.map(({ queue }) => queue));
       return given.length > 0;
     });

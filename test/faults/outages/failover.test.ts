@@ -7,6 +7,7 @@ import { type RedisServer, startRedisServer } from '../../support/redis-server';
 import { FaultyProxy } from '../kit/faulty-proxy';
 import { meantToPass } from '../../support/meant-to-pass';
 import { NO_FAULTS, OutageApplication } from './application';
+import { reserveFrom } from '../../support/exchange';
 
 let master: RedisServer;
 let replica: RedisServer;
@@ -41,7 +42,7 @@ async function openConnection(): Promise<void> {
   const context = { name: 'redis', clock: systemClock, logger: silent, deadline: meantToPass(0.5) };
   connection = connectRedis({ driver: 'redis', url: proxy.url }, context);
   await connection.push('q', [{ payload: payload('a') }]);
-  await connection.reserve({ ...request, queues: ['none'] });
+  await reserveFrom(connection, { ...request, queues: ['none'] });
 }
 
 const promote = (): Promise<unknown> => admin.replicaof('NO', 'ONE');
@@ -101,7 +102,7 @@ it('a replica can answer a reserve whose answer the failover cut off, because it
   proxy.retarget(replica.port);
   proxy.loseReplies();
 
-  expect((await connection!.reserve(request)).reservations).toHaveLength(1);
+  expect((await reserveFrom(connection!, request)).reservations).toHaveLength(1);
 });
 
 describe('a call that was carried out but repeated on a read-only server without its record', () => {
@@ -124,7 +125,7 @@ describe('a call that was carried out but repeated on a read-only server without
 
   it('is repeated until the right server answers if it is a reserve', async () => {
     const { connections } = proxy;
-    const reserved = connection!.reserve(request);
+    const reserved = reserveFrom(connection!, request);
     await eventually(() => proxy.connections > connections);
     proxy.retarget(master.port);
     proxy.cut();

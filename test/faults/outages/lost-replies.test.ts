@@ -5,6 +5,7 @@ import type { Reservation } from '../../../src/connections/contract';
 import { keyspace } from '../../connections/redis/keyspace';
 import { RedisWorld } from '../../connections/redis/open-redis';
 import { FaultyProxy } from '../kit/faulty-proxy';
+import { reserveFrom, settleIn } from '../../support/exchange';
 
 const payload = (id: string): string => `{"job":"probe","data":{},"id":"${id}","attempts":0}`;
 const request = { queues: ['q'], limit: 2, lease: 600 };
@@ -46,13 +47,17 @@ const settleAll = (held: readonly Reservation[]) => {
 const calls: [script: string, what: string, call: Call][] = [
   ['push', 'jobs', ({ connection }) => connection.push('q', [{ payload: payload('x') }])],
   ['push', 'delayed jobs', ({ connection }) => connection.push('q', [{ payload: payload('x'), delay: 300 }])],
-  ['exchange', 'a reservation', async ({ connection }) => textsOf((await connection.reserve(request)).reservations)],
-  ['exchange', 'outcomes', ({ connection, held }) => connection.settle(settleAll(held))],
+  [
+    'exchange',
+    'a reservation',
+    async ({ connection }) => textsOf((await reserveFrom(connection, request)).reservations),
+  ],
+  ['exchange', 'outcomes', ({ connection, held }) => settleIn(connection, settleAll(held))],
   [
     'exchange',
     'outcomes and a reservation',
     async ({ connection, held }) => {
-      const { results, reply } = await connection.settleAndReserve!(settleAll(held), request);
+      const { results, reply } = await connection.exchange(settleAll(held), request);
       return [results, textsOf(reply.reservations)];
     },
   ],
@@ -61,7 +66,7 @@ const calls: [script: string, what: string, call: Call][] = [
     'a promotion and two lost leases',
     async ({ connection }) => {
       world.offset = 1000;
-      return textsOf((await connection.reserve({ ...request, limit: 10 })).reservations);
+      return textsOf((await reserveFrom(connection, { ...request, limit: 10 })).reservations);
     },
   ],
   ['renew', 'leases', ({ connection, held }) => connection.renew(held, 900)],
@@ -143,7 +148,7 @@ async function setUp(): Promise<Scene> {
   const batch = { name: '', allowsFailures: false, callbacks: [] };
   await connection.push('q', [{ payload: payload('g') }], { ...batch, id: 'open', openFor: 600 });
   await connection.push('q', [], { ...batch, id: 'ended' });
-  return { connection, held: (await connection.reserve(request)).reservations };
+  return { connection, held: (await reserveFrom(connection, request)).reservations };
 }
 
 /** The answer and everything in the store afterwards, with times to the minute and without the records for repeats. */

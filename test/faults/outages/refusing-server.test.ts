@@ -3,6 +3,7 @@ import { eventually } from '../../support/eventually';
 import { type RedisServer, startRedisServer } from '../../support/redis-server';
 import { NO_FAULTS, OutageApplication } from './application';
 import { loading, ofVersion, StandInServer } from './stand-in-server';
+import { reserveFrom } from '../../support/exchange';
 
 let redis: RedisServer;
 let admin: Redis;
@@ -75,7 +76,7 @@ it('running jobs keep their leases on a full redis', async () => {
   await open();
   const connection = application.driver;
   await connection.push('other', [{ payload: '{"job":"probe","data":{},"id":"a","attempts":0}' }]);
-  const { reservations } = await connection.reserve({ queues: ['other'], limit: 1, lease: 60 });
+  const { reservations } = await reserveFrom(connection, { queues: ['other'], limit: 1, lease: 60 });
   await admin.config('SET', 'maxmemory', '1');
 
   expect(await connection.renew(reservations, 60)).toEqual(['renewed']);

@@ -10,6 +10,7 @@ import { eventually } from '../../support/eventually';
 import { RedisCluster } from '../../support/redis-cluster';
 import type { RedisServer } from '../../support/redis-server';
 import { meantToPass } from '../../support/meant-to-pass';
+import { reserveFrom, settleIn } from '../../support/exchange';
 
 const RETRY_AFTER = meantToPass(8);
 
@@ -231,12 +232,12 @@ describe('a worker on a cluster one of whose masters is silent', () => {
     await worker.stop();
     await bus.bulk([new Note('ended').onQueue(queues[0]), new Note('waits').onQueue(queues[1])]);
     const from = (queue: string) => ({ queues: [queue], limit: 1, lease: 30 });
-    const [ended] = (await driver.reserve(from(queues[0]))).reservations;
+    const [ended] = (await reserveFrom(driver, from(queues[0]))).reservations;
     silent.process.kill('SIGSTOP');
 
     const settlement = { outcome: 'completed', reservation: ended! } as const;
-    const settled = driver.settle([settlement]);
-    const { reservations } = await driver.reserve(from(queues[1]));
+    const settled = settleIn(driver, [settlement]);
+    const { reservations } = await reserveFrom(driver, from(queues[1]));
     silent.process.kill('SIGCONT');
 
     expect(reservations).toHaveLength(1);
@@ -247,7 +248,7 @@ describe('a worker on a cluster one of whose masters is silent', () => {
     await worker.stop();
     await bus.bulk([new Note('stays').onQueue(queues[0])]);
     const id = await bus.dispatch(new Note('cancelled')).onQueue(queues[1]);
-    const { reservations } = await driver.reserve({ queues, limit: 2, lease: 30 });
+    const { reservations } = await reserveFrom(driver, { queues, limit: 2, lease: 30 });
     await driver.control!.cancel(id, queues[1], 'enough');
     silent.process.kill('SIGSTOP');
 

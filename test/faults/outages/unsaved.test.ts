@@ -1,6 +1,7 @@
 import { UnsavedRedis } from '../kit/unsaved-redis';
 import { eventually } from '../../support/eventually';
 import { NO_FAULTS, OutageApplication } from './application';
+import { reserveFrom, settleIn } from '../../support/exchange';
 
 let redis: UnsavedRedis;
 let application: OutageApplication;
@@ -57,18 +58,18 @@ it('while redis cannot save, no reserve, settle or renewal changes anything, and
   const { driver } = application;
   const request = { queues: ['other'], limit: 1, lease: 60 };
   await driver.push('other', [{ payload }, { payload: payload.replace('"a"', '"b"') }]);
-  const { reservations } = await driver.reserve(request);
+  const { reservations } = await reserveFrom(driver, request);
   const [reservation] = reservations;
   await redis.refuseToSave();
 
   const refused = { code: 'E_QUEUE_UNAVAILABLE', facts: { refused: true, uncertain: false } };
-  await expect(driver.reserve(request)).rejects.toMatchObject(refused);
-  await expect(driver.settle([{ outcome: 'completed', reservation: reservation! }])).rejects.toMatchObject(refused);
+  await expect(reserveFrom(driver, request)).rejects.toMatchObject(refused);
+  await expect(settleIn(driver, [{ outcome: 'completed', reservation: reservation! }])).rejects.toMatchObject(refused);
   await expect(driver.renew(reservations, 60)).rejects.toMatchObject(refused);
   expect(await driver.counts('other')).toEqual({ ready: 1, delayed: 0, reserved: 1 });
 
   await redis.saveAgain();
   expect(await driver.renew(reservations, 60)).toEqual(['renewed']);
-  expect(await driver.settle([{ outcome: 'completed', reservation: reservation! }])).toEqual(['settled']);
-  expect((await driver.reserve(request)).reservations).toHaveLength(1);
+  expect(await settleIn(driver, [{ outcome: 'completed', reservation: reservation! }])).toEqual(['settled']);
+  expect((await reserveFrom(driver, request)).reservations).toHaveLength(1);
 });

@@ -7,6 +7,7 @@ import { eventually } from '../../support/eventually';
 import { RedisWorld } from '../../connections/redis/open-redis';
 import { FaultyProxy } from '../kit/faulty-proxy';
 import { meantToPass } from '../../support/meant-to-pass';
+import { reserveFrom, settleIn } from '../../support/exchange';
 
 let world: RedisWorld;
 let proxy: FaultyProxy;
@@ -41,7 +42,7 @@ async function wait(
 ): Promise<{ readonly result: Promise<unknown>; readonly end: () => Promise<void> }> {
   const other = world.connect();
   await other.push('default', [{ payload: `{"job":"Elsewhere","data":{},"id":"${ID}","attempts":0}` }]);
-  const { reservations } = await other.reserve({ queues: ['default'], limit: 1, lease: 600 });
+  const { reservations } = await reserveFrom(other, { queues: ['default'], limit: 1, lease: 600 });
   const result = manager.connection().result(ID, { within });
   result.catch(() => undefined);
   const subscribed = async () => String(await world.client.call('pubsub', 'numsub', channel())).endsWith(',1');
@@ -49,7 +50,7 @@ async function wait(
   const end = async (): Promise<void> => {
     const value = JSON.stringify({ kind: 'completed', job: 'Elsewhere', command: 'it', types: {} });
     await other.records.wake.put({ kind: 'results', id: ID, value }, 60);
-    await other.settle([{ outcome: 'completed', reservation: reservations[0]! }]);
+    await settleIn(other, [{ outcome: 'completed', reservation: reservations[0]! }]);
   };
   return { result, end };
 }

@@ -57,7 +57,7 @@ export const hostileTextsInAllPlaces: Soak<Size> = {
         let settlements: Settlement[] = [];
         for (let turn = 0; turn < PAGE; turn += 1) {
           const request = { queues: [QUEUE], limit: 1 + dice.below(100), lease: 60 };
-          const { results, reply } = await driver.settleAndReserve!(settlements, request);
+          const { results, reply } = await driver.exchange(settlements, request);
           for (const [index, result] of results.entries()) {
             if (result !== 'settled') ledger.complain(`an outcome of page ${page} came to ${JSON.stringify(result)}`);
             else if (settlements[index]!.outcome === 'completed')

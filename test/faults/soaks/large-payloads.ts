@@ -6,6 +6,7 @@ import { Carry, digestOf } from '../kit/programs/jobs';
 import { Stage } from '../kit/stage';
 import { meantToPass } from '../../support/meant-to-pass';
 import { type Soak, tally } from './soak';
+import { reserveFrom, settleIn } from '../../support/exchange';
 
 interface Size {
   readonly rounds: number;
@@ -90,19 +91,19 @@ class Journey {
     const first = await this.#reserve(LEASE);
     await this.#peek('reserved');
     const counters = afterFreeRelease(first.counters);
-    await driver.settle([{ outcome: 'released', reservation: first, delay: 0.05, counters }]);
+    await settleIn(driver, [{ outcome: 'released', reservation: first, delay: 0.05, counters }]);
     await this.#peek('delayed');
     await this.#reserve(0.05);
     const reclaimed = await this.#reserve(LEASE);
     if (reclaimed.counters.crashes !== 1) this.offences.push(`${this.#name}: its lease did not end`);
     const failure = { id: `failed-${this.#name}`, name: this.#name, exception: 'on its way' };
-    await driver.settle([{ outcome: 'failed', reservation: reclaimed, counters: reclaimed.counters, failure }]);
+    await settleIn(driver, [{ outcome: 'failed', reservation: reclaimed, counters: reclaimed.counters, failure }]);
     const entry = (await driver.failed!.find(failure.id))[0]!;
     this.#compare('failed', entry.payload);
     const again = withCounters(entry.payload, afterRetry(reclaimed.counters));
     await driver.failed!.retry(entry, again);
     await this.#peek('ready');
-    await driver.settle([{ outcome: 'completed', reservation: await this.#reserve(LEASE) }]);
+    await settleIn(driver, [{ outcome: 'completed', reservation: await this.#reserve(LEASE) }]);
   }
 
   async #peek(state: 'ready' | 'delayed' | 'reserved'): Promise<void> {
@@ -112,7 +113,7 @@ class Journey {
 
   async #reserve(lease: number): Promise<Reservation> {
     const reservation = await eventually(async () => {
-      const { reservations } = await this.#driver.reserve({ queues: ['default'], limit: 1, lease });
+      const { reservations } = await reserveFrom(this.#driver, { queues: ['default'], limit: 1, lease });
       return reservations[0];
     });
     this.#compare('reserved', reservation!.payload);

@@ -131,7 +131,9 @@ function accessThat(opens: string): ThreadAccess {
 
 /** A store for the thread that answers every renewal this way. */
 const accessThatRenews = (answer: string): ThreadAccess =>
-  accessThat(`return { renew: async (reservations) => { ${answer} }, settle: async () => [], close: async () => {} };`);
+  accessThat(
+    `return { renew: async (reservations) => { ${answer} }, exchange: async () => ({ results: [] }), close: async () => {} };`,
+  );
 
 async function runHeld(text?: string): Promise<string> {
   const id = await bus.dispatch(new Held(text));
@@ -307,7 +309,8 @@ it('the report on the blocked event loop of a thread waits for no silent part of
   const thread = new threads.Worker(threadModule('worker/lease/thread/program'), { workerData });
   const data = {
     threadAccess: accessThat(`return {
-      settle: async ([one]) => (one.reservation.queue === 'silent' ? new Promise(() => {}) : ['settled']),
+      exchange: async ([one]) =>
+        one.reservation.queue === 'silent' ? new Promise(() => {}) : { results: ['settled'] },
       close: async () => {},
     };`),
     lease: 60,

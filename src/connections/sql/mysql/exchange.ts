@@ -5,7 +5,7 @@
  * servers prefer to read, and lock, all rows.
  */
 import { MOST_BYTES, MOST_JOBS } from '../../../base/pages';
-import type { ReserveRequest } from '../../contract';
+import type { Wanted } from '../../contract';
 import { findUnfinished, IS_CANCELLED } from '../batch-rows';
 import type { CallMark } from '../call-marks';
 import type { Ending, Exchange, Exchanged, TakenJob } from '../dialect';
@@ -57,7 +57,7 @@ export function* exchange(names: MysqlNames, { endings, request, mark }: Exchang
   return exchanged(yield* packet(writes, reads), request);
 }
 
-const mostJobs = ({ limit }: ReserveRequest): number => Math.max(Math.min(Math.floor(limit), MOST_JOBS), 0);
+const mostJobs = ({ limit }: Wanted): number => Math.max(Math.min(Math.floor(limit), MOST_JOBS), 0);
 
 /** Marks the jobs that one call takes. Together with the end of their leases it identifies them. */
 const holderOf = ({ client, number }: Pick<CallMark, 'client' | 'number'>): string => `${client}:${number}`;
@@ -118,7 +118,7 @@ function release(names: MysqlNames, ending: Extract<Ending, { kind: 'released' }
  * Moves jobs with ended leases and due jobs into the line, then takes the first ones. Leaves the end of the new leases in
  * `@onqueue_lease`, and how many more could have been taken in `@onqueue_left`.
  */
-function take(names: MysqlNames, request: ReserveRequest, mark: CallMark): readonly Sql[] {
+function take(names: MysqlNames, request: Wanted, mark: CallMark): readonly Sql[] {
   const most = mostJobs(request);
   const queues = [...new Set(request.queues)];
   return [
@@ -193,7 +193,7 @@ function spend({ jobs, turns }: MysqlNames, queue: string, mark: CallMark): Sql 
 }
 
 /** Selects what was taken, by the end of the leases, which is in the index; and for each queue what else there is. */
-function found(names: MysqlNames, { queues }: ReserveRequest, holder: string): readonly Sql[] {
+function found(names: MysqlNames, { queues }: Wanted, holder: string): readonly Sql[] {
   const { jobs, turns } = names;
   const line = mysqlLine(names);
   return [
@@ -203,7 +203,7 @@ function found(names: MysqlNames, { queues }: ReserveRequest, holder: string): r
   ];
 }
 
-function exchanged(results: readonly SqlResult[], request: ReserveRequest | undefined): Exchanged {
+function exchanged(results: readonly SqlResult[], request: Wanted | undefined): Exchanged {
   const [settledIds = null, now, queuesSentTo = null] = results[0]!.rows[0]!;
   const sentTo =
     queuesSentTo === null

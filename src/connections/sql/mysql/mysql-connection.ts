@@ -13,7 +13,7 @@ import { mysqlErrors } from './mysql-errors';
 import { mysqlNames } from './mysql-names';
 import { MysqlPool } from './mysql-pool';
 import { mysqlSchema } from './mysql-schema';
-import { pollWaiters } from './poll-waiters';
+import { polling } from './polling';
 
 /** Connects on the first call. @throws E_MISSING_PEER, E_DATABASE_URL, E_DATABASE_TLS, E_DATABASE_TABLE_NAME */
 export function connectMysql(config: DatabaseConfig, context: OpenContext): SqlConnection {
@@ -33,7 +33,7 @@ export function connectMysql(config: DatabaseConfig, context: OpenContext): SqlC
     dialect: mysqlDialect(mysqlNames(tables), offset),
     schema: mysqlSchema(tables, offset),
     pool: new MysqlPool({ connect: () => mysql.createConnection(options), most, deadline }),
-    waiters: pollWaiters(name, clock),
+    waking: polling(clock),
   });
 }
 

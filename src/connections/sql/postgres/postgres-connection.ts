@@ -40,7 +40,7 @@ export function connectPostgres(config: DatabaseConfig, context: OpenContext): S
     dialect: postgresDialect(names, offset),
     schema: postgresSchema(names, offset),
     pool: sqlPool(pool, config.pool === undefined),
-    waiters: postgresHints(name, { ...listening, channel }),
+    waking: postgresHints({ ...listening, channel }),
     recordWakes: postgresRecordWakes({ ...listening, channel: recordChannel }),
   });
 }

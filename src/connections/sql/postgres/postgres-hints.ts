@@ -5,32 +5,31 @@
  * A hint that comes while nobody waits is kept for the next wait. When the connection was replaced everybody looks, as hints
  * may have been missed. If no connection can be made, workers look for themselves every other second.
  */
-import type { Waiters } from '../dialect';
-import { HintWaiters } from '../server/hint-waiters';
+import type { Seconds } from '../../../base/clock';
+import type { Waking } from '../dialect';
+import { Hints } from '../server/hints';
 import { type ChannelSettings, PostgresChannel } from './postgres-channel';
 
-/** @param connection its name in the configuration */
-export function postgresHints(connection: string, settings: ChannelSettings): Waiters {
-  const waiters = new HintWaiters(connection, settings.clock);
+/** Safety net for lost hints. */
+const LONGEST_WAIT: Seconds = 2;
+
+export function postgresHints(settings: ChannelSettings): Waking {
+  const hints = new Hints(settings.clock, () => channel.drop());
   const channel = new PostgresChannel(settings, {
-    isNeeded: () => waiters.size > 0,
-    heard: (queue) => waiters.hint(queue),
-    opened: () => waiters.hint(),
+    isNeeded: () => hints.areWatched,
+    heard: (queue) => hints.hint(queue),
+    opened: () => hints.hint(),
   });
   return {
-    open: (queues) =>
-      waiters.open(queues, {
-        listen: () => {
-          channel.keep();
-          return () => undefined;
-        },
-        left: () => {
-          if (waiters.size === 0) channel.drop();
-        },
-      }),
-    close: async () => {
-      await waiters.close();
-      channel.drop();
-    },
+    listening: ({ queues }) => ({
+      longest: LONGEST_WAIT,
+      listen: (wake) => {
+        // A channel that opens wakes everybody.
+        const leave = hints.listen(queues, wake, channel.isOpen);
+        channel.keep();
+        return leave;
+      },
+    }),
+    close: () => hints.close(),
   };
 }

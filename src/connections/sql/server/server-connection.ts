@@ -18,7 +18,7 @@ export const connectTimeout = ({ deadline }: Pick<OpenContext, 'deadline'>): Mil
 
 interface ServerParts
   extends
-    Pick<SqlParts, 'address' | 'capabilities' | 'pushesAtOnce' | 'pushedPage' | 'dialect' | 'waiters' | 'recordWakes'>,
+    Pick<SqlParts, 'address' | 'capabilities' | 'pushesAtOnce' | 'pushedPage' | 'dialect' | 'waking' | 'recordWakes'>,
     Pick<CallerSettings, 'product' | 'errors' | 'pool'> {
   readonly config: DatabaseConfig;
   readonly context: OpenContext;
@@ -45,6 +45,7 @@ export function serverConnection({
     ...parts,
     name,
     engine: caller,
+    clock,
     tables,
     threadAccess: threadAccessOf(config, context),
     now: () => storeClock.current(ask),

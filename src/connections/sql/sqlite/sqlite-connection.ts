@@ -18,7 +18,7 @@ import { watchOf } from './file-watch';
 import { sqliteDialect } from './sqlite-dialect';
 import { SqliteEngine } from './sqlite-engine';
 import { prepareTables, TABLES_VERSION, tablesSql } from './sqlite-schema';
-import { SqliteWaiters } from './sqlite-waiters';
+import { SqliteWaking } from './sqlite-waking';
 
 /** Each transaction waits for the disk. With this many jobs it blocks neither the file nor the event loop for long. */
 const PUSHED_PAGE = 250;
@@ -42,8 +42,7 @@ export function connectSqlite(file: string, context: OpenContext): SqlConnection
   // Differs between builds of SQLite.
   const build = (): SqlValue | undefined => engine.glance(() => valueOf(raw('SELECT sqlite_source_id()')));
   const dialect = sqliteDialect(names, now, { connection: name, file, engine: build });
-  const waiters = new SqliteWaiters({
-    connection: name,
+  const waking = new SqliteWaking({
     clock,
     watch: watchOf(file),
     nextIn: (queues) => engine.glance(() => dialect.jobs.nextIn(queues)) ?? Infinity,
@@ -56,7 +55,8 @@ export function connectSqlite(file: string, context: OpenContext): SqlConnection
     capabilities: STORES.SQLite,
     dialect,
     engine,
-    waiters,
+    clock,
+    waking,
     tables: tablesOf(engine, names),
     threadAccess: threadAccessOf({ driver: 'database', url: `sqlite:${file}` }, context),
     now: async () => clock.now(),

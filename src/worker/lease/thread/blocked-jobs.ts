@@ -21,6 +21,8 @@ import { OverdueWatch } from './overdue-watch';
 /** How long the stores may take to store the outcomes. */
 const SETTLE_DEADLINE: Milliseconds = 5000;
 
+const UNANSWERED = 'the store has not answered';
+
 /** What is recorded about one job. */
 interface Verdict {
   readonly worker: HeldJobs;
@@ -164,7 +166,7 @@ function settleWithin(verdicts: readonly Verdict[]): Promise<string | undefined>
   });
   return within(systemClock, SETTLE_DEADLINE, Promise.all(calls)).then(
     (reasons) => reasons.find((reason) => reason !== undefined),
-    () => 'the store has not answered',
+    () => UNANSWERED,
   );
 }
 
@@ -172,8 +174,12 @@ async function settleQueue(worker: HeldJobs, ended: readonly Verdict[]): Promise
   try {
     for (const page of pagesOf(ended, ({ held }) => bytesOf(held))) {
       const store = await worker.store();
-      const results = await store.settle(page.map(({ settlement }) => settlement));
-      page.forEach((one, at) => (one.result = results[at]));
+      const { results } = await store.exchange(page.map(({ settlement }) => settlement));
+      for (const [at, one] of page.entries()) {
+        const result = results[at]!;
+        if (result === 'unanswered') return UNANSWERED;
+        one.result = result;
+      }
     }
     return undefined;
   } catch (error) {

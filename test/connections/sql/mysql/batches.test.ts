@@ -7,6 +7,7 @@ import { TestClock } from '../../../../src/testing/test-clock';
 import { idOf, payload, reserve } from '../open-database';
 import { begin, completed, counted, describeBatches, failed, member, newBatch } from '../server/batches';
 import { MysqlWorld } from './open-mysql';
+import { settleIn, waitOn } from '../../../support/exchange';
 
 const world = new MysqlWorld().forTests();
 
@@ -16,14 +17,14 @@ describe('batches in MariaDB', () => {
   it.each([
     [
       'its last job ends',
-      async (connection: SqlConnection) => connection.settle((await reserve(connection)).map(completed)),
+      async (connection: SqlConnection) => settleIn(connection, (await reserve(connection)).map(completed)),
     ],
     ['it begins without jobs', (connection: SqlConnection) => begin(connection, [], newBatch('empty'))],
   ])('wake waiters of their process for the callbacks when %s', async (_, end) => {
     // Its clock stands still, so that no waiter polls.
     const connection = await world.open({}, { clock: new TestClock() });
     await begin(connection, ['a']);
-    const wait = connection.waiter(['callbacks']).wait(60, new AbortController().signal);
+    const wait = waitOn(connection, ['callbacks'], 60, new AbortController().signal);
     await Promise.all([wait, end(connection)]);
     expect((await reserve(connection, { queues: ['callbacks'] })).length).toBe(3);
     expect(await connection.queues()).toEqual(['callbacks', 'default']);
@@ -36,7 +37,7 @@ describe('batches in MariaDB', () => {
     await begin(connection, ['a'], newBatch('batch', { callbacks: [callback] }));
     const [job] = (await reserve(connection)) as [Reservation];
     const cause = { id: 'a', name: 'Ünfit', message: `'"\\\n\u0000\ud800 😀 ${'ü'.repeat(70_000)}` };
-    await connection.settle([{ ...(failed(job) as Extract<Settlement, { outcome: 'failed' }>), cause }]);
+    await settleIn(connection, [{ ...(failed(job) as Extract<Settlement, { outcome: 'failed' }>), cause }]);
     const [sent] = await connection.peek('anrüfe 😀', 'ready', 1);
     expect(sent!.payload.toString()).toBe(callbackPayload(callback, cause));
     const [told] = await reserve(connection, { queues: ['anrüfe 😀'] });

@@ -5,6 +5,7 @@ import { meantToPass } from '../../../support/meant-to-pass';
 import { idOf, payload, reserve } from '../open-database';
 import { describeClaims } from '../server/claims';
 import { MysqlWorld } from './open-mysql';
+import { settleIn, waitOn } from '../../../support/exchange';
 
 const world = new MysqlWorld().forTests();
 
@@ -56,9 +57,9 @@ describe('a store in MariaDB', () => {
     const client = await world.client();
     await client.query(`BEGIN; SELECT 1 FROM ${world.table} FOR UPDATE`);
     const settlements = [{ outcome: 'completed', reservation: reservation! }] as const;
-    await expect(connection.settle(settlements)).rejects.toThrow(/no outcome was recorded.*transaction left open/s);
+    await expect(settleIn(connection, settlements)).rejects.toThrow(/no outcome was recorded.*transaction left open/s);
     await client.query('ROLLBACK');
-    expect(await connection.settle(settlements)).toEqual(['settled']);
+    expect(await settleIn(connection, settlements)).toEqual(['settled']);
   });
 
   it.each([
@@ -100,7 +101,7 @@ describe('a store in MariaDB', () => {
     const [reservation] = await reserve(connection);
     const { counters } = reservation!;
     const released = { outcome: 'released', reservation: reservation!, counters, delay: 1e11 } as const;
-    expect(await connection.settle([released])).toEqual(['settled']);
+    expect(await settleIn(connection, [released])).toEqual(['settled']);
     expect(await connection.counts('default')).toEqual({ ready: 0, delayed: 2, reserved: 0 });
   });
 
@@ -135,11 +136,10 @@ describe('a worker that waits on MariaDB', () => {
   it('polls after pauses that double, is woken by a push of its own process, and polls soon again after work', async () => {
     const clock = new TestClock();
     const connection = await world.open({}, { clock });
-    const waiter = connection.waiter(['default', 'other']);
     const never = new AbortController().signal;
     const pause = async (): Promise<number> => {
       let isOver = false;
-      void waiter.wait(60, never).then(() => (isOver = true));
+      void waitOn(connection, ['default', 'other'], 60, never).then(() => (isOver = true));
       await clock.advance(0);
       let milliseconds = 0;
       for (; !isOver; milliseconds += 10) await clock.advance(0.01);
@@ -147,7 +147,7 @@ describe('a worker that waits on MariaDB', () => {
     };
 
     expect([await pause(), await pause(), await pause()]).toEqual([50, 100, 200]);
-    const wait = waiter.wait(60, never);
+    const wait = waitOn(connection, ['default', 'other'], 60, never);
     await connection.push('other', [{ payload: payload('a') }]);
     await wait;
     await connection.push('default', [{ payload: payload('b') }]);

@@ -5,6 +5,7 @@ import { eventually } from '../../../support/eventually';
 import { describeRefusals, Ends, type Working, Workings } from '../refusals';
 import { idOf, payload, reserve } from '../open-database';
 import { MysqlWorld } from './open-mysql';
+import { settleIn } from '../../../support/exchange';
 
 const world = new MysqlWorld({ args: ['--max-allowed-packet=65536'] }).forTests();
 const workings = new Workings();
@@ -122,9 +123,11 @@ describe('a server that accepts only small packets', () => {
     const taken = await reserve(connection);
     expect(taken.map(({ payload: { length } }) => length > 1000)).toEqual([false, true]);
     expect(typeof idOf(taken[1]!)).toBe('string');
-    expect(await connection.settle(taken.map((reservation) => ({ outcome: 'completed', reservation })))).toEqual([
-      'settled',
-      'settled',
-    ]);
+    expect(
+      await settleIn(
+        connection,
+        taken.map((reservation) => ({ outcome: 'completed', reservation })),
+      ),
+    ).toEqual(['settled', 'settled']);
   });
 });

@@ -17,6 +17,7 @@ import {
   type Within,
 } from '../transactions';
 import { MysqlWorld } from './open-mysql';
+import { reserveFrom } from '../../../support/exchange';
 
 const world = new MysqlWorld().forTests();
 const database = new ManagedDatabase();
@@ -120,7 +121,7 @@ describe('a pool of the user', () => {
   ])('of %s provides its settings, and is neither used, ended nor changed', async (_name, given) => {
     const connection = world.connect({ pool: given() });
     await connection.push('default', [{ payload: '{"id":"a"}' }]);
-    const { reservations } = await connection.reserve({ queues: ['default'], limit: 1, lease: 60 });
+    const { reservations } = await reserveFrom(connection, { queues: ['default'], limit: 1, lease: 60 });
     expect(reservations).toHaveLength(1);
     expect(connection.threadAccess).toBeUndefined();
     expect(connection.address).toBe(`mysql://onqueue@127.0.0.1:${world.server.port}/onqueue`);

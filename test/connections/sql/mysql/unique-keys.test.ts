@@ -3,6 +3,7 @@ import { eventually } from '../../../support/eventually';
 import { idOf, payload, reserve } from '../open-database';
 import { back, completeAll, describeUniqueKeys, pushes, START, tied } from '../server/unique-keys';
 import { MysqlWorld } from './open-mysql';
+import { settleIn } from '../../../support/exchange';
 
 const world = new MysqlWorld().forTests();
 
@@ -56,7 +57,10 @@ describe('a unique key in MariaDB', () => {
     await pushes(connection, ...Array.from({ length: 90 }, (_, at) => tied(`job-${at}`, `key-${at}`)));
     const reservations = await reserve(connection);
     const ended = reservations.filter((reservation) => idOf(reservation) !== 'stays');
-    await connection.settle(ended.map((reservation) => ({ outcome: 'completed', reservation })));
+    await settleIn(
+      connection,
+      ended.map((reservation) => ({ outcome: 'completed', reservation })),
+    );
     expect(await rowsLeft()).toBe(91);
     for (let at = 0; at < 300; at += 1) {
       await pushes(connection, tied(`again-${at}`, `again-${at}`));
@@ -71,7 +75,7 @@ describe('a unique key in MariaDB', () => {
     await pushes(connection, tied('a', 'one', { ...START, for: 60 }));
     world.offset = 50;
     const [reservation] = await reserve(connection);
-    await connection.settle([back(reservation!)]);
+    await settleIn(connection, [back(reservation!)]);
     world.offset = 100;
     expect(await pushes(connection, tied('b', 'one', { ...START, for: 60 }))).toEqual([{ duplicate: 'a' }]);
     world.offset = 111;

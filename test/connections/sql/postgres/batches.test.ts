@@ -5,6 +5,7 @@ import { eventually } from '../../../support/eventually';
 import { idOf, payload, reserve } from '../open-database';
 import { begin, completed, counted, describeBatches, failed, member, newBatch, sent } from '../server/batches';
 import { PostgresWorld } from './open-postgres';
+import { settleIn } from '../../../support/exchange';
 
 // Two transactions that wait for each other would do so beyond all deadlines.
 const world = new PostgresWorld({ args: ['-c', 'deadlock_timeout=60s'] }).forTests();
@@ -32,7 +33,7 @@ describe('batches in PostgreSQL', () => {
     for (const id of ['y', 'x']) await begin(connection, [`${id}-a`], newBatch(id));
     const held = await reserve(connection);
     const { lock, release } = await holder('x');
-    const settling = connection.settle(held.map(completed));
+    const settling = settleIn(connection, held.map(completed));
     await eventually(async () => (await waiting()).length > 0);
     await lock('y');
     await release();
@@ -50,7 +51,7 @@ describe('batches in PostgreSQL', () => {
     const client = await world.client();
     await client.query('BEGIN');
     await connection.within(client)!.push('default', [member('c')]);
-    const settling = connection.settle([failed(a)]);
+    const settling = settleIn(connection, [failed(a)]);
     const pid = await eventually(async () => (await waiting())[0]);
     await world.rows('SELECT pg_terminate_backend(?)', [pid]);
     await eventually(async () => (await waiting()).some((other) => other !== pid));
@@ -80,7 +81,7 @@ describe('batches in PostgreSQL', () => {
     await connection.push('default', [{ payload: payload('b') }]);
     const [, b] = (await reserve(connection)) as [Reservation, Reservation];
     const { release } = await holder('batch');
-    expect(await connection.settle([completed(b)])).toEqual(['settled']);
+    expect(await settleIn(connection, [completed(b)])).toEqual(['settled']);
     await release();
   });
 
@@ -94,7 +95,7 @@ describe('batches in PostgreSQL', () => {
     await begin(connection, ['open']);
     await connection.push('default', [entry('a')]);
     const [, a] = (await reserve(connection)) as [Reservation, Reservation];
-    await connection.settle([failed(a)]);
+    await settleIn(connection, [failed(a)]);
     const [failure] = await connection.failed.find('a');
     const { release } = await holder('batch');
     const pushing = connection.push('default', [entry('b')]);
@@ -110,10 +111,10 @@ describe('batches in PostgreSQL', () => {
     const connection = await world.open();
     await begin(connection, ['a', 'b', 'c'], newBatch('batch', { allowsFailures: false }));
     const [a] = await reserve(connection, { limit: 1 });
-    await connection.settle([failed(a!)]);
+    await settleIn(connection, [failed(a!)]);
     const [b] = await reserve(connection, { limit: 1 });
     expect(b!.cancelled).toBe(true);
-    await connection.settle([{ outcome: 'released', reservation: b!, delay: 0, counters: b!.counters }]);
+    await settleIn(connection, [{ outcome: 'released', reservation: b!, delay: 0, counters: b!.counters }]);
     const [failure] = await connection.failed.find('a');
     await connection.failed.retry(failure!, failure!.payload);
     expect((await reserve(connection)).map(({ cancelled }) => cancelled)).toEqual([undefined, undefined, undefined]);

@@ -4,6 +4,7 @@ import { eventually } from '../../../support/eventually';
 import { payload, reserve } from '../open-database';
 import { describeClaims } from '../server/claims';
 import { PostgresWorld } from './open-postgres';
+import { settleIn, waitOn } from '../../../support/exchange';
 
 const world = new PostgresWorld().forTests();
 
@@ -94,7 +95,7 @@ describe('a store in PostgreSQL', () => {
     await lock(a);
     const [first, second, third] = held as [Reservation, Reservation, Reservation];
     const failure = { id: 'b', name: 'Probe', exception: 'Error' };
-    const settling = connection.settle([
+    const settling = settleIn(connection, [
       { outcome: 'completed', reservation: third },
       { outcome: 'failed', reservation: second, counters: second.counters, failure },
       { outcome: 'released', reservation: first, delay: 0, counters: first.counters },
@@ -108,12 +109,11 @@ describe('a store in PostgreSQL', () => {
 
   it('wakes a waiting worker without delay when another process pushes', async () => {
     const [connection, other] = [await world.open(), world.connect()];
-    const waiter = connection.waiter(['default']);
-    await waiter.wait(10, new AbortController().signal);
-    const wait = waiter.wait(3600, new AbortController().signal);
+    await waitOn(connection, ['default'], 10, new AbortController().signal);
+    const wait = waitOn(connection, ['default'], 3600, new AbortController().signal);
     await other.push('elsewhere', [{ payload: payload('a') }]);
     await other.push('default', [{ payload: payload('b') }]);
-    await expect(wait).resolves.toBeUndefined();
+    await expect(wait).resolves.toMatchObject({ reservations: [] });
   });
 
   it('sends hints for the jobs that follow an outcome, and none for a lost outcome', async () => {
@@ -126,7 +126,7 @@ describe('a store in PostgreSQL', () => {
     await client.query(`LISTEN "onqueue_${world.table}"`);
     const end = (queue: string) => {
       const next = [{ queue, entry: { payload: payload(queue) } }];
-      return connection.settle([{ outcome: 'completed', reservation: reservation!, next }]);
+      return settleIn(connection, [{ outcome: 'completed', reservation: reservation!, next }]);
     };
     expect([await end('next'), await end('lost')]).toEqual([['settled'], ['lost']]);
     await connection.push('last', [{ payload: payload('b') }]);

@@ -6,6 +6,7 @@ import { eventually } from '../../../support/eventually';
 import { payload, reserve } from '../open-database';
 import { describeLostAnswers, describeOutages } from '../server/outages';
 import { PostgresWorld } from './open-postgres';
+import { waitOn } from '../../../support/exchange';
 
 const world = new PostgresWorld({ durable: true }).forTests();
 
@@ -109,11 +110,10 @@ describe('a PostgreSQL that is away or in trouble', () => {
 
   it('wakes a worker although its connection for hints has ended', async () => {
     const connection = await world.open();
-    const waiter = connection.waiter(['default']);
-    await waiter.wait(10, new AbortController().signal);
-    const wait = waiter.wait(3600, new AbortController().signal);
+    await waitOn(connection, ['default'], 10, new AbortController().signal);
+    const wait = waitOn(connection, ['default'], 3600, new AbortController().signal);
     await world.rows(`select pg_terminate_backend(pid) from pg_stat_activity where query like 'LISTEN %'`);
-    await expect(wait).resolves.toBeUndefined();
+    await expect(wait).resolves.toMatchObject({ reservations: [] });
     await eventually(async () => {
       const [row] = await world.rows(`select count(*)::int as n from pg_stat_activity where query like 'LISTEN %'`);
       return row!['n'] === 1;

@@ -7,6 +7,7 @@ import { eventually } from '../../../support/eventually';
 import type { PostgresServer } from '../../../support/postgres-server';
 import { payload } from '../open-database';
 import { PostgresWorld } from './open-postgres';
+import { reserveFrom } from '../../../support/exchange';
 
 /** Rows in each table. */
 const ROWS = 20_000;
@@ -154,7 +155,7 @@ describe('a statement on tables that were never analysed', () => {
       pushDistinct: () => connection.push('delayed', [entry('b', { delay: 60, distinct: true })]),
       pushDistinctWithoutId: () => connection.push('delayed', [{ payload: '{"a":1}', delay: 60, distinct: true }]),
       pushOnce: () => connection.pushOnce({ queue: 'ready', entries: [entry('c')] }, { key: 'k', until: 4e12 }),
-      reserve: () => connection.reserve(all),
+      reserve: () => reserveFrom(connection, all),
       find: () => connection.find('7'),
       cancel: () => connection.control.cancel('unknown'),
       'records.put': () => records.put([{ kind: 'end', id: 'x', value: '{}' }], 60),

@@ -1,5 +1,6 @@
 import { open } from '../../../../src/connections/sql/thread-store';
 import { PostgresWorld } from './open-postgres';
+import { reserveFrom } from '../../../support/exchange';
 
 const world = new PostgresWorld().forTests();
 
@@ -9,7 +10,7 @@ it('the thread that renews leases uses two connections to a server, however many
     'default',
     Array.from({ length: 20 }, (_, place) => ({ payload: `{"id":"${place}","attempts":0}` })),
   );
-  const { reservations } = await connection.reserve({ queues: ['default'], limit: 20, lease: 60 });
+  const { reservations } = await reserveFrom(connection, { queues: ['default'], limit: 20, lease: 60 });
   const options = { application_name: 'leases', max: 10 };
   const { name, url, table } = { name: 'database', url: world.server.url, table: world.table };
   const thread = open({ name, url, table, options, deadline: 60, origin: undefined }, 60);

@@ -16,6 +16,7 @@ import {
 } from '../transactions';
 import { eventually } from '../../../support/eventually';
 import { PostgresWorld } from './open-postgres';
+import { reserveFrom, waitOn } from '../../../support/exchange';
 
 const world = new PostgresWorld().forTests();
 const database = new ManagedDatabase();
@@ -95,10 +96,11 @@ describeBatches(database, WAYS);
 
 describe.each(WAYS)('a transaction by %s', (_name, within) => {
   it('wakes workers when it is committed', async () => {
-    const waiter = database.manager.driver().waiter(['default']);
-    await waiter.wait(10, new AbortController().signal);
+    await waitOn(database.manager.driver(), ['default'], 10, new AbortController().signal);
     let isOver = false;
-    const wait = waiter.wait(3600, new AbortController().signal).then(() => (isOver = true));
+    const wait = waitOn(database.manager.driver(), ['default'], 3600, new AbortController().signal).then(
+      () => (isOver = true),
+    );
     await within(async (transaction) => {
       await database.using(transaction).push(new Invoice(1));
       await database.size();
@@ -158,9 +160,8 @@ describe('a pool of the user', () => {
   it('is used for all calls, and is neither ended nor changed', async () => {
     const connection = world.connect({ pool });
     await connection.push('default', [{ payload: '{"id":"a"}' }]);
-    const waiter = connection.waiter(['default']);
-    await waiter.wait(10, new AbortController().signal);
-    const { reservations } = await connection.reserve({ queues: ['default'], limit: 1, lease: 60 });
+    await waitOn(connection, ['default'], 10, new AbortController().signal);
+    const { reservations } = await reserveFrom(connection, { queues: ['default'], limit: 1, lease: 60 });
     expect(reservations).toHaveLength(1);
     expect(connection.threadAccess).toBeUndefined();
     expect(connection.address).toBe(`postgres://onqueue@127.0.0.1:${world.server.port}/postgres`);

@@ -5,6 +5,7 @@ import { eventually } from '../../../support/eventually';
 import { idOf, payload, reserve } from '../open-database';
 import { back, completeAll, describeUniqueKeys, pushes, START, tied } from '../server/unique-keys';
 import { PostgresWorld } from './open-postgres';
+import { settleIn } from '../../../support/exchange';
 
 const world = new PostgresWorld().forTests();
 
@@ -126,7 +127,7 @@ describe('a worker on PostgreSQL', () => {
     await pushes(connection, tied('a', 'one', START), tied('b', 'two', START));
     const [a, b] = (await reserve(connection)) as [Reservation, Reservation];
     const client = await open(connection, tied('c', 'one', START));
-    expect(await connection.settle([back(a), back(b)])).toEqual(['settled', 'settled']);
+    expect(await settleIn(connection, [back(a), back(b)])).toEqual(['settled', 'settled']);
     await client.query('COMMIT');
     const asked = [tied('d', 'one', START), tied('e', 'two', START)];
     expect(await pushes(connection, ...asked)).toEqual([{ duplicate: 'c' }, { duplicate: 'b' }]);
@@ -139,7 +140,7 @@ describe('a worker on PostgreSQL', () => {
     const [a] = (await reserve(connection)) as [Reservation];
     await pushes(connection, tied('b', 'one', { for: 10 }));
     world.offset = 11;
-    await connection.settle([back(a)]);
+    await settleIn(connection, [back(a)]);
     world.offset = 70;
     expect(await pushes(connection, tied('c'))).toEqual([{ duplicate: 'a' }]);
     world.offset = 72;

@@ -6,6 +6,7 @@ import { withTies } from '../../../../src/payload/ties';
 import { idOf, payload, reserve } from '../open-database';
 import type { ServerWorld } from './server-world';
 import { soakSize } from '../../../support/soak-size';
+import { settleIn } from '../../../support/exchange';
 
 /** A job of a batch. */
 export function member(id: string, batch = 'batch'): Entry {
@@ -43,7 +44,7 @@ export const failed = (reservation: Reservation): Settlement => ({
 /** The ids of the callbacks that were sent since the last call. */
 export async function sent(connection: SqlConnection): Promise<readonly unknown[]> {
   const reservations = await reserve(connection, { queues: ['callbacks'] });
-  await connection.settle(reservations.map(completed));
+  await settleIn(connection, reservations.map(completed));
   return reservations.map(idOf).toSorted();
 }
 
@@ -88,7 +89,7 @@ export function describeBatches(world: ServerWorld): void {
       const other = world.connect();
       const held = [...(await reserve(other))];
       while (held.length < 2) held.push(...(await reserve(other)));
-      await other.settle(held.map(completed));
+      await settleIn(other, held.map(completed));
       proxy.cut();
       cut();
       await pushing;
@@ -104,14 +105,14 @@ export function describeBatches(world: ServerWorld): void {
       const request = { queues: ['default'], limit: 1, lease: 60 };
       const link: Reservation[] = [];
       const calls = [
-        () => connection.settle([failed(a)]),
+        () => settleIn(connection, [failed(a)]),
         async () => {
-          const answer = await connection.settleAndReserve([{ outcome: 'completed', reservation: b, next }], request);
+          const answer = await connection.exchange([{ outcome: 'completed', reservation: b, next }], request);
           link.push(...answer.reply.reservations);
           return answer.results;
         },
-        () => connection.settle([{ outcome: 'cancelled', reservation: c }]),
-        () => connection.settle(link.map(completed)),
+        () => settleIn(connection, [{ outcome: 'cancelled', reservation: c }]),
+        () => settleIn(connection, link.map(completed)),
       ];
       for (const [at, call] of calls.entries()) {
         proxy.loseReplies(at + 1 === nth ? 2 : 0);
@@ -125,9 +126,9 @@ export function describeBatches(world: ServerWorld): void {
       const { connection, proxy } = await world.openThrough('exchange');
       await begin(connection, ['a', 'b']);
       const [a, b] = (await reserve(connection)) as [Reservation, Reservation];
-      const given = world.inVain(proxy, () => connection.settle([completed(a)]));
+      const given = world.inVain(proxy, () => settleIn(connection, [completed(a)]));
       await expect(given).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
-      expect(await connection.settle([completed(a), completed(b)])).toEqual(['settled', 'settled']);
+      expect(await settleIn(connection, [completed(a), completed(b)])).toEqual(['settled', 'settled']);
       expect(await counted(connection)).toEqual([0, 2, 0, 0]);
       expect(await sent(connection)).toEqual(['finally-batch', 'next-batch', 'then-batch']);
     });
@@ -149,7 +150,7 @@ export function describeBatches(world: ServerWorld): void {
         const held = await reserve(first);
         const settling = clients.map((client, at) => {
           const own = held.filter((reservation) => String(idOf(reservation)).endsWith(`-${at}`));
-          return client.settle(shuffled(own, at).map(at < 6 ? completed : failed));
+          return settleIn(client, shuffled(own, at).map(at < 6 ? completed : failed));
         });
         expect(new Set((await Promise.all(settling)).flat())).toEqual(new Set(['settled']));
         for (const id of batches) expect(await counted(first, id)).toEqual([0, 6, 2, 0]);
@@ -171,18 +172,20 @@ export function describeBatches(world: ServerWorld): void {
           );
         }
         const held = await reserve(first, { limit: 12 });
-        await first.settle(held.slice(0, 2).map(failed));
+        await settleIn(first, held.slice(0, 2).map(failed));
         const entries = await Promise.all(held.slice(0, 2).map(async (one) => first.failed.find(String(idOf(one)))));
         const [, second, third, fourth, fifth, ...others] = clients as readonly SqlConnection[];
         await Promise.all([
-          ...others.map((client, at) => client.settle(shuffled(held.slice(2 + 3 * at, 5 + 3 * at), at).map(completed))),
+          ...others.map((client, at) =>
+            settleIn(client, shuffled(held.slice(2 + 3 * at, 5 + 3 * at), at).map(completed)),
+          ),
           ...batches.map((id, at) => clients[at]!.push('default', [member(`${id}-new`, id)])),
           ...entries.flat().map((entry, at) => [second, third][at]!.failed.retry(entry, entry.payload)),
           fourth!.clear('default'),
           fifth!.control.cancel(`${batches[1]!}-7`),
         ]);
         const left = [...(await reserve(first)), ...held.slice(11)];
-        await first.settle(left.map(completed));
+        await settleIn(first, left.map(completed));
         await Promise.all(batches.map((id) => first.batches!.seal(id)));
         for (const id of batches) {
           const [pending, done, broken, skipped] = (await counted(first, id)) as readonly number[];

@@ -3,17 +3,18 @@ import type { SqlConnection } from '../../../../src/connections/sql/sql-connecti
 import { idOf, payload, reserve } from '../open-database';
 import type { ServerWorld } from './server-world';
 import { soakSize } from '../../../support/soak-size';
+import { reserveFrom } from '../../../support/exchange';
 
 const REQUEST = { queues: ['default'], lease: 60 };
 
 /** Reserves and completes jobs until there are none. */
 async function work(connection: SqlConnection, limit: number): Promise<readonly unknown[]> {
   const ids: unknown[] = [];
-  let { reservations, nextIn } = await connection.reserve({ ...REQUEST, limit });
+  let { reservations, nextIn } = await reserveFrom(connection, { ...REQUEST, limit });
   while (reservations.length > 0 || nextIn === 0) {
     ids.push(...reservations.map(idOf));
     const settlements = reservations.map((reservation) => ({ outcome: 'completed', reservation }) as const);
-    const { results, reply } = await connection.settleAndReserve(settlements, { ...REQUEST, limit });
+    const { results, reply } = await connection.exchange(settlements, { ...REQUEST, limit });
     expect(new Set(results)).toEqual(new Set(results.length > 0 ? ['settled'] : []));
     ({ reservations, nextIn } = reply);
   }

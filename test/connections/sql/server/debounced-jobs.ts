@@ -5,6 +5,7 @@ import { idOf, payload, reserve } from '../open-database';
 import type { ServerWorld } from './server-world';
 import { back, completeAll, pushes, tied } from './unique-keys';
 import { soakSize } from '../../../support/soak-size';
+import { settleIn } from '../../../support/exchange';
 
 export function debounced(
   id: string,
@@ -112,7 +113,7 @@ export function describeDebouncedJobs(world: ServerWorld): void {
       const client = await world.client();
       await client.query('BEGIN');
       expect(await pushes(connection.within(client)!, debounced('b'))).toEqual(['queued']);
-      expect(await connection.settle([{ outcome: 'completed', reservation: a! }])).toEqual(['settled']);
+      expect(await settleIn(connection, [{ outcome: 'completed', reservation: a! }])).toEqual(['settled']);
       await client.query('COMMIT');
       expect(await pushes(connection, debounced('c'))).toEqual([{ replaced: 'b' }]);
     });
@@ -123,7 +124,7 @@ export function describeDebouncedJobs(world: ServerWorld): void {
     await pushes(connection, debounced('a'));
     world.offset = 61;
     const [a] = await reserve(connection);
-    await connection.settle([{ ...back(a!), delay: 60 }]);
+    await settleIn(connection, [{ ...back(a!), delay: 60 }]);
     world.offset = 0;
     expect(await pushes(connection, debounced('b'))).toEqual(['queued']);
     expect(await connection.counts('default')).toMatchObject({ delayed: 2 });

@@ -1,6 +1,7 @@
 /** Tests of tables that Laravel has made and both use, for each database server. */
 import { idOf, payload, reserve } from '../open-database';
 import type { ServerWorld } from './server-world';
+import { settleIn } from '../../../support/exchange';
 
 const laravelsPayload = (uuid: string): string =>
   `{"uuid":"${uuid}","displayName":"App\\\\Jobs\\\\Report","job":"App\\\\Jobs\\\\Report@handle","maxTries":null,"data":{"n":"é"}}`;
@@ -47,7 +48,7 @@ export function describeLaravelsTables(world: ServerWorld, { migrations, utc }: 
         attempts: 1,
       });
       expect(typeof idOf(reservation!)).toBe('string');
-      expect(await connection.settle([{ outcome: 'completed', reservation: reservation! }])).toEqual(['settled']);
+      expect(await settleIn(connection, [{ outcome: 'completed', reservation: reservation! }])).toEqual(['settled']);
       expect(await world.rows(`select * from ${world.table}`)).toEqual([]);
     });
 
@@ -103,7 +104,7 @@ export function describeLaravelsTables(world: ServerWorld, { migrations, utc }: 
       await connection.push('default', [{ payload: payload('ours') }]);
       const [reservation] = await reserve(connection);
       const failure = { id: 'ours', name: 'Probe', exception: 'Error: probe' };
-      await connection.settle([
+      await settleIn(connection, [
         { outcome: 'failed', reservation: reservation!, counters: reservation!.counters, failure },
       ]);
       await world.rows(
@@ -137,7 +138,7 @@ export function describeLaravelsTables(world: ServerWorld, { migrations, utc }: 
       const [other, tried] = await reserve(connection);
       expect(tried!.counters.attempts).toBe(40_001);
       const failure = { id: 'x'.repeat(400), name: 'Probe', exception: 'Error: probe' };
-      const settled = await connection.settle([
+      const settled = await settleIn(connection, [
         { outcome: 'failed', reservation: tried!, counters: tried!.counters, failure },
         { outcome: 'completed', reservation: other! },
       ]);

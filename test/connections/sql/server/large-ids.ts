@@ -5,6 +5,7 @@ import { idOf, payload, reserve } from '../open-database';
 import { browsed, numbered } from '../operations';
 import { begin, completed, counted, failed } from './batches';
 import type { ServerWorld } from './server-world';
+import { settleIn } from '../../../support/exchange';
 
 /** 2^53 numbers each of the ids like its neighbours. */
 export const LARGE = '1000000000000000001';
@@ -40,8 +41,8 @@ export function describeLargeIds(world: ServerWorld, enlarge: (table: string) =>
         { outcome: 'completed', reservation: third!, next },
         ...rest.map(completed),
       ];
-      expect(await connection.settle(settlements)).toEqual(ids.map(() => 'settled'));
-      expect(await connection.settle(settlements)).toEqual(ids.map(() => 'lost'));
+      expect(await settleIn(connection, settlements)).toEqual(ids.map(() => 'settled'));
+      expect(await settleIn(connection, settlements)).toEqual(ids.map(() => 'lost'));
       expect((await reserve(connection)).map(idOf)).toEqual(['job-1', 'next']);
     });
 
@@ -103,7 +104,7 @@ export function describeLargeIds(world: ServerWorld, enlarge: (table: string) =>
     it('count in their batches', async () => {
       const connection = await open();
       await begin(connection, ['a', 'b']);
-      await connection.settle((await reserve(connection)).map(completed));
+      await settleIn(connection, (await reserve(connection)).map(completed));
       expect(await counted(connection)).toEqual([0, 2, 0, 0]);
       expect(await connection.recount({ repair: false })).toEqual([]);
     });
@@ -113,7 +114,7 @@ export function describeLargeIds(world: ServerWorld, enlarge: (table: string) =>
       await connection.push('default', [{ payload: '{"job":"probe"}' }, { payload: '{"job":"probe"}' }]);
       const reservations = await reserve(connection);
       expect(new Set(reservations.map(idOf)).size).toBe(2);
-      expect(await connection.settle(reservations.map(completed))).toEqual(['settled', 'settled']);
+      expect(await settleIn(connection, reservations.map(completed))).toEqual(['settled', 'settled']);
     });
   });
 }

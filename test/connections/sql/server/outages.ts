@@ -7,6 +7,7 @@ import { eventually } from '../../../support/eventually';
 import { meantToPass } from '../../../support/meant-to-pass';
 import { idOf, payload, reserve } from '../open-database';
 import type { ServerWorld } from './server-world';
+import { reserveFrom, settleIn, waitOn } from '../../../support/exchange';
 
 const completed = (reservation: Reservation) => ({ outcome: 'completed', reservation }) as const;
 
@@ -63,12 +64,12 @@ export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases
         ['a', 'b', 'c', 'd'].map((id) => ({ payload: payload(id) })),
       );
       const [a, b, c, d] = (await reserve(connection)) as [Reservation, Reservation, Reservation, Reservation];
-      await connection.settle([completed(c)]);
+      await settleIn(connection, [completed(c)]);
       proxy.loseReplies(2);
       const released = { outcome: 'released', reservation: b, delay: 60, counters: b.counters } as const;
       const failure = { id: 'd', name: 'Probe', exception: 'Error' };
       const failed = { outcome: 'failed', reservation: d, counters: d.counters, failure } as const;
-      expect(await connection.settle([completed(a), released, completed(c), failed])).toEqual([
+      expect(await settleIn(connection, [completed(a), released, completed(c), failed])).toEqual([
         'settled',
         'settled',
         'lost',
@@ -85,7 +86,7 @@ export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases
         ['a', 'b', 'c'].map((id) => ({ payload: payload(id) })),
       );
       const [a, b, c] = (await reserve(connection)) as [Reservation, Reservation, Reservation];
-      await connection.settle([completed(c)]);
+      await settleIn(connection, [completed(c)]);
       proxy.loseReplies(2);
       const failure = { id: 'b', name: 'Probe', exception: 'Error' };
       const failed = { outcome: 'failed', reservation: b, counters: b.counters, failure } as const;
@@ -94,7 +95,7 @@ export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases
         { ...failed, next: following('b2') },
         { ...completed(c), next: [...following('c2'), ...following('c3').map((one) => ({ ...one, queue: 'lost' }))] },
       ];
-      expect(await connection.settle(ends)).toEqual(['settled', 'settled', 'lost']);
+      expect(await settleIn(connection, ends)).toEqual(['settled', 'settled', 'lost']);
       expect((await reserve(connection)).map(idOf)).toEqual(['a2', 'a3', 'b2']);
       expect([await connection.counts('lost'), await connection.queues()]).toEqual([nothing, ['default']]);
     });
@@ -104,9 +105,9 @@ export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases
       await connection.push('default', [{ payload: payload('a') }]);
       const [a] = (await reserve(connection)) as [Reservation];
       const end = { ...completed(a), next: following('a2') };
-      const settling = world.inVain(proxy, () => connection.settle([end]));
+      const settling = world.inVain(proxy, () => settleIn(connection, [end]));
       await expect(settling).rejects.toMatchObject({ code: 'E_QUEUE_UNAVAILABLE' });
-      expect(await connection.settle([end])).toEqual(['settled']);
+      expect(await settleIn(connection, [end])).toEqual(['settled']);
       expect((await reserve(connection)).map(idOf)).toEqual(['a2']);
       expect(await connection.counts('default')).toEqual({ ...nothing, reserved: 1 });
     });
@@ -119,11 +120,11 @@ export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases
         status: 'rejected',
         reason: expect.objectContaining({ code: 'E_QUEUE_UNAVAILABLE' }) as Error,
       };
-      const both = () => Promise.allSettled([a, b].map((job) => connection.settle([completed(job)])));
+      const both = () => Promise.allSettled([a, b].map((job) => settleIn(connection, [completed(job)])));
       expect(await world.inVain(proxy, both, 2)).toEqual([uncertain, uncertain]);
       expect(await reserve(connection)).toEqual([]);
-      expect(await connection.settle([completed(a), completed(b)])).toEqual(['settled', 'settled']);
-      expect(await connection.settle([completed(a)])).toEqual(['lost']);
+      expect(await settleIn(connection, [completed(a), completed(b)])).toEqual(['settled', 'settled']);
+      expect(await settleIn(connection, [completed(a)])).toEqual(['lost']);
     });
 
     it('to a settle is recovered even by a call that sets an unreadable payload aside', async () => {
@@ -131,10 +132,14 @@ export function describeLostAnswers(world: ServerWorld, { reserveAgain, releases
       await connection.push('default', [{ payload: payload('a') }, { payload: payload('b') }]);
       const [a, b] = (await reserve(connection)) as [Reservation, Reservation];
       await connection.push('default', [{ payload: 'no JSON' }]);
-      await world.inVain(proxy, () => Promise.allSettled([a, b].map((job) => connection.settle([completed(job)]))), 2);
-      const { setAside } = await connection.reserve({ queues: ['default'], limit: 1, lease: 60 });
+      await world.inVain(
+        proxy,
+        () => Promise.allSettled([a, b].map((job) => settleIn(connection, [completed(job)]))),
+        2,
+      );
+      const { setAside } = await reserveFrom(connection, { queues: ['default'], limit: 1, lease: 60 });
       expect(setAside).toHaveLength(1);
-      expect(await connection.settle([completed(a), completed(b)])).toEqual(['settled', 'settled']);
+      expect(await settleIn(connection, [completed(a), completed(b)])).toEqual(['settled', 'settled']);
     });
 
     it('to one push is not mistaken for that to the next', async () => {
@@ -186,18 +191,17 @@ export function describeOutages(world: ServerWorld, store: string, refusals: rea
     it('is used again when it is back, even by waiting workers, and has lost nothing', async () => {
       const connection = await world.open();
       await connection.push('default', [{ payload: payload('a') }]);
-      const waiter = connection.waiter(['default']);
-      await waiter.wait(10, new AbortController().signal);
-      const wait = waiter.wait(3600, new AbortController().signal);
+      await waitOn(connection, ['default'], 10, new AbortController().signal);
+      const wait = waitOn(connection, ['default'], 3600, new AbortController().signal);
       await world.server.kill();
       const pushing = connection.push('default', [{ payload: payload('b') }]);
       await world.server.startAgain();
       await pushing;
       await wait;
       expect((await reserve(connection)).map(idOf)).toEqual(['a', 'b']);
-      const again = waiter.wait(3600, new AbortController().signal);
+      const again = waitOn(connection, ['default'], 3600, new AbortController().signal);
       await connection.push('default', [{ payload: payload('c') }]);
-      await expect(again).resolves.toBeUndefined();
+      await expect(again).resolves.toMatchObject({ reservations: [] });
     });
 
     it('that accepts everything and answers nothing is tried on a new connection', async () => {
@@ -250,8 +254,7 @@ export function describeOutages(world: ServerWorld, store: string, refusals: rea
     it('does not hold up a close', async () => {
       const { connection, proxy } = await world.openThrough('push');
       await connection.push('default', [{ payload: payload('a') }]);
-      const waiter = connection.waiter(['default']);
-      await waiter.wait(10, new AbortController().signal);
+      await waitOn(connection, ['default'], 10, new AbortController().signal);
       proxy.goSilent();
       const pushing = connection.push('default', [{ payload: payload('b') }]).catch((error: unknown) => error);
       await world.clock.passing(connection.close());

@@ -4,6 +4,7 @@ import { reserve } from '../open-database';
 import { begin, completed, counted, newBatch, sent } from './batches';
 import type { ServerWorld } from './server-world';
 import { soakSize } from '../../../support/soak-size';
+import { settleIn } from '../../../support/exchange';
 
 const repair = { repair: true };
 
@@ -28,7 +29,7 @@ export function describeRecount(world: ServerWorld): void {
       const connection = await world.open();
       await begin(connection, ['a', 'b']);
       const [a] = await reserve(connection, { limit: 1 });
-      await connection.settle([completed(a!)]);
+      await settleIn(connection, [completed(a!)]);
       await remove("queue = 'default'");
       await connection.recount!(repair);
       expect(await counted(connection)).toEqual([0, 1, 0, 1]);
@@ -45,7 +46,7 @@ export function describeRecount(world: ServerWorld): void {
         for (let round = 0; round < soakSize(5); round += 1) {
           const batch = newBatch(`batch-${at}-${round}`);
           await begin(client, [`${batch.id}-a`, `${batch.id}-b`, `${batch.id}-c`], batch);
-          await client.settle((await reserve(client, { limit: 2 })).map(completed));
+          await settleIn(client, (await reserve(client, { limit: 2 })).map(completed));
         }
       };
       const working = Promise.all(clients.map(work)).finally(() => (isOver = true));

@@ -6,6 +6,7 @@ import { type UniqueTie, uniqueKey, withTies } from '../../../../src/payload/tie
 import { idOf, payload, reserve } from '../open-database';
 import type { ServerWorld } from './server-world';
 import { soakSize } from '../../../support/soak-size';
+import { settleIn } from '../../../support/exchange';
 
 export function tied(id: string, key = 'one', options: Partial<UniqueTie> & Pick<Entry, 'delay'> = {}): Entry {
   const { delay, ...tie } = options;
@@ -25,7 +26,10 @@ export async function pushes(
 /** Completes all jobs and returns their ids, in their order. */
 export async function completeAll(connection: SqlConnection): Promise<readonly unknown[]> {
   const reservations = await reserve(connection);
-  await connection.settle(reservations.map((reservation) => ({ outcome: 'completed', reservation })));
+  await settleIn(
+    connection,
+    reservations.map((reservation) => ({ outcome: 'completed', reservation })),
+  );
   return reservations.map(idOf);
 }
 
@@ -105,7 +109,7 @@ export function describeUniqueKeys(world: ServerWorld): void {
         await pushes(connection, tied(old));
         const [reservation] = (await reserve(connection)) as [Reservation];
         const failure = { id: old, name: 'Probe', exception: 'Error' };
-        await connection.settle([{ outcome: 'failed', reservation, counters: reservation.counters, failure }]);
+        await settleIn(connection, [{ outcome: 'failed', reservation, counters: reservation.counters, failure }]);
         const [entry] = await connection.failed.find(old);
         const [retried, [pushed]] = await Promise.all([
           connection.failed.retry(entry!, entry!.payload),
@@ -145,8 +149,8 @@ export function describeUniqueKeys(world: ServerWorld): void {
         all.push(...(await reserve(connection)));
       }
       const [a, b, c] = all as [Reservation, Reservation, Reservation];
-      await connection.settle([{ outcome: 'completed', reservation: a }]);
-      expect(await connection.settle([back(a), back(c), back(b)])).toEqual(['lost', 'settled', 'settled']);
+      await settleIn(connection, [{ outcome: 'completed', reservation: a }]);
+      expect(await settleIn(connection, [back(a), back(c), back(b)])).toEqual(['lost', 'settled', 'settled']);
       const held = await pushes(connection, tied('d', 'one', START));
       expect(held).toEqual([{ duplicate: expect.stringMatching(/^[bc]$/) as string }]);
     });

@@ -7,6 +7,7 @@ import { BATCH, callback, callbacksTo, link, member } from '../../../../src/test
 import { completed, failed } from '../../../../src/testing/conformance/world';
 import { TestClock } from '../../../../src/testing/test-clock';
 import { idOf, payload, reserve, TemporaryDatabase } from '../open-database';
+import { settleIn, waitOn } from '../../../support/exchange';
 
 let database: TemporaryDatabase;
 let connection: SqlConnection;
@@ -56,10 +57,10 @@ describe('batches in a SQLite file', () => {
       await connection.push('default', [member('a')], batch);
       const [job] = await reserve(connection);
       alter(BROKEN);
-      await expect(connection.settle([settlement(job!)])).rejects.toThrow(/broken/);
+      await expect(settleIn(connection, [settlement(job!)])).rejects.toThrow(/broken/);
       expect(await counts()).toEqual({ pending: 1, completed: 0, failed: 0, skipped: 0 });
       alter('DROP TRIGGER broken');
-      expect(await connection.settle([settlement(job!)])).toEqual(['settled']);
+      expect(await settleIn(connection, [settlement(job!)])).toEqual(['settled']);
       expect(await counts()).toEqual(after);
     },
   );
@@ -87,7 +88,7 @@ describe('batches in a SQLite file', () => {
       id: 'batch-2',
       callbacks: [callback('then', 'callbacks', 'second')],
     });
-    await connection.settle((await reserve(connection)).map(completed));
+    await settleIn(connection, (await reserve(connection)).map(completed));
     expect(await counts()).toMatchObject({ completed: 1 });
     expect(await connection.batches!.find('batch-2')).toMatchObject({ completed: 1 });
     expect(await sent()).toEqual(['then', 'finally', 'next', 'second']);
@@ -118,7 +119,7 @@ describe('batches in a SQLite file', () => {
   });
 
   it.each([
-    ['its last job ends', async () => void (await connection.settle((await reserve(connection)).map(completed)))],
+    ['its last job ends', async () => void (await settleIn(connection, (await reserve(connection)).map(completed)))],
     ['its last job is cancelled', async () => void (await connection.control.cancel('a'))],
     ['its queue is cleared', async () => void (await connection.clear('default'))],
     ['it begins without jobs', async () => void (await connection.push('default', [], { ...batch, id: 'empty' }))],
@@ -129,7 +130,7 @@ describe('batches in a SQLite file', () => {
     });
     connection = database.connect({}, { clock: new TestClock() });
     await connection.push('default', [member('a')], batch);
-    const wait = connection.waiter(['callbacks']).wait(30, new AbortController().signal);
+    const wait = waitOn(connection, ['callbacks'], 30, new AbortController().signal);
     await end();
     await wait;
     expect(await sent()).not.toEqual([]);

@@ -5,6 +5,7 @@ import type { Clock } from '../../../../src/base/clock';
 import { openSqlite } from '../../../../src/connections/sql/sqlite/sqlite-database';
 import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
 import { payload, reserve, TemporaryDatabase } from '../open-database';
+import { waitOn } from '../../../support/exchange';
 
 let database: TemporaryDatabase;
 let connection: SqlConnection;
@@ -20,7 +21,9 @@ afterEach(async () => {
   await database.dispose();
 });
 
-const wait = (queue = 'default'): Promise<void> => connection.waiter([queue]).wait(3600, new AbortController().signal);
+async function wait(queue = 'default', signal?: AbortSignal): Promise<void> {
+  await waitOn(connection, [queue], 3600, signal);
+}
 
 /** Inserts a job like another process: no part of Onqueue in this process notices. */
 function insertElsewhere(): void {
@@ -82,9 +85,9 @@ describe('a wait on a file', () => {
   it('stops watching when it ends', async () => {
     const close = jest.fn();
     jest.spyOn(fs, 'watch').mockReturnValue(Object.assign(new EventEmitter() as fs.FSWatcher, { close }));
-    const waiter = connection.waiter(['default']);
-    const waiting = waiter.wait(3600, new AbortController().signal);
-    await waiter.close();
+    const end = new AbortController();
+    const waiting = wait('default', end.signal);
+    end.abort();
     await waiting;
     expect(close).toHaveBeenCalledTimes(1);
   });

@@ -2,6 +2,7 @@
 import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
 import { reserve, TemporaryDatabase } from '../open-database';
 import { begin, completed, counted, member, newBatch, sent } from '../server/batches';
+import { settleIn } from '../../../support/exchange';
 
 const repair = { repair: true };
 let database: TemporaryDatabase;
@@ -38,7 +39,7 @@ describe('a batch in a SQLite file', () => {
 
   it('with no jobs left finishes and sends its callbacks once', async () => {
     await begin(connection, ['a', 'b']);
-    await connection.settle((await reserve(connection, { limit: 1 })).map(completed));
+    await settleIn(connection, (await reserve(connection, { limit: 1 })).map(completed));
     alter("DELETE FROM jobs WHERE queue = 'default'");
     await connection.recount!(repair);
     await connection.recount!(repair);
@@ -77,7 +78,7 @@ describe('a batch in a SQLite file', () => {
       const entries = Array.from({ length: 100 }, (_, n) => ({ ...member(`job-${page * 100 + n}`), delay: page * 60 }));
       await connection.push('default', entries);
     }
-    await connection.settle((await reserve(connection, { limit: 50 })).slice(0, 20).map(completed));
+    await settleIn(connection, (await reserve(connection, { limit: 50 })).slice(0, 20).map(completed));
     await connection.push('default', [{ payload: '{"job":"plain","id":"p","attempts":0}', delay: 60 }]);
     expect(await connection.recount!(repair)).toEqual([]);
     alter("DELETE FROM jobs WHERE uuid = 'job-2400'");

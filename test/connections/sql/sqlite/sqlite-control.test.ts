@@ -2,6 +2,7 @@ import { openSqlite } from '../../../../src/connections/sql/sqlite/sqlite-databa
 import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
 import { Child } from '../../../support/child-process';
 import { idOf, payload, reserve, TemporaryDatabase } from '../open-database';
+import { reserveFrom, waitOn } from '../../../support/exchange';
 
 let database: TemporaryDatabase;
 let connection: SqlConnection;
@@ -48,10 +49,10 @@ describe('orders', () => {
   it('outlive the connections that gave them', async () => {
     await connection.control.pause('default');
     await connection.control.restart();
-    const { restart } = await connection.reserve({ queues: ['default'], limit: 1, lease: 60 });
+    const { restart } = await reserveFrom(connection, { queues: ['default'], limit: 1, lease: 60 });
     await connection.close();
     const later = database.connect();
-    expect(await later.reserve({ queues: ['default'], limit: 1, lease: 60 })).toMatchObject({
+    expect(await reserveFrom(later, { queues: ['default'], limit: 1, lease: 60 })).toMatchObject({
       paused: ['default'],
       restart,
     });
@@ -62,13 +63,13 @@ describe('orders', () => {
     await connection.control.restart();
     const other = database.connect({ table: 'other_jobs' });
     expect(await other.control.paused()).toEqual([]);
-    expect((await other.reserve({ queues: ['default'], limit: 1, lease: 60 })).restart).toBeUndefined();
+    expect((await reserveFrom(other, { queues: ['default'], limit: 1, lease: 60 })).restart).toBeUndefined();
   });
 
   it('of another process wake waiters of a queue that is resumed', async () => {
     await connection.push('default', [{ payload: payload('a') }]);
     await connection.control.pause('default');
-    const wait = connection.waiter(['default']).wait(3600, new AbortController().signal);
+    const wait = waitOn(connection, ['default'], 3600, new AbortController().signal);
     const child = new Child(require.resolve('../child'), database.file, 'resume');
     await wait;
     expect(await child.exited).toBe(0);

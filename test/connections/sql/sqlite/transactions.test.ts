@@ -18,6 +18,7 @@ import {
   type Ways,
   type Within,
 } from '../transactions';
+import { waitOn } from '../../../support/exchange';
 
 const database = new ManagedDatabase();
 let files: TemporaryDatabase;
@@ -82,7 +83,7 @@ describeBatches(database, WAYS);
 
 describe.each(WAYS)('a transaction by %s', (_name, within) => {
   it('wakes workers when it is committed', async () => {
-    const wait = database.manager.driver().waiter(['default']).wait(30, new AbortController().signal);
+    const wait = waitOn(database.manager.driver(), ['default'], 30, new AbortController().signal);
     await within(async (transaction) => void (await database.using(transaction).push(new Invoice(1))));
     await wait;
     expect(await database.size()).toBe(1);

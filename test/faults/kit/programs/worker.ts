@@ -47,14 +47,14 @@ function measure(): void {
 function freezing<Config>(connect: Connector<Config>): Connector<Config> {
   return (config, context): Connection => {
     const store = connect(config, context);
-    const reserve = store.reserve.bind(store);
-    store.reserve = async (request) => {
-      const reply = await reserve(request);
-      if (reply.reservations.length > 0) {
-        store.reserve = reserve;
+    const exchange = store.exchange.bind(store);
+    store.exchange = async (settlements, wanted) => {
+      const settled = await exchange(settlements, wanted);
+      if (settled.reply.reservations.length > 0) {
+        store.exchange = exchange;
         process.kill(process.pid, 'SIGSTOP');
       }
-      return reply;
+      return settled;
     };
     return store;
   };
@@ -81,18 +81,15 @@ function halting<Config>(
       };
       return Object.assign(store, { pushOnce: halting });
     }
-    const { settle, settleAndReserve } = store;
-    const around =
-      <Given extends unknown[], Answer>(call: (...given: Given) => Promise<Answer>) =>
-      async (...given: Given): Promise<Answer> => {
-        Object.assign(store, { settle, settleAndReserve });
-        if (when === 'before') process.kill(process.pid, by);
-        const answer = await call.apply(store, given);
-        if (when === 'after') process.kill(process.pid, by);
-        return answer;
-      };
-    Object.assign(store, { settle: around(settle) });
-    if (settleAndReserve !== undefined) Object.assign(store, { settleAndReserve: around(settleAndReserve) });
+    const { exchange } = store;
+    store.exchange = async (settlements, wanted) => {
+      if (settlements.length === 0) return exchange.call(store, settlements, wanted);
+      Object.assign(store, { exchange });
+      if (when === 'before') process.kill(process.pid, by);
+      const settled = await exchange.call(store, settlements, wanted);
+      if (when === 'after') process.kill(process.pid, by);
+      return settled;
+    };
     return store;
   };
 }

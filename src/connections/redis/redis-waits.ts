@@ -2,13 +2,12 @@
  * Waits for hints on all queues of a worker at once. All workers of a connection share one read; in a cluster each queue has
  * its own slot, and so its own read.
  *
- * A worker that has its read to itself may send a reserve behind it. Otherwise another worker might block the event loop
- * when its job arrives.
+ * A worker that nobody waits beside may send its reserve behind the read. Otherwise somebody else may get the hint.
  */
-import type { Seconds } from '../../base/clock';
+import type { Milliseconds, Seconds, Timer } from '../../base/clock';
 import { wordsOf } from '../../base/foreign-error';
-import type { ReserveReply, ReserveRequest, Waiter } from '../contract';
-import { Waiters } from '../kit/waiters';
+import type { ReserveReply, Wanted } from '../contract';
+import { type Listening, Waits } from '../kit/waits';
 import type { FirstAttempt } from './caller';
 import type { ClientSource } from './client';
 import type { Exchanger } from './exchanger';
@@ -24,14 +23,16 @@ const LONGEST_WAIT: Seconds = 2;
 const MOST_READS = 8;
 /** How often a worker looks at its queues if it has more than those. */
 const POLL: Seconds = 1;
+/** A worker that runs jobs waits again in a while: until then the client of its read stays. */
+const LINGER: Milliseconds = 10_000;
 
 interface SharedRead {
   readonly read: HintRead;
   readonly link: RedisLink;
-  users: number;
+  unused: Timer | undefined;
 }
 
-export class RedisWaiters {
+export class RedisWaits {
   readonly #store: RedisStore;
   readonly #source: ClientSource;
   readonly #exchanger: Exchanger;
@@ -39,89 +40,95 @@ export class RedisWaiters {
   readonly #interruption: string | undefined;
   /** By the key of their queue; outside a cluster there is one read. */
   readonly #reads = new Map<string, SharedRead>();
-  readonly #waiters: Waiters;
+  readonly #waits: Waits;
   #toldOfRefusal = false;
 
   constructor(store: RedisStore, source: ClientSource, exchanger: Exchanger) {
-    const { name, clock } = store.caller.settings;
+    const { clock } = store.caller.settings;
     this.#store = store;
     this.#source = source;
     this.#exchanger = exchanger;
     this.#interruption = source.cluster ? undefined : store.keys.interruption(clientId());
-    this.#waiters = new Waiters(name, clock);
+    this.#waits = new Waits(clock);
   }
 
-  open(queues: readonly string[]): Waiter {
+  /** Waits as `wanted` says, then reserves. */
+  reserve(wanted: Wanted): Promise<ReserveReply> {
+    const keys = [...new Set(wanted.queues)].map((queue) => this.#store.keys.queue(queue).notify);
+    const waits = wanted.within! > 0 && wanted.signal?.aborted !== true && !this.#waits.areOver;
+    if (this.#interruption !== undefined && waits && wanted.limit > 0) {
+      const { read, link } = this.#open(this.#interruption, LONGEST_WAIT);
+      if (read.isFree) return this.#reserveBehind(read, link, keys, wanted);
+    }
+    return this.#waits.reserve(
+      wanted,
+      this.#listening(keys),
+      async () => (await this.#exchanger.exchange([], { ...wanted, within: undefined })).reply,
+    );
+  }
+
+  close(): void {
+    this.#waits.close();
+    for (const { read, unused } of this.#reads.values()) {
+      unused?.cancel();
+      read.close();
+    }
+    this.#reads.clear();
+  }
+
+  #listening(keys: readonly string[]): Listening {
     const { clock } = this.#store.caller.settings;
     const interruption = this.#interruption;
-    const keys = [...new Set(queues)].map((queue) => this.#store.keys.queue(queue).notify);
     const slots = interruption === undefined ? keys.slice(0, MOST_READS).map((key) => [key]) : [keys];
     const longest = slots.flat().length < keys.length ? POLL : LONGEST_WAIT;
-    const names = slots.map(([key]) => interruption ?? key!);
-    const reads = slots.map((slot, at) => ({ read: this.#open(names[at]!, longest), keys: slot }));
-    const waiter = this.#waiters.open({
+    return {
       longest,
       listen: (wake, seconds) => {
         const until = clock.monotonic() + seconds * 1000;
-        const waits = reads.map(({ read, keys: waited }): [HintRead, HintWait] => [
-          read,
-          { keys: waited, until, wake: () => wake() },
-        ]);
-        for (const [read, wait] of waits) read.join(wait);
+        const waits = slots.map((waited): [name: string, read: HintRead, wait: HintWait] => {
+          const name = interruption ?? waited[0]!;
+          return [name, this.#open(name, longest).read, { keys: waited, until, wake: () => wake() }];
+        });
+        for (const [, read, wait] of waits) read.join(wait);
         return () => {
-          for (const [read, wait] of waits) read.leave(wait);
+          for (const [name, read, wait] of waits) {
+            read.leave(wait);
+            this.#leave(name);
+          }
         };
-      },
-      left: () => {
-        for (const name of names) this.#leave(name);
-      },
-    });
-    if (interruption === undefined) return waiter;
-    return {
-      ...waiter,
-      waitAndReserve: async (seconds, request, signal) => {
-        const shared = this.#reads.get(interruption);
-        if (shared?.users === 1 && !shared.read.hasFailed && !signal.aborted) {
-          return this.#reserveBehind(shared, keys, Math.min(seconds, longest), request, signal);
-        }
-        await waiter.wait(seconds, signal);
-        return undefined;
       },
     };
   }
 
-  close(): Promise<void> {
-    return this.#waiters.close();
-  }
-
   async #reserveBehind(
-    { read, link }: SharedRead,
+    read: HintRead,
+    link: RedisLink,
     keys: readonly string[],
-    seconds: Seconds,
-    request: ReserveRequest,
-    signal: AbortSignal,
+    wanted: Wanted,
   ): Promise<ReserveReply> {
-    const until = this.#store.caller.settings.clock.monotonic() + seconds * 1000;
+    const { within = 0, signal } = wanted;
+    const until = this.#store.caller.settings.clock.monotonic() + Math.min(within, LONGEST_WAIT) * 1000;
     let leave = (): void => undefined;
     const first: FirstAttempt = (command, args) =>
       new Promise((resolve, reject) => {
         // The call waited behind another one, and the read may be closed by now.
-        if (signal.aborted) return resolve(undefined);
+        if (signal?.aborted === true) return resolve(undefined);
         const follow = (): Promise<void> => link.send(command, args).reply.then(resolve, reject);
         // Without a read, nobody here would notice that it is not answered.
         const wait: HintWait = { keys, until, wake: () => resolve(undefined), follow };
         leave = () => read.leave(wait);
         read.join(wait);
-        signal.addEventListener('abort', leave);
+        signal?.addEventListener('abort', leave);
       });
     try {
-      return await this.#exchanger.reserveBy(first, request);
+      return await this.#exchanger.reserveBy(first, { ...wanted, within: undefined });
     } finally {
-      signal.removeEventListener('abort', leave);
+      signal?.removeEventListener('abort', leave);
+      this.#leave(this.#interruption!);
     }
   }
 
-  #open(name: string, longest: Seconds): HintRead {
+  #open(name: string, longest: Seconds): SharedRead {
     let shared = this.#reads.get(name);
     if (shared === undefined) {
       const link = new RedisLink(this.#source);
@@ -133,19 +140,22 @@ export class RedisWaiters {
         forget: (key) => this.#command('del', [key]),
         refused: (error) => this.#tellOfRefusal(error, longest),
       });
-      shared = { read, link, users: 0 };
+      shared = { read, link, unused: undefined };
       this.#reads.set(name, shared);
     }
-    shared.users += 1;
-    return shared.read;
+    shared.unused?.cancel();
+    return shared;
   }
 
   #leave(name: string): void {
-    const shared = this.#reads.get(name)!;
-    shared.users -= 1;
-    if (shared.users > 0) return;
-    this.#reads.delete(name);
-    shared.read.close();
+    const shared = this.#reads.get(name);
+    if (shared === undefined) return;
+    shared.unused?.cancel();
+    shared.unused = this.#store.caller.settings.clock.after(LINGER, () => {
+      if (!shared.read.isEmpty) return;
+      this.#reads.delete(name);
+      shared.read.close();
+    });
   }
 
   // A lost hint costs a worker its longest wait, but no job.

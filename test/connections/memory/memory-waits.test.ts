@@ -1,6 +1,7 @@
 import { connectMemory } from '../../../src/connections/memory/memory-connection';
 import type { MemoryConnection } from '../../../src/connections/memory/memory-connection';
 import { TestClock } from '../../../src/testing/test-clock';
+import { reserveFrom, waitOn } from '../../support/exchange';
 
 const never = new AbortController().signal;
 
@@ -22,10 +23,10 @@ async function isOver(promise: Promise<unknown>): Promise<boolean> {
   return over;
 }
 
-describe('a waiter in memory', () => {
+describe('a wait in memory', () => {
   it('wakes when a delayed job becomes due', async () => {
     await connection.push('mail', [{ payload: '{}', delay: 600 }]);
-    const wait = connection.waiter(['mail']).wait(3600, never);
+    const wait = waitOn(connection, ['mail'], 3600, never);
     await clock.advance('599s');
     expect(await isOver(wait)).toBe(false);
     await clock.advance('1s');
@@ -34,8 +35,8 @@ describe('a waiter in memory', () => {
 
   it('wakes when a lease ends', async () => {
     await connection.push('mail', [{ payload: '{}' }]);
-    await connection.reserve({ queues: ['mail'], limit: 1, lease: 60 });
-    const wait = connection.waiter(['mail']).wait(3600, never);
+    await reserveFrom(connection, { queues: ['mail'], limit: 1, lease: 60 });
+    const wait = waitOn(connection, ['mail'], 3600, never);
     await clock.advance('59s');
     expect(await isOver(wait)).toBe(false);
     await clock.advance('1s');
@@ -44,8 +45,8 @@ describe('a waiter in memory', () => {
 
   it('sleeps on when the lease it waited for is renewed', async () => {
     await connection.push('mail', [{ payload: '{}' }]);
-    const { reservations } = await connection.reserve({ queues: ['mail'], limit: 1, lease: 60 });
-    const wait = connection.waiter(['mail']).wait(3600, never);
+    const { reservations } = await reserveFrom(connection, { queues: ['mail'], limit: 1, lease: 60 });
+    const wait = waitOn(connection, ['mail'], 3600, never);
     await clock.advance('50s');
     await connection.renew(reservations, 60);
     await clock.advance('50s');
@@ -55,7 +56,7 @@ describe('a waiter in memory', () => {
   });
 
   it('sleeps on when another queue is pushed to, until its time is over', async () => {
-    const wait = connection.waiter(['mail']).wait(10, never);
+    const wait = waitOn(connection, ['mail'], 10, never);
     await connection.push('other', [{ payload: '{}' }]);
     expect(await isOver(wait)).toBe(false);
     await clock.advance('10s');
@@ -65,16 +66,10 @@ describe('a waiter in memory', () => {
   it('leaves no timer behind, however its wait ends', async () => {
     const abort = new AbortController();
     await connection.push('mail', [{ payload: '{}', delay: 600 }]);
-    const waits = [connection.waiter(['mail']).wait(10, abort.signal), connection.waiter(['mail']).wait(10, never)];
+    const waits = [waitOn(connection, ['mail'], 10, abort.signal), waitOn(connection, ['mail'], 10, never)];
     abort.abort();
     await connection.push('mail', [{ payload: '{}' }]);
     await Promise.all(waits);
     expect(clock.pending).toBe(0);
-  });
-
-  it('refuses to wait once it was closed', async () => {
-    const waiter = connection.waiter(['mail']);
-    await waiter.close();
-    await expect(waiter.wait(1, never)).rejects.toMatchObject({ code: 'E_CONNECTION_CLOSED' });
   });
 });

@@ -1,13 +1,12 @@
 /** Waits for work in a file by looking at its tables, so that no wake-up can come too early and be missed. */
 import type { Clock, Milliseconds, Seconds, Timer } from '../../../base/clock';
-import type { Waiter } from '../../contract';
-import { type Wake, Waiters as OpenWaiters } from '../../kit/waiters';
-import type { Waiters } from '../dialect';
+import type { Wanted } from '../../contract';
+import type { Listening, Wake } from '../../kit/waits';
+import type { Waking } from '../dialect';
 import type { SqlValue } from '../statement';
 import type { FileWatch } from './file-watch';
 
-export interface SqliteWaitersOptions {
-  readonly connection: string;
+export interface SqliteWakingOptions {
   readonly clock: Clock;
   readonly watch: FileWatch;
   /** Seconds until one of the queues has a job; 0: now. Infinity also if the file cannot be read at the moment. */
@@ -16,25 +15,19 @@ export interface SqliteWaitersOptions {
   readonly version: () => SqlValue | undefined;
 }
 
-export class SqliteWaiters implements Waiters {
-  readonly #options: SqliteWaitersOptions;
-  readonly #open: OpenWaiters;
+export class SqliteWaking implements Waking {
+  readonly #options: SqliteWakingOptions;
 
-  constructor(options: SqliteWaitersOptions) {
+  constructor(options: SqliteWakingOptions) {
     this.#options = options;
-    this.#open = new OpenWaiters(options.connection, options.clock);
   }
 
-  open(queues: readonly string[]): Waiter {
-    return this.#open.open({ keepAlive: false, listen: (wake) => this.#listen([...new Set(queues)], wake) });
+  listening({ queues }: Wanted): Listening {
+    return { keepAlive: false, listen: (wake) => this.#listen([...new Set(queues)], wake) };
   }
 
   wrote(queue: string): void {
     this.#options.watch.wroteTo(queue);
-  }
-
-  close(): Promise<void> {
-    return this.#open.close();
   }
 
   #listen(queues: readonly string[], wake: Wake): () => void {

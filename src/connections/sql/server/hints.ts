@@ -1,0 +1,82 @@
+/** Wakes those who wait for a queue by hints. A hint that comes between two waits for the same queues ends the second at once. */
+import type { Clock, Milliseconds, Timer } from '../../../base/clock';
+import type { Wake } from '../../kit/waits';
+
+/** The queues of one or more workers. */
+interface Watched {
+  readonly queues: ReadonlySet<string>;
+  readonly wakes: Set<Wake>;
+  /** Nobody waited when a hint came. */
+  hinted: boolean;
+  /** When they were last waited for. */
+  leftAt: Milliseconds;
+}
+
+/** A worker that runs jobs waits again in a while. What nobody has waited for this long is not watched any more. */
+const LINGER: Milliseconds = 10_000;
+
+export class Hints {
+  readonly #clock: Clock;
+  readonly #unwatched: () => void;
+  readonly #watched = new Map<string, Watched>();
+  #timer: Timer | undefined;
+
+  /** @param unwatched called when nobody has waited for a while */
+  constructor(clock: Clock, unwatched: () => void = () => undefined) {
+    this.#clock = clock;
+    this.#unwatched = unwatched;
+  }
+
+  get areWatched(): boolean {
+    return this.#watched.size > 0;
+  }
+
+  /**
+   * Wakes once there is a hint for one of the queues. Returns the function that stops listening.
+   *
+   * @param mayHaveMissed whether hints may have come before anybody waited for these queues
+   */
+  listen(queues: readonly string[], wake: Wake, mayHaveMissed = false): () => void {
+    // A fair worker asks for its queues in another order each time.
+    const key = queues.toSorted().join();
+    const known = this.#watched.get(key);
+    const watched = known ?? { queues: new Set(queues), wakes: new Set(), hinted: mayHaveMissed, leftAt: 0 };
+    this.#watched.set(key, watched);
+    watched.wakes.add(wake);
+    if (watched.hinted) wake();
+    watched.hinted = false;
+    return () => {
+      watched.wakes.delete(wake);
+      watched.leftAt = this.#clock.monotonic();
+      this.#timer ??= this.#clock.after(LINGER, () => this.#forget());
+    };
+  }
+
+  /** Wakes those who wait for the queue; without a queue, everybody. */
+  hint(queue?: string): void {
+    for (const watched of this.#watched.values()) {
+      if (queue !== undefined && !watched.queues.has(queue)) continue;
+      if (watched.wakes.size === 0) watched.hinted = true;
+      for (const wake of watched.wakes) wake();
+    }
+  }
+
+  close(): void {
+    this.#timer?.cancel();
+    this.#watched.clear();
+    this.#unwatched();
+  }
+
+  #forget(): void {
+    this.#timer = undefined;
+    const now = this.#clock.monotonic();
+    let next = Infinity;
+    for (const [key, { wakes, leftAt }] of this.#watched) {
+      if (wakes.size > 0) continue;
+      if (now - leftAt >= LINGER) this.#watched.delete(key);
+      else next = Math.min(next, leftAt + LINGER - now);
+    }
+    if (next < Infinity) this.#timer = this.#clock.after(next, () => this.#forget());
+    else if (this.#watched.size === 0) this.#unwatched();
+  }
+}

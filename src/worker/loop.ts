@@ -1,0 +1,600 @@
+/**
+ * The loop of a running worker. It owns all numbers: when to call the store, for how many jobs, and when to sleep. It knows
+ * nothing of jobs themselves.
+ *
+ * It takes a step at the end of each turn of the event loop in which something happened. One call settles the jobs that have
+ * ended and reserves for the free slots. Where a connection carries several calls at once, a busy worker has several under
+ * way, each for its share of the slots: the store works on one share while the jobs of another run. If there is nothing to
+ * do, one more call waits in the store until there is.
+ */
+import { type Milliseconds, type Moment, momentOf, type Seconds, type Timer } from '../base/clock';
+import { MOST_JOBS } from '../base/pages';
+import type { ReserveReply, Wanted } from '../connections/contract';
+import { isStoreAway } from '../connections/errors';
+import { LOOK_AGAIN } from '../connections/kit/waits';
+import { callerOf, callFrom } from '../container/scope';
+import type { HookEvents } from '../job/hook-events';
+import { Bell } from './bell';
+import { Emptiness } from './emptiness';
+import { Executor } from './executor';
+import { LoopLag, type WorkerGlance, type WorkerHealth } from './health';
+import { logUnsettled } from './job-log';
+import { LeaseKeeper } from './lease/keeper';
+import { drawOrder } from './queue-order';
+import { RunningJob } from './running-job';
+import { Runs } from './runs';
+import type { WorkerSettings } from './settings';
+import { Settler } from './settler';
+import { Stopping as Stop, RAN_OUT, type StopReason } from './stopping';
+import { StoreHealth } from './store-health';
+import { hearUncaught } from './uncaught';
+import { Veto } from './veto';
+
+/** With fewer slots, two calls of half the size cost more than they gain. Measured up to 16 slots, on two cores. */
+const SLOTS_FOR_TWO = 24;
+
+/** A store's hint may get lost, so a store is asked again after this time, or after `sleep` if that is longer. */
+const LONGEST_WAIT: Seconds = 2;
+
+/** Part of a lease that a wait may take: the jobs it returns count as reserved when it began. */
+const THIRD = 1 / 3;
+
+/** What a call asked for, and the state at the time it was sent. */
+interface Asked {
+  readonly limit: number;
+  readonly at: Moment;
+  readonly news: number;
+  readonly waits: boolean;
+  /** Queues left out, because they would hand out jobs that are already running here. */
+  readonly unasked: ReadonlySet<string> | undefined;
+}
+
+/** A call that waits in the store, beside the others. */
+interface Wait {
+  readonly limit: 0 | 1;
+  readonly end: AbortController;
+  over: Promise<void>;
+}
+
+/** How many workers run in this process. */
+let workers = 0;
+
+export class Loop {
+  readonly #settings: WorkerSettings;
+  readonly #bell = new Bell();
+  readonly #store: StoreHealth;
+  readonly #stop: Stop;
+  readonly #executor: Executor;
+  readonly #leases: LeaseKeeper;
+  readonly #runs: Runs;
+  readonly #settler: Settler;
+  readonly #veto: Veto;
+  readonly #lag: LoopLag;
+  /** Undefined if the worker does not stop when nothing is left. */
+  readonly #emptiness: Emptiness | undefined;
+
+  readonly #queues: readonly string[];
+  /** How many calls may be under way at once, and the most jobs that one of them moves. */
+  readonly #most: number;
+  readonly #share: number;
+  /** How many jobs a second call has to move to be worth its cost. */
+  readonly #worthwhile: number;
+  #underWay = 0;
+  /** Slots that the calls under way may fill. */
+  #asked = 0;
+  #wait: Wait | undefined;
+
+  /** Whether the store has jobs for us. `maybe`: we have to look again. */
+  #hasMore: 'yes' | 'maybe' | 'no' = 'yes';
+  /** Grows with each answer and other news. If it grew after a call was sent, that call's answer may be outdated, and we look again. */
+  #news = 0;
+  /** When delayed jobs or ended leases make another look worthwhile, by the monotonic clock. */
+  #nextLook: Milliseconds = Infinity;
+  /** Whether the last reserve asked all queues. */
+  #haveAskedAll = true;
+  /** Renewals that wake the loop when they end. */
+  readonly #renewals = new WeakSet<Promise<void>>();
+  #timer: Timer | undefined;
+  #timerAt: Milliseconds = Infinity;
+
+  #reason: StopReason | undefined;
+  /** Number of started jobs when the `idle` hooks were last called. */
+  #idleAfter: number | undefined;
+
+  constructor(settings: WorkerSettings) {
+    const { options, connection, lease, application, process } = settings;
+    const { clock, logger } = application;
+    const { defaults, grace, concurrency } = options;
+    const { ring } = this.#bell;
+    const wake = (): void => this.#wake();
+    this.#settings = settings;
+    this.#queues = settings.queues.map(({ name }) => name);
+    this.#most = concurrency < SLOTS_FOR_TWO ? 1 : (connection.callsAtOnce ?? 1);
+    this.#share = Math.min(MOST_JOBS, Math.ceil(concurrency / this.#most));
+    this.#worthwhile = Math.min(MOST_JOBS, Math.floor(concurrency / this.#most));
+    this.#lag = new LoopLag(clock);
+    this.#veto = new Veto(settings, ring);
+    this.#store = new StoreHealth(application, connection, this.#queues[0]!, ring);
+    this.#stop = new Stop(options, clock, () => this.#runs.interrupt(), ring);
+    this.#emptiness = options.stopWhenEmpty ? new Emptiness(settings) : undefined;
+    this.#executor = new Executor(application, { defaults, grace, lease, caller: this, starting: process.changed });
+    this.#leases = new LeaseKeeper({
+      connection,
+      lease,
+      clock,
+      logger,
+      grace,
+      endsProcess: process.endsProcess,
+      log: process.log,
+      report: (error) => this.#store.tell(error, 'renewing leases'),
+      // A worker with all slots busy hears of the store only through renewals.
+      recovered: () => this.#store.recovered(),
+    });
+    const parts = { executor: this.#executor, leases: this.#leases, bell: { ring, wake } };
+    this.#runs = new Runs(settings, { ...parts, stopping: this.#stop, emptiness: this.#emptiness });
+    this.#settler = new Settler(settings, { ...parts, runs: this.#runs, store: this.#store });
+  }
+
+  /** Asks the loop to end. `run` resolves when it has. */
+  stop(reason: 'stopped' | 'uncaught' = 'stopped'): void {
+    this.#stop.requested ??= reason;
+    this.#runs.stop();
+    this.#stop.begin(this.#runs.open > 0);
+    this.#bell.ring();
+  }
+
+  /** Whether the code that asks is code that this worker waits for. */
+  get isCaller(): boolean {
+    return callerOf() === this || this.#runs.isCaller;
+  }
+
+  get running(): readonly RunningJob[] {
+    return this.#runs.running;
+  }
+
+  /** The job on its last chance that waits to run alone. */
+  get waiting(): RunningJob | undefined {
+    return this.#runs.waiting;
+  }
+
+  get health(): WorkerHealth {
+    const { name, connection, application, options } = this.#settings;
+    const { sinceHeard, isTroubled } = this.#store;
+    const isStuck = (this.#mayAsk && this.#store.isSilent(options.sleep)) || this.#runs.areStuck;
+    const { glance } = this;
+    const { state } = glance;
+    const standIns = [...application.drivers].flatMap(({ name, standIn }) =>
+      standIn === undefined ? [] : [[name, standIn] as const],
+    );
+    return {
+      ...glance,
+      reason: this.#reason,
+      live: state !== 'running' || !isStuck || isTroubled,
+      ready: state === 'running' && sinceHeard !== undefined && !isStuck && !isTroubled,
+      name,
+      connection: connection.name,
+      lastPoll: sinceHeard === undefined ? undefined : new Date(application.clock.now() - sinceHeard * 1000),
+      sinceLastPoll: sinceHeard,
+      leasesAtRisk: this.#leases.atRisk,
+      standIns: Object.fromEntries(standIns),
+    };
+  }
+
+  get glance(): WorkerGlance {
+    return {
+      state: this.#stop.state,
+      queues: this.#queues,
+      paused: this.#store.paused,
+      running: this.#runs.busy,
+      lag: this.#lag.now,
+      outcomes: this.#settler.counts,
+    };
+  }
+
+  /** Whether the log says that the store does not answer. */
+  get isOut(): boolean {
+    return this.#store.isOut;
+  }
+
+  async run(): Promise<StopReason> {
+    const { application, process, connection } = this.#settings;
+    const stopHearing = hearUncaught(application, process.uncaught, () => this.stop('uncaught'));
+    workers += 1;
+    this.#stop.state = 'running';
+    this.#lag.beat();
+    // A call that is not answered would not wake the loop.
+    const untilEnd = this.#stop.endsAt - application.clock.monotonic();
+    const timeOver = untilEnd < Infinity ? application.clock.after(untilEnd, this.#bell.ring) : undefined;
+    try {
+      await this.#tell('starting', this.#event);
+      const reason = (this.#reason = await this.#until(() => this.#work()));
+      this.#stop.state = 'stopping';
+      if (!RAN_OUT.includes(reason)) this.#runs.stop();
+      process.changed?.();
+      this.#endWait();
+      await this.#until(() => this.#drain());
+      await this.#finish();
+      await this.#tell('stopping', { connectionName: connection.name, reason });
+      return reason;
+    } finally {
+      workers -= 1;
+      stopHearing();
+      timeOver?.cancel();
+      for (const part of [this.#executor, this.#settler, this.#store, this.#stop, this.#lag]) part.close();
+      this.#stop.state = 'stopped';
+      this.#endWait();
+      this.#timer?.cancel();
+      await this.#leases.close();
+    }
+  }
+
+  /** Takes steps until one of them returns a value. */
+  async #until<T>(step: () => T | undefined | Promise<T | undefined>): Promise<T> {
+    for (;;) {
+      let result = step();
+      if (result instanceof Promise) result = await result;
+      if (result !== undefined) return result;
+      await this.#bell.rung();
+    }
+  }
+
+  async #tell<Name extends 'starting' | 'stopping'>(hook: Name, event: HookEvents[Name]): Promise<void> {
+    const telling = callFrom(this, () => this.#settings.application.hooks.emit(hook, event));
+    if (telling !== undefined) await this.#stop.within(telling);
+  }
+
+  #work(): StopReason | undefined | Promise<StopReason | undefined> {
+    this.#tellTime();
+    const asked = this.#stop.reason(this.#runs.started);
+    if (asked !== undefined) return asked;
+    if (this.#isSettled) this.#runs.startHeld();
+    // A synchronous job has ended by now and has to be settled.
+    if (!this.#isSettled) return this.#goOn();
+    const isOver = this.#isOnceOver;
+    if (isOver || this.#emptiness !== undefined) {
+      // A veto counts as an empty queue, as in Laravel: a worker that is held back can still end when it has nothing to do.
+      if (isOver || this.#veto.isVetoed) return 'empty';
+      if (!this.#haveAskedAll) this.#lookAgain();
+      if (!(this.#mayHaveMore && this.#free > 0) && !this.#store.isPausing) return this.#count(this.#emptiness!);
+    }
+    return this.#runs.stuck() ?? this.#goOn();
+  }
+
+  #goOn(): undefined {
+    this.#exchangeAll();
+    return this.#underWay > 0 ? undefined : this.#rest();
+  }
+
+  /**
+   * Reads the clock, once per step. If a step found nothing to ask, and then saw a moment as passed when it sets its timer, it
+   * would neither ask nor wait, and the worker would stand still.
+   */
+  #tellTime(): void {
+    const now = this.#settings.application.clock.monotonic();
+    if (now >= this.#nextLook) this.#lookAgain();
+    this.#veto.tellTime(now);
+  }
+
+  /** Sends all calls that are due. */
+  #exchangeAll(): void {
+    if (this.#wait?.limit === 1) {
+      if (this.#mayHaveMore || this.#runs.ended > 0) this.#wait.end.abort();
+      return;
+    }
+    while (this.#underWay < this.#most && !this.#store.isPausing) {
+      const isFirst = this.#underWay === 0;
+      const limit = this.#limit();
+      const ended = Math.min(this.#runs.ended, this.#share);
+      // A second call costs as much as the first, so we send it only if there are jobs and its whole share of the slots is
+      // free.
+      const least = isFirst ? 1 : this.#worthwhile;
+      const reserves = limit >= least && (isFirst || this.#hasMore === 'yes');
+      if (!reserves && ended < least) return;
+      // Asked last, because one answer allows only one call. Jobs that have ended do not wait for it.
+      const isAllowed = limit > 0 && this.#veto.allows();
+      if (!isAllowed && ended < least) return;
+      void this.#exchange(isAllowed ? limit : 0);
+    }
+  }
+
+  #limit(): number {
+    if (!this.#mayHaveMore || !this.#mayAsk) return 0;
+    const left = this.#settings.options.maxJobs - this.#runs.started;
+    return Math.max(Math.min(Math.min(this.#free, left) - this.#asked, this.#share, this.#runs.mostAtOnce), 0);
+  }
+
+  async #exchange(limit: number): Promise<void> {
+    const ended = this.#runs.depart(this.#share);
+    const at = momentOf(this.#settings.application.clock);
+    const news = this.#news;
+    this.#underWay += 1;
+    this.#asked += limit;
+    let unasked: ReadonlySet<string> | undefined;
+    let reply: ReserveReply | undefined;
+    let failure: { readonly error: unknown } | undefined;
+    try {
+      const renewals = limit > 0 ? this.#leases.renewEnded() : undefined;
+      if (renewals !== undefined) unasked = await this.#leftOut(renewals);
+      reply = await this.#settler.exchange(ended, limit > 0 ? this.#wanted(limit, unasked) : undefined);
+    } catch (error) {
+      failure = { error };
+    }
+    this.#asked -= limit;
+    this.#runs.arrive(ended, failure === undefined);
+    if (failure !== undefined) this.#store.failed(failure.error, 'settling and reserving');
+    else {
+      const givingBack = this.#answered(ended.length, reply, { limit, at, news, unasked, waits: false });
+      if (givingBack !== undefined) await givingBack;
+    }
+    this.#underWay -= 1;
+    this.#bell.ring();
+  }
+
+  #wanted(limit: number, unasked?: ReadonlySet<string>): Wanted {
+    const { options, application, lease } = this.#settings;
+    const order = options.fair ? drawOrder(this.#settings.queues, application.random) : this.#queues;
+    return { queues: unasked === undefined ? order : order.filter((name) => !unasked.has(name)), limit, lease };
+  }
+
+  /** Queues to leave out until their ended leases are renewed. If that would be all queues, waits for the first renewal. */
+  async #leftOut(renewals: ReadonlyMap<string, Promise<void>>): Promise<ReadonlySet<string>> {
+    for (const renewal of renewals.values()) {
+      // Each reserve finds the same renewal here until the store answers it.
+      if (this.#renewals.has(renewal)) continue;
+      this.#renewals.add(renewal);
+      renewal.then(
+        () => this.#hearNews(),
+        () => undefined,
+      );
+    }
+    if (renewals.size < this.#queues.length) return new Set(renewals.keys());
+    await Promise.race(renewals.values());
+    return new Set(this.#leases.renewEnded()?.keys());
+  }
+
+  #answered(ended: number, reply: ReserveReply | undefined, asked: Asked): Promise<void> | undefined {
+    // Other outcomes may be unanswered, or the store may just have refused some: then one good answer does not end the
+    // streak of failures.
+    if (this.#settler.unanswered === 0 && !this.#store.isPausing) this.#store.recovered();
+    if (ended + (reply?.reservations.length ?? 0) > 0) this.#emptiness?.disturb();
+    if (reply === undefined) {
+      this.#lookAgain();
+      return undefined;
+    }
+    for (const one of reply.setAside) this.#settler.setAside(one);
+    this.#haveAskedAll = (asked.unasked?.size ?? 0) === 0;
+    if (reply !== LOOK_AGAIN && this.#store.heard(reply, asked.unasked)) this.#stop.requested ??= 'restart';
+    return this.#stop.isEnding ? this.#giveBack(reply) : this.#take(reply, asked);
+  }
+
+  // These were asked for before the end. Once the loop has ended, nobody would renew their leases or settle them.
+  async #giveBack(reply: ReserveReply): Promise<void> {
+    try {
+      await this.#settler.giveBack(reply.reservations);
+    } catch (error) {
+      this.#store.failed(error, 'giving jobs back');
+      // Try again with the last outcomes. If the store refused only some, the others are already back.
+      if (isStoreAway(error)) for (const job of this.#jobsOf(reply)) this.#runs.giveBack(job);
+    }
+  }
+
+  #take(reply: ReserveReply, { limit, at, news, waits }: Asked): undefined {
+    const { reservations, nextIn } = reply;
+    const jobs = this.#jobsOf(reply);
+    // Before any handler starts: it may block the event loop at once, and its lease has to be kept all the same.
+    this.#leases.keep(jobs, at);
+    this.#nextLook = this.#settings.application.clock.monotonic() + nextIn * 1000;
+    const isOutdated = news !== this.#news;
+    this.#news += 1;
+    if (nextIn <= 0 || (reservations.length === limit && !waits)) this.#hasMore = 'yes';
+    else this.#hasMore = isOutdated ? 'maybe' : 'no';
+    if (this.#runs.take(jobs)) this.#hasMore = 'yes';
+  }
+
+  #jobsOf({ reservations }: ReserveReply): readonly RunningJob[] {
+    const { name } = this.#settings.connection;
+    return reservations.map((reservation) => new RunningJob(reservation, name, this.#store.storeClock));
+  }
+
+  /** Sleeps until something happens, a moment comes, or the store has something. */
+  #rest(): undefined {
+    const isIdle = this.#mayAsk && !this.#mayHaveMore && !this.#store.isPausing;
+    const onceUntil = this.#runs.open === 0 && this.#hasLooked ? this.#stop.onceUntil : Infinity;
+    if (isIdle) this.#tellIdle();
+    else this.#endWait();
+    const limit = isIdle && this.#mayBeHanded ? 1 : 0;
+    // The store itself ends a wait that may bring a job; nothing else is asked meanwhile.
+    const nextLook = isIdle && limit === 0 ? this.#nextLook : Infinity;
+    this.#ringAt(Math.min(this.#stop.endsAt, onceUntil, this.#veto.until, nextLook));
+    if (isIdle) this.#waitInStore(limit);
+    return undefined;
+  }
+
+  /**
+   * Whether the store may hand out a job the moment it arrives. Only while no handler can block the event loop, not even that
+   * of another worker in this process: a job that the store has handed out belongs to nobody until we read it.
+   */
+  get #mayBeHanded(): boolean {
+    const { options, application } = this.#settings;
+    const isAsked = options.stopWhenEmpty || options.once || application.hooks.has('looping');
+    return !isAsked && workers === 1 && this.#runs.busy + this.#runs.size + this.#leases.atRisk === 0;
+  }
+
+  #waitInStore(limit: 0 | 1): void {
+    const { application, lease, options } = this.#settings;
+    // A wait spans several calls: ending it with every job that finishes would cost a round trip each.
+    if (this.#wait !== undefined && this.#wait.limit >= limit) return;
+    this.#endWait();
+    const left = (this.#nextLook - application.clock.monotonic()) / 1000;
+    const within = Math.max(Math.min(Math.max(LONGEST_WAIT, options.sleep), lease * THIRD, left), 0);
+    const end = new AbortController();
+    const wanted = { ...this.#wanted(limit), within, signal: end.signal, lookEvery: options.sleep };
+    const wait: Wait = (this.#wait = { limit, end, over: Promise.resolve() });
+    wait.over = this.#waited(wait, wanted);
+  }
+
+  async #waited(wait: Wait, wanted: Wanted): Promise<void> {
+    const { limit, end } = wait;
+    const asked: Asked = {
+      limit,
+      at: momentOf(this.#settings.application.clock),
+      news: this.#news,
+      waits: true,
+      unasked: undefined,
+    };
+    this.#asked += limit;
+    let reply: ReserveReply | undefined;
+    try {
+      ({ reply } = await this.#settings.connection.exchange([], wanted));
+    } catch (error) {
+      // Whoever ended the wait does not care.
+      if (!end.signal.aborted || limit > 0) this.#store.failed(error, 'reserving');
+    }
+    this.#asked -= limit;
+    if (limit === 0) {
+      if (this.#wait === wait) this.#wait = undefined;
+      return end.signal.aborted ? undefined : this.#hearNews();
+    }
+    if (reply !== undefined && reply !== LOOK_AGAIN) {
+      const givingBack = this.#answered(0, reply, asked);
+      if (givingBack !== undefined) await givingBack;
+    }
+    // What ended the wait may have come after the store had looked.
+    if (reply === LOOK_AGAIN || end.signal.aborted) this.#lookAgain();
+    // Not before: the loop does not end as long as jobs are being given back.
+    this.#wait = undefined;
+    this.#bell.ring();
+  }
+
+  /** Ends the wait: a worker that can take no job must not swallow a hint that would wake another worker. */
+  #endWait(): void {
+    const wait = this.#wait;
+    // A call that may bring a job stays until it is answered.
+    if (wait?.limit === 0) this.#wait = undefined;
+    wait?.end.abort();
+  }
+
+  #ringAt(moment: Milliseconds): void {
+    const { clock } = this.#settings.application;
+    // An earlier timer may stay: the loop looks and comes back here.
+    if (moment >= this.#timerAt) return;
+    this.#timer?.cancel();
+    this.#timerAt = moment;
+    this.#timer = clock.after(Math.max(0, moment - clock.monotonic()), () => {
+      this.#timerAt = Infinity;
+      this.#bell.ring();
+    });
+  }
+
+  // Once each time that jobs run out. Nobody waits for the hooks.
+  #tellIdle(): void {
+    const { started } = this.#runs;
+    if (!this.#isSettled || started === this.#idleAfter) return;
+    this.#idleAfter = started;
+    void callFrom(this, () => this.#settings.application.hooks.emit('idle', this.#event));
+  }
+
+  /** Asks the store what is left. */
+  async #count(emptiness: Emptiness): Promise<StopReason | undefined> {
+    let isEmpty = false;
+    const look = async (): Promise<void> => {
+      const nextLook = this.#mayHaveMore ? undefined : this.#nextLook;
+      if (!(await emptiness.holds(nextLook, this.#store.paused))) return;
+      // No count includes a job that the store has just handed to the wait. After the end of the wait, a last look decides.
+      const wait = this.#wait;
+      this.#endWait();
+      await wait?.over;
+      isEmpty = wait === undefined || this.#free <= 0;
+      if (!isEmpty) this.#lookAgain();
+    };
+    try {
+      await this.#stop.within(look());
+    } catch (error) {
+      this.#store.failed(error, 'counting');
+    }
+    return isEmpty ? 'empty' : (this.#runs.stuck() ?? this.#goOn());
+  }
+
+  // Runs finish and are settled; after `stop()` only within the grace, and then they are given back.
+  #drain(): true | undefined {
+    this.#runs.giveHeldBack();
+    if (this.#unsettled + this.#calls === 0 || this.#stop.isOver) return true;
+    // Only a reserve is left: a store that stands still must not hold up the end.
+    if (this.#unsettled === 0) this.#stop.begin(this.#settler.announcing > 0);
+    while (this.#underWay < this.#most && !this.#store.isPausing && this.#runs.ended > 0) void this.#exchange(0);
+    return undefined;
+  }
+
+  async #finish(): Promise<void> {
+    const { connection, application } = this.#settings;
+    const { open, ended } = this.#runs;
+    const unstored = this.#unsettled + this.#settler.held - open;
+    if (open + unstored > 0) {
+      const silence = unstored > ended ? 'the store has not answered' : 'there was no time left to do so';
+      const why = this.#store.lastMessage ?? this.#settler.lastRefusal ?? silence;
+      logUnsettled(application.logger, connection.name, open, unstored, why);
+    }
+    if (this.#unsettled > 0) return;
+    // Only the user's hooks are left. They too have a deadline, even if nobody called stop().
+    this.#stop.begin(true);
+    await this.#stop.within(this.#settler.announced());
+  }
+
+  /** Another look is due, even if a call under way says that there is nothing. */
+  #lookAgain(): void {
+    if (this.#hasMore === 'no') this.#hasMore = 'maybe';
+  }
+
+  /** The store may have got jobs that calls under way have not seen, or may be asked for more queues than those ask for. */
+  #hearNews(): void {
+    this.#news += 1;
+    this.#wake();
+  }
+
+  /** A slot is free, or the store may have got jobs. */
+  #wake(): void {
+    this.#lookAgain();
+    this.#bell.ring();
+  }
+
+  get #mayHaveMore(): boolean {
+    return this.#hasMore !== 'no';
+  }
+
+  /** Free slots. A call under way may fill some of them. */
+  get #free(): number {
+    return this.#settings.options.concurrency - this.#runs.busy - this.#settler.announcing;
+  }
+
+  get #mayAsk(): boolean {
+    return this.#free > 0 && !this.#veto.isHeldBack && this.#runs.takesMore;
+  }
+
+  /** Calls that may bring jobs. */
+  get #calls(): number {
+    return this.#underWay + (this.#wait?.limit ?? 0);
+  }
+
+  // Everything known is stored and announced: ending now leaves nothing behind but handlers that were given up.
+  get #isSettled(): boolean {
+    return this.#calls + this.#unsettled + this.#settler.announcing === 0;
+  }
+
+  get #unsettled(): number {
+    return this.#runs.size + this.#settler.unanswered;
+  }
+
+  get #event(): { readonly connectionName: string; readonly queue: string } {
+    return { connectionName: this.#settings.connection.name, queue: this.#queues.join(',') };
+  }
+
+  // A worker with `once` does not give up before it has seen its queues: the first look may come late.
+  get #hasLooked(): boolean {
+    return this.#store.sinceHeard !== undefined || this.#veto.isVetoed;
+  }
+
+  get #isOnceOver(): boolean {
+    const { onceUntil } = this.#stop;
+    return onceUntil < Infinity && this.#hasLooked && this.#settings.application.clock.monotonic() >= onceUntil;
+  }
+}
