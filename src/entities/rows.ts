@@ -37,6 +37,10 @@ export function reference<Row extends object>(kind: string, id: string | number 
 }
 
 export function rows(loaders: Readonly<Record<string, RowLoader>>): EntityAdapter {
+  for (const [kind, loader] of Object.entries(loaders)) {
+    if (typeof (loader as Partial<RowLoader> | undefined)?.many === 'function') continue;
+    throw new TypeError(`rows() has no many(ids) for '${kind}'. Write rows({ ${kind}: { many: (ids) => … } }).`);
+  }
   const loaderOf = (kind: string): RowLoader => {
     if (Object.hasOwn(loaders, kind)) return loaders[kind]!;
     throw new TypeError(`rows() in the configuration has no '${kind}'; it has ${Object.keys(loaders).join(', ')}.`);

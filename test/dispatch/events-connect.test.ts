@@ -1,5 +1,6 @@
 /** What emitters emit becomes events for listeners. */
 import { EventEmitter } from 'node:events';
+import { EventEmitter2 } from 'eventemitter2';
 import { Events, Listens, Queue } from 'onqueue';
 import type { FakeQueue } from 'onqueue/testing';
 
@@ -50,6 +51,17 @@ describe('Events.connect()', () => {
     expect(notes.toSorted()).toEqual(['Returned 2', 'Shipped 1']);
     stop();
     expect([emitter.listenerCount('order.shipped'), emitter.listenerCount('order.returned')]).toEqual([0, 0]);
+  });
+
+  it('dispatches what an EventEmitter2 emits under any name that fits, until it is disconnected', async () => {
+    const emitter = new EventEmitter2({ wildcard: true });
+    const stop = Events.connect(emitter, { 'order.*': Returned });
+    emitter.emit('order.returned', { order: 2 });
+    emitter.emit('order.lost', new Returned(3));
+    stop();
+    emitter.emit('order.returned', { order: 4 });
+    await queue.drain({ queue: 'audit' });
+    expect(notes.toSorted()).toEqual(['Returned 2', 'Returned 3']);
   });
 
   it('dispatches the detail of what an EventTarget dispatches', async () => {

@@ -197,6 +197,9 @@ describe('an entity in a job', () => {
     await expect(Bus.dispatch(new Invoice(reference('lin', 4)))).rejects.toThrow(
       "rows() in the configuration has no 'lin'; it has line.",
     );
+    expect(() => rows({ line: ((ids: number[]) => ids.map(row)) as never })).toThrow(
+      "rows() has no many(ids) for 'line'. Write rows({ line: { many: (ids) => … } }).",
+    );
   });
 
   it('is a reference to a test that looks at what was pushed', async () => {
