@@ -82,7 +82,7 @@ export type { QueueSnapshot, Snapshot, SnapshotOptions } from './operations/snap
 export type { RunningWorker, WorkersJob } from './operations/worker-record';
 export { QueuePusher } from './dispatch/queue-pusher';
 export { type Configuration, defineConfig } from './application/configuration/configuration';
-export type { ConnectionConfig, Drivers, Size, StoreConfig } from './connections/configs';
+export type { ConnectionConfig, Drivers, Size, StoreConfig } from './connections/driver';
 export type { BeanstalkdConfig } from './connections/beanstalkd/driver';
 export type { FailoverConfig } from './connections/failover/driver';
 export type { MemoryConfig } from './connections/memory/driver';
@@ -91,7 +91,7 @@ export type { RedisConfig } from './connections/redis/driver';
 export type { DatabaseConfig, DatabasePool } from './connections/sql/driver';
 export type { SqsConfig, SqsCredentials, SqsPayload } from './connections/sqs/driver';
 export type { SyncConfig } from './connections/sync/driver';
-export type { DispatchingJob, DispatchObservation, EndedRun, Observer } from './connections/observer';
+export type { DispatchingJob, DispatchObservation, EndedRun, Observer } from './connections/application';
 export type {
   FigureOptions,
   Figures,
@@ -108,7 +108,7 @@ export type { ErrorCallback } from './application/error-reports';
 export type { PayloadCreator } from './dispatch/job-encoder';
 export { builtInConnectors } from './connections/built-in';
 
-export type { Connector, ConnectorContext } from './connections/connector';
+export type { Connector, ConnectorContext } from './connections/driver';
 export type {
   Buried,
   Capabilities,
@@ -134,12 +134,12 @@ export type {
   WaitingState,
   Wanted,
 } from './connections/contract';
-export { polled } from './connections/kit/waits';
+export { polled } from './connections/kit/connection';
 export { type DebounceTie, readTies, type TiedJob, type Ties, type UniqueTie } from './payload/ties';
-export type { CancelOptions, CancelResult, Control, Pause } from './connections/control';
-export type { Migrations } from './connections/migrations';
+export type { CancelOptions, CancelResult, Control, Pause } from './connections/contract';
+export type { Migrations } from './connections/contract';
 export type { FailedEntry, FailedStore } from './connections/failed-store';
-export type { LockStore } from './connections/lock-store';
+export type { LockStore } from './connections/contract';
 export type { RecordPage, RecordStore, StoreRecord, Sums } from './connections/record-store';
 export {
   type Counters,

@@ -1,7 +1,6 @@
 /** The manager behind `Queue`: created on first use, and again after it was closed. */
 import { currentApplication, setUsualApplication, usualApplication } from '../connections/application';
-import type { Drivers } from '../connections/configs';
-import type { Connector } from '../connections/connector';
+import type { Drivers, Connector } from '../connections/driver';
 import { checkHook } from '../job/hooks';
 import type { Configuration } from './configuration/configuration';
 import { DeclaredSchedules } from '../schedule/declared-schedules';

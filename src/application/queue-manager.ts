@@ -2,15 +2,15 @@
  * The queues of one application: its configuration, its connections by name, and its hooks. `Queue` is a facade over a manager; a
  * program may create more, and so have two applications in one process. Nothing is opened before its first use.
  */
-import { type Clock, type Seconds, systemClock } from '../base/clock';
-import { type Random, systemRandom } from '../base/random';
+import { systemClock, type Clock, type Seconds } from '../base/clock';
+import { systemRandom, type Random } from '../base/random';
 import type { Container } from '../container/container';
 import { checkHook, Hooks } from '../job/hooks';
 import { FailedJobs } from './failed/failed-jobs';
 import type { FailedSources } from './failed/failed-stores';
 import type { Class, JobInstance } from '../job/definition';
 import type { Duration } from '../job/duration';
-import { type JobRegistry, registry } from '../job/registry';
+import { registry, type JobRegistry } from '../job/registry';
 import { Lock } from './locks/lock';
 import { JobHistories } from '../operations/history/job-histories';
 import { keepEnd } from '../operations/results/results';
@@ -18,43 +18,47 @@ import { addToBatch, membersOf } from '../dispatch/batch/add-to-batch';
 import { Batches } from '../dispatch/batch/batches';
 import { linkOfBatch } from '../dispatch/batch/send-batch';
 import type { StartBatch } from '../dispatch/built-in/start-batch';
-import { type BatchReference, type ErrorContext, inRootContext, type JobEnd } from '../connections/application';
+import {
+  inRootContext,
+  checkObserver,
+  type BatchReference,
+  type ErrorContext,
+  type JobEnd,
+  type Observer,
+} from '../connections/application';
 import type { Counters } from '../payload/counters';
 import type { JobContext } from '../job/job-context';
-import type { Onward } from '../connections/onward';
+import type { Onward } from '../connections/entries';
 import type { BatchMember, BatchSource, ChosenBatch } from '../job/batch';
 import { guarded, type Logger } from '../base/logger';
 import type { DispatchApplication } from '../dispatch/dispatch-application';
 import { checkedEnvironment } from './check-environment';
 import type { Configuration, FailedConfig } from './configuration/configuration';
 import { FAILED_KEYS } from './configuration/configuration-keys';
-import type { Drivers } from '../connections/configs';
-import type { Connection } from '../connections/contract';
-import { checkObserver, type Observer } from '../connections/observer';
-import type { Connector, Connectors, ConnectionSettings } from '../connections/connector';
+import type { Drivers, Connector, Connectors, ConnectionSettings } from '../connections/driver';
+import { isSyncRunner, type Connection, type SyncRunner } from '../connections/contract';
 import { alreadyConfigured, managerClosed, misnamedConnection, olderDriver, unknownDriver } from './errors';
 import { CapabilityError } from '../connections/errors';
-import { type ErrorCallback, ErrorReports } from './error-reports';
+import { ErrorReports, type ErrorCallback } from './error-reports';
 import { nameStore } from './configuration/implicit-store';
 import { JobEncoder, type PayloadCreator } from '../dispatch/job-encoder';
 import {
-  type ConfigurationSources,
-  type LoadedConfiguration,
   PresentConfiguration,
   settingsIn,
+  type ConfigurationSources,
+  type LoadedConfiguration,
 } from './configuration/loaded-configuration';
 import type { EntityAdapter } from '../payload/entities';
 import { Outbox } from '../dispatch/outbox';
 import { QueueConnection } from '../dispatch/queue-connection';
-import { type JobRoute, Routes } from '../dispatch/routes';
+import { Routes, type JobRoute } from '../dispatch/routes';
 import { JobCounters } from '../operations/figures/job-counters';
-import { neededOperationsOf, type OperationsConnection, operationsOf } from '../operations/operations-connection';
+import { neededOperationsOf, operationsOf, type OperationsConnection } from '../operations/operations-connection';
 import type { PendingSchedule } from '../schedule/pending-schedule';
 import { Schedules } from '../schedule/schedules';
 import { QueueMonitors } from '../operations/figures/queue-monitors';
 import { saysTheSame } from './configuration/same-configuration';
-import { type Closable, Shutdown } from './shutdown';
-import { isSyncRunner, type SyncRunner } from '../connections/sync-runner';
+import { Shutdown, type Closable } from './shutdown';
 
 /** What a driver of 0.1.0 had in place of `exchange`. */
 const OLDER_MEMBERS = ['reserve', 'settle', 'settleAndReserve', 'waiter'];

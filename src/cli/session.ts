@@ -2,10 +2,10 @@
 import type { ChildProcess } from 'node:child_process';
 import { dirname, resolve } from 'node:path';
 import type { Clock, Milliseconds } from '../base/clock';
-import { ConsoleLogger, type LogFormat, usualFormat } from '../base/console-logger';
-import { type Logger, tagged } from '../base/logger';
+import { ConsoleLogger, usualFormat, type LogFormat } from '../base/console-logger';
+import { tagged, type Logger } from '../base/logger';
 import { oneLine } from '../base/plain-text';
-import type { Connectors } from '../connections/connector';
+import type { Connectors } from '../connections/driver';
 import type { QueueManager } from '../application/queue-manager';
 import type { WatchUncaught } from '../worker/uncaught';
 import { nothingMatched, unconfirmed } from './errors';

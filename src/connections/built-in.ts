@@ -1,7 +1,6 @@
 /** Our own drivers. Each is loaded when one of its connections is first used. */
 import { beanstalkdDriver } from './beanstalkd/driver';
-import type { Connectors } from './connector';
-import { setDrivers } from './driver';
+import { setDrivers, type Connectors } from './driver';
 import { failoverDriver } from './failover/driver';
 import { memoryDriver } from './memory/driver';
 import { nullDriver } from './null/driver';

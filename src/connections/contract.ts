@@ -5,17 +5,11 @@
  */
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { FailedStore } from './failed-store';
-import type { Finding, RecountOptions } from './finding';
 import type { BatchStore, NewBatch } from './batch-store';
-import type { LockStore } from './lock-store';
 import type { RecordStore } from './record-store';
 import type { FailedLink } from '../job/job-context';
 import type { Counters } from '../payload/counters';
 import type { Ties } from '../payload/ties';
-import type { Control } from './control';
-import type { Migrations } from './migrations';
-import type { Once, PageToPush, PushedOnce } from './once';
-import type { Counts, PeekedJob, PlacedJob, WaitingState } from './waiting-jobs';
 
 /** One payload on its way into a queue. */
 export interface Entry {
@@ -177,10 +171,6 @@ export interface Settled {
   /** Nothing in particular if nothing was wanted. */
   readonly reply: ReserveReply;
 }
-
-export type { Counts, PeekedJob, PlacedJob, WaitingState } from './waiting-jobs';
-
-export type { Once, PageToPush, PushedOnce } from './once';
 
 /** What a driver can do. Asking for something it lacks is a `CapabilityError`. */
 export interface Capabilities {
@@ -385,4 +375,165 @@ export interface Connection {
   diagnose(): Promise<readonly Diagnosis[]>;
   /** Closes everything that the connection holds open, within a deadline. May be called at any time, any number of times. */
   close(): Promise<void>;
+}
+
+/** How many jobs of a queue wait or run. */
+export interface Counts {
+  readonly ready: number;
+  readonly delayed: number;
+  readonly reserved: number;
+}
+
+export type WaitingState = keyof Counts;
+
+export const WAITING_STATES = ['ready', 'delayed', 'reserved'] as const satisfies readonly WaitingState[];
+
+export interface PeekedJob {
+  readonly payload: Buffer;
+  /** Milliseconds since 1970: when a delayed job becomes ready, or a reserved job's lease ends. */
+  readonly at?: number | undefined;
+  /** The place after which `peek` continues. Only if the driver has `operations`; nobody else reads it. */
+  readonly place?: string | undefined;
+}
+
+/** A job found by its id. */
+export interface PlacedJob extends Pick<PeekedJob, 'payload' | 'at'> {
+  readonly queue: string;
+  readonly state: WaitingState;
+}
+
+/** Jobs of one queue that are pushed in one step. There may be none. */
+export interface PageToPush {
+  readonly queue: string;
+  readonly entries: readonly Entry[];
+  /** The batch that begins in this step. */
+  readonly begins?: NewBatch | undefined;
+}
+
+/**
+ * What became of a page that is pushed once. `before`: its key was used before. `late`: its moment has passed, or it was
+ * only looked for and not found. `skipped`: its batch was cancelled while it was open; its jobs count as skipped, and the key is
+ * used. Nothing was pushed in these cases.
+ */
+export type PushedOnce = readonly Pushed[] | 'before' | 'late' | 'skipped';
+
+/** Makes a push happen once. */
+export interface Once {
+  /** Up to 255 characters. If a store `follows` only within a queue, each queue has its own keys. */
+  readonly key: string;
+  /** The key is kept until this moment; after it, nothing is pushed. 0: it is only looked for. */
+  readonly until: Milliseconds;
+}
+
+/** Something in a store that disagrees with its jobs: somebody has removed jobs, or their keys, by hand. */
+export type Finding =
+  /** The job that holds this unique key is gone: no other could ever get in. Repair: the key is freed. */
+  | { readonly kind: 'stuck'; readonly key: string; readonly holder: string }
+  /** This job should hold this unique key, but nobody does: others could get in. Repair: it holds the key. */
+  | { readonly kind: 'unheld'; readonly key: string; readonly holder: string }
+  /** The batch counts `pending` jobs, but `found` exist. Repair: it counts these, and the missing ones as skipped. */
+  | { readonly kind: 'miscounted'; readonly batch: string; readonly pending: number; readonly found: number };
+
+export interface RecountOptions {
+  /** False: only look. */
+  readonly repair: boolean;
+}
+
+/** How a driver holds locks: each has an owner's token and an end. */
+export interface LockStore {
+  /** True if `token` holds `name` for `ttl` seconds from now, even if it held it already. */
+  acquire(name: string, token: string, ttl: Seconds): Promise<boolean>;
+  /** False if the lock is no longer this token's. */
+  renew(name: string, token: string, ttl: Seconds): Promise<boolean>;
+  /** False if the lock was no longer this token's; then nothing was removed. */
+  release(name: string, token: string): Promise<boolean>;
+}
+
+/**
+ * `removed`: it waited, and is gone. `signalled`: it is running, and is told to stop. `marked`: it was not found within the
+ * limited search of a store; it ends as cancelled when a worker meets it. `unknown`: it is not there: done, failed, removed
+ * before, or never dispatched.
+ */
+export type CancelResult = 'removed' | 'signalled' | 'marked' | 'unknown';
+
+/** Options of a cancellation. */
+export interface CancelOptions {
+  /** The queue that the job must be in. By default all queues of the connection are searched. */
+  readonly queue?: string | undefined;
+  /**
+   * The reason, in one line of up to 255 characters. It is passed on to `signal.reason` of the running job, the `cancelled`
+   * hook and the log.
+   */
+  readonly reason?: string | undefined;
+}
+
+/** A queue from which nothing is taken. */
+export interface Pause {
+  readonly queue: string;
+  /** When the pause ends by itself, by the store's clock, in milliseconds since 1970. Absent: only when it is resumed. */
+  readonly until?: Milliseconds | undefined;
+}
+
+/** @param until Infinity: when it is resumed */
+export function pauseOf(queue: string, until: Milliseconds): Pause {
+  return until === Infinity ? { queue } : { queue, until: Math.round(until) };
+}
+
+/** Orders that reach every worker through the store: cancel a job, pause a queue, restart. */
+export interface Control {
+  /**
+   * Cancels the job with this `id`. Never searches a long list in the store.
+   *
+   * @param queue the queue that it must be in; absent: all queues that the store knows are searched
+   * @param reason stored with the mark of a job that is not removed at once: at most 255 characters, no control characters
+   */
+  cancel(id: string, queue?: string, reason?: string): Promise<CancelResult>;
+  /**
+   * Whether each of these jobs was cancelled, in order: true, or the reason that was given. Some may have ended meanwhile.
+   * Must be cheap: workers ask twice a second about running jobs. Absent: they learn it when they renew, without a reason.
+   */
+  cancelled?(reservations: readonly Reservation[]): Promise<readonly (boolean | string)[]>;
+  /**
+   * Once this resolves, nothing of the queue is handed out. False if it was paused already; then the end of that pause has
+   * changed.
+   *
+   * @param seconds after which the pause ends by itself, by the store's clock; absent: it lasts until it is resumed
+   */
+  pause(queue: string, seconds?: Seconds): Promise<boolean>;
+  /** False if it was not paused. Wakes those who wait for work. */
+  resume(queue: string): Promise<boolean>;
+  /** The paused queues, sorted by name. */
+  paused(): Promise<readonly Pause[]>;
+  /** Tells all workers of this store to finish their jobs and end, so that their processes restart. */
+  restart(): Promise<void>;
+}
+
+/** The tables of a store, for `onqueue migrate`. */
+export interface Migrations {
+  /** The version of the tables that this Onqueue works with. */
+  readonly version: number;
+  /**
+   * Creates the tables or brings them up to date; does nothing if they are. May run twice, even at the same time.
+   *
+   * @returns the versions, and what was repaired in tables whose version was right, as a clause
+   */
+  run(): Promise<{ readonly from: number; readonly to: number; readonly mended?: string | undefined }>;
+  /**
+   * For a starting worker. Says nothing if the store is away or has no tables yet: that may change.
+   *
+   * @throws what waiting does not fix: a later version made the tables, or they are somebody else's
+   */
+  check?(): Promise<void>;
+  /** The statements, for those who run them themselves. */
+  sql(): string;
+}
+
+/** What the `sync` driver can do besides a connection's duties: return the value of `handle`. */
+export interface SyncRunner {
+  /** Runs the payload at once, in one attempt. Resolves with `handle`'s value, or rejects with the job's error. */
+  run(queue: string, payload: string): Promise<unknown>;
+}
+
+export function isSyncRunner(connection: Connection): connection is Connection & SyncRunner {
+  return 'run' in connection && typeof connection.run === 'function';
 }

@@ -3,9 +3,11 @@
  * how to load it. The configuration check, errors and the tables in the documentation use only this, so that a new driver is
  * a folder with a `driver.ts`, and an entry in `built-in.ts`.
  */
-import type { ConnectionConfig } from './configs';
-import type { ConnectorContext } from './connector';
 import type { Capabilities, Connection } from './contract';
+import type { Duration } from '../job/duration';
+import type { Clock, Seconds } from '../base/clock';
+import type { Logger } from '../base/logger';
+import type { Application } from './application';
 
 /** Returns what is wrong with a value, in words; undefined if nothing is. */
 export type Check = (value: unknown) => string | undefined;
@@ -74,3 +76,120 @@ export function driversWith(capability: Capability): readonly string[] {
   );
   return able.map(({ name }) => name);
 }
+
+/** The size of a payload. A number means bytes; a text carries its unit, and a kilobyte has 1024 bytes. */
+export type Size = number | `${number}${'kb' | 'mb'}`;
+
+/** The keys of every connection. */
+export interface CommonConfig {
+  /** The queue that is used if none is named. Default: `default`. */
+  readonly queue?: string | undefined;
+  /** The largest payload of a job here: a number of bytes, or a size from `'1kb'` (1024 bytes) to `'512mb'`. Default: the configuration's. */
+  readonly maxPayload?: Size | undefined;
+  /** Within `Queue.transaction()`, dispatches to this connection are sent after it, as if each called `afterCommit()`. Default: `false`. */
+  readonly afterCommit?: boolean | undefined;
+}
+
+/** The keys of every connection with a store. */
+export interface StoreConfig extends CommonConfig {
+  /**
+   * The lease: how long a job stays with a worker that has gone silent. It may be shorter than a job takes, because a running
+   * worker renews it. `null` is refused. Default: 30 s.
+   */
+  readonly retryAfter?: Duration | undefined;
+  /** How long a call waits for the store to answer. Default: 5 s. */
+  readonly deadline?: Duration | undefined;
+}
+
+/**
+ * The keys of each driver's connections, by the driver's name. The built-in drivers add theirs in their `driver.ts`. For your own:
+ * `declare module 'onqueue' { interface Drivers { mine: MyConfig } }`, where `MyConfig` has `driver: 'mine'`.
+ */
+export interface Drivers {}
+
+export type ConnectionConfig = Drivers[keyof Drivers];
+
+/** A connection's settings with their defaults, durations in seconds. */
+export interface ConnectionSettings {
+  /** Its name in the configuration. */
+  readonly name: string;
+  readonly driver: string;
+  readonly queue: string;
+  readonly retryAfter: Seconds;
+  readonly deadline: Seconds;
+  /** The largest payload accepted, in bytes. */
+  readonly maxPayload: number;
+  /** Dispatches within `Queue.transaction()` wait for its end. */
+  readonly afterCommit?: boolean | undefined;
+}
+
+export interface ConnectorContext extends ConnectionSettings {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** The project's folder, the base of relative paths. */
+  readonly root: string;
+  /** Where the address came from, as a clause, if not from the configuration: `REDIS_URL came from the environment`. */
+  readonly origin: string | undefined;
+  /** The `QueueManager` that the connection belongs to. */
+  readonly manager: Application;
+}
+
+/** Makes a connection from its part of the configuration, once, on its first use. Opens nothing yet: a program that never dispatches needs no store. */
+export type Connector<Config = Drivers[keyof Drivers]> = (config: Config, context: ConnectorContext) => Connection;
+
+/** The connectors of our own drivers, each with its configuration. */
+export type Connectors = { readonly [Driver in keyof Drivers]?: Connector<Drivers[Driver]> };
+
+/** Lacks nothing. */
+export const ALL_CAPABLE: Capabilities = {
+  delay: true,
+  moments: true,
+  reserve: true,
+  renew: true,
+  counts: true,
+  exactCounts: true,
+  order: true,
+  requeue: true,
+  clear: true,
+  peek: true,
+  failed: true,
+  locks: true,
+  follows: true,
+  ties: true,
+  batches: true,
+  control: true,
+  operations: true,
+  recordWake: true,
+};
+
+/** Hands out jobs, and keeps nothing else. */
+export const JOBS_ALONE: Capabilities = {
+  ...ALL_CAPABLE,
+  moments: false,
+  requeue: false,
+  peek: false,
+  failed: false,
+  locks: false,
+  follows: false,
+  ties: false,
+  batches: false,
+  control: false,
+  operations: false,
+  recordWake: false,
+};
+
+/** Keeps no jobs. */
+export const STORELESS: Capabilities = {
+  delay: false,
+  reserve: false,
+  renew: false,
+  counts: true,
+  exactCounts: true,
+  order: false,
+  requeue: false,
+  clear: false,
+  peek: false,
+  failed: false,
+  locks: false,
+  control: false,
+};

@@ -8,13 +8,12 @@ import { OnqueueError } from '../base/onqueue-error';
 import { MOST_JOBS, pageBytes, pagesOf } from '../base/pages';
 import type { NewBatch } from '../connections/batch-store';
 import type { Pushed } from '../connections/contract';
-import { entriesFor } from '../connections/due-entries';
+import { entriesFor, pushEvent } from '../connections/entries';
 import { QueueUnavailableError } from '../connections/errors';
 import { notAJob } from '../job/errors';
 import { BulkInterruptedError } from './errors';
 import type { EncodedJob } from './encoded-job';
-import { pushEvent } from '../connections/push-event';
-import { idAfter, isOwn, type Parcel, runsJobs, type Target, tellPushed } from './send';
+import { idAfter, isOwn, runsJobs, tellPushed, type Parcel, type Target } from './send';
 
 /** A push that failed. */
 export interface Refusal {

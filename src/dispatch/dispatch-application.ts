@@ -1,8 +1,8 @@
 /** What a dispatch needs from its application; a `QueueManager` provides it. */
 import type { Class } from '../base/class';
 import type { Application } from '../connections/application';
-import type { ConnectionSettings } from '../connections/connector';
-import type { SyncRunner } from '../connections/sync-runner';
+import type { ConnectionSettings } from '../connections/driver';
+import type { SyncRunner } from '../connections/contract';
 import type { SeenApplication } from '../operations/listed-job';
 import type { ResultApplication } from '../operations/results/results';
 import type { Batches } from './batch/batches';

@@ -1,7 +1,7 @@
 /** A job on its way to a connection. */
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { Entry } from '../connections/contract';
-import type { Timed } from '../connections/due-entries';
+import type { Timed } from '../connections/entries';
 import type { Hooks } from '../job/hooks';
 import type { Route } from '../job/options';
 import type { Ties } from '../payload/ties';

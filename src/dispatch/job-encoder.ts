@@ -1,9 +1,9 @@
 /** Turns a job into the entry that a store takes: where it goes, when, and as which text. */
 import type { Milliseconds } from '../base/clock';
 import type { Hooks } from '../job/hooks';
-import { type ChosenBatch, PendingBatch } from '../job/batch';
+import { PendingBatch, type ChosenBatch } from '../job/batch';
 import { isLink } from '../job/chain';
-import { type ChosenChain, chosenOf, type InstanceChoice } from '../job/beside-instance';
+import { chosenOf, type ChosenChain, type InstanceChoice } from '../job/beside-instance';
 import type { JobDefinition } from '../job/definition';
 import { checkInstance, definitionOfJob } from '../job/definition-of';
 import { invalidChain } from '../job/errors';
@@ -11,19 +11,19 @@ import type { Middleware } from '../job/middleware';
 import type { Route } from '../job/options';
 import type { JobRegistry } from '../job/registry';
 import { declaredDebouncing, keptResult, resolveChosen, resolveRoute } from '../job/resolve-options';
-import { type Chain, type ChainLink, linkText, withChain } from '../payload/chain';
+import { linkText, withChain, type Chain, type ChainLink } from '../payload/chain';
 import type { CodecClasses } from '../payload/encoder';
 import { encodePayload, encodeShared, encodeStringJob, type ExtraFields } from '../payload/payload-text';
 import { tiesMember } from '../payload/ties';
 import { momentOfId, uuidv7 } from '../payload/uuid';
 import type { Application } from '../connections/application';
-import type { ConnectionSettings } from '../connections/connector';
+import type { ConnectionSettings } from '../connections/driver';
 import { aloneInLaravel, debouncedInChain, pushesItselfInChain, unregisteredMiddleware } from './errors';
 import type { StartBatch } from './built-in/start-batch';
 import { checkBytes, checkSize } from './payload-size';
 import { pushesItself } from './send';
 import { ObservedDispatch } from './observed-dispatch';
-import { type EncodedJob, RoutedJob, type Way } from './encoded-job';
+import { RoutedJob, type EncodedJob, type Way } from './encoded-job';
 import type { Routes } from './routes';
 import { tiesOf } from './declared-ties';
 

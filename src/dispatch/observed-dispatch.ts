@@ -1,6 +1,5 @@
 /** One dispatch as observers see it: asked before the job is encoded, and told how it ended. */
-import type { Application } from '../connections/application';
-import type { DispatchingJob, DispatchObservation } from '../connections/observer';
+import type { Application, DispatchingJob, DispatchObservation } from '../connections/application';
 
 type Observed = Pick<Application, 'observers' | 'report'>;
 

@@ -1,19 +1,18 @@
 /** The public interface of one connection: Laravel's names, over a driver that only knows payloads. */
 import type { Seconds } from '../base/clock';
-import { type Duration, durationSeconds } from '../job/duration';
+import { durationSeconds, type Duration } from '../job/duration';
 import { invalidDuration } from '../job/errors';
 import type { ResultOf } from '../job/job';
 import { checkQueueName } from '../job/queue-name';
-import type { Capabilities, Connection, Counts } from '../connections/contract';
-import type { ConnectionSettings } from '../connections/connector';
-import type { CancelOptions, CancelResult, Control } from '../connections/control';
+import type { Capabilities, Connection, Counts, CancelOptions, CancelResult, Control } from '../connections/contract';
+import type { ConnectionSettings } from '../connections/driver';
 import { CapabilityError } from '../connections/errors';
 import { invalidListing } from '../operations/errors';
-import { type FigureOptions, type Figures, readFigures } from '../operations/figures/figures';
+import { readFigures, type FigureOptions, type Figures } from '../operations/figures/figures';
 import { findJob, type FoundJob } from '../operations/found-job';
 import { awaitResult } from '../operations/results/results';
-import { type JobPage, listJobs, type ListOptions } from '../operations/job-page';
-import { type Snapshot, type SnapshotOptions, takeSnapshot } from '../operations/snapshot';
+import { listJobs, type JobPage, type ListOptions } from '../operations/job-page';
+import { takeSnapshot, type Snapshot, type SnapshotOptions } from '../operations/snapshot';
 import { listWorkers, type RunningWorker } from '../operations/worker-record';
 import { invalidCancelReason, invalidJobId } from './errors';
 import type { JobEncoder } from './job-encoder';

@@ -5,7 +5,7 @@ import type { InstanceChoice } from '../job/beside-instance';
 import { InvalidPayloadError } from '../payload/errors';
 import { fieldsIn } from '../payload/kinds';
 import { encodeAll, sendBulk } from './bulk';
-import type { ConnectionSettings } from '../connections/connector';
+import type { ConnectionSettings } from '../connections/driver';
 import type { EncodedJob } from './encoded-job';
 import type { JobEncoder } from './job-encoder';
 import { checkTies, send, type Target } from './send';

@@ -2,9 +2,8 @@
 import type { Seconds } from '../base/clock';
 import { withConsequence } from '../base/define-error';
 import type { Connection, Pushed } from '../connections/contract';
-import { entriesFor, type TimedTarget } from '../connections/due-entries';
+import { entriesFor, pushEvent, type TimedTarget } from '../connections/entries';
 import { CapabilityError, unknownTransaction } from '../connections/errors';
-import { pushEvent } from '../connections/push-event';
 import type { InstanceChoice } from '../job/beside-instance';
 import type { DispatchResult } from '../job/dispatcher';
 import { waitsForCommit } from '../job/resolve-options';

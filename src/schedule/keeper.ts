@@ -8,12 +8,12 @@
 import type { Milliseconds, Timer } from '../base/clock';
 import { groupsOf } from '../base/groups';
 import { runFor } from '../connections/application';
-import { within } from '../connections/kit/silence';
+import { within } from '../connections/kit/caller';
 import type { OperationsConnection } from '../operations/operations-connection';
 import { OwnKeeping } from './keepers';
 import type { Schedule } from './schedule';
-import { type KeptState, RENEWED_EVERY, stateIn, statesIn, write } from './schedule-states';
-import { clockOf, type Destination, destinationOf, type ScheduleApplication, sendOccurrence } from './send-occurrence';
+import { RENEWED_EVERY, stateIn, statesIn, write, type KeptState } from './schedule-states';
+import { clockOf, destinationOf, sendOccurrence, type Destination, type ScheduleApplication } from './send-occurrence';
 
 /** Pause between two looks, give or take a twentieth, so that processes do not run in step. */
 const EVERY: Milliseconds = 10_000;

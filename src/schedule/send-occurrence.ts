@@ -1,9 +1,8 @@
 /** Sends the job of one occurrence exactly once, even if other processes try as well. */
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { Connection, Once, PageToPush, Pushed } from '../connections/contract';
-import { entriesFor } from '../connections/due-entries';
+import { entriesFor, pushEvent } from '../connections/entries';
 import { CapabilityError } from '../connections/errors';
-import { pushEvent } from '../connections/push-event';
 import type { DispatchApplication } from '../dispatch/dispatch-application';
 import { tellPushed } from '../dispatch/send';
 import type { OperationsConnection } from '../operations/operations-connection';

@@ -5,7 +5,7 @@
  * for (const { name, run } of conformance(open)) test(name, run);
  * ```
  */
-import { ALL_CAPABLE } from '../connections/kit/capabilities';
+import { ALL_CAPABLE } from '../connections/driver';
 import type { Capabilities } from '../connections/contract';
 import type { CaseDefinition } from './conformance/cases';
 import type { Capability, ConformanceCase, ConformanceHarness } from './conformance/harness';

@@ -13,10 +13,10 @@ import type {
   Settlement,
   Wanted,
 } from '../connections/contract';
-import { entriesFor } from '../connections/due-entries';
+import { entriesFor } from '../connections/entries';
 import { MemoryConnection } from '../connections/memory/memory-connection';
 import { entryOf, MemoryStore } from '../connections/memory/memory-store';
-import { type Target, targetWithin } from '../dispatch/send';
+import { targetWithin, type Target } from '../dispatch/send';
 import type { Class } from '../job/definition';
 import { definitionOfClass } from '../job/definition-of';
 import { BUILT_IN, registry } from '../job/registry';

@@ -6,15 +6,14 @@ import { AsyncResource } from 'node:async_hooks';
 import { builtInConnectors } from '../connections/built-in';
 import { SyncConnection } from '../connections/sync/sync-connection';
 import type { Container } from '../container/container';
-import { type Stub, withStubs } from '../container/stubs';
+import { withStubs, type Stub } from '../container/stubs';
 import { defaultLogger } from '../base/console-logger';
 import type { ErrorContext } from '../connections/application';
 import type { Configuration } from '../application/configuration/configuration';
-import type { Connection } from '../connections/contract';
-import type { Connectors } from '../connections/connector';
+import type { Connection, SyncRunner } from '../connections/contract';
+import type { Connectors } from '../connections/driver';
 import { Outbox } from '../dispatch/outbox';
 import { QueueManager } from '../application/queue-manager';
-import type { SyncRunner } from '../connections/sync-runner';
 import type { TestClock } from './test-clock';
 
 /** Lets a test assert right after a dispatch, before the microtask that sends it. */

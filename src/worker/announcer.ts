@@ -9,7 +9,7 @@ import type { EntityHolder } from '../payload/entities';
 import { decodeJob } from '../payload/envelope';
 import type { Application } from '../connections/application';
 import type { Entry, Settlement } from '../connections/contract';
-import { followUpEvent, type FollowUpPlace } from '../connections/push-event';
+import { followUpEvent, type FollowUpPlace } from '../connections/entries';
 import { Deadline, type Deadlines } from './deadlines';
 import { callbackTimedOut } from './errors';
 import { callFailed } from './handler-calls';

@@ -7,11 +7,11 @@
  * way, each for its share of the slots: the store works on one share while the jobs of another run. If there is nothing to
  * do, one more call waits in the store until there is.
  */
-import { type Milliseconds, type Moment, momentOf, type Seconds, type Timer } from '../base/clock';
+import { momentOf, type Milliseconds, type Moment, type Seconds, type Timer } from '../base/clock';
 import { MOST_JOBS } from '../base/pages';
 import type { ReserveReply, Wanted } from '../connections/contract';
 import { isStoreAway } from '../connections/errors';
-import { LOOK_AGAIN } from '../connections/kit/waits';
+import { LOOK_AGAIN } from '../connections/kit/connection';
 import { callerOf, callFrom } from '../container/scope';
 import type { HookEvents } from '../job/hook-events';
 import { Bell } from './bell';

@@ -1,8 +1,7 @@
 /** Shows a run to the observers: around its handler, and once the store has confirmed its outcome. */
 import type { Milliseconds } from '../base/clock';
-import type { Application } from '../connections/application';
+import { tellObservers, type Application, type EndedRun, type Observer } from '../connections/application';
 import type { SettleResult } from '../connections/contract';
-import { type EndedRun, type Observer, tellObservers } from '../connections/observer';
 import { readyAtOf } from '../payload/ready-at';
 import { storeNow } from './outcome';
 import type { WorkerSettings } from './settings';

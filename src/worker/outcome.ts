@@ -7,7 +7,7 @@
  */
 import type { Milliseconds, Seconds } from '../base/clock';
 import { errorMessage, errorName, exceptionText, leadsTo, stackText } from '../base/exception-text';
-import { type Delay, durationSeconds, momentOf } from '../job/duration';
+import { durationSeconds, momentOf, type Delay } from '../job/duration';
 import { backoffDelay } from '../job/backoff';
 import type { RunOptions } from '../job/options';
 import type { JobRegistry } from '../job/registry';
@@ -16,7 +16,7 @@ import { attachContext } from '../job/beside-instance';
 import { afterFailedAttempt, afterFreeRelease, afterTimedOut, type Counters } from '../payload/counters';
 import { PayloadVersionError, UnknownAdapterError, UnknownClassError } from '../payload/errors';
 import type { Application } from '../connections/application';
-import { givenBack } from '../connections/given-back';
+import { givenBack } from '../connections/kit/connection';
 import type { Settlement } from '../connections/contract';
 import {
   JobCancelledError,

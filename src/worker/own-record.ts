@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import type { Milliseconds, Timer } from '../base/clock';
 import { errorMessage } from '../base/exception-text';
 import { isStoreAway } from '../connections/errors';
-import { within } from '../connections/kit/silence';
+import { within } from '../connections/kit/caller';
 import { uuidv7 } from '../payload/uuid';
 import { VERSION } from '../version';
 import type { OperationsConnection } from '../operations/operations-connection';

@@ -1,6 +1,6 @@
 /** `this.job.batch`: the batch of a running job, and the jobs that it adds to it. */
 import type { Application, BatchReference } from '../connections/application';
-import type { Onward } from '../connections/onward';
+import type { Onward } from '../connections/entries';
 import type { BatchMember, BatchSource } from '../job/batch';
 import { invalidBatch } from '../job/errors';
 import type { JobBatch } from '../job/job-context';

@@ -16,8 +16,8 @@ import type {
   Wanted,
 } from '../connections/contract';
 import { isStoreAway } from '../connections/errors';
-import { givenBack } from '../connections/given-back';
-import { type Onward, sendOnward } from '../connections/onward';
+import { givenBack } from '../connections/kit/connection';
+import { sendOnward, type Onward } from '../connections/entries';
 import type { OutcomeCounts } from './health';
 import { logLost, logOutcome, logSetAside } from './job-log';
 import { keepEndOf, keepsEnd } from './kept-end';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { MemoryConnection } from '../../src/connections/memory/memory-connection';
 import { MemoryStore } from '../../src/connections/memory/memory-store';
 import { Job } from '../../src/job/job';
-import type { Connector, ConnectorContext, Connectors } from '../../src/connections/connector';
+import type { Connector, ConnectorContext, Connectors } from '../../src/connections/driver';
 import { QueueManager } from '../../src/application/queue-manager';
 import { watchedApplication, KeptLog } from '../support/watched-application';
 

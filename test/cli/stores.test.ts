@@ -2,11 +2,11 @@
 import { builtInConnectors } from '../../src/connections/built-in';
 import { Job } from '../../src/job/job';
 import { silentLogger } from '../../src/base/console-logger';
-import type { ConnectionConfig } from '../../src/connections/configs';
+import type { ConnectionConfig } from '../../src/connections/driver';
 import { QueueManager } from '../../src/application/queue-manager';
 import { Worker } from '../../src/worker/worker';
 import { eventually } from '../support/eventually';
-import { type RedisServer, startRedisServer } from '../support/redis-server';
+import { startRedisServer, type RedisServer } from '../support/redis-server';
 import { CommandKit } from './kit/command-kit';
 import { reserveFrom } from '../support/exchange';
 

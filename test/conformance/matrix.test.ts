@@ -5,7 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Capabilities } from '../../src/connections/contract';
-import type { ConnectionConfig } from '../../src/connections/configs';
+import type { ConnectionConfig } from '../../src/connections/driver';
 import { QueueManager } from '../../src/application/queue-manager';
 import { builtInConnectors, drivers } from '../../src/connections/built-in';
 import { silentLogger } from '../../src/base/console-logger';

@@ -1,6 +1,5 @@
 /** The suite must fail broken drivers: each driver here breaks one promise of a good one. */
-import { connectMemory } from '../../src/connections/memory/memory-connection';
-import type { MemoryConnection } from '../../src/connections/memory/memory-connection';
+import { connectMemory, type MemoryConnection } from '../../src/connections/memory/memory-connection';
 import type {
   Connection,
   Entry,
@@ -8,8 +7,8 @@ import type {
   ReserveReply,
   SettleResult,
   Wanted,
+  Control,
 } from '../../src/connections/contract';
-import type { Control } from '../../src/connections/control';
 import { conformance } from '../../src/testing/conformance';
 import { TestClock } from '../../src/testing/test-clock';
 import { reserveFrom, settleIn } from '../support/exchange';

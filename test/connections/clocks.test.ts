@@ -1,10 +1,10 @@
 /** Applications whose clocks are an hour off still push, run and give back jobs at the right times. */
 import { JobBus } from '../../src/dispatch/bus';
-import { type Clock, systemClock } from '../../src/base/clock';
+import { systemClock, type Clock } from '../../src/base/clock';
 import { builtInConnectors } from '../../src/connections/built-in';
 import { Job } from '../../src/job/job';
 import { silentLogger } from '../../src/base/console-logger';
-import type { ConnectionConfig } from '../../src/connections/configs';
+import type { ConnectionConfig } from '../../src/connections/driver';
 import { QueueManager } from '../../src/application/queue-manager';
 import { Worker } from '../../src/worker/worker';
 import { startMariadbServer } from '../support/mariadb-server';

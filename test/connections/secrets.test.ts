@@ -3,14 +3,14 @@ import { createConnection } from 'mysql2/promise';
 import { Client } from 'pg';
 import { builtInConnectors, drivers } from '../../src/connections/built-in';
 import { Job } from '../../src/job/job';
-import type { ConnectionConfig } from '../../src/connections/configs';
+import type { ConnectionConfig } from '../../src/connections/driver';
 import { QueueManager } from '../../src/application/queue-manager';
 import { JobBus } from '../../src/dispatch/bus';
 import { Worker } from '../../src/worker/worker';
 import { RecordingLogger } from '../support/application';
-import { type MariadbServer, startMariadbServer } from '../support/mariadb-server';
-import { type PostgresServer, startPostgresServer } from '../support/postgres-server';
-import { type RedisServer, startRedisServer } from '../support/redis-server';
+import { startMariadbServer, type MariadbServer } from '../support/mariadb-server';
+import { startPostgresServer, type PostgresServer } from '../support/postgres-server';
+import { startRedisServer, type RedisServer } from '../support/redis-server';
 import { SqsServer } from '../support/sqs-server';
 import { meantToPass } from '../support/meant-to-pass';
 

@@ -3,12 +3,23 @@ import { MemoryConnection } from '../../src/connections/memory/memory-connection
 import { MemoryStore } from '../../src/connections/memory/memory-store';
 import { afterFailedAttempt, afterFreeRelease, afterRetry, withCounters } from '../../src/payload/counters';
 import type { Connection, Entry, Reservation, Settlement } from '../../src/connections/contract';
-import { givenBack } from '../../src/connections/given-back';
+import { givenBack } from '../../src/connections/kit/connection';
 import { readTies } from '../../src/payload/ties';
 import { TestClock } from '../../src/testing/test-clock';
 import { RedisWorld } from '../connections/redis/open-redis';
-import { BODIES, callbacksOf, member, OLD, ONCE, OPEN_FOR, QUEUES, steps } from './model-steps';
-import type { Ending, Following, Step } from './model-steps';
+import {
+  BODIES,
+  callbacksOf,
+  member,
+  OLD,
+  ONCE,
+  OPEN_FOR,
+  QUEUES,
+  steps,
+  type Ending,
+  type Following,
+  type Step,
+} from './model-steps';
 import { reserveFrom, settleIn } from '../support/exchange';
 
 /** One store, driven step by step. Its answers and its whole state are compared. */

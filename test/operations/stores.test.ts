@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { builtInConnectors } from '../../src/connections/built-in';
-import type { ConnectionConfig } from '../../src/connections/configs';
+import type { ConnectionConfig } from '../../src/connections/driver';
 import { QueueManager } from '../../src/application/queue-manager';
 import { Job } from '../../src/job/job';
 import type { ListedJob } from '../../src/operations/listed-job';

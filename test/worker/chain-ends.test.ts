@@ -1,13 +1,13 @@
 /** Chains whose jobs end in other ways than by returning or throwing. */
 import { Job } from '../../src/job/job';
-import type { ConnectionConfig } from '../../src/connections/configs';
+import type { ConnectionConfig } from '../../src/connections/driver';
 import { QueueUnavailableError } from '../../src/connections/errors';
 import { connectMemory } from '../../src/connections/memory/memory-connection';
 import type { Connection, Settlement } from '../../src/connections/contract';
 import { Transaction } from '../../src/dispatch/transaction/transaction';
 import { noCounters, withCounters } from '../../src/payload/counters';
 import { Worker } from '../../src/worker/worker';
-import { elapse, type TestApplication, testApplication } from '../support/application';
+import { elapse, testApplication, type TestApplication } from '../support/application';
 
 let ran: string[];
 let causes: unknown[];

@@ -1,6 +1,5 @@
-import type { Connectors } from '../../src/connections/connector';
+import { ALL_CAPABLE, type Connectors } from '../../src/connections/driver';
 import { builtInConnectors } from '../../src/connections/built-in';
-import { ALL_CAPABLE } from '../../src/connections/kit/capabilities';
 import { MemoryConnection } from '../../src/connections/memory/memory-connection';
 import { MemoryStore } from '../../src/connections/memory/memory-store';
 import { JobBus } from '../../src/dispatch/bus';

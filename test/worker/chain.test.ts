@@ -1,10 +1,9 @@
 import { Job, setJobDispatcher } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';
-import type { ConnectionConfig } from '../../src/connections/configs';
+import type { ConnectionConfig } from '../../src/connections/driver';
 import type { FailedLink } from '../../src/job/job-context';
 import { readChain } from '../../src/payload/chain';
-
-import { type TestApplication, testApplication } from '../support/application';
+import { testApplication, type TestApplication } from '../support/application';
 
 let ran: string[];
 let causes: (FailedLink | undefined)[];

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { EndedRun } from '../../src/connections/observer';
+import type { EndedRun } from '../../src/connections/application';
 import { Job } from '../../src/job/job';
 import type { JobContext } from '../../src/job/job-context';
 import { Worker } from '../../src/worker/worker';

@@ -1,10 +1,10 @@
 import { connectMemory } from '../../src/connections/memory/memory-connection';
 import { Job } from '../../src/job/job';
 import type { Connection, ReserveReply, Settlement, SettleResult, Wanted } from '../../src/connections/contract';
-import { NOTHING, settledThen } from '../../src/connections/kit/settling';
+import { NOTHING, settledThen } from '../../src/connections/kit/connection';
 import { LeaseKeeper } from '../../src/worker/lease/keeper';
 import { Worker } from '../../src/worker/worker';
-import { elapse, Gate, testApplication, type TestApplication, until } from '../support/application';
+import { elapse, Gate, testApplication, until, type TestApplication } from '../support/application';
 import { reserveFrom, settleIn } from '../support/exchange';
 
 let application: TestApplication;

@@ -1,11 +1,11 @@
 import type { MemoryConfig } from '../../src/connections/memory/driver';
-import type { Connector } from '../../src/connections/connector';
+import type { Connector } from '../../src/connections/driver';
 import { connectMemory } from '../../src/connections/memory/memory-connection';
 import type { Connection, Wanted } from '../../src/connections/contract';
 import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';
-import { Gate, testApplication, type TestApplication, until as untilOn } from '../support/application';
+import { Gate, testApplication, until as untilOn, type TestApplication } from '../support/application';
 
 let application: TestApplication;
 let connection: Connection;

@@ -4,8 +4,7 @@
  *
  * A new key needs its line in the interface of its configuration, its row here or in the driver, and the code that acts on it.
  */
-import type { CommonConfig, StoreConfig } from '../../connections/configs';
-import type { Check, Keys, KeysOf } from '../../connections/driver';
+import type { CommonConfig, StoreConfig, Check, Keys, KeysOf } from '../../connections/driver';
 import { DEFAULT_MAX_PAYLOAD } from '../../dispatch/payload-size';
 import type { HistoryConfig } from '../../operations/history/job-histories';
 import type { Configuration, FailedConfig } from './configuration';

@@ -1,7 +1,7 @@
 /** How the values of a configuration are checked: each check says in words what is wrong. */
 import { redact } from '../../base/redact';
 import type { Check } from '../../connections/driver';
-import { knownClient } from '../../connections/known-clients';
+import { knownClient } from '../../connections/kit/requirements';
 import { bytesOfSize } from '../../dispatch/payload-size';
 import { durationSeconds } from '../../job/duration';
 import { checkQueueName } from '../../job/queue-name';

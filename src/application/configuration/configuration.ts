@@ -2,7 +2,7 @@
 import type { Container } from '../../container/container';
 import type { Class } from '../../base/class';
 import type { Logger } from '../../base/logger';
-import type { ConnectionConfig, Size } from '../../connections/configs';
+import type { ConnectionConfig, Size } from '../../connections/driver';
 import type { EntityAdapter } from '../../payload/entities';
 import type { HistoryConfig } from '../../operations/history/job-histories';
 

@@ -1,9 +1,13 @@
 /** Fills in what a connection's configuration omits. */
 import type { Seconds } from '../../base/clock';
 import { durationSeconds } from '../../job/duration';
-import type { ConnectionConfig, Size, StoreConfig } from '../../connections/configs';
-import type { ConnectionSettings } from '../../connections/connector';
-import { driverNamed } from '../../connections/driver';
+import {
+  driverNamed,
+  type ConnectionConfig,
+  type Size,
+  type StoreConfig,
+  type ConnectionSettings,
+} from '../../connections/driver';
 import { STORE_KEYS } from './configuration-keys';
 import { bytesOfSize } from '../../dispatch/payload-size';
 

@@ -7,10 +7,10 @@ import { checkConfiguration, type KnownParts } from './check-configuration';
 import { findConfigFile, loadConfiguration, projectFolder, staleRemark } from './config-file';
 import type { Configuration } from './configuration';
 import { allSettings, settingsOf } from './connection-settings';
-import type { ConnectionSettings } from '../../connections/connector';
+import type { ConnectionSettings } from '../../connections/driver';
 import { ConfigurationError, configFileFailed, configurationLoading, unknownConnection } from '../errors';
 import { registry } from '../../job/registry';
-import { type ImplicitStore, implicitStore } from './implicit-store';
+import { implicitStore, type ImplicitStore } from './implicit-store';
 
 /** With the configured connections, or the implicit one. */
 export interface LoadedConfiguration extends ImplicitStore {

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '../../base/clock';
 import { toError } from '../../base/exception-text';
 import type { Logger } from '../../base/logger';
-import type { ConnectionSettings } from '../../connections/connector';
+import type { ConnectionSettings } from '../../connections/driver';
 import type { Buried, Connection } from '../../connections/contract';
 import type { FailedEntry, FailedSearch, FailedStore } from '../../connections/failed-store';
 import { noFailedStore, type Unreachable } from './errors';

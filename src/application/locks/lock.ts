@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { sleep } from '../../base/backoff';
 import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 import { defineError, errorClass } from '../../base/define-error';
-import { type Duration, durationSeconds } from '../../job/duration';
-import type { LockStore } from '../../connections/lock-store';
-import { Silence, within } from '../../connections/kit/silence';
+import { durationSeconds, type Duration } from '../../job/duration';
+import type { LockStore } from '../../connections/contract';
+import { Silence, within } from '../../connections/kit/caller';
 
 /** Somebody else held the lock for the whole waiting time, or its store did not answer. */
 export class LockTimeoutError extends errorClass(

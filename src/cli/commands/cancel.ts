@@ -1,6 +1,6 @@
 /** `cancel`: keeps jobs from running, or tells running ones to stop. */
 import { oneLine } from '../../base/plain-text';
-import type { CancelResult } from '../../connections/control';
+import type { CancelResult } from '../../connections/contract';
 import { defineCommand } from '../command';
 import { CONNECTION, text } from '../flags';
 import { openConnection } from '../named-queues';

@@ -1,5 +1,5 @@
 /** `migrate`: creates the tables of databases, or updates them. */
-import type { Migrations } from '../../connections/migrations';
+import type { Migrations } from '../../connections/contract';
 import { defineCommand } from '../command';
 import { errorText } from '../error-text';
 import { ExitCode } from '../exit-codes';

@@ -1,8 +1,7 @@
 /** `recount`: repairs unique keys and counts of batches after somebody has removed jobs or keys by hand. */
 import type { QueueManager } from '../../application/queue-manager';
-import type { Connection } from '../../connections/contract';
+import type { Connection, Finding } from '../../connections/contract';
 import { CapabilityError } from '../../connections/errors';
-import type { Finding } from '../../connections/finding';
 import { defineCommand } from '../command';
 import { on, text } from '../flags';
 import { keepingConnections } from '../named-queues';

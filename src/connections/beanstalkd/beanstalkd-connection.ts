@@ -2,7 +2,7 @@
 import type { Seconds } from '../../base/clock';
 import { BEANSTALKD, type BeanstalkdConfig } from './driver';
 import { Recent } from '../../base/recent';
-import type { ConnectorContext } from '../connector';
+import type { ConnectorContext } from '../driver';
 import type {
   Connection,
   Counts,
@@ -16,15 +16,13 @@ import type {
   Settlement,
   Wanted,
 } from '../contract';
-import { NOTHING, settledBeside, settledThen } from '../kit/settling';
-import { StoreConnection } from '../kit/store-connection';
-import { Waits } from '../kit/waits';
+import { NOTHING, settledBeside, settledThen, StoreConnection, Waits } from '../kit/connection';
 import { BuriedJobs } from './buried-jobs';
 import { BeanstalkdCaller } from './caller';
 import { clearTube } from './clear';
 import { diagnoseBeanstalkd, isDurable } from './diagnose';
 import { Held } from './held';
-import { entriesOf, type Fields, type Reply, tubeCounts } from './protocol';
+import { entriesOf, tubeCounts, type Fields, type Reply } from './protocol';
 import { push } from './push';
 import { Reserve } from './reserve';
 import { Reservers } from './reservers';

@@ -1,17 +1,18 @@
 /** Opens connections to the server, and keeps the one for pushes and questions. */
 import type { Milliseconds } from '../../base/clock';
 import {
+  isUnknownHost,
+  StoreCaller,
+  Silence,
+  within,
   type CallerSettings,
   type CallFailure,
-  isUnknownHost,
   type Purpose,
-  StoreCaller,
   type Verdict,
 } from '../kit/caller';
-import { isOlder } from '../kit/older-version';
-import { Silence, within } from '../kit/silence';
+import { isOlder } from '../kit/requirements';
 import { beanstalkdReply, beanstalkdVersion } from './errors';
-import { type Command, Link, LinkEnded, type Place } from './link';
+import { Link, LinkEnded, type Command, type Place } from './link';
 import type { Fields, Reply } from './protocol';
 
 /** The oldest version that this driver supports. */

@@ -1,8 +1,8 @@
 /** Finds what may lose or stop jobs in a beanstalkd, for `onqueue check`. */
 import type { Diagnosis } from '../contract';
-import { latencyOf } from '../kit/latency';
+import { latencyOf } from '../kit/requirements';
 import type { BeanstalkdCaller } from './caller';
-import { type Fields, fieldsOf } from './protocol';
+import { fieldsOf, type Fields } from './protocol';
 
 export async function diagnoseBeanstalkd(caller: BeanstalkdCaller, maxPayload: number): Promise<readonly Diagnosis[]> {
   const ask = () => caller.call(() => ['stats'], { consequence: 'its state was not read', repeatable: true });

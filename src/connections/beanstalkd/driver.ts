@@ -1,9 +1,7 @@
 /** The `beanstalkd` driver, as it is configured and loaded. */
 import { STORE_KEYS } from '../../application/configuration/configuration-keys';
 import * as value from '../../application/configuration/configuration-values';
-import type { StoreConfig } from '../configs';
-import type { Check, Driver } from '../driver';
-import { JOBS_ALONE } from '../kit/capabilities';
+import { JOBS_ALONE, type StoreConfig, type Check, type Driver } from '../driver';
 
 export interface BeanstalkdConfig extends StoreConfig {
   readonly driver: 'beanstalkd';
@@ -15,7 +13,7 @@ export interface BeanstalkdConfig extends StoreConfig {
   readonly priority?: number | undefined;
 }
 
-declare module '../configs' {
+declare module '../driver' {
   interface Drivers {
     beanstalkd: BeanstalkdConfig;
   }

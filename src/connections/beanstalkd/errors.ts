@@ -4,7 +4,7 @@
  */
 import { defineError } from '../../base/define-error';
 import type { Unserved } from '../errors';
-import type { OldVersion } from '../kit/older-version';
+import type { OldVersion } from '../kit/requirements';
 
 /** The queue's name is not a valid tube name. */
 export const tubeName = defineError('E_BEANSTALKD_TUBE_NAME', (connection: string, queue: string, tube: string) => {

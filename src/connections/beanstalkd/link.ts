@@ -6,8 +6,8 @@
 import { connect, type Socket } from 'node:net';
 import type { Clock, Milliseconds } from '../../base/clock';
 import { inRootContext } from '../application';
-import { within } from '../kit/silence';
-import { type Fields, fieldsOf, type Reply, ReplyReader } from './protocol';
+import { within } from '../kit/caller';
+import { fieldsOf, ReplyReader, type Fields, type Reply } from './protocol';
 
 export interface Place {
   readonly host: string;

@@ -7,10 +7,10 @@
  */
 import type { Milliseconds, Seconds } from '../../base/clock';
 import type { RenewResult } from '../contract';
-import { Silence, within } from '../kit/silence';
+import { Silence, within } from '../kit/caller';
 import type { BeanstalkdCaller } from './caller';
-import { type Held, type KnownJob, knownJob, type RawJob } from './held';
-import { type Command, type Link, LinkEnded } from './link';
+import { knownJob, type Held, type KnownJob, type RawJob } from './held';
+import { LinkEnded, type Command, type Link } from './link';
 import { unseenPriority } from './marks';
 import { fieldsOf, type Reply } from './protocol';
 

@@ -1,7 +1,7 @@
 /** Ends reservations, each on the connection that holds it, because only the holder can. */
 import { withCounters } from '../../payload/counters';
 import type { Settlement, SettleResult } from '../contract';
-import { Silence, within } from '../kit/silence';
+import { Silence, within } from '../kit/caller';
 import { Held } from './held';
 import { LinkEnded } from './link';
 import { beyond, buriedPriority, freshPriority, nearestPriority, releasedPriority, userPriority } from './marks';

@@ -4,8 +4,8 @@
  */
 import { sleep } from '../../base/backoff';
 import type { Seconds } from '../../base/clock';
-import type { Listening, Wake } from '../kit/waits';
-import { within } from '../kit/silence';
+import type { Listening, Wake } from '../kit/connection';
+import { within } from '../kit/caller';
 import { wholeSeconds } from './protocol';
 import type { Reserver } from './reserver';
 import type { Reservers } from './reservers';

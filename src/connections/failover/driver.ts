@@ -2,8 +2,7 @@
 import { COMMON_KEYS, LEASE_KEY } from '../../application/configuration/configuration-keys';
 import { expects } from '../../application/configuration/configuration-values';
 import type { Duration } from '../../job/duration';
-import type { CommonConfig } from '../configs';
-import type { Driver } from '../driver';
+import type { CommonConfig, Driver } from '../driver';
 
 /** Jobs go to the first of several connections that takes them. Workers and everything else use only the first. */
 export interface FailoverConfig extends CommonConfig {
@@ -13,7 +12,7 @@ export interface FailoverConfig extends CommonConfig {
   readonly retryAfter?: Duration | undefined;
 }
 
-declare module '../configs' {
+declare module '../driver' {
   interface Drivers {
     failover: FailoverConfig;
   }

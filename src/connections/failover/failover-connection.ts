@@ -6,7 +6,7 @@
 import type { Milliseconds } from '../../base/clock';
 import type { NewBatch } from '../batch-store';
 import type { Connection, Diagnosis, Entry, Pushed, Settled, Settlement, Wanted } from '../contract';
-import type { ConnectorContext } from '../connector';
+import type { ConnectorContext } from '../driver';
 import { ConnectionClosedError, QueueUnavailableError } from '../errors';
 import { pagesOf } from '../../base/pages';
 import { Member } from './member';

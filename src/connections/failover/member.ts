@@ -2,8 +2,8 @@
 import { pauseAfter } from '../../base/backoff';
 import type { Milliseconds } from '../../base/clock';
 import type { Connection, Entry, Pushed } from '../contract';
-import type { ConnectorContext } from '../connector';
-import { entriesFor } from '../due-entries';
+import type { ConnectorContext } from '../driver';
+import { entriesFor } from '../entries';
 import { CapabilityError, QueueUnavailableError } from '../errors';
 
 /** Pauses between two looks at a member that is away; they grow if it answers but takes nothing. */

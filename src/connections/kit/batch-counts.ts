@@ -6,16 +6,16 @@ import type { Milliseconds } from '../../base/clock';
 import type { FailedLink } from '../../job/job-context';
 import type { BatchTie } from '../../payload/ties';
 import {
+  callbackPayload,
   type BatchCallback,
   type BatchCallbacks,
   type BatchEnd,
   type BatchEvent,
   type BatchState,
-  callbackPayload,
   type NewBatch,
 } from '../batch-store';
 import type { FollowUp, Settlement } from '../contract';
-import { nextOf } from './settling';
+import { nextOf } from './connection';
 
 export interface KeptBatch extends BatchState, BatchCallbacks, Pick<NewBatch, 'openFor'> {}
 

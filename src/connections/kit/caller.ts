@@ -4,12 +4,10 @@
  * Each driver says what its errors mean and how a failure is reported. When to repeat is decided here, once.
  */
 import { pauseAfter, sleep } from '../../base/backoff';
-import type { Milliseconds, Seconds } from '../../base/clock';
+import { endOfTurn, type Milliseconds, type Seconds, type Clock } from '../../base/clock';
 import { wordsOf } from '../../base/foreign-error';
-import type { ConnectorContext } from '../connector';
+import type { ConnectorContext } from '../driver';
 import { QueueUnavailableError, type Unavailability } from '../errors';
-import { CallsUnderWay } from './calls-under-way';
-import { Silence } from './silence';
 
 export interface CallerSettings
   extends Pick<ConnectorContext, 'name' | 'clock' | 'deadline'>, Partial<Pick<ConnectorContext, 'origin'>> {
@@ -182,4 +180,56 @@ export abstract class StoreCaller<Wanted extends Purpose = Purpose> {
       { cause },
     );
   }
+}
+
+/** Counts unanswered calls: a connection that closes waits for them. */
+export class CallsUnderWay {
+  #count = 0;
+  #idle: (() => void) | undefined;
+
+  begin(): void {
+    this.#count += 1;
+  }
+
+  end(): void {
+    this.#count -= 1;
+    if (this.#count === 0) this.#idle?.();
+  }
+
+  track<T>(call: Promise<T>): Promise<T> {
+    this.begin();
+    const end = (): void => this.end();
+    call.then(end, end);
+    return call;
+  }
+
+  /** Resolves when nothing is under way any more, at the latest after `milliseconds`. */
+  async idle(clock: Clock, milliseconds: Milliseconds): Promise<void> {
+    const end = clock.monotonic() + milliseconds;
+    while (this.#count > 0 && clock.monotonic() < end) {
+      const idle = new Promise<void>((resolve) => (this.#idle = resolve));
+      await within(clock, end - clock.monotonic(), idle).catch(() => undefined);
+      // Calls that waited for the last answer are sent now.
+      await endOfTurn();
+    }
+  }
+}
+
+/** The answer did not come in time. It may still come. */
+export class Silence extends Error {
+  override readonly message = 'no answer in time';
+}
+
+/**
+ * Waits for the promise. By default the wait keeps the process alive, as an unanswered call does until its deadline.
+ *
+ * @throws Silence, and what the promise rejects with
+ */
+export function within<T>(clock: Clock, milliseconds: Milliseconds, promise: Promise<T>, keepAlive = true): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    // Answers that arrived while a job blocked the event loop are read before we believe the silence.
+    const silent = (): void => void endOfTurn().then(() => reject(new Silence()));
+    const timer = clock.after(Math.max(milliseconds, 0), silent, keepAlive);
+    promise.then(resolve, reject).finally(() => timer.cancel());
+  });
 }

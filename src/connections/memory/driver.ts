@@ -1,9 +1,7 @@
 /** The `memory` driver: its configuration and how it is loaded. */
 import { COMMON_KEYS, LEASE_KEY } from '../../application/configuration/configuration-keys';
 import type { Duration } from '../../job/duration';
-import type { CommonConfig } from '../configs';
-import type { Driver } from '../driver';
-import { ALL_CAPABLE } from '../kit/capabilities';
+import { ALL_CAPABLE, type CommonConfig, type Driver } from '../driver';
 
 /** Jobs live in this process, and end with it. */
 export interface MemoryConfig extends CommonConfig {
@@ -11,7 +9,7 @@ export interface MemoryConfig extends CommonConfig {
   readonly retryAfter?: Duration | undefined;
 }
 
-declare module '../configs' {
+declare module '../driver' {
   interface Drivers {
     memory: MemoryConfig;
   }

@@ -22,15 +22,13 @@ import type {
   Settlement,
   WaitingState,
   Wanted,
+  Control,
 } from '../contract';
-import type { Control } from '../control';
 import type { FailedEntry } from '../failed-store';
 import type { KeptBatch } from '../kit/batch-counts';
 import type { RecordStore } from '../record-store';
-import { ALL_CAPABLE } from '../kit/capabilities';
-import { StoreConnection } from '../kit/store-connection';
-import { NOTHING } from '../kit/settling';
-import { type Wake, Waits } from '../kit/waits';
+import { ALL_CAPABLE } from '../driver';
+import { StoreConnection, NOTHING, Waits, type Wake } from '../kit/connection';
 import { MemoryFailedStore } from './memory-failed-store';
 import type { Lock, MemoryLockStore } from './memory-lock-store';
 import type { MemoryQueueState } from './memory-queue';

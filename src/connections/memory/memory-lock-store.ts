@@ -1,6 +1,6 @@
 /** The locks of a memory store. */
 import type { Clock, Seconds } from '../../base/clock';
-import type { LockStore } from '../lock-store';
+import type { LockStore } from '../contract';
 
 export interface Lock {
   readonly token: string;

@@ -3,19 +3,24 @@ import type { Seconds } from '../../base/clock';
 import {
   afterReclaim,
   afterReserve,
-  type Counters,
   countersIn,
   hasId,
   readCountersOfAny,
   withCounters,
   withId,
+  type Counters,
 } from '../../payload/counters';
 import { fieldsIn } from '../../payload/kinds';
 import { uuidv7 } from '../../payload/uuid';
-import type { Counts, PeekedJob, PlacedJob, WaitingState } from '../contract';
-import type { CancelResult } from '../control';
-import { WAITING_STATES } from '../waiting-jobs';
-import { type Budget, bytesOf, type Scored, SortedTexts, type Text, TextList, textOf } from './texts';
+import {
+  WAITING_STATES,
+  type Counts,
+  type PeekedJob,
+  type PlacedJob,
+  type WaitingState,
+  type CancelResult,
+} from '../contract';
+import { bytesOf, SortedTexts, TextList, textOf, type Budget, type Scored, type Text } from './texts';
 
 export interface Taken {
   readonly text: Text;

@@ -2,28 +2,30 @@
 import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 import type { FailedEntry } from '../failed-store';
 import { withCounters } from '../../payload/counters';
-import { type DebounceTie, readTies, type TiedJob } from '../../payload/ties';
+import { readTies, type DebounceTie, type TiedJob } from '../../payload/ties';
 import { NOT_AN_OBJECT, UNREADABLE_NAME } from '../../payload/unreadable';
 import { uuidv7 } from '../../payload/uuid';
 import type { NewBatch } from '../batch-store';
-import type {
-  Entry,
-  FollowUp,
-  Once,
-  PageToPush,
-  PlacedJob,
-  Pushed,
-  PushedOnce,
-  RenewResult,
-  Reservation,
-  ReserveReply,
-  SetAside,
-  Settlement,
-  SettleResult,
-  Wanted,
+import {
+  pauseOf,
+  type Entry,
+  type FollowUp,
+  type Once,
+  type PageToPush,
+  type PlacedJob,
+  type Pushed,
+  type PushedOnce,
+  type RenewResult,
+  type Reservation,
+  type ReserveReply,
+  type SetAside,
+  type Settlement,
+  type SettleResult,
+  type Wanted,
+  type CancelResult,
+  type Pause,
 } from '../contract';
 import { Recent } from '../../base/recent';
-import { type CancelResult, type Pause, pauseOf } from '../control';
 import { batchEnded, DuplicatePayloadError } from '../errors';
 import { Batches } from './batches';
 import { FailedLog } from './failed-log';
@@ -31,7 +33,7 @@ import { MemoryLockStore } from './memory-lock-store';
 import { MemoryQueue } from './memory-queue';
 import { MemoryRecordStore } from './memory-record-store';
 import { UniqueKeys } from './unique-keys';
-import { Budget, bytesOf, type Text, textOf } from './texts';
+import { Budget, bytesOf, textOf, type Text } from './texts';
 
 /** An entry in stored form, as bytes. */
 export interface MemoryEntry extends Omit<Entry, 'payload'> {

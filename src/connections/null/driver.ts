@@ -1,16 +1,14 @@
 /** The `null` driver: its configuration and how it is loaded. */
 import { COMMON_KEYS } from '../../application/configuration/configuration-keys';
-import type { CommonConfig } from '../configs';
+import { STORELESS, type CommonConfig, type Driver } from '../driver';
 import type { Capabilities } from '../contract';
-import type { Driver } from '../driver';
-import { STORELESS } from '../kit/capabilities';
 
 /** Jobs are thrown away. */
 export interface NullConfig extends CommonConfig {
   readonly driver: 'null';
 }
 
-declare module '../configs' {
+declare module '../driver' {
   interface Drivers {
     null: NullConfig;
   }

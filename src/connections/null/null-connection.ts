@@ -1,7 +1,7 @@
 /** The `null` driver: takes every job and throws it away, for runs that must not queue anything. */
 import { NULL } from './driver';
 import type { Diagnosis, Entry } from '../contract';
-import { StorelessConnection } from '../kit/storeless-connection';
+import { StorelessConnection } from '../kit/connection';
 
 export class NullConnection extends StorelessConnection {
   readonly driver = 'null';

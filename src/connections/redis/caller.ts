@@ -10,15 +10,15 @@ import { Recent } from '../../base/recent';
 import { endOfTurn, type Milliseconds, type Seconds } from '../../base/clock';
 import type { Logger } from '../../base/logger';
 import {
-  type Absence,
   ATTEMPTS_IN_SILENCE,
+  StoreCaller,
+  Silence,
+  type Absence,
   type CallerSettings,
   type CallFailure,
   type Purpose,
-  StoreCaller,
   type Verdict,
 } from '../kit/caller';
-import { Silence } from '../kit/silence';
 import { QueueUnavailableError } from '../errors';
 import { callTooLong, oldRedis, redisRefused } from './errors';
 import { explained } from './explanations';

@@ -1,6 +1,6 @@
 /** Finds Redis settings that can lose jobs, for `onqueue check`. */
 import type { Diagnosis } from '../contract';
-import { latencyOf } from '../kit/latency';
+import { latencyOf } from '../kit/requirements';
 import type { RedisCaller } from './caller';
 import type { Keys } from './keys';
 import { missingPermissions, WAKING } from './permissions';

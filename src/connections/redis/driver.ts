@@ -2,10 +2,8 @@
 import { STORE_KEYS } from '../../application/configuration/configuration-keys';
 import * as value from '../../application/configuration/configuration-values';
 import { isRecord } from '../../payload/kinds';
-import type { StoreConfig } from '../configs';
-import type { Check, Driver } from '../driver';
-import { isIoredis } from '../known-clients';
-import { ALL_CAPABLE } from '../kit/capabilities';
+import { ALL_CAPABLE, type StoreConfig, type Check, type Driver } from '../driver';
+import { isIoredis } from '../kit/requirements';
 import { nodes, url } from './url';
 
 export interface RedisNode {
@@ -58,7 +56,7 @@ export interface RedisConfig extends StoreConfig {
   readonly prefix?: string | undefined;
 }
 
-declare module '../configs' {
+declare module '../driver' {
   interface Drivers {
     redis: RedisConfig;
   }

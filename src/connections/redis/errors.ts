@@ -1,7 +1,7 @@
 /** Errors that only Redis answers with. A Redis that does not answer is a `QueueUnavailableError`, as with every store. */
 import { defineError } from '../../base/define-error';
 import { QueueUnavailableError, type Unserved } from '../errors';
-import type { OldVersion } from '../kit/older-version';
+import type { OldVersion } from '../kit/requirements';
 
 export interface Reply extends Unserved {
   readonly operation: string;

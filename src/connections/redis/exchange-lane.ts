@@ -8,7 +8,7 @@ import type { Moment } from '../../base/clock';
 import { MOST_BYTES, MOST_JOBS, pageBytes } from '../../base/pages';
 import { countersIn, noCounters } from '../../payload/counters';
 import type { Reservation, ReserveReply, SetAside, Settled, Settlement, SettleResult, Wanted } from '../contract';
-import { jobsOf, nextOf, NOTHING, type Settling } from '../kit/settling';
+import { jobsOf, nextOf, NOTHING, type Settling } from '../kit/connection';
 import type { FirstAttempt } from './caller';
 import { callTooLong } from './errors';
 import { explained } from './explanations';

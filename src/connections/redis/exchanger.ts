@@ -1,6 +1,6 @@
 /** Settles and reserves: on a single Redis in one call for all queues, in a cluster in one call for each queue. */
 import type { ReserveReply, Wanted, Settled, Settlement } from '../contract';
-import { nextOf, NOTHING, Settling } from '../kit/settling';
+import { nextOf, NOTHING, Settling } from '../kit/connection';
 import type { FirstAttempt } from './caller';
 import { bytesOf, ExchangeLane } from './exchange-lane';
 import { newRecords } from './lane';

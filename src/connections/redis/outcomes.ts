@@ -7,7 +7,7 @@ import { countersTail, readCounters } from '../../payload/counters';
 import { readTies } from '../../payload/ties';
 import type { FollowUp, Settlement } from '../contract';
 import { changeBy } from '../kit/batch-counts';
-import { nextOf } from '../kit/settling';
+import { nextOf } from '../kit/connection';
 import { tieOf } from './entries';
 import { metaLine } from './failed-meta';
 import { whenOf } from './lane';

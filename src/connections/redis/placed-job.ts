@@ -1,6 +1,5 @@
 /** Looks for a job by its id in the queues, as far as bounded calls of a script look. */
-import type { PeekedJob, PlacedJob, WaitingState } from '../contract';
-import { WAITING_STATES } from '../waiting-jobs';
+import { WAITING_STATES, type PeekedJob, type PlacedJob, type WaitingState } from '../contract';
 import { MOST_SEARCHES } from './redis-control';
 import type { RedisStore } from './store';
 

@@ -9,8 +9,8 @@ import type { Redis } from 'ioredis';
 import { pauseAfter } from '../../base/backoff';
 import type { Milliseconds, Timer } from '../../base/clock';
 import { wordsOf } from '../../base/foreign-error';
-import { type Notifications, RecordListeners } from '../kit/record-listeners';
-import { within } from '../kit/silence';
+import { RecordListeners, type Notifications } from '../kit/record-listeners';
+import { within } from '../kit/caller';
 import type { RedisCallerSettings } from './caller';
 import { isReply, remedyOf } from './refusals';
 

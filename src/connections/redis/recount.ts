@@ -4,8 +4,7 @@
  * One script looks at all of them, because jobs move and a page-by-page reader would miss some; a key freed by mistake would
  * let a second job in. So their number is limited such that Redis is busy for less than a second.
  */
-import type { Finding, RecountOptions } from '../finding';
-import { WAITING_STATES } from '../waiting-jobs';
+import { WAITING_STATES, type Finding, type RecountOptions } from '../contract';
 import { tooMuchToRecount } from './errors';
 import { SHARED } from './redis-batch-store';
 import type { RedisStore } from './store';

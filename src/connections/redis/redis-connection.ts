@@ -1,39 +1,39 @@
 /** The `redis` driver: moves payloads between the keys of a Redis by scripts, in Laravel's layout. */
 import type { Redis } from 'ioredis';
-import { ALL_CAPABLE } from '../kit/capabilities';
-import { settledThen } from '../kit/settling';
-import { StoreConnection } from '../kit/store-connection';
+import { ALL_CAPABLE } from '../driver';
+import { settledThen, StoreConnection } from '../kit/connection';
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { StoreClock } from '../../base/store-clock';
-import { WAITING_STATES } from '../waiting-jobs';
+import {
+  WAITING_STATES,
+  type Finding,
+  type RecountOptions,
+  type Capabilities,
+  type Connection,
+  type Counts,
+  type Diagnosis,
+  type Entry,
+  type Once,
+  type PageToPush,
+  type PeekedJob,
+  type PlacedJob,
+  type Pushed,
+  type PushedOnce,
+  type RenewResult,
+  type Reservation,
+  type Settled,
+  type Settlement,
+  type ThreadAccess,
+  type WaitingState,
+  type Wanted,
+} from '../contract';
 import type { RedisConfig } from './driver';
 import type { NewBatch } from '../batch-store';
-import type { Finding, RecountOptions } from '../finding';
-import type {
-  Capabilities,
-  Connection,
-  Counts,
-  Diagnosis,
-  Entry,
-  Once,
-  PageToPush,
-  PeekedJob,
-  PlacedJob,
-  Pushed,
-  PushedOnce,
-  RenewResult,
-  Reservation,
-  Settled,
-  Settlement,
-  ThreadAccess,
-  WaitingState,
-  Wanted,
-} from '../contract';
 import { groupsOf } from '../../base/groups';
 import { threadModule } from '../../base/thread-module';
 import { Recent } from '../../base/recent';
 import { RedisCaller, type RedisCallerSettings } from './caller';
-import { type ClientSource, clientSource } from './client';
+import { clientSource, type ClientSource } from './client';
 import { diagnoseRedis } from './diagnose';
 import { callTooLong } from './errors';
 import { Exchanger } from './exchanger';

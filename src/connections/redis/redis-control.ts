@@ -4,10 +4,8 @@ import { groupsOf } from '../../base/groups';
 import { pagesOf } from '../../base/pages';
 import { readId } from '../../payload/counters';
 import { uuidv7 } from '../../payload/uuid';
-import type { Reservation } from '../contract';
-import { type CancelResult, type Control, type Pause, pauseOf } from '../control';
-import { WAITING_STATES } from '../waiting-jobs';
-import { type QueueKeys, TIES } from './keys';
+import { pauseOf, WAITING_STATES, type Reservation, type CancelResult, type Control, type Pause } from '../contract';
+import { TIES, type QueueKeys } from './keys';
 import { RedisPart, type RedisStore } from './store';
 
 /**

@@ -1,6 +1,6 @@
 /** Locks in Redis: a key that holds the owner's token, and expires by itself. */
 import type { Seconds } from '../../base/clock';
-import type { LockStore } from '../lock-store';
+import type { LockStore } from '../contract';
 import { clientId } from './keys';
 import type { ScriptName } from './scripts';
 import { RedisPart } from './store';

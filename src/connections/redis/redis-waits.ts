@@ -7,7 +7,7 @@
 import type { Milliseconds, Seconds, Timer } from '../../base/clock';
 import { wordsOf } from '../../base/foreign-error';
 import type { ReserveReply, Wanted } from '../contract';
-import { type Listening, Waits } from '../kit/waits';
+import { Waits, type Listening } from '../kit/connection';
 import type { FirstAttempt } from './caller';
 import type { ClientSource } from './client';
 import type { Exchanger } from './exchanger';

@@ -1,5 +1,5 @@
 /** Reads the server's name and version from INFO, and tells whether it is too old for the scripts. */
-import { isOlder } from '../kit/older-version';
+import { isOlder } from '../kit/requirements';
 
 export const NEEDED_VERSION = '6.2';
 

@@ -1,5 +1,5 @@
 /** The cluster masters that do not answer at present: calls to several masters go on without them. */
-import { Silence, within } from '../kit/silence';
+import { Silence, within } from '../kit/caller';
 import type { RedisCaller } from './caller';
 
 /** Part of the deadline that the first unanswered call, and everybody behind it, waits. */

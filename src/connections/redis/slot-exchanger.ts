@@ -8,8 +8,7 @@ import type { Milliseconds, Seconds } from '../../base/clock';
 import { groupsOf } from '../../base/groups';
 import { Recent } from '../../base/recent';
 import type { Reservation, ReserveReply, Wanted, SetAside, Settled, Settlement, SettleResult } from '../contract';
-import { givenBack } from '../given-back';
-import { NOTHING, settledBeside, type Settling } from '../kit/settling';
+import { givenBack, NOTHING, settledBeside, type Settling } from '../kit/connection';
 import { ExchangeLane } from './exchange-lane';
 import type { RedisCluster, RedisStore } from './store';
 

@@ -1,7 +1,7 @@
 /** Checks the address of a Redis before a client does, whose error would contain the password. */
 import { address, oneOrMore } from '../../application/configuration/configuration-values';
 import type { Check } from '../driver';
-import { masked, problemOfAddress } from '../kit/address';
+import { masked, problemOfAddress } from '../kit/requirements';
 
 const SCHEME = /^rediss?:\/\//;
 

@@ -4,7 +4,7 @@
  */
 import { address } from '../../application/configuration/configuration-values';
 import type { Check } from '../driver';
-import { masked, problemOfAddress } from '../kit/address';
+import { masked, problemOfAddress } from '../kit/requirements';
 
 const EXAMPLES =
   'sqlite:./onqueue.sqlite, postgres://user:password@host:5432/database or mysql://user:password@host:3306/database';

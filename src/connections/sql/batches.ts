@@ -4,16 +4,15 @@
 import type { Seconds } from '../../base/clock';
 import type { FailedLink } from '../../job/job-context';
 import type { BatchCallbacks, BatchState, BatchStore } from '../batch-store';
-import type { FollowUp } from '../contract';
-import type { Finding, RecountOptions } from '../finding';
-import { type BatchChange, changeBy } from '../kit/batch-counts';
-import { type BatchRows, changesOf } from './batch-rows';
+import type { FollowUp, Finding, RecountOptions } from '../contract';
+import { changeBy, type BatchChange } from '../kit/batch-counts';
+import { changesOf, type BatchRows } from './batch-rows';
 import type { Removed } from './dialect';
-import { orderOf, type Purpose, repeatable } from './engine';
+import { orderOf, repeatable, type Purpose } from './engine';
 import { rowLimit } from './jobs';
 import { batchAtEnd, miscounted, repairsOf, weightsOf } from './recount';
 import { followerOf } from './reservations';
-import { raw, sql, type Work, written } from './statement';
+import { raw, sql, written, type Work } from './statement';
 import { inPieces, StorePart } from './store-part';
 
 /** Batches that one call recounts. */

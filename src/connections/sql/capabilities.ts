@@ -1,5 +1,5 @@
 /** The capabilities of each database, by its display name. */
-import { ALL_CAPABLE } from '../kit/capabilities';
+import { ALL_CAPABLE } from '../driver';
 
 export const STORES = {
   SQLite: { ...ALL_CAPABLE, recordWake: false },

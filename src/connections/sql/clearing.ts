@@ -5,11 +5,10 @@
  * before. So of a long queue each page begins where the one before ended. What workers have taken or given back meanwhile is
  * found from the head.
  */
-import type { WaitingState } from '../contract';
-import { WAITING_STATES } from '../waiting-jobs';
+import { WAITING_STATES, type WaitingState } from '../contract';
 import type { Dialect, Removed } from './dialect';
 import { AFTER_ALL, linedUp } from './page';
-import { numeral, raw, type RowId, type Sql, sql, valueOf, type Work } from './statement';
+import { numeral, raw, sql, valueOf, type RowId, type Sql, type Work } from './statement';
 
 /** Jobs that one call removes. */
 const PAGE = 200;

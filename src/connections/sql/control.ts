@@ -1,14 +1,13 @@
 /** Orders to the workers of a database. Once confirmed they are on disk, like pushes. */
 import type { Seconds } from '../../base/clock';
 import { uuidv7 } from '../../payload/uuid';
-import type { Reservation } from '../contract';
-import { type CancelResult, type Control, type Pause, pauseOf } from '../control';
+import { pauseOf, type Reservation, type CancelResult, type Control, type Pause } from '../contract';
 import type { Batches } from './batches';
 import type { ReservationToken } from './dialect';
-import { orderOf, type Purpose, repeatable } from './engine';
+import { orderOf, repeatable, type Purpose } from './engine';
 import { cancel, cancelledOf, readSomeIds } from './jobs';
-import { numberOf, rowsOf, runAll, type Sql, sql, type SqlRow, type Work, written } from './statement';
-import { type Store, StorePart } from './store-part';
+import { numberOf, rowsOf, runAll, sql, written, type Sql, type SqlRow, type Work } from './statement';
+import { StorePart, type Store } from './store-part';
 
 /** Jobs of other programs whose ids are read in one call. */
 const PAGE = 100;

@@ -2,11 +2,10 @@
  * Counts the jobs of a queue. Large numbers are counted in pieces, as one statement over a million rows would block the
  * store or this process: run the work in pieces.
  */
-import type { Counts } from '../contract';
-import { WAITING_STATES } from '../waiting-jobs';
+import { WAITING_STATES, type Counts } from '../contract';
 import type { Dialect } from './dialect';
 import { BEFORE_ALL, ledJobs, leadOf, unledJobs } from './page';
-import { numeral, rowsOf, type Sql, sql, type SqlValue, valueOf, type Work } from './statement';
+import { numeral, rowsOf, sql, valueOf, type Sql, type SqlValue, type Work } from './statement';
 
 /** Jobs that one statement counts: 5,000 took MariaDB more than 5 ms on a slow machine. */
 const MOST = 3000;

@@ -2,7 +2,7 @@
 import { realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Seconds } from '../../base/clock';
-import type { ConnectorContext } from '../connector';
+import type { ConnectorContext } from '../driver';
 import type { DatabaseConfig, DatabasePool } from './driver';
 import { badDatabaseUrl } from './errors';
 import type { SqlConnection } from './sql-connection';

@@ -18,7 +18,7 @@ import type { BatchEnd, NewBatch } from '../batch-store';
 import type { Pushed, RenewResult, ReserveReply, WaitingState, Wanted } from '../contract';
 import type { FailedEntry } from '../failed-store';
 import type { BatchChange } from '../kit/batch-counts';
-import type { Listening } from '../kit/waits';
+import type { Listening } from '../kit/connection';
 import type { CallMark } from './call-marks';
 import type { NewJob, StoredJob } from './job-row';
 import type { Row, RowId, Sql, SqlRow, SqlSession, SqlValue, Work } from './statement';

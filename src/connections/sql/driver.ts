@@ -1,9 +1,8 @@
 /** The `database` driver: its configuration, and how it is loaded. */
 import { STORE_KEYS } from '../../application/configuration/configuration-keys';
 import * as value from '../../application/configuration/configuration-values';
-import type { StoreConfig } from '../configs';
-import type { Driver } from '../driver';
-import { isPool } from '../known-clients';
+import type { StoreConfig, Driver } from '../driver';
+import { isPool } from '../kit/requirements';
 import { url } from './address';
 import { STORES } from './capabilities';
 
@@ -30,7 +29,7 @@ export interface DatabaseConfig extends StoreConfig {
   readonly table?: string | undefined;
 }
 
-declare module '../configs' {
+declare module '../driver' {
   interface Drivers {
     database: DatabaseConfig;
   }

@@ -7,13 +7,13 @@ import { OnqueueError } from '../../base/onqueue-error';
 import { isTakenBack, readTies } from '../../payload/ties';
 import type { Reservation, ReserveReply, Settled, Settlement, Wanted } from '../contract';
 import { isStoreAway } from '../errors';
-import { NOTHING, Settling } from '../kit/settling';
+import { NOTHING, Settling } from '../kit/connection';
 import type { BatchRows } from './batch-rows';
-import { type CallClient, CallClients } from './call-marks';
+import { CallClients, type CallClient } from './call-marks';
 import {
+  followersOf,
   type Ending,
   type Exchange,
-  followersOf,
   type Outlook,
   type ReservationToken,
   type TiedReservation,
@@ -21,7 +21,7 @@ import {
 } from './dialect';
 import { repeatable } from './engine';
 import { cancelledOf, rewrite, type Rewritten } from './jobs';
-import { endingOf, type HandedOut, handedOut, sizeOf } from './reservations';
+import { endingOf, handedOut, sizeOf, type HandedOut } from './reservations';
 import type { RowId, Work } from './statement';
 import type { Store } from './store-part';
 

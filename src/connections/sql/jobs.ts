@@ -1,11 +1,10 @@
 /** Queries about waiting and running jobs that are the same for every database. */
 import { readId } from '../../payload/counters';
-import type { WaitingState } from '../contract';
+import type { WaitingState, CancelResult } from '../contract';
 import { FENCE, RESERVED } from './columns';
-import type { CancelResult } from '../control';
-import { type Dialect, type QueuedJob, type Removed, type ReservationToken, tiedIn } from './dialect';
+import { tiedIn, type Dialect, type QueuedJob, type Removed, type ReservationToken } from './dialect';
 import { COUNTERS, jobOf, type StoredJob } from './job-row';
-import { numeral, raw, type RowId, rowsOf, run, type Sql, sql, valueOf, type Work, written } from './statement';
+import { numeral, raw, rowsOf, run, sql, valueOf, written, type RowId, type Sql, type Work } from './statement';
 
 const isHeld = raw(RESERVED);
 

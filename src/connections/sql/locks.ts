@@ -1,9 +1,9 @@
 /** The locks in a database. An acquire or renew may be carried out twice: the token that holds the lock still holds it. */
 import type { Seconds } from '../../base/clock';
-import type { LockStore } from '../lock-store';
-import { type Purpose, repeatable } from './engine';
+import type { LockStore } from '../contract';
+import { repeatable, type Purpose } from './engine';
 import { BEFORE_ALL } from './page';
-import { type Sql, sql, type Work, written } from './statement';
+import { sql, written, type Sql, type Work } from './statement';
 import { StorePart } from './store-part';
 
 /** Expired locks that each new lock removes: more than one, so that they never pile up. */

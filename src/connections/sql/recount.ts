@@ -1,11 +1,11 @@
 /** Recounts the pending jobs of batches from the jobs' payloads, because rows that are removed by hand are not counted. */
-import { type BatchTie, readTies } from '../../payload/ties';
+import { readTies, type BatchTie } from '../../payload/ties';
 import type { BatchState } from '../batch-store';
-import type { Finding } from '../finding';
+import type { Finding } from '../contract';
 import type { BatchChange } from '../kit/batch-counts';
-import { type Dialect, tiedIn } from './dialect';
+import { tiedIn, type Dialect } from './dialect';
 import { AFTER_ALL } from './page';
-import { numeral, rowsOf, type Sql, sql, type SqlValue, valueOf, type Work } from './statement';
+import { numeral, rowsOf, sql, valueOf, type Sql, type SqlValue, type Work } from './statement';
 
 /** Jobs that are read at once. */
 const PAGE = 1000;

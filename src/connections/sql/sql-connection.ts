@@ -18,27 +18,26 @@ import type {
   ThreadAccess,
   WaitingState,
   Wanted,
+  Finding,
+  RecountOptions,
+  Migrations,
 } from '../contract';
 import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 import { OnqueueError } from '../../base/onqueue-error';
 import { MOST_JOBS, pagesOf } from '../../base/pages';
 import type { NewBatch } from '../batch-store';
 import { batchEnded, DuplicatePayloadError, QueueUnavailableError, unknownTransaction } from '../errors';
-import type { Finding, RecountOptions } from '../finding';
-import { settledThen } from '../kit/settling';
-import { StoreConnection } from '../kit/store-connection';
-import { Waits } from '../kit/waits';
-import type { Migrations } from '../migrations';
+import { settledThen, StoreConnection, Waits } from '../kit/connection';
 import { Batches, queuesOf } from './batches';
 import { BatchRows } from './batch-rows';
 import { CallClient } from './call-marks';
 import { SqlControl } from './control';
 import type { Dialect, Holders, PushAnswer, QueuedJob, ReservationToken, Waking } from './dialect';
-import { type Engine, orderOf, type Purpose, repeatable } from './engine';
+import { orderOf, repeatable, type Engine, type Purpose } from './engine';
 import { otherDatabase } from './errors';
 import { Exchanger } from './exchanger';
 import { FailedJobs } from './failed-jobs';
-import { newJob, type StoredJob, shownText } from './job-row';
+import { newJob, shownText, type StoredJob } from './job-row';
 import { countJobs } from './counts';
 import { clearQueue } from './clearing';
 import { find, forgetCalls, forgetQueue, queues, readSomeIds } from './jobs';
@@ -46,8 +45,8 @@ import { Locks } from './locks';
 import { lookOnce, pushOnce } from './once';
 import { peek } from './page';
 import { pushedOf, PushLane, type Send } from './push-lane';
-import { type RecordWakes, SqlRecords } from './records';
-import { perform, runAll, type Sql, type SqlResult, type SqlSession, type Work, written } from './statement';
+import { SqlRecords, type RecordWakes } from './records';
+import { perform, runAll, written, type Sql, type SqlResult, type SqlSession, type Work } from './statement';
 import { inPieces, type Store } from './store-part';
 
 export interface SqlParts {

@@ -1,11 +1,10 @@
 /** Calls SQS, and explains what a failure means. */
 import type { SQS } from '@aws-sdk/client-sqs';
 import { foreignText } from '../../base/foreign-error';
-import { type CallerSettings, type CallFailure, type Purpose, StoreCaller, type Verdict } from '../kit/caller';
-import { within } from '../kit/silence';
+import { StoreCaller, within, type CallerSettings, type CallFailure, type Purpose, type Verdict } from '../kit/caller';
 import type { SqsLink } from './client';
 import { sqsQueueMissing, sqsReply } from './errors';
-import { codeOf, isMissingQueue, isReply, isUnusable, remedyOf, type Thrown, verdictOn } from './refusals';
+import { codeOf, isMissingQueue, isReply, isUnusable, remedyOf, verdictOn, type Thrown } from './refusals';
 
 export interface Request extends Purpose {
   readonly operation: string;

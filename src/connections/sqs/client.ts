@@ -3,7 +3,7 @@ import type { MessageAttributeValue, SQS, SQSClientConfig } from '@aws-sdk/clien
 import { systemClock } from '../../base/clock';
 import { StoreClock } from '../../base/store-clock';
 import type { SqsConfig } from './driver';
-import { peerError } from '../kit/peer';
+import { peerError } from '../kit/requirements';
 
 export type Attributes = Readonly<Record<string, MessageAttributeValue>>;
 

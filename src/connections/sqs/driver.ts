@@ -1,10 +1,8 @@
 /** The `sqs` driver, as it is configured and loaded. */
 import { STORE_KEYS } from '../../application/configuration/configuration-keys';
 import * as value from '../../application/configuration/configuration-values';
-import type { StoreConfig } from '../configs';
+import { JOBS_ALONE, type StoreConfig, type Check, type Driver } from '../driver';
 import type { Capabilities } from '../contract';
-import type { Check, Driver } from '../driver';
-import { JOBS_ALONE } from '../kit/capabilities';
 
 /** A payload as it is sent: `displayName`, `data`, what `createPayloadUsing` added, … */
 export type SqsPayload = Readonly<Record<string, unknown>>;
@@ -39,7 +37,7 @@ export interface SqsConfig extends StoreConfig {
   readonly options?: Readonly<Record<string, unknown>> | undefined;
 }
 
-declare module '../configs' {
+declare module '../driver' {
   interface Drivers {
     sqs: SqsConfig;
   }

@@ -1,6 +1,5 @@
 /** Classifies why SQS, or the connection to it, did not do what was asked. */
-import type { Verdict } from '../kit/caller';
-import { Silence } from '../kit/silence';
+import { Silence, type Verdict } from '../kit/caller';
 
 /** What the SDK throws for an error answer, or for a missing one. */
 export interface Thrown {

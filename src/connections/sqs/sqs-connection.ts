@@ -7,7 +7,7 @@ import { MOST_BYTES } from '../../base/pages';
 import { Recent } from '../../base/recent';
 import { threadModule } from '../../base/thread-module';
 import type { JobRegistry } from '../../job/registry';
-import type { ConnectorContext } from '../connector';
+import type { ConnectorContext } from '../driver';
 import type {
   Connection,
   Counts,
@@ -23,9 +23,7 @@ import type {
   ThreadAccess,
   Wanted,
 } from '../contract';
-import { NOTHING, settledThen, Settling } from '../kit/settling';
-import { StoreConnection } from '../kit/store-connection';
-import { type Listening, Waits } from '../kit/waits';
+import { NOTHING, settledThen, Settling, StoreConnection, Waits, type Listening } from '../kit/connection';
 import { SqsCaller } from './caller';
 import { addressOf, openLink } from './client';
 import { diagnoseSqs } from './diagnose';

@@ -1,15 +1,13 @@
 /** The `sync` driver: its configuration and how it is loaded. */
 import { COMMON_KEYS } from '../../application/configuration/configuration-keys';
-import type { CommonConfig } from '../configs';
-import type { Driver } from '../driver';
-import { STORELESS } from '../kit/capabilities';
+import { STORELESS, type CommonConfig, type Driver } from '../driver';
 
 /** Jobs run at once instead of being queued. */
 export interface SyncConfig extends CommonConfig {
   readonly driver: 'sync';
 }
 
-declare module '../configs' {
+declare module '../driver' {
   interface Drivers {
     sync: SyncConfig;
   }

@@ -7,13 +7,11 @@ import { noCounters, withCounters } from '../../payload/counters';
 import { runFor } from '../application';
 import { Executor } from '../../worker/executor';
 import { keepEndOf } from '../../worker/kept-end';
-import { type Outcome, RunningJob } from '../../worker/running-job';
-import type { ConnectorContext } from '../connector';
-import type { Diagnosis, Entry } from '../contract';
-import { STORELESS } from '../kit/capabilities';
-import { StorelessConnection } from '../kit/storeless-connection';
-import { sendOnward } from '../onward';
-import type { SyncRunner } from '../sync-runner';
+import { RunningJob, type Outcome } from '../../worker/running-job';
+import { STORELESS, type ConnectorContext } from '../driver';
+import type { Diagnosis, Entry, SyncRunner } from '../contract';
+import { StorelessConnection } from '../kit/connection';
+import { sendOnward } from '../entries';
 
 export class SyncConnection extends StorelessConnection implements SyncRunner {
   readonly driver = 'sync';

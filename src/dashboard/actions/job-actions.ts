@@ -1,5 +1,5 @@
 /** What can be done with one job. */
-import type { CancelResult } from '../../connections/control';
+import type { CancelResult } from '../../connections/contract';
 import { address } from '../addresses';
 import { html, type Html } from '../html';
 import type { Action } from './actions';

@@ -1,6 +1,6 @@
 /** Adds jobs to an existing batch. */
 import type { BatchReference } from '../../connections/application';
-import type { Onward } from '../../connections/onward';
+import type { Onward } from '../../connections/entries';
 import type { BatchMember, BatchSource } from '../../job/batch';
 import { invalidBatch } from '../../job/errors';
 import { positioned, sendBulk } from '../bulk';

@@ -1,17 +1,17 @@
 /** The jobs that a batch sends: in the form in which a store keeps them, and as people see them. */
 import type { Application } from '../../connections/application';
 import {
+  callbackParts,
+  callbackPayload,
   type BatchCallback,
   type BatchCallbacks,
   type BatchEvent,
-  callbackParts,
-  callbackPayload,
   type NewBatch,
 } from '../../connections/batch-store';
-import type { Onward } from '../../connections/onward';
+import type { Onward } from '../../connections/entries';
 import type { ChainedJob } from '../../job/job-context';
 import type { JobRegistry } from '../../job/registry';
-import { CARRIER, chainedJobOf, type ChainLink, readCarried } from '../../payload/chain';
+import { CARRIER, chainedJobOf, readCarried, type ChainLink } from '../../payload/chain';
 import { envelopeIn } from '../../payload/envelope';
 import { withBatch } from '../../payload/payload-text';
 import { uuidv7 } from '../../payload/uuid';

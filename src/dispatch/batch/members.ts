@@ -1,12 +1,12 @@
 /** The jobs of a batch as they are sent: the text of each says that it belongs to the batch. */
-import type { Onward } from '../../connections/onward';
-import { type BatchMember, isJob } from '../../job/batch';
+import type { Onward } from '../../connections/entries';
+import { isJob, type BatchMember } from '../../job/batch';
 import { chosenOf, enterGroup } from '../../job/beside-instance';
 import type { JobInstance } from '../../job/definition';
 import { invalidBatch } from '../../job/errors';
 import { withChain } from '../../payload/chain';
 import { withBatch } from '../../payload/payload-text';
-import { type BatchTie, withTies } from '../../payload/ties';
+import { withTies, type BatchTie } from '../../payload/ties';
 import { positioned } from '../bulk';
 import { batchElsewhere, pushesItselfInChain } from '../errors';
 import type { EncodedJob } from '../encoded-job';

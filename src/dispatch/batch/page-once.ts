@@ -5,8 +5,7 @@
 import type { Clock, Milliseconds } from '../../base/clock';
 import type { NewBatch } from '../../connections/batch-store';
 import type { Connection, Once, PushedOnce } from '../../connections/contract';
-import { entriesFor } from '../../connections/due-entries';
-import { pushEvent } from '../../connections/push-event';
+import { entriesFor, pushEvent } from '../../connections/entries';
 import type { EncodedJob } from '../encoded-job';
 import { tellPushed } from '../send';
 

@@ -5,8 +5,7 @@
 import { toError } from '../../base/exception-text';
 import { currentApplication } from '../../connections/application';
 import { callbackParts, callbackPayload, progressNumber } from '../../connections/batch-store';
-import { type Onward, sendOnward } from '../../connections/onward';
-import { followUpEvent } from '../../connections/push-event';
+import { sendOnward, followUpEvent, type Onward } from '../../connections/entries';
 import { inject } from '../../container/scope';
 import { JobContext } from '../../job/job-context';
 import type { JobRegistry } from '../../job/registry';

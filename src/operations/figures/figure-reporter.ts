@@ -11,12 +11,12 @@ import type { Logger } from '../../base/logger';
 import { pagesOf } from '../../base/pages';
 import type { Connection } from '../../connections/contract';
 import { isStoreAway } from '../../connections/errors';
-import { within } from '../../connections/kit/silence';
+import { within } from '../../connections/kit/caller';
 import type { Sums } from '../../connections/record-store';
 import { uuidv7 } from '../../payload/uuid';
 import { classesName, classText, DAY, figureName, LONGEST, RESOLUTIONS, spanAt } from './figure-names';
 import type { JobCounters } from './job-counters';
-import { type Counts, DISPATCHED, type JobCounts } from './job-counts';
+import { DISPATCHED, type Counts, type JobCounts } from './job-counts';
 import type { OperationsConnection } from '../operations-connection';
 import type { QueueSampler } from './queue-sampler';
 

@@ -4,17 +4,17 @@
  * Anybody may write payloads, and thus names of jobs: all names without a registered class are counted together. So there are
  * only as many names as the program declares, and the number of classes is bounded.
  */
-import type { DispatchingJob, DispatchObservation, EndedRun, Observer } from '../../connections/observer';
+import type { DispatchingJob, DispatchObservation, EndedRun, Observer } from '../../connections/application';
 import type { JobRegistry } from '../../job/registry';
 import {
   bucketFields,
   bucketOf,
   DISPATCHED,
-  type JobClass,
-  type JobCounts,
   OUTCOME_FIELDS,
   RUN_TIMES,
   WAITS,
+  type JobClass,
+  type JobCounts,
 } from './job-counts';
 
 /** Jobs without a registered class. */

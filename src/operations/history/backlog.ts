@@ -8,7 +8,7 @@ import type { Clock, Milliseconds, Timer } from '../../base/clock';
 import { errorMessage } from '../../base/exception-text';
 import type { Logger } from '../../base/logger';
 import { isStoreAway } from '../../connections/errors';
-import { within } from '../../connections/kit/silence';
+import { within } from '../../connections/kit/caller';
 
 export interface BacklogSettings<Item> {
   /** In the plural, for the log: `histories of jobs`. */

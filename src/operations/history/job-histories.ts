@@ -5,34 +5,33 @@
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { errorMessage, errorName, exceptionText } from '../../base/exception-text';
 import { OnqueueError } from '../../base/onqueue-error';
-import type { Application } from '../../connections/application';
+import type { Application, EndedRun, Observer } from '../../connections/application';
 import type { Connection } from '../../connections/contract';
-import type { EndedRun, Observer } from '../../connections/observer';
-import { within } from '../../connections/kit/silence';
+import { within } from '../../connections/kit/caller';
 import type { RecordStore, StoreRecord } from '../../connections/record-store';
-import { type Duration, durationSeconds } from '../../job/duration';
+import { durationSeconds, type Duration } from '../../job/duration';
 import type { JobContext } from '../../job/job-context';
 import type { Progress } from '../../job/progress';
-import { type Counters, fenceAtRetry } from '../../payload/counters';
+import { fenceAtRetry, type Counters } from '../../payload/counters';
 import type { SeenApplication } from '../listed-job';
 import type { OperationsConnection } from '../operations-connection';
 import {
-  type AttemptOutcome,
   COMPLETED,
   HISTORY,
   historyText,
-  type JobHistory,
-  type KeptAttempt,
   lastErrorIn,
   LONGEST_ID,
   PROGRESS,
   readHistory,
-  type ToldRun,
   withRun,
+  type AttemptOutcome,
+  type JobHistory,
+  type KeptAttempt,
+  type ToldRun,
 } from './attempt';
 import { Backlog } from './backlog';
 import { deathsOf } from './deaths';
-import { placeOfError, type SourcePlace, SourceReader } from './source-lines';
+import { placeOfError, SourceReader, type SourcePlace } from './source-lines';
 
 /** What is kept of what happened to jobs. */
 export interface HistoryConfig {

@@ -1,18 +1,17 @@
 /** Results of jobs: kept before the jobs count as completed, and awaited by whoever knows their ids. */
 import type { Clock, Milliseconds, Seconds, Timer } from '../../base/clock';
 import { toError } from '../../base/exception-text';
-import type { Application, JobEnd } from '../../connections/application';
+import type { Application, JobEnd, EndedRun, Observer } from '../../connections/application';
 import type { Connection } from '../../connections/contract';
 import { isStoreAway, QueueUnavailableError } from '../../connections/errors';
-import { Silence, within } from '../../connections/kit/silence';
-import type { EndedRun, Observer } from '../../connections/observer';
+import { Silence, within } from '../../connections/kit/caller';
 import type { Listening, RecordStore } from '../../connections/record-store';
 import type { JobContext } from '../../job/job-context';
 import { keptResult } from '../../job/resolve-options';
 import { endedCancelled, JobFailedError, noRecords, resultNotKept, resultPending } from '../errors';
-import { type FoundJob, foundJob } from '../found-job';
-import { endText, type Reason, readEnd, reasonText, RESULTS } from './kept-end';
-import { type SeenApplication, stateOf } from '../listed-job';
+import { foundJob, type FoundJob } from '../found-job';
+import { endText, readEnd, reasonText, RESULTS, type Reason } from './kept-end';
+import { stateOf, type SeenApplication } from '../listed-job';
 import { definitionIn } from '../shown-job';
 
 export interface ResultApplication extends SeenApplication, Pick<Application, 'driver' | 'observers' | 'report'> {

@@ -1,10 +1,8 @@
 /** Looking at a queue is exact and changes nothing. Clearing it removes waiting and running jobs, but no failed ones. */
 import assert from 'node:assert/strict';
-import type { Reservation } from '../../connections/contract';
-import { WAITING_STATES } from '../../connections/waiting-jobs';
+import { WAITING_STATES, type Reservation } from '../../connections/contract';
 import { cases, type CaseDefinition } from './cases';
-import { completed, idsOf, numbered } from './world';
-import type { World } from './world';
+import { completed, idsOf, numbered, type World } from './world';
 
 /** Two ready jobs, one delayed, and one reserved for ten minutes. */
 async function fill(world: World): Promise<Reservation> {

@@ -1,35 +1,35 @@
 /** The tools of the cases: an open store, names for common steps, and probes to push. */
 import assert from 'node:assert/strict';
-import { type Milliseconds, type Seconds, systemClock, type Timer } from '../../base/clock';
-import type {
-  Connection,
-  Counts,
-  Entry,
-  PeekedJob,
-  Pushed,
-  Reservation,
-  ReserveReply,
-  Wanted,
-  SetAside,
-  Settled,
-  Settlement,
-  SettleResult,
+import { systemClock, type Milliseconds, type Seconds, type Timer } from '../../base/clock';
+import {
+  WAITING_STATES,
+  type Connection,
+  type Counts,
+  type Entry,
+  type PeekedJob,
+  type Pushed,
+  type Reservation,
+  type ReserveReply,
+  type Wanted,
+  type SetAside,
+  type Settled,
+  type Settlement,
+  type SettleResult,
+  type Control,
+  type LockStore,
 } from '../../connections/contract';
 import type { BatchStore, NewBatch } from '../../connections/batch-store';
-import type { Control } from '../../connections/control';
 import type { FailedEntry, FailedStore } from '../../connections/failed-store';
-import type { LockStore } from '../../connections/lock-store';
 import type { RecordStore } from '../../connections/record-store';
 import {
   afterFailedAttempt,
   afterFreeRelease,
   afterRetry,
-  type Counters,
   noCounters,
   readCounters,
   withCounters,
+  type Counters,
 } from '../../payload/counters';
-import { WAITING_STATES } from '../../connections/waiting-jobs';
 import type { ConformanceHarness } from './harness';
 
 /** Long enough for a slow machine, and shorter than the limit of a test runner, so that a case can report what hangs. */

@@ -4,8 +4,7 @@
  * Asks the store only about jobs that have run for a while, so that short jobs cost nothing.
  */
 import type { Clock, Milliseconds, Timer } from '../../base/clock';
-import type { Reservation } from '../../connections/contract';
-import type { Control } from '../../connections/control';
+import type { Reservation, Control } from '../../connections/contract';
 import { MOST_JOBS } from '../../base/pages';
 
 /** A job that began just after a look is asked about in the second look after it. */

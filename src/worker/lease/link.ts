@@ -1,12 +1,12 @@
 /** A worker's link to the lease thread: writes jobs into the records that both share, and hears what happens to them. */
 import { AsyncResource } from 'node:async_hooks';
-import { type Milliseconds, type Seconds, systemClock } from '../../base/clock';
+import { systemClock, type Milliseconds, type Seconds } from '../../base/clock';
 import type { LogFormat } from '../../base/console-logger';
 import { errorMessage } from '../../base/exception-text';
 import type { ThreadAccess } from '../../connections/contract';
-import { within } from '../../connections/kit/silence';
+import { within } from '../../connections/kit/caller';
 import { LeaseThread } from './lease-thread';
-import { ENDED, type FromWorker, LOOKING, NOTHING_OPEN, STATES, STORE, type ToWorker } from './messages';
+import { ENDED, LOOKING, NOTHING_OPEN, STATES, STORE, type FromWorker, type ToWorker } from './messages';
 import type { LeaseTable } from './record';
 import type { Held } from './renewal';
 

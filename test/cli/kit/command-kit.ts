@@ -6,7 +6,7 @@ import { systemClock } from '../../../src/base/clock';
 import { MemoryConnection } from '../../../src/connections/memory/memory-connection';
 import { MemoryStore } from '../../../src/connections/memory/memory-store';
 import type { FailedEntry } from '../../../src/connections/failed-store';
-import type { Connectors } from '../../../src/connections/connector';
+import type { Connectors } from '../../../src/connections/driver';
 import { TestClock } from '../../../src/testing/test-clock';
 import { Project } from './project';
 

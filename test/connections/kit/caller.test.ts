@@ -1,6 +1,11 @@
 import type { Clock } from '../../../src/base/clock';
-import { type CallFailure, type Purpose, StoreCaller, type Verdict } from '../../../src/connections/kit/caller';
-import { Silence } from '../../../src/connections/kit/silence';
+import {
+  StoreCaller,
+  Silence,
+  type CallFailure,
+  type Purpose,
+  type Verdict,
+} from '../../../src/connections/kit/caller';
 import { meantToPass } from '../../support/meant-to-pass';
 
 /** A clock whose time passes only while something waits for it. */

@@ -1,4 +1,4 @@
-import { latencyOf } from '../../../src/connections/kit/latency';
+import { latencyOf } from '../../../src/connections/kit/requirements';
 import { TestClock } from '../../../src/testing/test-clock';
 
 async function latency(milliseconds: number) {

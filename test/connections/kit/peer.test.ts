@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { peerError } from '../../../src/connections/kit/peer';
+import { peerError } from '../../../src/connections/kit/requirements';
 
 const need = { connection: 'main', driver: 'database on PostgreSQL', peer: 'pg' };
 

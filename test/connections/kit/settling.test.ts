@@ -1,5 +1,5 @@
 import type { Reservation, Settled, Settlement, SettleResult } from '../../../src/connections/contract';
-import { NOTHING, Settling } from '../../../src/connections/kit/settling';
+import { NOTHING, Settling } from '../../../src/connections/kit/connection';
 import { noCounters } from '../../../src/payload/counters';
 
 const away = new Error('away');

@@ -1,4 +1,4 @@
-import { StoreConnection } from '../../../src/connections/kit/store-connection';
+import { StoreConnection } from '../../../src/connections/kit/connection';
 
 class Shelf {
   readonly #books = ['a'];

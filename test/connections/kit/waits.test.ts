@@ -1,5 +1,5 @@
 import { systemClock } from '../../../src/base/clock';
-import { LOOK_AGAIN, polled, Waits } from '../../../src/connections/kit/waits';
+import { LOOK_AGAIN, polled, Waits } from '../../../src/connections/kit/connection';
 import type { ReserveReply, Wanted } from '../../../src/connections/contract';
 import { TestClock } from '../../../src/testing/test-clock';
 

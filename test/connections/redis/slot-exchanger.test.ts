@@ -1,4 +1,4 @@
-import { Settling } from '../../../src/connections/kit/settling';
+import { Settling } from '../../../src/connections/kit/connection';
 import type { RedisCaller } from '../../../src/connections/redis/caller';
 import { Keys } from '../../../src/connections/redis/keys';
 import type { QueueNames } from '../../../src/connections/redis/queue-names';

@@ -1,8 +1,8 @@
 /** Dispatches and runs the jobs of a shop, at moments in the past if the store uses the test clock. */
 import { QueueManager } from '../../../src/application/queue-manager';
-import { type Clock, systemClock } from '../../../src/base/clock';
+import { systemClock, type Clock } from '../../../src/base/clock';
 import { builtInConnectors } from '../../../src/connections/built-in';
-import type { ConnectionConfig } from '../../../src/connections/configs';
+import type { ConnectionConfig } from '../../../src/connections/driver';
 import type { Connection } from '../../../src/connections/contract';
 import { JobBus } from '../../../src/dispatch/bus';
 import type { JobInstance } from '../../../src/job/definition';

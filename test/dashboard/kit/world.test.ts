@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ConnectionConfig } from '../../../src/connections/configs';
-import { type RedisServer, startRedisServer } from '../../support/redis-server';
+import type { ConnectionConfig } from '../../../src/connections/driver';
+import { startRedisServer, type RedisServer } from '../../support/redis-server';
 import { addManyJobs } from './many-jobs';
 import { openWorld, QUEUES } from './world';
 

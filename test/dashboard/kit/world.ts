@@ -6,7 +6,7 @@
  * clock have seen everything except the figures within a second, and have no timeouts or crashes.
  */
 import type { QueueManager } from '../../../src/application/queue-manager';
-import type { ConnectionConfig } from '../../../src/connections/configs';
+import type { ConnectionConfig } from '../../../src/connections/driver';
 import type { RecordStore } from '../../../src/connections/record-store';
 import type { Duration } from '../../../src/job/duration';
 import { Worker } from '../../../src/worker/worker';

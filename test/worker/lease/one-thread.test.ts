@@ -7,14 +7,14 @@ import { JobBus } from '../../../src/dispatch/bus';
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { connectDatabase } from '../../../src/connections/sql/database-connection';
 import { Job } from '../../../src/job/job';
-import type { ConnectionConfig } from '../../../src/connections/configs';
+import type { ConnectionConfig } from '../../../src/connections/driver';
 import type { DatabaseConfig } from '../../../src/connections/sql/driver';
 import { QueueManager } from '../../../src/application/queue-manager';
 import { WorkerStoppingError } from '../../../src/worker/errors';
 import { Worker } from '../../../src/worker/worker';
 import { Gate, RecordingLogger } from '../../support/application';
 import { eventually } from '../../support/eventually';
-import { type RedisServer, startRedisServer } from '../../support/redis-server';
+import { startRedisServer, type RedisServer } from '../../support/redis-server';
 
 let redis: RedisServer;
 let folder: string;

@@ -8,18 +8,17 @@ import { momentOf, monotonicOrigin, systemClock } from '../../../src/base/clock'
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { connectDatabase } from '../../../src/connections/sql/database-connection';
 import { Job } from '../../../src/job/job';
-import type { ConnectionConfig } from '../../../src/connections/configs';
+import type { ConnectionConfig, Connector } from '../../../src/connections/driver';
 import type { DatabaseConfig } from '../../../src/connections/sql/driver';
 import type { Connection, ThreadAccess } from '../../../src/connections/contract';
-import type { Connector } from '../../../src/connections/connector';
 import { noCounters } from '../../../src/payload/counters';
 import { threadModule } from '../../../src/base/thread-module';
 import { QueueManager } from '../../../src/application/queue-manager';
 import { JobCancelledError, LeaseLostError } from '../../../src/worker/errors';
 import {
-  type FromThread,
   LOOKING,
   STATES,
+  type FromThread,
   type ThreadData,
   type ToThread,
   type WorkerData,
@@ -28,7 +27,7 @@ import { LeaseTable } from '../../../src/worker/lease/record';
 import { Worker } from '../../../src/worker/worker';
 import { Gate, RecordingLogger } from '../../support/application';
 import { eventually } from '../../support/eventually';
-import { type RedisServer, startRedisServer } from '../../support/redis-server';
+import { startRedisServer, type RedisServer } from '../../support/redis-server';
 import { meantToPass } from '../../support/meant-to-pass';
 
 let redis: RedisServer;

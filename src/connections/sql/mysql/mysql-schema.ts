@@ -6,7 +6,7 @@
  * column like text. Names are compared exactly, which Laravel's collation does not do.
  */
 import type { Seconds } from '../../../base/clock';
-import { isOlder } from '../../kit/older-version';
+import { isOlder } from '../../kit/requirements';
 import { HeldUp } from '../server/migration';
 import type { Schema, Server } from '../server/server-tables';
 import { LARAVELS_LEASE, type TableNames } from '../table-names';
@@ -14,8 +14,8 @@ import { inline } from './inline';
 import { DELAYED, now, READY, RESERVED } from './columns';
 import { findings, oldestTransaction } from './findings';
 import { isHeldUp } from './mysql-errors';
-import { type MysqlNames, mysqlNames } from './mysql-names';
-import { raw, rowsOf, run, runEach, type Sql, sql, valueOf } from '../statement';
+import { mysqlNames, type MysqlNames } from './mysql-names';
+import { raw, rowsOf, run, runEach, sql, valueOf, type Sql } from '../statement';
 
 const VERSION = 4;
 

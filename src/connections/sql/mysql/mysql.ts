@@ -1,6 +1,6 @@
 /** The part of the package mysql2 that we use. */
 import type { Socket } from 'node:net';
-import { peerError } from '../../kit/peer';
+import { peerError } from '../../kit/requirements';
 
 type Callback<T = unknown> = (error: Error | null, result: T) => void;
 

@@ -1,6 +1,6 @@
 /** The part of the package pg that we use, and sessions on its clients. Its types are in a package of their own. */
 import { inRootContext } from '../../application';
-import { peerError } from '../../kit/peer';
+import { peerError } from '../../kit/requirements';
 import { rawQueryOf, rowsIn, sessionOn } from '../libraries';
 import type { SqlClient, SqlPool } from '../server/server-caller';
 import type { Sql, SqlResult, SqlRow, SqlSession } from '../statement';

@@ -4,10 +4,10 @@
  */
 import { pauseAfter } from '../../../base/backoff';
 import type { Clock, Milliseconds, Seconds, Timer } from '../../../base/clock';
-import { within } from '../../kit/silence';
+import { within } from '../../kit/caller';
 import { raw } from '../statement';
 import { quoted } from './identifiers';
-import { type PgClient, query } from './pg';
+import { query, type PgClient } from './pg';
 
 export interface ChannelSettings {
   readonly clock: Clock;

@@ -1,6 +1,6 @@
 /** Wakes those who wait for a queue by hints. A hint that comes between two waits for the same queues ends the second at once. */
 import type { Clock, Milliseconds, Timer } from '../../../base/clock';
-import type { Wake } from '../../kit/waits';
+import type { Wake } from '../../kit/connection';
 
 /** The queues of one or more workers. */
 interface Watched {

@@ -4,14 +4,15 @@ import { OnqueueError } from '../../../base/onqueue-error';
 import type { Milliseconds } from '../../../base/clock';
 import { wordsOf } from '../../../base/foreign-error';
 import {
-  type CallFailure,
   isUnknownHost,
+  StoreCaller,
+  Silence,
+  within,
+  type CallFailure,
   type CallerSettings as KitSettings,
   type Purpose as KitPurpose,
-  StoreCaller,
   type Verdict,
 } from '../../kit/caller';
-import { Silence, within } from '../../kit/silence';
 import type { Trouble } from '../dialect';
 import type { Engine, Purpose } from '../engine';
 import { databaseRefused, notMigrated } from '../errors';

@@ -1,14 +1,13 @@
 /** The tables on a database server. Only `onqueue migrate` creates them. */
 import type { Seconds } from '../../../base/clock';
-import type { Diagnosis } from '../../contract';
-import { latencyOf } from '../../kit/latency';
-import type { Migrations } from '../../migrations';
+import type { Diagnosis, Migrations } from '../../contract';
+import { latencyOf } from '../../kit/requirements';
 import { repeatable } from '../engine';
 import { areTablesOutOfReach, foreignTable, newerTables, notMigrated, serverTooOld } from '../errors';
 import type { SqlTables } from '../sql-connection';
-import { raw, run, type Sql, sql, type SqlRow, valueOf, type Work, written } from '../statement';
-import { type TableNames, VERSIONS_TABLE } from '../table-names';
-import { type Log, migration, type Steps } from './migration';
+import { raw, run, sql, valueOf, written, type Sql, type SqlRow, type Work } from '../statement';
+import { VERSIONS_TABLE, type TableNames } from '../table-names';
+import { migration, type Log, type Steps } from './migration';
 import type { ServerCaller } from './server-caller';
 
 /** How a product creates the tables, and describes what exists. */

@@ -6,17 +6,16 @@
  * is retried at growing intervals until its deadline.
  */
 import { statSync } from 'node:fs';
-import { systemClock } from '../../../base/clock';
-import type { Milliseconds } from '../../../base/clock';
+import { systemClock, type Milliseconds } from '../../../base/clock';
 import { pauseAfter, sleep } from '../../../base/backoff';
 import type { Logger } from '../../../base/logger';
 import { ConnectionClosedError } from '../../errors';
-import { CallsUnderWay } from '../../kit/calls-under-way';
+import { CallsUnderWay } from '../../kit/caller';
 import { Lane } from '../../kit/lane';
 import type { Engine, Purpose } from '../engine';
 import { performNow, type Sql, type SqlResult, type Work } from '../statement';
 import { openSqlite, type SqliteDatabase, type SqliteStatement } from './sqlite-database';
-import { type Circumstances, explain, isBusy } from './sqlite-errors';
+import { explain, isBusy, type Circumstances } from './sqlite-errors';
 
 /** Most competing transactions end within this time. Far below the 20 ms for which the event loop may be blocked. */
 const BUSY_TIMEOUT: Milliseconds = 5;

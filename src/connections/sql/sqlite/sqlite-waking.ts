@@ -1,7 +1,7 @@
 /** Waits for work in a file by looking at its tables, so that no wake-up can come too early and be missed. */
 import type { Clock, Milliseconds, Seconds, Timer } from '../../../base/clock';
 import type { Wanted } from '../../contract';
-import type { Listening, Wake } from '../../kit/waits';
+import type { Listening, Wake } from '../../kit/connection';
 import type { Waking } from '../dialect';
 import type { SqlValue } from '../statement';
 import type { FileWatch } from './file-watch';

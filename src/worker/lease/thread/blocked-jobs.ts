@@ -3,13 +3,13 @@
  * a job.
  */
 import { writeSync } from 'node:fs';
-import { type Milliseconds, systemClock } from '../../../base/clock';
+import { systemClock, type Milliseconds } from '../../../base/clock';
 import { ConsoleLogger } from '../../../base/console-logger';
 import { errorMessage } from '../../../base/exception-text';
 import { groupsOf } from '../../../base/groups';
 import { pagesOf } from '../../../base/pages';
 import type { Reservation, Settlement, SettleResult } from '../../../connections/contract';
-import { within } from '../../../connections/kit/silence';
+import { within } from '../../../connections/kit/caller';
 import { afterFreeRelease, afterTimedOut } from '../../../payload/counters';
 import type { HeldJob } from '../../supervisor/supervision';
 import { bytesOf, type Held } from '../renewal';

@@ -8,9 +8,9 @@
 import type { Debugger, Session } from 'node:inspector';
 import { isAbsolute, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Milliseconds, systemClock } from '../../../base/clock';
-import { within } from '../../../connections/kit/silence';
-import { type BlockReport, BLOCKED, type HeldJob } from '../../supervisor/supervision';
+import { systemClock, type Milliseconds } from '../../../base/clock';
+import { within } from '../../../connections/kit/caller';
+import { BLOCKED, type BlockReport, type HeldJob } from '../../supervisor/supervision';
 
 /** How long the main thread may take to halt, and the process to end. Three seconds were too short on a busy machine. */
 const REACH: Milliseconds = 10_000;
