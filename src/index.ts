@@ -191,7 +191,7 @@ export type { Clock } from './base/clock';
 
 export { Worker } from './worker/worker';
 export type { WorkerOptions } from './worker/worker-options';
-export type { StopReason } from './worker/stopping';
+export type { StopReason } from './worker/stop';
 export type { OutcomeCounts, WorkerHealth, WorkerState } from './worker/health';
 
 // Includes the types of `Queue.fake()`, for programs that import nothing else.

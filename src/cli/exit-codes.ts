@@ -1,6 +1,6 @@
 /** The exit codes and their meanings; `docs/cli.md` says the same. */
-import { type ErrorCode, OnqueueError } from '../base/onqueue-error';
-import type { StopReason } from '../worker/stopping';
+import { OnqueueError, type ErrorCode } from '../base/onqueue-error';
+import type { StopReason } from '../worker/stop';
 import { BLOCKED } from '../worker/supervisor/supervision';
 
 /** `EXIT_CODES_HELP` says what each means. */

@@ -2,9 +2,9 @@
 import { groupsOf } from '../base/groups';
 import type { JobCounts } from '../operations/figures/job-counts';
 import { jobMetrics } from '../operations/figures/job-metrics';
-import { type Metric, PROMETHEUS_TYPE, prometheusText } from '../operations/figures/prometheus-text';
-import type { SupervisorHealth } from '../worker/supervisor/supervisor-health';
-import { type Answer, type HttpServer, serve } from './http-server';
+import { PROMETHEUS_TYPE, prometheusText, type Metric } from '../operations/figures/prometheus-text';
+import type { SupervisorHealth } from '../worker/supervisor/supervision';
+import { serve, type Answer, type HttpServer } from './http-server';
 import type { HealthFlags } from './work-flags';
 
 export interface Served {

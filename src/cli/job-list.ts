@@ -5,7 +5,7 @@ import { relativeFile } from '../base/declared-in';
 import { NOTHING_CHOSEN, type WorkerDefaults } from '../job/options';
 import { resolveRun } from '../job/resolve-options';
 import type { QueueManager } from '../application/queue-manager';
-import { destinationOf } from '../worker/destinations';
+import { destinationOf } from '../worker/companions';
 import { HOW_TO_REGISTER } from './errors';
 import { exactSpanText } from './moments';
 import type { Cell } from './table';

@@ -1,13 +1,13 @@
 /** What `work` prints at its start: the store, the queues, the registered jobs, and warnings about them. */
 import type { QueueManager } from '../application/queue-manager';
-import { strangeQueuesRemark } from '../worker/destinations';
+import { strangeQueuesRemark } from '../worker/companions';
 import { resolveWorkerOptions } from '../worker/worker-options';
-import { commandLineOf, type Flag, quoted } from './flags';
-import { JOB_HEADINGS, jobRow, type RegisteredJob, listedJobs, shortNamesRemark } from './job-list';
+import { commandLineOf, quoted, type Flag } from './flags';
+import { JOB_HEADINGS, jobRow, listedJobs, shortNamesRemark, type RegisteredJob } from './job-list';
 import { memoryRemark } from './named-queues';
 import { logFormat, type Session } from './session';
 import { counted, formatTable } from './table';
-import { WORK_FLAGS, type WorkFlags, workerOptions } from './work-flags';
+import { WORK_FLAGS, workerOptions, type WorkFlags } from './work-flags';
 
 /** What a worker was told to do. */
 interface Work {

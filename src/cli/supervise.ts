@@ -1,6 +1,6 @@
 /** `work` as a supervisor: keeps processes running that run the jobs, and loads neither jobs nor drivers itself. */
 import { durationSeconds } from '../job/duration';
-import { PROCESS_MARGIN } from '../worker/stopping';
+import { PROCESS_MARGIN } from '../worker/stop';
 import { Supervisor } from '../worker/supervisor/supervisor';
 import { resolveWorkerOptions } from '../worker/worker-options';
 import { STOP_REASONS, type StopSignal } from './exit-codes';
@@ -8,7 +8,7 @@ import { commandLineOf } from './flags';
 import { serveHealth } from './health-server';
 import type { Session } from './session';
 import { stopAtSignals } from './stop-signals';
-import { type WorkFlags, workerOptions } from './work-flags';
+import { workerOptions, type WorkFlags } from './work-flags';
 
 export async function supervise(session: Session, connection: string | undefined, flags: WorkFlags): Promise<void> {
   const { fork, clock } = session.surroundings;

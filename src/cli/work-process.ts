@@ -1,16 +1,15 @@
 /** A worker in this very process, from loading the project to the end. */
 import { hostname } from 'node:os';
 import type { Seconds } from '../base/clock';
-import { type Logger, tagged } from '../base/logger';
+import { tagged, type Logger } from '../base/logger';
 import type { QueueManager } from '../application/queue-manager';
 import type { JobCounts } from '../operations/figures/job-counts';
 import { UNBORN } from '../worker/health';
 import { keepDeath } from '../operations/history/deaths';
-import type { StopReason } from '../worker/stopping';
-import type { SeenDeath } from '../worker/supervisor/supervision';
-import { type SupervisorHealth, unsupervisedHealth } from '../worker/supervisor/supervisor-health';
+import type { StopReason } from '../worker/stop';
+import { unsupervisedHealth, type SeenDeath, type SupervisorHealth } from '../worker/supervisor/supervision';
 import { processWorker, type Worker } from '../worker/worker';
-import { type ResolvedWorkerOptions, resolveWorkerOptions } from '../worker/worker-options';
+import { resolveWorkerOptions, type ResolvedWorkerOptions } from '../worker/worker-options';
 import { noJobs } from './errors';
 import { ExitCode, STOP_REASONS } from './exit-codes';
 import { serveHealth } from './health-server';
@@ -20,7 +19,7 @@ import { printOpening } from './opening';
 import { logFormat, type Session } from './session';
 import { stopAtSignals } from './stop-signals';
 import { SupervisorLink } from './supervisor-link';
-import { type WorkFlags, workerOptions } from './work-flags';
+import { workerOptions, type WorkFlags } from './work-flags';
 
 /** Seconds that a process without its supervisor has left after the grace period. Then it counts as blocked, and is killed. */
 const ORPHAN_MARGIN: Seconds = 2;

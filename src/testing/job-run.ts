@@ -3,13 +3,12 @@ import type { Milliseconds, Seconds } from '../base/clock';
 import type { Settlement } from '../connections/contract';
 import { subjectOf } from '../job/listens';
 import type { JobContext } from '../job/job-context';
-import { type ChainLink, NO_CHAIN } from '../payload/chain';
-import type { Outcome } from '../worker/running-job';
-import type { RunningJob } from '../worker/running-job';
+import { NO_CHAIN, type ChainLink } from '../payload/chain';
+import type { Outcome, RunningJob } from '../worker/running-job';
 import { resolveWorkerOptions, type WorkerOptions } from '../worker/worker-options';
-import type { ExecutorSettings } from '../worker/executor';
-import { type BatchedJob, batchedJob } from './batch-log';
-import { type NextJob, ReadPush } from './push';
+import type { ExecutorSettings } from '../worker/run';
+import { batchedJob, type BatchedJob } from './batch-log';
+import { ReadPush, type NextJob } from './push';
 
 export interface JobRun {
   /**

@@ -10,9 +10,9 @@ import { decodeJob } from '../payload/envelope';
 import type { Application } from '../connections/application';
 import type { Entry, Settlement } from '../connections/contract';
 import { followUpEvent, type FollowUpPlace } from '../connections/entries';
-import { Deadline, type Deadlines } from './deadlines';
+import { Deadline, type Deadlines } from './run';
 import { callbackTimedOut } from './errors';
-import { callFailed } from './handler-calls';
+import { callFailed } from './handler';
 import type { Outcome, RunningJob } from './running-job';
 
 export class Announcer {

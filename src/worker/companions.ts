@@ -6,9 +6,18 @@ import { FigureReporter } from '../operations/figures/figure-reporter';
 import { QueueSampler } from '../operations/figures/queue-sampler';
 import { JobHistories } from '../operations/history/job-histories';
 import type { OperationsConnection } from '../operations/operations-connection';
-import { OwnRecord } from './own-record';
 import type { Loop } from './loop';
 import type { ResolvedWorkerOptions } from './worker-options';
+import { hostname } from 'node:os';
+import type { Milliseconds, Timer } from '../base/clock';
+import { errorMessage } from '../base/exception-text';
+import { isStoreAway } from '../connections/errors';
+import { within } from '../connections/kit/caller';
+import { uuidv7 } from '../payload/uuid';
+import { VERSION } from '../version';
+import { BEAT, putWorker, removeWorker, type WorkerReport } from '../operations/worker-record';
+import type { JobDefinition } from '../job/definition';
+import { declaredRoute } from '../job/resolve-options';
 
 /** What a companion may see of the worker. */
 export interface Attended {
@@ -54,4 +63,143 @@ function warnOfBlindMonitors({ manager, connection: { name } }: Attended): void 
   if (monitors.of(name).size === 0) return;
   const reason = configuration.metrics === false ? '`metrics` is false' : 'no connection keeps records';
   logger.warn({ connection: name }, `Queue.monitor() sees nothing of '${name}': ${reason}.`);
+}
+
+/** A worker that ends sooner leaves no record. */
+const FIRST: Milliseconds = 1000;
+/** How long the end of a worker waits for its record to be removed. A record that stays expires. */
+const PATIENCE: Milliseconds = 2000;
+
+/** Keeps a worker's record in the store while it runs, so that others see it. Nothing in the worker waits for it. */
+export class OwnRecord implements Companion {
+  readonly #worker: Attended;
+  readonly #store: OperationsConnection;
+  readonly #id = uuidv7();
+  readonly #startedAt: Milliseconds;
+  #next: Timer;
+  /** The write under way: the removal must not overtake it. */
+  #putting: Promise<void> | undefined;
+  #isKept = false;
+  #isClosed = false;
+  #isTold = false;
+
+  constructor(worker: Attended, store: OperationsConnection) {
+    this.#worker = worker;
+    this.#store = store;
+    const { clock } = worker.manager;
+    this.#startedAt = clock.monotonic();
+    this.#next = clock.after(FIRST, () => this.#beat());
+  }
+
+  async close(): Promise<void> {
+    const { clock } = this.#worker.manager;
+    this.#isClosed = true;
+    this.#next.cancel();
+    if (this.#putting === undefined && !this.#isKept) return;
+    const removed = Promise.resolve(this.#putting).then(() => removeWorker(this.#store.records, this.#id));
+    await within(clock, PATIENCE, removed).catch(() => undefined);
+  }
+
+  #beat(): void {
+    this.#putting = this.#put()
+      .catch((error: unknown) => this.#tell(error))
+      .finally(() => {
+        this.#putting = undefined;
+        if (!this.#isClosed) this.#next = this.#worker.manager.clock.after(BEAT, () => this.#beat());
+      });
+  }
+
+  async #put(): Promise<void> {
+    const at = (await this.#store.now?.()) ?? this.#worker.manager.clock.now();
+    await putWorker(this.#store.records, this.#report(at));
+    this.#isKept = true;
+    this.#isTold = false;
+  }
+
+  #report(at: Milliseconds): WorkerReport {
+    const { name, manager, connection, options, loop } = this.#worker;
+    const { state, queues, lag, paused, outcomes, running: busy } = loop.glance;
+    const { waiting } = loop;
+    // Durations are measured here and placed by the store's clock, because our wall clock may be off.
+    const moment = (monotonic: Milliseconds): Milliseconds => Math.round(at - manager.clock.monotonic() + monotonic);
+    return {
+      id: this.#id,
+      name,
+      host: hostname(),
+      pid: process.pid,
+      version: VERSION,
+      connection: connection.name,
+      queues,
+      concurrency: options.concurrency,
+      state: state === 'stopping' ? 'stopping' : 'running',
+      at,
+      since: moment(this.#startedAt),
+      lag,
+      paused,
+      outcomes,
+      busy,
+      running: loop.running.map((job) => ({
+        id: job.id,
+        name: job.name,
+        queue: job.queue,
+        attempt: job.attempts,
+        since: moment(job.startedAt),
+      })),
+      waiting: waiting && {
+        id: waiting.id,
+        name: waiting.name,
+        queue: waiting.queue,
+        attempt: waiting.attempts,
+      },
+    };
+  }
+
+  // Once per streak. A store that is away is reported by its driver or by the worker.
+  #tell(error: unknown): void {
+    const { manager, connection } = this.#worker;
+    if (this.#isTold || isStoreAway(error)) return;
+    this.#isTold = true;
+    const message = `The worker goes on, but is not seen by others (onqueue workers): ${errorMessage(error)}`;
+    manager.logger.warn({ connection: connection.name, during: 'keeping the record of the worker' }, message);
+  }
+}
+
+export interface Destination {
+  readonly connection: string;
+  /** `?` if it is the default of a connection that another application has. */
+  readonly queue: string;
+}
+
+/** Where the registered jobs go by themselves, and what to say of a worker whose queues are none of theirs. */
+export function destinationOf(manager: QueueManager, definition: JobDefinition): Destination {
+  const routed = manager.routes.of(definition.target);
+  const { connection = manager.defaultConnection, queue } = declaredRoute(definition, routed);
+  const isKnown = manager.connectionNames().includes(connection);
+  return { connection, queue: queue ?? (isKnown ? manager.settings(connection).queue : '?') };
+}
+
+/**
+ * Undefined if some registered job goes to one of the worker's queues, or none is registered.
+ *
+ * @param remedy how to work on these queues of this connection
+ */
+export function strangeQueuesRemark(
+  manager: QueueManager,
+  worker: { readonly connection: string; readonly queues: readonly string[] },
+  remedy: (connection: string, queues: readonly string[]) => string,
+): string | undefined {
+  const all = manager.registry.all().map((definition) => destinationOf(manager, definition));
+  const here = all.filter(({ connection }) => connection === worker.connection);
+  const [first] = here.length > 0 ? here : all;
+  if (first === undefined || here.some(({ queue }) => worker.queues.includes(queue))) return undefined;
+  const { connection } = first;
+  const queues = [...new Set(all.filter((one) => one.connection === connection).map(({ queue }) => queue))].toSorted();
+  const isElsewhere = connection !== worker.connection;
+  const [ofThis, ofOther] = isElsewhere
+    ? [` of the connection '${worker.connection}'`, ` of '${connection}'`]
+    : ['', ''];
+  return (
+    `No registered job goes to ${worker.queues.join(', ')}${ofThis} on its own; they go to ${queues.join(', ')}${ofOther}. ` +
+    `To work on those: ${remedy(connection, queues)}`
+  );
 }

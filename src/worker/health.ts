@@ -1,6 +1,12 @@
 /** A worker's health report. Lets an orchestrator tell a worker that works from one that is stuck. */
-import type { Clock, Milliseconds, Seconds, Timer } from '../base/clock';
-import type { StopReason } from './stopping';
+import { endOfTurn, type Clock, type Milliseconds, type Seconds, type Timer } from '../base/clock';
+import type { StopReason } from './stop';
+import { pauseAfter } from '../base/backoff';
+import { errorMessage } from '../base/exception-text';
+import type { Logger } from '../base/logger';
+import { StoreClock } from '../base/store-clock';
+import type { Application } from '../connections/application';
+import type { Connection, ReserveReply } from '../connections/contract';
 
 export type WorkerState = 'new' | 'running' | 'stopping' | 'stopped';
 
@@ -102,5 +108,251 @@ export class LoopLag {
     this.#lag = Math.max(0, now - this.#expectedAt);
     this.#expectedAt = now + BEAT;
     this.#timer = this.#clock.after(BEAT, () => this.beat());
+  }
+}
+
+/** A store that is back is used again within 2 s, however long its connection takes. */
+const BACKOFF = { first: 250, longest: 1000 };
+
+/** A worker with free slots and no known trouble that got no answer for this long is stuck. */
+const LONGEST_SILENCE: Seconds = 30;
+
+const LOOK_EVERY: Milliseconds = 1000;
+/** How long a look may take. With the pause before it, an outage is seen within two seconds. */
+const LOOK_DEADLINE: Milliseconds = 750;
+/** How long we watch after somebody asked for the health. */
+const WATCHED: Milliseconds = 30_000;
+
+/** Connections whose dangers were logged: few people run `onqueue check`. */
+const warned = new WeakSet<Connection>();
+
+/**
+ * How the store is doing, as one worker sees it: when it last answered and what it said besides the jobs, whether we leave
+ * it alone after a failure, and, while somebody asks for the worker's health, whether it answers at all.
+ *
+ * A failure is logged once per streak, and the store is asked again after growing pauses. An idle worker would notice an
+ * outage with its next reserve, and a busy one with its next renewal. That is too late for a health check, so for half a
+ * minute after each `health()` we send a cheap query whenever the store has been silent for a second.
+ */
+export class StoreHealth {
+  /** The store's clock, as far as its answers tell. */
+  readonly storeClock: StoreClock;
+  readonly #application: Pick<Application, 'clock' | 'random' | 'logger'>;
+  readonly #clock: Clock;
+  readonly #connection: Connection;
+  readonly #pauseOver: () => void;
+  readonly #startedAt: Milliseconds;
+  #heardAt: Milliseconds | undefined;
+  #paused: readonly string[] = [];
+  #restart: string | undefined;
+
+  #failures = 0;
+  #isTold = false;
+  #lastMessage: string | undefined;
+  #pause: Timer | undefined;
+
+  readonly #look: (() => Promise<unknown>) | undefined;
+  #leavesLooks = false;
+  #watchedUntil: Milliseconds = -Infinity;
+  #nextLook: Timer | undefined;
+  #lateLook: Timer | undefined;
+  #isLooking = false;
+  #isClosed = false;
+
+  /**
+   * @param queue any of the worker's queues
+   * @param pauseOver called when the store may be asked again
+   */
+  constructor(
+    application: Pick<Application, 'clock' | 'random' | 'logger'>,
+    connection: Connection,
+    queue: string,
+    pauseOver: () => void,
+  ) {
+    this.#application = application;
+    this.#clock = application.clock;
+    this.#connection = connection;
+    this.#pauseOver = pauseOver;
+    this.#startedAt = this.#clock.monotonic();
+    this.#look = lookOf(connection, queue);
+    this.storeClock = new StoreClock(this.#clock);
+  }
+
+  /**
+   * The store answered a reserve. True if it told the workers to restart.
+   *
+   * @param unasked the worker's queues that were not asked, and that the reply does not cover
+   */
+  heard({ paused: told = [], restart, now, forgotten }: ReserveReply, unasked?: ReadonlySet<string>): boolean {
+    const isFirst = this.#heardAt === undefined;
+    this.#heardAt = this.#clock.monotonic();
+    if (now !== undefined) this.storeClock.told(now);
+    const paused = unasked === undefined ? told : [...told, ...this.#paused.filter((queue) => unasked.has(queue))];
+    if (paused.join() !== this.#paused.join()) this.#logPaused(paused);
+    if (forgotten === true) this.#logForgotten();
+    if (isFirst) void logDangers(this.#connection, this.#application.logger);
+    // An order from before this worker started is not meant for it. A store that has lost its data gives no orders.
+    const isNew = !isFirst && restart !== undefined && restart !== this.#restart;
+    this.#restart = restart ?? this.#restart;
+    return isNew;
+  }
+
+  /** The worker's paused queues. */
+  get paused(): readonly string[] {
+    return this.#paused;
+  }
+
+  get sinceHeard(): Seconds | undefined {
+    return this.#heardAt === undefined ? undefined : (this.#clock.monotonic() - this.#heardAt) / 1000;
+  }
+
+  /** Whether the store has been silent for too long, given that the worker asks it every `sleep`. */
+  isSilent(sleep: Seconds): boolean {
+    const silence = (this.#clock.monotonic() - (this.#heardAt ?? this.#startedAt)) / 1000;
+    return silence > Math.max(LONGEST_SILENCE, 3 * sleep);
+  }
+
+  /** Whether anything is known to be wrong with the store. Starts the looks. */
+  get isTroubled(): boolean {
+    return !this.answersLooks || this.isOut;
+  }
+
+  /** Whether the log says that the store does not answer. */
+  get isOut(): boolean {
+    return this.#isTold || this.#connection.isAway === true;
+  }
+
+  /** False if the store has left a look unanswered, and has answered none since. */
+  get answersLooks(): boolean {
+    this.#watchedUntil = this.#clock.monotonic() + WATCHED;
+    if (this.#nextLook === undefined && !this.#isLooking) this.#lookIn(0);
+    return !this.#leavesLooks;
+  }
+
+  /** The store has just failed, and we leave it alone for now. */
+  get isPausing(): boolean {
+    return this.#pause !== undefined;
+  }
+
+  /** The last failure's message, unless the store has answered since. */
+  get lastMessage(): string | undefined {
+    return this.#lastMessage;
+  }
+
+  /** Logs a failure, once per streak, unless the driver has logged it. */
+  tell(thrown: unknown, during: string): void {
+    const message = errorMessage(thrown);
+    this.#lastMessage = message;
+    if (this.isOut) return;
+    this.#isTold = true;
+    const { name, address } = this.#connection;
+    this.#application.logger.error({ connection: name, address, during }, `${message} The worker goes on trying.`);
+  }
+
+  /** Logs a failure and leaves the store alone for a while. */
+  failed(thrown: unknown, during: string): void {
+    if (this.#isClosed) return;
+    this.tell(thrown, during);
+    const pause = pauseAfter(this.#failures, BACKOFF, this.#application.random);
+    this.#failures += 1;
+    this.#pause?.cancel();
+    this.#pause = this.#clock.after(pause, () => {
+      this.#pause = undefined;
+      this.#pauseOver();
+    });
+  }
+
+  /** Ends a streak of failures, if there was one. */
+  recovered(): void {
+    this.#failures = 0;
+    this.#lastMessage = undefined;
+    if (!this.#isTold) return;
+    this.#isTold = false;
+    const { name, address } = this.#connection;
+    this.#application.logger.info({ connection: name, address }, `${address} answers again.`);
+  }
+
+  /** Leaves no timer behind. */
+  close(): void {
+    this.#isClosed = true;
+    for (const timer of [this.#pause, this.#nextLook, this.#lateLook]) timer?.cancel();
+    this.#pause = undefined;
+  }
+
+  #logPaused(paused: readonly string[]): void {
+    const { name } = this.#connection;
+    for (const queue of paused.filter((one) => !this.#paused.includes(one))) {
+      this.#application.logger.warn(
+        { connection: name, queue },
+        `Queue '${queue}' is paused: nothing is taken from it.`,
+      );
+    }
+    for (const queue of this.#paused.filter((one) => !paused.includes(one))) {
+      this.#application.logger.info({ connection: name, queue }, `Queue '${queue}' goes on.`);
+    }
+    this.#paused = paused;
+  }
+
+  #logForgotten(): void {
+    const { name, address } = this.#connection;
+    this.#application.logger.error(
+      { connection: name, address, outcome: 'forgotten' },
+      `${address} has lost data that it had confirmed: it was flushed, or came back without its data. Jobs that waited there ` +
+        'are gone; those that run here end as lost. The worker goes on.',
+    );
+  }
+
+  #lookIn(pause: Milliseconds): void {
+    if (this.#isClosed || this.#look === undefined) return;
+    this.#nextLook = this.#clock.after(pause, () => {
+      this.#nextLook = undefined;
+      if (this.#clock.monotonic() >= this.#watchedUntil) return;
+      const quiet = (this.sinceHeard ?? Infinity) * 1000;
+      if (quiet >= LOOK_EVERY) void this.#lookNow(this.#look!);
+      else {
+        this.#leavesLooks = false;
+        this.#lookIn(LOOK_EVERY - quiet);
+      }
+    });
+  }
+
+  async #lookNow(look: () => Promise<unknown>): Promise<void> {
+    const askedAt = this.#clock.monotonic();
+    this.#isLooking = true;
+    // Answers that arrived while a job blocked the event loop are read before the look counts as late.
+    this.#lateLook = this.#clock.after(
+      LOOK_DEADLINE,
+      () => void endOfTurn().then(() => (this.#leavesLooks ||= this.#isLooking)),
+    );
+    try {
+      await look();
+      this.#leavesLooks = false;
+    } catch {
+      // A store that refuses is up. For a store that is away, the look is late by now.
+    }
+    this.#isLooking = false;
+    this.#lateLook.cancel();
+    this.#lookIn(Math.max(0, askedAt + LOOK_EVERY - this.#clock.monotonic()));
+  }
+}
+
+/** The cheapest query that the store has. Undefined if each would cost money or time. */
+function lookOf(connection: Connection, queue: string): (() => Promise<unknown>) | undefined {
+  const { capabilities, control } = connection;
+  if (control !== undefined) return () => control.paused();
+  return capabilities.exactCounts ? () => connection.counts(queue) : undefined;
+}
+
+/** Logs what `onqueue check` finds about a store that may lose jobs. Never rejects. */
+async function logDangers(connection: Connection, logger: Logger): Promise<void> {
+  const store = connection.standsFor ?? connection;
+  if (warned.has(store)) return;
+  warned.add(store);
+  const { name, address } = store;
+  const found = await store.diagnose().catch(() => []);
+  for (const { level, subject, message, endangersJobs } of found) {
+    if (endangersJobs !== true) continue;
+    const text = `${address} may lose jobs. ${subject}: ${message}`;
+    logger[level === 'error' ? 'error' : 'warn']({ connection: name, subject }, text);
   }
 }

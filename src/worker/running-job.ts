@@ -18,15 +18,15 @@ import { hasFollowers } from '../payload/payload-text';
 import { readTies, type BatchTie } from '../payload/ties';
 import { UNREADABLE_NAME, type Glimpse } from '../payload/unreadable';
 import { uuidv7 } from '../payload/uuid';
-import { tellObservers, type Application } from '../connections/application';
+import { tellObservers, type Application, type BatchReference } from '../connections/application';
 import type { Reservation, Settlement } from '../connections/contract';
 import type { Onward } from '../connections/entries';
 import { START_BATCH } from '../dispatch/built-in/start-batch';
 import { batchElsewhere } from '../dispatch/errors';
 import { invalidBatch } from '../job/errors';
-import type { Deadline } from './deadlines';
-import { RunningBatch } from './running-batch';
+import type { Deadline } from './run';
 import { manuallyFailed } from './errors';
+import type { BatchMember, BatchSource } from '../job/batch';
 
 /** How the job itself ended its run. */
 export type Ending =
@@ -349,4 +349,41 @@ function controllerFor(reason: Error | undefined): AbortController {
   setMaxListeners(Infinity, controller.signal);
   if (reason !== undefined) controller.abort(reason);
   return controller;
+}
+
+/** `this.job.batch`: the batch of a running job, and the jobs that it adds to it. */
+export class RunningBatch implements JobBatch {
+  readonly id: string;
+  readonly connection: string;
+  /** The added jobs, sent when the job succeeds. */
+  readonly added: Onward[] = [];
+  readonly #job: RunningJob;
+  readonly #reference: BatchReference;
+  readonly #application: Application;
+
+  constructor(job: RunningJob, reference: BatchReference, application: Application) {
+    this.id = reference.id;
+    this.connection = reference.connection;
+    this.#job = job;
+    this.#reference = reference;
+    this.#application = application;
+  }
+
+  // Encoded right away, so that an error's stack shows the caller.
+  add(jobs: Iterable<BatchMember>): void {
+    // This job's outcome does not count in the batch, so it cannot keep the batch open.
+    if (this.#job.tie === undefined)
+      throw invalidBatch(jobs, 'a job that the batch has sent adds to it by addNow(): add() is for its members.');
+    if (this.#job.closed) return;
+    for (const member of this.#application.batchMembers(this.#reference, jobs)) this.added.push(member);
+  }
+
+  async addNow(jobs: BatchSource): Promise<number> {
+    return this.#application.addToBatch(this.#reference, jobs);
+  }
+
+  async cancel(): Promise<boolean> {
+    const { id, connection, queue } = this.#reference;
+    return (await this.#application.driver(connection).batches?.cancel(id, queue)) ?? false;
+  }
 }

@@ -12,13 +12,11 @@ import { glimpseOf } from '../payload/unreadable';
 import { WorkerStoppingError } from './errors';
 import { logStubborn, logStuck } from './job-log';
 import { isForOthers, unstarted } from './outcome';
-import type { Emptiness } from './emptiness';
-import type { Executor } from './executor';
+import { ABORT_GRACE, type Emptiness, type Stopping } from './stop';
+import type { Executor } from './run';
 import type { LeaseKeeper } from './lease/keeper';
 import type { WorkerSettings } from './settings';
-import type { Stopping } from './stopping';
 import type { Outcome, RunningJob } from './running-job';
-import { ABORT_GRACE } from './stopping';
 import { Suspect } from './suspect';
 
 /**

@@ -5,9 +5,8 @@ import type { FailedStore } from '../connections/failed-store';
 import type { Connection } from '../connections/contract';
 import type { RecordStore } from '../connections/record-store';
 import type { Application } from '../connections/application';
-import type { WeightedQueue } from './queue-order';
+import type { WeightedQueue, ResolvedWorkerOptions } from './worker-options';
 import type { WatchUncaught } from './uncaught';
-import type { ResolvedWorkerOptions } from './worker-options';
 
 /**
  * Powers of a worker that `onqueue work` runs, because it has its process to itself. A worker in a program has none of them.

@@ -3,7 +3,7 @@
  *
  * The next reserve travels in the same call.
  */
-import type { Milliseconds, Timer } from '../base/clock';
+import type { Milliseconds, Timer, Seconds } from '../base/clock';
 import { errorMessage } from '../base/exception-text';
 import { FailedCap } from '../application/failed/failed-cap';
 import type {
@@ -14,22 +14,24 @@ import type {
   Settlement,
   SettleResult,
   Wanted,
+  Connection,
 } from '../connections/contract';
 import { isStoreAway } from '../connections/errors';
 import { givenBack } from '../connections/kit/connection';
 import { sendOnward, type Onward } from '../connections/entries';
-import type { OutcomeCounts } from './health';
+import type { OutcomeCounts, StoreHealth } from './health';
 import { logLost, logOutcome, logSetAside } from './job-log';
-import { keepEndOf, keepsEnd } from './kept-end';
-import { isStillOurs, KeptFailures } from './kept-failures';
 import { tellEnded } from './observed-run';
 import type { WorkerSettings } from './settings';
 import { RefusedOutcomes } from './refused-outcomes';
-import type { RunningJob } from './running-job';
+import type { RunningJob, Outcome } from './running-job';
 import type { Finished, Runs } from './runs';
-import type { StoreHealth } from './store-health';
-import type { Executor } from './executor';
+import type { Executor } from './run';
 import type { LeaseKeeper } from './lease/keeper';
+import type { FailedStore, Forgotten } from '../connections/failed-store';
+import { hasCounters, withCounters } from '../payload/counters';
+import type { Application, JobEnd } from '../connections/application';
+import { keptResult } from '../job/resolve-options';
 
 /** How soon an outcome is sent again whose server has not answered. */
 const UNANSWERED_PAUSE: Milliseconds = 1000;
@@ -301,3 +303,90 @@ function capOf({ connection, failedStore, application }: WorkerSettings): Failed
 const isPrepared = ({ job, outcome }: Finished): boolean => outcome.onward !== undefined || keepsEnd(job);
 
 const settlementOf = ({ outcome }: Finished): Settlement => outcome.settlement;
+
+/**
+ * Keeps the failed jobs of a connection that cannot keep them itself in the failed store of another connection.
+ *
+ * The failure is written there before the job is removed. After a crash between the two, the first step is repeated, which
+ * changes nothing; a failure is never lost.
+ */
+export class KeptFailures {
+  readonly #settings: WorkerSettings;
+  readonly #failedStore: FailedStore;
+  readonly #kept = new WeakMap<Reservation, Forgotten>();
+
+  constructor(settings: WorkerSettings, failedStore: FailedStore) {
+    this.#settings = settings;
+    this.#failedStore = failedStore;
+  }
+
+  /** Keeps a failure, and returns the settlement that is left to write. @throws what either store throws */
+  async keep(settlement: Settlement): Promise<Settlement> {
+    if (settlement.outcome !== 'failed') return settlement;
+    const { connection, lease } = this.#settings;
+    const { reservation, failure, counters, next } = settlement;
+    const removed = { outcome: 'completed', reservation, next } as const;
+    // A frozen worker may no longer hold the job: a job that somebody else runs has not failed.
+    if (!(await isStillOurs(connection, reservation, lease))) return removed;
+    const { queue, payload: given } = reservation;
+    // A payload that is not a JSON object is kept byte for byte.
+    const payload = hasCounters(given) ? withCounters(given, counters) : given;
+    const { attempts } = counters;
+    const id = await this.#failedStore.put({ ...failure, connection: connection.name, queue, payload, attempts });
+    this.#kept.set(reservation, { id, queue, payload });
+    return removed;
+  }
+
+  /** The job turned out to be somebody else's, so it has not failed. Undefined if nothing was kept. Never rejects. */
+  takeBack(reservation: Reservation): Promise<void> | undefined {
+    const kept = this.#kept.get(reservation);
+    return kept && this.#forget(kept);
+  }
+
+  async #forget(kept: Forgotten): Promise<void> {
+    const { connection, application } = this.#settings;
+    try {
+      await this.#failedStore.forget(kept);
+    } catch (error) {
+      const { id } = kept;
+      const why = errorMessage(error);
+      const message = `The failed job ${id} is kept although another worker has the job; it could not be removed: ${why}`;
+      application.logger.warn({ connection: connection.name, id }, message);
+    }
+  }
+}
+
+/**
+ * Whether a job is still its worker's, according to the store, which renews the lease as it answers. True if the store has
+ * no leases and cannot tell. @throws what the store throws
+ */
+export async function isStillOurs(connection: Connection, reservation: Reservation, lease: Seconds): Promise<boolean> {
+  if (!connection.capabilities.renew) return true;
+  return (await connection.renew([reservation], lease))[0] !== 'lost';
+}
+
+/**
+ * Keeps the result or the error of a job whose class asks for that. Written before the outcome, so that it is there once the
+ * job counts as ended.
+ */
+export function keepsEnd({ definition }: RunningJob): boolean {
+  return keptResult(definition) !== undefined;
+}
+
+/** @throws QueueUnavailableError the store that should keep it is away */
+export async function keepEndOf(
+  application: Pick<Application, 'keepEnd'>,
+  job: RunningJob,
+  outcome: Outcome,
+): Promise<void> {
+  const keep = keptResult(job.definition);
+  const end = keep === undefined ? undefined : endOf(job, outcome);
+  if (end !== undefined) await application.keepEnd(job, end, keep!);
+}
+
+/** Undefined if the job goes back to its queue. */
+function endOf({ value }: RunningJob, { settlement, error, cancelReason }: Outcome): JobEnd | undefined {
+  if (settlement.outcome === 'completed') return { kind: 'completed', value };
+  if (settlement.outcome === 'cancelled') return { kind: 'cancelled', reason: cancelReason };
+  return settlement.outcome === 'failed' && error !== undefined ? { kind: 'failed', error } : undefined;
+}

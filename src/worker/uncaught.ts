@@ -10,7 +10,7 @@ import { errorRecord } from '../base/error-record';
 import { errorMessage, toError } from '../base/exception-text';
 import type { Application } from '../connections/application';
 import { RunningJob } from './running-job';
-import { ABORT_GRACE } from './stopping';
+import { ABORT_GRACE } from './stop';
 
 /** A rejected promise that nobody waited for, or an exception that nobody caught. */
 export type UncaughtKind = 'rejection' | 'exception';

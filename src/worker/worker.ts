@@ -9,15 +9,20 @@ import { CapabilityError } from '../connections/errors';
 import { defaultManager } from '../application/default-manager';
 import { inRootContext } from '../connections/application';
 import type { QueueManager } from '../application/queue-manager';
-import { strangeQueuesRemark } from './destinations';
+import { strangeQueuesRemark, startCompanions, type Companion } from './companions';
 import { workerAlreadyRun } from './errors';
 import { UNBORN, type WorkerHealth } from './health';
-import { type Companion, startCompanions } from './companions';
 import type { WorkersProcess } from './settings';
-import { namesLikeWeights, parseQueues, type WeightedQueue } from './queue-order';
-import { type StopReason, WORKER_MARGIN } from './stopping';
+import {
+  namesLikeWeights,
+  parseQueues,
+  resolveWorkerOptions,
+  type WeightedQueue,
+  type ResolvedWorkerOptions,
+  type WorkerOptions,
+} from './worker-options';
+import { WORKER_MARGIN, type StopReason } from './stop';
 import { Loop } from './loop';
-import { type ResolvedWorkerOptions, resolveWorkerOptions, type WorkerOptions } from './worker-options';
 
 export class Worker implements Closable {
   readonly #options: ResolvedWorkerOptions;

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { SupervisorHealth } from '../../src/worker/supervisor/supervisor-health';
+import type { SupervisorHealth } from '../../src/worker/supervisor/supervision';
 import { eventually } from '../support/eventually';
-import { type ParsedMetric, parsePrometheus } from '../support/prometheus';
-import { type ChildCommand } from './kit/child-command';
+import { parsePrometheus, type ParsedMetric } from '../support/prometheus';
+import type { ChildCommand } from './kit/child-command';
 import { JobProject } from './kit/job-project';
 
 const CLEAN = { code: 0, signal: null };

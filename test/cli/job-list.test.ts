@@ -1,7 +1,7 @@
 /** What commands print about the destinations of jobs. */
 import { builtInConnectors, Job, QueueManager, silentLogger } from '../../src/index';
 import { listedJobs } from '../../src/cli/job-list';
-import { strangeQueuesRemark } from '../../src/worker/destinations';
+import { strangeQueuesRemark } from '../../src/worker/companions';
 
 @Job({ queue: 'mail' })
 class Notify extends Job {}

@@ -1,5 +1,5 @@
 import { checkQueueName } from '../../src/job/queue-name';
-import { parseQueues } from '../../src/worker/queue-order';
+import { parseQueues } from '../../src/worker/worker-options';
 
 const check = (name: unknown): void => checkQueueName(name, 'queue on SendEmail');
 

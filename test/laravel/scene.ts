@@ -1,8 +1,8 @@
 /** The scene for tests of jobs that a Laravel application shares: such a job, and both sides of its queue. */
 import { Job } from 'onqueue';
 import { LaravelJob } from 'onqueue/laravel';
-import { phpText, type PhpValue, PhpArray, PhpObject, readPhpText } from '../../src/laravel/php-text';
-import { Executor } from '../../src/worker/executor';
+import { phpText, PhpArray, PhpObject, readPhpText, type PhpValue } from '../../src/laravel/php-text';
+import { Executor } from '../../src/worker/run';
 import type { Outcome, RunningJob } from '../../src/worker/running-job';
 import { testApplication, type TestApplication } from '../support/application';
 import { reserved } from '../support/reservation';

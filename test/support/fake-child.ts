@@ -2,7 +2,7 @@
 import { EventEmitter } from 'node:events';
 import type { JobCounts } from '../../src/operations/figures/job-counts';
 import { UNBORN, type WorkerHealth } from '../../src/worker/health';
-import type { StopReason } from '../../src/worker/stopping';
+import type { StopReason } from '../../src/worker/stop';
 import type { HeldJob } from '../../src/worker/supervisor/supervision';
 import type { Child } from '../../src/worker/supervisor/supervised-process';
 

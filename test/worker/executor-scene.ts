@@ -2,7 +2,7 @@
 import { Inject } from '../../src/container/inject';
 import { Job } from '../../src/job/job';
 import type { Counters } from '../../src/payload/counters';
-import { Executor } from '../../src/worker/executor';
+import { Executor } from '../../src/worker/run';
 import type { Outcome } from '../../src/worker/running-job';
 import { testApplication, type TestApplication } from '../support/application';
 import { payloadOf, reserved } from '../support/reservation';

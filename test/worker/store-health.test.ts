@@ -2,7 +2,7 @@ import type { Connection } from '../../src/connections/contract';
 import { NOTHING } from '../../src/connections/kit/connection';
 import { silentLogger } from '../../src/base/console-logger';
 import { TestClock } from '../../src/testing/test-clock';
-import { StoreHealth } from '../../src/worker/store-health';
+import { StoreHealth } from '../../src/worker/health';
 
 let clock: TestClock;
 let looks: number;

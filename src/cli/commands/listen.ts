@@ -3,7 +3,7 @@ import { fork } from 'node:child_process';
 import { pauseAfter } from '../../base/backoff';
 import type { Clock, Milliseconds, Timer } from '../../base/clock';
 import { durationSeconds } from '../../job/duration';
-import { PROCESS_MARGIN } from '../../worker/stopping';
+import { PROCESS_MARGIN } from '../../worker/stop';
 import { resolveWorkerOptions } from '../../worker/worker-options';
 import { defineCommand } from '../command';
 import { invalidOption } from '../errors';
@@ -12,7 +12,7 @@ import { commandLineOf, type Flag } from '../flags';
 import { CONNECTION_WORD } from '../named-queues';
 import type { Session } from '../session';
 import { hearStopSignals } from '../stop-signals';
-import { LISTEN_FLAGS, LISTEN_SLEEP, type ListenFlags, workerOptions } from '../work-flags';
+import { LISTEN_FLAGS, LISTEN_SLEEP, workerOptions, type ListenFlags } from '../work-flags';
 
 /** The time that a process has left after a second signal. */
 const HASTE: Milliseconds = 1000;

@@ -5,8 +5,8 @@
  */
 import { noCounters, withCounters } from '../../payload/counters';
 import { runFor } from '../application';
-import { Executor } from '../../worker/executor';
-import { keepEndOf } from '../../worker/kept-end';
+import { Executor } from '../../worker/run';
+import { keepEndOf } from '../../worker/settler';
 import { RunningJob, type Outcome } from '../../worker/running-job';
 import { STORELESS, type ConnectorContext } from '../driver';
 import type { Diagnosis, Entry, SyncRunner } from '../contract';

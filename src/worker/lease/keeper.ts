@@ -8,17 +8,24 @@
  */
 import { existsSync } from 'node:fs';
 import { pauseAfter, sleep } from '../../base/backoff';
-import { type Clock, type Milliseconds, type Moment, momentOf, type Seconds, systemClock } from '../../base/clock';
-import { type LogFormat, usualFormat } from '../../base/console-logger';
+import {
+  momentOf,
+  systemClock,
+  type Clock,
+  type Milliseconds,
+  type Moment,
+  type Seconds,
+  type Timer,
+} from '../../base/clock';
+import { usualFormat, type LogFormat } from '../../base/console-logger';
 import type { Logger } from '../../base/logger';
-import type { Connection, Reservation } from '../../connections/contract';
+import type { Connection, Reservation, Control } from '../../connections/contract';
 import { JobCancelledError, LeaseLostError } from '../errors';
-import { CancelWatch } from './cancel-watch';
-import { PROGRAM } from './lease-thread';
-import { type Heard, LeaseLink } from './link';
-import { type LeaseRecord, LeaseTable } from './record';
-import { BACKOFF, type Held, LeaseRenewal, THIRD } from './renewal';
+import { PROGRAM, LeaseLink, type Heard } from './link';
+import { LeaseTable, type LeaseRecord } from './record';
+import { BACKOFF, LeaseRenewal, THIRD, type Held } from './renewal';
 import type { Lease, Outcome, RunningJob } from '../running-job';
+import { MOST_JOBS } from '../../base/pages';
 
 export interface LeaseKeeperSettings {
   readonly connection: Connection;
@@ -263,4 +270,76 @@ function heldOf(job: RunningJob): HeldJob | undefined {
 // right.
 function abortAsLost(job: RunningJob): void {
   job.abort(new LeaseLostError(job.name, job.id), Infinity);
+}
+
+/** A job that began just after a look is asked about in the second look after it. */
+const BETWEEN_LOOKS: Milliseconds = 450;
+
+interface Watched {
+  readonly number: number;
+  readonly reservation: Reservation;
+}
+
+export interface CancelWatchSettings<H extends Watched> {
+  readonly clock: Clock;
+  readonly ask: NonNullable<Control['cancelled']>;
+  readonly held: () => Iterable<H>;
+  /** May be called more than once for a job. */
+  readonly cancelled: (held: H, reason: string | undefined) => void;
+}
+
+/**
+ * Tells running jobs within a second that they were cancelled: a renewal would do so up to a third of the lease later.
+ *
+ * Asks the store only about jobs that have run for a while, so that short jobs cost nothing.
+ */
+export class CancelWatch<H extends Watched> {
+  readonly #settings: CancelWatchSettings<H>;
+  /** Numbers of the jobs that the last look saw. */
+  #seen = new Set<number>();
+  #timer: Timer | undefined;
+  #closed = false;
+
+  constructor(settings: CancelWatchSettings<H>) {
+    this.#settings = settings;
+  }
+
+  /** To be called when a job is held. */
+  start(): void {
+    if (this.#closed) return;
+    this.#timer ??= this.#settings.clock.after(BETWEEN_LOOKS, () => void this.#look());
+  }
+
+  /** A renewal noticed the cancellation before a look did, but does not know the reason. */
+  async hear(held: H): Promise<void> {
+    const { ask, cancelled } = this.#settings;
+    const [answer] = await ask([held.reservation]).catch(() => []);
+    cancelled(held, typeof answer === 'string' ? answer : undefined);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#timer?.cancel();
+  }
+
+  async #look(): Promise<void> {
+    const { ask, held, cancelled } = this.#settings;
+    const all = [...held()];
+    const longer = all.filter(({ number }) => this.#seen.has(number));
+    this.#seen = new Set(all.map(({ number }) => number));
+    try {
+      for (let at = 0; at < longer.length; at += MOST_JOBS) {
+        const page = longer.slice(at, at + MOST_JOBS);
+        const answers = await ask(page.map(({ reservation }) => reservation));
+        for (const [index, one] of page.entries()) {
+          const answer = answers[index] ?? false;
+          if (answer !== false) cancelled(one, answer === true ? undefined : answer);
+        }
+      }
+    } catch {
+      // The renewal reports a store that is away, and notices cancellations too.
+    }
+    this.#timer = undefined;
+    if (all.length > 0) this.start();
+  }
 }

@@ -7,12 +7,10 @@
 import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 import type { Logger } from '../../base/logger';
 import type { Random } from '../../base/random';
-import { type JobCounts, JobTotals } from '../../operations/figures/job-counts';
-import { Place } from './place';
-import type { StopReason } from '../stopping';
-import { type Child, type ProcessListener, SupervisedProcess } from './supervised-process';
-import { BLOCKED, type SeenDeath } from './supervision';
-import { type SupervisorHealth, supervisorHealth } from './supervisor-health';
+import { JobTotals, type JobCounts } from '../../operations/figures/job-counts';
+import { Place, SupervisedProcess, type Child, type ProcessListener } from './supervised-process';
+import type { StopReason } from '../stop';
+import { BLOCKED, supervisorHealth, type SeenDeath, type SupervisorHealth } from './supervision';
 
 /** A process that has to be replaced sooner would need it again and again: it gets the pause of one that died. */
 const TOO_SOON: Milliseconds = 1000;

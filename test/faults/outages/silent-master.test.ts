@@ -3,7 +3,7 @@ import { builtInConnectors } from '../../../src/connections/built-in';
 import { Job } from '../../../src/job/job';
 import type { Connection } from '../../../src/connections/contract';
 import { QueueManager } from '../../../src/application/queue-manager';
-import type { StopReason } from '../../../src/worker/stopping';
+import type { StopReason } from '../../../src/worker/stop';
 import { Worker } from '../../../src/worker/worker';
 import { Gate, RecordingLogger } from '../../support/application';
 import { eventually } from '../../support/eventually';

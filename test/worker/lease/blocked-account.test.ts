@@ -1,4 +1,4 @@
-import { blockedAccount, type BlockedFacts } from '../../../src/worker/lease/thread/blocked-account';
+import { blockedAccount, type BlockedFacts } from '../../../src/worker/lease/thread/blocked';
 import type { HeldJob } from '../../../src/worker/supervisor/supervision';
 
 const job = (id: string): HeldJob => ({ job: 'Resize', id, queue: 'default' });

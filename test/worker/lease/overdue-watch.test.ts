@@ -1,5 +1,5 @@
 import { TestClock } from '../../../src/testing/test-clock';
-import { OverdueWatch } from '../../../src/worker/lease/thread/overdue-watch';
+import { OverdueWatch } from '../../../src/worker/lease/thread/blocked';
 
 interface Held {
   readonly overdueAt: number;

@@ -1,6 +1,6 @@
 import type { Moment } from '../../../src/base/clock';
-import { STATES } from '../../../src/worker/lease/messages';
-import { type LeaseRecord, LeaseTable } from '../../../src/worker/lease/record';
+import { STATES } from '../../../src/worker/lease/link';
+import { LeaseTable, type LeaseRecord } from '../../../src/worker/lease/record';
 import type { Held } from '../../../src/worker/lease/renewal';
 import { HeldJobs } from '../../../src/worker/lease/thread/held-jobs';
 import { holderOf, type HolderFacts } from './holder';

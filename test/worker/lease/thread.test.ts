@@ -22,7 +22,7 @@ import {
   type ThreadData,
   type ToThread,
   type WorkerData,
-} from '../../../src/worker/lease/messages';
+} from '../../../src/worker/lease/link';
 import { LeaseTable } from '../../../src/worker/lease/record';
 import { Worker } from '../../../src/worker/worker';
 import { Gate, RecordingLogger } from '../../support/application';

@@ -2,15 +2,24 @@
  * One worker's jobs, as the thread sees them: finds them in the shared records and renews their leases. Opens the worker's
  * store when the first job has run for a while.
  */
-import { type Milliseconds, systemClock } from '../../../base/clock';
+import { systemClock, type Milliseconds, type Seconds } from '../../../base/clock';
 import type { LogFormat } from '../../../base/console-logger';
 import { errorMessage } from '../../../base/exception-text';
-import type { Reservation, StoreThread } from '../../../connections/contract';
-import { ENDED, type FromWorker, LOOKING, NOTHING_OPEN, STORE, STORE_OPEN, type ToWorker } from '../messages';
-import type { WorkerData } from '../messages';
-import { type LeaseRecord, recordsOf } from '../record';
-import { type Held, LeaseRenewal, LOOK } from '../renewal';
-import { openStore, type SharedStore } from './stores';
+import type { Reservation, StoreThread, ThreadAccess } from '../../../connections/contract';
+import {
+  ENDED,
+  LOOKING,
+  NOTHING_OPEN,
+  STORE,
+  STORE_OPEN,
+  type FromWorker,
+  type ToWorker,
+  type WorkerData,
+} from '../link';
+import { recordsOf, type LeaseRecord } from '../record';
+import { LeaseRenewal, LOOK, type Held } from '../renewal';
+import { pathToFileURL } from 'node:url';
+import { serialize } from 'node:v8';
 
 /** Longest pause between two looks at the records. */
 const LOOK_EVERY: Milliseconds = 500;
@@ -161,4 +170,38 @@ export class HeldJobs {
     await this.#store?.close().catch(() => undefined);
     tell({ kind: 'closed' });
   }
+}
+
+interface StoreModule {
+  readonly open: (data: unknown, deadline: Seconds) => StoreThread;
+}
+
+export interface SharedStore {
+  readonly opened: Promise<StoreThread>;
+  /** To be called once by each user that opened it. */
+  readonly close: () => Promise<void>;
+}
+
+const stores = new Map<string, { readonly opened: Promise<StoreThread>; users: number }>();
+
+/** The stores that the thread has open. Workers of the same store share one, which the last of them closes. */
+export function openStore(access: ThreadAccess, lease: Seconds): SharedStore {
+  const key = serialize([access, lease]).toString('latin1');
+  const store = stores.get(key) ?? { opened: load(access, lease), users: 0 };
+  stores.set(key, store);
+  store.users += 1;
+  const close = async (): Promise<void> => {
+    store.users -= 1;
+    if (store.users > 0) return;
+    stores.delete(key);
+    const opened = await store.opened.catch(() => undefined);
+    await opened?.close();
+  };
+  return { opened: store.opened, close };
+}
+
+async function load({ module, data }: ThreadAccess, lease: Seconds): Promise<StoreThread> {
+  const loaded = (await import(pathToFileURL(module).href)) as StoreModule;
+  // A call that took longer would leave no time for another one.
+  return loaded.open(data, lease / 3);
 }

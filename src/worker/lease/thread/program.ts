@@ -1,8 +1,8 @@
 /** The program of the thread that keeps the leases of all workers of a process. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { monotonicOrigin } from '../../../base/clock';
-import type { FromThread, ThreadData, ToThread, ToWorker } from '../messages';
-import { BlockedJobs } from './blocked-jobs';
+import type { FromThread, ThreadData, ToThread, ToWorker } from '../link';
+import { BlockedJobs } from './blocked';
 import { HeldJobs } from './held-jobs';
 
 const { clockOrigin, ofMainThread, scope, isDebugged } = workerData as ThreadData;

@@ -4,7 +4,7 @@
  * The worker, `sync` and the test kit share it, so that a job cannot work in one of them and break in another. Once the
  * store has confirmed the outcome, the `announcer` tells the job and the hooks.
  */
-import type { Seconds } from '../base/clock';
+import type { Seconds, Clock, Milliseconds, Timer } from '../base/clock';
 import { toError } from '../base/exception-text';
 import { nearest } from '../base/nearest';
 import { Recent } from '../base/recent';
@@ -19,13 +19,10 @@ import { Announcer } from './announcer';
 import { declareCarry } from '../dispatch/built-in/carry';
 import { declareSeal } from '../dispatch/built-in/seal';
 import { declareStartBatch } from '../dispatch/built-in/start-batch';
-import { Deadline, Deadlines } from './deadlines';
 import { JobCancelledError, JobTimedOutError, laravelJob, poisonJob, unknownJob } from './errors';
-import { callHandle } from './handler-calls';
-import { followed } from './follow-ups';
-import { checkAdapters } from './entities';
-import { logApart, logRecovered, logStart } from './job-log';
+import { callHandle, checkAdapters } from './handler';
 import {
+  followed,
   cancelled,
   failed,
   foreseenDelay,
@@ -39,8 +36,11 @@ import {
   unknownHere,
   unstarted,
 } from './outcome';
+import { logApart, logRecovered, logStart } from './job-log';
 import type { Outcome, RunningJob } from './running-job';
 import { UnknownJobs } from './unknown-jobs';
+import { AsyncResource } from 'node:async_hooks';
+import { DenseSet, type DenseSetMember } from '../base/dense-set';
 
 export interface ExecutorSettings {
   readonly defaults: WorkerDefaults;
@@ -386,3 +386,72 @@ export class Executor {
 const isOwnFailure = ({ ending, thrown }: RunningJob): boolean => ending?.kind === 'failed' && ending.error === thrown;
 
 const isCancelled = ({ reservation }: RunningJob): boolean => (reservation.cancelled ?? false) !== false;
+
+/**
+ * The timeouts of all runs of a worker, on one timer.
+ *
+ * A timer per job would be armed and cancelled even for jobs that take a millisecond. Here a run costs a place in a list,
+ * and the timer moves only for an earlier deadline.
+ */
+export class Deadline implements DenseSetMember {
+  position: number | undefined;
+  at: Milliseconds = Infinity;
+  readonly expire: () => void;
+
+  constructor(expire: () => void) {
+    this.expire = expire;
+  }
+}
+
+export class Deadlines {
+  readonly #clock: Clock;
+  readonly #open = new DenseSet<Deadline>();
+  #timer: Timer | undefined;
+  #timerAt = Infinity;
+  /** In the worker's context, whichever job's code set the deadline for which the timer was armed. */
+  readonly #expired = AsyncResource.bind(() => this.#expire());
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Makes a deadline expire once after `milliseconds`, unless it is removed or set again before. */
+  set(deadline: Deadline, milliseconds: Milliseconds): void {
+    deadline.at = this.#clock.monotonic() + milliseconds;
+    this.#open.add(deadline);
+    if (deadline.at < this.#timerAt) this.#arm(deadline.at);
+  }
+
+  // The timer stays armed: letting it fire for nothing is cheaper than arming it again for the next short job.
+  remove(deadline: Deadline): void {
+    this.#open.delete(deadline);
+  }
+
+  /** Forgets all deadlines and leaves no timer behind. */
+  close(): void {
+    this.#open.clear();
+    this.#disarm();
+  }
+
+  #arm(at: Milliseconds): void {
+    this.#timer?.cancel();
+    this.#timerAt = at;
+    this.#timer = this.#clock.after(Math.max(0, at - this.#clock.monotonic()), this.#expired);
+  }
+
+  #disarm(): void {
+    this.#timer?.cancel();
+    this.#timerAt = Infinity;
+  }
+
+  #expire(): void {
+    this.#disarm();
+    const now = this.#clock.monotonic();
+    const due = [...this.#open].filter(({ at }) => at <= now).toSorted((one, other) => one.at - other.at);
+    for (const deadline of due) this.#open.delete(deadline);
+    let next = Infinity;
+    for (const { at } of this.#open) next = Math.min(next, at);
+    if (next < Infinity) this.#arm(next);
+    for (const { expire } of due) expire();
+  }
+}

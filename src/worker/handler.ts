@@ -1,0 +1,334 @@
+/**
+ * Calls `handle()` and `failed()`: each in its own scope, with its injected arguments, and `handle()` within its middleware.
+ */
+import type { Scope } from '../container/container';
+import { methodArguments, openScope, resolveHandler, runInScope } from '../container/scope';
+import type { Class, JobDefinition } from '../job/definition';
+import { noHandler } from '../job/errors';
+import { HeardEvent, subjectOf } from '../job/listens';
+import { JobContext } from '../job/job-context';
+import { attachContext } from '../job/beside-instance';
+import { toError } from '../base/exception-text';
+import type { Application } from '../connections/application';
+import { placesOfEntities, type EntityHolder, type EntityAdapter, type HeldEntities } from '../payload/entities';
+import { JobCancelledError, MissingEntityError, invalidMiddleware, middlewareNext, invalidEntities } from './errors';
+import { callObserved } from './observed-run';
+import type { RunningJob } from './running-job';
+import type { Middleware, MiddlewareFunction } from '../job/middleware';
+import { UnknownAdapterError } from '../payload/errors';
+
+/**
+ * Runs `handle()` of a decoded job. Calls `done` once, with the error that it threw or that kept it from being called, after
+ * the injected services are disposed. If nothing in it is async, that happens before this returns.
+ *
+ * @param caller who waits for the handler; undefined: whoever waits for the code that runs now
+ */
+export function callHandle(
+  application: Application,
+  job: RunningJob,
+  caller: object | undefined,
+  done: (thrown: Error | undefined) => void,
+): void {
+  const scope = openRun(application, job, job.instance!);
+  const end = (thrown: Error | undefined): void => {
+    const disposal = scope.dispose();
+    if (disposal === undefined) done(thrown);
+    else void disposed(application, job, disposal).then(() => done(thrown));
+  };
+  const returned = (value: unknown): void => {
+    job.value = value;
+    end(undefined);
+  };
+  let result: unknown;
+  let isAwaited: boolean;
+  try {
+    const call = (): unknown =>
+      job.held === undefined
+        ? callWithin(application, job, scope)
+        : load(application, job, scope).then(() => callWithin(application, job, scope));
+    const isObserved = application.observers.size > 0;
+    result = runInScope(scope, isObserved ? () => callObserved(application, job, call) : call, caller);
+    // A proxy may throw as soon as we ask.
+    isAwaited = isThenable(result);
+  } catch (error) {
+    return end(toError(error));
+  }
+  if (isAwaited) Promise.resolve(result).then(returned, (error: unknown) => end(toError(error)));
+  else returned(result);
+}
+
+/** Tells a job that it has failed for good, on an instance that no run has touched. @throws what `failed()` throws */
+export async function callFailed(
+  application: Application,
+  job: RunningJob,
+  { target }: JobDefinition,
+  decode: (holder: EntityHolder) => object | undefined,
+  error: Error,
+): Promise<void> {
+  const handlerClass = application.registry.handlerOf(target);
+  const owner = handlerClass ?? target;
+  if (!has(owner.prototype, 'failed')) return;
+  const holder: EntityHolder = {};
+  const instance = decode(holder);
+  if (instance === undefined) return;
+  const scope = openRun(application, job, instance);
+  try {
+    if (holder.held !== undefined) await loadEntities(application, instance, holder.held, scope);
+    await runInScope(scope, () =>
+      handlerClass === undefined
+        ? call(instance, owner, 'failed', scope, [error])
+        : call(resolveHandler(handlerClass, scope), owner, 'failed', scope, [subjectOf(instance), error]),
+    );
+  } finally {
+    const disposal = scope.dispose();
+    if (disposal !== undefined) await disposed(application, job, disposal);
+  }
+}
+
+function callWithin(application: Application, job: RunningJob, scope: Scope): unknown {
+  const { definition, through } = job;
+  const instance = job.instance!;
+  const { name, target } = definition!;
+  const handlerClass = application.registry.handlerOf(target);
+  if (handlerClass === undefined && !has(instance, 'handle')) throw noHandler(name);
+  let resolved: object | undefined;
+  const handler = (): object => (resolved ??= resolveHandler(handlerClass!, scope));
+  const handle = (): unknown => {
+    job.isHandled = true;
+    if (handlerClass === undefined) return call(instance, target, 'handle', scope, []);
+    return call(handler(), handlerClass, 'handle', scope, [subjectOf(instance)]);
+  };
+  // A listener's job is hidden, so the listener itself says what wraps its runs.
+  const event = handlerClass !== undefined && instance instanceof HeardEvent ? instance.event : undefined;
+  const hasOwn = has(event === undefined ? instance : handlerClass!.prototype, 'middleware');
+  if (!hasOwn && through!.length === 0) return handle();
+  const said = (): unknown =>
+    event === undefined
+      ? call(instance, target, 'middleware', scope, [])
+      : call(handler(), handlerClass!, 'middleware', scope, [event]);
+  const own = hasOwn ? layersOf(name, said()) : [];
+  const enter = (layer: Layer, next: () => Promise<unknown>): unknown =>
+    typeof layer === 'function' ? layer(job, next) : call(layer, layer.constructor, 'handle', scope, [job, next]);
+  return runThrough({ application, job, layers: [...own, ...through!], call: enter, handle });
+}
+
+/** Loads the entities of the job and of the middleware given at its dispatch. */
+async function load(application: Application, job: RunningJob, scope: Scope): Promise<void> {
+  const { held, instance, through, definition } = job;
+  try {
+    await loadEntities(application, { instance, through }, held!, scope, job);
+  } catch (error) {
+    const isMissing = error instanceof MissingEntityError && definition!.options.deleteWhenMissing === true;
+    if (isMissing) job.abortReason ??= new JobCancelledError(job.name, job.id, error.message);
+    throw error;
+  }
+  // It timed out or was cancelled meanwhile.
+  if (job.abortReason !== undefined) throw job.abortReason;
+}
+
+function openRun({ container }: Application, job: RunningJob, instance: object): Scope {
+  attachContext(instance, job);
+  const scope = openScope(container);
+  scope.register(JobContext, job);
+  return scope;
+}
+
+// A service that cannot be disposed is a separate defect: it must not undo the work of handle().
+async function disposed(application: Application, job: RunningJob, disposal: Promise<void>): Promise<void> {
+  try {
+    await disposal;
+  } catch (error) {
+    application.report(error, { job, during: 'disposing what was injected' });
+  }
+}
+
+function isThenable(value: unknown): boolean {
+  return ((typeof value === 'object' && value !== null) || typeof value === 'function') && 'then' in value;
+}
+
+function has(target: object, name: string): boolean {
+  return name in target && typeof (target as Record<string, unknown>)[name] === 'function';
+}
+
+function call(target: object, owner: Class, method: string, scope: Scope, leading: readonly unknown[]): unknown {
+  const run = (target as Record<string, (...args: unknown[]) => unknown>)[method] as (...args: unknown[]) => unknown;
+  return run.call(target, ...methodArguments(owner, method, scope, leading));
+}
+
+/**
+ * The middleware around one run. We wait for what a layer started by `next()`, even if the layer itself does not: until
+ * `handle()` has returned nobody else may have the job, and an error that it throws must not be lost.
+ */
+
+export type Layer = Middleware | MiddlewareFunction;
+
+export interface LayersSettings {
+  readonly application: Application;
+  readonly job: RunningJob;
+  /** The first is the outermost. */
+  readonly layers: readonly Layer[];
+  readonly call: (layer: Layer, next: () => Promise<unknown>) => unknown;
+  readonly handle: () => unknown;
+}
+
+/** Checks what a job's `middleware()` returned, because no compiler does. */
+export function layersOf(job: string, given: unknown): readonly Layer[] {
+  if (!Array.isArray(given)) throw invalidMiddleware(job, given);
+  const strange = given.findIndex((layer) => !isLayer(layer));
+  if (strange !== -1) throw invalidMiddleware(job, given[strange], strange);
+  return given as readonly Layer[];
+}
+
+function isLayer(value: unknown): boolean {
+  // A class is a function too, but its prototype is not writable.
+  if (typeof value === 'function') return Object.getOwnPropertyDescriptor(value, 'prototype')?.writable !== false;
+  return typeof value === 'object' && value !== null && 'handle' in value && typeof value.handle === 'function';
+}
+
+export async function runThrough(settings: LayersSettings, index = 0): Promise<unknown> {
+  const { application, job, layers, call, handle } = settings;
+  const layer = layers[index];
+  if (layer === undefined) return handle();
+  let inner: Inner | undefined;
+  let isOver = false;
+  let misuse: Error | undefined;
+  // Runs the rest once, and no longer once the layer has returned.
+  const next = (): Promise<unknown> => {
+    if (inner === undefined && !isOver) return (inner = Inner.of(runThrough(settings, index + 1)));
+    const { name } = typeof layer === 'function' ? layer : layer.constructor;
+    const error = middlewareNext(job.name, job.id, name, isOver);
+    // Once the layer has returned, there is nobody else to tell.
+    if (isOver) application.report(error, { job, during: 'next() of middleware that had come back' });
+    else misuse ??= error;
+    return Inner.of(Promise.reject(error));
+  };
+  // Waits for everything within the layer; gives an error from there that the layer cannot have seen.
+  const close = async (): Promise<Error | undefined> => {
+    isOver = true;
+    const unseen = await inner?.unseen();
+    return misuse ?? unseen;
+  };
+  let value: unknown;
+  try {
+    value = await call(layer, next);
+  } catch (error) {
+    const unseen = await close();
+    if (unseen !== undefined && unseen !== error) application.report(unseen, { job, during: 'middleware that threw' });
+    throw error;
+  }
+  const unseen = await close();
+  if (unseen !== undefined) throw unseen;
+  return value;
+}
+
+/**
+ * The promise that `next()` returns. It knows whether somebody waits for it; if nobody does, its rejection does not end the
+ * process.
+ */
+class Inner extends Promise<unknown> {
+  #isHeard = false;
+  #end: { readonly thrown: Error | undefined } | undefined;
+
+  static override get [Symbol.species](): PromiseConstructor {
+    return Promise;
+  }
+
+  static of(going: Promise<unknown>): Inner {
+    const inner = new Inner((resolve, reject) => void going.then(resolve, reject));
+    void Promise.prototype.then.call(
+      inner,
+      () => (inner.#end = { thrown: undefined }),
+      (error: unknown) => (inner.#end = { thrown: toError(error) }),
+    );
+    return inner;
+  }
+
+  /** What it was rejected with, unless somebody waited for it and it had settled before this call. */
+  async unseen(): Promise<Error | undefined> {
+    const isSeen = this.#isHeard && this.#end !== undefined;
+    if (this.#end === undefined) await Promise.prototype.then.call(this, undefined, () => undefined);
+    return isSeen ? undefined : this.#end?.thrown;
+  }
+
+  override then<Value = unknown, Other = never>(
+    fulfilled?: ((value: unknown) => Value | PromiseLike<Value>) | null,
+    rejected?: ((reason: unknown) => Other | PromiseLike<Other>) | null,
+  ): Promise<Value | Other> {
+    this.#isHeard = true;
+    return super.then(fulfilled, rejected);
+  }
+}
+
+/** Loads the entities of a run: one call of the adapter for each class, however many places they have. */
+
+/** @throws UnknownAdapterError this process has no adapter for some of them */
+export function checkAdapters(held: readonly HeldEntities[], { entities }: Application): void {
+  for (const { adapter } of held) adapterOf(adapter, entities);
+}
+
+function adapterOf(name: string, adapters: readonly EntityAdapter[]): EntityAdapter {
+  const adapter = adapters.find((one) => one.name === name);
+  if (adapter === undefined) throw new UnknownAdapterError(name);
+  return adapter;
+}
+
+/** The entities of one class. */
+interface Group {
+  readonly from: HeldEntities;
+  /** By key, so that each is loaded once and is one object wherever it is. */
+  readonly ids: Map<string, unknown>;
+}
+
+/**
+ * Puts the entities into their places in `data`.
+ *
+ * @param job for errors. Undefined: entities that are gone are undefined, and no error
+ * @throws MissingEntityError; what an adapter throws
+ */
+export async function loadEntities(
+  { entities }: Application,
+  data: object,
+  held: readonly HeldEntities[],
+  scope: Scope,
+  job?: { readonly name: string; readonly id: string },
+): Promise<void> {
+  const groups = new Map<string, Group>();
+  for (const one of held) {
+    const key = groupOf(one);
+    const group = groups.get(key) ?? { from: one, ids: new Map<string, unknown>() };
+    groups.set(key, group);
+    for (const id of idsOf(one)) group.ids.set(keyOf(id), id);
+  }
+  const loaded = new Map<string, ReadonlyMap<string, object>>();
+  const load = async (key: string, { from, ids }: Group): Promise<void> => {
+    const { adapter, class: name, connection } = from;
+    const found: unknown = await adapterOf(adapter, entities).load(
+      { class: name, connection },
+      [...ids.values()],
+      scope,
+    );
+    if (!Array.isArray(found) || found.length !== ids.size) throw invalidEntities(adapter, name, ids.size, found);
+    loaded.set(
+      key,
+      new Map([...ids.keys()].flatMap((id, place) => (found[place] ? [[id, found[place] as object]] : []))),
+    );
+  };
+  await Promise.all(Array.from(groups, ([key, group]) => load(key, group)));
+  for (const { holder, key, held: place } of [...placesOfEntities(data)]) {
+    const found = loaded.get(groupOf(place))!;
+    const values = idsOf(place).map((id) => {
+      const entity = found.get(keyOf(id));
+      if (entity === undefined && job !== undefined) throw new MissingEntityError(place.class, id, job.name, job.id);
+      return entity;
+    });
+    Reflect.set(holder, key, place.ids === undefined ? values[0] : values);
+  }
+}
+
+const idsOf = ({ id, ids }: HeldEntities): readonly unknown[] => ids ?? [id];
+
+const groupOf = ({ adapter, class: name, connection = '' }: HeldEntities): string =>
+  JSON.stringify([adapter, name, connection]);
+
+const keyOf = (id: unknown): string =>
+  JSON.stringify(id, (_key, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value));
