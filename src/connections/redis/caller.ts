@@ -20,12 +20,23 @@ import {
   type Verdict,
 } from '../kit/caller';
 import { QueueUnavailableError } from '../errors';
-import { callTooLong, oldRedis, redisRefused } from './errors';
-import { explained } from './explanations';
+import {
+  callTooLong,
+  oldRedis,
+  redisRefused,
+  isMalformed,
+  isPassing,
+  isReply,
+  isUnavailable,
+  isUnknownScript,
+  remedyOf,
+  foreignKey,
+  isForbidden,
+} from './refusals';
 import type { LinkCall, RedisLink } from './link';
-import { isMalformed, isPassing, isReply, isUnavailable, isUnknownScript, remedyOf } from './refusals';
 import { script, type ScriptName } from './scripts';
-import { NEEDED_VERSION, OldServer } from './server-version';
+import { NEEDED_VERSION, OldServer } from './client';
+import { typeOf } from './keys';
 
 export interface RedisCallerSettings extends CallerSettings {
   readonly logger: Logger;
@@ -359,4 +370,60 @@ function endsItsConnection({ call, form }: Asked, error: unknown): boolean {
 
 function bytesOf([, args]: Form): number {
   return args.reduce<number>((sum, arg) => sum + (typeof arg === 'number' ? 0 : Buffer.byteLength(arg)), 0);
+}
+
+/**
+ * The error in clearer words: with the key or the permission that made Redis refuse a script, which Redis itself does not say. The
+ * same error if there is another reason or none can be found.
+ */
+export async function explained(caller: RedisCaller, keys: readonly string[], error: unknown): Promise<unknown> {
+  if (redisRefused.is(error) && error.facts.reply.includes('WRONGTYPE')) {
+    return (await errorOfForeignKey(caller, keys, error.facts.consequence, error).catch(() => undefined)) ?? error;
+  }
+  if (!(error instanceof QueueUnavailableError) || !isReply(error.cause) || !isForbidden(error.cause)) return error;
+  const missing = await missingPermissions(caller, keys.at(-1)!, SCRIPTED).catch(() => []);
+  if (missing.length === 0) return error;
+  // Worded as Redis does, so that it gets the same remedy.
+  return caller.errorOf(`NOPERM this user may not call ${missing.join(', ')}`, error.facts.consequence);
+}
+
+async function errorOfForeignKey(
+  caller: RedisCaller,
+  keys: readonly string[],
+  consequence: string,
+  cause: unknown,
+): Promise<Error | undefined> {
+  const { name: connection, address } = caller.settings;
+  for (const key of keys) {
+    const type = String(await caller.command('type', [key], { consequence }));
+    const expected = typeOf(key);
+    if (type === 'none' || type === expected) continue;
+    return foreignKey({ connection, address, key, type, expected, consequence }, { cause });
+  }
+  return undefined;
+}
+
+/** Commands called by the scripts. */
+export const SCRIPTED = [
+  ...['del', 'exists', 'expireat', 'get', 'hdel', 'hget', 'hgetall', 'hmget', 'hset', 'llen', 'lpop'],
+  ...['lpush', 'lrange', 'lrem', 'ltrim', 'pexpire', 'rpush', 'set', 'smembers', 'time', 'unlink'],
+  ...['zadd', 'zcard', 'zcount', 'zmscore', 'zrange', 'zrangebyscore', 'zrem', 'zscore'],
+] as const;
+
+/** Commands called outside scripts, except `scan` and `srem`, which only `onqueue recount` and `Queue.forget` need. */
+const DIRECT = ['blpop', 'eval', 'evalsha', 'info', 'ping', 'sadd', 'zrevrange'] as const;
+
+/** Commands that wake those who wait for a record. If they are not allowed, the record is polled. */
+export const WAKING = ['publish', 'subscribe', 'unsubscribe'] as const;
+
+/** Those of the commands that the user may not call. Also empty if Redis cannot tell. */
+export async function missingPermissions(
+  caller: RedisCaller,
+  key: string,
+  commands: readonly string[] = [...SCRIPTED, ...DIRECT],
+): Promise<readonly string[]> {
+  const [, missing] = (await caller.script('permitted', [key], commands, {
+    consequence: 'its permissions were not read',
+  })) as [word: Buffer, missing: readonly Buffer[]];
+  return missing.map(String);
 }

@@ -1,4 +1,7 @@
-/** Creates ioredis clients from an address or from a user's client, always with the options that the queue depends on. */
+/**
+ * Creates ioredis clients from an address, from a user's client, or from the options of another thread, always with the options
+ * that the queue depends on. They refuse a server that is too old.
+ */
 import { lookup } from 'node:dns';
 import type { Socket } from 'node:net';
 import Redis, {
@@ -9,7 +12,7 @@ import Redis, {
   type RedisOptions,
 } from 'ioredis';
 import type { RedisConfig, RedisNode } from './driver';
-import { OldServer, serverVersion } from './server-version';
+import { isOlder } from '../kit/requirements';
 
 export type Client = Redis | Cluster;
 
@@ -213,4 +216,75 @@ function heardConnector(options: RedisOptions): Connector {
       return !isOld && super.check(info);
     }
   };
+}
+
+/** It has the commands that the scripts call. */
+export const NEEDED_VERSION = '6.2';
+
+export interface ServerVersion {
+  /** For display: `Redis 7.0.15`. */
+  readonly found: string;
+  readonly isOld: boolean;
+}
+
+/** Reads INFO. @param field returns a field of it. A server without a version counts as new enough. */
+export function serverVersion(field: (name: string) => string | undefined): ServerVersion {
+  const valkey = field('valkey_version');
+  const version = field('redis_version') ?? '';
+  return {
+    found: valkey === undefined ? `Redis ${version}` : `Valkey ${valkey}`,
+    isOld: isOlder(version, NEEDED_VERSION),
+  };
+}
+
+/** Ends a connection to a server that is too old, before anything is asked of it. */
+export class OldServer extends Error {
+  readonly found: string;
+
+  constructor(found: string) {
+    super(`it is ${found}`);
+    this.found = found;
+  }
+}
+
+/** What another thread needs to reach the same Redis: a client's options without functions; for a cluster also its nodes. */
+export interface ThreadOptions {
+  readonly nodes?: readonly (string | number | RedisNode)[] | undefined;
+  readonly options: Readonly<Record<string, unknown>>;
+}
+
+/** Functions that decide when to retry: the other thread has its own. Any other function decides where or how to connect. */
+const STRATEGIES = new Set([
+  'retryStrategy',
+  'reconnectOnError',
+  'sentinelRetryStrategy',
+  'sentinelReconnectStrategy',
+  'clusterRetryStrategy',
+]);
+
+/** Undefined if the options contain another function, or an object that cannot be cloned, such as an agent. */
+export function threadOptions(template: Client): ThreadOptions | undefined {
+  const given: RedisOptions | ClusterOptions = template.options;
+  const { startupNodes: nodes } = template as { readonly startupNodes?: ThreadOptions['nodes'] };
+  const options = Object.entries(given).filter(
+    ([name, value]) => !STRATEGIES.has(name) && !isDefault(name, value, given),
+  );
+  try {
+    return structuredClone({ nodes, options: Object.fromEntries(options) });
+  } catch {
+    return undefined;
+  }
+}
+
+/** The client source that these options came from. */
+export function sourceOfThread({ nodes, options }: ThreadOptions): ClientSource {
+  const lazy = { ...options, lazyConnect: true, replyMapping: 'legacy' } as const;
+  const template = nodes === undefined ? new Redis(lazy) : new Cluster([...nodes] as ClusterNode[], lazy);
+  return clientSource({ driver: 'redis', client: template });
+}
+
+/** Whether ioredis itself put this function into the options of a cluster. */
+function isDefault(name: string, value: unknown, given: object): boolean {
+  if (name === 'dnsLookup') return value === lookup;
+  return name === 'resolveSrv' && !('useSRVRecords' in given && given.useSRVRecords === true);
 }

@@ -4,14 +4,15 @@
  * Sending one call at a time makes a repeat harmless, because Redis keeps only the last answer to a client. It also makes
  * many small calls fast. A lane whose calls are carried out in order or not at all may have several under way.
  */
-import { type Milliseconds, type Moment, momentOf, type Seconds } from '../../base/clock';
+import { momentOf, type Milliseconds, type Moment, type Seconds } from '../../base/clock';
 import { MOST_BYTES, MOST_JOBS } from '../../base/pages';
 import { Recent } from '../../base/recent';
 import { inRootContext } from '../application';
 import { QueueUnavailableError } from '../errors';
 import { SHORTEST_ATTEMPT } from '../kit/caller';
 import type { RedisCaller } from './caller';
-import { clientId } from './keys';
+import { clientId, type Keys, type QueueKey, type QueueKeys } from './keys';
+import type { ScriptName } from './scripts';
 
 /** Redis keeps the record of an answer for an hour; the difference allows for clocks that disagree. */
 const REMEMBERED: Milliseconds = 50 * 60 * 1000;
@@ -213,4 +214,66 @@ function isRecent(before: Moment, now: Moment): boolean {
 /** When a job becomes ready, in the scripts' form: seconds from now, or a moment by Redis's clock. */
 export function whenOf(delay: Seconds, dueAt: Milliseconds | undefined): string | number {
   return dueAt === undefined ? delay : `@${dueAt / 1000}`;
+}
+
+/** A queue that returns after this many others starts a new record. */
+const MOST_QUEUES = 1000;
+
+interface RecordedCall {
+  readonly script: ScriptName;
+  /** The keys of the queue, after that of the record. */
+  readonly keys: readonly QueueKey[];
+  /** The keys after those. */
+  readonly others?: readonly string[];
+  readonly args?: readonly (string | number | Buffer)[];
+  /** What a failure means to the caller, as a clause: `queue 'mail' was not cleared`. */
+  readonly consequence: string;
+}
+
+interface AskedCall extends RecordedCall, Waiting {
+  readonly resolve: (reply: readonly unknown[]) => void;
+}
+
+/**
+ * Occasional calls that change something, those of one queue one after another under one name. Under names of their own,
+ * each would leave a record in Redis for an hour: for example, one for each retried job.
+ */
+export class RecordedCalls {
+  readonly #caller: RedisCaller;
+  readonly #keys: Keys;
+  /** One lane per queue: in a cluster, the lane of a silent master holds up no other. */
+  readonly #lanes = new Recent<string, RecordedLane>(MOST_QUEUES, (lane) => lane.isIdle);
+
+  constructor(caller: RedisCaller, keys: Keys) {
+    this.#caller = caller;
+    this.#keys = keys;
+  }
+
+  /** Returns the script's answer. @throws what `RedisCaller.script` throws */
+  ask(queue: string, call: RecordedCall): Promise<readonly unknown[]> {
+    return this.#lanes.ensure(queue, () => new RecordedLane(this.#caller, this.#keys.queue(queue))).ask(call);
+  }
+}
+
+class RecordedLane extends Lane<AskedCall> {
+  readonly #keys: QueueKeys;
+
+  constructor(caller: RedisCaller, keys: QueueKeys) {
+    super(caller);
+    this.#keys = keys;
+  }
+
+  ask(call: RecordedCall): Promise<readonly unknown[]> {
+    const since = this.caller.settings.clock.monotonic();
+    return new Promise((resolve, reject) => {
+      this.enqueue({ ...call, since, jobs: 1, bytes: 0, isSingle: true, resolve, reject });
+    });
+  }
+
+  protected async carry(calls: readonly AskedCall[], sequence: number): Promise<void> {
+    const { script, keys, others = [], args = [], consequence, resolve } = calls[0]!;
+    const all = [this.#keys.client(this.id), ...keys.map((key) => this.#keys[key]), ...others];
+    const patience = { consequence, since: this.waitingSince(calls) };
+    resolve(await this.caller.script(script, all, [sequence, ...args], patience));
+  }
 }

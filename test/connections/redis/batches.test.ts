@@ -2,7 +2,7 @@
 import { TestClock } from '../../../src/testing/test-clock';
 import type { BatchCallback, NewBatch } from '../../../src/connections/batch-store';
 import type { Entry, Reservation, Settlement } from '../../../src/connections/contract';
-import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
+import type { RedisConnection } from '../../../src/connections/redis/connection';
 import { withTies } from '../../../src/payload/ties';
 import { FaultyProxy } from '../../faults/kit/faulty-proxy';
 import { RedisWorld } from './open-redis';

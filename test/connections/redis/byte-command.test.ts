@@ -1,4 +1,4 @@
-import { ByteCommand } from '../../../src/connections/redis/byte-command';
+import { ByteCommand } from '../../../src/connections/redis/link';
 
 describe('a command of bytes', () => {
   it('has a reject function that does not reference it, which would keep its texts until a full collection', async () => {

@@ -1,5 +1,5 @@
 import { Cluster } from 'ioredis';
-import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
+import type { RedisConnection } from '../../../src/connections/redis/connection';
 import type { Wanted } from '../../../src/connections/contract';
 import { TestClock } from '../../../src/testing/test-clock';
 import { eventually } from '../../support/eventually';

@@ -1,10 +1,9 @@
 import type { RedisCaller } from '../../../src/connections/redis/caller';
 import { Keys } from '../../../src/connections/redis/keys';
-import { QueueNames } from '../../../src/connections/redis/queue-names';
-import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
-import { RecordedCalls } from '../../../src/connections/redis/recorded-calls';
-import { RedisControl } from '../../../src/connections/redis/redis-control';
-import { SilentMasters } from '../../../src/connections/redis/silent-masters';
+import { QueueNames, SilentMasters } from '../../../src/connections/redis/store';
+import type { RedisConnection } from '../../../src/connections/redis/connection';
+import { RecordedCalls } from '../../../src/connections/redis/lane';
+import { RedisControl } from '../../../src/connections/redis/control';
 import type { ReserveReply } from '../../../src/connections/contract';
 import { TestClock } from '../../../src/testing/test-clock';
 import { FaultyProxy } from '../../faults/kit/faulty-proxy';

@@ -8,7 +8,7 @@ const ROOT = join(__dirname, '../../..');
 /** Runs a program as a user would write it, and waits until it ends by itself. */
 async function outputOf(program: string, { url, server }: RedisWorld): Promise<string> {
   const source = `
-    const { connectRedis } = require('./src/connections/redis/redis-connection');
+    const { connectRedis } = require('./src/connections/redis/connection');
     const { systemClock: clock } = require('./src/base/clock');
     const logger = { debug() {}, info() {}, warn() {}, error() {} };
     const connect = (url, deadline = 60) => connectRedis({ driver: 'redis', url }, { name: 'redis', clock, logger, deadline });

@@ -1,7 +1,7 @@
 /** Jobs that follow an outcome are pushed in the same call. */
 import { TestClock } from '../../../src/testing/test-clock';
 import type { FollowUp, Reservation, Settlement } from '../../../src/connections/contract';
-import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
+import type { RedisConnection } from '../../../src/connections/redis/connection';
 import { FaultyProxy } from '../../faults/kit/faulty-proxy';
 import { RedisWorld } from './open-redis';
 import { reserveFrom, settleIn, waitOn } from '../../support/exchange';

@@ -1,4 +1,4 @@
-import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
+import type { RedisConnection } from '../../../src/connections/redis/connection';
 import { JobBus } from '../../../src/dispatch/bus';
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { Job } from '../../../src/job/job';

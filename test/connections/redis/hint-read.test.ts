@@ -1,4 +1,4 @@
-import { HintRead, type HintWait } from '../../../src/connections/redis/hint-read';
+import { HintRead, type HintWait } from '../../../src/connections/redis/wait';
 import type { RedisLink } from '../../../src/connections/redis/link';
 import { TestClock } from '../../../src/testing/test-clock';
 

@@ -1,4 +1,4 @@
-import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
+import type { RedisConnection } from '../../../src/connections/redis/connection';
 import type { Settlement } from '../../../src/connections/contract';
 import { RedisWorld } from './open-redis';
 import { reserveFrom, settleIn } from '../../support/exchange';

@@ -1,4 +1,4 @@
-import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
+import type { RedisConnection } from '../../../src/connections/redis/connection';
 import type { Reservation, Settlement } from '../../../src/connections/contract';
 import { debounceKey, uniqueKey, withTies } from '../../../src/payload/ties';
 import { FaultyProxy } from '../../faults/kit/faulty-proxy';

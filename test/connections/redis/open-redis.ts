@@ -1,12 +1,11 @@
 /** Connections to a Redis for one test file, with a key prefix for each test and a clock that the test can move. */
 import Redis from 'ioredis';
-import { connectRedis } from '../../../src/connections/redis/redis-connection';
-import type { RedisConnection, RedisContext } from '../../../src/connections/redis/redis-connection';
+import { connectRedis, type RedisConnection, type RedisContext } from '../../../src/connections/redis/connection';
 import type { Logger } from '../../../src/base/logger';
 import type { RedisConfig } from '../../../src/connections/redis/driver';
 import { eventually } from '../../support/eventually';
 import { MovedClock } from '../../support/moved-clock';
-import { freePort, type RedisServer, startRedisServer } from '../../support/redis-server';
+import { freePort, startRedisServer, type RedisServer } from '../../support/redis-server';
 import { keyspace } from './keyspace';
 
 export const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };

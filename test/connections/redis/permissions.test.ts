@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { SCRIPTED } from '../../../src/connections/redis/permissions';
+import { SCRIPTED } from '../../../src/connections/redis/caller';
 import type { Logger } from '../../../src/base/logger';
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { Job } from '../../../src/job/job';

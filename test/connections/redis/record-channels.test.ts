@@ -1,4 +1,4 @@
-import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
+import type { RedisConnection } from '../../../src/connections/redis/connection';
 import { FaultyProxy } from '../../faults/kit/faulty-proxy';
 import { RecordingLogger } from '../../support/application';
 import { eventually } from '../../support/eventually';

@@ -1,6 +1,6 @@
 import type { RedisCaller } from '../../../src/connections/redis/caller';
 import { Keys } from '../../../src/connections/redis/keys';
-import { RecordedCalls } from '../../../src/connections/redis/recorded-calls';
+import { RecordedCalls } from '../../../src/connections/redis/lane';
 import { TestClock } from '../../../src/testing/test-clock';
 import { freePort } from '../../support/redis-server';
 import { RedisWorld } from './open-redis';

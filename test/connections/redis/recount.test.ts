@@ -1,7 +1,7 @@
 /** Unique keys and batches of a Redis from which jobs or keys were removed by hand. */
 import type { Connection, Entry } from '../../../src/connections/contract';
-import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
-import { type Ties, uniqueKey, withTies } from '../../../src/payload/ties';
+import type { RedisConnection } from '../../../src/connections/redis/connection';
+import { uniqueKey, withTies, type Ties } from '../../../src/payload/ties';
 import { begin, completed, newBatch } from '../sql/server/batches';
 import { idOf, payload, reserve } from '../sql/open-database';
 import { RedisWorld } from './open-redis';

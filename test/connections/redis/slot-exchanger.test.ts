@@ -1,9 +1,8 @@
 import { Settling } from '../../../src/connections/kit/connection';
 import type { RedisCaller } from '../../../src/connections/redis/caller';
 import { Keys } from '../../../src/connections/redis/keys';
-import type { QueueNames } from '../../../src/connections/redis/queue-names';
-import type { SilentMasters } from '../../../src/connections/redis/silent-masters';
-import { SlotExchanger } from '../../../src/connections/redis/slot-exchanger';
+import type { QueueNames, SilentMasters } from '../../../src/connections/redis/store';
+import { SlotExchanger } from '../../../src/connections/redis/cluster';
 import { TestClock } from '../../../src/testing/test-clock';
 
 const never = Buffer.from('never');

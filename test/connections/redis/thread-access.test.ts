@@ -1,6 +1,6 @@
 import Redis, { Cluster } from 'ioredis';
-import { sourceOfThread } from '../../../src/connections/redis/thread-source';
-import { connectRedis, type RedisConnection } from '../../../src/connections/redis/redis-connection';
+import { sourceOfThread } from '../../../src/connections/redis/client';
+import { connectRedis, type RedisConnection } from '../../../src/connections/redis/connection';
 import type { RedisConfig } from '../../../src/connections/redis/driver';
 import { systemClock } from '../../../src/base/clock';
 import { silentLogger } from '../../../src/base/console-logger';

@@ -1,7 +1,7 @@
 /** How a connection passes unique keys to the scripts, beside other jobs. */
 import type { Entry, Reservation, Settlement } from '../../../src/connections/contract';
 import { givenBack } from '../../../src/connections/kit/connection';
-import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
+import type { RedisConnection } from '../../../src/connections/redis/connection';
 import { uniqueKey, withTies } from '../../../src/payload/ties';
 import { RedisWorld } from './open-redis';
 import { reserveFrom, settleIn } from '../../support/exchange';

@@ -1,5 +1,5 @@
 import type { ReserveReply } from '../../../src/connections/contract';
-import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
+import type { RedisConnection } from '../../../src/connections/redis/connection';
 import { systemClock } from '../../../src/base/clock';
 import { TestClock } from '../../../src/testing/test-clock';
 import { FaultyProxy } from '../../faults/kit/faulty-proxy';

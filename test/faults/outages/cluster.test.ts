@@ -1,10 +1,8 @@
 import type { Cluster, Redis } from 'ioredis';
 import { clientSource } from '../../../src/connections/redis/client';
 import { RedisLink } from '../../../src/connections/redis/link';
-import { connectRedis, type RedisConnection } from '../../../src/connections/redis/redis-connection';
-import { open } from '../../../src/connections/redis/thread-store';
-import type { ThreadData } from '../../../src/connections/redis/thread-store';
-import { type Clock, systemClock } from '../../../src/base/clock';
+import { connectRedis, open, type RedisConnection, type ThreadData } from '../../../src/connections/redis/connection';
+import { systemClock, type Clock } from '../../../src/base/clock';
 import { TestClock } from '../../../src/testing/test-clock';
 import { silent } from '../../connections/redis/open-redis';
 import { eventually } from '../../support/eventually';

@@ -1,9 +1,9 @@
 import Redis from 'ioredis';
-import { connectRedis, type RedisConnection } from '../../../src/connections/redis/redis-connection';
+import { connectRedis, type RedisConnection } from '../../../src/connections/redis/connection';
 import { systemClock } from '../../../src/base/clock';
 import { silent } from '../../connections/redis/open-redis';
 import { eventually } from '../../support/eventually';
-import { type RedisServer, startRedisServer } from '../../support/redis-server';
+import { startRedisServer, type RedisServer } from '../../support/redis-server';
 import { FaultyProxy } from '../kit/faulty-proxy';
 import { meantToPass } from '../../support/meant-to-pass';
 import { NO_FAULTS, OutageApplication } from './application';

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { RedisConnection } from '../../../src/connections/redis/redis-connection';
+import type { RedisConnection } from '../../../src/connections/redis/connection';
 import type { Reservation } from '../../../src/connections/contract';
 import { keyspace } from '../../connections/redis/keyspace';
 import { RedisWorld } from '../../connections/redis/open-redis';

@@ -1,12 +1,12 @@
 /** The store's clock is moved by an hour and back while jobs are delayed and others run. */
 import { systemClock } from '../../../src/base/clock';
-import { connectRedis } from '../../../src/connections/redis/redis-connection';
+import { connectRedis } from '../../../src/connections/redis/connection';
 import { builtInConnectors, QueueManager, silentLogger, Worker } from '../../../src/index';
 import { eventually } from '../../support/eventually';
 import { Take } from '../kit/programs/jobs';
 import { note, openLedger } from '../kit/programs/pen';
 import { Stage } from '../kit/stage';
-import { atMost, type Soak, tally } from './soak';
+import { atMost, tally, type Soak } from './soak';
 
 interface Size {
   /** The number of jobs of each kind. */

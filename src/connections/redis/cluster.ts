@@ -9,7 +9,7 @@ import { groupsOf } from '../../base/groups';
 import { Recent } from '../../base/recent';
 import type { Reservation, ReserveReply, Wanted, SetAside, Settled, Settlement, SettleResult } from '../contract';
 import { givenBack, NOTHING, settledBeside, type Settling } from '../kit/connection';
-import { ExchangeLane } from './exchange-lane';
+import { ExchangeLane } from './exchange';
 import type { RedisCluster, RedisStore } from './store';
 
 /** How soon a queue whose master is away is asked again. */

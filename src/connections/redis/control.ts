@@ -1,10 +1,23 @@
-/** Orders to the workers of a Redis, kept in hashes and a sorted set; in a cluster each queue has its own. */
+/**
+ * Orders to the workers of a Redis, kept in hashes and a sorted set; in a cluster each queue has its own. And the search for a job
+ * by its id, which an order to cancel begins with.
+ */
 import type { Milliseconds, Seconds } from '../../base/clock';
 import { groupsOf } from '../../base/groups';
 import { pagesOf } from '../../base/pages';
 import { readId } from '../../payload/counters';
 import { uuidv7 } from '../../payload/uuid';
-import { pauseOf, WAITING_STATES, type Reservation, type CancelResult, type Control, type Pause } from '../contract';
+import {
+  pauseOf,
+  WAITING_STATES,
+  type Reservation,
+  type PeekedJob,
+  type PlacedJob,
+  type WaitingState,
+  type CancelResult,
+  type Control,
+  type Pause,
+} from '../contract';
 import { TIES, type QueueKeys } from './keys';
 import { RedisPart, type RedisStore } from './store';
 
@@ -21,7 +34,7 @@ interface Look {
 }
 
 /** Most calls to search one queue, of 100 jobs or 1 MiB of text each. */
-export const MOST_SEARCHES = 100;
+const MOST_SEARCHES = 100;
 
 export class RedisControl extends RedisPart implements Control {
   readonly #time: () => Promise<Milliseconds>;
@@ -200,4 +213,73 @@ export class RedisControl extends RedisPart implements Control {
   #command(command: string, args: readonly string[], consequence: string): Promise<unknown> {
     return this.store.caller.command(command, args, { consequence });
   }
+}
+
+/** The job was not found, but not all jobs were looked at. */
+interface Unseen {
+  /** How many of the last ready jobs were looked at. */
+  readonly seen: number;
+  /** Whether some delayed or reserved jobs were not looked at. */
+  readonly others: boolean;
+}
+
+type Sight = PlacedJob | Unseen | undefined;
+
+/**
+ * Looks for a job by its id in the queues, as far as bounded calls of a script look.
+ *
+ * @param queue the queue that it must be in, which is searched more deeply
+ */
+export async function findJob(
+  store: RedisStore,
+  id: string,
+  queue: string | undefined,
+): Promise<PlacedJob | 'unseen' | undefined> {
+  if (queue !== undefined) return search(store, queue, id);
+  let isAll = true;
+  for (const name of await store.names.all()) {
+    const found = await look(store, name, id);
+    if (found !== undefined && !isUnseen(found)) return found;
+    isAll &&= found === undefined;
+  }
+  return isAll ? undefined : 'unseen';
+}
+
+/**
+ * Between the two ends of the ready list, page by page from the tail: jobs taken from the head or pushed meanwhile hide
+ * nothing.
+ */
+async function search(store: RedisStore, queue: string, id: string): Promise<PlacedJob | 'unseen' | undefined> {
+  let found = await look(store, queue, id);
+  if (found === undefined) return undefined;
+  for (let call = 1; call < MOST_SEARCHES && isUnseen(found); call += 1) {
+    const deeper: Sight = await look(store, queue, id, found.seen);
+    // A page with a single large text that was looked at before leads no further.
+    if (isUnseen(deeper) && deeper.seen === found.seen) return 'unseen';
+    found = deeper;
+  }
+  if (found !== undefined) return isUnseen(found) ? 'unseen' : found;
+  // A worker may have taken it from the head before the search got there.
+  const last = await look(store, queue, id);
+  if (!isUnseen(last)) return last;
+  return last.others ? 'unseen' : undefined;
+}
+
+async function look({ caller, keys }: RedisStore, queue: string, id: string, from = 0): Promise<Sight> {
+  const [word, ...rest] = (await caller.script('find', keys.of(queue, WAITING_STATES), [id, from], {
+    consequence: `job ${id} was not looked for`,
+  })) as [word: Buffer, ...rest: unknown[]];
+  if (String(word) === 'unseen') return { seen: Number(rest[0]), others: rest[1] === 1 };
+  if (String(word) !== 'found') return undefined;
+  const [state, payload, score] = rest as [state: Buffer, payload: Buffer, score?: Buffer];
+  return { queue, state: String(state) as WaitingState, payload, ...momentOf(score) };
+}
+
+function isUnseen(found: Sight): found is Unseen {
+  return found !== undefined && 'seen' in found;
+}
+
+/** When a job becomes ready, or its lease ends. */
+export function momentOf(score: Buffer | undefined): Pick<PeekedJob, 'at'> {
+  return score === undefined ? {} : { at: Math.round(Number(String(score)) * 1000) };
 }

@@ -2,7 +2,7 @@
 import type { Redis } from 'ioredis';
 import { ALL_CAPABLE } from '../driver';
 import { settledThen, StoreConnection } from '../kit/connection';
-import type { Milliseconds, Seconds } from '../../base/clock';
+import { systemClock, type Milliseconds, type Seconds } from '../../base/clock';
 import { StoreClock } from '../../base/store-clock';
 import {
   WAITING_STATES,
@@ -26,6 +26,8 @@ import {
   type ThreadAccess,
   type WaitingState,
   type Wanted,
+  type StoreThread,
+  type LockStore,
 } from '../contract';
 import type { RedisConfig } from './driver';
 import type { NewBatch } from '../batch-store';
@@ -33,30 +35,24 @@ import { groupsOf } from '../../base/groups';
 import { threadModule } from '../../base/thread-module';
 import { Recent } from '../../base/recent';
 import { RedisCaller, type RedisCallerSettings } from './caller';
-import { clientSource, type ClientSource } from './client';
-import { diagnoseRedis } from './diagnose';
-import { callTooLong } from './errors';
-import { Exchanger } from './exchanger';
-import { Keys, TIES } from './keys';
+import { clientSource, threadOptions, sourceOfThread, type ClientSource, type ThreadOptions } from './client';
+import { diagnoseRedis, recount } from './diagnose';
+import { callTooLong } from './refusals';
+import { SlotExchanger } from './cluster';
+import { Exchanger } from './exchange';
+import { Keys, TIES, clientId } from './keys';
 import { RedisLink } from './link';
 import { pagesOf } from '../../base/pages';
-import { PushLane, PUSHES_AT_ONCE } from './push-lane';
-import { pushOnce } from './push-once';
-import { QueueNames } from './queue-names';
-import { RecordedCalls } from './recorded-calls';
-import { recount } from './recount';
-import { RedisBatchStore } from './redis-batch-store';
-import { findJob, momentOf } from './placed-job';
-import { RedisControl } from './redis-control';
-import { RedisFailedStore } from './redis-failed-store';
-import { RedisLockStore } from './redis-lock-store';
-import { RecordChannels } from './record-channels';
-import { RedisRecordStore } from './redis-record-store';
-import { RedisWaits } from './redis-waits';
-import { SilentMasters } from './silent-masters';
-import type { RedisStore } from './store';
-import { threadOptions } from './thread-source';
-import type { ThreadData } from './thread-store';
+import { PushLane, PUSHES_AT_ONCE, pushOnce } from './push';
+import { QueueNames, SilentMasters, RedisPart, type RedisStore } from './store';
+import { RecordedCalls } from './lane';
+import { RedisBatchStore } from './batches';
+import { findJob, momentOf, RedisControl } from './control';
+import { RedisFailedStore } from './failed';
+import { RecordChannels, RedisRecordStore } from './records';
+import { RedisWaits } from './wait';
+import type { ScriptName } from './scripts';
+import { silentLogger } from '../../base/console-logger';
 
 /** Most queues that are pushed to at one time. A queue that returns after this many others starts a new record. */
 const MOST_LANES = 1000;
@@ -109,7 +105,10 @@ export class RedisConnection extends StoreConnection implements Connection {
       : undefined;
     const recorded = new RecordedCalls(caller, keys);
     this.#store = { caller, keys, recorded, names, cluster };
-    this.#exchanger = new Exchanger(this.#store);
+    this.#exchanger = new Exchanger(
+      this.#store,
+      cluster && ((settling) => new SlotExchanger(this.#store, cluster, settling)),
+    );
     this.failed = this.whileOpen('failed', new RedisFailedStore(this.#store));
     this.locks = this.whileOpen('locks', new RedisLockStore(this.#store));
     this.batches = this.whileOpen('batches', new RedisBatchStore(this.#store));
@@ -130,7 +129,7 @@ export class RedisConnection extends StoreConnection implements Connection {
     const options = threadOptions(this.#source.template);
     if (options === undefined || offset !== undefined) return undefined;
     const data: ThreadData = { name, deadline, origin, options, prefix: this.#prefix };
-    return { module: threadModule('connections/redis/thread-store'), data };
+    return { module: threadModule('connections/redis/connection'), data };
   }
 
   get isAway(): boolean {
@@ -320,4 +319,53 @@ export class RedisConnection extends StoreConnection implements Connection {
 /** Connects only with the first call. */
 export function connectRedis(config: RedisConfig, context: RedisContext): RedisConnection {
   return new RedisConnection(clientSource(config), config.prefix ?? DEFAULT_PREFIX, context);
+}
+
+/** Locks in Redis: a key that holds the owner's token, and expires by itself. */
+export class RedisLockStore extends RedisPart implements LockStore {
+  async acquire(name: string, token: string, ttl: Seconds): Promise<boolean> {
+    return (await this.#ask('lock-acquire', name, [token, millisecondsOf(ttl)])) === 'acquired';
+  }
+
+  async renew(name: string, token: string, ttl: Seconds): Promise<boolean> {
+    return (await this.#ask('lock-renew', name, [token, millisecondsOf(ttl)])) === 'renewed';
+  }
+
+  async release(name: string, token: string): Promise<boolean> {
+    const mark = this.store.keys.released(name, clientId());
+    return (await this.#ask('lock-release', name, [token], mark)) === 'released';
+  }
+
+  async #ask(
+    verb: ScriptName,
+    lock: string,
+    args: readonly (string | number)[],
+    ...keys: readonly string[]
+  ): Promise<string> {
+    const consequence = `the state of lock '${lock}' is not known`;
+    const [word] = await this.store.caller.script(verb, [this.store.keys.lock(lock), ...keys], args, {
+      consequence,
+    });
+    return String(word);
+  }
+}
+
+/** Redis takes whole milliseconds, at least one. */
+function millisecondsOf(ttl: Seconds): number {
+  return Math.max(1, Math.round(ttl * 1000));
+}
+
+/** What another thread is given to open the same Redis; see `ThreadAccess`. */
+export interface ThreadData {
+  readonly name: string;
+  readonly options: ThreadOptions;
+  readonly prefix: string;
+  readonly deadline: Seconds;
+  readonly origin: string | undefined;
+}
+
+/** Has no logger: it reports problems as errors. */
+export function open({ options, prefix, ...data }: ThreadData, deadline: Seconds): StoreThread {
+  const context = { ...data, deadline: Math.min(data.deadline, deadline), clock: systemClock, logger: silentLogger };
+  return new RedisConnection(sourceOfThread(options), prefix, context);
 }
