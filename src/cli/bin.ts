@@ -4,10 +4,9 @@ import { fork } from 'node:child_process';
 import { createInterface } from 'node:readline/promises';
 import { systemClock } from '../base/clock';
 import { builtInConnectors } from '../connections/built-in';
-import { STOP_SIGNALS, type StopSignal } from './exit-codes';
-import { watchForDesertion, watchForOrphaning } from './parent-watch';
 import { run } from './program';
 import type { Surroundings } from './session';
+import { STOP_SIGNALS, type StopSignal, watchForDesertion, watchForOrphaning } from './stop-signals';
 
 /** Ctrl-D; we also report it when the terminal is gone. */
 const END_OF_INPUT = '\u0004';

@@ -4,10 +4,8 @@ import type { QueueManager } from '../application/queue-manager';
 import { nearest } from '../base/nearest';
 import { oneLine } from '../base/plain-text';
 import { type Duration, isSuspiciouslyManySeconds } from '../job/duration';
-import { WordOption } from './completion';
-import { EXIT_CODES_HELP, ExitCode } from './exit-codes';
+import { EXIT_CODES_HELP, ExitCode } from './errors';
 import { type Flag, flagName, type Flags, type Given, PROJECT_FLAGS, type ProjectFlags, valueOf } from './flags';
-import { laravelHint, withoutLaravelPrefix } from './laravel-names';
 import type { Output } from './output';
 import type { Session } from './session';
 
@@ -95,6 +93,17 @@ export function defineCommand<const Table extends Flags>(declaration: CommandDec
       return declaration.run(new Call(session, command, flags, command.args));
     });
   };
+}
+
+/** A flag with the words that its value may be; empty if it is not one of a few. */
+export class WordOption extends Option {
+  constructor(
+    usage: string,
+    help: string,
+    readonly words: readonly string[] = [],
+  ) {
+    super(usage, help);
+  }
 }
 
 /** The widths to which examples and exit codes are padded, so that their meanings line up. */
@@ -228,4 +237,44 @@ function namesOf(known: readonly { name(): string }[]): string[] {
 function didYouMean(word: string, known: readonly string[], prefix = ''): string | undefined {
   const meant = nearest(word, known)[0] ?? known.find((one) => one.startsWith(word));
   return meant && `Did you mean ${prefix}${meant}?`;
+}
+
+/** The names that Laravel's users type for commands that are called differently here. */
+
+const COUNTERPARTS: Readonly<Record<string, string>> = {
+  'queue:batches-table': 'migrate',
+  'queue:continue': 'resume',
+  'queue:failed-table': 'migrate',
+  'queue:prune-batches': 'prune --batches=1d',
+  'queue:prune-failed': 'prune --older-than=1d',
+  'queue:retry-batch': 'batch:retry <id>',
+  'queue:table': 'migrate',
+  'make:queue-batches-table': 'migrate',
+  'make:queue-failed-table': 'migrate',
+  'make:queue-table': 'migrate',
+  'schedule:interrupt': 'restart',
+  'schedule:work': 'work',
+  horizon: 'work',
+  'horizon:continue': 'resume --all',
+  'horizon:list': 'workers',
+  'horizon:pause': 'pause --all',
+  'horizon:status': 'workers',
+  'horizon:supervisors': 'workers',
+  'horizon:terminate': 'restart',
+};
+
+/** What else a user of Laravel should know. */
+const REMARKS: Readonly<Record<string, string>> = {
+  'schedule:work': 'Each worker also keeps the schedules that its process declares.',
+};
+
+/** Our command for one of Laravel's, as a sentence. Undefined if it is none of these. */
+export function laravelHint(word: string): string | undefined {
+  if (!Object.hasOwn(COUNTERPARTS, word)) return undefined;
+  return [`Did you mean ${COUNTERPARTS[word]}?`, REMARKS[word]].filter(Boolean).join(' ');
+}
+
+/** `work` for Laravel's `queue:work`. */
+export function withoutLaravelPrefix(word: string): string {
+  return word.replace(/^(queue|horizon):/, '');
 }

@@ -1,16 +1,16 @@
 /** The examinations of `check`: each looks at one thing and returns lines. None throws. */
 import 'reflect-metadata';
 import { basename, isAbsolute } from 'node:path';
+import type { QueueManager } from '../application/queue-manager';
+import type { Connection, Diagnosis } from '../connections/contract';
 import { checkInjection, constructorOwner } from '../container/parameters';
 import type { Class, JobDefinition } from '../job/definition';
 import { placed } from '../job/errors';
 import { declaredRoute } from '../job/resolve-options';
-import type { Connection, Diagnosis } from '../connections/contract';
-import type { QueueManager } from '../application/queue-manager';
-import { errorText } from './error-text';
-import { NO_JOBS, shortNamesRemark } from './job-list';
-import { dependenciesOf, installedPackage, ownPackage } from './package-versions';
-import { counted } from './table';
+import { NO_JOBS, shortNamesRemark } from './commands/classes';
+import { errorText } from './errors';
+import { counted } from './output';
+import { dependenciesOf, installedPackage, ownPackage } from './project-files';
 
 const ok = (subject: string, message: string): Diagnosis => ({ level: 'ok', subject, message });
 const warning = (subject: string, message: string): Diagnosis => ({ level: 'warning', subject, message });

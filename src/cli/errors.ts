@@ -1,5 +1,92 @@
-/** Errors of a command line. */
+/** What may go wrong with a command line: our errors, how an error is shown, and the exit codes. */
+import { dirname, join, sep } from 'node:path';
+import { configFileFailed, ConfigurationError } from '../application/errors';
 import { defineError } from '../base/define-error';
+import { type ErrorCode, OnqueueError } from '../base/onqueue-error';
+import { oneLine } from '../base/plain-text';
+import { redact } from '../base/redact';
+import { BLOCKED } from '../worker/supervisor/supervision';
+
+/** `EXIT_CODES_HELP` says what each means. */
+export const ExitCode = {
+  done: 0,
+  error: 1,
+  usage: 2,
+  /** Laravel's code. */
+  memory: 12,
+  blocked: BLOCKED,
+} as const;
+
+/** Errors in the command line itself. */
+const USAGE_ERRORS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'E_INVALID_OPTION',
+  'E_NOTHING_MATCHED',
+  'E_UNCONFIRMED',
+  'E_INVALID_DURATION',
+  'E_INVALID_JOB_OPTION',
+  'E_INVALID_QUEUE_NAME',
+  'E_INVALID_JOB_ID',
+  'E_INVALID_LISTING',
+  'E_INVALID_CANCEL_REASON',
+  'E_INVALID_WORKER_OPTION',
+  'E_UNKNOWN_CONNECTION',
+  'E_UNKNOWN_SCHEDULE',
+]);
+
+export function exitCodeOf(error: unknown): number {
+  return error instanceof OnqueueError && USAGE_ERRORS.has(error.code) ? ExitCode.usage : ExitCode.error;
+}
+
+/** Shown below every `--help`. */
+export const EXIT_CODES_HELP: readonly (readonly [codes: string, meaning: string])[] = [
+  ['0', 'done; for a worker: stopped by a signal or by one of its stop conditions'],
+  ['1', 'something went wrong'],
+  ['2', 'the command line was not understood; nothing was done'],
+  ['12', 'a worker without a supervisor stopped because it used more memory than --memory allows'],
+  [
+    '70',
+    'a worker was ended because a handler blocked its event loop, or because hung handlers occupied all its slots',
+  ],
+  ['130', 'ended at once by a second SIGINT (131: SIGQUIT, 143: SIGTERM)'],
+];
+
+/** How an error is shown: errors that a user can fix by message and code, unexpected ones with their stack. */
+export function errorText(error: unknown): string {
+  const peer = missingPeer(error);
+  if (peer !== undefined) return `onqueue needs the package ${peer}, which is not installed. Run: npm install ${peer}`;
+  if (!(error instanceof OnqueueError)) {
+    return redact(error instanceof Error ? (error.stack ?? error.message) : String(error));
+  }
+  // The mistake is in one of the user's files, and the stack leads there.
+  const isTheirs = configFileFailed.is(error) || requiredFileFailed.is(error);
+  // Others have several lines only if they echo a word of the command line that has.
+  const message = isTheirs || error instanceof ConfigurationError ? error.message : oneLine(error.message);
+  const told = `${message} (${error.code})`;
+  const frames = isTheirs && error.cause instanceof Error ? framesOf(error.cause) : [];
+  return [told, ...frames].join('\n');
+}
+
+/** The folder of this package's compiled files, or of its sources. */
+const OURS = `${dirname(__dirname)}${sep}`;
+
+/** Frames that tell users nothing, because they only lead to their file. */
+const NOT_THEIRS = [OURS, join('node_modules', 'commander'), 'node:internal'];
+
+/** A peer dependency that is missing: even our own files cannot be loaded without it. */
+function missingPeer(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('requireStack' in error) || !Array.isArray(error.requireStack)) return undefined;
+  const [, name] = /^Cannot find module '([^'./][^']*)'/.exec(error.message) ?? [];
+  const [first] = error.requireStack as readonly unknown[];
+  return typeof first === 'string' && first.startsWith(OURS) ? name : undefined;
+}
+
+function framesOf({ stack = '', message }: Error): string[] {
+  // The stack of a syntax error begins with the source line, before the message.
+  const [excerpt = '', rest = ''] = stack.split(message, 2);
+  const before = excerpt.includes('\n') ? excerpt.split('\n').slice(0, -1) : [];
+  const frames = rest.split('\n').filter((line) => /^\s+at /.test(line));
+  return [...before, ...frames.filter((line) => !NOT_THEIRS.some((part) => line.includes(part)))];
+}
 
 /** The remedy if no job is registered. */
 export const HOW_TO_REGISTER =

@@ -1,10 +1,10 @@
 /** The connections and queues that a command line names, as in Laravel: `clear redis --queue=high,default`. */
-import { checkQueueName } from '../job/queue-name';
 import { unknownConnection } from '../application/errors';
+import type { QueueManager } from '../application/queue-manager';
 import type { Connection } from '../connections/contract';
 import { keepsJobs } from '../connections/driver';
 import type { QueueConnection } from '../dispatch/queue-connection';
-import type { QueueManager } from '../application/queue-manager';
+import { checkQueueName } from '../job/queue-name';
 import type { Call } from './command';
 import { namesIn, type ProjectFlags } from './flags';
 

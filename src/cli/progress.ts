@@ -1,7 +1,7 @@
 /** The progress of a long command: a line on a terminal with a bar, the rate and the time left, removed at the end. */
 import type { Clock, Milliseconds, Timer } from '../base/clock';
 import type { Call } from './command';
-import { spanText } from './moments';
+import { spanText } from './output';
 
 export interface Progress {
   readonly done: number;

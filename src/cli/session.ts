@@ -1,20 +1,18 @@
 /** One run of a command: where it prints, the project it loads, and its exit code. */
 import type { ChildProcess } from 'node:child_process';
 import { dirname, resolve } from 'node:path';
+import type { QueueManager } from '../application/queue-manager';
 import type { Clock, Milliseconds } from '../base/clock';
-import { ConsoleLogger, usualFormat, type LogFormat } from '../base/console-logger';
-import { tagged, type Logger } from '../base/logger';
+import { ConsoleLogger, type LogFormat, usualFormat } from '../base/console-logger';
+import { type Logger, tagged } from '../base/logger';
 import { oneLine } from '../base/plain-text';
 import type { Connectors } from '../connections/driver';
-import type { QueueManager } from '../application/queue-manager';
 import type { WatchUncaught } from '../worker/uncaught';
-import { nothingMatched, unconfirmed } from './errors';
-import { ExitCode, type StopSignal } from './exit-codes';
-import type { ProjectFlags } from './flags';
-import { filesMatching } from './glob';
+import { ExitCode, nothingMatched, unconfirmed } from './errors';
+import type { LogFlags, ProjectFlags } from './flags';
 import { Output, type OutputStream } from './output';
-import { requireAll } from './required-files';
-import type { LogFlags } from './work-flags';
+import { filesMatching, requireAll } from './project-files';
+import type { StopSignal } from './stop-signals';
 
 /** The process around a command; tests provide their own. */
 export interface Surroundings {

@@ -1,25 +1,34 @@
-/** A worker in this very process, from loading the project to the end. */
+/** A worker in this very process, from loading the project to the end; its opening words, its link to a supervisor. */
 import { hostname } from 'node:os';
-import type { Seconds } from '../base/clock';
-import { tagged, type Logger } from '../base/logger';
 import type { QueueManager } from '../application/queue-manager';
+import { endOfTurn, type Milliseconds, type Seconds, type Timer } from '../base/clock';
+import { type Logger, tagged } from '../base/logger';
+import type { JobCounters } from '../operations/figures/job-counters';
 import type { JobCounts } from '../operations/figures/job-counts';
-import { UNBORN } from '../worker/health';
 import { keepDeath } from '../operations/history/deaths';
+import { strangeQueuesRemark } from '../worker/companions';
+import { UNBORN } from '../worker/health';
 import type { StopReason } from '../worker/stop';
-import { unsupervisedHealth, type SeenDeath, type SupervisorHealth } from '../worker/supervisor/supervision';
+import {
+  type HealthReport,
+  type HeldJob,
+  isDeathReport,
+  isEndOrder,
+  type SeenDeath,
+  type SupervisorHealth,
+  unsupervisedHealth,
+} from '../worker/supervisor/supervision';
 import { processWorker, type Worker } from '../worker/worker';
-import { resolveWorkerOptions, type ResolvedWorkerOptions } from '../worker/worker-options';
-import { noJobs } from './errors';
-import { ExitCode, STOP_REASONS } from './exit-codes';
-import { serveHealth } from './health-server';
-import { LoadedFiles } from './loaded-files';
-import { checkConnection } from './named-queues';
-import { printOpening } from './opening';
-import { logFormat, type Session } from './session';
-import { stopAtSignals } from './stop-signals';
-import { SupervisorLink } from './supervisor-link';
-import { workerOptions, type WorkFlags } from './work-flags';
+import { type ResolvedWorkerOptions, resolveWorkerOptions } from '../worker/worker-options';
+import { JOB_HEADINGS, jobRow, listedJobs, type RegisteredJob, shortNamesRemark } from './commands/classes';
+import { ExitCode, noJobs } from './errors';
+import { commandLineOf, type Flag, quoted, WORK_FLAGS, workerOptions, type WorkFlags } from './flags';
+import { serveHealth } from './http-server';
+import { checkConnection, memoryRemark } from './named-queues';
+import { counted, formatTable } from './output';
+import { LoadedFiles } from './project-files';
+import { logFormat, type Session, type Surroundings } from './session';
+import { STOP_REASONS, stopAtSignals } from './stop-signals';
 
 /** Seconds that a process without its supervisor has left after the grace period. Then it counts as blocked, and is killed. */
 const ORPHAN_MARGIN: Seconds = 2;
@@ -189,5 +198,181 @@ export class WorkProcess {
       void worker.stop();
     });
     this.#undo.push(() => timer.cancel());
+  }
+}
+
+/** What `work` prints at its start: the store, the queues, the registered jobs, and warnings about them. */
+export function printOpening(
+  session: Session,
+  manager: QueueManager,
+  given: string | undefined,
+  flags: WorkFlags,
+): void {
+  const { name: connection, driver, address } = manager.driver(given);
+  const options = resolveWorkerOptions(workerOptions(given, flags));
+  const queues = options.queues?.map((queue) => queue.name) ?? [manager.settings(connection).queue];
+  const jobs = listedJobs(manager, options.defaults);
+  const store = `${address} (connection ${connection}, driver ${driver})`;
+  if (logFormat(session.surroundings.stderr, flags) === 'json') {
+    const facts = { connection, driver, store: address, queues, jobs };
+    manager.logger.info(facts, `The worker starts. Store: ${store}. Queues: ${queues.join(', ')}.`);
+  } else if (flags.quiet !== true) {
+    const table = jobs.length === 0 ? [] : ['', formatTable(JOB_HEADINGS, jobs.map(jobRow))];
+    session.output.note([`Store    ${store}`, `Queues   ${queues.join(', ')}`, ...table, ''].join('\n'));
+  }
+  const warn = (remark: string | undefined): void => {
+    if (remark !== undefined) manager.logger.warn({}, remark);
+  };
+  const work = { given, flags, connection, queues };
+  warn(memoryRemark(manager, connection));
+  warn(shortNamesRemark(manager));
+  warn(strangeQueuesRemark(manager, work, (where, others) => commandWith(work, others, where)));
+  // An unreachable store must not hold up the worker, which reports it itself.
+  void waitingElsewhereRemark(manager, jobs, work).then(warn, () => undefined);
+}
+
+/** What a worker was told to do. */
+interface Work {
+  /** The connection as the command line named it, if it did. */
+  readonly given: string | undefined;
+  readonly flags: WorkFlags;
+  /** The connection that it works on. */
+  readonly connection: string;
+  readonly queues: readonly string[];
+}
+
+/** A worker looks at no more queues than this when it starts. */
+const MOST_QUEUES = 50;
+
+/** Undefined if nothing waits elsewhere, or the store does not say. */
+async function waitingElsewhereRemark(
+  manager: QueueManager,
+  jobs: readonly RegisteredJob[],
+  work: Work,
+): Promise<string | undefined> {
+  const driver = manager.driver(work.connection);
+  if (!driver.capabilities.counts) return undefined;
+  const mine = new Set(jobs.filter(({ connection }) => connection === work.connection).map(({ queue }) => queue));
+  const others = (await driver.queues()).filter((queue) => mine.has(queue) && !work.queues.includes(queue));
+  const pauses = others.length > 0 ? ((await driver.control?.paused()) ?? []) : [];
+  const paused = new Set(pauses.map(({ queue }) => queue));
+  const waiting: { readonly queue: string; readonly ready: number }[] = [];
+  for (const queue of others.filter((name) => !paused.has(name)).slice(0, MOST_QUEUES)) {
+    const { ready } = await driver.counts(queue);
+    if (ready > 0) waiting.push({ queue, ready });
+  }
+  if (waiting.length === 0) return undefined;
+  const told = waiting.map(({ queue, ready }) => `${queue} (${counted(ready, 'job')})`).join(', ');
+  const queues = [...work.queues, ...waiting.map(({ queue }) => queue)];
+  return `Jobs are waiting on ${told}, which this worker does not work on. If no other worker does: ${commandWith(work, queues)}`;
+}
+
+/** The given command line, with these queues. */
+function commandWith({ given, flags, connection: own }: Work, queues: readonly string[], connection = own): string {
+  const table: Readonly<Record<string, Flag<unknown>>> = WORK_FLAGS;
+  const shown = Object.entries(flags).filter(([name]) => table[name]?.isHidden !== true);
+  const where = connection === own ? given : connection;
+  // A supervisor gives its processes the remainder of --max-time.
+  const processes = flags.processes === 1 ? undefined : flags.processes;
+  const line = commandLineOf({ ...Object.fromEntries(shown), processes, maxTime: undefined, queue: queues });
+  return ['onqueue', 'work', ...(where === undefined ? [] : [where]), ...line.map(quoted)].join(' ');
+}
+
+const INTERVAL: Milliseconds = 1000;
+
+/** The shortest time between two reports: thousands of jobs may start within a second. */
+const LEAST_INTERVAL: Milliseconds = 100;
+
+/** How many running jobs a report names. */
+const NAMED = 10;
+
+/** The link to the supervisor that started this process: reports the worker's health, and exits when told to. */
+export class SupervisorLink {
+  readonly #surroundings: Surroundings;
+  readonly #worker: Worker;
+  readonly #counters: JobCounters;
+  readonly #undo: (() => void)[] = [];
+  #timer: Timer | undefined;
+  #nextAt: Milliseconds = Infinity;
+  #toldAt: Milliseconds = -Infinity;
+  /** Whether the last report named jobs. */
+  #hasNamed = false;
+  #isOver = false;
+
+  /** @param deaths told of processes that died at work */
+  constructor(
+    surroundings: Surroundings,
+    worker: Worker,
+    counters: JobCounters,
+    deaths: (deaths: readonly SeenDeath[]) => void,
+  ) {
+    this.#surroundings = surroundings;
+    this.#worker = worker;
+    this.#counters = counters;
+    const { channel, onExit, exit } = surroundings;
+    if (channel === undefined) return;
+    const stopHearing = channel.hear((message) => {
+      if (isEndOrder(message)) exit(message.code);
+      else if (isDeathReport(message)) deaths(message.deaths);
+    });
+    // If a handler ends the process, this last report names the job.
+    this.#undo.push(
+      stopHearing,
+      onExit(() => this.tell()),
+    );
+  }
+
+  /**
+   * The first report says that the worker has started. It waits for the end of this turn, because a failed start throws within
+   * it.
+   */
+  begin(): void {
+    void endOfTurn().then(() => this.#report());
+  }
+
+  /**
+   * Reports soon, or at once if the last report named no job: a job that starts may kill the process before anything else is
+   * sent.
+   */
+  changed(): void {
+    const { clock } = this.#surroundings;
+    const at = this.#toldAt + LEAST_INTERVAL;
+    if (!this.#hasNamed || at <= clock.monotonic()) this.#report();
+    else if (at < this.#nextAt) this.#reportAt(at);
+  }
+
+  close(): void {
+    this.#isOver = true;
+    this.#timer?.cancel();
+    for (const undo of this.#undo) undo();
+  }
+
+  #report(): void {
+    if (this.#isOver) return;
+    this.tell();
+    this.#reportAt(this.#toldAt + INTERVAL);
+  }
+
+  #reportAt(at: Milliseconds): void {
+    const { clock } = this.#surroundings;
+    this.#timer?.cancel();
+    this.#nextAt = at;
+    this.#timer = clock.after(at - clock.monotonic(), () => this.#report());
+  }
+
+  /** Reports now. At its end the worker reports why it has ended, unless it could not start. */
+  tell(): void {
+    const { channel, clock } = this.#surroundings;
+    this.#toldAt = clock.monotonic();
+    const jobs = this.#jobs;
+    this.#hasNamed = jobs.length > 0;
+    const counted = this.#counters.news('supervisor');
+    const health = this.#worker.health();
+    const report: HealthReport = { onqueue: 'health', health, jobs, counted: counted.length > 0 ? counted : undefined };
+    channel?.tell(report);
+  }
+
+  get #jobs(): readonly HeldJob[] {
+    return this.#worker.running.slice(0, NAMED).map(({ name, id, queue, fence }) => ({ job: name, id, queue, fence }));
   }
 }

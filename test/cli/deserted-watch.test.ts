@@ -1,4 +1,4 @@
-import { watchForDesertion } from '../../src/cli/parent-watch';
+import { watchForDesertion } from '../../src/cli/stop-signals';
 import { TestClock } from '../../src/testing/test-clock';
 
 const NPM = 100;

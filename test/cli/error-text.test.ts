@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { errorText } from '../../src/cli/error-text';
+import { errorText } from '../../src/cli/errors';
 import { configFileFailed } from '../../src/application/errors';
 
 function missing(name: string, from: string): Error {

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
-import { filesMatching } from '../../src/cli/glob';
+import { filesMatching } from '../../src/cli/project-files';
 
 const FILES = [
   'jobs.js',

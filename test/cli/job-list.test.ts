@@ -1,6 +1,6 @@
 /** What commands print about the destinations of jobs. */
 import { builtInConnectors, Job, QueueManager, silentLogger } from '../../src/index';
-import { listedJobs } from '../../src/cli/job-list';
+import { listedJobs } from '../../src/cli/commands/classes';
 import { strangeQueuesRemark } from '../../src/worker/companions';
 
 @Job({ queue: 'mail' })

@@ -1,5 +1,5 @@
 /** Output on a terminal of 60 columns: complete, and in lines that fit unless they are sentences. */
-import { visibleWidth } from '../../src/cli/table';
+import { visibleWidth } from '../../src/cli/output';
 import { CommandKit } from './kit/command-kit';
 import { COMMAND_NAMES } from './kit/command-names';
 

@@ -1,9 +1,8 @@
 import { defineCommand } from '../../src/cli/command';
 import { invalidOption } from '../../src/cli/errors';
-import { commandLineOf } from '../../src/cli/flags';
+import { commandLineOf, WORK_FLAGS, workerOptions, type WorkFlags } from '../../src/cli/flags';
 import { Output } from '../../src/cli/output';
 import type { Session } from '../../src/cli/session';
-import { WORK_FLAGS, type WorkFlags, workerOptions } from '../../src/cli/work-flags';
 
 interface Parsed {
   readonly flags: WorkFlags;

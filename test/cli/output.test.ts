@@ -1,5 +1,4 @@
-import type { Cell } from '../../src/cli/table';
-import { Output } from '../../src/cli/output';
+import { Output, type Cell } from '../../src/cli/output';
 
 class Stream {
   text = '';

@@ -1,7 +1,7 @@
 /** How long commands show their progress. */
 import type { MemoryConnection } from '../../src/connections/memory/memory-connection';
 import { fromLeft, Pace, progressLine, withoutTotal } from '../../src/cli/progress';
-import { visibleWidth } from '../../src/cli/table';
+import { visibleWidth } from '../../src/cli/output';
 import { TestClock } from '../../src/testing/test-clock';
 import { until } from '../support/application';
 import { CommandKit } from './kit/command-kit';

@@ -1,5 +1,5 @@
 import * as fc from '../support/properties';
-import { formatTable, visibleWidth } from '../../src/cli/table';
+import { formatTable, visibleWidth } from '../../src/cli/output';
 
 describe('a table', () => {
   it('aligns text to the left and numbers to the right', () => {

@@ -7,13 +7,13 @@ import {
   Inject,
   JobContext,
   Listens,
-  type Middleware,
   Queue,
   UnserializableValueError,
   Worker,
+  type Middleware,
 } from 'onqueue';
 import type { FakeQueue } from 'onqueue/testing';
-import { listedJobs } from '../../src/cli/job-list';
+import { listedJobs } from '../../src/cli/commands/classes';
 import { TemporaryDatabase } from '../connections/sql/open-database';
 import { Gate } from '../support/application';
 import { watchedApplication, type WatchedApplication } from '../support/watched-application';

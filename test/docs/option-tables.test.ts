@@ -5,8 +5,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CONFIGURATION_KEYS, STORE_KEYS } from '../../src/application/configuration/configuration-keys';
-import { type Flag, flagName, PROJECT_FLAGS } from '../../src/cli/flags';
-import { LISTEN_FLAGS, WORK_FLAGS } from '../../src/cli/work-flags';
+import { flagName, PROJECT_FLAGS, LISTEN_FLAGS, WORK_FLAGS, type Flag } from '../../src/cli/flags';
 import { drivers } from '../../src/connections/built-in';
 import { HOOK_NAMES } from '../../src/job/hook-events';
 

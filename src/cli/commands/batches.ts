@@ -2,16 +2,15 @@
 import { sleep } from '../../base/backoff';
 import type { Milliseconds } from '../../base/clock';
 import { oneLine } from '../../base/plain-text';
-import type { QueueConnection } from '../../dispatch/queue-connection';
 import type { Batch } from '../../dispatch/batch/batch';
 import { batchDocument, stateOf } from '../../dispatch/batch/batch-document';
 import type { BatchCallbackJob } from '../../dispatch/batch/callbacks';
+import type { QueueConnection } from '../../dispatch/queue-connection';
 import { type Call, defineCommand } from '../command';
 import { CONNECTION, LIMIT, LISTED, on } from '../flags';
-import { agoText, momentText } from '../moments';
 import { openConnection } from '../named-queues';
+import { agoText, counted, momentText } from '../output';
 import { doneText, fromLeft, Pace, type Progress, progressLine, showingProgress } from '../progress';
-import { counted } from '../table';
 
 /** Columns that a name needs. */
 const READABLE_NAME = 12;

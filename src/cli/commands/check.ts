@@ -1,10 +1,9 @@
 /** `check`: whether everything is in place that a worker needs. */
 import { findConfigFile, projectFolder } from '../../application/configuration/config-file';
-import type { Diagnosis } from '../../connections/contract';
 import type { QueueManager } from '../../application/queue-manager';
+import type { Diagnosis } from '../../connections/contract';
 import { type Call, defineCommand } from '../command';
-import { errorText } from '../error-text';
-import { ExitCode } from '../exit-codes';
+import { errorText, ExitCode } from '../errors';
 import type { ProjectFlags } from '../flags';
 
 const LEVEL_WIDTH = 'warning'.length;

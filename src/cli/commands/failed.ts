@@ -1,15 +1,31 @@
-/** `failed`: lists the failed jobs, or shows one of them. */
+/** `failed` and `retry`: the failed jobs, and how the commands for them choose and find jobs. */
+import { ambiguousFailedJob, failedJobsOutOfReach } from '../../application/failed/errors';
+import type { FailedFilter } from '../../application/failed/failed-filter';
+import type { FailedJob } from '../../application/failed/failed-job';
+import type { QueueManager } from '../../application/queue-manager';
 import { oneLine } from '../../base/plain-text';
 import type { ChainedJob } from '../../job/job-context';
 import { type Call, defineCommand } from '../command';
-import { checkPlace, chosenJobs, type FailedFlags, FILTER_FLAGS, filterOf, listFailed } from '../failed-jobs';
-import { LIMIT, LISTED } from '../flags';
-import { momentText } from '../moments';
+import { errorText, invalidOption } from '../errors';
+import { type Flag, type Given, LIMIT, LISTED, on, type ProjectFlags, text, time } from '../flags';
 import { openKeeping } from '../named-queues';
-import { counted } from '../table';
+import { type Cell, counted, momentText, type Output } from '../output';
+import { fromLeft, showingProgress } from '../progress';
 
-/** How many links of a chain are named. */
-const MOST_NAMED = 10;
+/** What the commands for failed jobs share: how jobs are chosen, and how each one is found. */
+
+export const FILTER_FLAGS = {
+  queue: text('<name>', 'only jobs of this queue'),
+  connection: text('<name>', 'only jobs that came from this connection'),
+  name: text('<job>', 'only jobs of this name'),
+  batch: text('<id>', 'only jobs of this batch'),
+  error: text('<text>', 'only jobs with this text in their error'),
+  olderThan: time('only jobs that failed longer ago than this'),
+};
+
+export type FailedFlags = Given<typeof FILTER_FLAGS> & ProjectFlags;
+
+export const DRY_RUN = on('only list the jobs and their number; change nothing');
 
 export const failed = defineCommand({
   name: 'failed',
@@ -45,6 +61,9 @@ async function list(call: Call<FailedFlags>, limit = LISTED): Promise<void> {
   if (found.length > limit) call.output.note(`There are more than these ${limit}; raise --limit to see them.`);
 }
 
+/** How many links of a chain are named. */
+const MOST_NAMED = 10;
+
 async function show(call: Call<FailedFlags>, id: string): Promise<void> {
   const manager = await openKeeping(call);
   const job = await manager.failed.get(id, call.flags);
@@ -73,4 +92,244 @@ function followersText(chain: readonly ChainedJob[]): string {
   const more = chain.length > MOST_NAMED ? ` and ${chain.length - MOST_NAMED} more` : '';
   const follow = chain.length === 1 ? 'follows' : 'follow';
   return `${counted(chain.length, 'job')} ${follow} it: ${names.join(', ')}${more}`;
+}
+
+/** @param isOfOneBatch whether all jobs are in one batch, so that the list need not name it */
+export function listFailed(output: Output, jobs: readonly FailedJob[], isOfOneBatch: boolean): void {
+  // Omits columns whose cells are all equal.
+  const from = columnIf(new Set(jobs.map((job) => job.connection)).size > 1);
+  const within = columnIf(!isOfOneBatch && jobs.some((job) => job.batch !== undefined));
+  const behind = columnIf(jobs.some(({ chain }) => chain.length > 0));
+  const optional = [...within('batch'), ...behind('followed by')];
+  const headings = ['id', 'job', ...from('connection'), 'queue', 'attempts', 'failed at', ...optional, 'error'];
+  const rows = jobs.map((job) => {
+    const { id, name, queue, attempts, failedAt, exception, chain } = job;
+    const waiting = chain.length === 0 ? undefined : counted(chain.length, 'job');
+    const more = [...within(job.batch), ...behind(waiting)];
+    const [error] = exception.split('\n', 1);
+    return [id, name, ...from(job.connection), queue, attempts, momentText(failedAt), ...more, error];
+  });
+  output.list(headings, rows);
+}
+
+const columnIf =
+  (isShown: boolean) =>
+  <Text extends Cell>(text: Text): Text[] =>
+    isShown ? [text] : [];
+
+/** `retry`: sends failed jobs back to their queues. */
+
+const range: Flag<Places> = {
+  value: '<places>',
+  help: 'jobs at these places of the list, such as 1-5; with --queue, of the list of that queue',
+  read(value, flag) {
+    const [, first = '', last = first] = /^(\d{1,9})(?:-(\d{1,9}))?$/.exec(value) ?? [];
+    const [from, to] = [Number(first), Number(last)];
+    if (from >= 1 && to >= from) return { offset: from - 1, limit: to - from + 1 };
+    const remedy = 'Give places of the list that onqueue failed shows, such as 1-5; 1 is the newest.';
+    throw invalidOption(flag, value, remedy);
+  },
+};
+
+export const retry = defineCommand({
+  name: 'retry',
+  summary: 'send failed jobs back to their queues, with all their tries',
+  examples: [
+    ['onqueue retry 0193a6c1-…', 'one job'],
+    ['onqueue retry 0193a6c1-… --queue=mail', 'one job, if its id failed on several queues'],
+    ['onqueue retry all', 'all failed jobs'],
+    ['onqueue retry --queue=mail --error=ECONNREFUSED', 'the failures of an outage'],
+    ['onqueue retry --error=ECONNREFUSED --dry-run', 'only list the jobs and their number'],
+    ['onqueue retry --range=1-5', 'the newest five, as listed by onqueue failed'],
+  ],
+  words: ['[ids...]', "ids, as listed by onqueue failed, or 'all'"],
+  flags: { range, dryRun: DRY_RUN, ...FILTER_FLAGS },
+  async run(call) {
+    const { flags, words } = call;
+    const { range: places } = flags;
+    const isAll = words.includes('all');
+    const ids = isAll ? [] : [...new Set(words)];
+    if (places !== undefined && words.length > 0) call.refuse('give either ids or --range, not both.');
+    if (!isAll && places === undefined) checkChoice(call, ids);
+    const manager = await openKeeping(call);
+    const { failed } = manager;
+    const action: FailedAction = {
+      done: 'retried',
+      line: (count) => `Sent ${counted(count, 'failed job')} back to ${count === 1 ? 'its queue' : 'their queues'}.`,
+      all: () =>
+        places === undefined
+          ? sweeping(call, manager, 'Retrying', () => failed.retry(filterOf(flags) ?? 'all'))
+          : retryAt(call, manager, places),
+      one: (id) => failed.retry(id, flags),
+      unknown: (id) => `There is no failed job '${id}'; it may have been retried already.`,
+    };
+    await actOnFailed(call, ids, manager, action, places);
+  },
+});
+
+async function retryAt(call: Call<FailedFlags>, { failed }: QueueManager, places: Places): Promise<number> {
+  const jobs = await failed.list({ ...filterOf(call.flags), ...places });
+  let retried = 0;
+  const retryThem = async (): Promise<void> => {
+    for (const { id, queue, connection } of jobs) if (await failed.retry(id, { queue, connection })) retried += 1;
+  };
+  await showingProgress(call, 'Retrying', retryThem, async () => ({ done: retried, total: jobs.length }));
+  return retried;
+}
+
+/** A section of the list. */
+export interface Places {
+  readonly offset: number;
+  readonly limit: number;
+}
+
+/** Undefined if no flag chooses, which means all. */
+export function filterOf({ queue, connection, name, batch, error, olderThan }: FailedFlags): FailedFilter | undefined {
+  const filter = { queue, connection, name, batch, error, olderThan };
+  return Object.values(filter).some((value) => value !== undefined) ? filter : undefined;
+}
+
+/** Refuses a line that chooses nothing, and one that gives both ids and flags that choose. */
+export function checkChoice(call: Call<FailedFlags>, ids: readonly string[]): void {
+  if (ids.length > 0) checkPlace(call);
+  else if (filterOf(call.flags) === undefined) {
+    call.refuse(
+      'choose jobs: by id, as listed by onqueue failed, or by flags such as --queue=mail or --error=ECONNREFUSED.',
+    );
+  }
+}
+
+/** With an id, flags may only say where the job failed. */
+export function checkPlace(call: Call<FailedFlags>): void {
+  const { name, batch, error, olderThan } = call.flags;
+  const isChosen = [name, batch, error, olderThan].some((value) => value !== undefined);
+  if (isChosen) call.refuse('give either ids or flags that choose jobs, not both.');
+}
+
+/** The matching jobs, newest first. Names connections that cannot be reached. */
+export function chosenJobs(
+  call: Call,
+  { failed }: QueueManager,
+  filter: FailedFilter | undefined,
+  places: Places,
+): Promise<readonly FailedJob[]> {
+  const unreachable = (name: string, { message }: Error): void =>
+    call.fail(`The failed jobs of ${name} are missing here: ${message}`);
+  return failed.list({ ...filter, ...places, unreachable });
+}
+
+/** What a command does with failed jobs. */
+export interface FailedAction {
+  /** The key in the JSON document, such as `retried`. */
+  readonly done: string;
+  /** The line for people, with the number of jobs. */
+  line(count: number): string;
+  /** Acts on all jobs that the flags choose. */
+  all(): Promise<number>;
+  /** Acts on one job. False if there is no such job. */
+  one(id: string): Promise<boolean>;
+  /** The message for an unknown id. */
+  unknown(id: string): string;
+}
+
+/**
+ * Acts on the given ids, or on all chosen jobs if there are none, and prints the number. An unknown id does not stop the others.
+ * With `--dry-run`, only lists the jobs.
+ */
+export async function actOnFailed(
+  call: Call<FailedFlags & { readonly dryRun?: boolean | undefined }>,
+  ids: readonly string[],
+  manager: QueueManager,
+  action: FailedAction,
+  places?: Places,
+): Promise<void> {
+  const { flags, output } = call;
+  if (flags.dryRun === true) {
+    if (ids.length === 0) return tellChosen(call, manager, filterOf(flags), places);
+    const { found: jobs, unknown } = await reach(call, ids, action, (id) => manager.failed.get(id, flags));
+    return tellJobs(call, { jobs, unknown, count: jobs.length });
+  }
+  const { found, unknown } = await reach(call, ids, action, (id) => action.one(id));
+  const count = ids.length === 0 ? await action.all() : found.length;
+  output.result({ [action.done]: count, unknown }, action.line(count));
+}
+
+/** Lists the jobs that would be affected: all that match, or a section of them. */
+export async function tellChosen(
+  call: Call,
+  manager: QueueManager,
+  filter: FailedFilter | undefined,
+  places?: Places,
+): Promise<void> {
+  const jobs = await chosenJobs(call, manager, filter, places ?? { offset: 0, limit: LISTED });
+  const isWhole = places !== undefined || jobs.length < LISTED;
+  const count = isWhole ? jobs.length : await manager.failed.count(filter);
+  tellJobs(call, { jobs, unknown: [], count, batch: filter?.batch });
+}
+
+interface Told {
+  readonly jobs: readonly FailedJob[];
+  /** Ids without a job. */
+  readonly unknown: readonly string[];
+  /** All affected jobs, including those not listed. */
+  readonly count: number;
+  /** Set if all jobs belong to this batch. */
+  readonly batch?: string | undefined;
+}
+
+function tellJobs({ output }: Call, { jobs, unknown, count, batch }: Told): void {
+  output.result({ dryRun: true, count, unknown, jobs });
+  if (jobs.length > 0) listFailed(output, jobs, batch !== undefined);
+  if (count > jobs.length && !output.isJson) output.note(`Only the first ${jobs.length} are listed.`);
+  output.line(`Without --dry-run, ${counted(count, 'failed job')} would be affected.`);
+}
+
+/** What `look` finds for the ids. Says so for each id without a job. */
+async function reach<Found>(
+  call: Call,
+  ids: readonly string[],
+  action: FailedAction,
+  look: (id: string) => Promise<Found | false | undefined>,
+): Promise<{ readonly found: readonly Found[]; readonly unknown: readonly string[] }> {
+  const found: Found[] = [];
+  const unknown: string[] = [];
+  for (const id of ids) {
+    try {
+      const job = await look(id);
+      if (job !== undefined && job !== false) found.push(job);
+      else {
+        unknown.push(id);
+        call.fail(action.unknown(id));
+      }
+    } catch (error) {
+      // The next id may be on a connection that can be reached, and unique there.
+      if (!(failedJobsOutOfReach.is(error) || ambiguousFailedJob.is(error))) throw error;
+      unknown.push(id);
+      call.fail('', errorText(error));
+    }
+  }
+  return { found, unknown };
+}
+
+/** With more failed jobs than this, counting the matching ones would take too long. */
+const MOST_COUNTED = 20_000;
+
+/** Runs `work` on the jobs that the flags choose, and shows its progress. */
+export function sweeping(
+  call: Call<FailedFlags>,
+  manager: QueueManager,
+  doing: string,
+  work: () => Promise<number>,
+): Promise<number> {
+  const { queue, ...others } = filterOf(call.flags) ?? {};
+  const left = fromLeft(() => manager.failed.kept(queue));
+  if (Object.values(others).every((value) => value === undefined)) return showingProgress(call, doing, work, left);
+  let total: Promise<number> | undefined;
+  return showingProgress(call, doing, work, async () => {
+    // Jobs that left the store were processed by us, so the matching ones are counted only once.
+    const { done, total: all = 0 } = await left();
+    if (all > MOST_COUNTED) return { done };
+    total ??= manager.failed.count({ queue, ...others });
+    return { done, total: await total };
+  });
 }

@@ -1,14 +1,14 @@
 /** `inspect`: everything known about one job. */
 import type { Milliseconds } from '../../base/clock';
 import { oneLine } from '../../base/plain-text';
-import type { Attempt, SourceLines } from '../../operations/history/attempt';
 import type { FoundJob } from '../../operations/found-job';
+import type { Attempt, SourceLines } from '../../operations/history/attempt';
 import { CHOSEN_FIELDS } from '../../payload/chosen-fields';
 import { isRecord } from '../../payload/kinds';
 import { defineCommand } from '../command';
 import { CONNECTION, quoted, text } from '../flags';
-import { agoText, momentText } from '../moments';
 import { openConnection } from '../named-queues';
+import { agoText, momentText } from '../output';
 
 export const inspect = defineCommand({
   name: 'inspect',

@@ -1,19 +1,14 @@
-/** `jobs`: the jobs of a queue that wait, run or have failed. */
-import { oneLine } from '../../base/plain-text';
+/** `jobs` and `cancel`: the jobs of a queue, and how to keep them from running. */
 import type { Milliseconds } from '../../base/clock';
+import { oneLine } from '../../base/plain-text';
+import type { CancelResult } from '../../connections/contract';
+import type { QueueConnection } from '../../dispatch/queue-connection';
 import { JOB_STATES } from '../../operations/job-page';
 import type { JobState, ListedJob } from '../../operations/listed-job';
-import type { QueueConnection } from '../../dispatch/queue-connection';
 import { type Call, defineCommand } from '../command';
 import { CONNECTION, type Given, LIMIT, LISTED, type ProjectFlags, quoted, text, word } from '../flags';
-import { agoText, momentText } from '../moments';
 import { openConnection } from '../named-queues';
-import type { Cell } from '../table';
-
-/** The most that one call returns. */
-const PAGE = 100;
-/** Columns that a name needs. */
-const READABLE_NAME = 12;
+import { agoText, type Cell, momentText } from '../output';
 
 const FLAGS = {
   state: word<JobState>('<state>', JOB_STATES, 'ready, delayed, running or failed (default: ready)'),
@@ -23,11 +18,6 @@ const FLAGS = {
 };
 
 type JobsCall = Call<Given<typeof FLAGS> & ProjectFlags>;
-
-interface Found {
-  readonly jobs: readonly ListedJob[];
-  readonly next: string | undefined;
-}
 
 export const jobs = defineCommand({
   name: 'jobs',
@@ -59,6 +49,14 @@ export const jobs = defineCommand({
   },
 });
 
+interface Found {
+  readonly jobs: readonly ListedJob[];
+  readonly next: string | undefined;
+}
+
+/** The most that one call returns. */
+const PAGE = 100;
+
 async function list({ flags }: JobsCall, connection: QueueConnection, queue: string): Promise<Found> {
   const { state, limit = LISTED } = flags;
   const jobs: ListedJob[] = [];
@@ -72,6 +70,9 @@ async function list({ flags }: JobsCall, connection: QueueConnection, queue: str
   const behind = await connection.jobs(queue, { state, after: next, limit: 1 });
   return { jobs, next: behind.jobs.length === 0 ? undefined : next };
 }
+
+/** Columns that a name needs. */
+const READABLE_NAME = 12;
 
 function show({ flags, output }: JobsCall, found: readonly ListedJob[], now: Milliseconds): void {
   const { state = 'ready' } = flags;
@@ -92,3 +93,45 @@ function show({ flags, output }: JobsCall, found: readonly ListedJob[], now: Mil
 }
 
 const moment = (at: Date | undefined): string | undefined => at && momentText(at);
+
+export const cancel = defineCommand({
+  name: 'cancel',
+  summary: 'keep jobs from running, or tell running ones to stop',
+  description:
+    'A waiting job is removed. A running one is told to stop within a second: its signal aborts. Failed jobs ' +
+    'stay (see forget). The exit code is 1 if an id is unknown; the others are cancelled all the same.',
+  examples: [
+    ['onqueue cancel 0193a6c1-…', 'a job of the default connection'],
+    ['onqueue cancel --queue=mail 0193a6c1-…', 'faster if many queues are in use'],
+    ["onqueue cancel --reason='wrong address' 0193a6c1-…", 'tell the job, the cancelled hook and the log why'],
+    ['onqueue cancel --connection=redis --json 0193a6c1-…', 'for a program'],
+  ],
+  words: ['<ids...>', 'ids, as returned by dispatch and shown in log lines'],
+  flags: {
+    queue: text('<name>', 'their queue (default: searches all queues of the connection)'),
+    reason: text('<text>', 'the reason, in one line'),
+    connection: CONNECTION,
+  },
+  async run(call) {
+    const { flags, output } = call;
+    const { connection } = await openConnection(call);
+    const results: { id: string; result: CancelResult }[] = [];
+    for (const id of new Set(call.words)) {
+      const result = await connection.cancel(id, flags);
+      results.push({ id, result });
+      if (result === 'unknown') {
+        const where = [`on ${connection.name}`, ...(flags.queue === undefined ? [] : [`queue ${flags.queue}`])];
+        call.fail(`There is no job '${id}' ${where.join(', ')}: it has ended, or never existed.`);
+      } else output.line(`${oneLine(id)}  ${result}: ${MEANING[result]}`);
+    }
+    output.result(results);
+  },
+});
+
+/** `cancel`: keeps jobs from running, or tells running ones to stop. */
+
+const MEANING: Readonly<Record<Exclude<CancelResult, 'unknown'>, string>> = {
+  removed: 'it was waiting, and has been removed',
+  signalled: 'it is running, and was told to stop',
+  marked: 'it was not found, and will end as cancelled when a worker takes it',
+};

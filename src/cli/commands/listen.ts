@@ -6,13 +6,11 @@ import { durationSeconds } from '../../job/duration';
 import { PROCESS_MARGIN } from '../../worker/stop';
 import { resolveWorkerOptions } from '../../worker/worker-options';
 import { defineCommand } from '../command';
-import { invalidOption } from '../errors';
-import { ExitCode, type StopSignal } from '../exit-codes';
-import { commandLineOf, type Flag } from '../flags';
+import { ExitCode, invalidOption } from '../errors';
+import { commandLineOf, type Flag, LISTEN_FLAGS, LISTEN_SLEEP, type ListenFlags, workerOptions } from '../flags';
 import { CONNECTION_WORD } from '../named-queues';
 import type { Session } from '../session';
-import { hearStopSignals } from '../stop-signals';
-import { LISTEN_FLAGS, LISTEN_SLEEP, workerOptions, type ListenFlags } from '../work-flags';
+import { hearStopSignals, type StopSignal } from '../stop-signals';
 
 /** The time that a process has left after a second signal. */
 const HASTE: Milliseconds = 1000;

@@ -1,8 +1,7 @@
 /** `migrate`: creates the tables of databases, or updates them. */
 import type { Migrations } from '../../connections/contract';
 import { defineCommand } from '../command';
-import { errorText } from '../error-text';
-import { ExitCode } from '../exit-codes';
+import { errorText, ExitCode } from '../errors';
 import { CONNECTION, on } from '../flags';
 
 export const migrate = defineCommand({

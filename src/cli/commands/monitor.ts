@@ -1,13 +1,14 @@
-/**
- * `monitor`: the state of the queues and the running jobs; on a terminal redrawn every two seconds, with keys to pause queues.
- */
-import type { Snapshot } from '../../operations/snapshot';
+/** `monitor`: the queues and the running jobs; on a terminal redrawn every two seconds, with keys to pause queues. */
+import type { Milliseconds, Timer } from '../../base/clock';
+import { oneLine } from '../../base/plain-text';
+import type { QueueConnection } from '../../dispatch/queue-connection';
+import type { QueueSnapshot, Snapshot } from '../../operations/snapshot';
 import { type Call, defineCommand } from '../command';
+import { errorText } from '../errors';
 import { CONNECTION, count, type Given, namesIn, type ProjectFlags } from '../flags';
-import { LiveMonitor } from '../live-monitor';
-import { crowded, snapshotTexts } from '../monitor-text';
 import { openConnection } from '../named-queues';
-import { counted } from '../table';
+import { type Cell, counted, cut, formatTable, momentText, type OutputStream, spanText } from '../output';
+import type { Surroundings } from '../session';
 
 const FLAGS = {
   max: count('<count>', 'mark queues with more ready jobs than this, and exit with 1 if there are any'),
@@ -50,4 +51,293 @@ function print({ flags: { max = Infinity }, output }: MonitorCall, snapshot: Sna
   const { summary, queues, running } = snapshotTexts(snapshot, { max });
   output.result(snapshot, summary, '', ...queues, ...(running.length > 0 ? ['', ...running] : []));
   if (snapshot.otherQueues > 0) output.note(`${counted(snapshot.otherQueues, 'more queue')}; name queues to see them.`);
+}
+
+/** Chosen so that a terminal of 60 columns has room for the name of the queue. */
+const HEADINGS = ['ready', 'delayed', 'running', 'failed', 'wait', '/min', 'queue'];
+
+export interface MonitorView {
+  /** Queues with more ready jobs are marked. */
+  readonly max: number;
+  /** The queue that keys act on. */
+  readonly selected?: string | undefined;
+}
+
+export interface SnapshotTexts {
+  /** The connection, the time, and the number of workers. */
+  readonly summary: string;
+  /** Beginning with the headings. */
+  readonly queues: readonly string[];
+  /** Beginning with the headings; empty if nothing runs. */
+  readonly running: readonly string[];
+}
+
+/** A snapshot as text: the queues, and the running jobs. */
+export function snapshotTexts(snapshot: Snapshot, view: MonitorView): SnapshotTexts {
+  const { connection, at, isExact, queues } = snapshot;
+  const long = crowded(snapshot, view.max);
+  const marks = queues.map((queue) => (queue.queue === view.selected ? '>' : ' ') + (long.includes(queue) ? '!' : ' '));
+  const estimate = isExact ? [] : ['estimated'];
+  return {
+    summary: [connection, momentText(at), workersText(snapshot), ...estimate].join('   '),
+    queues: formatTable(HEADINGS, queues.map(rowOf))
+      .split('\n')
+      .map((line, row) => `${marks[row - 1] ?? '  '} ${line}`),
+    running: runningLines(snapshot),
+  };
+}
+
+/** The queues with more than `max` ready jobs. */
+export function crowded({ queues }: Snapshot, max: number): readonly QueueSnapshot[] {
+  return queues.filter(({ ready }) => ready > max);
+}
+
+function rowOf(queue: QueueSnapshot): Cell[] {
+  const { ready, delayed, running, oldestWait, rate, isPaused } = queue;
+  const wait = oldestWait === undefined ? '' : spanText(oldestWait * 1000);
+  const perMinute = rate === undefined ? '' : Math.round(rate * 10) / 10;
+  const name = oneLine(queue.queue) + (isPaused ? ' paused' : '');
+  return [ready, delayed, running, failedText(queue), wait, perMinute, name];
+}
+
+/** `12, 3 in 5 min`: the failures of the last five minutes include jobs that were retried since. */
+function failedText({ failed, failures = 0 }: QueueSnapshot): Cell {
+  if (failures === 0) return failed ?? '';
+  return `${failed === undefined ? '' : `${failed}, `}${failures} in 5 min`;
+}
+
+function workersText({ workers }: Snapshot): string {
+  if (workers === undefined) return 'workers unknown';
+  const busy = workers.reduce((sum, worker) => sum + worker.busy, 0);
+  const slots = workers.reduce((sum, worker) => sum + worker.concurrency, 0);
+  return workers.length === 0 ? 'no workers' : `${counted(workers.length, 'worker')}, ${busy} of ${slots} slots busy`;
+}
+
+/** Longest-running first. */
+function runningLines({ workers = [], at }: Snapshot): readonly string[] {
+  const running = workers
+    .flatMap(({ host, pid, running }) => running.map((job) => ({ ...job, worker: `${host}:${pid}` })))
+    .toSorted((a, b) => a.since.getTime() - b.since.getTime());
+  if (running.length === 0) return [];
+  const span = (since: Date): Milliseconds => Math.max(at.getTime() - since.getTime(), 0);
+  const rows = running.map(({ name, id, queue, attempt, since, worker }) => [
+    ...[spanText(span(since)), attempt, oneLine(name), oneLine(queue), oneLine(worker), oneLine(id)],
+  ]);
+  return formatTable(['for', 'attempt', 'job', 'queue', 'worker', 'id'], rows)
+    .split('\n')
+    .map((line) => `   ${line}`);
+}
+
+const INTERVAL: Milliseconds = 2000;
+
+/** Escape sequences, such as those of the arrow keys, and single characters. */
+// oxlint-disable-next-line no-control-regex
+const KEYS = /\u001B(?:\[[\d;]*[A-Za-z~]|O[A-Z])|[^]/gu;
+const UP = ['\u001B[A', '\u001BOA', 'k'];
+const DOWN = ['\u001B[B', '\u001BOB', 'j'];
+
+/** The last two are Ctrl-C and Ctrl-D. */
+const QUIT = ['q', 'Q', '\u0003', '\u0004'];
+
+export interface LiveMonitorOptions {
+  /** Default: all queues that were ever used. */
+  readonly queues?: readonly string[] | undefined;
+  /** Default: no limit. */
+  readonly max?: number | undefined;
+}
+
+/** The queues on a terminal, redrawn every two seconds, with keys to pause them. */
+export class LiveMonitor {
+  readonly #surroundings: Surroundings;
+  readonly #connection: QueueConnection;
+  readonly #options: LiveMonitorOptions;
+  readonly #screen: Screen;
+  #snapshot: Snapshot | undefined;
+  #selected: string | undefined;
+  /** The last action, or why it failed. */
+  #remark = '';
+  /** Why the last refresh failed. */
+  #trouble: string | undefined;
+  /** Pausing all queues needs a second `p`. */
+  #isAsked = false;
+  #isOver = false;
+  #wake: () => void = () => undefined;
+  #leave: () => void = () => undefined;
+  readonly #over = new Promise<void>((resolve) => (this.#leave = resolve));
+
+  constructor(surroundings: Surroundings, connection: QueueConnection, options: LiveMonitorOptions) {
+    this.#surroundings = surroundings;
+    this.#connection = connection;
+    this.#options = options;
+    this.#screen = new Screen(surroundings.stdout);
+  }
+
+  /** Returns the last snapshot shown. */
+  async run(onKeys: (hear: (keys: string) => void) => () => void): Promise<Snapshot | undefined> {
+    const { onStopSignal, onExit } = this.#surroundings;
+    const undo = [
+      onKeys((keys) => (keys.match(KEYS) ?? []).forEach((key) => this.#press(key))),
+      onStopSignal(() => this.#quit()),
+      // However the process ends, it must leave a usable terminal.
+      onExit(() => this.#screen.close()),
+    ];
+    try {
+      this.#draw();
+      while (!this.#isOver) {
+        await this.#orQuit(this.#look());
+        await this.#orQuit(this.#pause());
+      }
+      return this.#snapshot;
+    } finally {
+      for (const stop of undo) stop();
+      this.#screen.close();
+    }
+  }
+
+  async #look(): Promise<void> {
+    try {
+      this.#snapshot = await this.#connection.snapshot({ queues: this.#options.queues });
+      this.#trouble = undefined;
+    } catch (error) {
+      this.#trouble = errorText(error);
+    }
+    if (!this.#isOver) this.#draw();
+  }
+
+  /** An unreachable store must not keep anybody from leaving. */
+  #orQuit(step: Promise<void>): Promise<void> {
+    return Promise.race([step, this.#over]);
+  }
+
+  /** Waits until the next refresh is due, or a key has changed something. */
+  async #pause(): Promise<void> {
+    if (this.#isOver) return;
+    let timer: Timer | undefined;
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+      timer = this.#surroundings.clock.after(INTERVAL, resolve, true);
+    });
+    timer?.cancel();
+  }
+
+  #quit(): void {
+    this.#isOver = true;
+    this.#wake();
+    this.#leave();
+  }
+
+  #press(key: string): void {
+    const wasAsked = this.#isAsked;
+    this.#isAsked = false;
+    if (QUIT.includes(key)) return this.#quit();
+    this.#remark = '';
+    if (key === 'p') this.#togglePause(wasAsked);
+    else if (DOWN.includes(key)) this.#select(1);
+    else if (UP.includes(key)) this.#select(-1);
+    this.#draw();
+  }
+
+  /** One step before the first queue, or after the last one, selects none. */
+  #select(step: number): void {
+    const names = [undefined, ...(this.#snapshot?.queues ?? []).map(({ queue }) => queue)];
+    const place = names.indexOf(this.#selected);
+    this.#selected = names[(place + step + names.length) % names.length];
+  }
+
+  #togglePause(isConfirmed: boolean): void {
+    const shown = this.#snapshot?.queues ?? [];
+    const meant = this.#selected === undefined ? shown : shown.filter(({ queue }) => queue === this.#selected);
+    if (meant.length === 0) return;
+    const isPause = meant.some(({ isPaused }) => !isPaused);
+    const what = this.#selected ?? counted(meant.length, 'queue');
+    if (this.#selected === undefined && !isConfirmed) {
+      this.#isAsked = true;
+      this.#remark = `Press p again to ${isPause ? 'pause' : 'resume'} ${what}.`;
+      return;
+    }
+    void this.#carryOut(
+      meant.map(({ queue }) => queue),
+      isPause,
+      what,
+    );
+  }
+
+  async #carryOut(queues: readonly string[], isPause: boolean, what: string): Promise<void> {
+    try {
+      for (const queue of queues) await (isPause ? this.#connection.pause(queue) : this.#connection.resume(queue));
+      this.#remark = `${isPause ? 'Paused' : 'Resumed'} ${what}.`;
+    } catch (error) {
+      this.#remark = errorText(error);
+    }
+    this.#wake();
+  }
+
+  #draw(): void {
+    const keys = `q: quit   p: pause or resume ${this.#selected ?? 'all'}   up, down: choose a queue`;
+    const room = Math.max(this.#screen.rows - 3, 1);
+    const body = this.#snapshot === undefined ? ['…'] : this.#body(this.#snapshot, room);
+    const filled = [...body, ...Array.from({ length: Math.max(room - body.length, 0) }, () => '')];
+    const [remark = ''] = (this.#trouble ?? this.#remark).split('\n');
+    this.#screen.draw([...filled.slice(0, room), '', remark, keys]);
+  }
+
+  #body(snapshot: Snapshot, room: number): readonly string[] {
+    const { max = Infinity } = this.#options;
+    const { summary, queues, running } = snapshotTexts(snapshot, { max, selected: this.#selected });
+    const [headings = '', ...rows] = queues;
+    // Running jobs get a third of the room if there are more queues than fit.
+    const forRunning = Math.min(running.length, Math.max(Math.floor(room / 3), room - rows.length - 4));
+    const shown = window(
+      rows,
+      snapshot.queues.findIndex(({ queue }) => queue === this.#selected),
+      room - 4 - forRunning,
+    );
+    return [summary, '', headings, ...shown, '', ...running.slice(0, forRunning)];
+  }
+}
+
+/** As many rows as fit, including the selected one. */
+function window(rows: readonly string[], chosen: number, room: number): readonly string[] {
+  const most = Math.max(room, 1);
+  if (rows.length <= most) return rows;
+  const from = Math.max(0, Math.min(chosen - most + 2, rows.length - most + 1));
+  return [...rows.slice(from, from + most - 1), `  … ${counted(rows.length - most + 1, 'more queue')}`];
+}
+
+const ENTER = '\u001B[?1049h\u001B[?25l';
+const LEAVE = '\u001B[?25h\u001B[?1049l';
+const HOME = '\u001B[H';
+const REST_OF_LINE = '\u001B[K';
+const REST_OF_SCREEN = '\u001B[J';
+
+/** The size of a terminal that does not report it. */
+const USUAL = { columns: 80, rows: 24 };
+
+/** The whole screen of a terminal, redrawn in place. Its previous content comes back at the end. */
+export class Screen {
+  readonly #stream: OutputStream;
+
+  constructor(stream: OutputStream) {
+    this.#stream = stream;
+    stream.write(ENTER);
+  }
+
+  get columns(): number {
+    return this.#stream.columns ?? USUAL.columns;
+  }
+
+  get rows(): number {
+    return this.#stream.rows ?? USUAL.rows;
+  }
+
+  /** Cuts lines that are too long, and omits lines that do not fit. */
+  draw(lines: readonly string[]): void {
+    // A terminal would begin a new line at the last column.
+    const shown = lines.slice(0, this.rows).map((line) => cut(line, this.columns - 1) + REST_OF_LINE);
+    this.#stream.write(HOME + shown.join('\r\n') + REST_OF_SCREEN);
+  }
+
+  close(): void {
+    this.#stream.write(LEAVE);
+  }
 }

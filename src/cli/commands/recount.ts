@@ -5,8 +5,8 @@ import { CapabilityError } from '../../connections/errors';
 import { defineCommand } from '../command';
 import { on, text } from '../flags';
 import { keepingConnections } from '../named-queues';
+import { counted } from '../output';
 import { showingProgress } from '../progress';
-import { counted } from '../table';
 
 export const recount = defineCommand({
   name: 'recount',

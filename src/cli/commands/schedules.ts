@@ -6,9 +6,8 @@ import type { ScheduleListing } from '../../schedule/schedules';
 import { defineCommand } from '../command';
 import { HOW_TO_REGISTER, invalidOption } from '../errors';
 import { type Flag, ofKind } from '../flags';
-import { agoText, momentText, spanText } from '../moments';
 import { openKeeping } from '../named-queues';
-import { type Cell, counted } from '../table';
+import { agoText, type Cell, counted, momentText, spanText } from '../output';
 
 /** Columns that a state needs. */
 const READABLE_STATE = 20;

@@ -1,9 +1,15 @@
 /** `work`: runs jobs until it is told to stop, in processes kept running by a supervisor, or in this very one. */
+import { durationSeconds } from '../../job/duration';
+import { PROCESS_MARGIN } from '../../worker/stop';
+import { Supervisor } from '../../worker/supervisor/supervisor';
+import { resolveWorkerOptions } from '../../worker/worker-options';
 import { defineCommand } from '../command';
 import { invalidOption } from '../errors';
+import { commandLineOf, WORK_FLAGS, workerOptions, type WorkFlags } from '../flags';
+import { serveHealth } from '../http-server';
 import { CONNECTION_WORD } from '../named-queues';
-import { supervise } from '../supervise';
-import { WORK_FLAGS, type WorkFlags } from '../work-flags';
+import type { Session } from '../session';
+import { STOP_REASONS, stopAtSignals, type StopSignal } from '../stop-signals';
 
 export const work = defineCommand({
   name: 'work',
@@ -55,5 +61,45 @@ function refuseIdleFlags({ processes, recycle, healthPort, healthHost, once }: W
   }
   if (recycle !== undefined) {
     throw invalidOption('--recycle', String(recycle), `${alone}, which nobody replaces: use --max-time.`);
+  }
+}
+
+/** `work` as a supervisor: keeps processes running that run the jobs, and loads neither jobs nor drivers itself. */
+export async function supervise(session: Session, connection: string | undefined, flags: WorkFlags): Promise<void> {
+  const { fork, clock } = session.surroundings;
+  const { grace, maxTime } = resolveWorkerOptions(workerOptions(connection, flags));
+  const { processes = 1, recycle = 0, healthPort, healthHost: _host, supervisor: _supervisor, ...others } = flags;
+  const logger = session.logger(flags);
+  const supervisor = new Supervisor({
+    processes,
+    patience: (grace + PROCESS_MARGIN) * 1000,
+    maxTime,
+    recycle: durationSeconds(recycle, '--recycle') || Infinity,
+    clock,
+    logger,
+    reasons: STOP_REASONS,
+    start({ number, maxTime, ...told }) {
+      const limit = maxTime === Infinity ? undefined : Math.max(0.001, maxTime).toFixed(3);
+      const [opened, afterCrash] = [told.opened || undefined, told.afterCrash || undefined];
+      const line = commandLineOf({ ...others, maxTime: limit, processes, processNumber: number, opened, afterCrash });
+      return fork(['work', ...(connection === undefined ? [] : [connection]), ...line]);
+    },
+  });
+  // Opens the port before any process starts, so that a port in use is reported at once.
+  const server = healthPort === undefined ? undefined : await serveHealth(flags, supervisor);
+  if (server !== undefined) logger.info({}, `Health is served at ${server.address}/health.`);
+  const stop = (signal: StopSignal): void => supervisor.stop(signal);
+  const stopListening = stopAtSignals(session.surroundings, logger, stop, (code) => {
+    session.exitCode = code;
+    supervisor.hasten(code);
+  });
+  try {
+    const code = await supervisor.run();
+    // A second signal has already set the code.
+    session.exitCode ||= code;
+    if (supervisor.isStopping) logger.info({ code: session.exitCode }, `The worker stopped: ${STOP_REASONS.stopped}.`);
+  } finally {
+    stopListening();
+    server?.close();
   }
 }

@@ -1,19 +1,14 @@
-/** `workers`: lists the workers and their running jobs. */
+/** `workers` and `restart`: the workers and their running jobs, and how to make them start anew. */
+import type { QueueManager } from '../../application/queue-manager';
 import type { Milliseconds } from '../../base/clock';
 import { oneLine } from '../../base/plain-text';
+import { CapabilityError } from '../../connections/errors';
 import type { RunningWorker } from '../../operations/worker-record';
-import { defineCommand } from '../command';
+import { type Call, defineCommand } from '../command';
+import { errorText } from '../errors';
 import { CONNECTION } from '../flags';
-import { spanText } from '../moments';
-import { openConnection } from '../named-queues';
-import type { Cell } from '../table';
-
-/** Seconds after which a worker is reported as silent: it has missed a record. */
-const SILENT = 10;
-/** Running jobs named in the table; JSON has up to 50. */
-const MOST_NAMED = 3;
-/** Columns that the names of jobs need. */
-const READABLE_NAMES = 20;
+import { keepingConnections, memoryRemark, noteMemory, openConnection } from '../named-queues';
+import { type Cell, spanText } from '../output';
 
 export const workers = defineCommand({
   name: 'workers',
@@ -42,6 +37,15 @@ export const workers = defineCommand({
     output.list(headings, found.map(rowOf), READABLE_NAMES);
   },
 });
+
+/** Seconds after which a worker is reported as silent: it has missed a record. */
+const SILENT = 10;
+
+/** Running jobs named in the table; JSON has up to 50. */
+const MOST_NAMED = 3;
+
+/** Columns that the names of jobs need. */
+const READABLE_NAMES = 20;
 
 function rowOf(worker: RunningWorker): Cell[] {
   const { name, pid, connection, queues, busy, concurrency, outcomes } = worker;
@@ -74,4 +78,57 @@ function runsText(worker: RunningWorker): string {
 /** Uses only the store's clock: ours may be off. */
 function ageOf({ heardAt, silentFor }: RunningWorker, moment: Date): Milliseconds {
   return Math.max(heardAt.getTime() + silentFor * 1000 - moment.getTime(), 0);
+}
+
+/** `restart`: tells all workers to finish their jobs and start anew. */
+
+export const restart = defineCommand({
+  name: 'restart',
+  summary: 'tell all workers to finish their jobs and restart, as after a deployment',
+  description:
+    'The order reaches workers on all machines, through the stores of all connections or of the named one. onqueue work ' +
+    'restarts its processes by itself; other workers, including those with --once or --no-supervisor, exit, and whatever ' +
+    'started them must start them again. The command does not wait for them, and does not affect workers that start later.',
+  examples: [
+    ['onqueue restart', 'all workers'],
+    ['onqueue restart --connection=redis', 'workers of one connection'],
+  ],
+  flags: { connection: CONNECTION },
+  async run(call) {
+    const { connection } = call.flags;
+    const manager = await call.open();
+    const names = connection === undefined ? connectionsWithWorkers(manager) : [manager.connection(connection).name];
+    for (const name of names) noteMemory(call, manager, [name]);
+    // An unreachable store must neither stop nor delay the order to the workers of others.
+    const answers = await Promise.all(names.map((name) => tell(call, manager, name)));
+    const told = answers.filter((answer) => answer !== undefined);
+    const lines = told.map(
+      ({ connection: name, address }) => `Told the workers of ${name} (${address}) to finish their jobs and restart.`,
+    );
+    call.output.result(told, ...lines);
+  },
+});
+
+async function tell(
+  call: Call,
+  manager: QueueManager,
+  name: string,
+): Promise<{ connection: string; address: string } | undefined> {
+  try {
+    const connection = manager.connection(name);
+    await connection.restart();
+    return { connection: name, address: connection.address };
+  } catch (error) {
+    const reason =
+      error instanceof CapabilityError
+        ? `its driver ${error.facts.driver} takes no orders. Stop them with SIGTERM, and start them again. (${error.code})`
+        : errorText(error);
+    call.fail(`The workers of ${name} were not told: `, reason);
+    return undefined;
+  }
+}
+
+function connectionsWithWorkers(manager: QueueManager): readonly string[] {
+  const names = keepingConnections(manager).filter((name) => memoryRemark(manager, name) === undefined);
+  return names.length > 0 ? names : [manager.defaultConnection];
 }

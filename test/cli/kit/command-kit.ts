@@ -1,5 +1,5 @@
 /** Runs commands in this process, on a store in memory, in a temporary project. */
-import type { StopSignal } from '../../../src/cli/exit-codes';
+import type { StopSignal } from '../../../src/cli/stop-signals';
 import { run } from '../../../src/cli/program';
 import type { Surroundings } from '../../../src/cli/session';
 import { systemClock } from '../../../src/base/clock';
