@@ -1,14 +1,12 @@
 /** Puts the layers together: fills what the lower ones left open for the upper ones. Loaded first by every entry point. */
 import 'reflect-metadata';
-import { Bus } from './application/bus';
+import { Bus, setManagerFactory, fakeFactory, setFakeFactory } from './application/default-manager';
 import { builtInConnectors } from './connections/built-in';
 import { offerEntries } from './copies';
 import { setJobDispatcher } from './job/job';
-import { setScheduleReader } from './job/schedule';
+import { setScheduleReader } from './job/options';
 import { timing } from './schedule/timing';
-import { defaultLogger } from './base/console-logger';
-import { setManagerFactory } from './application/default-manager';
-import { fakeFactory, setFakeFactory } from './application/fake-slot';
+import { defaultLogger } from './base/logger';
 import { QueueManager } from './application/queue-manager';
 
 offerEntries({

@@ -32,33 +32,45 @@ export {
 } from './worker/errors';
 
 export { Job, type JobBase } from './job/job';
-export type { JobInstance } from './job/definition';
-export { Handles } from './job/handles';
-export { type ListenerOf, type ListenerOptions, Listens } from './job/listens';
-export { type Delay, type Duration, duration } from './job/duration';
-export type { Backoff } from './job/backoff';
-export type { JobOptions } from './job/options';
-export type { JobFormat } from './job/format';
-export type { DebounceOptions } from './job/debounce';
-export type { MissedPolicy, OverlapPolicy, ScheduleOptions } from './job/schedule';
-export type { UniqueOptions } from './job/unique';
-export { type ChainedJob, type FailedLink, type JobBatch, JobContext, type Occurrence } from './job/job-context';
-export type { BatchMember, BatchSource, PendingBatch } from './job/batch';
-export type { Batch } from './dispatch/batch/batch';
-export type { BatchCallbackJob } from './dispatch/batch/callbacks';
-export type { BatchListOptions, BatchPlaceOptions, BatchPruneOptions, Batches } from './dispatch/batch/batches';
-export type { ChainList, PendingChain } from './job/chain';
-export type { DispatchResult, Outgoing, PendingDispatch, PendingEvent } from './job/dispatcher';
-export type { Progress } from './job/progress';
-export { Middleware } from './job/middleware';
-export { type ErrorClass, failOn } from './job/fail-on';
-export { type SkipCondition, skipIf, skipUnless } from './job/skip';
+export type { JobInstance } from './job/registry';
+export { Handles, type ListenerOf, type ListenerOptions, Listens } from './job/declare';
+export { type Backoff, type Delay, type Duration, duration } from './job/duration';
+export type {
+  DebounceOptions,
+  JobFormat,
+  JobOptions,
+  MissedPolicy,
+  OverlapPolicy,
+  ScheduleOptions,
+  UniqueOptions,
+} from './job/options';
+export {
+  type BatchMember,
+  type BatchSource,
+  type ChainedJob,
+  type ChainList,
+  type FailedLink,
+  type JobBatch,
+  JobContext,
+  type Occurrence,
+  type Progress,
+} from './job/job-context';
+export type {
+  DispatchResult,
+  Outgoing,
+  PendingBatch,
+  PendingChain,
+  PendingDispatch,
+  PendingEvent,
+} from './job/pending';
+export type { Batch, Batches, BatchListOptions, BatchPlaceOptions, BatchPruneOptions } from './dispatch/batch/batch';
+export type { BatchCallbackJob } from './dispatch/batch/members';
+export { type ErrorClass, failOn, Middleware, type SkipCondition, skipIf, skipUnless } from './job/middleware';
 
-export { Inject } from './container/inject';
-export { inject } from './container/scope';
-export type { Container, NamedToken, Scope, Token } from './container/container';
+export { Inject, type NamedToken } from './container/parameters';
+export { type Container, inject, type Scope, type Token } from './container/scope';
 
-export { Bus, dispatch, Events } from './application/bus';
+export { Bus, dispatch, Events } from './application/default-manager';
 export { JobBus } from './dispatch/bus';
 export { type EmitterLike, EventBus, type EventClasses } from './dispatch/events';
 
@@ -69,18 +81,16 @@ export {
   type PauseOptions,
   QueueConnection,
   type QueuePause,
+  QueuePusher,
   type ResultOptions,
 } from './dispatch/queue-connection';
 export { JobFailedError } from './operations/errors';
 export type { Attempt, AttemptOutcome, SourceLines } from './operations/history/attempt';
-export type { FoundJob, FoundProgress } from './operations/found-job';
+export type { FoundJob, FoundProgress, JobPage, ListOptions } from './operations/found-job';
 export type { HistoryConfig } from './operations/history/job-histories';
-export type { JobPage, ListOptions } from './operations/job-page';
-export type { JobState, ListedJob } from './operations/listed-job';
-export type { ShownJob } from './operations/shown-job';
+export type { JobState, ListedJob, ShownJob } from './operations/listed-job';
 export type { QueueSnapshot, Snapshot, SnapshotOptions } from './operations/snapshot';
 export type { RunningWorker, WorkersJob } from './operations/worker-record';
-export { QueuePusher } from './dispatch/queue-pusher';
 export { type Configuration, defineConfig } from './application/configuration/configuration';
 export type { ConnectionConfig, Drivers, Size, StoreConfig } from './connections/driver';
 export type { BeanstalkdConfig } from './connections/beanstalkd/driver';
@@ -102,10 +112,10 @@ export type {
   RunSpan,
 } from './operations/figures/figures';
 export type { Times } from './operations/figures/job-counts';
-export type { LimitsByQueue, QueueLimit } from './operations/figures/queue-monitors';
+export type { LimitsByQueue, QueueLimit } from './operations/figures/queue-sampler';
 export type { ErrorContext } from './connections/application';
 export type { ErrorCallback } from './application/error-reports';
-export type { PayloadCreator } from './dispatch/job-encoder';
+export type { JobRoute, PayloadCreator } from './dispatch/job-encoder';
 export { builtInConnectors } from './connections/built-in';
 
 export type { Connector, ConnectorContext } from './connections/driver';
@@ -150,8 +160,7 @@ export {
   withCounters,
   withId,
 } from './payload/counters';
-export type { FailedFilter } from './application/failed/failed-filter';
-export type { FailedJob } from './application/failed/failed-job';
+export type { FailedFilter, FailedJob } from './application/failed/failed-filter';
 export { FailedJobs, type FailedPlace } from './application/failed/failed-jobs';
 export type { PendingSchedule, Weekday } from './schedule/pending-schedule';
 export type {
@@ -161,7 +170,7 @@ export type {
   ScheduleListing,
   Schedules,
 } from './schedule/schedules';
-export { Lock, LockTimeoutError } from './application/locks/lock';
+export { Lock, LockTimeoutError } from './application/lock';
 
 export type {
   AfterEvent,
@@ -171,22 +180,21 @@ export type {
   CancelledEvent,
   ExceptionEvent,
   FailingEvent,
-  IdleEvent,
+  Hook,
   HookEvents,
+  HookName,
+  IdleEvent,
   LoopingEvent,
   LostEvent,
-  RecoveredEvent,
   QueuedEvent,
-  SkippedEvent,
   QueueingEvent,
+  RecoveredEvent,
   ReleasedEvent,
+  SkippedEvent,
   StartingEvent,
   StoppingEvent,
-} from './job/hook-events';
-export type { Hook, HookName } from './job/hooks';
-export type { Logger, LogLevel } from './base/logger';
-export type { JobRoute } from './dispatch/routes';
-export { ConsoleLogger, silentLogger } from './base/console-logger';
+} from './job/hooks';
+export { ConsoleLogger, type Logger, type LogLevel, silentLogger } from './base/logger';
 export type { Clock } from './base/clock';
 
 export { Worker } from './worker/worker';

@@ -23,7 +23,7 @@ end
 
 -- Sets aside a text that is not a JSON object: it goes to the failed jobs byte for byte, with the reason.
 local function set_aside(turn, queue, place, text)
-  -- The same words as in src/payload/unreadable.ts.
+  -- The same words as in src/payload/counters.ts.
   local why = 'E_INVALID_PAYLOAD: The payload is not a JSON object that can be read; it was kept as it came. '
     .. 'docs/format.md says what a payload looks like.'
   local id, meta = give_id(turn), '{"name":"(unreadable)","exception":"' .. why .. '"}'

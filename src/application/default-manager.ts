@@ -1,10 +1,14 @@
-/** The manager behind `Queue`: created on first use, and again after it was closed. */
+/** The manager behind `Queue`: created on first use, and again after it was closed. And what else dispatches to it: `Bus`, `Events`, `dispatch`. */
 import { currentApplication, setUsualApplication, usualApplication } from '../connections/application';
 import type { Drivers, Connector } from '../connections/driver';
 import { checkHook } from '../job/hooks';
 import type { Configuration } from './configuration/configuration';
 import { DeclaredSchedules } from '../schedule/declared-schedules';
 import type { QueueManager } from './queue-manager';
+import { JobBus } from '../dispatch/bus';
+import { EventBus } from '../dispatch/events';
+import type { JobInstance } from '../job/registry';
+import type { PendingDispatch } from '../job/pending';
 
 /** Set by `composition`: the parts of a manager live in layers above. */
 let factory: () => QueueManager;
@@ -90,4 +94,27 @@ function madeManager(): QueueManager {
   if (given !== undefined) manager.configure({ ...given, close: undefined });
   setUsualApplication(manager);
   return manager;
+}
+
+export const Bus = new JobBus(defaultManager);
+
+export const Events = new EventBus(defaultManager);
+
+/** Sends a job that does not extend `Job`: `await dispatch(new Plain(1)).onQueue('x')`. */
+export function dispatch(job: JobInstance): PendingDispatch {
+  return Bus.dispatchToQueue(job);
+}
+
+/** `Queue.fake`. The test kit, a layer above, adds its call signature, and sets the function. */
+// oxlint-disable-next-line typescript/no-empty-object-type -- it is filled by declaration merging
+export interface FakeFunction {}
+
+let slot!: FakeFunction;
+
+export function setFakeFactory(fake: FakeFunction): void {
+  slot = fake;
+}
+
+export function fakeFactory(): FakeFunction {
+  return slot;
 }

@@ -1,8 +1,7 @@
 /** Where errors go that nobody awaits: to the callbacks of `Queue.onError`, or to the log if there are none. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { checkHook } from '../job/hooks';
-import { errorRecord } from '../base/error-record';
-import { errorMessage, toError } from '../base/exception-text';
+import { errorRecord, errorMessage, toError } from '../base/exception-text';
 import type { Logger } from '../base/logger';
 import type { ErrorContext } from '../connections/application';
 

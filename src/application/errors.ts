@@ -1,6 +1,6 @@
 /** Errors of a configuration, and of the manager of its connections. */
-import { defineError, errorClass } from '../base/define-error';
-import { nearest } from '../base/nearest';
+import { defineError, errorClass } from '../base/onqueue-error';
+import { nearest } from '../base/text';
 
 /** One mistake in a configuration. */
 export interface Mistake {

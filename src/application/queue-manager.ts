@@ -2,22 +2,20 @@
  * The queues of one application: its configuration, its connections by name, and its hooks. `Queue` is a facade over a manager; a
  * program may create more, and so have two applications in one process. Nothing is opened before its first use.
  */
-import { systemClock, type Clock, type Seconds } from '../base/clock';
-import { systemRandom, type Random } from '../base/random';
-import type { Container } from '../container/container';
+import type { BatchMember, BatchSource, JobContext } from '../job/job-context';
+import { systemClock, systemRandom, type Clock, type Seconds, type Random } from '../base/clock';
+import type { Container } from '../container/scope';
 import { checkHook, Hooks } from '../job/hooks';
 import { FailedJobs } from './failed/failed-jobs';
 import type { FailedSources } from './failed/failed-stores';
-import type { Class, JobInstance } from '../job/definition';
+import { registry, type JobInstance, type JobRegistry } from '../job/registry';
+import type { Class } from '../base/class';
 import type { Duration } from '../job/duration';
-import { registry, type JobRegistry } from '../job/registry';
-import { Lock } from './locks/lock';
+import { Lock } from './lock';
 import { JobHistories } from '../operations/history/job-histories';
-import { keepEnd } from '../operations/results/results';
-import { addToBatch, membersOf } from '../dispatch/batch/add-to-batch';
-import { Batches } from '../dispatch/batch/batches';
-import { linkOfBatch } from '../dispatch/batch/send-batch';
-import type { StartBatch } from '../dispatch/built-in/start-batch';
+import { keepEnd } from '../operations/results';
+import { addToBatch, membersOf, linkOfBatch, type StartBatch } from '../dispatch/batch/send-batch';
+import { Batches } from '../dispatch/batch/batch';
 import {
   inRootContext,
   checkObserver,
@@ -27,37 +25,40 @@ import {
   type Observer,
 } from '../connections/application';
 import type { Counters } from '../payload/counters';
-import type { JobContext } from '../job/job-context';
 import type { Onward } from '../connections/entries';
-import type { BatchMember, BatchSource, ChosenBatch } from '../job/batch';
+import type { ChosenBatch } from '../job/pending';
 import { guarded, type Logger } from '../base/logger';
 import type { DispatchApplication } from '../dispatch/dispatch-application';
-import { checkedEnvironment } from './check-environment';
-import type { Configuration, FailedConfig } from './configuration/configuration';
-import { FAILED_KEYS } from './configuration/configuration-keys';
+import { FAILED_KEYS, type Configuration, type FailedConfig } from './configuration/configuration';
 import type { Drivers, Connector, Connectors, ConnectionSettings } from '../connections/driver';
 import { isSyncRunner, type Connection, type SyncRunner } from '../connections/contract';
-import { alreadyConfigured, managerClosed, misnamedConnection, olderDriver, unknownDriver } from './errors';
+import {
+  alreadyConfigured,
+  managerClosed,
+  misnamedConnection,
+  olderDriver,
+  unknownDriver,
+  ConfigurationError,
+} from './errors';
 import { CapabilityError } from '../connections/errors';
 import { ErrorReports, type ErrorCallback } from './error-reports';
-import { nameStore } from './configuration/implicit-store';
-import { JobEncoder, type PayloadCreator } from '../dispatch/job-encoder';
 import {
+  nameStore,
   PresentConfiguration,
   settingsIn,
+  saysTheSame,
   type ConfigurationSources,
   type LoadedConfiguration,
 } from './configuration/loaded-configuration';
+import { JobEncoder, Routes, type PayloadCreator, type JobRoute } from '../dispatch/job-encoder';
 import type { EntityAdapter } from '../payload/entities';
-import { Outbox } from '../dispatch/outbox';
+import { Outbox } from '../dispatch/pending-dispatch';
 import { QueueConnection } from '../dispatch/queue-connection';
-import { Routes, type JobRoute } from '../dispatch/routes';
 import { JobCounters } from '../operations/figures/job-counters';
 import { neededOperationsOf, operationsOf, type OperationsConnection } from '../operations/operations-connection';
 import type { PendingSchedule } from '../schedule/pending-schedule';
 import { Schedules } from '../schedule/schedules';
-import { QueueMonitors } from '../operations/figures/queue-monitors';
-import { saysTheSame } from './configuration/same-configuration';
+import { QueueMonitors } from '../operations/figures/queue-sampler';
 import { Shutdown, type Closable } from './shutdown';
 
 /** What a driver of 0.1.0 had in place of `exchange`. */
@@ -406,4 +407,18 @@ function checkRoute(loaded: LoadedConfiguration, job: Class, connection: string)
 function added<T>(set: Set<T>, value: T): () => void {
   set.add(value);
   return () => void set.delete(value);
+}
+
+const EXAMPLE =
+  "new QueueManager({ connectors: builtInConnectors, logger: new ConsoleLogger() }, { connections: { … } }), both from 'onqueue'";
+
+/** The natural mistake is to pass only a configuration, which is the second argument. @throws ConfigurationError */
+function checkedEnvironment(environment: QueueEnvironment): QueueEnvironment {
+  const given: unknown = environment?.connectors;
+  if (typeof given === 'object' && given !== null) return environment;
+  const isConfiguration = ['connections', 'default'].some((key) => key in Object(environment));
+  const problem = isConfiguration
+    ? `missing. The configuration is the second argument: ${EXAMPLE}`
+    : `missing; expected an object of connectors by driver: ${EXAMPLE}`;
+  throw new ConfigurationError([{ path: 'connectors', problem }], 'the first argument of new QueueManager');
 }

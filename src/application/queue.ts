@@ -1,32 +1,34 @@
 /** `Queue`: a thin facade over the program's default manager. */
-import { runningJob } from '../job/job-context';
-import { HOOK_NAMES, type HookEvents } from '../job/hook-events';
-import { checkHook, type Hook, type HookName } from '../job/hooks';
+import { runningJob, type BatchSource, type ChainList } from '../job/job-context';
+import { HOOK_NAMES, checkHook, type HookEvents, type Hook, type HookName } from '../job/hooks';
 import type { FailedJobs } from './failed/failed-jobs';
-import { Bus } from './bus';
-import type { Batch } from '../dispatch/batch/batch';
-import type { Batches } from '../dispatch/batch/batches';
-import type { BatchSource, PendingBatch } from '../job/batch';
-import type { ChainList, PendingChain } from '../job/chain';
-import type { Class, JobInstance } from '../job/definition';
+import {
+  Bus,
+  addDefaultConnector,
+  closeDefaultManager,
+  configureDefaultManager,
+  defaultManager,
+  fakeFactory,
+  type FakeFunction,
+} from './default-manager';
+import type { Batch, Batches } from '../dispatch/batch/batch';
+import type { PendingBatch, PendingChain } from '../job/pending';
+import type { JobInstance } from '../job/registry';
+import type { Class } from '../base/class';
 import type { Duration } from '../job/duration';
-import type { Lock } from './locks/lock';
+import type { Lock } from './lock';
 import type { Configuration } from './configuration/configuration';
 import type { Drivers, Connector } from '../connections/driver';
 import type { CancelOptions, CancelResult } from '../connections/contract';
-import { addDefaultConnector, closeDefaultManager, configureDefaultManager, defaultManager } from './default-manager';
-import { fakeFactory, type FakeFunction } from './fake-slot';
-import type { PayloadCreator } from '../dispatch/job-encoder';
+import type { PayloadCreator, JobRoute } from '../dispatch/job-encoder';
 import type { FindOptions, QueueConnection, ResultOptions } from '../dispatch/queue-connection';
 import type { FoundJob } from '../operations/found-job';
 import type { ResultOf } from '../job/job';
 import type { ErrorCallback } from './error-reports';
 import type { Observer } from '../connections/application';
-import { jobMetrics } from '../operations/figures/job-metrics';
-import { prometheusText } from '../operations/figures/prometheus-text';
-import type { LimitsByQueue } from '../operations/figures/queue-monitors';
-import type { JobRoute } from '../dispatch/routes';
-import { Transaction } from '../dispatch/transaction/transaction';
+import { jobMetrics, prometheusText } from '../operations/figures/metrics';
+import type { LimitsByQueue } from '../operations/figures/queue-sampler';
+import { Transaction } from '../dispatch/transaction';
 import type { PendingSchedule } from '../schedule/pending-schedule';
 import type { Schedules } from '../schedule/schedules';
 

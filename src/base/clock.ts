@@ -1,4 +1,4 @@
-/** The only place that reads a clock or arms a timer; a test kit moves time by passing another clock. */
+/** The only place that reads a clock, arms a timer or draws chance; a test kit moves time by passing another clock. */
 
 /** A moment, in milliseconds since 1970, as `Date.now()` gives it. */
 export type Milliseconds = number;
@@ -66,3 +66,66 @@ export function atEndOfTurn(callback: () => void): void {
 }
 
 export const endOfTurn = (): Promise<void> => new Promise(atEndOfTurn);
+
+/** After this time we ask again: clocks drift and are set. */
+const TRUSTED: Milliseconds = 60_000;
+
+/**
+ * The clock of a store, as its answers tell it: our own may be hours off, and decides nothing. Between two answers we add the
+ * time that has passed here.
+ */
+export class StoreClock {
+  readonly #clock: Clock;
+  /** How far the store was ahead of our monotonic clock at its last answer. Undefined before the first. */
+  #ahead: Milliseconds | undefined;
+  #toldAt: Milliseconds = -Infinity;
+  #asking: Promise<Milliseconds> | undefined;
+
+  /** @param clock used until the store has answered */
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Call it as soon as the answer arrives. */
+  told(now: Milliseconds): void {
+    this.#toldAt = this.#clock.monotonic();
+    this.#ahead = now - this.#toldAt;
+  }
+
+  now(): Milliseconds {
+    return this.#ahead === undefined ? this.#clock.now() : this.#clock.monotonic() + this.#ahead;
+  }
+
+  /** Asks the store at most once a minute, and once for all concurrent callers. */
+  async current(ask: () => Promise<Milliseconds>): Promise<Milliseconds> {
+    if (this.#clock.monotonic() - this.#toldAt > TRUSTED) {
+      this.#asking ??= ask().finally(() => (this.#asking = undefined));
+      this.told(await this.#asking);
+    }
+    return this.now();
+  }
+}
+
+export interface Backoff {
+  readonly first: Milliseconds;
+  readonly longest: Milliseconds;
+}
+
+/**
+ * The pause after attempt number `attempt`, counted from 0: each is twice as long as the one before, up to the longest. A random
+ * part keeps many processes from coming back at the same instant.
+ */
+export function pauseAfter(attempt: number, { first, longest }: Backoff, random = systemRandom): Milliseconds {
+  return Math.min(first * 2 ** Math.min(attempt, 30), longest) * (0.5 + random() / 2);
+}
+
+/** Keeps the process alive while it sleeps, unless told otherwise. */
+export function sleep(clock: Clock, milliseconds: Milliseconds, keepAlive = true): Promise<void> {
+  return new Promise((resolve) => void clock.after(milliseconds, resolve, keepAlive));
+}
+
+/** The only place that draws random numbers; tests of jitter and weights pass a function of their own. */
+export type Random = () => number;
+
+/** Uniform in [0, 1). */
+export const systemRandom: Random = () => Math.random();

@@ -1,8 +1,13 @@
-/** The text of an error for the failed store: with stack and causes, bounded, and without passwords. */
+/**
+ * What logs, histories and the failed store say of an error: its text with stack and causes, and its record for a log line, in the
+ * shape of pino's `err`. Both are bounded, and contain no passwords.
+ */
 import { classOf, isMinified } from './class';
 import { isError } from './foreign-error';
-import { manyLines, oneLine, sentence } from './plain-text';
+import { manyLines, oneLine, sentence } from './text';
 import { redact } from './redact';
+import { dirname, sep } from 'node:path';
+import { pathToFileURL } from 'node:url';
 
 /** The failed store is not a log: a longer text says little more, and would fill it. */
 const LONGEST_TEXT = 16 * 1024;
@@ -164,4 +169,48 @@ function headed(stack: string, name: string, error: Error): string {
   const [first = ''] = /^[\w$.]+(?=:|\n|$| \[)/.exec(stack) ?? [];
   const isItsName = first === error.name || OF_JAVASCRIPT.has(first);
   return first !== '' && isItsName ? name + stack.slice(first.length) : stack;
+}
+
+export interface ErrorRecord {
+  /** The name of its class. */
+  readonly type: string;
+  readonly message: string;
+  readonly code?: string;
+  readonly stack: string;
+  readonly cause?: ErrorRecord;
+  /** The parts of an error that stands for several. */
+  readonly aggregateErrors?: readonly ErrorRecord[];
+}
+
+/** The folder with all of Onqueue's code. */
+const OURS = dirname(__dirname) + sep;
+const OUR_FRAMES = [
+  `(${OURS}`,
+  `at ${OURS}`,
+  pathToFileURL(OURS).href,
+  '(node:internal',
+  'at node:internal',
+  '(node:async_hooks',
+];
+
+/** Never throws. `above`: the errors whose causes or parts lead to this one. */
+export function errorRecord(error: Error, above: readonly Error[] = []): ErrorRecord {
+  const path = [...above, error];
+  const isDeepest = path.length > MOST_CAUSES;
+  const cause = isDeepest ? undefined : causeOf(error);
+  const code = codeText(error);
+  const parts = isDeepest ? [] : partsOf(error);
+  return {
+    type: errorName(error),
+    message: errorMessage(error),
+    ...(code !== undefined && { code }),
+    stack: withoutOurs(stackText(error)),
+    ...(cause !== undefined && !path.includes(cause) && { cause: errorRecord(cause, path) }),
+    ...(parts.length > 0 && { aggregateErrors: parts.map((part) => errorRecord(part, path)) }),
+  };
+}
+
+function withoutOurs(stack: string): string {
+  const lines = stack.split('\n');
+  return lines.filter((line) => !OUR_FRAMES.some((frame) => line.includes(frame))).join('\n');
 }

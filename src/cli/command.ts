@@ -1,11 +1,10 @@
 /** How a command is declared and its command line is read: its name and help, its flags, and what it does. */
-import { Command, type ErrorOptions, Help, Option } from 'commander';
+import { Command, Help, Option, type ErrorOptions } from 'commander';
 import type { QueueManager } from '../application/queue-manager';
-import { nearest } from '../base/nearest';
-import { oneLine } from '../base/plain-text';
-import { type Duration, isSuspiciouslyManySeconds } from '../job/duration';
+import { nearest, oneLine } from '../base/text';
+import { isSuspiciouslyManySeconds, type Duration } from '../job/duration';
 import { EXIT_CODES_HELP, ExitCode } from './errors';
-import { type Flag, flagName, type Flags, type Given, PROJECT_FLAGS, type ProjectFlags, valueOf } from './flags';
+import { flagName, PROJECT_FLAGS, valueOf, type Flag, type Flags, type Given, type ProjectFlags } from './flags';
 import type { Output } from './output';
 import type { Session } from './session';
 

@@ -1,9 +1,8 @@
 /** What may go wrong with a command line: our errors, how an error is shown, and the exit codes. */
 import { dirname, join, sep } from 'node:path';
 import { configFileFailed, ConfigurationError } from '../application/errors';
-import { defineError } from '../base/define-error';
-import { type ErrorCode, OnqueueError } from '../base/onqueue-error';
-import { oneLine } from '../base/plain-text';
+import { defineError, OnqueueError, type ErrorCode } from '../base/onqueue-error';
+import { oneLine } from '../base/text';
 import { redact } from '../base/redact';
 import { BLOCKED } from '../worker/supervisor/supervision';
 

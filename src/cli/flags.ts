@@ -1,7 +1,6 @@
 /** The flags of commands: how each is written, what it means, and how its value is read. */
-import { type Backoff, resolveBackoff } from '../job/backoff';
-import type { Duration } from '../job/duration';
-import { backoff, count as countKind, type Kind, placeOf, seconds } from '../job/option-kinds';
+import { resolveBackoff, type Backoff, type Duration } from '../job/duration';
+import { backoff, count as countKind, placeOf, seconds, type Kind } from '../job/option-kinds';
 import { WORKER_OPTIONS, type WorkerFlag, type WorkerOption, type WorkerOptions } from '../worker/worker-options';
 import { invalidOption } from './errors';
 

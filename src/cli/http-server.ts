@@ -1,10 +1,9 @@
 /** A small HTTP server: answers monitoring, by default from this machine alone, and an orchestrator's probes. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { groupsOf } from '../base/groups';
+import { groupsOf } from '../base/collections';
 import type { JobCounts } from '../operations/figures/job-counts';
-import { jobMetrics } from '../operations/figures/job-metrics';
-import { type Metric, PROMETHEUS_TYPE, prometheusText } from '../operations/figures/prometheus-text';
+import { jobMetrics, PROMETHEUS_TYPE, prometheusText, type Metric } from '../operations/figures/metrics';
 import type { SupervisorHealth } from '../worker/supervisor/supervision';
 import { healthPortTaken } from './errors';
 import type { HealthFlags } from './flags';

@@ -4,7 +4,7 @@ import type { QueueManager } from '../application/queue-manager';
 import type { Connection } from '../connections/contract';
 import { keepsJobs } from '../connections/driver';
 import type { QueueConnection } from '../dispatch/queue-connection';
-import { checkQueueName } from '../job/queue-name';
+import { checkQueueName } from '../job/option-kinds';
 import type { Call } from './command';
 import { namesIn, type ProjectFlags } from './flags';
 

@@ -1,9 +1,7 @@
 /** What a command prints: results to standard output, the rest to standard error; how tables and moments look. */
 import type { Milliseconds } from '../base/clock';
-import { ConsoleLogger } from '../base/console-logger';
-import type { LogStream } from '../base/log-lines';
-import type { LogLevel } from '../base/logger';
-import { manyLines, oneLine, plainJson } from '../base/plain-text';
+import { ConsoleLogger, type LogStream, type LogLevel } from '../base/logger';
+import { manyLines, oneLine, plainJson } from '../base/text';
 
 /** The parts of `process.stdout` and `process.stderr` that we need. */
 export interface OutputStream extends LogStream {

@@ -2,27 +2,27 @@
 import { hostname } from 'node:os';
 import type { QueueManager } from '../application/queue-manager';
 import { endOfTurn, type Milliseconds, type Seconds, type Timer } from '../base/clock';
-import { type Logger, tagged } from '../base/logger';
+import { tagged, type Logger } from '../base/logger';
 import type { JobCounters } from '../operations/figures/job-counters';
 import type { JobCounts } from '../operations/figures/job-counts';
-import { keepDeath } from '../operations/history/deaths';
+import { keepDeath } from '../operations/history/attempt';
 import { strangeQueuesRemark } from '../worker/companions';
 import { UNBORN } from '../worker/health';
 import type { StopReason } from '../worker/stop';
 import {
-  type HealthReport,
-  type HeldJob,
   isDeathReport,
   isEndOrder,
+  unsupervisedHealth,
+  type HealthReport,
+  type HeldJob,
   type SeenDeath,
   type SupervisorHealth,
-  unsupervisedHealth,
 } from '../worker/supervisor/supervision';
 import { processWorker, type Worker } from '../worker/worker';
-import { type ResolvedWorkerOptions, resolveWorkerOptions } from '../worker/worker-options';
-import { JOB_HEADINGS, jobRow, listedJobs, type RegisteredJob, shortNamesRemark } from './commands/classes';
+import { resolveWorkerOptions, type ResolvedWorkerOptions } from '../worker/worker-options';
+import { JOB_HEADINGS, jobRow, listedJobs, shortNamesRemark, type RegisteredJob } from './commands/classes';
 import { ExitCode, noJobs } from './errors';
-import { commandLineOf, type Flag, quoted, WORK_FLAGS, workerOptions, type WorkFlags } from './flags';
+import { commandLineOf, quoted, WORK_FLAGS, workerOptions, type Flag, type WorkFlags } from './flags';
 import { serveHealth } from './http-server';
 import { checkConnection, memoryRemark } from './named-queues';
 import { counted, formatTable } from './output';

@@ -1,19 +1,16 @@
 /** What connections and workers may use of their application; a `QueueManager` is one. And who observes its jobs. */
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
-import type { Clock, Seconds, Milliseconds } from '../base/clock';
-import type { Random } from '../base/random';
-import type { Container } from '../container/container';
+import type { Clock, Seconds, Milliseconds, Random } from '../base/clock';
+import type { Container } from '../container/scope';
 import type { Hooks } from '../job/hooks';
-import type { JobContext } from '../job/job-context';
+import type { JobContext, Progress, BatchMember, BatchSource } from '../job/job-context';
 import type { JobRegistry } from '../job/registry';
 import type { Logger } from '../base/logger';
 import type { Counters } from '../payload/counters';
 import type { EntityAdapter } from '../payload/entities';
 import type { Chain, ChainLink } from '../payload/chain';
-import type { BatchMember, BatchSource } from '../job/batch';
 import type { Connection, Reservation, Settlement } from './contract';
 import type { Onward } from './entries';
-import type { Progress } from '../job/progress';
 import { invalidObserver } from './errors';
 
 /** Where an error came from that nobody could receive. */

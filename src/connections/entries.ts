@@ -6,9 +6,9 @@ import { systemClock, type Milliseconds, type Seconds } from '../base/clock';
 import { withRetryUntil } from '../payload/payload-text';
 import type { Connection, Entry, PageToPush } from './contract';
 import type { Application } from './application';
-import type { QueueingEvent } from '../job/hook-events';
+import type { QueueingEvent } from '../job/hooks';
 import { BUILT_IN } from '../job/registry';
-import { glimpseOf, UNREADABLE_NAME } from '../payload/unreadable';
+import { glimpseOf, UNREADABLE_NAME } from '../payload/counters';
 
 export interface Timed {
   readonly entry: Entry;

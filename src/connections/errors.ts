@@ -1,9 +1,9 @@
 /** Errors between a connection and its store; the same for all drivers. */
 import type { Seconds } from '../base/clock';
-import { defineError, errorClass } from '../base/define-error';
-import { valueText } from '../base/value-text';
+import { defineError, errorClass } from '../base/onqueue-error';
+import { valueText } from '../base/text';
 import type { BatchEnd } from './batch-store';
-import { type Capability, driversWith } from './driver';
+import { driversWith, type Capability } from './driver';
 
 export interface Unavailability {
   /** The connection's name in the configuration. */

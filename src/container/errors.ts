@@ -1,7 +1,7 @@
 /** Errors of injection: a declaration that cannot work, or a dependency that cannot be made. */
-import { defineError } from '../base/define-error';
-import { valueText } from '../base/value-text';
-import { relativeFile } from '../base/declared-in';
+import { defineError } from '../base/onqueue-error';
+import { valueText } from '../base/text';
+import { relativeFile } from '../base/class';
 
 /** A parameter, for errors. */
 export interface ParameterPlace {

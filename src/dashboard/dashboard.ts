@@ -2,8 +2,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { defaultManager } from '../application/default-manager';
 import { QueueManager } from '../application/queue-manager';
-import { nearest } from '../base/nearest';
-import { type Authorization, mountedAccess } from './access/mounted-access';
+import { nearest } from '../base/text';
+import { mountedAccess, type Authorization } from './access/mounted-access';
 import { authorizeMissing, invalidOption } from './errors';
 import { requestOfFetch, responseOf } from './http/fetch-handler';
 import { respond } from './http/node-handler';

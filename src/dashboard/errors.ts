@@ -1,6 +1,6 @@
 /** Errors of the dashboard. */
-import { defineError } from '../base/define-error';
-import { valueText } from '../base/value-text';
+import { defineError } from '../base/onqueue-error';
+import { valueText } from '../base/text';
 
 /** Within a program, anybody who reaches the dashboard could see and retry all jobs. */
 export const authorizeMissing = defineError('E_DASHBOARD_AUTHORIZE', (given: unknown) => ({

@@ -1,6 +1,6 @@
 /** Reads from the stores on behalf of all viewers: what one of them has just read is not read again for another. */
 import type { Clock, Milliseconds } from '../base/clock';
-import { Recent } from '../base/recent';
+import { Recent } from '../base/collections';
 
 /** How long a reading stays fresh enough. */
 const FRESH: Milliseconds = 2000;

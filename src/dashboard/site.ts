@@ -1,11 +1,10 @@
 /** Answers requests: admits the viewer, finds the page or the action, and puts the page into its frame. */
-import { errorRecord } from '../base/error-record';
-import { errorMessage, toError } from '../base/exception-text';
+import { errorRecord, errorMessage, toError } from '../base/exception-text';
 import { OnqueueError } from '../base/onqueue-error';
 import { redact } from '../base/redact';
 import type { QueueManager } from '../application/queue-manager';
 import { isStoreAway } from '../connections/errors';
-import { type Access, isAnswer, type Viewer } from './access/access';
+import { isAnswer, type Access, type Viewer } from './access/access';
 import { refusalOf } from './access/same-origin';
 import { ACTIONS } from './actions/actions';
 import { carryOut } from './actions/carry-out';
@@ -16,8 +15,8 @@ import { barePage } from './document';
 import { formCut, formTooLarge } from './errors';
 import { frame } from './frame';
 import { html } from './html';
-import { type Answer, forProgram, htmlAnswer, jsonAnswer, plainAnswer, redirect, withHeaders } from './http/answer';
-import { type DashboardRequest, isProgram } from './http/request';
+import { forProgram, htmlAnswer, jsonAnswer, plainAnswer, redirect, withHeaders, type Answer } from './http/answer';
+import { isProgram, type DashboardRequest } from './http/request';
 import { Live } from './live/live';
 import { Lookout } from './lookout';
 import { PAGES, STILL } from './pages/pages';

@@ -1,23 +1,22 @@
 /** `Bus`: dispatches jobs, and runs the mapped handlers of commands, which are objects that are not jobs. */
+import { JobContext, checkedProgress, type BatchSource, type ChainList } from '../job/job-context';
 import { inspect } from 'node:util';
-import { classOf } from '../base/class';
-import { checkInjection } from '../container/parameters';
-import { makeResolvable } from '../container/tsyringe-scope';
-import { extendsJob } from '../job/base';
-import { type BatchSource, PendingBatch } from '../job/batch';
-import { type ChainList, PendingChain } from '../job/chain';
-import type { Class, JobInstance } from '../job/definition';
-import type { JobDispatcher, PendingDispatch } from '../job/dispatcher';
-import { invalidHandler } from '../job/errors';
-import { hasHandle } from '../job/handles';
-import type { HandleResult, JobBase } from '../job/job';
+import { classOf, type Class } from '../base/class';
+import { checkInjection, makeResolvable } from '../container/parameters';
+import { extendsJob, attachContext, contextOf } from '../job/instance';
+import { PendingBatch, PendingChain, type PendingDispatch } from '../job/pending';
+import type { JobInstance } from '../job/registry';
+import { invalidHandler, noHandler } from '../job/errors';
+import { hasHandle } from '../job/declare';
+import type { HandleResult, JobBase, JobDispatcher } from '../job/job';
 import type { Batch } from './batch/batch';
-import { encodeAll, sendBulk } from './bulk';
+import { encodeAll, sendBulk, parcelOf } from './send';
 import type { DispatchApplication } from './dispatch-application';
-import { unmappedCommand } from './errors';
+import { unmappedCommand, alreadyRunning, failedInPlace, notQueued } from './errors';
 import { PendingJob } from './pending-dispatch';
-import { runInPlace } from './run-in-place';
-import { parcelOf } from './send';
+import { methodArguments, openScope, resolveHandler, runInScope, type Scope } from '../container/scope';
+import { uuidv7 } from '../payload/uuid';
+import { runFor, type Application } from '../connections/application';
 
 /** For the manager behind `Queue`, use `Bus`; for your own manager, `new JobBus(() => manager)`. */
 export class JobBus implements JobDispatcher {
@@ -155,4 +154,102 @@ function isJob(manager: DispatchApplication, job: object): boolean {
   const target = classOf(job);
   if (target === undefined || target === Object) return true;
   return manager.registry.definitionOf(target) !== undefined || extendsJob(target);
+}
+
+/** Resolves to the result of `handle`. @throws what it throws, or the error given to `fail()` */
+export function runInPlace(application: Application, job: object, handler: Class | undefined): Promise<unknown> {
+  return runFor(application, () => run(application, job, handler));
+}
+
+async function run(application: Application, job: object, handler: Class | undefined): Promise<unknown> {
+  const target = job.constructor;
+  if (extendsJob(target) && isRunning(job)) throw alreadyRunning(target.name);
+  const context = new InPlaceContext(target.name);
+  const scope = openScope(application.container);
+  try {
+    scope.register(JobContext, context);
+    attachContext(job, context);
+    const value = await runInScope(scope, async () =>
+      handler === undefined
+        ? call(job, target, scope, [])
+        : call(resolveHandler(handler, scope), handler, scope, [job]),
+    );
+    if (context.failure !== undefined) throw context.failure;
+    return value;
+  } finally {
+    context.isOver = true;
+    await scope.dispose();
+  }
+}
+
+// An instance whose run did not begin here was created by a worker, for that run only. A command that does not extend Job is not
+// checked: it has no `this.job`, and a constant may be handled many times at once.
+function isRunning(job: object): boolean {
+  const context = contextOf(job);
+  return context instanceof InPlaceContext ? !context.isOver : context !== undefined;
+}
+
+/** A run that cannot be given back or repeated, because it has no reservation. */
+class InPlaceContext extends JobContext {
+  readonly occurrence = undefined;
+  readonly id = uuidv7();
+  readonly queue = '';
+  readonly connectionName = '';
+  readonly attempts = 1;
+  readonly fence = 1;
+  readonly maxTries = 1;
+  readonly signal = new AbortController().signal;
+  readonly stopping = new AbortController().signal;
+  readonly isReleased = false;
+  readonly isDeleted = false;
+  readonly payload = {};
+  readonly chain = [];
+  readonly cause = undefined;
+  readonly batch = undefined;
+  readonly name: string;
+  failure: Error | undefined;
+  isOver = false;
+
+  constructor(name: string) {
+    super();
+    this.name = name;
+  }
+
+  get hasFailed(): boolean {
+    return this.failure !== undefined;
+  }
+
+  release(): never {
+    throw notQueued(this.name);
+  }
+
+  defer(): never {
+    throw notQueued(this.name);
+  }
+
+  fail(error?: Error | string): void {
+    this.failure ??= error instanceof Error ? error : failedInPlace(this.name, error);
+  }
+
+  // Checked, but not stored: nobody knows the id of this run.
+  progress(value: number, text?: string): void {
+    checkedProgress(this.name, value, text);
+  }
+
+  appendToChain(): never {
+    throw notQueued(this.name);
+  }
+
+  prependToChain(): never {
+    throw notQueued(this.name);
+  }
+
+  delete(): void {
+    // There is nothing to delete: the run ends with handle().
+  }
+}
+
+function call(target: object, owner: Class, scope: Scope, leading: readonly unknown[]): unknown {
+  if (!('handle' in target) || typeof target.handle !== 'function') throw noHandler(owner.name);
+  return Reflect.apply(target.handle, target, methodArguments(owner, 'handle', scope, leading));
 }

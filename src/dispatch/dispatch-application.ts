@@ -4,10 +4,10 @@ import type { Application } from '../connections/application';
 import type { ConnectionSettings } from '../connections/driver';
 import type { SyncRunner } from '../connections/contract';
 import type { SeenApplication } from '../operations/listed-job';
-import type { ResultApplication } from '../operations/results/results';
-import type { Batches } from './batch/batches';
+import type { ResultApplication } from '../operations/results';
+import type { Batches } from './batch/batch';
 import type { JobEncoder } from './job-encoder';
-import type { Outbox } from './outbox';
+import type { Outbox } from './pending-dispatch';
 import type { QueueConnection } from './queue-connection';
 
 export interface DispatchApplication extends Application, Omit<ResultApplication, 'settings'> {

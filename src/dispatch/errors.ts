@@ -1,9 +1,8 @@
 /** Errors of a dispatch. */
 import { classOf } from '../base/class';
-import { defineError, errorClass } from '../base/define-error';
+import { defineError, errorClass } from '../base/onqueue-error';
 import { errorMessage } from '../base/exception-text';
-import { sentence } from '../base/plain-text';
-import { valueText } from '../base/value-text';
+import { sentence, valueText } from '../base/text';
 
 /** A builder call after the job was sent: it would have no effect. */
 export class AlreadyDispatchedError extends errorClass(

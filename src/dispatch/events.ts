@@ -1,20 +1,18 @@
 /** `Events`: sends each event to the listeners of its class and of the classes above, as one job for each listener. */
-import { classOf } from '../base/class';
-import { declaredIn } from '../base/declared-in';
+import { classOf, declaredIn, type Class } from '../base/class';
 import type { OnqueueError } from '../base/onqueue-error';
 import { methodArguments, openScope, resolveHandler, runInScope } from '../container/scope';
-import type { InstanceChoice } from '../job/beside-instance';
-import type { Class, JobDefinition, JobInstance } from '../job/definition';
-import type { PendingEvent } from '../job/dispatcher';
-import { checkedEvent, type HeardEvent } from '../job/listens';
-import { isPlain } from '../payload/kinds';
-import { sendBulk } from './bulk';
+import type { InstanceChoice } from '../job/instance';
+import type { JobDefinition, JobInstance } from '../job/registry';
+import type { PendingEvent } from '../job/pending';
+import { checkedEvent, type HeardEvent } from '../job/declare';
+import { isPlain } from '../payload/values';
+import { sendBulk, keepOf, parcelOf, targetWithin, type Detour, type Target } from './send';
 import type { DispatchApplication } from './dispatch-application';
-import type { EncodedJob } from './encoded-job';
+import type { EncodedJob } from './job-encoder';
 import { invalidEvent } from './errors';
 import { PendingJob } from './pending-dispatch';
-import { type Detour, keepOf, parcelOf, type Target, targetWithin } from './send';
-import { Transaction } from './transaction/transaction';
+import { Transaction } from './transaction';
 
 /** An emitter of Node.js, or one of the same kind, such as EventEmitter2. */
 export interface EmitterLike {

@@ -1,31 +1,43 @@
-/** Turns a job into the entry that a store takes: where it goes, when, and as which text. */
-import type { Milliseconds } from '../base/clock';
+/**
+ * Turns a job into the entry that a store takes: where it goes, when, and as which text; what it is tied to, whether it is too large,
+ * and what observers add.
+ */
+import type { Milliseconds, Seconds } from '../base/clock';
 import type { Hooks } from '../job/hooks';
-import { PendingBatch, type ChosenBatch } from '../job/batch';
-import { isLink } from '../job/chain';
-import { chosenOf, type ChosenChain, type InstanceChoice } from '../job/beside-instance';
-import type { JobDefinition } from '../job/definition';
-import { checkInstance, definitionOfJob } from '../job/definition-of';
-import { invalidChain } from '../job/errors';
+import { PendingBatch, isLink, type ChosenBatch } from '../job/pending';
+import { chosenOf, checkInstance, definitionOfJob, type ChosenChain, type InstanceChoice } from '../job/instance';
+import { registry, type JobDefinition, type JobRegistry } from '../job/registry';
+import type { Class } from '../base/class';
+import { invalidChain, invalidJobOption } from '../job/errors';
 import type { Middleware } from '../job/middleware';
 import type { Route } from '../job/options';
-import type { JobRegistry } from '../job/registry';
-import { declaredDebouncing, keptResult, resolveChosen, resolveRoute } from '../job/resolve-options';
+import {
+  declaredDebouncing,
+  keptResult,
+  resolveChosen,
+  resolveRoute,
+  declaredUniqueness,
+} from '../job/resolve-options';
 import { linkText, withChain, type Chain, type ChainLink } from '../payload/chain';
 import type { CodecClasses } from '../payload/encoder';
 import { encodePayload, encodeShared, encodeStringJob, type ExtraFields } from '../payload/payload-text';
-import { tiesMember } from '../payload/ties';
+import { tiesMember, debounceKey, uniqueKey, type Ties } from '../payload/ties';
 import { momentOfId, uuidv7 } from '../payload/uuid';
-import type { Application } from '../connections/application';
+import type { Application, DispatchingJob, DispatchObservation } from '../connections/application';
 import type { ConnectionSettings } from '../connections/driver';
-import { aloneInLaravel, debouncedInChain, pushesItselfInChain, unregisteredMiddleware } from './errors';
-import type { StartBatch } from './built-in/start-batch';
-import { checkBytes, checkSize } from './payload-size';
+import {
+  aloneInLaravel,
+  debouncedInChain,
+  pushesItselfInChain,
+  unregisteredMiddleware,
+  invalidUniqueKey,
+} from './errors';
+import type { StartBatch } from './batch/send-batch';
 import { pushesItself } from './send';
-import { ObservedDispatch } from './observed-dispatch';
-import { RoutedJob, type EncodedJob, type Way } from './encoded-job';
-import type { Routes } from './routes';
-import { tiesOf } from './declared-ties';
+import { checkQueueName } from '../job/option-kinds';
+import { PayloadTooLargeError } from '../connections/errors';
+import type { Entry } from '../connections/contract';
+import type { Timed } from '../connections/entries';
 
 /**
  * Returns fields to add to a payload, such as a trace or a tenant; jobs read them from `this.job.payload`.
@@ -316,4 +328,270 @@ function middlewareOf(
     throw unregisteredMiddleware(layer);
   }
   return middleware;
+}
+
+export interface JobRoute {
+  readonly connection?: string | undefined;
+  readonly queue?: string | undefined;
+}
+
+const NOWHERE: JobRoute = {};
+const KNOWN = ['connection', 'queue'];
+
+/** Where jobs go that choose nothing themselves, by class: `Queue.route(SendMail, { queue: 'mail' })`. */
+export class Routes {
+  readonly #routes = new Map<Class, JobRoute>();
+
+  /**
+   * Applies to a class and its subclasses; the last call for a class counts.
+   *
+   * @param checkConnection throws if there is no such connection
+   * @throws E_INVALID_JOB_OPTION, E_INVALID_QUEUE_NAME
+   */
+  set(job: Class, route: JobRoute, checkConnection?: (name: string) => void): void {
+    if (typeof job !== 'function') throw invalidJobOption('Queue.route()', job, 'Give the class of a job first.');
+    const subject = `Queue.route(${job.name})`;
+    if (typeof route !== 'object' || route === null || Object.keys(route).some((key) => !KNOWN.includes(key))) {
+      throw invalidJobOption(subject, route, 'Give { connection, queue }, or one of the two.');
+    }
+    const { connection, queue } = route;
+    if (connection !== undefined && (typeof connection !== 'string' || connection === '')) {
+      throw invalidJobOption(`the connection of ${subject}`, connection, 'Name a connection.');
+    }
+    if (queue !== undefined) checkQueueName(queue, `the queue of ${subject}`);
+    if (connection !== undefined) checkConnection?.(connection);
+    this.#routes.set(registry().jobOf(job)?.target ?? job, { connection, queue });
+  }
+
+  /** The connections named by routes, each with the class that is sent there. */
+  *connections(): Iterable<{ readonly job: Class; readonly connection: string }> {
+    for (const [job, { connection }] of this.#routes) if (connection !== undefined) yield { job, connection };
+  }
+
+  /** The route of a class: its own before those of its parents, separately for connection and queue. */
+  of(job: Class): JobRoute {
+    if (this.#routes.size === 0) return NOWHERE;
+    let { connection, queue } = NOWHERE;
+    for (let target: unknown = job; typeof target === 'function'; target = Object.getPrototypeOf(target)) {
+      const route = this.#routes.get(target as Class);
+      connection ??= route?.connection;
+      queue ??= route?.queue;
+    }
+    return { connection, queue };
+  }
+}
+
+/** In characters. A key is an id, not data. */
+const LONGEST_KEY = 1000;
+
+/** Undefined if it has no key. @throws E_INVALID_UNIQUE_KEY */
+export function tiesOf(job: object, definition: JobDefinition, queue: string): Ties | undefined {
+  const { name, options } = definition;
+  if (options.unique === undefined && options.debounce === undefined) return undefined;
+  const debouncing = declaredDebouncing(definition);
+  if (debouncing !== undefined) {
+    const { by, longest } = debouncing;
+    const key = debounceKey(name, by === undefined ? '' : keyOf(job, name, 'debounce', by), queue);
+    return { debounce: { key, longest } };
+  }
+  const uniqueness = declaredUniqueness(definition);
+  if (uniqueness === undefined) return undefined;
+  const { by, until, for: most } = uniqueness;
+  const key = uniqueKey(name, by === undefined ? '' : keyOf(job, name, 'unique', by));
+  return { unique: { key, until, for: most } };
+}
+
+function keyOf(job: object, name: string, option: 'unique' | 'debounce', by: (job: object) => unknown): string {
+  let key: unknown;
+  try {
+    key = by(job);
+  } catch (cause) {
+    throw invalidUniqueKey(name, option, undefined, LONGEST_KEY, cause);
+  }
+  if (typeof key === 'number' && Number.isFinite(key)) return String(key);
+  if (typeof key === 'string' && key !== '' && key.length <= LONGEST_KEY && key.isWellFormed()) return key;
+  throw invalidUniqueKey(name, option, key, LONGEST_KEY);
+}
+
+/** In bytes. A job is a message: larger ones would fill the memory of a store with many jobs. */
+export const DEFAULT_MAX_PAYLOAD = 1024 * 1024;
+
+/** In bytes. With less, some jobs would not fit, however little data they have. */
+const LEAST = 1024;
+
+/** The most that Redis holds in one string, and Node.js in one text. */
+const MOST = 512 * 1024 * 1024;
+
+/** What Onqueue itself may add to a payload: counters, an id, an expired last moment. */
+const GROWTH = 1024;
+
+const BYTES_IN = { kb: 1024, mb: 1024 * 1024 };
+
+const WRITTEN = /^(\d+(?:\.\d+)?)(kb|mb)$/i;
+
+/** Bytes. Undefined if the size is not valid for a payload. */
+export function bytesOfSize(size: unknown): number | undefined {
+  const [, amount, unit] = typeof size === 'string' ? (WRITTEN.exec(size) ?? []) : [];
+  const bytes = amount === undefined ? size : Math.floor(Number(amount) * BYTES_IN[unit!.toLowerCase() as 'kb' | 'mb']);
+  return Number.isInteger(bytes) && (bytes as number) >= LEAST && (bytes as number) <= MOST
+    ? (bytes as number)
+    : undefined;
+}
+
+interface Destination {
+  /** The connection's name. */
+  readonly name: string;
+  /** Bytes. */
+  readonly maxPayload: number;
+}
+
+/**
+ * @param job what is too large, as the error names it
+ * @throws PayloadTooLargeError
+ */
+export function checkSize(payload: string, job: string, { name, maxPayload }: Destination): void {
+  // No character takes more than three bytes, so short texts need no counting.
+  if (payload.length * 3 <= maxPayload) return;
+  checkBytes(Buffer.byteLength(payload), job, { name, maxPayload });
+}
+
+/** @throws PayloadTooLargeError */
+export function checkBytes(bytes: number, job: string, { name, maxPayload }: Destination): void {
+  if (bytes > maxPayload) throw new PayloadTooLargeError(job, name, bytes, maxPayload);
+}
+
+/**
+ * The same check for a payload that comes back from the failed jobs: one that fitted before still fits, even if it has grown a
+ * little.
+ *
+ * @throws PayloadTooLargeError
+ */
+export function checkRetriedSize(payload: Buffer, job: string, { name, maxPayload }: Destination): void {
+  if (payload.length > maxPayload + GROWTH) throw new PayloadTooLargeError(job, name, payload.length, maxPayload);
+}
+
+type Observed = Pick<Application, 'observers' | 'report'>;
+
+/** One dispatch as observers see it: asked before the job is encoded, and told how it ended. */
+export class ObservedDispatch {
+  readonly #application: Observed;
+  readonly #job: DispatchingJob;
+  readonly #observation: DispatchObservation;
+  /** The remaining observers' part. */
+  readonly #others: ObservedDispatch | undefined;
+  #isOver = false;
+
+  private constructor(
+    application: Observed,
+    job: DispatchingJob,
+    observation: DispatchObservation,
+    others: ObservedDispatch | undefined,
+  ) {
+    this.#application = application;
+    this.#job = job;
+    this.#observation = observation;
+    this.#others = others;
+  }
+
+  /** Undefined if no observer wants to know its end. */
+  static of(application: Observed, job: DispatchingJob): ObservedDispatch | undefined {
+    let observed: ObservedDispatch | undefined;
+    for (const observer of application.observers) {
+      if (observer.dispatching === undefined) continue;
+      try {
+        const observation = observer.dispatching(job);
+        if (observation !== undefined) observed = new ObservedDispatch(application, job, observation, observed);
+      } catch (error) {
+        report(application, job, error);
+      }
+    }
+    return observed;
+  }
+
+  /** The fields that observers add to the payload. If two add the same field, the later one wins. */
+  get fields(): Readonly<Record<string, unknown>> | undefined {
+    const { fields } = this.#observation;
+    const others = this.#others?.fields;
+    return fields === undefined || others === undefined ? (fields ?? others) : { ...others, ...fields };
+  }
+
+  /** Only the first call counts. */
+  end(error?: unknown): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#others?.end(error);
+    try {
+      this.#observation.end?.(error);
+    } catch (thrown) {
+      report(this.#application, this.#job, thrown);
+    }
+  }
+}
+
+function report(
+  application: Observed,
+  { name, connectionName: connection, queue }: DispatchingJob,
+  error: unknown,
+): void {
+  application.report(error, { during: 'an observer', name, connection, queue });
+}
+
+export interface EncodedJob extends Timed {
+  /** Empty for a raw payload without an id. */
+  readonly id: string;
+  /** The job's name, for errors. */
+  readonly name: string;
+  readonly connection: string;
+  readonly queue: string;
+  /** The hooks to call around its push. Undefined if there are none. */
+  readonly hooks?: Hooks | undefined;
+  readonly observed?: ObservedDispatch | undefined;
+}
+
+/** Where a job goes, when, and what it counts in. */
+export interface Way {
+  readonly route: Route;
+  readonly ties?: Ties | undefined;
+  readonly retryWithin?: Seconds | undefined;
+}
+
+/**
+ * Instances of classes, not object literals: V8 would allocate such literals in the old generation, where each keeps its text
+ * until a full collection (docs/decisions/hot-path.md).
+ */
+class TimedEntry implements Entry {
+  readonly payload: string;
+  readonly delay: Seconds | undefined;
+  readonly dueAt: Milliseconds | undefined;
+  readonly ties: Ties | undefined;
+
+  constructor(payload: string, { route: { delay, dueAt }, ties }: Way) {
+    this.payload = payload;
+    this.delay = dueAt === undefined && delay > 0 ? delay : undefined;
+    this.dueAt = dueAt;
+    this.ties = ties;
+  }
+}
+
+/** A job on its way to a connection. */
+export class RoutedJob implements EncodedJob {
+  readonly id: string;
+  readonly name: string;
+  readonly connection: string;
+  readonly queue: string;
+  readonly entry: Entry;
+  readonly retryWithin: Seconds | undefined;
+  readonly hooks: Hooks | undefined;
+  readonly observed: ObservedDispatch | undefined;
+
+  constructor(id: string, name: string, way: Way, payload: string, hooks?: Hooks, observed?: ObservedDispatch) {
+    this.id = id;
+    this.name = name;
+    this.connection = way.route.connection;
+    this.queue = way.route.queue;
+    this.entry = new TimedEntry(payload, way);
+    this.retryWithin = way.retryWithin;
+    this.hooks = hooks;
+    this.observed = observed;
+  }
 }

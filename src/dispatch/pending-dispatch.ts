@@ -9,15 +9,15 @@
 import { dirname, sep } from 'node:path';
 import { inspect } from 'node:util';
 import { classOf } from '../base/class';
-import { chosenOf, type InstanceChoice } from '../job/beside-instance';
-import type { DispatchResult, Outgoing } from '../job/dispatcher';
+import { chosenOf, type InstanceChoice } from '../job/instance';
+import type { DispatchResult, Outgoing } from '../job/pending';
 import type { Delay } from '../job/duration';
 import type { Middleware } from '../job/middleware';
 import { declaredRoute } from '../job/resolve-options';
 import type { DispatchApplication } from './dispatch-application';
-import { Transaction } from './transaction/transaction';
+import { Transaction } from './transaction';
 import { AlreadyDispatchedError, unawaitedDispatch } from './errors';
-import { type Detour, sendJob } from './send';
+import { sendJob, type Detour } from './send';
 
 /** Where a dispatch was called. */
 interface CallSite {
@@ -222,4 +222,45 @@ function callersIn(site: CallSite | undefined): string {
   if (typeof stack !== 'string') return '';
   const lines = stack.split('\n');
   return lines.filter((line) => /^\s+at /.test(line) && !line.includes(PACKAGE)).join('\n');
+}
+
+/** A promise, because fake timers of test runners replace queueMicrotask. */
+const NEXT = Promise.resolve();
+
+/**
+ * Dispatches on their way. Each begins one microtask after it was made, and a manager that closes waits for all of them: a
+ * forgotten `await` must not lose a job.
+ */
+export class Outbox {
+  /** How many are on their way. A count, because a set of them would keep each alive until a full garbage collection. */
+  #inFlight = 0;
+  #onLanded: (() => void)[] = [];
+  readonly #land = (): void => {
+    this.#inFlight -= 1;
+    if (this.#inFlight > 0) return;
+    const told = this.#onLanded;
+    this.#onLanded = [];
+    for (const tell of told) tell();
+  };
+
+  /**
+   * Calls `begin` one microtask from now, in the async context of this call: in the context of another one, a job would carry
+   * somebody else's tenant. Dispatches of one turn begin one right after the other, so that a store can take them in one call.
+   */
+  send<T>(begin: () => Promise<T> | T): Promise<T> {
+    const sent = NEXT.then(begin);
+    this.track(sent);
+    return sent;
+  }
+
+  /** Resolves when nothing is on its way any more. */
+  async flush(): Promise<void> {
+    while (this.#inFlight > 0) await new Promise<void>((resolve) => this.#onLanded.push(resolve));
+  }
+
+  /** Makes `flush` wait for it, however it ends. */
+  track(sending: Promise<unknown>): void {
+    this.#inFlight += 1;
+    sending.then(this.#land, this.#land);
+  }
 }

@@ -1,8 +1,8 @@
 /** Errors of a job: its declaration, its options, its names, an instance of it, or the use of `this`. */
 import { parse } from 'node:path';
-import { relativeFile } from '../base/declared-in';
-import { defineError } from '../base/define-error';
-import { invalidValue, valueText } from '../base/value-text';
+import { relativeFile } from '../base/class';
+import { defineError } from '../base/onqueue-error';
+import { invalidValue, valueText } from '../base/text';
 
 /** How errors name a class: with the file that declares it, if the stack told. */
 export function placed(name: string, file: string | undefined): string {

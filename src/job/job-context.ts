@@ -1,9 +1,22 @@
 /** The running reservation, as a job, a handler or a middleware sees it. */
 import { outsideRun } from '../container/errors';
 import { inject } from '../container/scope';
-import type { BatchMember, BatchSource } from './batch';
+import type { JobInstance } from './registry';
 import type { Delay } from './duration';
-import { noJobRuns } from './errors';
+import { noJobRuns, invalidProgress } from './errors';
+import { isPlain } from '../base/text';
+
+/**
+ * What a chain may consist of: jobs, and batches (`PendingBatch`); the chain goes on when a batch has ended well. False, null and
+ * undefined are left out, so that a link can depend on a condition.
+ */
+export type ChainList = readonly (JobInstance | false | null | undefined)[];
+
+/** What may be in a batch: jobs, and lists of jobs that run one after the other. False, null and undefined are left out. */
+export type BatchMember = JobInstance | ChainList | false | null | undefined;
+
+/** A list, or an iterable that yields jobs one by one: those are sent as they come and are never all in memory. */
+export type BatchSource = Iterable<BatchMember> | AsyncIterable<BatchMember>;
 
 /** A job that will follow. */
 export interface ChainedJob {
@@ -123,3 +136,23 @@ export function runningJob(call: string): JobContext {
     throw outsideRun.is(error) ? noJobRuns(call) : error;
   }
 }
+
+/** Longest text, in characters: it is shown in one line of a list. */
+const LONGEST_TEXT = 255;
+
+export interface Progress {
+  /** From 0 to 1. */
+  readonly value: number;
+  readonly text: string | undefined;
+}
+
+/** @throws E_INVALID_PROGRESS */
+export function checkedProgress(job: string, value: unknown, text: unknown): Progress {
+  if (typeof value !== 'number' || !(value >= 0 && value <= 1)) throw invalidProgress(job, value, HOW_FAR);
+  if (text === undefined) return { value, text };
+  const isLine = typeof text === 'string' && text.length <= LONGEST_TEXT && isPlain(text) && text.isWellFormed();
+  if (!isLine) throw invalidProgress(job, text, `Its text is one line of up to ${LONGEST_TEXT} characters.`);
+  return { value, text };
+}
+
+const HOW_FAR = 'Give a number from 0 to 1: progress(done / total).';

@@ -1,14 +1,13 @@
 /** `Job`: the decorator factory and the base class in one symbol. */
-import type { NamedToken } from '../container/container';
-import { RunnableJob } from './base';
-import type { ChainList, PendingChain } from './chain';
-import type { Class, JobInstance } from './definition';
+import type { ChainList, JobContext } from './job-context';
+import type { NamedToken } from '../container/parameters';
+import { RunnableJob } from './instance';
+import type { PendingChain, PendingDispatch } from './pending';
+import type { JobInstance } from './registry';
+import { type Class, declaredIn } from '../base/class';
 import { declareJob } from './declare';
-import { declaredIn } from '../base/declared-in';
-import type { JobDispatcher, PendingDispatch } from './dispatcher';
 import type { Delay } from './duration';
 import { invalidJobClass } from './errors';
-import type { JobContext } from './job-context';
 import type { Middleware } from './middleware';
 import type { JobOptions } from './options';
 
@@ -129,6 +128,18 @@ function JobFactory(this: unknown, options: JobOptions = {}): JobDecorator | und
     declareJob(target, options, decorate);
     return target;
   };
+}
+
+/** What the statics of `Job` send through: jobs need not know the bus. */
+export interface JobDispatcher {
+  dispatchToQueue(job: object): PendingDispatch;
+  chain<Parameters extends readonly unknown[]>(
+    links: (...parameters: Parameters) => ChainList,
+  ): PendingChain<Parameters>;
+  dispatchSync(job: object): Promise<unknown>;
+  dispatchNow(job: object): Promise<unknown>;
+  /** What `dispatchIf(false)` returns: accepts every builder call, sends nothing. */
+  none(): PendingDispatch<undefined>;
 }
 
 /** Set by the bus, which this layer must not import. */

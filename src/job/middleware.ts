@@ -1,10 +1,8 @@
-/** `Middleware`: wraps a run. The decorator of the same name lets instances of a class travel with a dispatch. */
-import { declaredIn } from '../base/declared-in';
-import { checkOwnName } from './declare';
-import type { Class } from './definition';
-import { invalidJobClass } from './errors';
+/** `Middleware`: wraps a run. The decorator of the same name lets instances of a class travel with a dispatch. `failOn`, `skipIf` and `skipUnless` come with Onqueue. */
+import { declaredIn, type Class } from '../base/class';
+import { checkOwnName, registry } from './registry';
+import { invalidJobClass, invalidMiddlewareArgument } from './errors';
 import type { JobContext } from './job-context';
-import { registry } from './registry';
 
 /**
  * Wraps a run, like a layer of an onion. A job's own `middleware()` may return any object or function of this kind; one given to
@@ -52,4 +50,78 @@ function problemOf({ prototype }: Class, options: object): string | undefined {
   if (typeof name !== 'string') return 'has a name in @Middleware that is not a string.';
   const { handle } = Object(prototype) as { readonly handle?: unknown };
   return typeof handle === 'function' ? undefined : 'has @Middleware, but no method handle(job, next).';
+}
+
+/** A value known when `middleware()` is called, or a function called when the run reaches the middleware. */
+export type SkipCondition = boolean | ((job: JobContext) => boolean | Promise<boolean>);
+
+/**
+ * Completes the job without running it if the condition holds; its chain goes on.
+ *
+ * @throws E_INVALID_MIDDLEWARE_ARGUMENT
+ */
+export function skipIf(condition: SkipCondition): Middleware {
+  return skipping('skipIf()', condition, true);
+}
+
+/**
+ * Completes the job without running it unless the condition holds; its chain goes on.
+ *
+ * @throws E_INVALID_MIDDLEWARE_ARGUMENT
+ */
+export function skipUnless(condition: SkipCondition): Middleware {
+  return skipping('skipUnless()', condition, false);
+}
+
+function skipping(layer: string, condition: SkipCondition, skipsOn: boolean): Middleware {
+  if (typeof condition !== 'boolean' && typeof condition !== 'function') {
+    const isPromise = typeof condition === 'object' && condition !== null && 'then' in condition;
+    const remedy = isPromise ? `Give the function itself: ${layer.slice(0, -1)}() => isOpen()).` : CONDITION;
+    throw invalidMiddlewareArgument(layer, condition, remedy);
+  }
+  return {
+    async handle(job, next) {
+      const answer: unknown = typeof condition === 'function' ? await condition(job) : condition;
+      // A condition that forgot to return must not count as a no: the job would be gone without having run.
+      if (typeof answer !== 'boolean') throw invalidMiddlewareArgument(`The condition of ${layer}`, answer, ANSWER);
+      return answer === skipsOn ? undefined : next();
+    },
+  };
+}
+
+const CONDITION = 'Give true, false, or a function that returns one of them.';
+const ANSWER = 'Return true or false.';
+
+/** A class of errors, possibly abstract. */
+export type ErrorClass = abstract new (...parameters: never[]) => Error;
+
+/**
+ * Fails the job at once, whatever its tries, if it throws an instance of one of these classes or of a subclass. An error's
+ * `cause` does not count: whoever wrapped it gave it another meaning.
+ *
+ * @throws E_INVALID_MIDDLEWARE_ARGUMENT
+ */
+export function failOn(...classes: readonly ErrorClass[]): Middleware {
+  if (classes.length === 0) throw invalidMiddlewareArgument('failOn()', undefined, REMEDY);
+  for (const one of classes) if (!isErrorClass(one)) throw invalidMiddlewareArgument('failOn()', one, REMEDY);
+  return {
+    async handle(job, next) {
+      try {
+        return await next();
+      } catch (error) {
+        // An error thrown because the job was told to stop says nothing about its tries.
+        if (!job.signal.aborted && classes.some((one) => error instanceof one)) job.fail(error as Error);
+        throw error;
+      }
+    },
+  };
+}
+
+const REMEDY = 'Give error classes as separate arguments: failOn(CardRefused, NoSuchUser).';
+
+// Not checked with `instanceof`: in a test runner the errors of Node.js come from another realm.
+function isErrorClass(value: unknown): boolean {
+  if (typeof value !== 'function') return false;
+  const { prototype } = value as { readonly prototype: unknown };
+  return typeof prototype === 'object' && prototype !== null && 'message' in prototype;
 }

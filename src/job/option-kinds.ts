@@ -1,7 +1,8 @@
-/** The kinds of option values: how each is checked, and what a run gets. Jobs and workers share them. */
+/** The kinds of option values: how each is checked, and what a run gets. Jobs and workers share them. With the rules for names. */
 import type { Milliseconds, Seconds } from '../base/clock';
-import { type ResolvedBackoff, resolveBackoff } from './backoff';
-import { checkDelay, durationSeconds } from './duration';
+import { resolveBackoff, checkDelay, durationSeconds, type ResolvedBackoff } from './duration';
+import { invalidQueueName } from './errors';
+import { isPlain } from '../base/text';
 
 /** Where a value was given, for its errors. */
 export interface Place {
@@ -76,3 +77,43 @@ export const text: Kind<string> = (value, place) => {
   if (typeof value === 'string' && value.trim() !== '') return value;
   throw place.refuse(value, 'give a string of at least one character');
 };
+
+/** Endings and parts of the keys that belong to a queue. */
+const RESERVED =
+  /:(?:delayed|reserved|notify|failed|failed:jobs|queues|control|cancelled|cancelled:reasons)$|:(?:client|lock):/;
+
+/** The problem of a comma where one name is expected. A worker takes several, and has its own words. */
+const ONE_QUEUE = "a job goes to one queue; a list of queues is the worker's";
+
+/**
+ * @param subject whose queue it is, as the error names it: "queue on SendEmail"
+ * @param listed the problem to report for a name with a comma
+ * @throws E_INVALID_QUEUE_NAME
+ */
+export function checkQueueName(name: unknown, subject: string, listed = ONE_QUEUE): asserts name is string {
+  const problem = problemOf(name, listed);
+  if (problem !== undefined) throw invalidQueueName(name, subject, problem);
+}
+
+function problemOf(name: unknown, listed: string): string | undefined {
+  if (typeof name !== 'string' || name === '') return 'give a string of at least one character';
+  if (name.includes(',')) return listed;
+  if (/\s/.test(name)) return 'leave out the white space';
+  // One store would refuse it, and another would keep it under a different name.
+  if (/\p{Cc}/u.test(name) || !name.isWellFormed()) return 'leave out control characters and halves of characters';
+  if (/[{}]/.test(name))
+    return 'leave out { and }: they choose the slot in a Redis cluster, and Onqueue sets them itself';
+  if (name.startsWith(':')) return "do not begin it with ':', as Onqueue's own keys do";
+  const reserved = RESERVED.exec(name);
+  return reserved === null ? undefined : `'${reserved[0]}' is used by Onqueue's own keys; choose another name`;
+}
+
+const LONGEST_NAME = 255;
+
+/** The rule for names, for errors. */
+export const NAME_RULE = `1 to ${LONGEST_NAME} characters, none of them a control character`;
+
+/** Which texts may name a job or be its id: they appear in log lines, lists and keys, whoever wrote the payload. */
+export function isName(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= LONGEST_NAME && isPlain(value);
+}

@@ -5,15 +5,24 @@
  * A new option needs its line in `JobOptions`, its row in the table, and the code that acts on it.
  */
 import type { Milliseconds, Seconds } from '../base/clock';
-import { type Backoff, NO_BACKOFF } from './backoff';
-import { debounce, type DebounceOptions } from './debounce';
-import type { Delay, Duration } from './duration';
-import type { JobFormat } from './format';
-import { isName, NAME_RULE } from './job-name';
-import { backoff, count, countOrNoLimit, delay, flag, kept, type Kind, moment, seconds, text } from './option-kinds';
-import { checkQueueName } from './queue-name';
-import { schedule, type ScheduleOptions } from './schedule';
-import { unique, type UniqueOptions } from './unique';
+import { NO_BACKOFF, durationSeconds, type Backoff, type Delay, type Duration } from './duration';
+import {
+  isName,
+  NAME_RULE,
+  backoff,
+  count,
+  countOrNoLimit,
+  delay,
+  flag,
+  kept,
+  moment,
+  seconds,
+  text,
+  checkQueueName,
+  membersOf,
+  type Kind,
+} from './option-kinds';
+import { invalidDuration } from './errors';
 
 export interface JobOptions {
   /** The name in payloads. Set it where a bundler minifies class names. Default: the class's. */
@@ -80,6 +89,139 @@ export interface JobOptions {
   dates?: readonly string[] | undefined;
   /** How jobs are written and read that another framework shares: `@LaravelJob()` sets it. Not inherited. Default: Onqueue's own. */
   format?: JobFormat | undefined;
+}
+
+export interface UniqueOptions {
+  /**
+   * What tells two jobs of the class apart: a number, or a text of 1 to 1000 characters, made from the job's data. Write the
+   * job's type: `by: (job: Reindex) => job.product`. Default: nothing; one job of the class at a time.
+   */
+  by?(this: void, job: object): string | number;
+  /** What frees the key: the end of the job, whatever its outcome, or its start. Default: `'end'`. */
+  readonly until?: 'start' | 'end' | undefined;
+  /**
+   * The longest time that the key is held, counted from the dispatch by the store's clock. Default: as long as the job exists.
+   */
+  readonly for?: Duration | undefined;
+}
+
+export interface Uniqueness {
+  readonly by: ((job: object) => unknown) | undefined;
+  readonly until: 'start' | 'end';
+  readonly for: Seconds | undefined;
+}
+
+const UNIQUE_REMEDY =
+  "give true, or an object with one or more of by (a function), until ('start' or 'end') and for (a duration)";
+
+const membersOfUnique = membersOf(['by', 'until', 'for'], UNIQUE_REMEDY);
+
+/** Undefined if there is no limit. */
+export const unique: Kind<Uniqueness | undefined> = (value, place) => {
+  if (value === false) return undefined;
+  if (value === true) return { by: undefined, until: 'end', for: undefined };
+  const { by, until = 'end', for: most } = membersOfUnique(value, place);
+  if (by !== undefined && typeof by !== 'function') throw place.refuse(value, UNIQUE_REMEDY);
+  if (until !== 'start' && until !== 'end') throw place.refuse(value, UNIQUE_REMEDY);
+  const subject = `for in ${place.subject}`;
+  const seconds = most === undefined ? undefined : durationSeconds(most, subject);
+  if (seconds === 0) throw invalidDuration(most, `${subject}, which must be longer than 0`);
+  return { by: by as Uniqueness['by'], until, for: seconds };
+};
+
+export interface DebounceOptions {
+  /**
+   * What tells two jobs of the class apart: a number, or a text of 1 to 1000 characters, made from the job's data. Write the
+   * job's type: `by: (job: Sync) => job.tenant`. Default: nothing; each dispatch of the class replaces the one before.
+   */
+  by?(this: void, job: object): string | number;
+  /** How long each dispatch waits for a later one. */
+  readonly wait: Duration;
+  /** The longest time that the job is put off, counted from the first dispatch by the store's clock. Default: no limit. */
+  readonly longest?: Duration | undefined;
+}
+
+export interface Debouncing {
+  readonly by: ((job: object) => unknown) | undefined;
+  readonly wait: Seconds;
+  readonly longest: Seconds | undefined;
+}
+
+const DEBOUNCE_REMEDY =
+  'give false, or an object with wait (a duration), and perhaps by (a function) and longest (a duration)';
+
+const membersOfDebounce = membersOf(['by', 'wait', 'longest'], DEBOUNCE_REMEDY);
+
+/** Undefined if no job replaces another. */
+export const debounce: Kind<Debouncing | undefined> = (value, place) => {
+  if (value === false) return undefined;
+  const { by, wait, longest } = membersOfDebounce(value, place);
+  if (wait === undefined || (by !== undefined && typeof by !== 'function')) throw place.refuse(value, DEBOUNCE_REMEDY);
+  const subject = `wait in ${place.subject}`;
+  const seconds = durationSeconds(wait, subject);
+  if (seconds === 0) throw invalidDuration(wait, `${subject}, which must be longer than 0`);
+  const most = longest === undefined ? undefined : durationSeconds(longest, `longest in ${place.subject}`);
+  if (most !== undefined && most < seconds) throw place.refuse(value, 'longest must not be shorter than wait');
+  return { by: by as Debouncing['by'], wait: seconds, longest: most };
+};
+
+/**
+ * What happens to occurrences that nobody sent in time: `latest` sends the newest within an hour, `skip` the newest within a
+ * minute, `all` sends all.
+ */
+export type MissedPolicy = 'latest' | 'skip' | 'all';
+
+/** What happens to an occurrence while the job of the one before it waits, runs, or is about to be retried. */
+export type OverlapPolicy = 'skip' | 'allow';
+
+export interface ScheduleOptions {
+  /** Five fields: minute, hour, day of the month, month, weekday: `'0 3 * * *'`. This or `every`. */
+  readonly cron?: string | undefined;
+  /** The multiples of a span, counted from 1970 in UTC: `'15m'` means each full quarter of an hour. */
+  readonly every?: Duration | undefined;
+  /** The time zone of the times in `cron`. Default: `'UTC'`. */
+  readonly timezone?: string | undefined;
+  /** Default: the name of the job. */
+  readonly name?: string | undefined;
+  /** A second entry sets how far back to look: `['latest', '6h']`. Default: `'latest'`, within an hour. */
+  readonly missed?: MissedPolicy | readonly [policy: MissedPolicy, within: Duration] | undefined;
+  /** Default: `'skip'` if the store keeps unique keys, unless `missed` is `'all'`. */
+  readonly overlap?: OverlapPolicy | undefined;
+}
+
+/** Set by the schedule layer, which this layer must not import. */
+let reader: Kind<unknown>;
+
+/** `schedule` of `@Job()`: when workers send jobs of the class by themselves. */
+export function setScheduleReader(read: Kind<unknown>): void {
+  reader = read;
+}
+
+export const schedule: Kind<unknown> = (value, place) => reader(value, place);
+
+/** How the jobs of a class are written and read where another framework shares them: a class of Laravel, for example. */
+export interface JobFormat {
+  /** The properties that the other framework expects in each job. */
+  readonly expected: readonly string[];
+  /**
+   * The members `job` and `data` of the payload.
+   *
+   * @param properties of the job, none of them undefined
+   * @param subject the name of the job in errors, which name `file` too
+   * @throws UnserializableValueError
+   */
+  write(
+    properties: Readonly<Record<string, unknown>>,
+    subject: string,
+    file?: string,
+  ): { readonly job: string; readonly data: object };
+  /**
+   * The properties of the job; or a text that says why only the other framework can run it.
+   *
+   * @param data as in the payload
+   * @throws InvalidPayloadError
+   */
+  read(data: unknown): Record<string, unknown> | string;
 }
 
 interface JobOption {

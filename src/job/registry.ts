@@ -1,18 +1,34 @@
 /** Knows every job class, its handler, and the names that stand for classes in payloads. One for each process. */
-import type { Class, JobDefinition } from './definition';
-import { classOf, parentOf } from '../base/class';
-import { isOneFile } from '../base/declared-in';
-import { isMinified } from '../base/class';
+import { classOf, parentOf, isOneFile, isMinified, type Class } from '../base/class';
+import type { JobFormat, JobOptions, ScheduleOptions } from './options';
 import { VERSION } from '../version';
 import {
   duplicateJob,
   invalidHandler,
   invalidJobClass,
-  type JobDecoratorName,
-  type NamedClass,
   placed,
   twoVersions,
+  type JobDecoratorName,
+  type NamedClass,
 } from './errors';
+
+/** An instance of a job class, not the class itself: functions are the only objects with this member. */
+export type JobInstance = object & { readonly [Symbol.hasInstance]?: never };
+
+export interface JobDefinition {
+  readonly name: string;
+  readonly aliases: readonly string[];
+  readonly version: number | undefined;
+  readonly upgrade: JobOptions['upgrade'];
+  readonly target: Class;
+  /** Undefined: Onqueue's own. */
+  readonly format?: JobFormat | undefined;
+  readonly schedule?: ScheduleOptions | undefined;
+  /** Own options over those of the parents. The fields above are never inherited. */
+  readonly options: Readonly<Omit<JobOptions, 'name' | 'aliases' | 'version' | 'upgrade' | 'schedule' | 'format'>>;
+  /** Where the class was declared, if the stack told. */
+  readonly file: string | undefined;
+}
 
 const SLOT = Symbol.for('onqueue.registry');
 
@@ -28,6 +44,7 @@ interface Claim extends NamedClass {
 
 type Handler = Pick<Claim, 'target' | 'name' | 'file'>;
 
+/** Knows every job class, its handler, and the names that stand for classes in payloads. One for each process. */
 export class JobRegistry {
   /** Also has classes of which another evaluation is in force: their instances are still dispatched, by the same name. */
   readonly #definitions = new WeakMap<Class, JobDefinition>();
@@ -196,6 +213,19 @@ function isEvaluatedAgain(first: Omit<NamedClass, 'decorator'>, second: Omit<Nam
     return first.name === second.name && isOneFile(first.file, second.file);
   }
   return first.name === second.name ? first.name !== '' : isMinified(first.name) && isMinified(second.name);
+}
+
+/**
+ * Only in production, where code is minified: after the next build, waiting jobs would run as another class.
+ *
+ * @throws E_INVALID_JOB_CLASS
+ */
+export function checkOwnName(name: string, file: string | undefined): void {
+  if (process.env['NODE_ENV'] !== 'production' || !isMinified(name)) return;
+  const problem =
+    'has a name that a minifier seems to have made: the next build may give it to another class, and waiting jobs would ' +
+    "run as that class. Name it: name: 'SendMail' in its decorator, or have the bundler keep the names of classes.";
+  throw invalidJobClass(name, file, problem);
 }
 
 /** The registry, and the copy of the package that it belongs to. */

@@ -3,28 +3,33 @@
  *
  * Strongest first: the dispatch, the instance, `@Job()` (over its parents'), the worker's options, the connection.
  */
-import { nearest } from '../base/nearest';
-import { type ResolvedBackoff, resolveBackoff, warnOfSeconds } from './backoff';
-import type { InstanceChoice } from './beside-instance';
-import type { JobDefinition } from './definition';
-import { debounce } from './debounce';
-import { durationSeconds, momentOf, warnOfManySeconds } from './duration';
-import { invalidJobOption, type JobDecoratorName, unknownJobOption } from './errors';
-import { MEANT_IN_JOB } from './foreign-words';
-import { kept, type Kind, placeOf, seconds } from './option-kinds';
+import { nearest } from '../base/text';
 import {
+  resolveBackoff,
+  warnOfSeconds,
+  durationSeconds,
+  momentOf,
+  warnOfManySeconds,
+  type ResolvedBackoff,
+} from './duration';
+import type { InstanceChoice } from './instance';
+import type { JobDefinition } from './registry';
+import {
+  debounce,
   blankOptions,
-  type ChosenOptions,
   JOB_OPTIONS,
-  type JobOptions,
   NOTHING_CHOSEN,
-  type Route,
   RUN_OPTIONS,
+  unique,
+  type ChosenOptions,
+  type JobOptions,
+  type Route,
   type RunOptions,
   type WorkerDefaults,
 } from './options';
-import { checkQueueName } from './queue-name';
-import { unique } from './unique';
+import { invalidJobOption, unknownJobOption, type JobDecoratorName } from './errors';
+import { MEANT_IN_JOB } from './foreign-words';
+import { kept, placeOf, seconds, checkQueueName, type Kind } from './option-kinds';
 
 type OptionName = keyof JobOptions;
 

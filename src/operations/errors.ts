@@ -1,6 +1,6 @@
 /** Errors of looking at jobs. */
-import { defineError, errorClass } from '../base/define-error';
-import { valueText } from '../base/value-text';
+import { defineError, errorClass } from '../base/onqueue-error';
+import { valueText } from '../base/text';
 
 /** Neither the connection nor the one configured for its records keeps records. */
 export const noRecords = defineError('E_NO_RECORDS', (connection: string) => ({

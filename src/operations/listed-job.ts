@@ -1,12 +1,19 @@
-/** A job that waits, runs or has failed, as lists show it. */
-import type { Clock } from '../base/clock';
-import { redact } from '../base/redact';
+/**
+ * A job that waits, runs or has failed, as lists show it: what its payload says, with secrets masked, and whether it waits to run
+ * alone. A text that no worker can read is shown as such.
+ */
+import type { Clock, Seconds } from '../base/clock';
+import { redact, isSecretKey, MASK } from '../base/redact';
 import type { Connection, PeekedJob, WaitingState } from '../connections/contract';
 import type { FailedEntry, FailedStore } from '../connections/failed-store';
-import type { JobRegistry } from '../job/registry';
+import type { JobRegistry, JobDefinition } from '../job/registry';
 import type { OperationsConnection } from './operations-connection';
-import { type ShownJob, shownJob } from './shown-job';
-import { waitsToRunAlone } from './suspicion';
+import { countersIn, noCounters, glimpseOf, UNREADABLE_NAME, fenceOf, type Counters } from '../payload/counters';
+import { envelopeIn } from '../payload/envelope';
+import { readTies } from '../payload/ties';
+import { momentOfId } from '../payload/uuid';
+import type { RecordStore } from '../connections/record-store';
+import { fieldsIn } from '../payload/values';
 
 /** What looking at jobs needs from their application; a `QueueManager` provides it. */
 export interface SeenApplication {
@@ -109,4 +116,155 @@ export function listedFailure({ registry }: SeenApplication, entry: FailedEntry)
     // Another program may have kept it, without masking.
     error: redact(error!),
   };
+}
+
+export interface ShownJob {
+  /** Undefined if the payload has none; a worker will give it one. */
+  readonly id: string | undefined;
+  /** `(unreadable)` if the payload does not even tell this. */
+  readonly name: string;
+  /** Runs that have cost it a try, including the one in progress. */
+  readonly attempts: number;
+  /**
+   * How many tries it has in total, as its dispatch or its class says; 0: no limit. Undefined if its worker decides, or its class
+   * is not known here.
+   */
+  readonly tries: number | undefined;
+  /** When its id was created, by its dispatcher's clock. Undefined if the id does not tell. */
+  readonly createdAt: Date | undefined;
+  /** The id of the batch that it belongs to. */
+  readonly batch: string | undefined;
+  /** The parsed payload; or, if no worker can read it, the beginning of its text. Secrets are masked in both. */
+  readonly payload: unknown;
+}
+
+/** How many characters are shown of a text that is not a payload. */
+const LONGEST_TEXT = 1000;
+
+/** Never throws, whatever the text is. */
+export function shownJob(payload: Buffer, registry: JobRegistry): ShownJob {
+  const envelope = envelopeIn(payload);
+  const glimpse = envelope ?? glimpseOf(payload);
+  const definition = envelope?.definitionIn(registry);
+  return {
+    id: glimpse.id,
+    name: definition?.name ?? glimpse.name ?? UNREADABLE_NAME,
+    attempts: (countersIn(payload) ?? noCounters).attempts,
+    tries: envelope?.chosen.tries ?? definition?.options.tries,
+    createdAt: glimpse.id === undefined ? undefined : createdAt(glimpse.id),
+    batch: readTies(payload)?.batch?.id,
+    payload: envelope === undefined ? beginningOf(payload) : maskedJson(payload.toString()),
+  };
+}
+
+/** When an id was created. Undefined if the id does not tell. */
+export function createdAt(id: string): Date | undefined {
+  const moment = momentOfId(id);
+  return moment === undefined ? undefined : new Date(moment);
+}
+
+/** The class of a job, according to its payload. Undefined if it is not known here. Never throws. */
+export function definitionIn(payload: Buffer, registry: JobRegistry): JobDefinition | undefined {
+  return envelopeIn(payload)?.definitionIn(registry);
+}
+
+function beginningOf(payload: Buffer): string {
+  // Redacted before it is cut: half a secret would not be recognised.
+  const text = redact(payload.toString('utf8', 0, 2 * LONGEST_TEXT));
+  return text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}…` : text;
+}
+
+/** @throws SyntaxError it is not JSON */
+export function maskedJson(text: string): unknown {
+  const root: readonly unknown[] = [JSON.parse(text)];
+  // Not with a reviver of JSON.parse, which would be called for each of a hundred thousand numbers.
+  const open: object[] = [root];
+  for (let holder = open.pop(); holder !== undefined; holder = open.pop()) {
+    if (Array.isArray(holder)) maskList(holder, open);
+    else maskObject(holder as Record<string, unknown>, open);
+  }
+  return root[0];
+}
+
+function maskObject(holder: Record<string, unknown>, open: object[]): void {
+  for (const key of Object.keys(holder)) {
+    const value = holder[key];
+    if (typeof value === 'object' && value !== null) open.push(value);
+    else if (isSecretKey(key)) holder[key] = MASK;
+    else if (typeof value === 'string') holder[key] = maskedText(value);
+  }
+}
+
+function maskList(holder: unknown[], open: object[]): void {
+  for (const [place, value] of holder.entries()) {
+    if (typeof value === 'object' && value !== null) open.push(value);
+    else if (typeof value === 'string') holder[place] = maskedText(value);
+  }
+  // The entries of a Map: ["password", "…"].
+  const [key, value] = holder;
+  if (holder.length !== 2 || typeof key !== 'string' || !isSecretKey(key)) return;
+  if (typeof value !== 'object' || value === null) holder[1] = MASK;
+}
+
+function maskedText(text: string): string {
+  // The jobs of a chain travel as texts: within these, only the keys tell a number from a secret.
+  if (!text.startsWith('{"')) return redact(text);
+  try {
+    const masked = JSON.stringify(maskedJson(text));
+    return masked.includes(MASK) ? masked : redact(text);
+  } catch {
+    return redact(text);
+  }
+}
+
+export interface Suspicion {
+  /** Crashes of the job when it was written: after another one, it starts over. */
+  readonly crashes: number;
+  /** The reservation that it was written in. The next one has another fence. */
+  readonly fence: number;
+  /** How often the job went back because its neighbours did not end in time. */
+  readonly times: number;
+}
+
+const KIND = 'suspects';
+/** It may have to wait behind many others once its pause is over. */
+const KEPT: Seconds = 24 * 60 * 60;
+const MOST = 10_000;
+const LONGEST_ID = 255;
+
+/**
+ * The record of a job that waits to run alone, because its next crash would be its last. It is why a job's state says so, and how
+ * the next worker knows how often others have waited in vain.
+ */
+export async function keepSuspicion(records: RecordStore, id: string, suspicion: Suspicion): Promise<void> {
+  if (id.length <= LONGEST_ID) await records.put([{ kind: KIND, id, value: JSON.stringify(suspicion) }], KEPT, MOST);
+}
+
+export async function forgetSuspicion(records: RecordStore, id: string): Promise<void> {
+  if (id.length <= LONGEST_ID) await records.put([{ kind: KIND, id, value: '' }], 0);
+}
+
+/** Undefined if none is kept, or it is about an earlier crash. */
+export async function suspicionOf(
+  records: RecordStore,
+  id: string,
+  counters: Counters,
+): Promise<Suspicion | undefined> {
+  if (id.length > LONGEST_ID) return undefined;
+  const { crashes, fence, times } = fieldsIn(await records.get(KIND, id)) ?? {};
+  if (crashes !== counters.crashes || typeof fence !== 'number' || typeof times !== 'number') return undefined;
+  return { crashes, fence, times };
+}
+
+/** Whether the job waits for that, in a worker or its queue. Looks up nothing for jobs that never crashed. */
+export async function waitsToRunAlone(
+  records: RecordStore | undefined,
+  id: string | undefined,
+  payload: Buffer,
+): Promise<boolean> {
+  const counters = countersIn(payload);
+  if (records === undefined || id === undefined || counters === undefined || counters.crashes === 0) return false;
+  // The list is worth more than this mark.
+  const suspicion = await suspicionOf(records, id, counters).catch(() => undefined);
+  return suspicion?.fence === fenceOf(counters);
 }

@@ -7,7 +7,7 @@ import type { Connection } from '../connections/contract';
 import { CapabilityError } from '../connections/errors';
 import { readFigures } from './figures/figures';
 import type { SeenApplication } from './listed-job';
-import { oldestWait } from './oldest-wait';
+import { oldestWait } from './figures/queue-sampler';
 import { listWorkers, type RunningWorker } from './worker-record';
 
 export interface SnapshotOptions {

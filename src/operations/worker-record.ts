@@ -5,7 +5,7 @@
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { Connection } from '../connections/contract';
 import type { RecordStore } from '../connections/record-store';
-import { fieldsIn, isRecord } from '../payload/kinds';
+import { fieldsIn, isRecord } from '../payload/values';
 import type { SeenApplication } from './listed-job';
 
 /** A running job, as its worker's record shows it: never its data. */

@@ -8,10 +8,10 @@
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { ChainedJob, FailedLink } from '../job/job-context';
 import { InvalidPayloadError } from './errors';
-import { fieldsIn, isRecord } from './kinds';
+import { fieldsIn, isRecord } from './values';
 import { HANDLER, hasFollowers, withFollowers, withMembers } from './payload-text';
-import { READY_AT } from './ready-at';
-import { glimpseOf, UNREADABLE_NAME } from './unreadable';
+import { READY_AT } from './uuid';
+import { glimpseOf, UNREADABLE_NAME } from './counters';
 
 export interface ChainLink {
   readonly queue: string;

@@ -16,7 +16,7 @@
  * 5. An `id` is put directly before the counters in the same way; one that stands there is found without parsing.
  */
 import { InvalidPayloadError } from './errors';
-import { fieldsIn } from './kinds';
+import { fieldsIn } from './values';
 
 export interface Counters {
   /** Tries used, including the current run. */
@@ -259,4 +259,28 @@ function lastOther(text: Buffer, end: number): number {
 
 function isWhiteSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}
+
+/** The name of a job whose text is not a payload. */
+export const UNREADABLE_NAME = '(unreadable)';
+
+/** Why a store set a text aside: the error of the failed job. The same words as in lua/parts/aside.lua. */
+export const NOT_AN_OBJECT =
+  'E_INVALID_PAYLOAD: The payload is not a JSON object that can be read; it was kept as it came. docs/format.md says what a payload looks like.';
+
+/** The name and id of a job, read from the two ends of its text. */
+export interface Glimpse {
+  readonly id: string | undefined;
+  readonly name: string | undefined;
+}
+
+const BEGINNING = 512;
+
+/** How we and Laravel begin a text. */
+const NAME = /^\{(?:"uuid":"[^"\\]*",)?"(?:displayName|job)":("(?:[^"\\]|\\["\\/])+")/;
+
+/** What can be said about a text that is not a payload, or that must not be parsed because it may kill the parser. */
+export function glimpseOf(payload: Buffer): Glimpse {
+  const quoted = NAME.exec(payload.toString('utf8', 0, BEGINNING))?.[1];
+  return { id: idAtEnd(payload), name: quoted?.slice(1, -1).replace(/\\(.)/g, '$1') };
 }

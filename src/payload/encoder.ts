@@ -4,15 +4,26 @@
  * Values that JSON can hold are not copied. All others are written in the form that `docs/format.md` gives for their type,
  * and `types` names that type by a JSON Pointer to the place. Shared references become copies.
  */
-import { type Class, classOf } from '../base/class';
+import { classOf, type Class } from '../base/class';
 import type { JobRegistry } from '../job/registry';
-import { type EntityReference, listForm, typeOfEntity } from './entities';
+import { listForm, typeOfEntity, type EntityReference } from './entities';
 import { bigintForm, BUILT_INS, MAX_DIGITS, typeOf, utf16 } from './built-ins';
 import { unsavedEntity, UnserializableValueError } from './errors';
-import { isForbiddenKey, Limits } from './limits';
+import {
+  isForbiddenKey,
+  Limits,
+  MAX_DEPTH,
+  toPath,
+  toPointer,
+  described,
+  isPlain,
+  isRecord,
+  remedyFor,
+  strayChoice,
+  symbolKeyOf,
+  type Segment,
+} from './values';
 import { mapsByClassTransformer, toPlain } from './mapping';
-import { MAX_DEPTH, toPath, toPointer, type Segment } from './pointer';
-import { described, isPlain, isRecord, remedyFor, strayChoice, symbolKeyOf } from './kinds';
 
 /** The classes whose instances may travel, by their names in payloads. */
 export interface CodecClasses extends Pick<JobRegistry, 'nameOf' | 'classOf' | 'definitionOf'> {

@@ -1,7 +1,7 @@
 /** Entities travel as references, such as `{ "class": "Order", "id": 42 }`, and are loaded again before they are used. */
-import type { Scope } from '../container/container';
+import type { Scope } from '../container/scope';
 import { InvalidPayloadError } from './errors';
-import { isRecord } from './kinds';
+import { isRecord } from './values';
 
 /** Tells an entity from all others. */
 export interface EntityReference extends EntityClass {

@@ -1,7 +1,7 @@
 /** Errors of data on their way into a payload, and of a payload on its way back. */
-import { defineError, errorClass } from '../base/define-error';
-import { oneLine } from '../base/plain-text';
-import { relativeFile } from '../base/declared-in';
+import { defineError, errorClass } from '../base/onqueue-error';
+import { oneLine } from '../base/text';
+import { relativeFile } from '../base/class';
 
 /** A payload cannot hold this value: refused when the job is dispatched. */
 export class UnserializableValueError extends errorClass(

@@ -4,16 +4,15 @@
  *
  * We subclass its inner executor, because its public functions would spoil values without decorators: they call functions in
  * properties, turn typed arrays and maps into plain objects and the keys of a map into strings, lose the class of values
- * without `@Type`, and overflow the stack on a cycle.
+ * without `@Type`, and overflow the stack on a cycle. Neither the executor nor the metadata storage is exported, so both are read
+ * from inside the package, whose last release is 0.5.1. We test whether they belong to the copy that the application's decorators
+ * write to: with another copy, excluded properties would be sent.
  */
 import { types } from 'node:util';
-import type { Class } from '../job/definition';
-import { type ClassTransformer, classTransformer, type Executor } from './class-transformer';
+import type { Class } from '../base/class';
 import { isError } from '../base/foreign-error';
-import { InvalidPayloadError } from './errors';
-import { described, remedyFor, strayChoice, symbolKeyOf } from './kinds';
-import { checkMade } from './limits';
-import { MAX_DEPTH, type Segment } from './pointer';
+import { InvalidPayloadError, classTransformerMissing } from './errors';
+import { described, remedyFor, strayChoice, symbolKeyOf, checkMade, MAX_DEPTH, type Segment } from './values';
 
 /** Throws the error for a value that cannot be carried, found at `path` in the instance. */
 type RefuseValue = (kind: string, remedy: string, path: readonly Segment[]) => never;
@@ -214,4 +213,85 @@ function pathThrough(objects: readonly object[]): readonly Segment[] {
     const key = Object.keys(holder).find((key) => (holder as Record<string, unknown>)[key] === object);
     return key === undefined ? [] : [key];
   });
+}
+
+export interface Executor {
+  transform(
+    source: unknown,
+    value: unknown,
+    targetType: unknown,
+    arrayType: unknown,
+    isMap?: boolean,
+    level?: number,
+  ): unknown;
+  getKeys(target: unknown, object: object, isMap: boolean | undefined): string[];
+}
+
+/** The decorators' metadata, by class. */
+type Metadata = ReadonlyMap<unknown, unknown>;
+
+interface Storage {
+  readonly _typeMetadatas: Metadata;
+  readonly _transformMetadatas: Metadata;
+  readonly _exposeMetadatas: Metadata;
+  readonly _excludeMetadatas: Metadata;
+  findTypeMetadata(
+    target: unknown,
+    property: string,
+  ): { readonly options?: { readonly discriminator?: unknown } } | undefined;
+  findExposeMetadataByCustomName(target: unknown, name: string): { readonly propertyName: string } | undefined;
+}
+
+interface Library {
+  Expose(): (target: object, property: string) => void;
+  readonly TransformationType: { readonly PLAIN_TO_CLASS: number; readonly CLASS_TO_PLAIN: number };
+}
+
+export interface ClassTransformer {
+  readonly storage: Storage;
+  readonly Executor: new (type: number, options: { readonly exposeUnsetFields: boolean }) => Executor;
+  readonly TransformationType: Library['TransformationType'];
+}
+
+type Build = () => readonly [
+  { defaultMetadataStorage: Storage },
+  { TransformOperationExecutor: ClassTransformer['Executor'] },
+];
+
+/** Node.js loads the first, some bundlers include the second. The names are spelled out so that bundlers find them. */
+const BUILDS: readonly Build[] = [
+  () => [require('class-transformer/cjs/storage'), require('class-transformer/cjs/TransformOperationExecutor')],
+  () => [require('class-transformer/esm5/storage'), require('class-transformer/esm5/TransformOperationExecutor')],
+];
+
+let found: ClassTransformer | null | undefined;
+
+/** Null if it is not installed, and so no class has its decorators. @throws E_CLASS_TRANSFORMER */
+export function classTransformer(): ClassTransformer | null {
+  // A program that never sends a job need not load it.
+  if (found === undefined) found = find();
+  return found;
+}
+
+function find(): ClassTransformer | null {
+  let library: Library;
+  try {
+    library = require('class-transformer');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'MODULE_NOT_FOUND') return null;
+    throw error;
+  }
+  class Probe {}
+  library.Expose()(Probe.prototype, 'probe');
+  let cause: unknown;
+  for (const build of BUILDS) {
+    try {
+      const [{ defaultMetadataStorage: storage }, { TransformOperationExecutor: Executor }] = build();
+      const { TransformationType } = library;
+      if (storage._exposeMetadatas.has(Probe)) return { storage, Executor, TransformationType };
+    } catch (error) {
+      cause ??= error;
+    }
+  }
+  throw classTransformerMissing(cause);
 }

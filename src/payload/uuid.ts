@@ -1,6 +1,6 @@
-/** Makes job ids: UUIDs of version 7, which sort by the moment they were made. */
+/** Job ids: UUIDs of version 7, which sort by the moment they were made, and tell when their job became ready. */
 import { hash, randomFillSync } from 'node:crypto';
-import { type Milliseconds, systemClock } from '../base/clock';
+import { systemClock, type Milliseconds } from '../base/clock';
 
 /**
  * Layout (RFC 9562): 48 bits of milliseconds, then a counter of 30 bits in `rand_a` and the first part of `rand_b`, then 44
@@ -69,4 +69,16 @@ function start(now: number): void {
 function lead(): void {
   const [first, second] = [0x7000 | (counter >>> 18), 0x8000 | ((counter >>> 4) & 0x3fff)];
   head = `${moment}-${first.toString(16)}-${second.toString(16)}-`;
+}
+
+/** The field of a payload that says so if its id does not. */
+export const READY_AT = 'readyAt';
+
+/** Null: it follows other jobs, and nobody knows when they end. Undefined: it was ready when it was made. */
+export type ReadyAt = Milliseconds | null | undefined;
+
+/** By its dispatcher's clock. Undefined if nobody knows. @param said the value of that field */
+export function readyAtOf(id: string, said: unknown): Milliseconds | undefined {
+  if (said === undefined) return momentOfId(id);
+  return typeof said === 'number' ? said : undefined;
 }

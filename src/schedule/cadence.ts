@@ -1,7 +1,7 @@
 /** When a schedule is due: at the times of a cron text in a time zone, or at multiples of a span since 1970. */
 import { Cron } from 'croner';
 import type { Milliseconds } from '../base/clock';
-import { nearest } from '../base/nearest';
+import { nearest } from '../base/text';
 import { durationSeconds } from '../job/duration';
 import type { Kind, Place } from '../job/option-kinds';
 import { FARTHEST_CHANGE, Zone } from './zone';

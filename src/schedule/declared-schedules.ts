@@ -1,8 +1,8 @@
 /** The schedules of an application that are declared in this process: with `Queue.schedule()` and with `@Job()`. */
-import type { Class, JobDefinition, JobInstance } from '../job/definition';
+import type { JobDefinition, JobInstance, JobRegistry } from '../job/registry';
+import type { Class } from '../base/class';
 import { duplicateSchedule, invalidJobOption, placed } from '../job/errors';
 import { placeOf } from '../job/option-kinds';
-import type { JobRegistry } from '../job/registry';
 import { PendingSchedule } from './pending-schedule';
 import { Schedule } from './schedule';
 import { timing } from './timing';

@@ -1,7 +1,6 @@
 /** Errors of schedules. */
-import { defineError } from '../base/define-error';
-import { nearest } from '../base/nearest';
-import { invalidValue } from '../base/value-text';
+import { defineError } from '../base/onqueue-error';
+import { nearest, invalidValue } from '../base/text';
 
 /** An invalid schedule. `subject`: the call that was given the value. */
 export const invalidSchedule = defineError('E_INVALID_SCHEDULE', invalidValue);

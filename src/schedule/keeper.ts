@@ -6,7 +6,7 @@
  * all schedules in one call. No job of a worker waits for any of this.
  */
 import type { Milliseconds, Timer } from '../base/clock';
-import { groupsOf } from '../base/groups';
+import { groupsOf } from '../base/collections';
 import { runFor } from '../connections/application';
 import { within } from '../connections/kit/caller';
 import type { OperationsConnection } from '../operations/operations-connection';

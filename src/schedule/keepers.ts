@@ -5,7 +5,7 @@
 import type { Clock, Milliseconds, Seconds } from '../base/clock';
 import type { RecordStore } from '../connections/record-store';
 import type { OperationsConnection } from '../operations/operations-connection';
-import { fieldsIn, isRecord } from '../payload/kinds';
+import { fieldsIn, isRecord } from '../payload/values';
 import { uuidv7 } from '../payload/uuid';
 import type { Schedule } from './schedule';
 

@@ -5,18 +5,16 @@
  * throw. Errors that only the whole shows, such as a name that another schedule has, are unhandled rejections, whose stack
  * leads to where the schedule was begun.
  */
-import { declaredIn, relativeFile } from '../base/declared-in';
-import { PendingChain } from '../job/chain';
-import type { JobInstance } from '../job/definition';
-import { checkInstance, definitionOfJob } from '../job/definition-of';
+import { declaredIn, relativeFile } from '../base/class';
+import { PendingChain } from '../job/pending';
+import type { JobInstance, JobRegistry } from '../job/registry';
+import { checkInstance, definitionOfJob } from '../job/instance';
 import type { Duration } from '../job/duration';
 import { duplicateSchedule } from '../job/errors';
-import { count, type Place, placeOf } from '../job/option-kinds';
-import { checkQueueName } from '../job/queue-name';
-import type { JobRegistry } from '../job/registry';
+import { count, placeOf, checkQueueName, type Place } from '../job/option-kinds';
 import { declaredDebouncing } from '../job/resolve-options';
-import type { MissedPolicy, OverlapPolicy } from '../job/schedule';
-import { type Cadence, cronIn, span, UTC, zone } from './cadence';
+import type { MissedPolicy, OverlapPolicy } from '../job/options';
+import { cronIn, span, UTC, zone, type Cadence } from './cadence';
 import { invalidSchedule, scheduleDeclared } from './errors';
 import { Schedule } from './schedule';
 import { LATEST, missed, overlap, scheduleName, SPANS_HAVE_NO_ZONE, together } from './timing';

@@ -1,7 +1,7 @@
 /** The stored state of each schedule: one record, which only the process that read its latest version may overwrite. */
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { RecordStore } from '../connections/record-store';
-import { fieldsIn } from '../payload/kinds';
+import { fieldsIn } from '../payload/values';
 
 export interface ScheduleState {
   /** What it sends and when, as declared by whoever keeps it. */

@@ -1,8 +1,8 @@
 /** The schedules of an application, as users see them: `Queue.schedules`. */
 import type { Milliseconds } from '../base/clock';
 import { toError } from '../base/exception-text';
-import type { JobInstance } from '../job/definition';
-import type { OverlapPolicy } from '../job/schedule';
+import type { JobInstance } from '../job/registry';
+import type { OverlapPolicy } from '../job/options';
 import { sendJob } from '../dispatch/send';
 import { findJob } from '../operations/found-job';
 import type { OperationsConnection } from '../operations/operations-connection';
@@ -14,8 +14,8 @@ import { Keeper } from './keeper';
 import { keptNames } from './keepers';
 import type { PendingSchedule } from './pending-schedule';
 import type { Schedule } from './schedule';
-import { type KeptState, type ScheduleState, stateIn, statesIn, write } from './schedule-states';
-import { clockOf, type Destination, destinationOf, type ScheduleApplication } from './send-occurrence';
+import { stateIn, statesIn, write, type KeptState, type ScheduleState } from './schedule-states';
+import { clockOf, destinationOf, type Destination, type ScheduleApplication } from './send-occurrence';
 import type { Missed } from './timing';
 
 /** A schedule and its state. */

@@ -1,10 +1,9 @@
 /** When a schedule is due, and what happens to late and overlapping occurrences: shared by `@Job()` and the builder. */
 import type { Seconds } from '../base/clock';
 import { durationSeconds } from '../job/duration';
-import { isName, NAME_RULE } from '../job/job-name';
-import { type Kind, membersOf, type Place } from '../job/option-kinds';
-import type { MissedPolicy, OverlapPolicy, ScheduleOptions } from '../job/schedule';
-import { type Cadence, cronIn, span, UTC, zone } from './cadence';
+import { isName, NAME_RULE, membersOf, type Kind, type Place } from '../job/option-kinds';
+import type { MissedPolicy, OverlapPolicy, ScheduleOptions } from '../job/options';
+import { cronIn, span, UTC, zone, type Cadence } from './cadence';
 
 export interface Missed {
   readonly policy: MissedPolicy;

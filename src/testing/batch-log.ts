@@ -1,8 +1,8 @@
 /** The batches dispatched on the connections of a fake, in order. */
 import type { Milliseconds } from '../base/clock';
-import { type BatchCallback, type BatchEvent, callbackPayload, type NewBatch } from '../connections/batch-store';
-import { Carry } from '../dispatch/built-in/carry';
-import { type NextJob, ReadPush } from './push';
+import { callbackPayload, type BatchCallback, type BatchEvent, type NewBatch } from '../connections/batch-store';
+import { Carry } from '../dispatch/built-in';
+import { ReadPush, type NextJob } from './push';
 import { MOST_LISTED } from './push-log';
 
 /** A job of a batch. */

@@ -2,7 +2,7 @@
 import { momentOf } from '../base/clock';
 import { BUILT_IN } from '../job/registry';
 import { InvalidPayloadError } from '../payload/errors';
-import { UNREADABLE_NAME } from '../payload/unreadable';
+import { UNREADABLE_NAME } from '../payload/counters';
 import type { Connection, Reservation, SetAside } from '../connections/contract';
 import { Executor } from '../worker/run';
 import { tellEnded } from '../worker/observed-run';

@@ -1,5 +1,5 @@
 /** Errors of the test kit itself. Faults that a test finds are `AssertionError`s instead. */
-import { errorClass } from '../base/define-error';
+import { errorClass } from '../base/onqueue-error';
 
 /** `Queue.fake()` was called while another fake was in place. The cause's stack shows where that fake was made. */
 export class AlreadyFakedError extends errorClass('E_ALREADY_FAKED', (cause: unknown) => ({

@@ -1,4 +1,5 @@
 /** A memory connection that remembers what was pushed, and passes on jobs that are not faked. */
+import type { Class } from '../base/class';
 import type { Clock } from '../base/clock';
 import type { NewBatch } from '../connections/batch-store';
 import type {
@@ -17,9 +18,8 @@ import { entriesFor } from '../connections/entries';
 import { MemoryConnection } from '../connections/memory/memory-connection';
 import { entryOf, MemoryStore } from '../connections/memory/memory-store';
 import { targetWithin, type Target } from '../dispatch/send';
-import type { Class } from '../job/definition';
-import { definitionOfClass } from '../job/definition-of';
 import { BUILT_IN, registry } from '../job/registry';
+import { definitionOfClass } from '../job/instance';
 import { envelopeIn } from '../payload/envelope';
 import type { BatchLog } from './batch-log';
 import type { PushLog } from './push-log';

@@ -5,14 +5,13 @@
 import { AsyncResource } from 'node:async_hooks';
 import { builtInConnectors } from '../connections/built-in';
 import { SyncConnection } from '../connections/sync/sync-connection';
-import type { Container } from '../container/container';
-import { withStubs, type Stub } from '../container/stubs';
-import { defaultLogger } from '../base/console-logger';
+import { withStubs, type Container, type Stub } from '../container/scope';
+import { defaultLogger } from '../base/logger';
 import type { ErrorContext } from '../connections/application';
 import type { Configuration } from '../application/configuration/configuration';
 import type { Connection, SyncRunner } from '../connections/contract';
 import type { Connectors } from '../connections/driver';
-import { Outbox } from '../dispatch/outbox';
+import { Outbox } from '../dispatch/pending-dispatch';
 import { QueueManager } from '../application/queue-manager';
 import type { TestClock } from './test-clock';
 

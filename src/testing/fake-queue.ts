@@ -4,23 +4,22 @@
  */
 import { AssertionError } from 'node:assert';
 import { isDeepStrictEqual } from 'node:util';
-import type { Stub } from '../container/stubs';
-import type { Class, JobInstance } from '../job/definition';
-import { definitionOfClass } from '../job/definition-of';
-import { type Duration, durationSeconds } from '../job/duration';
+import type { Stub } from '../container/scope';
+import { registry, type JobInstance } from '../job/registry';
+import type { Class } from '../base/class';
+import { definitionOfClass } from '../job/instance';
+import { durationSeconds, type Duration } from '../job/duration';
 import { invalidChain, invalidJobOption, notAJob } from '../job/errors';
-import { registry } from '../job/registry';
-import { defaultManager, standIn } from '../application/default-manager';
+import { defaultManager, standIn, setFakeFactory } from '../application/default-manager';
 import { inRootContext } from '../connections/application';
-import { setFakeFactory } from '../application/fake-slot';
 import type { Connection } from '../connections/contract';
 import type { QueueManager } from '../application/queue-manager';
 import { BatchLog, type PushedBatch } from './batch-log';
 import { Drain, type DrainOptions, type DrainReport } from './drain';
 import { AlreadyFakedError } from './errors';
-import { FakeConnection, FakedJobs, type FakedJobsOptions, FakeStore } from './fake-connection';
+import { FakeConnection, FakedJobs, FakeStore, type FakedJobsOptions } from './fake-connection';
 import { FakeManager } from './fake-manager';
-import { type Push, type Pushed, ReadPush, type Sent } from './push';
+import { ReadPush, type Push, type Pushed, type Sent } from './push';
 import { PushLog } from './push-log';
 import { TestClock } from './test-clock';
 import { checkFakeOptions } from './test-options';
@@ -47,7 +46,7 @@ export type ExpectedMember = ExpectedLink | readonly ExpectedLink[];
 /** Chooses among the pushed jobs of a class, or among the events sent to a listener: `(event: OrderShipped) => …`. */
 export type PushedPredicate<J extends object> = (job: J, pushed: Pushed<J>) => boolean;
 
-declare module '../application/fake-slot' {
+declare module '../application/default-manager' {
   interface FakeFunction {
     /** @throws AlreadyFakedError, E_INVALID_JOB_OPTION, E_UNDECORATED_JOB */
     (options?: FakeOptions): FakeQueue;

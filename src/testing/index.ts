@@ -10,7 +10,7 @@ export type { ExpectedLink, ExpectedMember, FakeOptions, FakeQueue, PushedPredic
 export type { JobRun } from './job-run';
 export type { NextJob, Push, Pushed, Sent } from './push';
 export { runJob, type RunJobOptions, type RunJobResult } from './run-job';
-export type { Stub } from '../container/stubs';
+export type { Stub } from '../container/scope';
 export { TestClock } from './test-clock';
 
 giveWay('testing', module);

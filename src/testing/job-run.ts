@@ -1,7 +1,7 @@
 /** The outcome of one run, for tests. */
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { Settlement } from '../connections/contract';
-import { subjectOf } from '../job/listens';
+import { subjectOf } from '../job/declare';
 import type { JobContext } from '../job/job-context';
 import { NO_CHAIN, type ChainLink } from '../payload/chain';
 import type { Outcome, RunningJob } from '../worker/running-job';

@@ -1,12 +1,12 @@
 /** What was pushed onto the connections of a fake, in order. */
 import type { Milliseconds } from '../base/clock';
-import type { Class } from '../job/definition';
-import { definitionOfClass } from '../job/definition-of';
-import { subjectOf } from '../job/listens';
 import { BUILT_IN } from '../job/registry';
+import type { Class } from '../base/class';
+import { definitionOfClass } from '../job/instance';
+import { subjectOf } from '../job/declare';
 import type { Entry, Pushed } from '../connections/contract';
-import { START_BATCH } from '../dispatch/built-in/start-batch';
-import { type Push, type Pushed as PushedJob, ReadPush } from './push';
+import { START_BATCH } from '../dispatch/batch/send-batch';
+import { ReadPush, type Push, type Pushed as PushedJob } from './push';
 
 /** A failed assertion should fit on a screen. */
 export const MOST_LISTED = 20;

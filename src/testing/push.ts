@@ -1,12 +1,11 @@
 /** One pushed job, for tests. */
-import { valueText } from '../base/value-text';
+import { valueText } from '../base/text';
 import type { Milliseconds, Seconds } from '../base/clock';
 import type { Entry } from '../connections/contract';
-import { StartBatch } from '../dispatch/built-in/start-batch';
-import type { JobDefinition } from '../job/definition';
-import { registry } from '../job/registry';
+import { StartBatch } from '../dispatch/batch/send-batch';
+import { registry, type JobDefinition } from '../job/registry';
 import type { ChainLink } from '../payload/chain';
-import { decodeJob, type Envelope, envelopeIn } from '../payload/envelope';
+import { decodeJob, envelopeIn, type Envelope } from '../payload/envelope';
 
 /** One payload as it reached a connection. */
 export interface Push {

@@ -1,8 +1,8 @@
 /** Runs one job as a worker would, without a queue. */
-import type { Stub } from '../container/stubs';
+import type { Stub } from '../container/scope';
 import { MemoryStore } from '../connections/memory/memory-store';
 import type { Batch } from '../dispatch/batch/batch';
-import type { JobInstance } from '../job/definition';
+import type { JobInstance } from '../job/registry';
 import type { HandleResult } from '../job/job';
 import { noCounters, withCounters } from '../payload/counters';
 import { uuidv7 } from '../payload/uuid';

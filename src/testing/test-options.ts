@@ -1,7 +1,7 @@
 /** The options of the test kit: a mistyped one would silently run real dependencies, so they are checked like all others. */
-import { nearest } from '../base/nearest';
+import { nearest } from '../base/text';
 import { invalidJobOption } from '../job/errors';
-import { count, flag, type Kind, placeOf, text } from '../job/option-kinds';
+import { count, flag, placeOf, text, type Kind } from '../job/option-kinds';
 import type { DrainOptions } from './drain';
 import type { FakeOptions } from './fake-queue';
 import type { WorkerFlags } from './job-run';

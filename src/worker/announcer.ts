@@ -1,8 +1,7 @@
 /** Tells a job and the hooks how its run ended. Gives each of them no more time than the job itself may take. */
 import { toError } from '../base/exception-text';
 import { callFrom } from '../container/scope';
-import type { HookEvents } from '../job/hook-events';
-import type { HookName } from '../job/hooks';
+import type { HookEvents, HookName } from '../job/hooks';
 import { NOTHING_CHOSEN, type WorkerDefaults } from '../job/options';
 import { resolveRun } from '../job/resolve-options';
 import type { EntityHolder } from '../payload/entities';

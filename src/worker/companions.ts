@@ -1,7 +1,7 @@
 /** What runs beside a worker: companions report on its jobs or send jobs of schedules. No job waits for them. */
 import type { QueueManager } from '../application/queue-manager';
 import type { Connection } from '../connections/contract';
-import type { BusyEvent } from '../job/hook-events';
+import type { BusyEvent } from '../job/hooks';
 import { FigureReporter } from '../operations/figures/figure-reporter';
 import { QueueSampler } from '../operations/figures/queue-sampler';
 import { JobHistories } from '../operations/history/job-histories';
@@ -16,7 +16,7 @@ import { within } from '../connections/kit/caller';
 import { uuidv7 } from '../payload/uuid';
 import { VERSION } from '../version';
 import { BEAT, putWorker, removeWorker, type WorkerReport } from '../operations/worker-record';
-import type { JobDefinition } from '../job/definition';
+import type { JobDefinition } from '../job/registry';
 import { declaredRoute } from '../job/resolve-options';
 
 /** What a companion may see of the worker. */

@@ -2,9 +2,9 @@
  * Errors that end a run or keep a worker from starting. The classes are reasons of a job's `signal`; a handler may tell them
  * apart by class.
  */
-import { defineError, errorClass } from '../base/define-error';
+import { defineError, errorClass } from '../base/onqueue-error';
 import { errorMessage } from '../base/exception-text';
-import { valueText } from '../base/value-text';
+import { valueText } from '../base/text';
 import { placed } from '../job/errors';
 
 /** The reason of `signal` and the exception of the attempt once `timeout` has passed. */

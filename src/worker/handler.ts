@@ -1,13 +1,13 @@
 /**
  * Calls `handle()` and `failed()`: each in its own scope, with its injected arguments, and `handle()` within its middleware.
  */
-import type { Scope } from '../container/container';
-import { methodArguments, openScope, resolveHandler, runInScope } from '../container/scope';
-import type { Class, JobDefinition } from '../job/definition';
+import type { Class } from '../base/class';
+import { methodArguments, openScope, resolveHandler, runInScope, type Scope } from '../container/scope';
+import type { JobDefinition } from '../job/registry';
 import { noHandler } from '../job/errors';
-import { HeardEvent, subjectOf } from '../job/listens';
+import { HeardEvent, subjectOf } from '../job/declare';
 import { JobContext } from '../job/job-context';
-import { attachContext } from '../job/beside-instance';
+import { attachContext } from '../job/instance';
 import { toError } from '../base/exception-text';
 import type { Application } from '../connections/application';
 import { placesOfEntities, type EntityHolder, type EntityAdapter, type HeldEntities } from '../payload/entities';

@@ -1,10 +1,16 @@
 /** A worker's health report. Lets an orchestrator tell a worker that works from one that is stuck. */
-import { endOfTurn, type Clock, type Milliseconds, type Seconds, type Timer } from '../base/clock';
+import {
+  endOfTurn,
+  pauseAfter,
+  StoreClock,
+  type Clock,
+  type Milliseconds,
+  type Seconds,
+  type Timer,
+} from '../base/clock';
 import type { StopReason } from './stop';
-import { pauseAfter } from '../base/backoff';
 import { errorMessage } from '../base/exception-text';
 import type { Logger } from '../base/logger';
-import { StoreClock } from '../base/store-clock';
 import type { Application } from '../connections/application';
 import type { Connection, ReserveReply } from '../connections/contract';
 

@@ -1,8 +1,7 @@
 /** The log lines of a worker. None of them holds a job's data. */
 import type { Milliseconds, Seconds } from '../base/clock';
-import { errorRecord } from '../base/error-record';
-import { causeOf, errorMessage, wholeMessage } from '../base/exception-text';
-import { type Logger, wants } from '../base/logger';
+import { errorRecord, causeOf, errorMessage, wholeMessage } from '../base/exception-text';
+import { wants, type Logger } from '../base/logger';
 import type { SetAside } from '../connections/contract';
 import { WorkerStoppingError } from './errors';
 import type { Finished } from './runs';

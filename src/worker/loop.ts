@@ -8,12 +8,12 @@
  * do, one more call waits in the store until there is.
  */
 import { momentOf, type Milliseconds, type Moment, type Seconds, type Timer } from '../base/clock';
-import { MOST_JOBS } from '../base/pages';
+import { MOST_JOBS } from '../base/collections';
 import type { ReserveReply, Wanted } from '../connections/contract';
 import { isStoreAway } from '../connections/errors';
 import { LOOK_AGAIN } from '../connections/kit/connection';
 import { callerOf, callFrom } from '../container/scope';
-import type { HookEvents } from '../job/hook-events';
+import type { HookEvents } from '../job/hooks';
 import { Bell } from './bell';
 import { Emptiness, Stopping as Stop, RAN_OUT, type StopReason } from './stop';
 import { Executor } from './run';

@@ -2,7 +2,7 @@
 import type { Milliseconds } from '../base/clock';
 import { tellObservers, type Application, type EndedRun, type Observer } from '../connections/application';
 import type { SettleResult } from '../connections/contract';
-import { readyAtOf } from '../payload/ready-at';
+import { readyAtOf } from '../payload/uuid';
 import { storeNow } from './outcome';
 import type { WorkerSettings } from './settings';
 import type { RunningJob } from './running-job';

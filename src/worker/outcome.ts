@@ -15,12 +15,11 @@ import {
   toError,
   wholeMessage,
 } from '../base/exception-text';
-import { durationSeconds, momentOf, type Delay } from '../job/duration';
-import { backoffDelay } from '../job/backoff';
+import { durationSeconds, momentOf, backoffDelay, type Delay } from '../job/duration';
 import type { RunOptions } from '../job/options';
 import type { JobRegistry } from '../job/registry';
 import { askBackoff, declaredOptions, DEFAULT_MAX_CRASHES, saysBackoff } from '../job/resolve-options';
-import { attachContext } from '../job/beside-instance';
+import { attachContext } from '../job/instance';
 import { afterFailedAttempt, afterFreeRelease, afterTimedOut, type Counters } from '../payload/counters';
 import { PayloadVersionError, UnknownAdapterError, UnknownClassError } from '../payload/errors';
 import type { Application } from '../connections/application';
@@ -41,8 +40,8 @@ import type { FailedLink } from '../job/job-context';
 import { chainedLink, glimpseCaught, withCause, type ChainLink } from '../payload/chain';
 import { withBatch } from '../payload/payload-text';
 import { withTies } from '../payload/ties';
-import { carrierText } from '../dispatch/built-in/carry';
-import { StartBatch } from '../dispatch/built-in/start-batch';
+import { carrierText } from '../dispatch/built-in';
+import { StartBatch } from '../dispatch/batch/send-batch';
 
 interface Identity {
   readonly name: string;

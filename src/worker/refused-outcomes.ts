@@ -6,7 +6,7 @@
  * A completed job must not look failed, so its outcome is held, as is any that fits in no form: its lease goes on, and the
  * outcome is offered again now and then. The job is neither lost nor run a second time while its worker lives.
  */
-import { pauseAfter, sleep } from '../base/backoff';
+import { pauseAfter, sleep } from '../base/clock';
 import { errorMessage } from '../base/exception-text';
 import type { Settlement, SettleResult } from '../connections/contract';
 import { isStoreAway } from '../connections/errors';

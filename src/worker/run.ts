@@ -6,19 +6,17 @@
  */
 import type { Seconds, Clock, Milliseconds, Timer } from '../base/clock';
 import { toError } from '../base/exception-text';
-import { nearest } from '../base/nearest';
-import { Recent } from '../base/recent';
+import { nearest } from '../base/text';
+import { Recent, DenseSet, type DenseSetMember } from '../base/collections';
 import type { Middleware } from '../job/middleware';
 import type { RunOptions, WorkerDefaults } from '../job/options';
 import { resolveRun } from '../job/resolve-options';
 import { decodeEnvelope, decodeJob, decodeMiddleware, onlyInLaravel, type Envelope } from '../payload/envelope';
-import { releasesSinceRetry } from '../payload/counters';
-import { glimpseOf } from '../payload/unreadable';
+import { releasesSinceRetry, glimpseOf } from '../payload/counters';
 import { tellObservers, type Application } from '../connections/application';
 import { Announcer } from './announcer';
-import { declareCarry } from '../dispatch/built-in/carry';
-import { declareSeal } from '../dispatch/built-in/seal';
-import { declareStartBatch } from '../dispatch/built-in/start-batch';
+import { declareCarry, declareSeal } from '../dispatch/built-in';
+import { declareStartBatch } from '../dispatch/batch/send-batch';
 import { JobCancelledError, JobTimedOutError, laravelJob, poisonJob, unknownJob } from './errors';
 import { callHandle, checkAdapters } from './handler';
 import {
@@ -40,7 +38,6 @@ import { logApart, logRecovered, logStart } from './job-log';
 import type { Outcome, RunningJob } from './running-job';
 import { UnknownJobs } from './unknown-jobs';
 import { AsyncResource } from 'node:async_hooks';
-import { DenseSet, type DenseSetMember } from '../base/dense-set';
 
 export interface ExecutorSettings {
   readonly defaults: WorkerDefaults;

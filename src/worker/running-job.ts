@@ -1,32 +1,37 @@
 /** One run of one reservation: what the job sees as `this.job`, and how it has decided to end so far. */
 import { setMaxListeners } from 'node:events';
-import type { DenseSetMember } from '../base/dense-set';
-import type { Milliseconds, Seconds } from '../base/clock';
-import type { StoreClock } from '../base/store-clock';
-import type { JobDefinition } from '../job/definition';
+import type { DenseSetMember } from '../base/collections';
+import type { Milliseconds, Seconds, StoreClock } from '../base/clock';
+import type { JobDefinition } from '../job/registry';
 import { checkDelay, type Delay } from '../job/duration';
-import { JobContext, type ChainedJob, type FailedLink, type JobBatch, type Occurrence } from '../job/job-context';
+import {
+  JobContext,
+  checkedProgress,
+  type ChainedJob,
+  type FailedLink,
+  type JobBatch,
+  type Occurrence,
+  type BatchMember,
+  type BatchSource,
+} from '../job/job-context';
 import type { Middleware } from '../job/middleware';
-import { checkedProgress } from '../job/progress';
 import type { RunOptions } from '../job/options';
 import { toError } from '../base/exception-text';
-import { fenceOf } from '../payload/counters';
+import { fenceOf, UNREADABLE_NAME, type Glimpse } from '../payload/counters';
 import type { HeldEntities } from '../payload/entities';
 import { chainedJobOf, type ChainLink } from '../payload/chain';
 import type { Envelope } from '../payload/envelope';
 import { hasFollowers } from '../payload/payload-text';
 import { readTies, type BatchTie } from '../payload/ties';
-import { UNREADABLE_NAME, type Glimpse } from '../payload/unreadable';
 import { uuidv7 } from '../payload/uuid';
 import { tellObservers, type Application, type BatchReference } from '../connections/application';
 import type { Reservation, Settlement } from '../connections/contract';
 import type { Onward } from '../connections/entries';
-import { START_BATCH } from '../dispatch/built-in/start-batch';
+import { START_BATCH } from '../dispatch/batch/send-batch';
 import { batchElsewhere } from '../dispatch/errors';
 import { invalidBatch } from '../job/errors';
 import type { Deadline } from './run';
 import { manuallyFailed } from './errors';
-import type { BatchMember, BatchSource } from '../job/batch';
 
 /** How the job itself ended its run. */
 export type Ending =

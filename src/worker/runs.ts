@@ -4,11 +4,10 @@
  * A slot is also held during the rest after a run, and by a handler that was given up but has not returned: a handler cannot
  * be ended from outside. If all slots are held like that, the worker is stuck.
  */
-import { DenseSet } from '../base/dense-set';
+import { DenseSet, endOfPage } from '../base/collections';
 import type { Milliseconds } from '../base/clock';
-import { endOfPage } from '../base/pages';
 import { callerOf } from '../container/scope';
-import { glimpseOf } from '../payload/unreadable';
+import { glimpseOf } from '../payload/counters';
 import { WorkerStoppingError } from './errors';
 import { logStubborn, logStuck } from './job-log';
 import { isForOthers, unstarted } from './outcome';

@@ -1,6 +1,6 @@
 /** What a worker works with, and what it may do with its process. */
 import type { Seconds } from '../base/clock';
-import type { LogFormat } from '../base/console-logger';
+import type { LogFormat } from '../base/logger';
 import type { FailedStore } from '../connections/failed-store';
 import type { Connection } from '../connections/contract';
 import type { RecordStore } from '../connections/record-store';

@@ -5,7 +5,7 @@
  */
 import type { Milliseconds, Timer, Seconds } from '../base/clock';
 import { errorMessage } from '../base/exception-text';
-import { FailedCap } from '../application/failed/failed-cap';
+import { FailedCap } from '../application/failed/failed-stores';
 import type {
   Reservation,
   ReserveReply,

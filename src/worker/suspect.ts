@@ -7,9 +7,9 @@
  * never beside another suspect.
  */
 import type { Milliseconds, Seconds, Timer } from '../base/clock';
-import { Recent } from '../base/recent';
-import { forgetSuspicion, keepSuspicion, suspicionOf } from '../operations/suspicion';
-import { glimpseOf } from '../payload/unreadable';
+import { Recent } from '../base/collections';
+import { forgetSuspicion, keepSuspicion, suspicionOf } from '../operations/listed-job';
+import { glimpseOf } from '../payload/counters';
 import { waitsToRunAlone } from './errors';
 import { logBeside, logWaitsAlone } from './job-log';
 import { releasedForFree } from './outcome';

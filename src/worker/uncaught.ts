@@ -6,8 +6,7 @@
  */
 import type { Seconds } from '../base/clock';
 import { callerOf } from '../container/scope';
-import { errorRecord } from '../base/error-record';
-import { errorMessage, toError } from '../base/exception-text';
+import { errorRecord, errorMessage, toError } from '../base/exception-text';
 import type { Application } from '../connections/application';
 import { RunningJob } from './running-job';
 import { ABORT_GRACE } from './stop';

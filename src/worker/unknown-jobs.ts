@@ -5,7 +5,7 @@
  * more slowly only if nobody takes them. After a bad deploy they wait for about a day.
  */
 import type { Clock, Milliseconds, Seconds } from '../base/clock';
-import { Recent } from '../base/recent';
+import { Recent } from '../base/collections';
 
 /** A job that was given back this often fails: with the waits below, after about a day. */
 const MOST_RELEASES = 288;

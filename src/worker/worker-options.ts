@@ -4,16 +4,23 @@
  *
  * A new option needs a line in `WorkerOptions`, a row in the table, and code that acts on it.
  */
-import { nearest } from '../base/nearest';
-import { warnOfSeconds, type Backoff } from '../job/backoff';
-import type { Duration } from '../job/duration';
+import { nearest } from '../base/text';
+import { warnOfSeconds, type Backoff, type Duration } from '../job/duration';
 import { MEANT_IN_WORKER } from '../job/foreign-words';
-import { isName } from '../job/job-name';
-import { backoff, count, countOrNoLimit, flag, seconds, type Kind, type Place } from '../job/option-kinds';
+import {
+  isName,
+  backoff,
+  count,
+  countOrNoLimit,
+  flag,
+  seconds,
+  checkQueueName,
+  type Kind,
+  type Place,
+} from '../job/option-kinds';
 import type { WorkerDefaults } from '../job/options';
 import { invalidWorkerOption } from './errors';
-import type { Random } from '../base/random';
-import { checkQueueName } from '../job/queue-name';
+import type { Random } from '../base/clock';
 
 export interface WorkerOptions {
   /**

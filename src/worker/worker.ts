@@ -1,7 +1,6 @@
 /** The public face of a worker: its options, and its life from `run()` to `stop()`. */
 import { hostname } from 'node:os';
-import type { Seconds } from '../base/clock';
-import { systemRandom } from '../base/random';
+import { systemRandom, type Seconds } from '../base/clock';
 import { noFailedStore } from '../application/failed/errors';
 import type { JobContext } from '../job/job-context';
 import type { Closable } from '../application/shutdown';

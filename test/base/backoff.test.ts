@@ -1,4 +1,4 @@
-import { pauseAfter } from '../../src/base/backoff';
+import { pauseAfter } from '../../src/base/clock';
 
 const backoff = { first: 50, longest: 1000 };
 

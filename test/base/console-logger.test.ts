@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { endOfTurn } from '../../src/base/clock';
-import { errorRecord } from '../../src/base/error-record';
-import { ConsoleLogger, defaultLogger, silentLogger } from '../../src/base/console-logger';
+import { errorRecord } from '../../src/base/exception-text';
+import { ConsoleLogger, defaultLogger, silentLogger } from '../../src/base/logger';
 
 interface Stream {
   readonly isTTY: boolean;
@@ -110,7 +110,7 @@ it('writes a debug line at once, and before it what waits: the next call may abo
 it('loses no lines when the process exits while it works', () => {
   const root = join(__dirname, '../..');
   const program = `
-    const { ConsoleLogger } = require('./src/base/console-logger');
+    const { ConsoleLogger } = require('./src/base/logger');
     const logger = new ConsoleLogger();
     for (let line = 0; line < 1000; line += 1) logger.info({ line }, 'said');
     process.exit(3);`;

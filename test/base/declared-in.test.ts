@@ -1,4 +1,4 @@
-import { declaredIn, relativeFile } from '../../src/base/declared-in';
+import { declaredIn, relativeFile } from '../../src/base/class';
 
 describe('the file of a declaration', () => {
   const decorate = (): string | undefined => declaredIn(decorate);

@@ -1,5 +1,5 @@
 import * as fc from '../support/properties';
-import { DenseSet, type DenseSetMember } from '../../src/base/dense-set';
+import { DenseSet, type DenseSetMember } from '../../src/base/collections';
 
 class Guest implements DenseSetMember {
   position: number | undefined;

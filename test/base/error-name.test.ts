@@ -1,6 +1,5 @@
 import { runInNewContext } from 'node:vm';
-import { errorRecord } from '../../src/base/error-record';
-import { errorName, exceptionText } from '../../src/base/exception-text';
+import { errorRecord, errorName, exceptionText } from '../../src/base/exception-text';
 
 class NetworkDown extends Error {}
 

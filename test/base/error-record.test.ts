@@ -1,4 +1,4 @@
-import { errorRecord } from '../../src/base/error-record';
+import { errorRecord } from '../../src/base/exception-text';
 import { openScope, runInScope } from '../../src/container/scope';
 
 it("an error record has the fields of pino's err: type, message, code, stack and cause", () => {

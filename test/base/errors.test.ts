@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
-import { definedErrors, withConsequence } from '../../src/base/define-error';
-import { OnqueueError } from '../../src/base/onqueue-error';
+import { definedErrors, withConsequence, OnqueueError } from '../../src/base/onqueue-error';
 import { examples } from './examples';
 
 const root = join(__dirname, '../..');

@@ -1,7 +1,6 @@
 import { inspect } from 'node:util';
 import { bare, foreignText, redacted, wordsOf } from '../../src/base/foreign-error';
-import { redact } from '../../src/base/redact';
-import { learnSecrets } from '../../src/base/secrets';
+import { redact, learnSecrets } from '../../src/base/redact';
 import { exceptionText } from '../../src/base/exception-text';
 import { guarded } from '../../src/base/logger';
 import { QueueUnavailableError } from '../../src/connections/errors';

@@ -1,4 +1,4 @@
-import { nearest } from '../../src/base/nearest';
+import { nearest } from '../../src/base/text';
 
 describe('the nearest words', () => {
   it('are found despite swapped letters, a typo, a missing letter or wrong case', () => {

@@ -1,4 +1,4 @@
-import { isPlain, manyLines, oneLine, sentence } from '../../src/base/plain-text';
+import { isPlain, manyLines, oneLine, sentence } from '../../src/base/text';
 import { errorMessage, exceptionText } from '../../src/base/exception-text';
 
 const CLEAR_SCREEN = '\u001b[2J';

@@ -1,4 +1,4 @@
-import { Recent } from '../../src/base/recent';
+import { Recent } from '../../src/base/collections';
 
 it('only the most recent entries are kept, however many there are', () => {
   const recent = new Recent<string, number>(3);

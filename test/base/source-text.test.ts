@@ -1,5 +1,5 @@
 import * as fc from '../support/properties';
-import { parameterNames, privateMembers } from '../../src/base/source-text';
+import { parameterNames, privateMembers } from '../../src/base/class';
 
 describe('the private members of a class', () => {
   it('are its fields, methods and accessors with a #', () => {

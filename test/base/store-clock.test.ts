@@ -1,4 +1,4 @@
-import { StoreClock } from '../../src/base/store-clock';
+import { StoreClock } from '../../src/base/clock';
 import { TestClock } from '../../src/testing/test-clock';
 
 const HOUR = 3_600_000;

@@ -1,7 +1,7 @@
 /** Commands that control workers of other processes through shared stores. */
 import { builtInConnectors } from '../../src/connections/built-in';
 import { Job } from '../../src/job/job';
-import { silentLogger } from '../../src/base/console-logger';
+import { silentLogger } from '../../src/base/logger';
 import type { ConnectionConfig } from '../../src/connections/driver';
 import { QueueManager } from '../../src/application/queue-manager';
 import { Worker } from '../../src/worker/worker';

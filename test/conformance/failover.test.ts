@@ -1,9 +1,8 @@
 import { builtInConnectors } from '../../src/connections/built-in';
-import { silentLogger } from '../../src/base/console-logger';
+import { silentLogger } from '../../src/base/logger';
 import type { Connection } from '../../src/connections/contract';
 import { QueueManager } from '../../src/application/queue-manager';
-import { conformance } from '../../src/testing/conformance';
-import type { ConformanceHarness } from '../../src/testing/conformance';
+import { conformance, type ConformanceHarness } from '../../src/testing/conformance';
 import { TestClock } from '../../src/testing/test-clock';
 
 /** Has no second client: another manager would have memory stores of its own. */

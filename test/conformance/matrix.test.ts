@@ -8,7 +8,7 @@ import type { Capabilities } from '../../src/connections/contract';
 import type { ConnectionConfig } from '../../src/connections/driver';
 import { QueueManager } from '../../src/application/queue-manager';
 import { builtInConnectors, drivers } from '../../src/connections/built-in';
-import { silentLogger } from '../../src/base/console-logger';
+import { silentLogger } from '../../src/base/logger';
 import { root } from '../support/project';
 
 /** The configurations of stores that need more than the name of their driver. */

@@ -3,7 +3,7 @@ import { JobBus } from '../../src/dispatch/bus';
 import { systemClock, type Clock } from '../../src/base/clock';
 import { builtInConnectors } from '../../src/connections/built-in';
 import { Job } from '../../src/job/job';
-import { silentLogger } from '../../src/base/console-logger';
+import { silentLogger } from '../../src/base/logger';
 import type { ConnectionConfig } from '../../src/connections/driver';
 import { QueueManager } from '../../src/application/queue-manager';
 import { Worker } from '../../src/worker/worker';

@@ -1,7 +1,6 @@
 import { inject as tsyringeInject } from 'tsyringe';
-import { Inject } from '../../src/container/inject';
-import { checkInjection, injectionsOf } from '../../src/container/parameters';
-import { Handles } from '../../src/job/handles';
+import { Inject, checkInjection, injectionsOf } from '../../src/container/parameters';
+import { Handles } from '../../src/job/declare';
 import { Job } from '../../src/job/job';
 
 class Mailer {}

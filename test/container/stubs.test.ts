@@ -1,6 +1,5 @@
 import { container as root, injectable, singleton } from 'tsyringe';
-import { openScope } from '../../src/container/scope';
-import { withStubs } from '../../src/container/stubs';
+import { openScope, withStubs } from '../../src/container/scope';
 
 class Wire {
   readonly kind: string = 'real';

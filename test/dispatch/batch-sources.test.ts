@@ -1,10 +1,9 @@
+import type { BatchSource } from '../../src/job/job-context';
 import { endOfTurn } from '../../src/base/clock';
 import { Job, setJobDispatcher } from '../../src/job/job';
-import { Transaction } from '../../src/dispatch/transaction/transaction';
+import { Transaction } from '../../src/dispatch/transaction';
 import type { AfterCommitError } from '../../src/dispatch/errors';
-import type { BatchSource } from '../../src/job/batch';
-
-import { type TestApplication, testApplication, until } from '../support/application';
+import { testApplication, until, type TestApplication } from '../support/application';
 
 @Job()
 class Note extends Job {

@@ -1,7 +1,7 @@
 import { JobBus } from '../../src/dispatch/bus';
 import { endOfTurn } from '../../src/base/clock';
-import { Inject } from '../../src/container/inject';
-import { Handles } from '../../src/job/handles';
+import { Inject } from '../../src/container/parameters';
+import { Handles } from '../../src/job/declare';
 import { Job } from '../../src/job/job';
 import { JobContext } from '../../src/job/job-context';
 import type { Middleware } from '../../src/job/middleware';

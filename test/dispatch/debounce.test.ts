@@ -1,8 +1,8 @@
 import { Job } from '../../src/job/job';
-import type { DebounceOptions } from '../../src/job/debounce';
-import { Transaction } from '../../src/dispatch/transaction/transaction';
+import type { DebounceOptions } from '../../src/job/options';
+import { Transaction } from '../../src/dispatch/transaction';
 import { Worker } from '../../src/worker/worker';
-import { type TestApplication, testApplication } from '../support/application';
+import { testApplication, type TestApplication } from '../support/application';
 
 let application: TestApplication;
 let ran: string[];

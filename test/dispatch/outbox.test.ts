@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { Outbox } from '../../src/dispatch/outbox';
+import { Outbox } from '../../src/dispatch/pending-dispatch';
 
 describe('the outbox', () => {
   it('starts the functions it is given a microtask later, in order', async () => {

@@ -1,8 +1,8 @@
 /** Where jobs go that name no queue, and when they are sent. */
 import { Job } from '../../src/job/job';
-import { Transaction } from '../../src/dispatch/transaction/transaction';
+import { Transaction } from '../../src/dispatch/transaction';
 import { QueueManager } from '../../src/application/queue-manager';
-import { silentLogger } from '../../src/base/console-logger';
+import { silentLogger } from '../../src/base/logger';
 import { builtInConnectors } from '../../src/connections/built-in';
 import { testApplication, type TestApplication } from '../support/application';
 

@@ -1,9 +1,9 @@
 import { Job } from '../../src/job/job';
-import type { SkippedEvent } from '../../src/job/hook-events';
+import type { SkippedEvent } from '../../src/job/hooks';
 import { Worker } from '../../src/worker/worker';
-import type { UniqueOptions } from '../../src/job/unique';
-import { Transaction } from '../../src/dispatch/transaction/transaction';
-import { type TestApplication, testApplication } from '../support/application';
+import type { UniqueOptions } from '../../src/job/options';
+import { Transaction } from '../../src/dispatch/transaction';
+import { testApplication, type TestApplication } from '../support/application';
 
 let application: TestApplication;
 let ran: string[];

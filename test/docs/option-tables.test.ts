@@ -4,10 +4,10 @@
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CONFIGURATION_KEYS, STORE_KEYS } from '../../src/application/configuration/configuration-keys';
+import { CONFIGURATION_KEYS, STORE_KEYS } from '../../src/application/configuration/configuration';
 import { flagName, PROJECT_FLAGS, LISTEN_FLAGS, WORK_FLAGS, type Flag } from '../../src/cli/flags';
 import { drivers } from '../../src/connections/built-in';
-import { HOOK_NAMES } from '../../src/job/hook-events';
+import { HOOK_NAMES } from '../../src/job/hooks';
 
 const root = join(__dirname, '../..');
 

@@ -1,6 +1,5 @@
-import { PendingChain } from '../../src/job/chain';
-import type { JobDispatcher, PendingDispatch } from '../../src/job/dispatcher';
-import { Job, setJobDispatcher } from '../../src/job/job';
+import { PendingChain, type PendingDispatch } from '../../src/job/pending';
+import { Job, setJobDispatcher, type JobDispatcher } from '../../src/job/job';
 
 @Job()
 class Greet extends Job {

@@ -1,7 +1,7 @@
 import { runInThisContext } from 'node:vm';
-import { type FakeQueue, Job, Queue, dispatch } from 'onqueue';
+import { Job, Queue, dispatch, type FakeQueue } from 'onqueue';
 import { runJob } from 'onqueue/testing';
-import { declaredIn } from '../../src/base/declared-in';
+import { declaredIn } from '../../src/base/class';
 import { registry } from '../../src/job/registry';
 
 const reports = () => again(() => require('./evaluated/report') as typeof import('./evaluated/report'));

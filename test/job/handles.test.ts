@@ -1,4 +1,4 @@
-import { Handles } from '../../src/job/handles';
+import { Handles } from '../../src/job/declare';
 import { Job } from '../../src/job/job';
 import { registry } from '../../src/job/registry';
 

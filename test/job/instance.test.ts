@@ -1,5 +1,4 @@
-import { attachContext, chosenOf } from '../../src/job/beside-instance';
-import { checkInstance, definitionOfJob } from '../../src/job/definition-of';
+import { attachContext, chosenOf, checkInstance, definitionOfJob } from '../../src/job/instance';
 import { Job } from '../../src/job/job';
 import type { JobContext } from '../../src/job/job-context';
 

@@ -1,4 +1,4 @@
-import { checkQueueName } from '../../src/job/queue-name';
+import { checkQueueName } from '../../src/job/option-kinds';
 import { parseQueues } from '../../src/worker/worker-options';
 
 const check = (name: unknown): void => checkQueueName(name, 'queue on SendEmail');

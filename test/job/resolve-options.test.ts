@@ -1,6 +1,6 @@
-import type { JobDefinition } from '../../src/job/definition';
+import type { JobDefinition } from '../../src/job/registry';
 import type { JobOptions } from '../../src/job/options';
-import { backoffDelay, resolveBackoff } from '../../src/job/backoff';
+import { backoffDelay, resolveBackoff } from '../../src/job/duration';
 import { resolveChosen, resolveRoute, resolveRun } from '../../src/job/resolve-options';
 
 const NOW = Date.UTC(2026, 10, 21);

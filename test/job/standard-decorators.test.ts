@@ -1,7 +1,7 @@
 import { transformSync } from '@swc/core';
-import * as handles from '../../src/job/handles';
+import * as handles from '../../src/job/declare';
+import * as listens from '../../src/job/declare';
 import * as job from '../../src/job/job';
-import * as listens from '../../src/job/listens';
 import { registry } from '../../src/job/registry';
 
 /** Compiles and runs a module like a project without `experimentalDecorators`. */

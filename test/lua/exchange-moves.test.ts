@@ -1,4 +1,4 @@
-import { NOT_AN_OBJECT } from '../../src/payload/unreadable';
+import { NOT_AN_OBJECT } from '../../src/payload/counters';
 import { probe, probes, ScriptWorld } from './script-world';
 
 describe('exchange.lua, promoting and reclaiming', () => {

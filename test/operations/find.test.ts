@@ -1,7 +1,7 @@
 import { Job } from '../../src/job/job';
 import { replaceDefaultManager } from '../../src/application/default-manager';
 import { Queue } from '../../src/application/queue';
-import { shownJob } from '../../src/operations/shown-job';
+import { shownJob } from '../../src/operations/listed-job';
 import { uuidv7 } from '../../src/payload/uuid';
 import { Worker } from '../../src/worker/worker';
 import { Gate } from '../support/application';

@@ -1,6 +1,6 @@
 import type { Connection } from '../../src/connections/contract';
 import { MemoryConnection } from '../../src/connections/memory/memory-connection';
-import { forgetIdleQueues } from '../../src/operations/idle-queues';
+import { forgetIdleQueues } from '../../src/operations/figures/queue-sampler';
 import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';
 import { elapse, testApplication, type TestApplication } from '../support/application';

@@ -1,7 +1,7 @@
 import { Job } from '../../src/job/job';
 import { replaceDefaultManager } from '../../src/application/default-manager';
 import { Queue } from '../../src/application/queue';
-import type { JobPage, ListOptions } from '../../src/operations/job-page';
+import type { JobPage, ListOptions } from '../../src/operations/found-job';
 import { hostileTexts } from '../support/hostile-texts';
 import { watchedApplication } from '../support/watched-application';
 import { reserveFrom } from '../support/exchange';

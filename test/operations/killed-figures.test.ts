@@ -1,5 +1,5 @@
 import { QueueManager } from '../../src/application/queue-manager';
-import { silentLogger } from '../../src/base/console-logger';
+import { silentLogger } from '../../src/base/logger';
 import { builtInConnectors } from '../../src/connections/built-in';
 import { JobProject } from '../cli/kit/job-project';
 import { eventually } from '../support/eventually';

@@ -1,7 +1,5 @@
 import { Job } from '../../src/job/job';
-import { jobMetrics } from '../../src/operations/figures/job-metrics';
-import { prometheusText } from '../../src/operations/figures/prometheus-text';
-import { queueMetrics } from '../../src/operations/figures/queue-metrics';
+import { jobMetrics, prometheusText, queueMetrics } from '../../src/operations/figures/metrics';
 import { Worker } from '../../src/worker/worker';
 import { testApplication, type TestApplication } from '../support/application';
 import { parsePrometheus } from '../support/prometheus';

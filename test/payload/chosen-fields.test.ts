@@ -1,4 +1,4 @@
-import { readChosen } from '../../src/payload/chosen-fields';
+import { readChosen } from '../../src/payload/payload-text';
 import { InvalidPayloadError } from '../../src/payload/errors';
 
 describe('the run options in a payload', () => {

@@ -1,5 +1,6 @@
 /** The classes registered for a payload test. */
-import type { Class, JobDefinition } from '../../src/job/definition';
+import type { Class } from '../../src/base/class';
+import type { JobDefinition } from '../../src/job/registry';
 import type { CodecClasses } from '../../src/payload/encoder';
 
 /** @param known the classes by name; may grow later */

@@ -1,6 +1,6 @@
 import * as fc from '../support/properties';
-import type { Class } from '../../src/job/definition';
-import { decodeValue } from '../../src/payload/decoder';
+import type { Class } from '../../src/base/class';
+import { decodeValue } from '../../src/payload/envelope';
 import { encodeInstance, encodeValue, type Types } from '../../src/payload/encoder';
 import { InvalidPayloadError, UnknownClassError, UnserializableValueError } from '../../src/payload/errors';
 import { differences } from './exactly';

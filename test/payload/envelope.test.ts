@@ -1,4 +1,5 @@
-import type { Class, JobDefinition } from '../../src/job/definition';
+import type { Class } from '../../src/base/class';
+import type { JobDefinition } from '../../src/job/registry';
 import { decodeEnvelope, decodeJob, decodeMiddleware } from '../../src/payload/envelope';
 import { encodePayload } from '../../src/payload/payload-text';
 import { InvalidPayloadError, PayloadVersionError, UnknownClassError } from '../../src/payload/errors';

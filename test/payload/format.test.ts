@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Class } from '../../src/job/definition';
-import { decodeValue } from '../../src/payload/decoder';
+import type { Class } from '../../src/base/class';
+import { decodeValue, decodeEnvelope, decodeJob, decodeMiddleware } from '../../src/payload/envelope';
 import { encodeValue } from '../../src/payload/encoder';
 import { noCounters, readCounters } from '../../src/payload/counters';
 import { BUILT_INS } from '../../src/payload/built-ins';
-import { chainedJobOf, type ChainLink, readCarried } from '../../src/payload/chain';
-import { decodeEnvelope, decodeJob, decodeMiddleware } from '../../src/payload/envelope';
+import { chainedJobOf, readCarried, type ChainLink } from '../../src/payload/chain';
 import { encodePayload } from '../../src/payload/payload-text';
 import { classesOf, definitionOf } from './classes';
 

@@ -1,4 +1,4 @@
-import type { Class } from '../../src/job/definition';
+import type { Class } from '../../src/base/class';
 import { encodeValue } from '../../src/payload/encoder';
 import { decodeEnvelope, decodeJob, decodeMiddleware } from '../../src/payload/envelope';
 import { InvalidPayloadError, UnknownClassError } from '../../src/payload/errors';

@@ -1,7 +1,7 @@
 import { Exclude, Expose, Transform, Type } from 'class-transformer';
 import * as fc from '../support/properties';
-import type { Class } from '../../src/job/definition';
-import { decodeValue } from '../../src/payload/decoder';
+import type { Class } from '../../src/base/class';
+import { decodeValue } from '../../src/payload/envelope';
 import { encodeInstance } from '../../src/payload/encoder';
 import { UnserializableValueError } from '../../src/payload/errors';
 import { toInstance } from '../../src/payload/mapping';

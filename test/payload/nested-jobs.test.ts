@@ -1,7 +1,7 @@
 import { Type } from 'class-transformer';
-import { RunnableJob } from '../../src/job/base';
-import type { Class, JobDefinition } from '../../src/job/definition';
-import { JobRegistry } from '../../src/job/registry';
+import { RunnableJob } from '../../src/job/instance';
+import type { Class } from '../../src/base/class';
+import { JobRegistry, type JobDefinition } from '../../src/job/registry';
 import { decodeEnvelope, decodeJob, decodeMiddleware } from '../../src/payload/envelope';
 import { encodePayload } from '../../src/payload/payload-text';
 import { PayloadVersionError } from '../../src/payload/errors';

@@ -2,7 +2,7 @@ import { withRetryMark, withCounters, noCounters } from '../../src/payload/count
 import { withChain } from '../../src/payload/chain';
 import { withRetryUntil } from '../../src/payload/payload-text';
 import { debounceKey, readTies, uniqueKey, withTies } from '../../src/payload/ties';
-import { retriedPayload } from '../../src/application/failed/retried-payload';
+import { retriedPayload } from '../../src/application/failed/failed-jobs';
 
 const PLAIN =
   '{"displayName":"Probe","job":"onqueue","data":{"commandName":"Probe","command":{}},"id":"a","attempts":0}';

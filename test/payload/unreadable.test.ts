@@ -1,4 +1,4 @@
-import { glimpseOf } from '../../src/payload/unreadable';
+import { glimpseOf } from '../../src/payload/counters';
 
 const glimpse = (text: string): unknown => glimpseOf(Buffer.from(text));
 

@@ -1,5 +1,5 @@
 /** Arbitrary values of every kind that a queue carries, nested at any depth. */
-import { isForbiddenKey } from '../../src/payload/limits';
+import { isForbiddenKey } from '../../src/payload/values';
 import * as fc from '../support/properties';
 
 const few = { maxLength: 3 };

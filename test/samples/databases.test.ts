@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { builtInConnectors } from '../../src/connections/built-in';
-import { silentLogger } from '../../src/base/console-logger';
+import { silentLogger } from '../../src/base/logger';
 import { QueueManager } from '../../src/application/queue-manager';
 import { startBeanstalkd } from '../support/beanstalkd-server';
 import { startMariadbServer } from '../support/mariadb-server';

@@ -1,6 +1,6 @@
 /** What must and must not compile where a job is dispatched. Checked by the compiler; never run. */
-import { Bus, dispatch } from '../../src/application/bus';
-import type { DispatchResult, PendingDispatch } from '../../src/job/dispatcher';
+import { Bus, dispatch } from '../../src/application/default-manager';
+import type { DispatchResult, PendingDispatch } from '../../src/job/pending';
 import { Job } from '../../src/job/job';
 import { Queue } from '../../src/application/queue';
 import {

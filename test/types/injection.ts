@@ -1,8 +1,8 @@
 /** What must and must not compile where dependencies are injected. Checked by the compiler; never run. */
-import type { NamedToken } from '../../src/container/container';
-import { Inject } from '../../src/container/inject';
+import type { NamedToken } from '../../src/container/parameters';
 import { inject } from '../../src/container/scope';
-import { Handles } from '../../src/job/handles';
+import { Inject } from '../../src/container/parameters';
+import { Handles } from '../../src/job/declare';
 import { Job } from '../../src/job/job';
 import { JobContext } from '../../src/job/job-context';
 

@@ -4,7 +4,7 @@ import type { ConnectionConfig } from '../../src/connections/driver';
 import { QueueUnavailableError } from '../../src/connections/errors';
 import { connectMemory } from '../../src/connections/memory/memory-connection';
 import type { Connection, Settlement } from '../../src/connections/contract';
-import { Transaction } from '../../src/dispatch/transaction/transaction';
+import { Transaction } from '../../src/dispatch/transaction';
 import { noCounters, withCounters } from '../../src/payload/counters';
 import { Worker } from '../../src/worker/worker';
 import { elapse, testApplication, type TestApplication } from '../support/application';

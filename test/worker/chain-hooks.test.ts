@@ -4,7 +4,7 @@ import { MemoryConnection } from '../../src/connections/memory/memory-connection
 import { MemoryStore } from '../../src/connections/memory/memory-store';
 import { JobBus } from '../../src/dispatch/bus';
 import { QueueManager } from '../../src/application/queue-manager';
-import type { QueuedEvent } from '../../src/job/hook-events';
+import type { QueuedEvent } from '../../src/job/hooks';
 import { Job } from '../../src/job/job';
 import { TestClock } from '../../src/testing/test-clock';
 import { Worker } from '../../src/worker/worker';

@@ -1,5 +1,5 @@
 /** The scene for tests of the executor: an application, and a job whose behaviour the test decides. */
-import { Inject } from '../../src/container/inject';
+import { Inject } from '../../src/container/parameters';
 import { Job } from '../../src/job/job';
 import type { Counters } from '../../src/payload/counters';
 import { Executor } from '../../src/worker/run';

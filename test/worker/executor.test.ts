@@ -1,4 +1,4 @@
-import { retriedPayload } from '../../src/application/failed/retried-payload';
+import { retriedPayload } from '../../src/application/failed/failed-jobs';
 import { Job } from '../../src/job/job';
 import { noCounters, withCounters } from '../../src/payload/counters';
 import { unknownJob } from '../../src/worker/errors';

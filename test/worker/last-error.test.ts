@@ -1,6 +1,6 @@
 /** The error that a job died of reaches everybody who asks, whatever ended its tries. */
 import { Job } from '../../src/job/job';
-import type { FailedJob } from '../../src/application/failed/failed-job';
+import type { FailedJob } from '../../src/application/failed/failed-filter';
 import { Worker } from '../../src/worker/worker';
 import type { WorkerOptions } from '../../src/worker/worker-options';
 import { elapse } from '../support/application';

@@ -1,8 +1,6 @@
 import { AssertionError } from 'node:assert';
-import { failOn } from '../../src/job/fail-on';
+import { failOn, skipIf, skipUnless, type Middleware } from '../../src/job/middleware';
 import { Job } from '../../src/job/job';
-import type { Middleware } from '../../src/job/middleware';
-import { skipIf, skipUnless } from '../../src/job/skip';
 import { payloadOf, reserved } from '../support/reservation';
 import { application, calls, executor, run, setTheScene } from './executor-scene';
 

@@ -1,6 +1,6 @@
 import { connectMemory } from '../../src/connections/memory/memory-connection';
 import { Job } from '../../src/job/job';
-import { ConsoleLogger } from '../../src/base/console-logger';
+import { ConsoleLogger } from '../../src/base/logger';
 import { readCounters } from '../../src/payload/counters';
 import { Worker } from '../../src/worker/worker';
 import { Faults, faulty } from '../faults/faulty-connection';

@@ -1,4 +1,4 @@
-import type { RecoveredEvent } from '../../src/job/hook-events';
+import type { RecoveredEvent } from '../../src/job/hooks';
 import { application, Note, ran, setTheScene } from './scene';
 import { Job } from '../../src/job/job';
 import { Worker } from '../../src/worker/worker';

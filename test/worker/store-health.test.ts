@@ -1,6 +1,6 @@
 import type { Connection } from '../../src/connections/contract';
 import { NOTHING } from '../../src/connections/kit/connection';
-import { silentLogger } from '../../src/base/console-logger';
+import { silentLogger } from '../../src/base/logger';
 import { TestClock } from '../../src/testing/test-clock';
 import { StoreHealth } from '../../src/worker/health';
 

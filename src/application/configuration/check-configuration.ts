@@ -1,11 +1,10 @@
 /** Checks a whole configuration at once: reports every mistake with its path, what was expected and what may be meant. */
 import { isSuspiciouslyManySeconds } from '../../job/duration';
-import { nearest } from '../../base/nearest';
-import { kindOf } from '../../base/value-text';
+import { nearest, kindOf } from '../../base/text';
 import type { JobRegistry } from '../../job/registry';
 import { driverNamed, type Keys } from '../../connections/driver';
-import { CONFIGURATION_KEYS, problemsOf, STORE_KEYS } from './configuration-keys';
-import { isRecord } from '../../payload/kinds';
+import { CONFIGURATION_KEYS, problemsOf, STORE_KEYS } from './configuration';
+import { isRecord } from '../../payload/values';
 import type { Mistake } from '../errors';
 import { MEANT_IN_CONFIGURATION, MEANT_IN_CONNECTION } from '../../job/foreign-words';
 

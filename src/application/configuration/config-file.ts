@@ -3,7 +3,7 @@ import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { types } from 'node:util';
 import type { Configuration } from './configuration';
-import { isRecord } from '../../payload/kinds';
+import { isRecord } from '../../payload/values';
 import { configFileFailed, noTypeScriptLoader } from '../errors';
 import { loadTypeScript } from './typescript-loader';
 

@@ -2,10 +2,10 @@
 import { redact } from '../../base/redact';
 import type { Check } from '../../connections/driver';
 import { knownClient } from '../../connections/kit/requirements';
-import { bytesOfSize } from '../../dispatch/payload-size';
+import { bytesOfSize } from '../../dispatch/job-encoder';
 import { durationSeconds } from '../../job/duration';
-import { checkQueueName } from '../../job/queue-name';
-import { isRecord } from '../../payload/kinds';
+import { checkQueueName } from '../../job/option-kinds';
+import { isRecord } from '../../payload/values';
 
 export const expects =
   (what: string, holds: (value: unknown) => boolean): Check =>

@@ -1,10 +1,18 @@
-/** What `Queue.configure` and `onqueue.config.*` take: the connections, and what they share. */
-import type { Container } from '../../container/container';
+/**
+ * What `Queue.configure` and `onqueue.config.*` take, and how each key is checked; with the keys that connections of several drivers
+ * share. Each driver declares its other keys in its `driver.ts`. A test compares the tables in `docs/connections.md` with these.
+ *
+ * A new key needs its line in the interface of its configuration, its row here or in the driver, and the code that acts on it.
+ */
+import type { Container } from '../../container/scope';
 import type { Class } from '../../base/class';
 import type { Logger } from '../../base/logger';
-import type { ConnectionConfig, Size } from '../../connections/driver';
+import type { ConnectionConfig, Size, CommonConfig, StoreConfig, Check, Keys, KeysOf } from '../../connections/driver';
 import type { EntityAdapter } from '../../payload/entities';
 import type { HistoryConfig } from '../../operations/history/job-histories';
+import { DEFAULT_MAX_PAYLOAD } from '../../dispatch/job-encoder';
+import * as value from './configuration-values';
+import { isRecord } from '../../payload/values';
 
 /** One of the names, if the compiler knows the literal text; a name from outside is checked when it is used. */
 type NameOrText<Name extends string, Given extends string> = string extends Given ? Given : NoInfer<Name>;
@@ -92,4 +100,86 @@ export function defineConfig(
   configuration: Configuration | (() => Configuration | Promise<Configuration>),
 ): Configuration | (() => Promise<Configuration>) {
   return typeof configuration === 'function' ? async () => configuration() : configuration;
+}
+
+/** The keys of every connection. */
+export const COMMON_KEYS = {
+  driver: { check: value.text },
+  queue: { check: value.queueName, default: 'default' },
+  maxPayload: { check: value.size, default: DEFAULT_MAX_PAYLOAD },
+  afterCommit: { check: value.flag, default: false },
+} as const satisfies KeysOf<CommonConfig & { readonly driver: string }>;
+
+export const LEASE_KEY = { retryAfter: { check: value.lease, default: 30, isShort: true } } as const;
+
+/** The keys of every connection with a store. Only these are checked for a driver of the user's own. */
+export const STORE_KEYS = {
+  ...COMMON_KEYS,
+  ...LEASE_KEY,
+  deadline: { check: value.span, default: 5, isShort: true },
+} as const satisfies KeysOf<StoreConfig & { readonly driver: string }>;
+
+export const FAILED_KEYS = {
+  connection: { check: value.text },
+  keep: { check: value.countOrInfinity, default: 10_000 },
+} as const satisfies KeysOf<FailedConfig>;
+
+export const HISTORY_KEYS = {
+  completed: { check: value.span },
+  sourceLines: { check: value.flag, default: true },
+} as const satisfies KeysOf<HistoryConfig>;
+
+const failed: Check = (given) => (isRecord(given) ? problemWithin(given, FAILED_KEYS) : value.text(given));
+
+const history: Check = (given) => {
+  if (given === false) return undefined;
+  return isRecord(given) ? problemWithin(given, HISTORY_KEYS) : `expected false or ${namesOf(HISTORY_KEYS)}`;
+};
+
+const entities: Check = (given) => {
+  if (!Array.isArray(given)) return value.array(given);
+  const names = given.map((adapter: unknown) =>
+    isRecord(adapter) && isAdapter(adapter) ? (adapter['name'] as string) : undefined,
+  );
+  const place = names.indexOf(undefined);
+  if (place !== -1) return `expected an adapter at [${place}], such as typeorm(dataSource) from 'onqueue/entities'`;
+  const twice = names.find((name, at) => names.indexOf(name) !== at);
+  return twice && `two adapters are called '${twice}'; give everything to one, as in typeorm({ shop, archive })`;
+};
+
+const isAdapter = (given: Readonly<Record<string, unknown>>): boolean =>
+  typeof given['name'] === 'string' && ['identify', 'load'].every((method) => typeof given[method] === 'function');
+
+function problemWithin(given: Readonly<Record<string, unknown>>, keys: Keys): string | undefined {
+  const unknown = Object.keys(given).find((key) => !Object.hasOwn(keys, key));
+  if (unknown !== undefined) return `expected ${namesOf(keys)}, got '${unknown}'`;
+  return problemsOf(given, keys)[0]?.join(': ');
+}
+
+const namesOf = (keys: Keys): string => `{ ${Object.keys(keys).join(', ')} }`;
+
+export const CONFIGURATION_KEYS: KeysOf<Configuration> = {
+  default: { check: value.text },
+  connections: { check: value.object },
+  failed: { check: failed },
+  operations: { check: value.text },
+  history: { check: history },
+  metrics: { check: value.flag },
+  maxPayload: { check: value.size },
+  jobs: { check: value.array },
+  container: { check: value.withMethods('a container', 'resolve') },
+  entities: { check: entities },
+  logger: { check: value.withMethods('a logger', 'debug', 'info', 'warn', 'error') },
+  close: { check: value.callback },
+};
+
+/** What is wrong with the given values, in the order of the table. */
+export function problemsOf(
+  values: Readonly<Record<string, unknown>>,
+  keys: Keys,
+): readonly (readonly [key: string, problem: string])[] {
+  return Object.entries(keys).flatMap(([key, { check }]) => {
+    const problem = values[key] === undefined ? undefined : check(values[key]);
+    return problem === undefined ? [] : [[key, problem] as const];
+  });
 }

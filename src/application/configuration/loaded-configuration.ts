@@ -1,16 +1,26 @@
 /** A configuration that was found, checked, and filled in: the one that a program gave, or the one loaded on first use. */
-import { types } from 'node:util';
-import { learnSecrets } from '../../base/secrets';
+import { types, isDeepStrictEqual } from 'node:util';
+import { learnSecrets } from '../../base/redact';
 import type { Logger } from '../../base/logger';
 import { inRootContext } from '../../connections/application';
 import { checkConfiguration, type KnownParts } from './check-configuration';
 import { findConfigFile, loadConfiguration, projectFolder, staleRemark } from './config-file';
-import type { Configuration } from './configuration';
-import { allSettings, settingsOf } from './connection-settings';
-import type { ConnectionSettings } from '../../connections/driver';
+import { STORE_KEYS, type Configuration } from './configuration';
+import {
+  driverNamed,
+  type ConnectionSettings,
+  type ConnectionConfig,
+  type Size,
+  type StoreConfig,
+} from '../../connections/driver';
 import { ConfigurationError, configFileFailed, configurationLoading, unknownConnection } from '../errors';
 import { registry } from '../../job/registry';
-import { implicitStore, type ImplicitStore } from './implicit-store';
+import { join } from 'node:path';
+import type { Seconds } from '../../base/clock';
+import { durationSeconds } from '../../job/duration';
+import { bytesOfSize } from '../../dispatch/job-encoder';
+import { isPlain } from '../../payload/values';
+import { classOf } from '../../base/class';
 
 /** With the configured connections, or the implicit one. */
 export interface LoadedConfiguration extends ImplicitStore {
@@ -170,4 +180,96 @@ function checked(configuration: unknown, source: string, known: KnownParts): rea
   const { mistakes, warnings } = checkConfiguration(configuration, known);
   if (mistakes.length > 0) throw new ConfigurationError(mistakes, source);
   return warnings;
+}
+
+/** The store of a program that configured none: Redis if the environment names one, otherwise a SQLite file. */
+export interface ImplicitStore {
+  readonly connections: NonNullable<Configuration['connections']>;
+  /** For people: where it came from. */
+  readonly source: string;
+  /** A clause that says where an address came from that no file contains. */
+  readonly origin?: string | undefined;
+  /** The log line that names, once, a store that nobody chose. */
+  readonly notice?: string | undefined;
+}
+
+/** @param root the project's folder, not the working folder: worker and program may be started in different ones */
+export function implicitStore(root: string, variables: Readonly<NodeJS.ProcessEnv>): ImplicitStore {
+  const url = variables['REDIS_URL'];
+  if (url !== undefined && url !== '') {
+    return {
+      connections: { redis: { driver: 'redis', url } },
+      source: 'REDIS_URL',
+      origin: 'REDIS_URL came from the environment',
+    };
+  }
+  const path = join(root, 'onqueue.sqlite');
+  return {
+    connections: { database: { driver: 'database', url: `sqlite:${path}` } },
+    source: 'the default, a SQLite file',
+    notice: `No connection is configured and REDIS_URL is not set: jobs are kept in ${path}.`,
+  };
+}
+
+const named = new Set<string>();
+
+/** Logs the notice once for each process; in production as a warning. */
+export function nameStore(notice: string, logger: Logger, { NODE_ENV }: Readonly<NodeJS.ProcessEnv>): void {
+  const level = NODE_ENV === 'production' ? 'warn' : 'info';
+  if (named.has(level + notice)) return;
+  named.add(level + notice);
+  logger[level]({}, notice);
+}
+
+/** @param maxPayload the application's setting for connections that do not set it */
+export function settingsOf(name: string, config: ConnectionConfig, maxPayload?: Size): ConnectionSettings {
+  const given: { readonly driver: string } & StoreConfig = config;
+  const seconds = (key: 'retryAfter' | 'deadline'): Seconds =>
+    durationSeconds(given[key] ?? STORE_KEYS[key].default, `connections.${name}.${key}`);
+  return {
+    name,
+    driver: given.driver,
+    queue: given.queue ?? STORE_KEYS.queue.default,
+    retryAfter: seconds('retryAfter'),
+    deadline: seconds('deadline'),
+    maxPayload: bytesOfSize(given.maxPayload ?? maxPayload) ?? STORE_KEYS.maxPayload.default,
+    ...(given.afterCommit === true && { afterCommit: true }),
+  };
+}
+
+/** The settings of all connections, by name. */
+export function allSettings(
+  connections: Readonly<Record<string, ConnectionConfig>>,
+  maxPayload?: Size,
+): ReadonlyMap<string, ConnectionSettings> {
+  const entries = Object.entries(connections);
+  const settings = new Map(entries.map(([name, config]) => [name, settingsOf(name, config, maxPayload)]));
+  for (const [name, config] of entries) {
+    const key = driverNamed(config.driver)?.members;
+    if (key === undefined) continue;
+    const members = (config as object as Readonly<Record<string, readonly string[]>>)[key] ?? [];
+    // Whether a job is accepted must not depend on which member is unreachable.
+    const taken = [name, ...members].map((each) => settings.get(each)?.maxPayload ?? Infinity);
+    settings.set(name, { ...settings.get(name)!, maxPayload: Math.min(...taken) });
+  }
+  return settings;
+}
+
+/** No setting is nested deeper; a logger that is a plain object may be cyclic. */
+const DEEPEST = 6;
+
+/** Whether two configurations are equal, like those of a module that is evaluated twice. */
+export function saysTheSame(one: unknown, other: unknown): boolean {
+  return isDeepStrictEqual(likeness(one, 0), likeness(other, 0));
+}
+
+// Each evaluation creates its own classes, functions and clients, so we compare those by name.
+function likeness(value: unknown, depth: number): unknown {
+  if (typeof value === 'function') return `function ${value.name}`;
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((item) => likeness(item, depth + 1));
+  if (types.isUint8Array(value) || value instanceof URL || types.isDate(value)) return value;
+  if (!isPlain(value)) return `instance of ${classOf(value)?.name ?? ''}`;
+  if (depth === DEEPEST) return undefined;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, likeness(item, depth + 1)]));
 }

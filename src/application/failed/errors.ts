@@ -1,6 +1,6 @@
 /** Errors about failed jobs. */
 import { inspect } from 'node:util';
-import { defineError } from '../../base/define-error';
+import { defineError } from '../../base/onqueue-error';
 
 /** `connections`: those that should keep failed jobs: all of them, or a worker's own and the one that `failed` names. */
 export const noFailedStore = defineError('E_NO_FAILED_STORE', (connections: readonly string[]) => {

@@ -1,12 +1,66 @@
-/** Chooses failed jobs: those that match every given field. */
-import type { Milliseconds } from '../../base/clock';
+/** Failed jobs as users see and choose them: those that match every given field of a filter. */
 import { redact } from '../../base/redact';
-import { type Duration, durationSeconds } from '../../job/duration';
 import type { FailedEntry, FailedSearch } from '../../connections/failed-store';
+import type { ChainedJob, FailedLink } from '../../job/job-context';
+import { CARRIER, chainedJobOf, readCarried, type ChainLink } from '../../payload/chain';
+import { decodeEnvelope } from '../../payload/envelope';
+import { hasFollowers } from '../../payload/payload-text';
 import { readTies } from '../../payload/ties';
-import { commonText } from './common-text';
+import type { Milliseconds } from '../../base/clock';
+import { durationSeconds, type Duration } from '../../job/duration';
 import { invalidFailedFilter } from './errors';
-import type { FailedJob } from './failed-job';
+
+export interface FailedJob {
+  readonly id: string;
+  readonly connection: string;
+  readonly queue: string;
+  readonly name: string;
+  /** The payload's text. Bytes that are not UTF-8 become replacement characters; the store keeps them unchanged. */
+  readonly payload: string;
+  /** The error with its stack; anything that looks like a password is masked. */
+  readonly exception: string;
+  readonly failedAt: Date;
+  readonly attempts: number;
+  /** The rest of its chain, kept in its payload: these jobs follow once the job is retried and succeeds. */
+  readonly chain: readonly ChainedJob[];
+  /** For a job that a chain sent because a link failed: which link, and why. */
+  readonly cause: FailedLink | undefined;
+  /** The id of the batch that it belongs to. */
+  readonly batch: string | undefined;
+}
+
+/** Redacts the error again, because another program that shares the store may not have. */
+export function failedJobOf({ payload, failedAt, exception, ...entry }: FailedEntry): FailedJob {
+  const { links, cause } = chainOf(entry.name, payload);
+  return {
+    ...entry,
+    payload: payload.toString(),
+    exception: redact(exception),
+    failedAt: new Date(failedAt),
+    chain: links.map((link) => chainedJobOf(link, entry.connection)),
+    cause,
+    batch: readTies(payload)?.batch?.id,
+  };
+}
+
+interface ReadChain {
+  readonly links: readonly ChainLink[];
+  readonly cause?: FailedLink | undefined;
+}
+
+const NONE: ReadChain = { links: [] };
+
+function chainOf(name: string, payload: Buffer): ReadChain {
+  const isCarrier = name === CARRIER;
+  // Most payloads have no chain and need no parsing.
+  if (!isCarrier && !hasFollowers(payload) && !payload.includes('"cause":{')) return NONE;
+  try {
+    const { chain, cause, fields } = decodeEnvelope(payload);
+    return isCarrier ? { links: readCarried(fields['data']) } : { links: chain.links, cause };
+  } catch {
+    return NONE;
+  }
+}
 
 export interface FailedFilter {
   /** Jobs of this queue. */
@@ -114,4 +168,40 @@ function fitting(filter: FailedFilter, now: Milliseconds): (entry: FailedEntry) 
         return redact(exception);
       },
     });
+}
+
+/** Longest text, in characters. */
+const LONGEST = 160;
+
+/** `Error: customer gone-17 is unknown` → `Error: customer`: the first line, up to the part that differs from job to job. */
+export function commonText(exception: string): string {
+  // HTML forms do not return line ends and lone surrogates unchanged.
+  const [line = ''] = /[^\r\n\0\p{Cs}]+/u.exec(exception) ?? [];
+  const pieces = piecesOf(line.slice(0, LONGEST));
+  const [first = ''] = pieces;
+  // If the error begins with a part that differs, its class alone would say too little.
+  if (!/^[\w$]*:?$/.test(first)) return first;
+  const longest = pieces.reduce((one, other) => (other.length > one.length ? other : one), first);
+  return longest === '' ? line.slice(0, LONGEST).trim() : longest;
+}
+
+/** The texts between words that look like numbers, ids, names or places. */
+function piecesOf(line: string): readonly string[] {
+  const pieces: string[] = [];
+  let start = 0;
+  let before = '';
+  for (const { 0: word, index } of line.matchAll(/\S+/g)) {
+    if (differs(word, before)) {
+      pieces.push(line.slice(start, index).trim());
+      start = index + word.length;
+    }
+    before = word;
+  }
+  return [...pieces, line.slice(start).trim()];
+}
+
+function differs(word: string, before: string): boolean {
+  // The status of a response says what went wrong.
+  if (/^[1-5]\d\d\b/.test(word) && /^(status|code|http\S*)[:=]?$|:$/i.test(before)) return false;
+  return /[\d'"`“”«»@]|^[/\\<{[]/.test(word);
 }

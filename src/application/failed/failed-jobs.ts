@@ -5,35 +5,44 @@ import type { Buried, Connection } from '../../connections/contract';
 import type { FailedEntry, FailedStore } from '../../connections/failed-store';
 import { durationSeconds } from '../../job/duration';
 import { invalidJobId } from '../../dispatch/errors';
-import { checkRetriedSize } from '../../dispatch/payload-size';
-import { readTies } from '../../payload/ties';
-import { Lock } from '../locks/lock';
+import { checkRetriedSize } from '../../dispatch/job-encoder';
+import { readTies, overlapKey, placeOfMembers, withoutUniqueKey } from '../../payload/ties';
+import { Lock } from '../lock';
 import {
   ambiguousFailedJob,
   failedJobsOutOfReach,
   invalidFailedFilter,
-  type LeftBehind,
   retryIncomplete,
   uniqueHeld,
+  type LeftBehind,
 } from './errors';
-import { type FailedJob, failedJobOf } from './failed-job';
-import { checkCounts, checkFilter, type FailedFilter, isEmpty, type KeptFilter, keptFilter } from './failed-filter';
+import {
+  failedJobOf,
+  checkCounts,
+  checkFilter,
+  isEmpty,
+  keptFilter,
+  type FailedJob,
+  type FailedFilter,
+  type KeptFilter,
+} from './failed-filter';
 import {
   beyond,
   countStores,
   distinct,
   failedStoreOf,
-  type FailedSources,
-  type FoundEntry,
   KnownJobs,
-  type OpenStore,
   sharesStores,
   sweep,
-  type Sweep,
   thatFit,
   visitStores,
+  type FailedSources,
+  type FoundEntry,
+  type OpenStore,
+  type Sweep,
 } from './failed-stores';
-import { retriedPayload } from './retried-payload';
+import { afterRetry, countersIn, fenceOf, readCounters, withCounters, withRetryMark } from '../../payload/counters';
+import { envelopeIn, type Envelope } from '../../payload/envelope';
 
 /** Where a job failed. Together with its id, this identifies it. */
 export type FailedPlace = Pick<FailedFilter, 'queue' | 'connection'>;
@@ -371,4 +380,28 @@ async function forgetThose(open: OpenStore, which: Omit<Sweep, 'takeOut'>): Prom
 
 function isFilter(which: unknown): which is FailedFilter {
   return typeof which === 'object' && which !== null;
+}
+
+/** Fields that set a last moment: Laravel's present one, and the one before it. */
+const LAST_MOMENTS = ['retryUntil', 'timeoutAt'];
+
+/** The payload with which a failed job goes back to its queue: fresh tries, nothing else changed. */
+export function retriedPayload(payload: Buffer, now: Milliseconds): Buffer {
+  const counters = countersIn(payload);
+  const envelope = envelopeIn(payload);
+  // An unreadable payload goes back unchanged, and will be set aside again with its reason.
+  if (counters === undefined || envelope === undefined) return payload;
+  const { occurrence } = envelope;
+  // Each occurrence is a run of its own, which its schedule has let go: others neither keep it away nor wait for it.
+  const freed = occurrence === undefined ? payload : withoutUniqueKey(payload, overlapKey(occurrence.schedule));
+  const retried = withRetryMark(withCounters(freed, afterRetry(counters)), fenceOf(counters));
+  const { retryUntil } = envelope.chosen;
+  return retryUntil === undefined || retryUntil > now ? retried : withoutLastMoment(retried, envelope);
+}
+
+// Of two equal keys the last one wins, so the text before it stays unchanged, to the byte.
+function withoutLastMoment(payload: Buffer, { fields }: Envelope): Buffer {
+  const place = placeOfMembers(payload, readCounters(payload)?.bodyEnd ?? payload.length - 1);
+  const cleared = LAST_MOMENTS.filter((field) => field in fields).map((field) => `,"${field}":null`);
+  return Buffer.concat([payload.subarray(0, place), Buffer.from(cleared.join('')), payload.subarray(place)]);
 }

@@ -1,16 +1,14 @@
 /** `batches`, `batch`, `batch:cancel` and `batch:retry`: the batches of a connection. */
-import { sleep } from '../../base/backoff';
-import type { Milliseconds } from '../../base/clock';
-import { oneLine } from '../../base/plain-text';
-import type { Batch } from '../../dispatch/batch/batch';
-import { batchDocument, stateOf } from '../../dispatch/batch/batch-document';
-import type { BatchCallbackJob } from '../../dispatch/batch/callbacks';
+import { sleep, type Milliseconds } from '../../base/clock';
+import { oneLine } from '../../base/text';
+import { batchDocument, stateOf, type Batch } from '../../dispatch/batch/batch';
+import type { BatchCallbackJob } from '../../dispatch/batch/members';
 import type { QueueConnection } from '../../dispatch/queue-connection';
-import { type Call, defineCommand } from '../command';
+import { defineCommand, type Call } from '../command';
 import { CONNECTION, LIMIT, LISTED, on } from '../flags';
 import { openConnection } from '../named-queues';
 import { agoText, counted, momentText } from '../output';
-import { doneText, fromLeft, Pace, type Progress, progressLine, showingProgress } from '../progress';
+import { doneText, fromLeft, Pace, progressLine, showingProgress, type Progress } from '../progress';
 
 /** Columns that a name needs. */
 const READABLE_NAME = 12;

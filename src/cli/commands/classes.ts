@@ -1,14 +1,13 @@
 /** `classes`: the registered jobs, as `work` also prints them at its start. */
 import type { QueueManager } from '../../application/queue-manager';
-import { isMinified } from '../../base/class';
+import { isMinified, relativeFile } from '../../base/class';
 import type { Seconds } from '../../base/clock';
-import { relativeFile } from '../../base/declared-in';
 import { NOTHING_CHOSEN, type WorkerDefaults } from '../../job/options';
 import { resolveRun } from '../../job/resolve-options';
 import { destinationOf } from '../../worker/companions';
 import { defineCommand } from '../command';
 import { HOW_TO_REGISTER } from '../errors';
-import { type Cell, exactSpanText } from '../output';
+import { exactSpanText, type Cell } from '../output';
 
 export const classes = defineCommand({
   name: 'classes',

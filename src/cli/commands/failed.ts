@@ -1,15 +1,14 @@
 /** `failed` and `retry`: the failed jobs, and how the commands for them choose and find jobs. */
 import { ambiguousFailedJob, failedJobsOutOfReach } from '../../application/failed/errors';
-import type { FailedFilter } from '../../application/failed/failed-filter';
-import type { FailedJob } from '../../application/failed/failed-job';
+import type { FailedFilter, FailedJob } from '../../application/failed/failed-filter';
 import type { QueueManager } from '../../application/queue-manager';
-import { oneLine } from '../../base/plain-text';
+import { oneLine } from '../../base/text';
 import type { ChainedJob } from '../../job/job-context';
-import { type Call, defineCommand } from '../command';
+import { defineCommand, type Call } from '../command';
 import { errorText, invalidOption } from '../errors';
-import { type Flag, type Given, LIMIT, LISTED, on, type ProjectFlags, text, time } from '../flags';
+import { LIMIT, LISTED, on, text, time, type Flag, type Given, type ProjectFlags } from '../flags';
 import { openKeeping } from '../named-queues';
-import { type Cell, counted, momentText, type Output } from '../output';
+import { counted, momentText, type Cell, type Output } from '../output';
 import { fromLeft, showingProgress } from '../progress';
 
 /** What the commands for failed jobs share: how jobs are chosen, and how each one is found. */

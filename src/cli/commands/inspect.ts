@@ -1,10 +1,10 @@
 /** `inspect`: everything known about one job. */
 import type { Milliseconds } from '../../base/clock';
-import { oneLine } from '../../base/plain-text';
+import { oneLine } from '../../base/text';
 import type { FoundJob } from '../../operations/found-job';
 import type { Attempt, SourceLines } from '../../operations/history/attempt';
-import { CHOSEN_FIELDS } from '../../payload/chosen-fields';
-import { isRecord } from '../../payload/kinds';
+import { CHOSEN_FIELDS } from '../../payload/payload-text';
+import { isRecord } from '../../payload/values';
 import { defineCommand } from '../command';
 import { CONNECTION, quoted, text } from '../flags';
 import { openConnection } from '../named-queues';

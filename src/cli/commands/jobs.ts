@@ -1,14 +1,14 @@
 /** `jobs` and `cancel`: the jobs of a queue, and how to keep them from running. */
 import type { Milliseconds } from '../../base/clock';
-import { oneLine } from '../../base/plain-text';
+import { oneLine } from '../../base/text';
 import type { CancelResult } from '../../connections/contract';
 import type { QueueConnection } from '../../dispatch/queue-connection';
-import { JOB_STATES } from '../../operations/job-page';
+import { JOB_STATES } from '../../operations/found-job';
 import type { JobState, ListedJob } from '../../operations/listed-job';
-import { type Call, defineCommand } from '../command';
-import { CONNECTION, type Given, LIMIT, LISTED, type ProjectFlags, quoted, text, word } from '../flags';
+import { defineCommand, type Call } from '../command';
+import { CONNECTION, LIMIT, LISTED, quoted, text, word, type Given, type ProjectFlags } from '../flags';
 import { openConnection } from '../named-queues';
-import { agoText, type Cell, momentText } from '../output';
+import { agoText, momentText, type Cell } from '../output';
 
 const FLAGS = {
   state: word<JobState>('<state>', JOB_STATES, 'ready, delayed, running or failed (default: ready)'),

@@ -1,7 +1,6 @@
 /** `listen`: like `work`, but with a fresh process for each job, so that it always runs the latest code. For development. */
 import { fork } from 'node:child_process';
-import { pauseAfter } from '../../base/backoff';
-import type { Clock, Milliseconds, Timer } from '../../base/clock';
+import { pauseAfter, type Clock, type Milliseconds, type Timer } from '../../base/clock';
 import { durationSeconds } from '../../job/duration';
 import { PROCESS_MARGIN } from '../../worker/stop';
 import { resolveWorkerOptions } from '../../worker/worker-options';

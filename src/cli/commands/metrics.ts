@@ -2,11 +2,10 @@
 import type { Milliseconds } from '../../base/clock';
 import { errorMessage } from '../../base/exception-text';
 import type { QueueConnection } from '../../dispatch/queue-connection';
-import { PROMETHEUS_TYPE, prometheusText } from '../../operations/figures/prometheus-text';
-import { queueMetrics } from '../../operations/figures/queue-metrics';
+import { PROMETHEUS_TYPE, prometheusText, queueMetrics } from '../../operations/figures/metrics';
 import { defineCommand } from '../command';
 import { port, text } from '../flags';
-import { type Answer, serve } from '../http-server';
+import { serve, type Answer } from '../http-server';
 import { CONNECTION_WORD, openNamed } from '../named-queues';
 import type { Surroundings } from '../session';
 import { stopped } from '../stop-signals';

@@ -1,13 +1,13 @@
 /** `monitor`: the queues and the running jobs; on a terminal redrawn every two seconds, with keys to pause queues. */
 import type { Milliseconds, Timer } from '../../base/clock';
-import { oneLine } from '../../base/plain-text';
+import { oneLine } from '../../base/text';
 import type { QueueConnection } from '../../dispatch/queue-connection';
 import type { QueueSnapshot, Snapshot } from '../../operations/snapshot';
-import { type Call, defineCommand } from '../command';
+import { defineCommand, type Call } from '../command';
 import { errorText } from '../errors';
-import { CONNECTION, count, type Given, namesIn, type ProjectFlags } from '../flags';
+import { CONNECTION, count, namesIn, type Given, type ProjectFlags } from '../flags';
 import { openConnection } from '../named-queues';
-import { type Cell, counted, cut, formatTable, momentText, type OutputStream, spanText } from '../output';
+import { counted, cut, formatTable, momentText, spanText, type Cell, type OutputStream } from '../output';
 import type { Surroundings } from '../session';
 
 const FLAGS = {

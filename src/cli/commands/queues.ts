@@ -1,6 +1,5 @@
 /** `size`, `clear`, `pause` and `resume`: how many jobs queues hold, and whether workers may take them. */
-import { nearest } from '../../base/nearest';
-import { oneLine } from '../../base/plain-text';
+import { nearest, oneLine } from '../../base/text';
 import type { QueueConnection } from '../../dispatch/queue-connection';
 import { defineCommand } from '../command';
 import { FORCE, names, on, time } from '../flags';

@@ -1,13 +1,13 @@
 /** `schedule:list`, `:run`, `:pause`, `:resume` and `:test`: the schedules of the project and of its stores. */
 import type { Milliseconds } from '../../base/clock';
-import { oneLine } from '../../base/plain-text';
+import { oneLine } from '../../base/text';
 import { count } from '../../job/option-kinds';
 import type { ScheduleListing } from '../../schedule/schedules';
 import { defineCommand } from '../command';
 import { HOW_TO_REGISTER, invalidOption } from '../errors';
-import { type Flag, ofKind } from '../flags';
+import { ofKind, type Flag } from '../flags';
 import { openKeeping } from '../named-queues';
-import { agoText, type Cell, counted, momentText, spanText } from '../output';
+import { agoText, counted, momentText, spanText, type Cell } from '../output';
 
 /** Columns that a state needs. */
 const READABLE_STATE = 20;

@@ -1,14 +1,14 @@
 /** `workers` and `restart`: the workers and their running jobs, and how to make them start anew. */
 import type { QueueManager } from '../../application/queue-manager';
 import type { Milliseconds } from '../../base/clock';
-import { oneLine } from '../../base/plain-text';
+import { oneLine } from '../../base/text';
 import { CapabilityError } from '../../connections/errors';
 import type { RunningWorker } from '../../operations/worker-record';
-import { type Call, defineCommand } from '../command';
+import { defineCommand, type Call } from '../command';
 import { errorText } from '../errors';
 import { CONNECTION } from '../flags';
 import { keepingConnections, memoryRemark, noteMemory, openConnection } from '../named-queues';
-import { type Cell, spanText } from '../output';
+import { spanText, type Cell } from '../output';
 
 export const workers = defineCommand({
   name: 'workers',

@@ -1,7 +1,7 @@
 /** The `beanstalkd` driver: a queue is a tube, a lease is the time to run, a renewal is a touch. */
 import type { Seconds } from '../../base/clock';
 import { BEANSTALKD, type BeanstalkdConfig } from './driver';
-import { Recent } from '../../base/recent';
+import { Recent } from '../../base/collections';
 import type { ConnectorContext } from '../driver';
 import type {
   Connection,

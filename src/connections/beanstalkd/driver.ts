@@ -1,5 +1,5 @@
 /** The `beanstalkd` driver, as it is configured and loaded. */
-import { STORE_KEYS } from '../../application/configuration/configuration-keys';
+import { STORE_KEYS } from '../../application/configuration/configuration';
 import * as value from '../../application/configuration/configuration-values';
 import { JOBS_ALONE, type StoreConfig, type Check, type Driver } from '../driver';
 

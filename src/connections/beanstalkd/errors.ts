@@ -2,7 +2,7 @@
  * Errors that only beanstalkd answers with. A beanstalkd that does not answer is a `QueueUnavailableError`, as with every
  * store.
  */
-import { defineError } from '../../base/define-error';
+import { defineError } from '../../base/onqueue-error';
 import type { Unserved } from '../errors';
 import type { OldVersion } from '../kit/requirements';
 

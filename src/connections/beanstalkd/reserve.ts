@@ -10,13 +10,13 @@ import {
   readId,
   withCounters,
   withId,
+  type Counters,
 } from '../../payload/counters';
-import type { Counters } from '../../payload/counters';
 import type { Reservation, ReserveReply, Wanted } from '../contract';
-import { MOST_BYTES, MOST_JOBS } from '../../base/pages';
+import { MOST_BYTES, MOST_JOBS } from '../../base/collections';
 import { Held, type KnownJob, type RawJob } from './held';
 import { pastOf, sumOf } from './marks';
-import { type TubeCounts, tubeCounts } from './protocol';
+import { tubeCounts, type TubeCounts } from './protocol';
 import type { Reserver } from './reserver';
 import type { Reservers } from './reservers';
 import type { Tubes } from './tubes';

@@ -2,8 +2,7 @@
  * Waits for work by a reserve that the server answers when there is some. The next reserve hands out the job that it brings;
  * if nobody waits any more, the job is given back unseen.
  */
-import { sleep } from '../../base/backoff';
-import type { Seconds } from '../../base/clock';
+import { sleep, type Seconds } from '../../base/clock';
 import type { Listening, Wake } from '../kit/connection';
 import { within } from '../kit/caller';
 import { wholeSeconds } from './protocol';

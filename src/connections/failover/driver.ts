@@ -1,5 +1,5 @@
 /** The `failover` driver, as it is configured and loaded. */
-import { COMMON_KEYS, LEASE_KEY } from '../../application/configuration/configuration-keys';
+import { COMMON_KEYS, LEASE_KEY } from '../../application/configuration/configuration';
 import { expects } from '../../application/configuration/configuration-values';
 import type { Duration } from '../../job/duration';
 import type { CommonConfig, Driver } from '../driver';

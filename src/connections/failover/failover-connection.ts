@@ -8,7 +8,7 @@ import type { NewBatch } from '../batch-store';
 import type { Connection, Diagnosis, Entry, Pushed, Settled, Settlement, Wanted } from '../contract';
 import type { ConnectorContext } from '../driver';
 import { ConnectionClosedError, QueueUnavailableError } from '../errors';
-import { pagesOf } from '../../base/pages';
+import { pagesOf } from '../../base/collections';
 import { Member } from './member';
 
 /** What a failover leaves to its first connection. */

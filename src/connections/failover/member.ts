@@ -1,6 +1,5 @@
 /** One connection of a failover, and whether it takes jobs at the moment. */
-import { pauseAfter } from '../../base/backoff';
-import type { Milliseconds } from '../../base/clock';
+import { pauseAfter, type Milliseconds } from '../../base/clock';
 import type { Connection, Entry, Pushed } from '../contract';
 import type { ConnectorContext } from '../driver';
 import { entriesFor } from '../entries';

@@ -3,8 +3,7 @@
  *
  * Each driver says what its errors mean and how a failure is reported. When to repeat is decided here, once.
  */
-import { pauseAfter, sleep } from '../../base/backoff';
-import { endOfTurn, type Milliseconds, type Seconds, type Clock } from '../../base/clock';
+import { pauseAfter, sleep, endOfTurn, type Milliseconds, type Seconds, type Clock } from '../../base/clock';
 import { wordsOf } from '../../base/foreign-error';
 import type { ConnectorContext } from '../driver';
 import { QueueUnavailableError, type Unavailability } from '../errors';

@@ -19,7 +19,7 @@ import type {
   SettleResult,
   Wanted,
 } from '../contract';
-import { endOfPage, MOST_BYTES, MOST_JOBS, pagesOf } from '../../base/pages';
+import { endOfPage, MOST_BYTES, MOST_JOBS, pagesOf } from '../../base/collections';
 import { afterFreeRelease } from '../../payload/counters';
 import { systemClock, type Clock, type Seconds } from '../../base/clock';
 

@@ -1,5 +1,5 @@
 /** What a driver requires before it works: a client of its kind, an address, a package, a server that is new and near enough. */
-import { isRecord } from '../../payload/kinds';
+import { isRecord } from '../../payload/values';
 import { missingPeer, type Unserved } from '../errors';
 import type { Clock } from '../../base/clock';
 import type { Diagnosis } from '../contract';

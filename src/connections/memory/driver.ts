@@ -1,5 +1,5 @@
 /** The `memory` driver: its configuration and how it is loaded. */
-import { COMMON_KEYS, LEASE_KEY } from '../../application/configuration/configuration-keys';
+import { COMMON_KEYS, LEASE_KEY } from '../../application/configuration/configuration';
 import type { Duration } from '../../job/duration';
 import { ALL_CAPABLE, type CommonConfig, type Driver } from '../driver';
 

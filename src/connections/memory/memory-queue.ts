@@ -10,7 +10,7 @@ import {
   withId,
   type Counters,
 } from '../../payload/counters';
-import { fieldsIn } from '../../payload/kinds';
+import { fieldsIn } from '../../payload/values';
 import { uuidv7 } from '../../payload/uuid';
 import {
   WAITING_STATES,

@@ -1,9 +1,8 @@
 /** One memory store, shared by its connections. Every method is one step, like a script in Redis. */
 import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 import type { FailedEntry } from '../failed-store';
-import { withCounters } from '../../payload/counters';
+import { withCounters, NOT_AN_OBJECT, UNREADABLE_NAME } from '../../payload/counters';
 import { readTies, type DebounceTie, type TiedJob } from '../../payload/ties';
-import { NOT_AN_OBJECT, UNREADABLE_NAME } from '../../payload/unreadable';
 import { uuidv7 } from '../../payload/uuid';
 import type { NewBatch } from '../batch-store';
 import {
@@ -25,7 +24,7 @@ import {
   type CancelResult,
   type Pause,
 } from '../contract';
-import { Recent } from '../../base/recent';
+import { Recent } from '../../base/collections';
 import { batchEnded, DuplicatePayloadError } from '../errors';
 import { Batches } from './batches';
 import { FailedLog } from './failed-log';

@@ -1,6 +1,6 @@
 /** Collections of payloads that are as cheap at their ends as those of Redis, and the limit of what one call may move. */
 import type { Seconds } from '../../base/clock';
-import { MOST_BYTES, MOST_JOBS } from '../../base/pages';
+import { MOST_BYTES, MOST_JOBS } from '../../base/collections';
 
 /** Payload bytes, one character per byte: such a text can be a key, and compares byte by byte as in Redis. */
 export type Text = string;

@@ -1,5 +1,5 @@
 /** The `null` driver: its configuration and how it is loaded. */
-import { COMMON_KEYS } from '../../application/configuration/configuration-keys';
+import { COMMON_KEYS } from '../../application/configuration/configuration';
 import { STORELESS, type CommonConfig, type Driver } from '../driver';
 import type { Capabilities } from '../contract';
 

@@ -6,7 +6,7 @@
  */
 import { wordsOf } from '../../base/foreign-error';
 import type { OnqueueError } from '../../base/onqueue-error';
-import { Recent } from '../../base/recent';
+import { Recent } from '../../base/collections';
 import { endOfTurn, type Milliseconds, type Seconds } from '../../base/clock';
 import type { Logger } from '../../base/logger';
 import {

@@ -5,8 +5,7 @@
  * unanswered, a reserve goes on to the next queue, and jobs that the late answer brings are given back.
  */
 import type { Milliseconds, Seconds } from '../../base/clock';
-import { groupsOf } from '../../base/groups';
-import { Recent } from '../../base/recent';
+import { groupsOf, Recent } from '../../base/collections';
 import type { Reservation, ReserveReply, Wanted, SetAside, Settled, Settlement, SettleResult } from '../contract';
 import { givenBack, NOTHING, settledBeside, type Settling } from '../kit/connection';
 import { ExchangeLane } from './exchange';

@@ -2,8 +2,7 @@
 import type { Redis } from 'ioredis';
 import { ALL_CAPABLE } from '../driver';
 import { settledThen, StoreConnection } from '../kit/connection';
-import { systemClock, type Milliseconds, type Seconds } from '../../base/clock';
-import { StoreClock } from '../../base/store-clock';
+import { systemClock, StoreClock, type Milliseconds, type Seconds } from '../../base/clock';
 import {
   WAITING_STATES,
   type Finding,
@@ -31,9 +30,8 @@ import {
 } from '../contract';
 import type { RedisConfig } from './driver';
 import type { NewBatch } from '../batch-store';
-import { groupsOf } from '../../base/groups';
+import { groupsOf, Recent, pagesOf } from '../../base/collections';
 import { threadModule } from '../../base/thread-module';
-import { Recent } from '../../base/recent';
 import { RedisCaller, type RedisCallerSettings } from './caller';
 import { clientSource, threadOptions, sourceOfThread, type ClientSource, type ThreadOptions } from './client';
 import { diagnoseRedis, recount } from './diagnose';
@@ -42,7 +40,6 @@ import { SlotExchanger } from './cluster';
 import { Exchanger } from './exchange';
 import { Keys, TIES, clientId } from './keys';
 import { RedisLink } from './link';
-import { pagesOf } from '../../base/pages';
 import { PushLane, PUSHES_AT_ONCE, pushOnce } from './push';
 import { QueueNames, SilentMasters, RedisPart, type RedisStore } from './store';
 import { RecordedCalls } from './lane';
@@ -52,7 +49,7 @@ import { RedisFailedStore } from './failed';
 import { RecordChannels, RedisRecordStore } from './records';
 import { RedisWaits } from './wait';
 import type { ScriptName } from './scripts';
-import { silentLogger } from '../../base/console-logger';
+import { silentLogger } from '../../base/logger';
 
 /** Most queues that are pushed to at one time. A queue that returns after this many others starts a new record. */
 const MOST_LANES = 1000;

@@ -3,8 +3,7 @@
  * by its id, which an order to cancel begins with.
  */
 import type { Milliseconds, Seconds } from '../../base/clock';
-import { groupsOf } from '../../base/groups';
-import { pagesOf } from '../../base/pages';
+import { groupsOf, pagesOf } from '../../base/collections';
 import { readId } from '../../payload/counters';
 import { uuidv7 } from '../../payload/uuid';
 import {

@@ -1,8 +1,8 @@
 /** The `redis` driver: its configuration and how it is loaded. */
-import { STORE_KEYS } from '../../application/configuration/configuration-keys';
+import { STORE_KEYS } from '../../application/configuration/configuration';
 import * as value from '../../application/configuration/configuration-values';
 import { address, oneOrMore } from '../../application/configuration/configuration-values';
-import { isRecord } from '../../payload/kinds';
+import { isRecord } from '../../payload/values';
 import { ALL_CAPABLE, type StoreConfig, type Check, type Driver } from '../driver';
 import { isIoredis, masked, problemOfAddress } from '../kit/requirements';
 

@@ -8,13 +8,12 @@ import {
   type Forgotten,
   type ListedEntry,
 } from '../failed-store';
-import { nextToRead } from '../../base/pages';
+import { nextToRead } from '../../base/collections';
 import { uuidv7 } from '../../payload/uuid';
 import { TIES } from './keys';
 import { RedisPart } from './store';
-import { countersIn } from '../../payload/counters';
-import { UNREADABLE_NAME } from '../../payload/unreadable';
-import { fieldsIn } from '../../payload/kinds';
+import { countersIn, UNREADABLE_NAME } from '../../payload/counters';
+import { fieldsIn } from '../../payload/values';
 
 /** An entry without its texts. */
 interface Listed {

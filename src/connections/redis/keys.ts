@@ -1,6 +1,6 @@
 /** The names of all keys in Redis. Nothing else builds a name. */
 import { randomBytes } from 'node:crypto';
-import { Recent } from '../../base/recent';
+import { Recent } from '../../base/collections';
 
 /** The keys of one queue. In a cluster all of them share a slot. */
 export interface QueueKeys {

@@ -5,8 +5,7 @@
  * many small calls fast. A lane whose calls are carried out in order or not at all may have several under way.
  */
 import { momentOf, type Milliseconds, type Moment, type Seconds } from '../../base/clock';
-import { MOST_BYTES, MOST_JOBS } from '../../base/pages';
-import { Recent } from '../../base/recent';
+import { MOST_BYTES, MOST_JOBS, Recent } from '../../base/collections';
 import { inRootContext } from '../application';
 import { QueueUnavailableError } from '../errors';
 import { SHORTEST_ATTEMPT } from '../kit/caller';

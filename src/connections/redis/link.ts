@@ -5,9 +5,8 @@
  */
 import type { Socket } from 'node:net';
 import { Command, type Cluster, type Redis } from 'ioredis';
-import { pauseAfter } from '../../base/backoff';
+import { pauseAfter, endOfTurn } from '../../base/clock';
 import { inRootContext } from '../application';
-import { endOfTurn } from '../../base/clock';
 import { isReadOnly, isRefusedForGood, isRefusedSelect, isReply, loadingError } from './refusals';
 import type { Client, ClientSource } from './client';
 

@@ -12,7 +12,7 @@ import type { RedisCaller } from './caller';
 import { clientId, type Keys } from './keys';
 import { fillsCall, Lane, whenOf, type Waiting } from './lane';
 import { afterMicrotasks, type Seconds } from '../../base/clock';
-import { MOST_JOBS, pageBytes, pagesOf } from '../../base/pages';
+import { MOST_JOBS, pageBytes, pagesOf } from '../../base/collections';
 import type { RedisStore } from './store';
 import { idOfTied, mostOf, type UniqueTie } from '../../payload/ties';
 

@@ -1,7 +1,7 @@
 /** Why Redis, or the connection to it, did not do what was asked: what its words mean, and the errors that only Redis gives. */
 import { isUnknownHost, UNKNOWN_HOST_REMEDY } from '../kit/caller';
 import { OldServer } from './client';
-import { defineError } from '../../base/define-error';
+import { defineError } from '../../base/onqueue-error';
 import { QueueUnavailableError, type Unserved } from '../errors';
 import type { OldVersion } from '../kit/requirements';
 

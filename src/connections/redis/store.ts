@@ -4,7 +4,7 @@ import type { Keys } from './keys';
 import type { RecordedCalls } from './lane';
 import { QueueUnavailableError } from '../errors';
 import type { Milliseconds } from '../../base/clock';
-import { Recent } from '../../base/recent';
+import { Recent } from '../../base/collections';
 import { isRefusal } from './refusals';
 import { Silence, within } from '../kit/caller';
 

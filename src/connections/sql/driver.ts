@@ -1,5 +1,5 @@
 /** The `database` driver: its configuration, and how it is loaded. */
-import { STORE_KEYS } from '../../application/configuration/configuration-keys';
+import { STORE_KEYS } from '../../application/configuration/configuration';
 import * as value from '../../application/configuration/configuration-values';
 import type { StoreConfig, Driver } from '../driver';
 import { isPool } from '../kit/requirements';

@@ -1,5 +1,5 @@
 /** Errors of database connections: about the address, the tables, the file, and values that cannot be stored. */
-import { defineError } from '../../base/define-error';
+import { defineError } from '../../base/onqueue-error';
 import { wordsOf } from '../../base/foreign-error';
 import type { Unserved } from '../errors';
 

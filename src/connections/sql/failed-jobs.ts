@@ -2,19 +2,19 @@
 import type { Seconds } from '../../base/clock';
 import { envelopeIn } from '../../payload/envelope';
 import { readTies } from '../../payload/ties';
-import { UNREADABLE_NAME } from '../../payload/unreadable';
+import { UNREADABLE_NAME } from '../../payload/counters';
 import { uuidv7 } from '../../payload/uuid';
 import {
   bytesOfEntry,
   withoutPlace,
+  keptUnder,
   type FailedEntry,
   type FailedSearch,
   type FailedStore,
   type Forgotten,
-  keptUnder,
   type ListedEntry,
 } from '../failed-store';
-import { nextToRead } from '../../base/pages';
+import { nextToRead } from '../../base/collections';
 import { countMany } from './counts';
 import type { Dialect, NewFailure } from './dialect';
 import { repeatable } from './engine';
@@ -24,16 +24,16 @@ import { AFTER_ALL, BEFORE_ALL, rowAfter } from './page';
 import {
   numeral,
   raw,
+  rowsOf,
+  sql,
+  written,
+  writtenPages,
   type Row,
   type RowId,
-  rowsOf,
   type Sql,
-  sql,
   type SqlRow,
   type SqlValue,
   type Work,
-  written,
-  writtenPages,
 } from './statement';
 import { inPieces, StorePart } from './store-part';
 

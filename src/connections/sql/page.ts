@@ -1,10 +1,10 @@
 /** Lists the jobs of a state page by page. An index leads to each page, however many jobs come before it. */
-import { endOfPage, MOST_JOBS } from '../../base/pages';
+import { endOfPage, MOST_JOBS } from '../../base/collections';
 import type { WaitingState } from '../contract';
-import { type Dialect, isTrue, type Line } from './dialect';
+import { isTrue, type Dialect, type Line } from './dialect';
 import { COUNTERS, jobOf, type StoredJob } from './job-row';
 import { rowLimit } from './jobs';
-import { numeral, raw, type RowId, rowsOf, type Sql, sql, type SqlRow, type SqlValue, type Work } from './statement';
+import { numeral, raw, rowsOf, sql, type RowId, type Sql, type SqlRow, type SqlValue, type Work } from './statement';
 
 /** `place`: where the next page continues. */
 export interface ShownJob extends StoredJob {

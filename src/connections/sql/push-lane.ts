@@ -2,8 +2,8 @@
  * Pushes jobs into the tables. Jobs pushed while a call is under way travel together in the next one: a commit costs more
  * than the jobs in it, and wakes the workers only once.
  */
-import { withConsequence } from '../../base/define-error';
-import { MOST_BYTES, MOST_JOBS, pagesOf } from '../../base/pages';
+import { withConsequence } from '../../base/onqueue-error';
+import { MOST_BYTES, MOST_JOBS, pagesOf } from '../../base/collections';
 import type { NewBatch } from '../batch-store';
 import type { Pushed } from '../contract';
 import { ConnectionClosedError, QueueUnavailableError } from '../errors';

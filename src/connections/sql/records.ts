@@ -1,14 +1,13 @@
 /** The records and sums of a database. */
-import type { Seconds } from '../../base/clock';
-import { pagesOf } from '../../base/pages';
-import { systemRandom } from '../../base/random';
+import { systemRandom, type Seconds } from '../../base/clock';
+import { pagesOf } from '../../base/collections';
 import type { RecordPage, RecordStore, RecordWake, StoreRecord, Sums } from '../record-store';
-import { type Addition, type Dialect, isTrue } from './dialect';
+import { isTrue, type Addition, type Dialect } from './dialect';
 import { repeatable } from './engine';
 import { rowLimit } from './jobs';
 import { BEFORE_ALL, rowAfter } from './page';
-import { raw, type Row, rowsOf, type Sql, sql, type SqlRow, valueOf, type Work, written } from './statement';
-import { inPieces, type Store, StorePart } from './store-part';
+import { raw, rowsOf, sql, valueOf, written, type Row, type Sql, type SqlRow, type Work } from './statement';
+import { inPieces, StorePart, type Store } from './store-part';
 
 /**
  * The maximum of ended rows that a write removes, besides as many as it writes: more than it adds, so that they never pile

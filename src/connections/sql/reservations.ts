@@ -1,7 +1,15 @@
 /** Makes reservations from rows that were taken, and endings from workers' settlements. */
-import { countersIn, fenceOf, hasId, noCounters, withCounters, withId } from '../../payload/counters';
+import {
+  countersIn,
+  fenceOf,
+  hasId,
+  noCounters,
+  withCounters,
+  withId,
+  NOT_AN_OBJECT,
+  UNREADABLE_NAME,
+} from '../../payload/counters';
 import { readTies } from '../../payload/ties';
-import { NOT_AN_OBJECT, UNREADABLE_NAME } from '../../payload/unreadable';
 import { uuidv7 } from '../../payload/uuid';
 import type { FollowUp, Reservation, Settlement } from '../contract';
 import { changeBy } from '../kit/batch-counts';

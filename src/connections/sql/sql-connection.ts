@@ -24,7 +24,7 @@ import type {
 } from '../contract';
 import type { Clock, Milliseconds, Seconds } from '../../base/clock';
 import { OnqueueError } from '../../base/onqueue-error';
-import { MOST_JOBS, pagesOf } from '../../base/pages';
+import { MOST_JOBS, pagesOf } from '../../base/collections';
 import type { NewBatch } from '../batch-store';
 import { batchEnded, DuplicatePayloadError, QueueUnavailableError, unknownTransaction } from '../errors';
 import { settledThen, StoreConnection, Waits } from '../kit/connection';

@@ -1,6 +1,6 @@
 /** The module with which another thread opens the same tables; see `ThreadAccess`. It reports problems only as errors. */
-import { type Seconds, systemClock } from '../../base/clock';
-import { silentLogger } from '../../base/console-logger';
+import { systemClock, type Seconds } from '../../base/clock';
+import { silentLogger } from '../../base/logger';
 import type { StoreThread } from '../contract';
 import { connectDatabase } from './database-connection';
 import type { ThreadData } from './thread-access';

@@ -1,7 +1,7 @@
 /** Carries out many requests of one kind in batches of ten, and repeats only the entries that failed. */
 import type { BatchResultErrorEntry, SQS } from '@aws-sdk/client-sqs';
 import { toError } from '../../base/exception-text';
-import { MOST_BYTES, pagesOf } from '../../base/pages';
+import { MOST_BYTES, pagesOf } from '../../base/collections';
 import { QueueUnavailableError } from '../errors';
 import type { Request, Send, SqsCaller } from './caller';
 import { codeOf, isThrottled, verdictOn } from './refusals';

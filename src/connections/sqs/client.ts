@@ -1,7 +1,6 @@
 /** Creates a client of the AWS SDK from the configuration, and its display name. */
 import type { MessageAttributeValue, SQS, SQSClientConfig } from '@aws-sdk/client-sqs';
-import { systemClock } from '../../base/clock';
-import { StoreClock } from '../../base/store-clock';
+import { systemClock, StoreClock } from '../../base/clock';
 import type { SqsConfig } from './driver';
 import { peerError } from '../kit/requirements';
 

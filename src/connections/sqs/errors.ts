@@ -1,5 +1,5 @@
 /** Errors that only SQS answers with. An SQS that does not answer is a `QueueUnavailableError`, as with every store. */
-import { defineError } from '../../base/define-error';
+import { defineError } from '../../base/onqueue-error';
 import type { Unserved } from '../errors';
 
 interface Place extends Unserved {

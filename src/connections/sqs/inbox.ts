@@ -7,7 +7,7 @@
  */
 import type { Message } from '@aws-sdk/client-sqs';
 import type { Clock, Milliseconds, Seconds, Timer } from '../../base/clock';
-import { MOST_BYTES } from '../../base/pages';
+import { MOST_BYTES } from '../../base/collections';
 import type { Reservation } from '../contract';
 import { givenBack, type Wake } from '../kit/connection';
 import { Holding, sharedNow } from './holding';

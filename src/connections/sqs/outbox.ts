@@ -9,9 +9,9 @@ import { PayloadTooLargeError, QueueUnavailableError } from '../errors';
 import { Lane } from '../kit/lane';
 import type { EntryResult } from './batches';
 import { sqsFifoDelay, sqsPartialPush } from './errors';
-import { entryOf, type MessageEntry, sizeOf } from './message';
+import { entryOf, sizeOf, type MessageEntry } from './message';
 import type { SqsQueue } from './sqs-queue';
-import { fieldsIn } from '../../payload/kinds';
+import { fieldsIn } from '../../payload/values';
 
 /** Bytes kept free in each message: a released job has longer counters. */
 const GROWTH = 1024;

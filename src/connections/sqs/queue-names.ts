@@ -1,6 +1,6 @@
 /** The names of queues in SQS. A name with prefix and suffix is its URL; without a prefix SQS is asked for that. */
 import type { SqsConfig } from './driver';
-import { Recent } from '../../base/recent';
+import { Recent } from '../../base/collections';
 import { invalidQueueName } from '../../job/errors';
 import type { SqsCaller } from './caller';
 

@@ -6,7 +6,7 @@
  * place in its group, so its message becomes visible again unchanged.
  */
 import type { Milliseconds } from '../../base/clock';
-import { groupsOf } from '../../base/groups';
+import { groupsOf } from '../../base/collections';
 import type { Settlement, SettleResult } from '../contract';
 import type { EntryResult } from './batches';
 import { Holding } from './holding';

@@ -1,10 +1,8 @@
 /** The `sqs` driver: payloads as messages of Amazon SQS, in standard and FIFO queues, through the AWS SDK. */
 import { SQS, type SqsConfig } from './driver';
 import type { Milliseconds, Seconds } from '../../base/clock';
-import { groupsOf } from '../../base/groups';
+import { groupsOf, MOST_BYTES, Recent } from '../../base/collections';
 import { toError } from '../../base/exception-text';
-import { MOST_BYTES } from '../../base/pages';
-import { Recent } from '../../base/recent';
 import { threadModule } from '../../base/thread-module';
 import type { JobRegistry } from '../../job/registry';
 import type { ConnectorContext } from '../driver';

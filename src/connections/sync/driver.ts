@@ -1,5 +1,5 @@
 /** The `sync` driver: its configuration and how it is loaded. */
-import { COMMON_KEYS } from '../../application/configuration/configuration-keys';
+import { COMMON_KEYS } from '../../application/configuration/configuration';
 import { STORELESS, type CommonConfig, type Driver } from '../driver';
 
 /** Jobs run at once instead of being queued. */

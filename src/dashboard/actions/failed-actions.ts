@@ -1,8 +1,7 @@
 /** What can be done with many failed jobs at once: with ticked ones, or with all that match. */
 import type { QueueManager } from '../../application/queue-manager';
 import type { Milliseconds, Timer } from '../../base/clock';
-import { errorRecord } from '../../base/error-record';
-import { errorMessage, toError } from '../../base/exception-text';
+import { errorRecord, errorMessage, toError } from '../../base/exception-text';
 import { redact } from '../../base/redact';
 import { listIn } from '../addresses';
 import { choiceIn, choiceText, filterOf } from '../failed/failed-choice';

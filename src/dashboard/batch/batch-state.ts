@@ -1,6 +1,5 @@
 /** The state of a batch, in a word, in sentences and as a picture, and what can be done about it. */
-import type { Batch } from '../../dispatch/batch/batch';
-import { stateOf } from '../../dispatch/batch/batch-document';
+import { stateOf, type Batch } from '../../dispatch/batch/batch';
 import { html, type Html } from '../html';
 import { actionForm } from '../parts/action-form';
 import { counted, numberText } from '../parts/number';

@@ -1,6 +1,6 @@
 /** The jobs that a batch sends when something happens to it, and whether it has sent them. */
 import type { Batch } from '../../dispatch/batch/batch';
-import type { BatchCallbackJob } from '../../dispatch/batch/callbacks';
+import type { BatchCallbackJob } from '../../dispatch/batch/members';
 import { html, type Html } from '../html';
 import { jobLink, queueLink } from '../parts/links';
 import { counted, numberText } from '../parts/number';

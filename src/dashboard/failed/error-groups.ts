@@ -1,7 +1,6 @@
 /** Groups failed jobs whose errors say the same about different things. */
-import { commonText } from '../../application/failed/common-text';
-import type { FailedJob } from '../../application/failed/failed-job';
-import { groupsOf } from '../../base/groups';
+import { commonText, type FailedJob } from '../../application/failed/failed-filter';
+import { groupsOf } from '../../base/collections';
 
 export interface ErrorGroup {
   readonly name: string;

@@ -1,5 +1,5 @@
 /** Reads failed jobs in bounded steps, newest first: a store may keep a hundred thousand, and each may be large. */
-import type { FailedJob } from '../../application/failed/failed-job';
+import type { FailedJob } from '../../application/failed/failed-filter';
 import { redact } from '../../base/redact';
 import { Budget } from '../budget';
 import type { PageContext } from '../view';

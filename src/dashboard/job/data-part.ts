@@ -6,13 +6,13 @@ import {
   HANDLER_WITH_FOLLOWERS,
   OCCURRENCE_FIELD,
   TIES,
+  CHOSEN_FIELDS,
 } from '../../payload/payload-text';
-import { CHOSEN_FIELDS } from '../../payload/chosen-fields';
 import { noCounters, RETRY_MARK } from '../../payload/counters';
-import { isRecord } from '../../payload/kinds';
-import { READY_AT } from '../../payload/ready-at';
+import { isRecord } from '../../payload/values';
+import { READY_AT } from '../../payload/uuid';
 import type { FoundJob } from '../../operations/found-job';
-import type { ShownResult } from '../../operations/results/shown-result';
+import type { ShownResult } from '../../operations/kept-end';
 import { html, type Html } from '../html';
 import { numberText } from '../parts/number';
 import { dataTree } from './data-tree';

@@ -3,7 +3,7 @@
  * are.
  */
 import { html, type Html } from '../html';
-import { isRecord } from '../../payload/kinds';
+import { isRecord } from '../../payload/values';
 import { MASK } from '../../base/redact';
 import { counted, numberText } from '../parts/number';
 import { longText, type TextBudget } from './long-text';

@@ -1,17 +1,17 @@
 /** What a job is connected with: who sent it, what follows it, and its batch. All of this is in its payload. */
 import {
-  type Chain,
-  type ChainLink,
   CARRIER,
   chainedJobOf,
   readCarried,
   readCause,
   readChain,
   NO_CHAIN,
+  type Chain,
+  type ChainLink,
 } from '../../payload/chain';
 import { OnqueueError } from '../../base/onqueue-error';
 import type { Batch } from '../../dispatch/batch/batch';
-import { isRecord } from '../../payload/kinds';
+import { isRecord } from '../../payload/values';
 import { BATCH_FIELD, HANDLER_WITH_FOLLOWERS, OCCURRENCE_FIELD } from '../../payload/payload-text';
 import type { ChainedJob, FailedLink } from '../../job/job-context';
 import type { FoundJob } from '../../operations/found-job';

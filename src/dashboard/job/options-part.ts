@@ -1,12 +1,12 @@
 /** How a job is run: what its dispatch or its class says about each option, or the default. */
 import type { Milliseconds } from '../../base/clock';
-import type { ResolvedBackoff } from '../../job/backoff';
+import type { ResolvedBackoff } from '../../job/duration';
 import { NOTHING_CHOSEN, type ChosenOptions, type RunOptions } from '../../job/options';
 import { keptResult, resolveRun } from '../../job/resolve-options';
-import { readChosen } from '../../payload/chosen-fields';
+import { readChosen } from '../../payload/payload-text';
 import type { FoundJob } from '../../operations/found-job';
 import { html, type Html, type Shown } from '../html';
-import { type Fact, factList } from '../parts/facts';
+import { factList, type Fact } from '../parts/facts';
 import { moment, spanText } from '../parts/time';
 import type { PageContext } from '../view';
 import { fieldsOf } from './job-story';

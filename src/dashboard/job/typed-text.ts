@@ -1,5 +1,5 @@
 /** Shows values that JSON has no types for, from their forms in a payload (see `docs/format.md`). */
-import { isRecord } from '../../payload/kinds';
+import { isRecord } from '../../payload/values';
 import { html, type Html } from '../html';
 import { counted } from '../parts/number';
 import { longText, type TextBudget } from './long-text';

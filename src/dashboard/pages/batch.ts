@@ -1,7 +1,6 @@
 /** One batch: its progress, its failed jobs, and what comes next. */
-import type { Batch } from '../../dispatch/batch/batch';
-import { type BatchCallbackJob, callbackJobs } from '../../dispatch/batch/callbacks';
-import { batchDocument } from '../../dispatch/batch/batch-document';
+import { batchDocument, type Batch } from '../../dispatch/batch/batch';
+import { callbackJobs, type BatchCallbackJob } from '../../dispatch/batch/members';
 import { address } from '../addresses';
 import { failedPart, failuresOf } from '../batch/batch-failures';
 import { batchButtons, progressBar, stateBadge, stateText } from '../batch/batch-state';

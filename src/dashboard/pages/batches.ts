@@ -1,6 +1,5 @@
 /** Which batches are under way, and which of them have trouble. */
-import type { Batch } from '../../dispatch/batch/batch';
-import { batchDocument } from '../../dispatch/batch/batch-document';
+import { batchDocument, type Batch } from '../../dispatch/batch/batch';
 import { address } from '../addresses';
 import { batchButtons, progressBar, progressText, stateBadge } from '../batch/batch-state';
 import { html, type Html } from '../html';

@@ -1,10 +1,9 @@
 /** What has failed and why: grouped by error, and one by one. */
-import { matching } from '../../application/failed/failed-filter';
-import type { FailedJob } from '../../application/failed/failed-job';
+import { matching, type FailedJob } from '../../application/failed/failed-filter';
 import { address } from '../addresses';
-import { type ErrorGroup, errorGroups } from '../failed/error-groups';
-import { choiceIn, choiceText, type FailedChoice, filterOf } from '../failed/failed-choice';
-import { type FailedLook, lookAtFailed } from '../failed/failed-look';
+import { errorGroups, type ErrorGroup } from '../failed/error-groups';
+import { choiceIn, choiceText, filterOf, type FailedChoice } from '../failed/failed-choice';
+import { lookAtFailed, type FailedLook } from '../failed/failed-look';
 import { html, type Html } from '../html';
 import { failureButtons, hiddenFields } from '../parts/action-form';
 import { errorLine } from '../parts/excerpt';

@@ -1,10 +1,10 @@
 /** One queue: its state, its history, and its jobs. */
 import type { QueueFigures } from '../../operations/figures/figures';
-import { type JobPage, JOB_STATES } from '../../operations/job-page';
+import { JOB_STATES, type JobPage } from '../../operations/found-job';
 import type { JobState, ListedJob } from '../../operations/listed-job';
 import type { QueueSnapshot } from '../../operations/snapshot';
 import { address } from '../addresses';
-import { type Chart, chartFigure } from '../charts/chart';
+import { chartFigure, type Chart } from '../charts/chart';
 import { figuresOf, rangeIn, rangeLinks, rangeName, withoutSpans } from '../charts/ranges';
 import { rateChart } from '../charts/rate-chart';
 import { neededField } from '../errors';

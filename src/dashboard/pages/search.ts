@@ -1,12 +1,12 @@
 /** Finds a job by its id, and jobs by a text, a limited number with each request. */
-import { JOB_STATES } from '../../operations/job-page';
+import { JOB_STATES } from '../../operations/found-job';
 import type { Snapshot } from '../../operations/snapshot';
 import { html, type Html } from '../html';
 import { whyUnknown } from '../job/state-text';
-import { type KnownThings, knownThings } from '../search/known';
+import { knownThings, type KnownThings } from '../search/known';
 import { knownList, matchList } from '../search/results';
 import { scan } from '../search/scan';
-import { further, LONGEST_TEXT, type Wanted, wantedIn } from '../search/wanted';
+import { further, LONGEST_TEXT, wantedIn, type Wanted } from '../search/wanted';
 import { snapshotOf, watchedConnections } from '../readings';
 import { readEach } from '../troubles';
 import type { Page, PageContext } from '../view';

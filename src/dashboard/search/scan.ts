@@ -2,10 +2,10 @@
 import type { Milliseconds } from '../../base/clock';
 import { redact } from '../../base/redact';
 import { CapabilityError, isStoreAway } from '../../connections/errors';
-import type { JobPage } from '../../operations/job-page';
+import type { JobPage } from '../../operations/found-job';
 import type { JobState, ListedJob } from '../../operations/listed-job';
 import type { Snapshot } from '../../operations/snapshot';
-import { isRecord } from '../../payload/kinds';
+import { isRecord } from '../../payload/values';
 import { html, type Html } from '../html';
 import { Budget } from '../budget';
 import { SHOWN_ELSEWHERE } from '../job/data-part';

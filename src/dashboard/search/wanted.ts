@@ -1,6 +1,6 @@
 /** What is searched, and where, according to the page's address. */
 import type { QueueManager } from '../../application/queue-manager';
-import { JOB_STATES } from '../../operations/job-page';
+import { JOB_STATES } from '../../operations/found-job';
 import type { JobState } from '../../operations/listed-job';
 import { address, listIn } from '../addresses';
 import { neededField } from '../errors';

@@ -1,22 +1,31 @@
-/** Sends a batch: in one call if it fits, otherwise open until its last job is in. */
-import { MOST_JOBS, pagesOf } from '../../base/pages';
-import type { Clock } from '../../base/clock';
+/** Sends a batch: in one call if it fits, otherwise chunk by chunk, open until its last job is in. */
+import { MOST_JOBS, pagesOf } from '../../base/collections';
+import { endOfTurn, type Clock, type Timer, type Milliseconds } from '../../base/clock';
 import { errorMessage } from '../../base/exception-text';
 import type { BatchState, NewBatch } from '../../connections/batch-store';
-import type { Connection } from '../../connections/contract';
+import type { Connection, Once, PushedOnce } from '../../connections/contract';
 import { batchEnded } from '../../connections/errors';
-import { type BatchChange, changedBatch, newlyKept } from '../../connections/kit/batch-counts';
-import { bytesOf, type Page, push, sendAll } from '../bulk';
-import { LAST_KEPT, OPEN_FOR, sealText } from '../built-in/seal';
+import { changedBatch, newlyKept, type BatchChange } from '../../connections/kit/batch-counts';
+import {
+  bytesOf,
+  push,
+  sendAll,
+  idAfter,
+  targetWithin,
+  ENCODED_AT_ONCE,
+  tellPushed,
+  type Page,
+  type Target,
+} from '../send';
+import { LAST_KEPT, OPEN_FOR, pageKey, sealText } from '../built-in';
 import type { DispatchApplication } from '../dispatch-application';
 import { batchIncomplete } from '../errors';
-import type { EncodedJob } from '../encoded-job';
-import { idAfter, type Target, targetWithin } from '../send';
-import type { PlannedBatch } from './callbacks';
-import type { Chunk, Chunks } from './chunks';
+import type { EncodedJob } from '../job-encoder';
+import type { PlannedBatch, BatchPlace, Members } from './members';
 import { uuidv7 } from '../../payload/uuid';
-import type { BatchPlace } from './members';
-import { pageKey, pushPageOnce, timeOf } from './page-once';
+import type { BatchMember, BatchSource } from '../../job/job-context';
+import { invalidBatch } from '../../job/errors';
+import { entriesFor, pushEvent } from '../../connections/entries';
 
 const NOTHING_MORE: Pick<Chunks, 'next' | 'close'> = {
   next: async () => ({ jobs: [], isLast: true }),
@@ -239,4 +248,133 @@ async function runInTurn(
     }
   }
   return batch;
+}
+
+export interface Chunk {
+  /** May be empty if the source is slow. */
+  readonly jobs: readonly EncodedJob[];
+  readonly isLast: boolean;
+}
+
+const JOBS = 1000;
+const BYTES = 8 * 1024 * 1024;
+/** Milliseconds for which jobs wait for more before they are sent. */
+const PATIENCE = 10_000;
+
+const LATE = Symbol('late');
+
+type Came = IteratorResult<BatchMember>;
+
+/** The jobs of a batch in chunks: a list at once, an iterable by the thousand as it comes. */
+export class Chunks {
+  /** A list is encoded completely before its first job is sent. */
+  readonly isList: boolean;
+  readonly #members: Members;
+  readonly #source: Iterator<BatchMember> | AsyncIterator<BatchMember>;
+  readonly #clock: Clock;
+  #coming: Promise<Came> | undefined;
+  #isClosed = false;
+
+  /** @throws E_INVALID_BATCH */
+  constructor(source: BatchSource, members: Members, clock: Clock) {
+    this.isList = Array.isArray(source) || source instanceof Set;
+    this.#members = members;
+    this.#source = iteratorOf(source);
+    this.#clock = clock;
+  }
+
+  /** @throws what the source throws, and any error of a job */
+  async next(): Promise<Chunk> {
+    const jobs: EncodedJob[] = [];
+    const most = this.isList ? Infinity : JOBS;
+    const start = this.#clock.monotonic();
+    let bytes = 0;
+    let timer: Timer | undefined;
+    const late = new Promise<typeof LATE>((resolve) => {
+      if (!this.isList) timer = this.#clock.after(PATIENCE, () => resolve(LATE), true);
+    });
+    try {
+      for (let turn = 1; jobs.length < most && (this.isList || bytes < BYTES); turn += 1) {
+        // Also counts members that are left out: a source may leave out nearly all.
+        if (turn % ENCODED_AT_ONCE === 0) {
+          await endOfTurn();
+          if (!this.isList && this.#clock.monotonic() > start + PATIENCE) break;
+        }
+        const coming = (this.#coming ?? this.#source.next()) as Came | PromiseLike<Came>;
+        // Database cursors return promises of their own class, and so does Node.js to code in a vm context.
+        const came = isPromise(coming) ? await Promise.race([(this.#coming = Promise.resolve(coming)), late]) : coming;
+        if (came === LATE) break;
+        this.#coming = undefined;
+        if (typeof came !== 'object' || came === null)
+          throw invalidBatch(came, 'the next() of its source must return { done, value }.');
+        if (came.done === true) return { jobs, isLast: true };
+        const job = this.#members.encode(came.value);
+        if (job === undefined) continue;
+        jobs.push(job);
+        bytes += job.entry.payload.length;
+      }
+      return { jobs, isLast: false };
+    } catch (error) {
+      this.close();
+      throw error;
+    } finally {
+      timer?.cancel();
+    }
+  }
+
+  /** Asks the source for no more, so that it frees its resources. Does not wait for that: it may hang. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    const ignore = (): void => undefined;
+    this.#coming?.catch(ignore);
+    void (async () => this.#source.return?.())().catch(ignore);
+  }
+}
+
+const isPromise = (coming: Came | PromiseLike<Came>): coming is PromiseLike<Came> =>
+  typeof (coming as Partial<PromiseLike<Came>> | undefined)?.then === 'function';
+
+function iteratorOf(source: BatchSource): Iterator<BatchMember> | AsyncIterator<BatchMember> {
+  if (typeof source === 'object' && source !== null) {
+    if (Symbol.asyncIterator in source) return source[Symbol.asyncIterator]();
+    if (Symbol.iterator in source) return source[Symbol.iterator]();
+  }
+  if (typeof source === 'function')
+    throw invalidBatch(
+      source,
+      'it takes an iterable, not a generator function: call it, as in Queue.batch(everybody()).',
+    );
+  throw invalidBatch(source, 'it takes a list of jobs, or an iterable of them.');
+}
+
+/**
+ * Pages of a batch that are pushed once, under keys that whoever sends them again also knows: so a second sender goes on where the
+ * first one died, and a seal knows whether the last page is in.
+ */
+export interface BatchPage {
+  readonly queue: string;
+  readonly jobs: readonly EncodedJob[];
+  /** The batch that begins with this page. */
+  readonly begins?: NewBatch | undefined;
+}
+
+/** The time by the clock that judges keys. */
+export async function timeOf(driver: Connection, clock: Clock): Promise<Milliseconds> {
+  return (await driver.now?.()) ?? clock.now();
+}
+
+/** Pushes the page unless it was pushed before, and tells the hooks. @throws what the driver throws */
+export async function pushPageOnce(driver: Connection, page: BatchPage, once: Once): Promise<PushedOnce> {
+  const { queue, jobs, begins } = page;
+  try {
+    for (const job of jobs) await job.hooks?.emit('queueing', pushEvent(job));
+    const pushed = await driver.pushOnce!({ queue, entries: await entriesFor(driver, jobs), begins }, once);
+    for (const { observed } of jobs) observed?.end();
+    if (typeof pushed !== 'string') for (const [place, job] of jobs.entries()) await tellPushed(job, pushed[place]);
+    return pushed;
+  } catch (error) {
+    for (const { observed } of jobs) observed?.end(error);
+    throw error;
+  }
 }

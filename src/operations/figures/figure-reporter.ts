@@ -8,15 +8,25 @@
 import type { Clock, Milliseconds, Timer } from '../../base/clock';
 import { errorMessage } from '../../base/exception-text';
 import type { Logger } from '../../base/logger';
-import { pagesOf } from '../../base/pages';
+import { pagesOf } from '../../base/collections';
 import type { Connection } from '../../connections/contract';
 import { isStoreAway } from '../../connections/errors';
 import { within } from '../../connections/kit/caller';
 import type { Sums } from '../../connections/record-store';
 import { uuidv7 } from '../../payload/uuid';
-import { classesName, classText, DAY, figureName, LONGEST, RESOLUTIONS, spanAt } from './figure-names';
+import {
+  classesName,
+  classText,
+  DAY,
+  figureName,
+  LONGEST,
+  RESOLUTIONS,
+  spanAt,
+  DISPATCHED,
+  type Counts,
+  type JobCounts,
+} from './job-counts';
 import type { JobCounters } from './job-counters';
-import { DISPATCHED, type Counts, type JobCounts } from './job-counts';
 import type { OperationsConnection } from '../operations-connection';
 import type { QueueSampler } from './queue-sampler';
 

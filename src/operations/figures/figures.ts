@@ -1,6 +1,6 @@
 /** What the processes have reported: how many jobs ran, with which outcomes, how long they took, and how long they waited. */
 import type { Milliseconds, Seconds } from '../../base/clock';
-import { type Duration, durationSeconds } from '../../job/duration';
+import { durationSeconds, type Duration } from '../../job/duration';
 import { invalidSpan } from '../errors';
 import {
   classesName,
@@ -9,11 +9,18 @@ import {
   figureName,
   readClass,
   RESOLUTIONS,
-  type Resolution,
   spanAt,
   WHOLE_QUEUE,
-} from './figure-names';
-import { type Counts, type JobClass, OUTCOME_FIELDS, RUN_TIMES, sumOf, type Times, timesOf, WAITS } from './job-counts';
+  OUTCOME_FIELDS,
+  RUN_TIMES,
+  sumOf,
+  timesOf,
+  WAITS,
+  type Resolution,
+  type Counts,
+  type JobClass,
+  type Times,
+} from './job-counts';
 import type { OperationsConnection } from '../operations-connection';
 import { SAMPLE } from './queue-sampler';
 

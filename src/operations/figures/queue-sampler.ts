@@ -1,20 +1,21 @@
 /**
  * Samples once a minute how long each queue is and how long its jobs wait, for all processes: the first one to ask in a minute
  * does it, without electing a leader. Among processes with the same limits, the first one reports queues that are too long or too
- * slow.
+ * slow: `Queue.monitor`.
  */
 import { hash } from 'node:crypto';
 import type { Milliseconds, Seconds } from '../../base/clock';
 import type { Connection, Counts } from '../../connections/contract';
 import { isStoreAway } from '../../connections/errors';
-import type { BusyEvent } from '../../job/hook-events';
-import { uuidv7 } from '../../payload/uuid';
-import { MINUTES, spanAt, WHOLE_QUEUE } from './figure-names';
-import type { JobCounts } from './job-counts';
-import { forgetIdleQueues } from '../idle-queues';
-import { oldestWait } from '../oldest-wait';
+import type { BusyEvent } from '../../job/hooks';
+import { uuidv7, READY_AT, readyAtOf } from '../../payload/uuid';
+import { MINUTES, spanAt, WHOLE_QUEUE, type JobCounts } from './job-counts';
 import type { OperationsConnection } from '../operations-connection';
-import type { CheckedLimit, QueueLimits } from './queue-monitors';
+import { durationSeconds, type Duration } from '../../job/duration';
+import { checkQueueName } from '../../job/option-kinds';
+import { isRecord, fieldsIn } from '../../payload/values';
+import { invalidMonitor } from '../errors';
+import { fenceIn, idAtEnd } from '../../payload/counters';
 
 const MOST_QUEUES = 100;
 const HOUR: Seconds = 3600;
@@ -133,4 +134,150 @@ function sampleOf(connection: string, queue: string, counts: Counts, wait: Secon
 /** A short text for any limits. */
 function textOf(limits: QueueLimits): string {
   return hash('sha256', JSON.stringify([...limits]), 'base64url').slice(0, 12);
+}
+
+/** At least one of them. */
+export interface QueueLimit {
+  /** Busy if more jobs than this are ready; delayed jobs do not count. */
+  readonly size?: number | undefined;
+  /** Busy if the oldest ready job has waited longer than this. */
+  readonly wait?: Duration | undefined;
+}
+
+/** By the names of queues. */
+export type LimitsByQueue = Readonly<Record<string, QueueLimit>>;
+
+export interface CheckedLimit {
+  readonly size?: number | undefined;
+  readonly wait?: Seconds | undefined;
+}
+
+export type QueueLimits = ReadonlyMap<string, CheckedLimit>;
+
+/** How long a queue may become, and how long its jobs may wait, before the `busy` hook is called: `Queue.monitor`. */
+export class QueueMonitors {
+  readonly #usual: () => string;
+  /** By connection. Undefined: the default one, which the configuration may name later. */
+  readonly #limits = new Map<string | undefined, QueueLimits>();
+
+  constructor(usual: () => string) {
+    this.#usual = usual;
+  }
+
+  /** Adds limits; those of other queues stay. @throws E_INVALID_MONITOR, E_INVALID_QUEUE_NAME, E_INVALID_DURATION */
+  add(limits: LimitsByQueue, connection?: string): void {
+    this.#limits.set(connection, new Map([...this.#given(connection), ...checkedLimits(limits)]));
+  }
+
+  of(connection: string): QueueLimits {
+    const usual = connection === this.#usual() ? this.#given(undefined) : [];
+    return new Map([...usual, ...this.#given(connection)]);
+  }
+
+  #given(connection: string | undefined): Iterable<readonly [string, CheckedLimit]> {
+    return this.#limits.get(connection) ?? [];
+  }
+}
+
+function checkedLimits(given: unknown): QueueLimits {
+  if (!isRecord(given)) throw invalidMonitor('', 'takes an object of limits by queue', given);
+  return new Map(
+    Object.entries(given).map(([queue, limit]) => {
+      checkQueueName(queue, 'queue of Queue.monitor()');
+      return [queue, checkedLimit(queue, limit)];
+    }),
+  );
+}
+
+function checkedLimit(queue: string, given: unknown): CheckedLimit {
+  if (!isRecord(given)) throw invalidMonitor(queue, 'must be an object with size, wait or both', given);
+  const { size, wait, ...others } = given;
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined)
+    throw invalidMonitor(`${queue}.${unknown}`, 'is not a limit: there are size and wait', unknown);
+  if (size === undefined && wait === undefined) throw invalidMonitor(queue, 'has neither size nor wait', given);
+  if (size !== undefined && !(Number.isSafeInteger(size) && (size as number) > 0))
+    throw invalidMonitor(`${queue}.size`, 'must be a whole number from 1', size);
+  const seconds = wait === undefined ? undefined : durationSeconds(wait, `${queue}.wait of Queue.monitor()`);
+  if (seconds === 0) throw invalidMonitor(`${queue}.wait`, 'must be more than 0', wait);
+  return { size: size as number | undefined, wait: seconds };
+}
+
+const WEEK: Milliseconds = 7 * 24 * 3_600_000;
+/** How long a note is kept: longer than a week, because nobody may look for a while. */
+const NOTED: Seconds = 30 * 24 * 3600;
+const KIND = 'idle';
+const LONGEST_ID = 255;
+/** Queues in one look; the next one goes on behind them. */
+const MOST_LOOKED_AT = 1000;
+
+/**
+ * Forgets queues that had no jobs for a week: a program that names queues after orders or customers would otherwise make every list
+ * and search longer for ever.
+ *
+ * The store notes since when a queue has been empty. A queue that is used only between two looks may be forgotten all the same; its
+ * next job makes it known again.
+ */
+/** @param turn the number of this look @throws what the stores throw */
+export async function forgetIdleQueues(
+  connection: Connection,
+  operations: OperationsConnection,
+  now: Milliseconds,
+  turn: number,
+): Promise<void> {
+  if (connection.forget === undefined) return;
+  const queues = await connection.queues();
+  const first = (turn % Math.max(1, Math.ceil(queues.length / MOST_LOOKED_AT))) * MOST_LOOKED_AT;
+  // One after the other, so that jobs come first.
+  for (const queue of queues.slice(first, first + MOST_LOOKED_AT)) {
+    const id = `${connection.name}/${queue}`;
+    if (id.length <= LONGEST_ID && (await mayGo(connection, operations, queue, id, now)))
+      await connection.forget(queue);
+  }
+}
+
+/** Whether the queue had no jobs for a week. Notes when it has none, and that it has some again. */
+async function mayGo(
+  connection: Connection,
+  { records }: OperationsConnection,
+  queue: string,
+  id: string,
+  now: Milliseconds,
+): Promise<boolean> {
+  const { ready, delayed, reserved } = await connection.counts(queue);
+  const isEmpty = ready + delayed + reserved === 0;
+  const since = await records.get(KIND, id);
+  const note = { kind: KIND, id, value: String(now) };
+  const isOver = isEmpty && since !== undefined && now - Number(since) >= WEEK;
+  if (isEmpty && since === undefined) await records.put([note], NOTED);
+  else if (since !== undefined && (!isEmpty || isOver)) await records.put([note], 0);
+  return isOver;
+}
+
+/** Several, because the first jobs may have run before, and those do not say since when they are ready again. */
+const LOOKED_AT = 10;
+
+/**
+ * Delayed jobs that are due count too: without a worker, nobody makes them ready. Undefined if there is none, or none of the first
+ * ones says since when.
+ */
+export async function oldestWait(
+  connection: Connection,
+  queue: string,
+  { ready, delayed }: Counts,
+  now: Milliseconds,
+): Promise<Seconds | undefined> {
+  if (!connection.capabilities.peek) return undefined;
+  const first = ready === 0 ? [] : await connection.peek(queue, 'ready', LOOKED_AT);
+  const [next] = delayed === 0 ? [] : await connection.peek(queue, 'delayed', 1);
+  const due = next?.at !== undefined && next.at <= now ? next.at : undefined;
+  const moments = [due, ...first.map(({ payload }) => readyAtIn(payload))].filter((moment) => moment !== undefined);
+  return moments.length === 0 ? undefined : Math.max(0, now - Math.min(...moments)) / 1000;
+}
+
+function readyAtIn(payload: Buffer): Milliseconds | undefined {
+  const id = fenceIn(payload) > 0 ? undefined : idAtEnd(payload);
+  if (id === undefined) return undefined;
+  // Nearly no payload has this field, and payloads may be long.
+  return readyAtOf(id, payload.includes(`"${READY_AT}":`) ? fieldsIn(payload.toString())?.[READY_AT] : undefined);
 }

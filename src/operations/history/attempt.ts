@@ -1,8 +1,8 @@
-/** What is kept of the attempts of a job: the text of its record, which is bounded. */
-import type { Milliseconds } from '../../base/clock';
+/** What is kept of the attempts of a job: the text of its record, which is bounded; and what a supervisor saw of the deaths of its workers. */
+import type { Milliseconds, Seconds } from '../../base/clock';
 import type { Counters } from '../../payload/counters';
-import { fieldsIn } from '../../payload/kinds';
-import type { Death } from './deaths';
+import { fieldsIn, isRecord } from '../../payload/values';
+import type { RecordStore } from '../../connections/record-store';
 
 /** `lost`: the store refused its outcome. `crashed`: its worker died, or froze until another one had the job. */
 export type AttemptOutcome = 'failed' | 'timed-out' | 'crashed' | 'lost' | 'cancelled' | 'completed';
@@ -201,4 +201,40 @@ export function lastErrorIn(
   if (last.fence <= retriedAt || last.fence >= fence) return undefined;
   const [, name = '', message = ''] = /^([^:]*): (.*)$/s.exec(last.error) ?? [];
   return Object.assign(new Error(message), { name, stack: last.stack ?? last.error });
+}
+
+/** The death of a worker's process while it ran a job. */
+export interface Death {
+  /** The fence of the job at that time. */
+  readonly fence: number;
+  /** By the supervisor's clock. */
+  readonly at: Milliseconds;
+  readonly worker: string;
+  readonly signal?: string | undefined;
+  readonly code?: number | undefined;
+}
+
+const KIND = 'deaths';
+const KEPT: Seconds = 24 * 60 * 60;
+const MOST_JOBS = 10_000;
+/** More crashes than this are rare, because they are poison. */
+const MOST = 20;
+
+/** @throws what the store throws */
+export async function keepDeath(records: RecordStore, id: string, death: Death): Promise<void> {
+  if (id.length > LONGEST_ID) return;
+  const all = [...(await deathsOf(records, id)), death].slice(-MOST);
+  await records.put([{ kind: KIND, id, value: JSON.stringify({ deaths: all }) }], KEPT, MOST_JOBS);
+}
+
+/** Oldest first. @throws what the store throws */
+export async function deathsOf(records: RecordStore, id: string): Promise<readonly Death[]> {
+  const deaths = fieldsIn(await records.get(KIND, id))?.['deaths'];
+  return Array.isArray(deaths) ? deaths.filter(isDeath) : [];
+}
+
+function isDeath(death: unknown): death is Death {
+  if (!isRecord(death)) return false;
+  const { fence, at, worker } = death;
+  return typeof fence === 'number' && typeof at === 'number' && typeof worker === 'string';
 }

@@ -10,8 +10,7 @@ import type { Connection } from '../../connections/contract';
 import { within } from '../../connections/kit/caller';
 import type { RecordStore, StoreRecord } from '../../connections/record-store';
 import { durationSeconds, type Duration } from '../../job/duration';
-import type { JobContext } from '../../job/job-context';
-import type { Progress } from '../../job/progress';
+import type { JobContext, Progress } from '../../job/job-context';
 import { fenceAtRetry, type Counters } from '../../payload/counters';
 import type { SeenApplication } from '../listed-job';
 import type { OperationsConnection } from '../operations-connection';
@@ -24,14 +23,18 @@ import {
   PROGRESS,
   readHistory,
   withRun,
+  deathsOf,
   type AttemptOutcome,
   type JobHistory,
   type KeptAttempt,
   type ToldRun,
+  type SourceLines,
 } from './attempt';
 import { Backlog } from './backlog';
-import { deathsOf } from './deaths';
-import { placeOfError, SourceReader, type SourcePlace } from './source-lines';
+import { readFile, stat } from 'node:fs/promises';
+import { dirname, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Recent } from '../../base/collections';
 
 /** What is kept of what happened to jobs. */
 export interface HistoryConfig {
@@ -257,4 +260,64 @@ function worthKeeping({ outcome, error, isAttempt }: EndedRun): AttemptOutcome |
   const code = error instanceof OnqueueError ? error.code : undefined;
   if (error === undefined || FREE.has(code ?? '')) return undefined;
   return code === TIMED_OUT ? 'timed-out' : 'failed';
+}
+
+export type SourcePlace = Pick<SourceLines, 'file' | 'line'>;
+
+/** Lines before and after. */
+const AROUND = 3;
+const LONGEST_LINE = 200;
+/** In bytes. Larger files are bundles, whose lines say nothing. */
+const LARGEST_FILE = 1024 * 1024;
+const MOST_PLACES = 1000;
+/** Frames that are examined. */
+const MOST_FRAMES = 50;
+const LONGEST_FRAME = 1000;
+
+const FRAME = /^\s+at (?:.* \()?(?<file>(?:file:\/\/|\/|[A-Za-z]:[\\/]).*?):(?<line>\d+):\d+\)?$/;
+const INSTALLED = /[\\/]node_modules[\\/]/;
+const OURS = `${dirname(dirname(__dirname))}${sep}`;
+/** A message that imitates a frame must not make us read other kinds of files. */
+const SOURCE_FILE = /\.[cm]?[jt]sx?$/;
+
+/** Undefined if no frame is the program's own. Never throws. */
+export function placeOfError(error: Error): SourcePlace | undefined {
+  try {
+    const { stack, message }: { readonly stack?: unknown; readonly message: unknown } = error;
+    if (typeof stack !== 'string' || typeof message !== 'string') return undefined;
+    // The message may look like a stack.
+    const at = stack.indexOf(message);
+    const frames = (at < 0 ? stack : stack.slice(at + message.length)).split('\n', MOST_FRAMES);
+    for (const frame of frames) {
+      const { file, line } = FRAME.exec(frame.slice(0, LONGEST_FRAME))?.groups ?? {};
+      if (file === undefined) continue;
+      const path = file.startsWith('file:') ? fileURLToPath(file) : file;
+      if (SOURCE_FILE.test(path) && !INSTALLED.test(path) && !path.startsWith(OURS))
+        return { file: path, line: Number(line) };
+    }
+    return undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export class SourceReader {
+  readonly #read = new Recent<string, Promise<SourceLines | undefined>>(MOST_PLACES);
+
+  /** Reads each place once. Undefined if it cannot be read. Never rejects. */
+  linesAt(place: SourcePlace): Promise<SourceLines | undefined> {
+    return this.#read.ensure(`${place.file}:${place.line}`, () => read(place).catch(() => undefined));
+  }
+}
+
+async function read({ file, line }: SourcePlace): Promise<SourceLines | undefined> {
+  const found = await stat(file);
+  // Anything but a file may block its reader.
+  if (!found.isFile() || found.size > LARGEST_FILE) return undefined;
+  const all = (await readFile(file, 'utf8')).split('\n');
+  // Another version of the file, or a message that looked like a frame.
+  if (line < 1 || line > all.length) return undefined;
+  const from = Math.max(1, line - AROUND);
+  const lines = all.slice(from - 1, line + AROUND).map((text) => text.slice(0, LONGEST_LINE).trimEnd());
+  return { file, line, from, lines };
 }

@@ -7,8 +7,9 @@
  * a thread, the event loop renews all of them.
  */
 import { existsSync } from 'node:fs';
-import { pauseAfter, sleep } from '../../base/backoff';
 import {
+  pauseAfter,
+  sleep,
   momentOf,
   systemClock,
   type Clock,
@@ -17,15 +18,14 @@ import {
   type Seconds,
   type Timer,
 } from '../../base/clock';
-import { usualFormat, type LogFormat } from '../../base/console-logger';
-import type { Logger } from '../../base/logger';
+import { usualFormat, type LogFormat, type Logger } from '../../base/logger';
 import type { Connection, Reservation, Control } from '../../connections/contract';
 import { JobCancelledError, LeaseLostError } from '../errors';
 import { PROGRAM, LeaseLink, type Heard } from './link';
 import { LeaseTable, type LeaseRecord } from './record';
 import { BACKOFF, LeaseRenewal, THIRD, type Held } from './renewal';
 import type { Lease, Outcome, RunningJob } from '../running-job';
-import { MOST_JOBS } from '../../base/pages';
+import { MOST_JOBS } from '../../base/collections';
 
 export interface LeaseKeeperSettings {
   readonly connection: Connection;

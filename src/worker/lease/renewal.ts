@@ -5,12 +5,17 @@
  * the store does not answer is repeated after short growing pauses, even past the end of the lease: the job is ours until
  * somebody else has taken it.
  */
-import { pauseAfter } from '../../base/backoff';
-import { DenseSet, type DenseSetMember } from '../../base/dense-set';
-import { type Clock, type Milliseconds, type Moment, momentOf, type Seconds, type Timer } from '../../base/clock';
+import {
+  pauseAfter,
+  momentOf,
+  type Clock,
+  type Milliseconds,
+  type Moment,
+  type Seconds,
+  type Timer,
+} from '../../base/clock';
+import { DenseSet, groupsOf, pagesOf, type DenseSetMember } from '../../base/collections';
 import type { Connection, RenewResult, Reservation } from '../../connections/contract';
-import { groupsOf } from '../../base/groups';
-import { pagesOf } from '../../base/pages';
 import type { LeaseRecord } from './record';
 
 /** Pauses between two tries to renew. */

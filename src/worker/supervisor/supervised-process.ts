@@ -1,13 +1,11 @@
 /** One supervised process: its latest report, how it is brought to its end, and how the log describes it. */
 import type { EventEmitter } from 'node:events';
 import { constants } from 'node:os';
-import type { Clock, Milliseconds, Timer } from '../../base/clock';
+import { pauseAfter, type Clock, type Milliseconds, type Timer, type Random } from '../../base/clock';
 import type { JobCounts } from '../../operations/figures/job-counts';
 import type { WorkerHealth } from '../health';
 import type { StopReason } from '../stop';
 import { BLOCKED, isBlockReport, isHealthReport, type DeathReport, type EndOrder, type HeldJob } from './supervision';
-import { pauseAfter } from '../../base/backoff';
-import type { Random } from '../../base/random';
 
 /**
  * How long a process may take after an order to end at once, and after SIGKILL: the system may be unable to end one that

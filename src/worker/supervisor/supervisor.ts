@@ -4,9 +4,8 @@
  * It knows no job and no store, so that nothing that blocks or kills a process affects it. Each process has a place. A
  * process that takes no more jobs leaves its place to the next one, and ends when its jobs have.
  */
-import type { Clock, Milliseconds, Seconds } from '../../base/clock';
+import type { Clock, Milliseconds, Seconds, Random } from '../../base/clock';
 import type { Logger } from '../../base/logger';
-import type { Random } from '../../base/random';
 import { JobTotals, type JobCounts } from '../../operations/figures/job-counts';
 import { Place, SupervisedProcess, type Child, type ProcessListener } from './supervised-process';
 import type { StopReason } from '../stop';

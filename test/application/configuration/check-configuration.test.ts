@@ -7,7 +7,7 @@ import { registry } from '../../../src/job/registry';
 import { Middleware } from '../../../src/job/middleware';
 import { checkConfiguration } from '../../../src/application/configuration/check-configuration';
 import { QueueManager } from '../../../src/application/queue-manager';
-import { silentLogger } from '../../../src/base/console-logger';
+import { silentLogger } from '../../../src/base/logger';
 import { builtInConnectors } from '../../../src/connections/built-in';
 import type { Configuration } from '../../../src/application/configuration/configuration';
 

@@ -1,5 +1,5 @@
 import * as fc from '../../support/properties';
-import { commonText } from '../../../src/application/failed/common-text';
+import { commonText } from '../../../src/application/failed/failed-filter';
 
 describe('the common text', () => {
   it.each([

@@ -1,4 +1,4 @@
-import { FailedCap } from '../../../src/application/failed/failed-cap';
+import { FailedCap } from '../../../src/application/failed/failed-stores';
 import { Job } from '../../../src/job/job';
 import { Worker } from '../../../src/worker/worker';
 import { Gate, testApplication } from '../../support/application';

@@ -1,4 +1,4 @@
-import { retriedPayload } from '../../../src/application/failed/retried-payload';
+import { retriedPayload } from '../../../src/application/failed/failed-jobs';
 
 const NOW = Date.parse('2026-11-21T00:00:00Z');
 const past = NOW / 1000 - 60;

@@ -1,6 +1,6 @@
 import { MemoryConnection } from '../../../src/connections/memory/memory-connection';
 import { MemoryStore } from '../../../src/connections/memory/memory-store';
-import { Lock } from '../../../src/application/locks/lock';
+import { Lock } from '../../../src/application/lock';
 import { TestClock } from '../../../src/testing/test-clock';
 import { Gate } from '../../support/application';
 

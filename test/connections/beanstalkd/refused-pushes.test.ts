@@ -1,11 +1,10 @@
 /** A stand-in for a server out of memory, a state that no test can bring a real one into. */
-import { createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Server, type Socket, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { BeanstalkdConnection } from '../../../src/connections/beanstalkd/beanstalkd-connection';
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { systemClock } from '../../../src/base/clock';
-import { silentLogger } from '../../../src/base/console-logger';
+import { silentLogger } from '../../../src/base/logger';
 import { QueueManager } from '../../../src/application/queue-manager';
 
 const FACTS = '---\nid: fake\nversion: "1.13"\nmax-job-size: 65535\n';

@@ -1,6 +1,5 @@
-import { connectMemory } from '../../../src/connections/memory/memory-connection';
-import type { MemoryConnection } from '../../../src/connections/memory/memory-connection';
-import { NOT_AN_OBJECT } from '../../../src/payload/unreadable';
+import { connectMemory, type MemoryConnection } from '../../../src/connections/memory/memory-connection';
+import { NOT_AN_OBJECT } from '../../../src/payload/counters';
 import { TestClock } from '../../../src/testing/test-clock';
 import { reserveFrom, settleIn } from '../../support/exchange';
 

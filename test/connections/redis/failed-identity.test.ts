@@ -1,7 +1,7 @@
 import { QueueManager } from '../../../src/application/queue-manager';
 import { builtInConnectors } from '../../../src/connections/built-in';
-import { silentLogger } from '../../../src/base/console-logger';
-import { type RedisServer, startRedisServer } from '../../support/redis-server';
+import { silentLogger } from '../../../src/base/logger';
+import { startRedisServer, type RedisServer } from '../../support/redis-server';
 import { reserveFrom, settleIn } from '../../support/exchange';
 
 const text = '{"job":"probe","data":{},"id":"one","attempts":0}';

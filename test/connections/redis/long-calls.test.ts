@@ -1,7 +1,6 @@
 /** Texts that are longer than Redis takes in an argument: it ends the connection that they come on, and with it the calls of others. */
-import { silentLogger } from '../../../src/base/console-logger';
+import { silentLogger, type Logger } from '../../../src/base/logger';
 import { builtInConnectors } from '../../../src/connections/built-in';
-import type { Logger } from '../../../src/base/logger';
 import { QueueManager } from '../../../src/application/queue-manager';
 import type { Reservation } from '../../../src/connections/contract';
 import { Job } from '../../../src/job/job';

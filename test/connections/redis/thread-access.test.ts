@@ -3,7 +3,7 @@ import { sourceOfThread } from '../../../src/connections/redis/client';
 import { connectRedis, type RedisConnection } from '../../../src/connections/redis/connection';
 import type { RedisConfig } from '../../../src/connections/redis/driver';
 import { systemClock } from '../../../src/base/clock';
-import { silentLogger } from '../../../src/base/console-logger';
+import { silentLogger } from '../../../src/base/logger';
 
 const open = (config: Omit<RedisConfig, 'driver'>): RedisConnection =>
   connectRedis(

@@ -1,5 +1,5 @@
 import { Keys } from '../../../src/connections/redis/keys';
-import { NOT_AN_OBJECT } from '../../../src/payload/unreadable';
+import { NOT_AN_OBJECT } from '../../../src/payload/counters';
 import { RedisWorld } from './open-redis';
 import { reserveFrom } from '../../support/exchange';
 

@@ -1,11 +1,11 @@
 /** Tests of jobs that are pushed within a transaction of the user, for each database. */
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { Job } from '../../../src/job/job';
-import { silentLogger } from '../../../src/base/console-logger';
+import { silentLogger } from '../../../src/base/logger';
 import type { DatabaseConfig } from '../../../src/connections/sql/driver';
 import { QueueManager } from '../../../src/application/queue-manager';
 import { BATCH, callbacksTo, member } from '../../../src/testing/conformance/batch-probes';
-import type { QueuePusher } from '../../../src/dispatch/queue-pusher';
+import type { QueuePusher } from '../../../src/dispatch/queue-connection';
 import { reserveFrom } from '../../support/exchange';
 
 @Job()

@@ -1,8 +1,8 @@
 import { JobBus } from '../../../src/dispatch/bus';
 import { builtInConnectors } from '../../../src/connections/built-in';
 import { Job } from '../../../src/job/job';
-import { type Clock, systemClock } from '../../../src/base/clock';
-import { silentLogger } from '../../../src/base/console-logger';
+import { systemClock, type Clock } from '../../../src/base/clock';
+import { silentLogger } from '../../../src/base/logger';
 import type { Entry } from '../../../src/connections/contract';
 import type { BulkInterruptedError } from '../../../src/dispatch/errors';
 import { QueueManager } from '../../../src/application/queue-manager';

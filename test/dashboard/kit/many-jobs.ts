@@ -1,6 +1,6 @@
 /** Very many jobs, because what a page shows must not depend on their number. */
 import type { QueueManager } from '../../../src/application/queue-manager';
-import { pagesOf } from '../../../src/base/pages';
+import { pagesOf } from '../../../src/base/collections';
 import type { Connection } from '../../../src/connections/contract';
 import { uuidv7 } from '../../../src/payload/uuid';
 import { customer } from './shop-data';

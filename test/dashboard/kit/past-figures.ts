@@ -10,17 +10,15 @@ import {
   RESOLUTIONS,
   spanAt,
   WHOLE_QUEUE,
-} from '../../../src/operations/figures/figure-names';
-import {
   bucketFields,
   bucketOf,
-  type Counts,
-  type Distribution,
-  type JobClass,
   OUTCOME_FIELDS,
   RUN_TIMES,
   sumOf,
   WAITS,
+  type Counts,
+  type Distribution,
+  type JobClass,
 } from '../../../src/operations/figures/job-counts';
 import { SAMPLE } from '../../../src/operations/figures/queue-sampler';
 

@@ -1,15 +1,15 @@
 /** The customers and orders of a shop, and its failing jobs. */
-import type { JobInstance } from '../../../src/job/definition';
+import type { JobInstance } from '../../../src/job/registry';
 import type { Traffic } from './past-figures';
 import {
   ChargeCard,
-  type Customer,
   ImportCatalogue,
   NotifyTeam,
-  type Order,
   ResizeImage,
   SendInvoice,
   SyncCustomer,
+  type Customer,
+  type Order,
 } from './shop-jobs';
 
 const LONG_AGO = new Date(Date.UTC(2027, 0, 14, 8, 5));

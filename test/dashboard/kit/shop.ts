@@ -5,7 +5,7 @@ import { builtInConnectors } from '../../../src/connections/built-in';
 import type { ConnectionConfig } from '../../../src/connections/driver';
 import type { Connection } from '../../../src/connections/contract';
 import { JobBus } from '../../../src/dispatch/bus';
-import type { JobInstance } from '../../../src/job/definition';
+import type { JobInstance } from '../../../src/job/registry';
 import { uuidAt } from '../../../src/payload/uuid';
 import { TestClock } from '../../../src/testing/test-clock';
 import { Worker } from '../../../src/worker/worker';

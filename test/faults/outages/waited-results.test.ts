@@ -1,7 +1,7 @@
 /** A wait for a result falls back to polling, whatever happens to the connection that should wake it. */
 import type { Duration } from '../../../src/job/duration';
 import { builtInConnectors } from '../../../src/connections/built-in';
-import { silentLogger } from '../../../src/base/console-logger';
+import { silentLogger } from '../../../src/base/logger';
 import { QueueManager } from '../../../src/application/queue-manager';
 import { eventually } from '../../support/eventually';
 import { RedisWorld } from '../../connections/redis/open-redis';

@@ -1,7 +1,6 @@
 import { defaultManager } from '../../../src/application/default-manager';
 import { Queue } from '../../../src/index';
-import { type AfterEvent, HOOK_NAMES } from '../../../src/job/hook-events';
-import { Hooks } from '../../../src/job/hooks';
+import { HOOK_NAMES, Hooks, type AfterEvent } from '../../../src/job/hooks';
 
 const event = { connectionName: 'memory' } as AfterEvent;
 const looping = { connectionName: 'memory', queue: 'default' };

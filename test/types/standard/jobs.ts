@@ -1,7 +1,7 @@
 /** The same API with standard decorators, which do not exist for parameters. Checked by the compiler; never run. */
 import { inject } from '../../../src/container/scope';
-import type { PendingDispatch } from '../../../src/job/dispatcher';
-import { Handles } from '../../../src/job/handles';
+import type { PendingDispatch } from '../../../src/job/pending';
+import { Handles } from '../../../src/job/declare';
 import { Job } from '../../../src/job/job';
 import { JobContext } from '../../../src/job/job-context';
 

@@ -1,6 +1,6 @@
 import type { Connection, RenewResult } from '../../../src/connections/contract';
 import { momentOf } from '../../../src/base/clock';
-import { silentLogger } from '../../../src/base/console-logger';
+import { silentLogger } from '../../../src/base/logger';
 import { TestClock } from '../../../src/testing/test-clock';
 import { JobCancelledError, LeaseLostError } from '../../../src/worker/errors';
 import { LeaseKeeper } from '../../../src/worker/lease/keeper';

@@ -4,7 +4,7 @@
  * Rows are found by the index of turns, and then changed by their ids. `STRAIGHT_JOIN` enforces this: on a short table
  * servers prefer to read, and lock, all rows.
  */
-import { MOST_BYTES, MOST_JOBS } from '../../../base/pages';
+import { MOST_BYTES, MOST_JOBS } from '../../../base/collections';
 import type { Wanted } from '../../contract';
 import { findUnfinished, IS_CANCELLED } from '../batch-rows';
 import type { CallMark } from '../call-marks';
@@ -12,7 +12,7 @@ import type { Ending, Exchange, Exchanged, TakenJob } from '../dialect';
 import { addFailed } from '../failed-jobs';
 import { COUNTERS, jobOf } from '../job-row';
 import { FOR_EVER, outlookOf, outlookStatement, queueOutlook } from '../outlook';
-import { raw, type Sql, type SqlResult, type SqlRow, sql, type Work } from '../statement';
+import { raw, sql, type Sql, type SqlResult, type SqlRow, type Work } from '../statement';
 import { leave } from './batch-changes';
 import { lockCalls, recordCall } from './call-records';
 import {

@@ -3,7 +3,7 @@
  * process pushes or gives back a job, they look at once.
  */
 import type { Clock, Seconds } from '../../../base/clock';
-import { Recent } from '../../../base/recent';
+import { Recent } from '../../../base/collections';
 import type { Waking } from '../dialect';
 import { Hints } from '../server/hints';
 

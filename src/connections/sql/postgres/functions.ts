@@ -7,7 +7,7 @@
  * cost must not start the JIT compiler. Without those plans a generic plan is as good as one for specific values, and is
  * made once per session.
  */
-import { MOST_BYTES, MOST_JOBS } from '../../../base/pages';
+import { MOST_BYTES, MOST_JOBS } from '../../../base/collections';
 import {
   countCrash,
   countTaken,
@@ -21,7 +21,7 @@ import {
   UNREAD_ID,
 } from '../columns';
 import { COUNTERS, MOST_COUNTED } from '../job-row';
-import { type Identifiers, literal } from './identifiers';
+import { literal, type Identifiers } from './identifiers';
 import { CANCELLING, DUE, PAUSED_UNTIL } from './columns';
 
 /** Between the texts of a list. No JSON text contains this character. */

@@ -2,8 +2,7 @@
  * Listens to a channel of PostgreSQL, with LISTEN on a connection of its own. A lost connection is replaced for as long as
  * somebody needs it; messages sent meanwhile are missed.
  */
-import { pauseAfter } from '../../../base/backoff';
-import type { Clock, Milliseconds, Seconds, Timer } from '../../../base/clock';
+import { pauseAfter, type Clock, type Milliseconds, type Seconds, type Timer } from '../../../base/clock';
 import { within } from '../../kit/caller';
 import { raw } from '../statement';
 import { quoted } from './identifiers';

@@ -1,6 +1,5 @@
 /** Runs work on a database server. A connection that fails or goes silent is replaced by another one from the pool. */
-import { withConsequence } from '../../../base/define-error';
-import { OnqueueError } from '../../../base/onqueue-error';
+import { withConsequence, OnqueueError } from '../../../base/onqueue-error';
 import type { Milliseconds } from '../../../base/clock';
 import { wordsOf } from '../../../base/foreign-error';
 import {

@@ -1,13 +1,12 @@
 /** Makes the connection to a database server from the parts of its dialect and driver. */
-import type { Milliseconds } from '../../../base/clock';
-import { StoreClock } from '../../../base/store-clock';
+import { StoreClock, type Milliseconds } from '../../../base/clock';
 import type { DatabaseConfig } from '../driver';
 import type { OpenContext } from '../database-connection';
 import { timeOf } from '../jobs';
 import { SqlConnection, type SqlParts } from '../sql-connection';
 import { threadAccessOf } from '../thread-access';
-import { type CallerSettings, ServerCaller } from './server-caller';
-import { type Schema, ServerTables } from './server-tables';
+import { ServerCaller, type CallerSettings } from './server-caller';
+import { ServerTables, type Schema } from './server-tables';
 
 /** Enough for a worker, the renewal of its leases, and dispatches. */
 export const MOST_CONNECTIONS = 5;

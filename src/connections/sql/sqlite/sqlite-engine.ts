@@ -6,8 +6,7 @@
  * is retried at growing intervals until its deadline.
  */
 import { statSync } from 'node:fs';
-import { systemClock, type Milliseconds } from '../../../base/clock';
-import { pauseAfter, sleep } from '../../../base/backoff';
+import { systemClock, pauseAfter, sleep, type Milliseconds } from '../../../base/clock';
 import type { Logger } from '../../../base/logger';
 import { ConnectionClosedError } from '../../errors';
 import { CallsUnderWay } from '../../kit/caller';

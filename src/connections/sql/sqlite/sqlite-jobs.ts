@@ -1,49 +1,49 @@
 /** Moves jobs into and out of the tables of a SQLite file. */
 import { isUtf8 } from 'node:buffer';
 import type { Seconds } from '../../../base/clock';
-import { MOST_BYTES, MOST_JOBS } from '../../../base/pages';
+import { MOST_BYTES, MOST_JOBS } from '../../../base/collections';
 import type { NewBatch } from '../../batch-store';
 import type { RenewResult } from '../../contract';
 import { hasKeys } from '../call-keys';
 import type { CallMark } from '../call-marks';
 import { countCrash, countTaken, DELAYED, FENCE, READY, RESERVED, RESERVED_ORDER, UNHELD } from '../columns';
 import {
+  followersOf,
+  renewResults,
   type Dialect,
   type Ending,
   type Exchange,
   type Exchanged,
   type JobStatements,
   type FailedColumns,
-  followersOf,
   type Line,
   type Outlook,
   type PushAnswer,
   type QueuedJob,
   type ReservationToken,
-  renewResults,
   type TakenJob,
   type TiedReservation,
 } from '../dialect';
-import { type BatchRows, changesOf, findUnfinished, IS_CANCELLED } from '../batch-rows';
+import { changesOf, findUnfinished, IS_CANCELLED, type BatchRows } from '../batch-rows';
 import { addFailed } from '../failed-jobs';
 import { COUNTERS, jobOf, MOST_COUNTED, valuesOf } from '../job-row';
 import { firstTwin } from '../jobs';
 import { followerOf } from '../reservations';
-import { outlookOf, outlookStatement, type QueueOutlook, queueOutlook, toMicroseconds } from '../outlook';
+import { outlookOf, outlookStatement, queueOutlook, toMicroseconds, type QueueOutlook } from '../outlook';
 import {
   raw,
-  type RowId,
   rowsOf,
   run,
-  type Sql,
   sql,
+  written,
+  type RowId,
+  type Sql,
   type SqlRow,
   type SqlValue,
   type Work,
-  written,
 } from '../statement';
 import { INDEXED_END, INDEXED_LENGTH, TEXT_LENGTH } from './sqlite-schema';
-import { type KeyedJob, UNIQUE_COLUMNS, UniqueKeys } from './unique-keys';
+import { UNIQUE_COLUMNS, UniqueKeys, type KeyedJob } from './unique-keys';
 import { isWithin, type OwnDatabase } from './user-transaction';
 
 /** A payload as text if it is valid UTF-8, so that any client can show it. */

@@ -3,7 +3,7 @@
  * store when the first job has run for a while.
  */
 import { systemClock, type Milliseconds, type Seconds } from '../../../base/clock';
-import type { LogFormat } from '../../../base/console-logger';
+import type { LogFormat } from '../../../base/logger';
 import { errorMessage } from '../../../base/exception-text';
 import type { Reservation, StoreThread, ThreadAccess } from '../../../connections/contract';
 import {

@@ -5,7 +5,7 @@ import { createPool as createCallbackPool } from 'mysql2';
 import { createPool, type Pool, type RowDataPacket } from 'mysql2/promise';
 import { builtInConnectors } from '../../../../src/connections/built-in';
 import type { DatabasePool } from '../../../../src/connections/sql/driver';
-import { silentLogger } from '../../../../src/base/console-logger';
+import { silentLogger } from '../../../../src/base/logger';
 import { QueueManager } from '../../../../src/application/queue-manager';
 import {
   describeBatches,

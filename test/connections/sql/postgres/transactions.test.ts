@@ -3,7 +3,7 @@ import knex, { type Knex } from 'knex';
 import { Kysely, PostgresDialect } from 'kysely';
 import { Pool } from 'pg';
 import { builtInConnectors } from '../../../../src/connections/built-in';
-import { silentLogger } from '../../../../src/base/console-logger';
+import { silentLogger } from '../../../../src/base/logger';
 import { QueueManager } from '../../../../src/application/queue-manager';
 import {
   describeBatches,

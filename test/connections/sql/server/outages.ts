@@ -1,6 +1,6 @@
 /** Tests of outages and lost answers for each database server. */
-import { sendAll } from '../../../../src/dispatch/bulk';
-import type { EncodedJob } from '../../../../src/dispatch/encoded-job';
+import { sendAll } from '../../../../src/dispatch/send';
+import type { EncodedJob } from '../../../../src/dispatch/job-encoder';
 import type { SqlConnection } from '../../../../src/connections/sql/sql-connection';
 import type { Reservation } from '../../../../src/connections/contract';
 import { eventually } from '../../../support/eventually';

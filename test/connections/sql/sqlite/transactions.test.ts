@@ -1,10 +1,10 @@
 /** Jobs pushed within a transaction of the user exist if it is committed, and only then. */
 import { join } from 'node:path';
 import knex, { type Knex } from 'knex';
-import { Kysely, type SqliteDatabase, SqliteDialect } from 'kysely';
+import { Kysely, SqliteDialect, type SqliteDatabase } from 'kysely';
 import Libsql from 'libsql';
 import { builtInConnectors } from '../../../../src/connections/built-in';
-import { silentLogger } from '../../../../src/base/console-logger';
+import { silentLogger } from '../../../../src/base/logger';
 import type { Entry } from '../../../../src/connections/contract';
 import { uniqueKey, withTies } from '../../../../src/payload/ties';
 import { QueueManager } from '../../../../src/application/queue-manager';

@@ -1,0 +1,326 @@
+/**
+ * An instance of a job: what it inherits, what belongs to it without being a property (properties are data, and travel), and
+ * whether it can be sent.
+ */
+import type { Milliseconds } from '../base/clock';
+import { checkDelay, type Delay } from './duration';
+import type { JobContext } from './job-context';
+import type { Middleware } from './middleware';
+import type { OnqueueError } from '../base/onqueue-error';
+import { inject } from '../container/scope';
+import { registry, type JobDefinition, type JobRegistry } from './registry';
+import { type Class, classOf, parentOf } from '../base/class';
+import { invalidJobOption, notRunning, reservedProperty, methodInField, notAJob, undecoratedJob } from './errors';
+import { checkQueueName } from './option-kinds';
+import { JOB_OPTIONS, type JobOptions } from './options';
+
+export interface InstanceChoice {
+  readonly connection?: string | undefined;
+  readonly queue?: string | undefined;
+  readonly delay?: Delay | undefined;
+  readonly middleware?: readonly Middleware[] | undefined;
+  /** Only for a dispatch. */
+  readonly chain?: ChosenChain | undefined;
+  /** The batch that the job belongs to. Only for a dispatch. */
+  readonly batch?: { readonly id: string; readonly weight: number } | undefined;
+  /** The occurrence that the job is sent for. Only for a schedule. */
+  readonly occurrence?: ChosenOccurrence | undefined;
+}
+
+export interface ChosenOccurrence {
+  readonly schedule: string;
+  readonly at: Milliseconds;
+  /** All senders use the same id. Undefined if the job is sent by hand. */
+  readonly id?: string | undefined;
+  /** Held until the job ends, if the job has no unique key of its own. */
+  readonly key?: string | undefined;
+}
+
+/** The jobs that follow. */
+export interface ChosenChain {
+  readonly links: readonly object[];
+  /** Sent when a job of the chain, including the first, has failed for good. */
+  readonly caught?: object | undefined;
+  /** For jobs that choose none themselves. */
+  readonly connection?: string | undefined;
+  readonly queue?: string | undefined;
+}
+
+const NOTHING: InstanceChoice = Object.freeze({});
+
+/**
+ * The base constructor returns the given job, so a subclass adds its private fields to that job, even if the job is frozen or was
+ * made without its own constructor. A `WeakMap` would be simpler, but it keeps each job until a full garbage collection, and
+ * young collections copy the job until then.
+ */
+const Given = function (job: object): object {
+  return job;
+} as unknown as new (job: object) => object;
+
+class WithChoice extends Given {
+  #choice: InstanceChoice;
+
+  constructor(job: object, choice: InstanceChoice) {
+    super(job);
+    this.#choice = choice;
+  }
+
+  static of(job: object): InstanceChoice {
+    return #choice in job ? job.#choice : NOTHING;
+  }
+
+  static add(job: object, choice: InstanceChoice): void {
+    if (#choice in job) job.#choice = { ...job.#choice, ...choice };
+    else void new WithChoice(job, choice);
+  }
+}
+
+class WithContext extends Given {
+  #context: JobContext;
+
+  constructor(job: object, context: JobContext) {
+    super(job);
+    this.#context = context;
+  }
+
+  static of(job: object): JobContext | undefined {
+    return #context in job ? job.#context : undefined;
+  }
+
+  static attach(job: object, context: JobContext): void {
+    if (#context in job) job.#context = context;
+    else void new WithContext(job, context);
+  }
+}
+
+class WithMembership extends Given {
+  #group: object;
+
+  constructor(job: object, group: object) {
+    super(job);
+    this.#group = group;
+  }
+
+  static enter(job: object, group: object): boolean {
+    if (!(#group in job)) void new WithMembership(job, group);
+    else if (job.#group === group) return false;
+    else job.#group = group;
+    return true;
+  }
+}
+
+/** What the instance chose. Frozen and empty if it chose nothing. */
+export const chosenOf = (job: object): InstanceChoice => WithChoice.of(job);
+
+/** The call that makes each choice. */
+const CALLS: Readonly<Record<keyof InstanceChoice, string>> = {
+  connection: 'onConnection()',
+  queue: 'onQueue()',
+  delay: 'delay() or withoutDelay()',
+  middleware: 'through()',
+  chain: 'Queue.chain()',
+  batch: 'Queue.batch()',
+  occurrence: 'Queue.schedule()',
+};
+
+/** The calls that made the instance's choices, in words. Undefined if there are none. */
+export function choiceCalls(job: object): string | undefined {
+  const parts = Object.keys(chosenOf(job)) as (keyof InstanceChoice)[];
+  return parts.length === 0 ? undefined : parts.map((part) => CALLS[part]).join(' and ');
+}
+
+/** Adds to the instance's earlier choices. */
+export const choose = (job: object, choice: InstanceChoice): void => WithChoice.add(job, choice);
+
+/** The reservation that the job runs under. Undefined while it does not run. */
+export const contextOf = (job: object): JobContext | undefined => WithContext.of(job);
+
+/** Replaces the context of an earlier run. */
+export const attachContext = (job: object, context: JobContext): void => WithContext.attach(job, context);
+
+/** Enters the instance into a group. False if that was the last group that it entered. */
+export const enterGroup = (job: object, group: object): boolean => WithMembership.enter(job, group);
+
+/**
+ * What a job that extends `Job` inherits: `this.job` with its shortcuts, and the builder calls of a single instance.
+ *
+ * None of this is stored as a property of the instance: own properties are data, and travel.
+ */
+export class RunnableJob {
+  get job(): JobContext {
+    return running(this, 'job');
+  }
+
+  set job(_value: unknown) {
+    refuse(this, 'job');
+  }
+
+  get id(): string {
+    return running(this, 'id').id;
+  }
+
+  // An own `id` is data, and the most common field of all.
+  set id(value: unknown) {
+    Object.defineProperty(this, 'id', { value, writable: true, enumerable: true, configurable: true });
+  }
+
+  release(delay?: Delay): void {
+    running(this, 'release()').release(delay);
+  }
+
+  fail(error?: Error | string): void {
+    running(this, 'fail()').fail(error);
+  }
+
+  delete(): void {
+    running(this, 'delete()').delete();
+  }
+
+  appendToChain(...jobs: readonly object[]): void {
+    running(this, 'appendToChain()').appendToChain(...jobs);
+  }
+
+  prependToChain(...jobs: readonly object[]): void {
+    running(this, 'prependToChain()').prependToChain(...jobs);
+  }
+
+  make(token: unknown): unknown {
+    running(this, 'make()');
+    return inject(token as Class);
+  }
+
+  onConnection(connection: string): this {
+    if (typeof connection !== 'string' || connection === '') {
+      throw invalidJobOption(`onConnection() of ${nameOf(this)}`, connection, 'Name a connection.');
+    }
+    choose(this, { connection });
+    return this;
+  }
+
+  onQueue(queue: string): this {
+    checkQueueName(queue, `onQueue() of ${nameOf(this)}`);
+    choose(this, { queue });
+    return this;
+  }
+
+  delay(delay: Delay): this {
+    checkDelay(delay, `delay() of ${nameOf(this)}`);
+    choose(this, { delay });
+    return this;
+  }
+
+  withoutDelay(): this {
+    choose(this, { delay: 0 });
+    return this;
+  }
+
+  through(...middleware: readonly Middleware[]): this {
+    choose(this, { middleware: [...(chosenOf(this).middleware ?? []), ...middleware] });
+    return this;
+  }
+}
+
+for (const member of ['attempts', 'signal', 'fence'] as const)
+  Object.defineProperty(RunnableJob.prototype, member, {
+    get(this: RunnableJob) {
+      return running(this, member)[member];
+    },
+    set(this: RunnableJob) {
+      refuse(this, member);
+    },
+    configurable: true,
+  });
+
+/** The members that an own property of the same name would hide. `id` may be hidden: it is data. */
+export const MEMBERS: ReadonlySet<string> = new Set(
+  Object.getOwnPropertyNames(RunnableJob.prototype).filter((name) => name !== 'id'),
+);
+
+export function extendsJob(target: Class): boolean {
+  return target.prototype instanceof RunnableJob;
+}
+
+export function hiddenMember(job: string, member: string, file: string | undefined): OnqueueError {
+  const meanings = `On a job, this.${member} belongs to the running job; give your data another name.`;
+  return reservedProperty(job, member, meanings, file);
+}
+
+function nameOf(job: object): string {
+  return job.constructor.name;
+}
+
+function running(job: object, member: string): JobContext {
+  const context = contextOf(job);
+  if (context === undefined) throw notRunning(nameOf(job), member);
+  return context;
+}
+
+function refuse(job: object, member: string): never {
+  throw hiddenMember(nameOf(job), member, registry().definitionOf(job.constructor)?.file);
+}
+
+/** @throws E_UNDECORATED_JOB, E_NOT_A_JOB */
+export function definitionOfJob(job: object, jobs: JobRegistry = registry()): JobDefinition {
+  const target = classOf(job);
+  if (target === undefined || target === Object) throw notAJob(job);
+  const definition = jobs.definitionOf(target);
+  if (definition !== undefined) return definition;
+  if (jobs.jobOf(target) !== undefined) throw notAJob(job, 'no listener');
+  const parent = nearestParent(target, jobs);
+  throw undecoratedJob(target.name, extendsJob(target), parent && { name: parent.target.name, file: parent.file });
+}
+
+/** The definition of the jobs of a class, or of those that run a listener. @throws E_UNDECORATED_JOB */
+export function definitionOfClass(target: Class, jobs: JobRegistry = registry()): JobDefinition {
+  return jobs.jobOf(target) ?? definitionOfJob(Object.create(target.prototype) as object, jobs);
+}
+
+/** The nearest decorated class above `target`. */
+export function nearestParent(target: Class, jobs: JobRegistry): JobDefinition | undefined {
+  for (let above = parentOf(target); above !== undefined; above = parentOf(above)) {
+    const definition = jobs.definitionOf(above) ?? jobs.jobOf(above);
+    if (definition !== undefined) return definition;
+  }
+  return undefined;
+}
+
+const METHODS: ReadonlySet<string> = new Set([
+  'handle',
+  'failed',
+  'middleware',
+  ...Object.entries(JOB_OPTIONS).flatMap(([option, { hasMethod }]) => (hasMethod === true ? [option] : [])),
+]);
+
+/** Own properties that may be mistakes, because their names mean something else to Onqueue. */
+const SUSPECT: ReadonlySet<string> = new Set([...METHODS, ...Object.keys(JOB_OPTIONS), ...MEMBERS]);
+
+/**
+ * Checks what only an instance can show, at dispatch: fields that mean something other than data.
+ *
+ * @throws E_RESERVED_PROPERTY, E_METHOD_IN_FIELD
+ */
+export function checkInstance(job: object, definition: JobDefinition): void {
+  for (const property of Object.keys(job)) if (SUSPECT.has(property)) checkProperty(job, property, definition);
+}
+
+function checkProperty(job: object, property: string, { file, target }: JobDefinition): void {
+  const { name } = target;
+  if (METHODS.has(property) && typeof Reflect.get(job, property) === 'function') {
+    throw methodInField(name, property, file);
+  }
+  const ways = waysToSay(property);
+  if (ways !== undefined) {
+    const meanings = `If it is the job's option, write ${ways} instead; if it is data, give it another name.`;
+    throw reservedProperty(name, property, meanings, file);
+  }
+  if (MEMBERS.has(property) && extendsJob(target)) throw hiddenMember(name, property, file);
+}
+
+/** How to set the option that an own property of this name probably meant. Undefined if the property is data. */
+function waysToSay(property: string): string | undefined {
+  if (property === 'middleware') return 'a method middleware()';
+  const option = Object.hasOwn(JOB_OPTIONS, property) ? JOB_OPTIONS[property as keyof JobOptions] : undefined;
+  if (option === undefined || option.isData === true) return undefined;
+  const forAll = `@Job({ ${property}: … })`;
+  return option.instance === undefined ? forAll : `${forAll} or ${option.instance}`;
+}
