@@ -3,10 +3,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { defaultManager } from '../application/default-manager';
 import { QueueManager } from '../application/queue-manager';
 import { nearest } from '../base/text';
-import { mountedAccess, type Authorization } from './access/mounted-access';
+import { type Authorization, mountedAccess } from './access/access';
 import { authorizeMissing, invalidOption } from './errors';
-import { requestOfFetch, responseOf } from './http/fetch-handler';
-import { respond } from './http/node-handler';
+import { requestOfFetch, respond, responseOf } from './http/handlers';
 import { Site } from './site';
 
 export interface DashboardOptions<Incoming = IncomingMessage> {

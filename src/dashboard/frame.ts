@@ -1,15 +1,15 @@
-/** The frame of each page: navigation, search, and the notice about the last action. */
+/** The frame of each page: navigation, search, the notice about the last action, and which stores it shows. */
+import type { QueueManager } from '../application/queue-manager';
+import { redact } from '../base/redact';
+import { keepsJobs } from '../connections/driver';
 import { VERSION } from '../version';
-import type { Notice } from './actions/notice';
+import type { Notice } from './actions/action';
 import { address } from './addresses';
-import { assetAddress } from './assets';
-import { htmlDocument } from './document';
+import { assetAddress, htmlDocument } from './document';
 import { html, type Html } from './html';
-import { actionForm } from './parts/action-form';
 import { STILL } from './pages/pages';
-import { regionsOf } from './parts/regions';
-import { storesLine } from './parts/stores';
-import type { PageContext, View } from './view';
+import { actionForm } from './parts/links';
+import { type PageContext, regionsOf, type View } from './view';
 
 const NAVIGATION = [
   ['', 'Overview'],
@@ -70,4 +70,36 @@ export function frame(view: View, context: PageContext, name: string, notice?: N
   const head = html`<meta name="robots" content="noindex" />
     <script src="${assetAddress('script.js')}" defer></script>`;
   return htmlDocument(view.title, body, head);
+}
+
+/** Which stores the pages show, so that nobody confuses two programs. */
+
+const MOST = 5;
+/** In characters: a cluster has many nodes. */
+const LONGEST = 120;
+
+/** Undefined if no connection keeps jobs, or the configuration cannot be read, which the page itself reports. */
+function storesLine(manager: QueueManager): Html | undefined {
+  try {
+    const names = manager.connectionNames().filter((name) => keepsJobs(manager.settings(name).driver));
+    if (names.length === 0) return undefined;
+    const shown = names
+      .slice(0, MOST)
+      .map((name, place) => html`${place > 0 && ', '}<bdi>${name}</bdi> (<bdi>${placeOf(manager, name)}</bdi>)`);
+    return html`<p>Connections: ${shown}${names.length > MOST && ` and ${names.length - MOST} more`}</p>`;
+  } catch {
+    return undefined;
+  }
+}
+
+function placeOf(manager: QueueManager, name: string): string {
+  const { driver } = manager.settings(name);
+  try {
+    // The address of a user's driver may contain more than ours do.
+    const address = redact(manager.driver(name).address);
+    const text = address.startsWith(driver) ? address : `${driver} ${address}`;
+    return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
+  } catch {
+    return driver;
+  }
 }

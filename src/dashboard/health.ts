@@ -6,8 +6,7 @@ import type { ScheduleListing } from '../schedule/schedules';
 import { address } from './addresses';
 import { html, type Html } from './html';
 import { queueLink } from './parts/links';
-import { counted } from './parts/number';
-import { secondsText } from './parts/time';
+import { counted, secondsText } from './parts/text';
 
 export interface Finding {
   /** `bad`: somebody should look now. */

@@ -1,25 +1,21 @@
 /** Answers requests: admits the viewer, finds the page or the action, and puts the page into its frame. */
-import { errorRecord, errorMessage, toError } from '../base/exception-text';
+import type { QueueManager } from '../application/queue-manager';
+import { errorMessage, errorRecord, toError } from '../base/exception-text';
 import { OnqueueError } from '../base/onqueue-error';
 import { redact } from '../base/redact';
-import type { QueueManager } from '../application/queue-manager';
 import { isStoreAway } from '../connections/errors';
-import { isAnswer, type Access, type Viewer } from './access/access';
-import { refusalOf } from './access/same-origin';
-import { ACTIONS } from './actions/actions';
-import { carryOut } from './actions/carry-out';
-import { takeNotice } from './actions/notice';
+import { type Access, isAnswer, type Viewer } from './access/access';
+import { ACTIONS, carryOut, takeNotice } from './actions/actions';
 import { address, nameIn } from './addresses';
-import { assetNamed } from './assets';
-import { barePage } from './document';
+import { assetNamed, barePage } from './document';
 import { formCut, formTooLarge } from './errors';
 import { frame } from './frame';
 import { html } from './html';
-import { forProgram, htmlAnswer, jsonAnswer, plainAnswer, redirect, withHeaders, type Answer } from './http/answer';
-import { isProgram, type DashboardRequest } from './http/request';
-import { Live } from './live/live';
-import { Lookout } from './lookout';
+import { type Answer, forProgram, htmlAnswer, jsonAnswer, plainAnswer, redirect, withHeaders } from './http/answer';
+import { type DashboardRequest, isProgram, refusalOf } from './http/request';
+import { Live } from './live';
 import { PAGES, STILL } from './pages/pages';
+import { Lookout } from './readings';
 import type { Page, PageContext, View } from './view';
 
 export class Site {

@@ -4,7 +4,7 @@ import type { QueueManager } from '../application/queue-manager';
 import type { Role } from './access/access';
 import { KeyAccess } from './access/key-access';
 import type { Tokens } from './access/tokens';
-import { respond } from './http/node-handler';
+import { respond } from './http/handlers';
 import { Site } from './site';
 
 export { tokensIn } from './access/tokens';

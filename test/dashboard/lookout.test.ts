@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { Lookout } from '../../src/dashboard/lookout';
+import { Lookout } from '../../src/dashboard/readings';
 import { TestClock } from '../../src/testing/test-clock';
 import { eventually } from '../support/eventually';
 

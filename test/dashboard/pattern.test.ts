@@ -1,4 +1,4 @@
-import { Pattern } from '../../src/dashboard/search/pattern';
+import { Pattern } from '../../src/dashboard/scan';
 
 const shown = (pattern: string, text: string): string | undefined => new Pattern(pattern).excerpt(text)?.text;
 

@@ -9,7 +9,7 @@ import { MemoryStore } from '../../src/connections/memory/memory-store';
 import { QueueManager } from '../../src/application/queue-manager';
 import { builtInConnectors } from '../../src/connections/built-in';
 import { RecordListeners } from '../../src/connections/kit/record-listeners';
-import { Live } from '../../src/dashboard/live/live';
+import { Live } from '../../src/dashboard/live';
 import type { PageContext } from '../../src/dashboard/view';
 import { Deadline, Deadlines } from '../../src/worker/run';
 import { Gate, RecordingLogger } from '../support/application';

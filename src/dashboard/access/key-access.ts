@@ -3,17 +3,13 @@ import { randomBytes } from 'node:crypto';
 import type { Clock, Milliseconds } from '../../base/clock';
 import type { Logger } from '../../base/logger';
 import { address, isOwnAddress, nameIn, ownAddress } from '../addresses';
+import { barePage } from '../document';
+import { html, type Html } from '../html';
 import { type Answer, htmlAnswer, plainAnswer, redirect, withHeaders } from '../http/answer';
-import { cookieAttributes, cookiesNamed } from '../http/cookies';
-import type { DashboardRequest } from '../http/request';
+import { cookieAttributes, cookiesNamed, type DashboardRequest, refusalOf } from '../http/request';
 import type { Access, Role, Viewer } from './access';
-import { namesLoopback } from './loopback';
-import { refusalOf } from './same-origin';
-import { Secret } from './secret';
-import { type Session, Sessions } from './sessions';
-import { signInPage } from './sign-in-page';
-import type { Tokens } from './tokens';
-import { WrongTries } from './wrong-tries';
+import { type Session, Sessions, WrongTries } from './sessions';
+import { namesLoopback, Secret, type Tokens } from './tokens';
 
 /** Counted from the start of the process. */
 const KEY_LASTS: Milliseconds = 15 * 60_000;
@@ -22,7 +18,7 @@ const LARGEST_SIGN_IN = 16 * 1024;
 const FIRST_PAGE = './';
 const PROGRAMS_SIGN_IN = { 'www-authenticate': 'Bearer realm="Onqueue"' };
 
-export interface KeyAccessOptions {
+interface KeyAccessOptions {
   readonly tokens: Tokens;
   /** The role of whoever has the key or the operators' token. */
   readonly role: Role;
@@ -182,4 +178,33 @@ export class KeyAccess implements Access {
 
 function viewerOf(session: Session, canSignOut: boolean): Viewer {
   return { role: session.role, name: undefined, canSignOut, hasLeft: () => session.hasEnded };
+}
+
+/** The form for signing in with a token; or, without tokens, how else to get in. */
+
+/**
+ * @param to the address that the viewer asked for
+ * @param problem why the last try failed
+ */
+function signInPage(hasTokens: boolean, to: string, problem: string | undefined): Html {
+  return barePage(
+    'Sign in',
+    html`${problem !== undefined && html`<p class="trouble" id="problem" role="alert" ${!hasTokens && html` tabindex="-1" autofocus`}>${problem}</p>`}
+    ${hasTokens ? form(problem, to) : WITHOUT_TOKEN}`,
+  );
+}
+
+const WITHOUT_TOKEN = html`<p>
+    Open the link that <code>onqueue dashboard</code> printed in its terminal. It works once, within 15 minutes.
+  </p>
+  <p>For a new link, stop the command and start it again.</p>`;
+
+function form(problem: string | undefined, to: string): Html {
+  return html`<form method="post" action="sign-in">
+    <p><label for="token">Token</label>
+      <input id="token" type="password" name="token" required autofocus autocomplete="current-password"
+        ${problem !== undefined && html` aria-invalid="true" aria-describedby="problem"`} /></p>
+    <input type="hidden" name="to" value="${to}" />
+    <p class="choice"><button>Sign in</button></p>
+  </form>`;
 }

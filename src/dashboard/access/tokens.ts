@@ -1,13 +1,13 @@
-/** The tokens in the environment. Without one, only this machine is let in. */
+/** The tokens in the environment, and other secrets. Without a token, only this machine is let in. */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { isIPv4 } from 'node:net';
 import { tokenUnfit } from '../errors';
-import { isLoopback } from './loopback';
-import { Secret } from './secret';
 
-export const TOKEN = 'ONQUEUE_DASHBOARD_TOKEN';
-export const VIEWER_TOKEN = 'ONQUEUE_DASHBOARD_VIEWER_TOKEN';
+const TOKEN = 'ONQUEUE_DASHBOARD_TOKEN';
+const VIEWER_TOKEN = 'ONQUEUE_DASHBOARD_VIEWER_TOKEN';
 
 /** In characters. Shorter tokens that people choose can be guessed. */
-export const SHORTEST_TOKEN = 32;
+const SHORTEST_TOKEN = 32;
 
 export interface Tokens {
   /** Lets people act. */
@@ -33,4 +33,38 @@ export function tokensIn(environment: Readonly<NodeJS.ProcessEnv>, host: string)
 
 function secretOf(token: string | undefined): Secret | undefined {
   return token === undefined ? undefined : new Secret(token);
+}
+
+/** A text that grants access. It is not stored itself, and comparing takes the same time however much of a guess is right. */
+export class Secret {
+  readonly #digest: Buffer;
+
+  constructor(text: string) {
+    this.#digest = digestOf(text);
+  }
+
+  matches(text: string): boolean {
+    return timingSafeEqual(this.#digest, digestOf(text));
+  }
+}
+
+/** A key under which something is stored that only whoever knows the text may find. */
+export function digestOf(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
+
+/** Whether an address means only this machine. */
+
+/** @param host the address that a server listens on */
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
+}
+
+/**
+ * Whether a `Host` header names this machine. It does not if a page of another site points its own host name here. The port may
+ * differ: a tunnel may lead here from any port.
+ */
+export function namesLoopback(header: string): boolean {
+  const [, name = ''] = /^(.*?)(?::\d+)?$/.exec(header) ?? [];
+  return isLoopback(name.replace(/^\[(.*)\]$/, '$1').toLowerCase());
 }

@@ -1,34 +1,19 @@
-/** What operators can do, by the addresses of the actions. */
-import type { QueueManager } from '../../application/queue-manager';
-import type { Viewer } from '../access/access';
-import type { Html } from '../html';
+/** What operators can do: carries out an action, after asking if necessary, logs who did it, and leaves a notice of it. */
+import { errorMessage } from '../../base/exception-text';
+import { OnqueueError } from '../../base/onqueue-error';
+import { redact } from '../../base/redact';
+import { isStoreAway } from '../../connections/errors';
+import { isOwnAddress, ownAddress } from '../addresses';
+import { barePage } from '../document';
+import { unconfirmed } from '../errors';
+import { html, type Html } from '../html';
+import { type Answer, htmlAnswer, jsonAnswer, plainAnswer, redirect } from '../http/answer';
+import { cookieAttributes, cookiesNamed, type DashboardRequest, isProgram } from '../http/request';
+import { hiddenFields } from '../parts/links';
+import { type Action, type ActionContext, loggedFields, type Notice, type Question, type Undo } from './action';
 import { cancelBatch, retryBatch } from './batch-actions';
-import { forgetFailed, retryFailed } from './failed-actions';
-import { cancelJob, forgetJob, retryJob } from './job-actions';
-import type { Notice } from './notice';
-import { pauseQueue, resumeQueue } from './queue-actions';
-import { pauseSchedule, resumeSchedule, runSchedule } from './schedule-actions';
-
-export interface ActionContext {
-  readonly manager: QueueManager;
-  readonly viewer: Viewer;
-}
-
-/** Asked before something is done that cannot be undone. */
-export interface Question {
-  readonly title: string;
-  /** What will happen, and to what. */
-  readonly text: Html;
-  /** The label of the button that does it: `Forget 12 jobs`. */
-  readonly button: string;
-}
-
-export interface Action {
-  /** Absent, or returning nothing: the action is done at once, because it can be undone or does no harm. */
-  readonly ask?: (form: URLSearchParams, context: ActionContext) => Promise<Question | undefined>;
-  /** Does it, and says what was done. Errors are shown. */
-  readonly run: (form: URLSearchParams, context: ActionContext) => Promise<Notice>;
-}
+import { cancelJob, forgetFailed, forgetJob, retryFailed, retryJob } from './job-actions';
+import { pauseQueue, pauseSchedule, resumeQueue, resumeSchedule, runSchedule } from './queue-actions';
 
 export const ACTIONS: Readonly<Record<string, Action>> = {
   'cancel-job': cancelJob,
@@ -44,3 +29,128 @@ export const ACTIONS: Readonly<Record<string, Action>> = {
   'pause-schedule': pauseSchedule,
   'resume-schedule': resumeSchedule,
 };
+
+/** Carries out an action, after asking if necessary, and logs who did it. */
+export async function carryOut(
+  name: string,
+  action: Action,
+  request: DashboardRequest,
+  context: ActionContext,
+): Promise<Answer> {
+  const form = await request.form();
+  const back = ownAddress(form.get('back'));
+  try {
+    const question = form.get('confirmed') === 'yes' ? undefined : await action.ask?.(form, context);
+    if (question !== undefined) {
+      if (!isProgram(request)) return htmlAnswer(200, questionPage(name, question, form, back));
+      const { message, code } = unconfirmed(name, question.title);
+      return plainAnswer(409, message, code);
+    }
+    const notice = await action.run(form, context);
+    log(name, form, context, notice.text);
+    if (isProgram(request)) return jsonAnswer(200, doneAs(notice));
+    return redirect(back, leaveNotice(notice, request));
+  } catch (error) {
+    const told = error instanceof OnqueueError ? `${error.message} (${error.code})` : errorMessage(error);
+    const notice: Notice = { text: redact(told) };
+    log(name, form, context, `failed: ${notice.text}`);
+    if (isProgram(request)) return failure(error);
+    return redirect(back, leaveNotice(notice, request));
+  }
+}
+
+/** What a notice says, for programs. */
+function doneAs({ text, link, undo }: Notice): object {
+  return { done: text, link: link?.address, undo: undo && { action: undo.action, fields: undo.fields } };
+}
+
+function failure(error: unknown): Answer {
+  if (!(error instanceof OnqueueError)) return plainAnswer(500, redact(errorMessage(error)));
+  return plainAnswer(isStoreAway(error) ? 503 : 422, redact(error.message), error.code);
+}
+
+function log(action: string, form: URLSearchParams, { manager, viewer }: ActionContext, told: string): void {
+  const by = viewer.name ?? 'an operator';
+  manager.logger.info({ ...loggedFields(form), action, by }, `Dashboard, ${by}: ${told}`);
+}
+
+/** The fields, except those that steer the form itself. */
+function otherFields(form: URLSearchParams): readonly (readonly [string, string])[] {
+  return [...form].filter(([name]) => name !== 'back' && name !== 'confirmed');
+}
+
+function questionPage(name: string, { title, text, button }: Question, form: URLSearchParams, back: string): Html {
+  const fields = otherFields(form).map(([field, value]) => hiddenFields({ [field]: value }));
+  return barePage(
+    title,
+    html`${text}
+      <form method="post" action="${name}">
+        ${fields}${hiddenFields({ back, confirmed: 'yes' })}
+        <p class="choice"><button class="danger">${button}</button> <a href="${back}" autofocus>Go back</a></p>
+      </form>`,
+  );
+}
+
+const COOKIE = 'onqueue-notice';
+/** In characters: browsers keep cookies of 4096 bytes. */
+const LONGEST = 600;
+/** Seconds that it is kept until it is shown. */
+const KEPT = 60;
+
+/** Headers that make the next page show it. */
+function leaveNotice(
+  { text: given, undo, link }: Notice,
+  { isSecure }: DashboardRequest,
+): Readonly<Record<string, string>> {
+  // A name in it with characters that change the direction of writing would affect all that follows.
+  const text = given.replace(/[\u202A-\u202E\u2066-\u2069]/g, '');
+  const value = encodeURIComponent(JSON.stringify({ text: text.slice(0, LONGEST).toWellFormed(), undo, link }));
+  const told =
+    value.length > 3500 ? encodeURIComponent(JSON.stringify({ text: text.slice(0, 200).toWellFormed() })) : value;
+  return { 'set-cookie': `${COOKIE}=${told}; Max-Age=${KEPT}${cookieAttributes(isSecure)}` };
+}
+
+/** The notice that was left, and headers that remove it. */
+export function takeNotice({ headers, isSecure }: DashboardRequest): {
+  readonly notice: Notice | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+} {
+  const [value] = cookiesNamed(headers('cookie') ?? '', COOKIE);
+  if (value === undefined) return { notice: undefined, headers: {} };
+  return {
+    notice: readNotice(value),
+    headers: { 'set-cookie': `${COOKIE}=; Max-Age=0${cookieAttributes(isSecure)}` },
+  };
+}
+
+/** A browser may send anything: whatever is not a notice is ignored. */
+function readNotice(value: string): Notice | undefined {
+  try {
+    const { text, undo, link } = JSON.parse(decodeURIComponent(value)) as Partial<Notice>;
+    if (typeof text !== 'string') return undefined;
+    return { text, undo: isUndo(undo) ? undo : undefined, link: isLink(link) ? link : undefined };
+  } catch {
+    return undefined;
+  }
+}
+
+function isLink(link: Partial<NonNullable<Notice['link']>> | undefined): link is NonNullable<Notice['link']> {
+  return typeof link?.label === 'string' && typeof link.address === 'string' && isOwnAddress(link.address);
+}
+
+/**
+ * Whoever can set a cookie here must not be able to trick a viewer, by a misleading button, into an action that would normally be
+ * confirmed.
+ */
+function isUndo(undo: Partial<Undo> | undefined): undo is Undo {
+  return (
+    typeof undo === 'object' &&
+    undo !== null &&
+    typeof undo.label === 'string' &&
+    typeof undo.action === 'string' &&
+    Object.hasOwn(ACTIONS, undo.action) &&
+    ACTIONS[undo.action]?.ask === undefined &&
+    typeof undo.fields === 'object' &&
+    Object.values(undo.fields ?? {}).every((field) => typeof field === 'string')
+  );
+}

@@ -1,13 +1,11 @@
 /** What can be done with a batch. */
-import { redact } from '../../base/redact';
 import { retryIncomplete } from '../../application/failed/errors';
+import { redact } from '../../base/redact';
 import type { Batch } from '../../dispatch/batch/batch';
 import { address } from '../addresses';
 import { html } from '../html';
-import { counted, numberText } from '../parts/number';
-import type { Action, ActionContext } from './actions';
-import { fieldOf } from './form-fields';
-import type { Notice } from './notice';
+import { counted, numberText } from '../parts/text';
+import { type Action, type ActionContext, fieldOf, type Notice } from './action';
 
 /** `batch`: undefined if it is not known. */
 async function batchIn(form: URLSearchParams, { manager }: ActionContext) {

@@ -1,9 +1,14 @@
-/** What can be done with one job. */
+/** What can be done with a job, and with many failed jobs at once: with ticked ones, or with all that match. */
+import type { QueueManager } from '../../application/queue-manager';
+import type { Milliseconds, Timer } from '../../base/clock';
+import { errorMessage, errorRecord, toError } from '../../base/exception-text';
+import { redact } from '../../base/redact';
 import type { CancelResult } from '../../connections/contract';
-import { address } from '../addresses';
+import { address, listIn } from '../addresses';
 import { html, type Html } from '../html';
-import type { Action } from './actions';
-import { fieldOf } from './form-fields';
+import { choiceIn, choiceText, filterOf } from '../pages/failed';
+import { counted } from '../parts/text';
+import { type Action, fieldOf, type Notice } from './action';
 
 const jobIn = (form: URLSearchParams) => ({
   connection: fieldOf(form, 'connection'),
@@ -75,4 +80,152 @@ function reasonOf(text: string): string {
     .toWellFormed()
     .replace(/\p{Cc}/gu, ' ')
     .slice(0, 255);
+}
+
+/** What can be done with many failed jobs at once: with ticked ones, or with all that match. */
+
+/**
+ * Until then the viewer waits for the action; afterwards it goes on in the background, because a proxy in between would give up.
+ */
+const PATIENCE: Milliseconds = 5000;
+/** How long a question waits for the number of its jobs: counting reads all of them. */
+const COUNTING: Milliseconds = 1000;
+
+interface Place {
+  readonly connection: string;
+  readonly queue: string;
+  readonly id: string;
+}
+
+export const retryFailed: Action = {
+  async ask(form, { manager }) {
+    // Ticked jobs were seen one by one; all that match may be a lot of work.
+    if (tickedIn(form) !== undefined) return undefined;
+    return {
+      title: 'Retry these failed jobs?',
+      text: html`${await allMeant(form, manager)}<p>They go back to their queues, with all their tries.</p>`,
+      button: 'Retry them',
+    };
+  },
+  run: (form, { manager }) =>
+    carriedOut(form, manager, {
+      one: ({ id, ...place }) => manager.failed.retry(id, place),
+      all: () => manager.failed.retry(filterOf(choiceIn(form)) ?? 'all'),
+      told: (count) =>
+        `${counted(count, 'failed job')} ${count === 1 ? 'goes back to its queue' : 'go back to their queues'}.`,
+    }),
+};
+
+export const forgetFailed: Action = {
+  async ask(form, { manager }) {
+    const ticked = tickedIn(form);
+    if (ticked?.length === 0) return undefined;
+    const meant =
+      ticked === undefined
+        ? await allMeant(form, manager)
+        : html`<p><strong>${counted(ticked.length, 'failed job')}</strong></p>`;
+    return {
+      title: 'Forget these failed jobs?',
+      text: html`${meant}<p>They are removed with their data and their errors, and cannot be retried any more.</p>`,
+      button: 'Forget them',
+    };
+  },
+  run: (form, { manager }) =>
+    carriedOut(form, manager, {
+      one: ({ id, ...place }) => manager.failed.forget(id, place),
+      all: () => {
+        const filter = filterOf(choiceIn(form));
+        return filter === undefined ? manager.failed.flush() : manager.failed.forget(filter);
+      },
+      told: (count) => `${counted(count, 'failed job')} ${count === 1 ? 'is' : 'are'} forgotten.`,
+    }),
+};
+
+interface Deed {
+  readonly one: (place: Place) => Promise<boolean>;
+  /** Returns the number of jobs. */
+  readonly all: () => Promise<number>;
+  readonly told: (count: number) => string;
+}
+
+async function carriedOut(form: URLSearchParams, manager: QueueManager, deed: Deed): Promise<Notice> {
+  const ticked = tickedIn(form);
+  if (ticked?.length === 0) return { text: 'No job was ticked, so nothing was done.' };
+  const work = ticked === undefined ? allOf(deed) : eachOf(ticked, deed);
+  const notice = await within(PATIENCE, work, manager);
+  if (notice !== undefined) return notice;
+  tellLater(work, manager);
+  return { text: 'This takes longer and goes on in the background. The log of the dashboard says when it is done.' };
+}
+
+/** Undefined if it takes longer; the work goes on. */
+function within<Value>(
+  patience: Milliseconds,
+  work: Promise<Value>,
+  { clock }: QueueManager,
+): Promise<Value | undefined> {
+  let timer: Timer | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = clock.after(patience, () => resolve(undefined));
+  });
+  return Promise.race([work, late]).finally(() => timer?.cancel());
+}
+
+function tellLater(work: Promise<Notice>, { logger }: QueueManager): void {
+  work.then(
+    ({ text }) => logger.info({}, `Dashboard: ${text}`),
+    (error: unknown) => logger.error({ err: errorRecord(toError(error)) }, `Dashboard: ${errorMessage(error)}`),
+  );
+}
+
+async function allOf({ all, told }: Deed): Promise<Notice> {
+  return { text: told(await all()) };
+}
+
+/** A job that cannot be reached does not stop the others. */
+async function eachOf(places: readonly Place[], { one, told }: Deed): Promise<Notice> {
+  let [done, gone] = [0, 0];
+  const refused: string[] = [];
+  for (const place of places) {
+    try {
+      if (await one(place)) done += 1;
+      else gone += 1;
+    } catch (error) {
+      refused.push(redact(errorMessage(error)));
+    }
+  }
+  const [first] = refused;
+  const rest = [
+    gone > 0 && ` ${counted(gone, 'job')} ${gone === 1 ? 'was' : 'were'} already gone.`,
+    first !== undefined && ` ${counted(refused.length, 'job')} could not be reached: ${first}`,
+  ];
+  return { text: `${told(done)}${rest.filter(Boolean).join('')}` };
+}
+
+/** Undefined if all that match are meant. */
+function tickedIn(form: URLSearchParams): readonly Place[] | undefined {
+  return form.get('all') === 'yes' ? undefined : form.getAll('job').flatMap((text) => placeIn(text) ?? []);
+}
+
+function placeIn(text: string): Place | undefined {
+  const [connection, queue, id] = listIn(text);
+  const isPlace = typeof connection === 'string' && typeof queue === 'string' && typeof id === 'string';
+  return isPlace ? { connection, queue, id } : undefined;
+}
+
+async function allMeant(form: URLSearchParams, manager: QueueManager): Promise<Html> {
+  const choice = choiceIn(form);
+  const filter = filterOf(choice);
+  const counting = filter === undefined ? manager.failed.kept() : manager.failed.count(filter);
+  // If a store is unreachable, the action itself will say so.
+  const count = await within(
+    COUNTING,
+    counting.catch(() => undefined),
+    manager,
+  );
+  const which = choiceText(choice) || 'of all connections';
+  return html`<p>
+    <strong>${count === undefined ? 'All failed jobs' : counted(count, 'failed job')}</strong> <bdi>${which}</bdi>, including
+    those that are not shown.
+  </p>`;
 }

@@ -1,5 +1,6 @@
-/** A request as the dashboard sees it, independent of the server. */
+/** A request as the dashboard sees it, independent of the server: its form, its cookies, and where it comes from. */
 import { formCut, formTooLarge } from '../errors';
+import { type Answer, plainAnswer } from './answer';
 
 export interface DashboardRequest {
   readonly method: string;
@@ -48,3 +49,50 @@ export async function readForm(incoming: AsyncIterable<Uint8Array>, most = LARGE
 
 /** Bytes of a form: enough for some thousand ids of jobs. */
 const LARGEST_FORM = 1024 * 1024;
+
+/**
+ * Whether a request that changes something comes from a page of the dashboard itself, and not from another site that the viewer
+ * visits.
+ */
+
+/** The answer to a request from elsewhere. Undefined if it comes from here. */
+export function refusalOf(request: DashboardRequest): Answer | undefined {
+  if (isSameOrigin(request)) return undefined;
+  return plainAnswer(403, 'This was not sent by a page of the dashboard, so it is refused.');
+}
+
+function isSameOrigin({ headers }: DashboardRequest): boolean {
+  const site = headers('sec-fetch-site');
+  if (site !== undefined) return site === 'same-origin';
+  const origin = headers('origin');
+  if (origin !== undefined) return hostsOf(headers).includes(hostOf(origin));
+  // Not a browser, because browsers send one of the two headers with each form: a program with a token of its own.
+  return /^bearer /i.test(headers('authorization') ?? '');
+}
+
+/**
+ * The hosts that the browser may have asked for. A proxy replaces the host and passes on the original; no other site can make a
+ * browser send that header, so it can be trusted here.
+ */
+function hostsOf(headers: DashboardRequest['headers']): readonly (string | undefined)[] {
+  const forwarded = headers('x-forwarded-host')?.split(',') ?? [];
+  return [headers('host') ?? '', ...forwarded.map((host) => host.trim())];
+}
+
+/** Undefined if the origin is `null`, as for a sandboxed page. */
+function hostOf(origin: string): string | undefined {
+  return URL.canParse(origin) ? new URL(origin).host : undefined;
+}
+
+/** The cookies that a browser has sent, and those that it is given. */
+
+/** All cookies of this name: there may be several, for different paths and hosts. */
+export function cookiesNamed(header: string, name: string): readonly string[] {
+  const cookies = header.split(/;\s*/).filter((cookie) => cookie.startsWith(`${name}=`));
+  return cookies.map((cookie) => cookie.slice(name.length + 1));
+}
+
+/** Other sites cannot make a browser send the cookie, and no script can read it. */
+export function cookieAttributes(isSecure: boolean): string {
+  return `; Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`;
+}

@@ -1,9 +1,12 @@
-/** What happened to a job, in order: when it waited and ran, and how each run ended. */
+/** What happened to a job, in order: as a picture, and as a table with errors and the source that they came from. */
 import type { Milliseconds } from '../../base/clock';
-import type { Attempt, AttemptOutcome } from '../../operations/history/attempt';
-import type { JobStory } from './job-story';
+import type { Attempt, AttemptOutcome, SourceLines } from '../../operations/history/attempt';
+import { html, type Html, type Shown } from '../html';
+import { counted, moment, spanText } from '../parts/text';
+import type { PageContext } from '../view';
+import type { JobStory } from './story';
 
-export interface JobEvent {
+interface JobEvent {
   /** `waits`: nobody works on it. `running`: its end is not yet known. */
   readonly kind: 'waits' | 'running' | AttemptOutcome;
   readonly from: Milliseconds;
@@ -16,17 +19,16 @@ export interface JobEvent {
   readonly isAhead?: boolean | undefined;
 }
 
-export const OUTCOMES: Readonly<
-  Record<Exclude<JobEvent['kind'], 'waits'>, { readonly text: string; readonly tone: string }>
-> = {
-  failed: { text: 'failed', tone: 'bad' },
-  'timed-out': { text: 'timed out', tone: 'bad' },
-  crashed: { text: 'crashed', tone: 'bad' },
-  lost: { text: 'lost', tone: 'warn' },
-  cancelled: { text: 'cancelled', tone: 'warn' },
-  completed: { text: 'completed', tone: 'good' },
-  running: { text: 'runs', tone: 'accent' },
-};
+const OUTCOMES: Readonly<Record<Exclude<JobEvent['kind'], 'waits'>, { readonly text: string; readonly tone: string }>> =
+  {
+    failed: { text: 'failed', tone: 'bad' },
+    'timed-out': { text: 'timed out', tone: 'bad' },
+    crashed: { text: 'crashed', tone: 'bad' },
+    lost: { text: 'lost', tone: 'warn' },
+    cancelled: { text: 'cancelled', tone: 'warn' },
+    completed: { text: 'completed', tone: 'good' },
+    running: { text: 'runs', tone: 'accent' },
+  };
 
 export function eventsOf({ job, run }: JobStory, now: Milliseconds): readonly JobEvent[] {
   const { history, createdAt, failedAt, completedAt, at, state, attempts } = job;
@@ -74,4 +76,137 @@ const SLACK: Milliseconds = 5000;
 
 function startOf(attempt: Attempt | undefined): Milliseconds | undefined {
   return attempt && attempt.at.getTime() - (attempt.ms ?? 0);
+}
+
+/** In characters. */
+const LONGEST_STACK = 16 * 1024;
+
+/** What happened to a job, in words: each run with its error and the place in the source that it came from. */
+export function eventTable(story: JobStory, events: readonly JobEvent[], { now }: PageContext): Html {
+  const { createdAt, at, state } = story.job;
+  const runs = events.filter(({ kind }) => kind !== 'waits');
+  // The failed store has the last error with its causes; without a history it is the only one.
+  const last = runs.at(-1);
+  return html`<table class="events">
+    <caption>What happened</caption>
+    <thead><tr><th scope="col" class="when">When</th><th scope="col">What</th><th scope="col" class="number took">Took</th><th scope="col" class="where">Where</th></tr></thead>
+    <tbody>
+      ${createdAt && simpleRow('dispatched', moment(createdAt, now), 'Dispatched')}
+      ${runs.map((event) => runRow(event, story, now, event === last ? story.failure?.exception : undefined))}
+      ${state === 'delayed' && at && simpleRow('due', moment(at, now), 'Becomes ready')}
+    </tbody>
+  </table>`;
+}
+
+function simpleRow(key: string, when: Html, what: string): Html {
+  return html`<tr data-key="${key}"><td>${when}</td><td>${what}</td><td></td><td></td></tr>`;
+}
+
+function runRow(
+  { kind, attempt, until, from, ms, told }: JobEvent,
+  { run }: JobStory,
+  now: Milliseconds,
+  exception: string | undefined,
+): Html {
+  if (kind === 'waits') return html``;
+  const where = kind === 'running' ? run && `${run.worker.name}:${run.worker.pid}` : told?.worker;
+  const began = kind === 'running' ? (run === undefined ? undefined : from) : until;
+  return html`<tr data-key="${String(told?.fence ?? kind)}">
+    <td>${began !== undefined && moment(new Date(began), now)}</td>
+    <td>
+      Attempt ${attempt ?? '?'} <span class="badge ${OUTCOMES[kind].tone}">${OUTCOMES[kind].text}</span>
+      ${told?.error !== undefined && html`<p class="error"><bdi>${told.error}</bdi></p>`}
+      ${details(told, exception)}
+    </td>
+    <td class="number">${ms !== undefined && spanText(ms)}</td>
+    <td><bdi>${where ?? ''}</bdi></td>
+  </tr>`;
+}
+
+function details(told: Attempt | undefined, exception: string | undefined): Html | undefined {
+  const stack = exception ?? told?.stack;
+  const source = told?.source;
+  if (stack === undefined && source === undefined) return undefined;
+  return html`<details${exception !== undefined && html` open`}>
+    <summary>${source === undefined ? 'Stack' : html`<bdi class="mono">${source.file}:${String(source.line)}</bdi>`}</summary>
+    ${source && sourceLines(source)}${stack !== undefined && html`<pre class="stack" tabindex="0">${bounded(stack)}</pre>`}
+  </details>`;
+}
+
+/** Our stacks are shorter; another program may have kept longer ones. */
+function bounded(stack: string): string {
+  const left = stack.length - LONGEST_STACK;
+  return left <= 0 ? stack : `${stack.slice(0, LONGEST_STACK)}\n… and ${counted(left, 'more character')}`;
+}
+
+function sourceLines({ line, from, lines }: SourceLines): Html {
+  const rows = lines.map((text, place) => {
+    const number = from + place;
+    const isIt = number === line;
+    return html`<span${isIt && html` class="marked"`}>${isIt ? '> ' : '  '}${String(number).padStart(5)}  ${text}
+</span>`;
+  });
+  return html`<pre class="source" tabindex="0" aria-label="Lines of the source around line ${line}">${rows}</pre>`;
+}
+
+/** Bars and lines: if there are more, only the last ones are drawn. */
+const MOST = 25;
+/** Longer times are drawn on a logarithmic scale: otherwise a day would leave no room for anything else. */
+const UNIT = 250;
+/** How the shortest run and the shortest wait are drawn, relative to each other. */
+const LEAST = { run: 2.5, wait: 1 } as const;
+
+const HEIGHT = 54;
+/** A narrower part of the picture has no room for a text below it. */
+const NARROW = 0.13;
+const BAR = { top: 18, height: 18 } as const;
+const LINE = { top: 26, height: 2 } as const;
+const LABELS = { above: 12, below: 50 } as const;
+
+/** A picture of what happened to a job: its runs as bars, coloured by outcome, with lines between them for the waits. */
+export function timeline(events: readonly JobEvent[]): Html {
+  const shown = events.slice(-MOST);
+  const lengths = shown.map(lengthOf);
+  const whole = lengths.reduce((sum, length) => sum + length, 0);
+  let start = 0;
+  const shapes = shown.map((event, place) => {
+    const from = start / whole;
+    start += lengths[place]!;
+    return shape(event, from, start / whole);
+  });
+  return html`<svg class="timeline" role="img" width="100%" height="${HEIGHT}" aria-label="${summaryOf(events)}">
+    ${shapes}
+  </svg>`;
+}
+
+function lengthOf({ kind, from, until }: JobEvent): number {
+  const least = kind === 'waits' ? LEAST.wait : LEAST.run;
+  return least + Math.log2(1 + (until - from) / UNIT) / 2;
+}
+
+/** @param from, until shares of the whole */
+function shape(event: JobEvent, from: number, until: number): Html {
+  const { kind, attempt, isAhead } = event;
+  const tip = html`<title>${tipOf(event)}</title>`;
+  const [x, width, middle] = [from, until - from, (from + until) / 2].map(percent);
+  const label = (y: number, text: Shown): Html =>
+    html`<text x="${middle}" y="${y}" text-anchor="middle">${text}</text>`;
+  const ms = kind === 'waits' ? event.until - event.from : event.ms;
+  const took = ms !== undefined && until - from >= NARROW && label(LABELS.below, spanText(ms));
+  if (kind === 'waits')
+    return html`<rect class="${isAhead === true ? 'ahead' : 'waits'}" x="${x}" y="${LINE.top}" width="${width}" height="${LINE.height}">${tip}</rect>${took}`;
+  return html`<rect class="${kind}" x="${x}" y="${BAR.top}" width="${width}" height="${BAR.height}" rx="3">${tip}</rect>${attempt !== undefined && label(LABELS.above, attempt)}${took}`;
+}
+
+const percent = (share: number): string => `${Math.round(share * 10_000) / 100}%`;
+
+function tipOf({ kind, attempt, from, until, ms, isAhead }: JobEvent): string {
+  if (kind === 'waits') return `${isAhead === true ? 'Waits another' : 'Waited'} ${spanText(until - from)}`;
+  const took = ms === undefined ? '' : kind === 'running' ? ` for ${spanText(ms)}` : ` after ${spanText(ms)}`;
+  return `Attempt ${attempt ?? '?'}: ${OUTCOMES[kind].text}${took}`;
+}
+
+function summaryOf(events: readonly JobEvent[]): string {
+  const runs = events.filter(({ kind }) => kind !== 'waits');
+  return `${counted(runs.length, 'run')}: ${runs.slice(-MOST).map(tipOf).join('; ')}. The table below says the same.`;
 }

@@ -1,15 +1,15 @@
-/** One batch: its progress, its failed jobs, and what comes next. */
-import { batchDocument, type Batch } from '../../dispatch/batch/batch';
-import { callbackJobs, type BatchCallbackJob } from '../../dispatch/batch/members';
+/** One batch: its progress, the jobs that it sends, and its failed jobs. */
+import { type Batch, batchDocument } from '../../dispatch/batch/batch';
+import { type BatchCallbackJob, callbackJobs } from '../../dispatch/batch/members';
+import { listedFailure, type ListedJob } from '../../operations/listed-job';
+import { readTies } from '../../payload/ties';
 import { address } from '../addresses';
-import { failedPart, failuresOf } from '../batch/batch-failures';
-import { batchButtons, progressBar, stateBadge, stateText } from '../batch/batch-state';
-import { callbacksPart, comingText } from '../batch/callbacks-part';
 import { neededField } from '../errors';
 import { html, type Html } from '../html';
-import { factList, idFact } from '../parts/facts';
-import { keyNumbers } from '../parts/key-numbers';
-import { moment, spanText } from '../parts/time';
+import { batchButtons, progressBar, stateBadge, stateText } from '../parts/batch';
+import { actionForm, jobLink, queueLink } from '../parts/links';
+import { ACTIONS, factList, idFact, keyNumbers, numberColumn, table } from '../parts/table';
+import { counted, errorLine, moment, numberText, spanText } from '../parts/text';
 import type { Page, PageContext, View } from '../view';
 
 export const batch: Page = async (context) => {
@@ -100,4 +100,135 @@ function facts(found: Batch, { now }: PageContext): Html | undefined {
     ['Took', finishedAt && spanText(finishedAt.getTime() - createdAt.getTime())],
     ['If a job fails', allowsFailures ? 'the others go on' : 'the batch is cancelled'],
   ]);
+}
+
+/** The failed jobs of a batch. */
+
+export interface FailedMember extends ListedJob {
+  /** Jobs behind it in its chain, which were skipped. */
+  readonly behind: number;
+}
+
+interface BatchFailures {
+  readonly jobs: readonly FailedMember[];
+  /** How many failed jobs were examined, if there may be more of this batch. */
+  readonly lookedAt: number | undefined;
+}
+
+/** How many are shown. */
+const SHOWN = 20;
+const PAGE = 100;
+/** How many failed jobs are examined at most: their store does not know which batch they belong to. */
+const MOST = 1000;
+
+/** Undefined if no store keeps them. */
+async function failuresOf(
+  { id, connection, failed }: Batch,
+  { manager }: PageContext,
+): Promise<BatchFailures | undefined> {
+  const store = manager.failed.storeFor(manager.driver(connection));
+  if (store === undefined) return undefined;
+  const wanted = Math.min(failed, SHOWN);
+  const jobs: FailedMember[] = [];
+  let lookedAt = 0;
+  let after: string | undefined;
+  while (jobs.length < wanted && lookedAt < MOST) {
+    const page = await store.list({ limit: PAGE, after });
+    after = page.at(-1)?.place;
+    lookedAt += page.length;
+    for (const entry of page) {
+      const tie = readTies(entry.payload)?.batch;
+      if (tie?.id === id) jobs.push({ ...listedFailure(manager, entry), behind: tie.weight - 1 });
+    }
+    if (page.length < PAGE) return { jobs: jobs.slice(0, wanted), lookedAt: undefined };
+  }
+  return { jobs: jobs.slice(0, wanted), lookedAt: jobs.length < wanted ? lookedAt : undefined };
+}
+
+function failedPart(batch: Batch, failures: BatchFailures | undefined, context: PageContext): Html | undefined {
+  const { failed, id, connection } = batch;
+  if (failed === 0 || failures === undefined) return undefined;
+  const { jobs, lookedAt } = failures;
+  const all = html`<a href="${address('failed', { connection, batch: id })}">All failed jobs of this batch</a>`;
+  if (jobs.length === 0)
+    return html`<h2>Failed jobs</h2><p class="empty">${
+      lookedAt === undefined
+        ? 'Its failed jobs were forgotten; only their number is kept.'
+        : html`None of the newest ${numberText(lookedAt)} failed jobs belongs to this batch. ${all}`
+    }</p>`;
+  const some = jobs.length < failed && `${numberText(jobs.length)} of ${numberText(failed)}, `;
+  const shown = table({
+    caption: html`Failed jobs <span class="soft">${some}newest first</span>`,
+    columns: ['Job', 'Error', 'Failed', numberColumn('Attempts'), ACTIONS],
+    rows: jobs.map((job) => failedRow(job, context)),
+  });
+  return html`${shown}<p class="pages">${all}</p>`;
+}
+
+function failedRow(job: FailedMember, context: PageContext): Html {
+  const { id = '', name, connection, queue, error, failedAt, attempts, behind } = job;
+  const fields = { connection, queue, id };
+  const skipped =
+    behind > 0 && html`<br><span class="soft">with ${counted(behind, 'job')} of its chain behind it, skipped</span>`;
+  return html`<tr data-key="${id}"><th scope="row">${jobLink(job)}<br><span class="soft">in ${queueLink(job)}</span>${skipped}</th>
+<td class="excerpt"><span class="bad"><bdi>${errorLine(error ?? '')}</bdi></span></td><td>${failedAt && moment(failedAt, context.now)}</td><td class="number">${attempts}</td>
+<td class="actions">${actionForm({ action: 'retry-job', label: 'Retry', fields, subject: name }, context)}</td></tr>`;
+}
+
+/** The jobs that a batch sends when something happens to it, and whether it has sent them. */
+
+/** Undefined if it sends none. */
+function callbacksPart(batch: Batch, callbacks: readonly BatchCallbackJob[]): Html | undefined {
+  if (callbacks.length === 0) return undefined;
+  return table({
+    caption: 'What it sends',
+    columns: ['Job', 'When', 'State'],
+    rows: callbacks.map((callback) => callbackRow(batch, callback)),
+  });
+}
+
+/** Which job will be sent next, as things are. Nothing if none. */
+function comingText(batch: Batch, callbacks: readonly BatchCallbackJob[]): Html | undefined {
+  const open = callbacks.filter((callback) => !callback.isSent && whyNot(batch, callback) === undefined);
+  const coming = open.find(({ on }) => on === 'then') ?? open.find(({ on }) => on === 'next' || on === 'finally');
+  return coming && html`<bdi>${coming.name}</bdi> is sent ${whenOf(batch, coming)}.`;
+}
+
+function callbackRow(batch: Batch, callback: BatchCallbackJob): Html {
+  const { connection, on, isSent } = callback;
+  const reason = isSent ? undefined : whyNot(batch, callback);
+  return html`<tr data-key="${callback.id}"><th scope="row">${jobLink({ ...callback, id: isSent ? sentId(batch, callback) : undefined })}<br><span class="soft">in ${queueLink(callback)}${connection !== batch.connection && html` of <bdi>${connection}</bdi>`}</span></th>
+<td>${on !== 'next' && html`<code>${on}</code> `}<span class="soft">${whenOf(batch, callback)}</span></td>
+<td>${isSent ? html`<span class="badge good">sent</span>` : html`<span class="badge">${reason === undefined ? 'not yet' : 'not sent'}</span>`}${reason !== undefined && html` <span class="soft">${reason}</span>`}</td></tr>`;
+}
+
+/** Each progress callback has an id of its own; this is the latest. */
+function sentId({ total, pending }: Batch, { id, on, every = 1 }: BatchCallbackJob): string {
+  return on === 'progress' ? `${id}-${Math.floor((total - pending) / every) * every}` : id;
+}
+
+function whenOf({ allowsFailures }: Batch, { on, every = 1 }: BatchCallbackJob): string {
+  if (on === 'progress') return `each time ${numberText(every)} more have ended`;
+  if (on === 'catch') return 'when the first has failed';
+  if (on === 'finally') return 'when none is left';
+  if (on === 'then') return 'when all have completed';
+  return `next in its chain, when ${allowsFailures ? 'none is left' : 'all have completed'}`;
+}
+
+/** Undefined if it may still be sent. */
+function whyNot(
+  { allowsFailures, failed, skipped, isCancelled, isFinished }: Batch,
+  { on }: BatchCallbackJob,
+): string | undefined {
+  if (on === 'progress' || on === 'finally') return undefined;
+  if (on === 'catch') return isFinished ? 'none has failed' : undefined;
+  if (on === 'next' && allowsFailures) return isCancelled ? 'it was cancelled' : undefined;
+  if (failed > 0) {
+    const lost = `${counted(failed, 'has', 'have')} failed`;
+    if (skipped === 0) return `${lost}; it is sent once they are retried and all have completed`;
+    // Jobs behind a failed one come back with it.
+    return `${lost}, and ${counted(skipped, 'was', 'were')} skipped; it is only sent if all of them complete after all`;
+  }
+  if (skipped > 0) return `${counted(skipped, 'was', 'were')} skipped`;
+  return isCancelled ? 'it was cancelled' : undefined;
 }

@@ -1,14 +1,12 @@
 /** Which batches are under way, and which of them have trouble. */
-import { batchDocument, type Batch } from '../../dispatch/batch/batch';
+import { type Batch, batchDocument } from '../../dispatch/batch/batch';
 import { address } from '../addresses';
-import { batchButtons, progressBar, progressText, stateBadge } from '../batch/batch-state';
 import { html, type Html } from '../html';
-import { numberText } from '../parts/number';
+import { batchButtons, progressBar, progressText, stateBadge } from '../parts/batch';
 import { ACTIONS, table } from '../parts/table';
-import { moment } from '../parts/time';
-import { readEach, type Seen } from '../troubles';
+import { moment, numberText } from '../parts/text';
+import { readEach, type Seen, watchedConnections } from '../readings';
 import type { Page, PageContext } from '../view';
-import { watchedConnections } from '../readings';
 
 /** Batches of one page. */
 const PAGE = 50;

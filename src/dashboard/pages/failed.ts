@@ -1,16 +1,13 @@
-/** What has failed and why: grouped by error, and one by one. */
-import { matching, type FailedJob } from '../../application/failed/failed-filter';
+/** What has failed and why: grouped by error, and one by one; read in bounded steps, as the address or a form chooses. */
+import { commonText, type FailedFilter, type FailedJob, matching } from '../../application/failed/failed-filter';
+import { groupsOf } from '../../base/collections';
+import { redact } from '../../base/redact';
 import { address } from '../addresses';
-import { errorGroups, type ErrorGroup } from '../failed/error-groups';
-import { choiceIn, choiceText, filterOf, type FailedChoice } from '../failed/failed-choice';
-import { lookAtFailed, type FailedLook } from '../failed/failed-look';
 import { html, type Html } from '../html';
-import { failureButtons, hiddenFields } from '../parts/action-form';
-import { errorLine } from '../parts/excerpt';
-import { jobLink, queueLink } from '../parts/links';
-import { counted, numberText } from '../parts/number';
+import { failureButtons, hiddenFields, jobLink, queueLink } from '../parts/links';
 import { ACTIONS, numberColumn, table } from '../parts/table';
-import { moment } from '../parts/time';
+import { counted, errorLine, moment, numberText } from '../parts/text';
+import { Budget } from '../readings';
 import type { Page, PageContext } from '../view';
 
 /** Jobs of one page. */
@@ -171,4 +168,111 @@ function jobRow(job: FailedJob, { now, viewer }: PageContext): Html {
 <th scope="row">${jobLink(job)}<br><span class="soft mono">${id}</span></th>
 <td>${queueLink(job)}</td><td>${moment(failedAt, now)}</td><td class="number">${attempts}</td>
 <td class="message"><bdi>${errorLine(exception)}</bdi></td></tr>`;
+}
+
+/** Groups failed jobs whose errors say the same about different things. */
+
+export interface ErrorGroup {
+  readonly name: string;
+  /** What the errors have in common: a text in the first line of each. */
+  readonly error: string;
+  readonly queues: readonly string[];
+  readonly count: number;
+  readonly newest: FailedJob;
+  readonly oldest: FailedJob;
+}
+
+/** Largest group first. @param jobs newest first */
+function errorGroups(jobs: readonly FailedJob[]): readonly ErrorGroup[] {
+  const keyOf = ({ name, exception }: FailedJob): string => JSON.stringify([name, commonText(exception)]);
+  return [...groupsOf(jobs, keyOf).values()]
+    .map((group) => ({
+      name: group[0]!.name,
+      error: commonText(group[0]!.exception),
+      queues: [...new Set(group.map(({ queue }) => queue))],
+      count: group.length,
+      newest: group[0]!,
+      oldest: group.at(-1)!,
+    }))
+    .toSorted((a, b) => b.count - a.count || b.newest.failedAt.getTime() - a.newest.failedAt.getTime());
+}
+
+/** Reads failed jobs in bounded steps, newest first: a store may keep a hundred thousand, and each may be large. */
+
+const MOST_AT_ONCE = 500;
+
+interface FailedLook {
+  readonly jobs: readonly FailedJob[];
+  /** Whether there are more jobs after the last one. */
+  readonly isCut: boolean;
+  /** How many there are in total. Undefined if some stores could not be reached. */
+  readonly total: number | undefined;
+  /** The troubles of connections that could not be reached. */
+  readonly away: readonly string[];
+}
+
+/** @param from the position of the first job, 0 for the newest */
+function lookAtFailed({ manager, lookout }: PageContext, queue: string | undefined, from: number): Promise<FailedLook> {
+  return lookout.see(`failed ${from} ${queue ?? ''}`, async () => {
+    const away = new Map<string, string>();
+    const unreachable = (connection: string, error: Error): void =>
+      void away.set(connection, `The failed jobs of ${connection} are missing here: ${redact(error.message)}`);
+    // Concurrently, so that an unreachable store is waited for only once.
+    const counting = totalOf(manager, queue);
+    const jobs: FailedJob[] = [];
+    const budget = new Budget(MOST_AT_ONCE);
+    let isEnd = false;
+    for (let limit = budget.next; !isEnd && limit > 0; limit = budget.next) {
+      const page = await manager.failed.list({ queue, offset: from + jobs.length, limit, unreachable });
+      jobs.push(...page);
+      // A store may omit jobs that disappear while it is read, so only an empty page is the end. An unreachable store is not
+      // asked again.
+      isEnd = page.length === 0 || (page.length < limit && away.size > 0);
+      for (const { payload, exception } of page) budget.spend(payload.length + exception.length);
+    }
+    const total = await counting;
+    const isCut = !isEnd && from + jobs.length < (total ?? Infinity);
+    return { jobs, isCut, total, away: [...away.values()] };
+  });
+}
+
+async function totalOf({ failed }: PageContext['manager'], queue: string | undefined): Promise<number | undefined> {
+  try {
+    return await failed.kept(queue);
+  } catch {
+    // The look itself reports unreachable stores.
+    return undefined;
+  }
+}
+
+/** Which failed jobs an address or a form chooses: those that match all given fields. */
+
+/** The names of the fields in forms and addresses. */
+export const CHOICES = ['connection', 'queue', 'name', 'error', 'group', 'batch', 'olderThan'] as const;
+
+type FailedChoice = { readonly [Field in (typeof CHOICES)[number]]?: string | undefined };
+
+/** Empty fields choose nothing. */
+export function choiceIn(fields: URLSearchParams): FailedChoice {
+  const given = CHOICES.map((field) => [field, fields.get(field)?.trim() ?? ''] as const);
+  return Object.fromEntries(given.filter(([, value]) => value !== ''));
+}
+
+/** Undefined if all jobs are meant. */
+export function filterOf(choice: FailedChoice): FailedFilter | undefined {
+  return Object.keys(choice).length === 0 ? undefined : (choice as FailedFilter);
+}
+
+/** `of the queue mail, with "452" in their error` */
+export function choiceText({ connection, queue, name, error, group, batch, olderThan }: FailedChoice): string {
+  const words = [
+    name && `of the class ${name}`,
+    queue && `of the queue ${queue}`,
+    connection && `of the connection ${connection}`,
+    batch && `of the batch ${batch}`,
+    group && `that failed by “${group}”`,
+    error && `with “${error}” in their error`,
+    olderThan && `that failed more than ${olderThan} ago`,
+  ];
+  return words.filter(Boolean).join(', ');
 }

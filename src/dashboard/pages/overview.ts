@@ -3,21 +3,14 @@ import type { Figures } from '../../operations/figures/figures';
 import type { QueueSnapshot, Snapshot } from '../../operations/snapshot';
 import type { ScheduleListing } from '../../schedule/schedules';
 import { address } from '../addresses';
-import { chartFigure } from '../charts/chart';
-import { figuresOf, rangeIn, rangeLinks, rangeName, withoutSpans } from '../charts/ranges';
-import { rateChart } from '../charts/rate-chart';
 import { type Finding, findingsIn, hasLateJobs, isNeglected, scheduleFindings, wellText } from '../health';
 import { html, type Html } from '../html';
-import { actionForm } from '../parts/action-form';
-import { jobTable } from '../parts/job-table';
-import { keyNumbers } from '../parts/key-numbers';
-import { queueLink } from '../parts/links';
-import { counted, numberText, tenths } from '../parts/number';
-import { pausedBadge } from '../parts/paused-badge';
-import { ACTIONS, numberColumn, table } from '../parts/table';
-import { moment, secondsText } from '../parts/time';
-import { schedulesOf, snapshotOf, watchedConnections } from '../readings';
-import { readEach, type Seen } from '../troubles';
+import { chartFigure } from '../parts/chart';
+import { figuresOf, jobTable, rangeIn, rangeLinks, rangeName, rateChart, withoutSpans } from '../parts/figures';
+import { actionForm, pausedBadge, queueLink } from '../parts/links';
+import { ACTIONS, keyNumbers, numberColumn, table } from '../parts/table';
+import { counted, moment, numberText, secondsText, tenths } from '../parts/text';
+import { readEach, schedulesOf, type Seen, snapshotOf, watchedConnections } from '../readings';
 import type { Page, PageContext } from '../view';
 
 /** How many of the next schedules are shown. */

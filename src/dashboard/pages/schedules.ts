@@ -2,10 +2,9 @@
 import type { Milliseconds } from '../../base/clock';
 import type { ComingOccurrence, ScheduleListing } from '../../schedule/schedules';
 import { html, type Html, type Shown } from '../html';
-import { actionForm } from '../parts/action-form';
-import { counted } from '../parts/number';
+import { actionForm } from '../parts/links';
 import { ACTIONS, table } from '../parts/table';
-import { moment } from '../parts/time';
+import { counted, moment } from '../parts/text';
 import type { Page, PageContext } from '../view';
 
 /** How many occurrences of each are shown. */

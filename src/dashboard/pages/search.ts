@@ -1,14 +1,18 @@
-/** Finds a job by its id, and jobs by a text, a limited number with each request. */
-import { JOB_STATES } from '../../operations/found-job';
+/** Finds a job by its id, other things by their names, and jobs by a text, a limited number with each request. */
+import type { Milliseconds } from '../../base/clock';
+import { isStoreAway } from '../../connections/errors';
+import type { Batch } from '../../dispatch/batch/batch';
+import { type FoundJob, JOB_STATES } from '../../operations/found-job';
+import type { ListedJob } from '../../operations/listed-job';
 import type { Snapshot } from '../../operations/snapshot';
+import { address } from '../addresses';
 import { html, type Html } from '../html';
-import { whyUnknown } from '../job/state-text';
-import { knownThings, type KnownThings } from '../search/known';
-import { knownList, matchList } from '../search/results';
-import { scan } from '../search/scan';
-import { further, LONGEST_TEXT, wantedIn, type Wanted } from '../search/wanted';
-import { snapshotOf, watchedConnections } from '../readings';
-import { readEach } from '../troubles';
+import { whyUnknown } from '../job/state';
+import { jobLink } from '../parts/links';
+import { table } from '../parts/table';
+import { counted, moment, numberText } from '../parts/text';
+import { isIncapable, readEach, readOr, schedulesOf, snapshotOf, watchedConnections } from '../readings';
+import { further, LONGEST_TEXT, type Match, Pattern, scan, type Scan, type Wanted, wantedIn } from '../scan';
 import type { Page, PageContext } from '../view';
 
 export const search: Page = async (context) => {
@@ -132,4 +136,152 @@ function unsure({ unsure: connections }: KnownThings): readonly string[] {
   return connections.map(
     (name) => `'${name}' has so many jobs that not all were searched for this id. Choose its queue to search further.`,
   );
+}
+
+/** Names that are shown. */
+const MOST_KNOWN = 12;
+
+const KINDS: Readonly<Record<Known['kind'], string>> = {
+  job: 'Job',
+  batch: 'Batch',
+  queue: 'Queue',
+  schedule: 'Schedule',
+  class: 'Failed jobs of the class',
+};
+
+/** What was found, how much was searched, and what to do if nothing was found. */
+function knownList(known: readonly Known[]): Html {
+  const rest = known.length - MOST_KNOWN;
+  const one = ({ kind, name, connection, state, page }: Known): Html =>
+    html`<li>${KINDS[kind]} <a href="${page}"><bdi>${name}</bdi></a>${connection !== undefined && html` <span class="soft">on <bdi>${connection}</bdi></span>`}${state !== undefined && html` <span class="badge">${state}</span>`}</li>`;
+  return html`<h2>By id or name</h2><ul class="names">${known.slice(0, MOST_KNOWN).map(one)}${rest > 0 && html`<li class="soft">and ${numberText(rest)} more</li>`}</ul>`;
+}
+
+/** @param whyNone what it may mean that nothing is known of this text */
+function matchList(scan: Scan, wanted: Wanted, now: Milliseconds, whyNone?: Html): Html {
+  const { matches } = scan;
+  return html`${matches.length > 0 ? matchTable(matches, wanted.text, now) : nothing(scan, wanted, whyNone)}${extent(scan, wanted)}`;
+}
+
+function matchTable(matches: readonly Match[], text: string, now: Milliseconds): Html {
+  const pattern = new Pattern(text);
+  return table({
+    caption: html`${counted(matches.length, 'job')} with “<bdi>${text}</bdi>”`,
+    columns: ['Job', 'Where', 'Queue', 'State', 'When'],
+    rows: matches.map((match) => matchRow(match, pattern, now)),
+  });
+}
+
+function matchRow({ job, excerpt }: Match, pattern: Pattern, now: Milliseconds): Html {
+  const { id, name, connection, queue, state } = job;
+  return html`<tr><th scope="row">${jobLink(job, pattern.marked(name))}<br><span class="soft mono">${id !== undefined && pattern.marked(id)}</span></th>
+<td class="excerpt">${excerpt}</td><td><a href="${address('queue', { connection, queue, state })}"><bdi>${queue}</bdi></a></td><td><span class="badge ${state === 'failed' ? 'bad' : ''}">${state}</span></td><td class="when">${whenOf(job, now)}</td></tr>`;
+}
+
+function whenOf({ state, at, failedAt, createdAt }: ListedJob, now: Milliseconds): Html | undefined {
+  if (state === 'failed') return failedAt && moment(failedAt, now);
+  if (state === 'delayed') return at && html`ready ${moment(at, now)}`;
+  return createdAt && html`dispatched ${moment(createdAt, now)}`;
+}
+
+function nothing({ next }: Scan, { text, from }: Wanted, whyNone: Html | undefined): Html {
+  const quoted = html`“<bdi>${text}</bdi>”`;
+  if (next !== undefined)
+    return html`<p class="empty">None of these jobs has ${quoted} in its data, its name, its id or its error.</p>`;
+  if (from !== undefined) return html`<p class="empty">There are no more jobs with ${quoted}.</p>`;
+  const rest = html`Try a shorter text, or all queues and states. Completed jobs are only found by their whole id, and masked values
+    are not searched.`;
+  return html`<p class="empty">
+    No waiting, running or failed job has ${quoted} in its data, its name, its id or its error. ${whyNone ?? rest}
+  </p>`;
+}
+
+function extent(scan: Scan, wanted: Wanted): Html {
+  const { looked, total, next } = scan;
+  if (next === undefined) return html`<p class="pages">Searched all ${counted(looked, 'job')}.</p>`;
+  const before = wanted.from?.looked ?? 0;
+  return html`<p class="pages"><span>Searched ${numberText(looked)} of ${counted(total, 'job')}${before > 0 && html`, here the last ${numberText(looked - before)} of these`}.</span> <a href="${further(wanted, next)}" rel="next">Search further</a></p>`;
+}
+
+/** Things with exactly this id, or with this text in their name: found without searching all jobs. */
+
+export interface Known {
+  readonly kind: 'job' | 'batch' | 'queue' | 'schedule' | 'class';
+  /** The id of a job, or of a batch without a name. */
+  readonly name: string;
+  readonly connection?: string | undefined;
+  readonly state?: FoundJob['state'] | undefined;
+  readonly page: string;
+}
+
+interface KnownThings {
+  readonly known: readonly Known[];
+  /** Connections with so many jobs that not all were searched for the id. */
+  readonly unsure: readonly string[];
+}
+
+/** How many batches' names are searched. */
+const NEWEST = 100;
+
+/** What an id may look like; other texts are not looked up. */
+const ID = /^[^\s\p{Cc}]{1,300}$/u;
+
+/** @param seen the snapshots of the connections that answer */
+async function knownThings(
+  context: PageContext,
+  { text, queue }: Wanted,
+  seen: readonly Snapshot[],
+): Promise<KnownThings> {
+  const connections = seen.map(({ connection }) => connection);
+  const jobOf = (name: string): Promise<FoundJob | undefined> =>
+    readOr(() => context.manager.connection(name).find(text, { queue }), undefined, isStoreAway, isIncapable);
+  const jobs = ID.test(text) ? await Promise.all(connections.map(jobOf)) : [];
+  const found = jobs.filter((job) => job !== undefined);
+  const pattern = new Pattern(text);
+  const batches = await Promise.all(connections.map((name) => batchesOf(context, name, text, pattern)));
+  const unsure = found.filter((job) => !job.isSure).map(({ connection }) => connection);
+  return {
+    known: [...found.flatMap(knownJob), ...batches.flat(), ...(await named(context, pattern, seen))],
+    unsure,
+  };
+}
+
+/** Records of a job may be kept even if the job is gone. */
+function knownJob({ id, connection, queue, state, history }: FoundJob): readonly Known[] {
+  if (state === 'unknown' && history.length === 0) return [];
+  return [{ kind: 'job', name: id, connection, state, page: address('job', { connection, queue, id }) }];
+}
+
+function batchesOf(
+  { manager }: PageContext,
+  connection: string,
+  text: string,
+  pattern: Pattern,
+): Promise<readonly Known[]> {
+  const known = ({ id, name }: Batch): Known => {
+    return { kind: 'batch', name: name || id, connection, page: address('batch', { connection, id }) };
+  };
+  const read = async (): Promise<readonly Known[]> => {
+    const batch = ID.test(text) ? await manager.batches.get(text, { connection }) : undefined;
+    if (batch !== undefined) return [known(batch)];
+    const newest = await manager.batches.list({ connection, limit: NEWEST });
+    return newest.filter(({ name }) => pattern.isIn(name)).map(known);
+  };
+  return readOr(read, [], isStoreAway, isIncapable);
+}
+
+async function named(context: PageContext, pattern: Pattern, seen: readonly Snapshot[]): Promise<readonly Known[]> {
+  const queues = seen.flatMap(({ connection, queues: all }) => all.map(({ queue }) => ({ connection, queue })));
+  const all: readonly Known[] = [
+    ...queues.map(({ connection, queue }) => {
+      return { kind: 'queue', name: queue, connection, page: address('queue', { connection, queue }) } as const;
+    }),
+    ...context.manager.registry.all().map(({ name }) => {
+      return { kind: 'class', name, page: address('failed', { name }) } as const;
+    }),
+    ...(await schedulesOf(context)).map(({ name }) => {
+      return { kind: 'schedule', name, page: address('schedules') } as const;
+    }),
+  ];
+  return all.filter(({ name }) => pattern.isIn(name));
 }

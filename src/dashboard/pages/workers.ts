@@ -4,9 +4,8 @@ import type { RunningWorker, WorkersJob } from '../../operations/worker-record';
 import { SILENT, SLOW_LOOP } from '../health';
 import { html, type Html } from '../html';
 import { jobLink, queueLink } from '../parts/links';
-import { counted, numberText } from '../parts/number';
 import { numberColumn, table } from '../parts/table';
-import { moment, secondsText, spanText } from '../parts/time';
+import { counted, moment, numberText, secondsText, spanText } from '../parts/text';
 import { watchedConnections, workersOf } from '../readings';
 import type { Page, PageContext } from '../view';
 

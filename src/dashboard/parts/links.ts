@@ -1,13 +1,16 @@
-/** Links to the pages of queues and jobs. */
+/** Links to queues and jobs, and buttons: each is a form of its own, so that it works without scripts. */
+import type { QueueSnapshot } from '../../operations/snapshot';
 import { address } from '../addresses';
 import { html, type Html, type Shown } from '../html';
+import type { PageContext } from '../view';
+import { moment } from './text';
 
 export function queueLink({ connection, queue }: { readonly connection: string; readonly queue: string }): Html {
   return html`<a href="${address('queue', { connection, queue })}"><bdi>${queue}</bdi></a>`;
 }
 
 /** Which job is meant. Without an id, as in foreign payloads, it has no page. */
-export interface LinkedJob {
+interface LinkedJob {
   readonly connection: string;
   readonly queue?: string | undefined;
   readonly id: string | undefined;
@@ -18,4 +21,56 @@ export interface LinkedJob {
 export function jobLink({ connection, queue, id, name }: LinkedJob, shown: Shown = html`<bdi>${name}</bdi>`): Html {
   if (id === undefined) return html`${shown}`;
   return html`<a href="${address('job', { connection, queue, id })}">${shown}</a>`;
+}
+
+/** Buttons that change something: each is a form of its own, so that it works without scripts. */
+
+export interface ActionButton {
+  /** One of `ACTIONS`. */
+  readonly action: string;
+  readonly fields: Readonly<Record<string, string | undefined>>;
+  readonly label: string;
+  /** What it is about, for viewers who do not see where the button is: `mail`. */
+  readonly subject?: string | undefined;
+  /** It destroys something. */
+  readonly isDangerous?: boolean | undefined;
+}
+
+/** Nothing for viewers who may only look. */
+export function actionForm(
+  button: ActionButton,
+  { viewer, here }: Pick<PageContext, 'viewer' | 'here'>,
+): Html | undefined {
+  if (viewer.role !== 'operator') return undefined;
+  const { action, fields, label, subject, isDangerous } = button;
+  return html`<form method="post" action="${action}" class="action">${hiddenFields({ ...fields, back: here })}<button${isDangerous === true && html` class="danger"`}>${label}${subject !== undefined && html`<span class="unseen"> ${subject}</span>`}</button></form>`;
+}
+
+/**
+ * The buttons to retry and to forget.
+ *
+ * @param what one job, or all failed ones that match the fields
+ * @param which ends the labels: ` all`
+ */
+export function failureButtons(
+  what: 'job' | 'failed',
+  about: Pick<ActionButton, 'fields' | 'subject'>,
+  context: PageContext,
+  which = '',
+): readonly (Html | undefined)[] {
+  return [
+    actionForm({ ...about, action: `retry-${what}`, label: `Retry${which}` }, context),
+    actionForm({ ...about, action: `forget-${what}`, label: `Forget${which}`, isDangerous: true }, context),
+  ];
+}
+
+export function hiddenFields(fields: Readonly<Record<string, string | undefined>>): readonly Html[] {
+  return Object.entries(fields).flatMap(([name, value]) =>
+    value === undefined ? [] : [html`<input type="hidden" name="${name}" value="${value}" />`],
+  );
+}
+
+/** The mark of a paused queue. */
+export function pausedBadge({ pausedUntil }: QueueSnapshot, { now }: PageContext): Html {
+  return html`<span class="badge warn">paused${pausedUntil && html`, resumes ${moment(pausedUntil, now)}`}</span>`;
 }

@@ -1,7 +1,8 @@
-/** Tables with a caption and headings. */
+/** Tables, lists of facts, and the few numbers that matter most. */
 import { html, type Html, type Shown } from '../html';
+import { numberText } from './text';
 
-export interface Table {
+interface Table {
   readonly caption: Shown;
   /** Only for screen readers, because something above the table says the same. */
   readonly isCaptionUnseen?: boolean;
@@ -25,3 +26,42 @@ export function numberColumn(label: string, title?: string): Html {
 
 /** The column of buttons. */
 export const ACTIONS = html`<th scope="col"><span class="unseen">Actions</span></th>`;
+
+/** What is known of something, as a list of terms and facts. */
+
+/** Undefined or false: there is no such fact. */
+export type Fact = readonly [term: string, fact: Shown];
+
+/** Undefined if there are no facts. @param isWide each has a line of its own */
+export function factList(facts: readonly Fact[], isWide = false): Html | undefined {
+  const known = facts.filter(([, fact]) => fact !== undefined && fact !== false);
+  if (known.length === 0) return undefined;
+  const row = ([term, fact]: Fact): Html => html`<div><dt>${term}</dt><dd>${fact}</dd></div>`;
+  return html`<dl class="${isWide ? 'facts wide' : 'facts'}">${known.map(row)}</dl>`;
+}
+
+export function idFact(id: string): Fact {
+  return [
+    'Id',
+    html`<span class="mono"><bdi>${id}</bdi></span> <button type="button" class="quiet" data-copy="${id}" aria-label="Copy the id">Copy</button>`,
+  ];
+}
+
+/** The few numbers that matter most. */
+
+export interface KeyNumber {
+  readonly label: string;
+  readonly value: string | number;
+  readonly tone?: 'good' | 'warn' | 'bad' | false | undefined;
+  /** Where to see more of it. */
+  readonly href?: string | false | undefined;
+}
+
+/** @param numbers false: it is unknown */
+export function keyNumbers(numbers: readonly (KeyNumber | false)[]): Html {
+  const one = ({ label, value, tone, href }: KeyNumber): Html => {
+    const text = typeof value === 'number' ? numberText(value) : value;
+    return html`<div><dt>${label}</dt><dd${tone && html` class="${tone}"`}>${href ? html`<a href="${href}">${text}</a>` : text}</dd></div>`;
+  };
+  return html`<dl class="key-numbers">${numbers.filter((number) => number !== false).map(one)}</dl>`;
+}

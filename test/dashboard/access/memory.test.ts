@@ -1,6 +1,5 @@
 /** Sessions and wrong attempts take a bounded amount of memory. */
-import { Sessions } from '../../../src/dashboard/access/sessions';
-import { WrongTries } from '../../../src/dashboard/access/wrong-tries';
+import { Sessions, WrongTries } from '../../../src/dashboard/access/sessions';
 import { TestClock } from '../../../src/testing/test-clock';
 
 describe('sessions', () => {

@@ -1,4 +1,4 @@
-import { ticksUpTo } from '../../../src/dashboard/charts/chart';
+import { ticksUpTo } from '../../../src/dashboard/parts/chart';
 import * as fc from '../../support/properties';
 
 describe('the ticks of an axis', () => {

@@ -1,4 +1,4 @@
-import { Live } from '../../../src/dashboard/live/live';
+import { Live } from '../../../src/dashboard/live';
 import type { PageContext, View } from '../../../src/dashboard/view';
 import { TestClock } from '../../../src/testing/test-clock';
 

@@ -1,8 +1,8 @@
 /** Viewers that do not read what they are sent, such as a sleeping laptop. */
 import { createServer } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { connect, type AddressInfo } from 'node:net';
 import type { Answer, EventSink } from '../../../src/dashboard/http/answer';
-import { respond } from '../../../src/dashboard/http/node-handler';
+import { respond } from '../../../src/dashboard/http/handlers';
 
 it('a viewer that does not read is disconnected, and delays neither the checks nor the end of the server', async () => {
   let sink: EventSink | undefined;

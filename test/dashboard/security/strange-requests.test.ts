@@ -1,9 +1,9 @@
 /** Requests that no viewer's browser sends, and visitors who are not let in. */
 import { createServer } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { connect, type AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
 import { dashboard } from '../../../src/dashboard';
-import { assetAddress } from '../../../src/dashboard/assets';
+import { assetAddress } from '../../../src/dashboard/document';
 import { Gate, testApplication } from '../../support/application';
 import { raw } from '../kit/raw';
 import { served } from '../kit/served';

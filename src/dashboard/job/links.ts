@@ -1,32 +1,31 @@
 /** What a job is connected with: who sent it, what follows it, and its batch. All of this is in its payload. */
+import { OnqueueError } from '../../base/onqueue-error';
+import type { Batch } from '../../dispatch/batch/batch';
+import type { ChainedJob, FailedLink } from '../../job/job-context';
+import type { FoundJob } from '../../operations/found-job';
 import {
   CARRIER,
+  type Chain,
   chainedJobOf,
+  type ChainLink,
+  NO_CHAIN,
   readCarried,
   readCause,
   readChain,
-  NO_CHAIN,
-  type Chain,
-  type ChainLink,
 } from '../../payload/chain';
-import { OnqueueError } from '../../base/onqueue-error';
-import type { Batch } from '../../dispatch/batch/batch';
-import { isRecord } from '../../payload/values';
 import { BATCH_FIELD, HANDLER_WITH_FOLLOWERS, OCCURRENCE_FIELD } from '../../payload/payload-text';
-import type { ChainedJob, FailedLink } from '../../job/job-context';
-import type { FoundJob } from '../../operations/found-job';
+import { isRecord } from '../../payload/values';
 import { address } from '../addresses';
-import { progressText, stateBadge } from '../batch/batch-state';
 import { html, type Html } from '../html';
-import { factList } from '../parts/facts';
+import { progressText, stateBadge } from '../parts/batch';
 import { jobLink } from '../parts/links';
-import { counted } from '../parts/number';
-import { moment } from '../parts/time';
-import { readOr } from '../troubles';
+import { factList } from '../parts/table';
+import { counted, moment } from '../parts/text';
+import { readOr } from '../readings';
 import type { PageContext } from '../view';
-import { fieldsOf } from './job-story';
+import { fieldsOf } from './story';
 
-export interface JobLinks {
+interface JobLinks {
   /** The jobs that follow it, in order. */
   readonly chain: readonly ChainedJob[];
   /** The job sent if this one, or one that follows, fails. */

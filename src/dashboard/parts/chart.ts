@@ -3,9 +3,9 @@
  * below, which the script shows one by one under the pointer and by the arrow keys.
  */
 import { html, type Html } from '../html';
-import { numberColumn, table } from '../parts/table';
+import { numberColumn, table } from './table';
 
-export interface Series {
+interface Series {
   /** `completed` */
   readonly label: string;
   readonly tone: 'accent' | 'bad' | 'warn' | 'soft';

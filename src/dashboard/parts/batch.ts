@@ -1,10 +1,9 @@
 /** The state of a batch, in a word, in sentences and as a picture, and what can be done about it. */
-import { stateOf, type Batch } from '../../dispatch/batch/batch';
+import { type Batch, stateOf } from '../../dispatch/batch/batch';
 import { html, type Html } from '../html';
-import { actionForm } from '../parts/action-form';
-import { counted, numberText } from '../parts/number';
-import { spanText } from '../parts/time';
 import type { PageContext } from '../view';
+import { actionForm } from './links';
+import { counted, numberText, spanText } from './text';
 
 /** Whether its first failure has cancelled it. */
 const hasFailed = ({ isCancelled, allowsFailures, failed }: Batch): boolean =>

@@ -1,31 +1,98 @@
-/** The state of a job and what can be done about it, in a sentence each. */
+/** The state of a job and what can be done about it, in a sentence each, with buttons and its facts. */
 import type { QueueManager } from '../../application/queue-manager';
 import type { Milliseconds } from '../../base/clock';
 import type { FoundJob } from '../../operations/found-job';
 import { address } from '../addresses';
 import { SILENT } from '../health';
 import { html, type Html, type Shown } from '../html';
-import { errorLine } from '../parts/excerpt';
-import { moment, spanText } from '../parts/time';
+import { actionForm, failureButtons, jobLink, queueLink } from '../parts/links';
+import { ACTIONS, factList, idFact, table } from '../parts/table';
+import { errorLine, moment, spanText } from '../parts/text';
 import type { PageContext } from '../view';
-import type { JobStory } from './job-story';
+import type { JobStory, ShownFailure } from './story';
+
+const TONES: Readonly<Record<string, string>> = { failed: 'bad', running: 'accent', completed: 'good' };
+
+export function statePart(story: JobStory, context: PageContext): Html {
+  const state = stateOf(story);
+  return html`<p class="state">
+      <span class="badge ${TONES[state] ?? ''}">${state}</span> ${stateText(story, context)}
+    </p>
+    ${progressOf(story, context)}
+    <div class="advice">${adviceFor(story, context)}</div>
+    ${buttons(story, context)}${facts(story, context)}${otherFailures(story, context)}`;
+}
+
+function progressOf({ job: { progress, state } }: JobStory, { now }: PageContext): Html | undefined {
+  if (progress === undefined || state === 'completed') return undefined;
+  const { value, text, at } = progress;
+  return html`<p class="progress">
+    <progress max="1" value="${value}" aria-label="Progress">${Math.floor(value * 100)} %</progress> ${Math.floor(value * 100)} %
+    ${text !== undefined && html`<bdi>${text}</bdi>`} <span class="soft">${moment(at, now)}</span>
+  </p>`;
+}
+
+function buttons({ job, isPaused }: JobStory, context: PageContext): Html | undefined {
+  const { id, connection, queue, state } = job;
+  const fields = { connection, id, queue };
+  if (state === 'failed') return html`<div class="choice">${failureButtons('job', { fields }, context)}</div>`;
+  if (state !== 'ready' && state !== 'delayed' && state !== 'running') return undefined;
+  if (context.manager.driver(connection).control === undefined) return undefined;
+  return html`<div class="choice">
+    ${isPaused && queue !== undefined && actionForm({ action: 'resume-queue', label: 'Resume the queue', fields: { connection, queue } }, context)}
+    ${actionForm({ action: 'cancel-job', label: 'Cancel', isDangerous: true, fields }, context)}
+  </div>`;
+}
+
+function facts({ job }: JobStory, { now }: PageContext): Html | undefined {
+  const { id, connection, queue, createdAt, attempts = 0 } = job;
+  return factList([
+    idFact(id),
+    ['Queue', queue !== undefined && queueLink({ connection, queue })],
+    ['Connection', html`<bdi>${connection}</bdi>`],
+    ['Dispatched', createdAt && moment(createdAt, now)],
+    ['Attempts', attempts > 0 && attemptsCount(job)],
+  ]);
+}
+
+function otherFailures({ otherFailures: others, job: { state } }: JobStory, context: PageContext): Html | undefined {
+  if (others.length === 0) return undefined;
+  return table({
+    caption: state === 'failed' ? 'It also failed elsewhere' : 'Failed jobs with this id',
+    columns: ['Queue', 'Connection', 'When', 'Error', ACTIONS],
+    rows: others.map((failure) => otherRow(failure, context)),
+  });
+}
+
+function otherRow(failure: ShownFailure, context: PageContext): Html {
+  const { id = '', connection, queue, failedAt, error } = failure;
+  const fields = { connection, id, queue };
+  return html`<tr data-key="${JSON.stringify([connection, queue, failedAt])}">
+    <th scope="row">${jobLink(failure, html`<bdi>${queue}</bdi>`)}</th>
+    <td><bdi>${connection}</bdi></td>
+    <td>${failedAt && moment(failedAt, context.now)}</td>
+    <td><bdi>${errorLine(error ?? '')}</bdi></td>
+    <td class="actions">${failureButtons('job', { fields }, context)}</td>
+  </tr>`;
+}
 
 /** As the badge shows it. `cancelled`: it no longer waits or runs, and records say why. */
-export type ShownState = FoundJob['state'] | 'cancelled';
+type ShownState = FoundJob['state'] | 'cancelled';
 
-export function stateOf({ job: { state, history }, result }: JobStory): ShownState {
+/** The state of a job and what can be done about it, in a sentence each. */
+function stateOf({ job: { state, history }, result }: JobStory): ShownState {
   const wasCancelled = result?.kind === 'cancelled' || history.at(-1)?.outcome === 'cancelled';
   return state === 'unknown' && wasCancelled ? 'cancelled' : state;
 }
 
 /** Follows the badge. */
-export function stateText(story: JobStory, context: PageContext): Shown {
+function stateText(story: JobStory, context: PageContext): Shown {
   const text = STATES[stateOf(story)](story, context);
   if (story.job.waitsToRunAlone !== true) return text;
   return html`${text} <strong class="warn">It waits to run alone</strong>, because its next crash would be its last.`;
 }
 
-export function adviceFor(story: JobStory, context: PageContext): Shown {
+function adviceFor(story: JobStory, context: PageContext): Shown {
   return ADVICE[stateOf(story)](story, context);
 }
 
@@ -130,7 +197,7 @@ function attemptsText(job: FoundJob): string {
 const attemptText = (job: FoundJob): string => `attempt ${job.attempts ?? 0}${ofTries(job)}`;
 
 /** `3 of 5` */
-export const attemptsCount = (job: FoundJob): string => `${job.attempts ?? 0}${ofTries(job)}`;
+const attemptsCount = (job: FoundJob): string => `${job.attempts ?? 0}${ofTries(job)}`;
 
 /** What most likely happened to a job of which nothing is known; without a full stop, so that the sentence can go on. */
 export function whyUnknown({ configuration: { history } }: QueueManager): Html {

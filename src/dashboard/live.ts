@@ -1,10 +1,9 @@
 /** Keeps open pages up to date: one look serves all viewers of the same page, and only changes are sent. */
-import type { Clock, Milliseconds, Timer } from '../../base/clock';
-import { inRootContext } from '../../connections/application';
-import type { Viewer } from '../access/access';
-import type { EventSink, EventSource } from '../http/answer';
-import { regionsOf } from '../parts/regions';
-import type { PageContext, View } from '../view';
+import type { Clock, Milliseconds, Timer } from '../base/clock';
+import { inRootContext } from '../connections/application';
+import type { Viewer } from './access/access';
+import type { EventSink, EventSource } from './http/answer';
+import { type PageContext, regionsOf, type View } from './view';
 
 /** The pause between two looks. */
 const PAUSE: Milliseconds = 2000;

@@ -3,12 +3,11 @@ import type { QueueManager } from '../../application/queue-manager';
 import { redact } from '../../base/redact';
 import type { Connection } from '../../connections/contract';
 import type { FoundJob } from '../../operations/found-job';
-import { listedFailure, type ListedJob } from '../../operations/listed-job';
 import { shownResult, type ShownResult } from '../../operations/kept-end';
+import { listedFailure, type ListedJob } from '../../operations/listed-job';
 import type { RunningWorker, WorkersJob } from '../../operations/worker-record';
 import { isRecord } from '../../payload/values';
-import { workersOf } from '../readings';
-import { isIncapable, readOr } from '../troubles';
+import { isIncapable, readOr, workersOf } from '../readings';
 import type { PageContext } from '../view';
 
 /** One time that it failed for good. */
@@ -114,4 +113,9 @@ function works({ connection: own, queues }: RunningWorker, connection: string, q
 /** The fields of its payload. Undefined if it has none, or no worker can read it. */
 export function fieldsOf({ payload }: FoundJob): Readonly<Record<string, unknown>> | undefined {
   return isRecord(payload) ? payload : undefined;
+}
+
+/** Whether it is one of Laravel's own classes: only Laravel's workers know what its fields mean. */
+export function isLaravels({ job }: Readonly<Record<string, unknown>>): boolean {
+  return typeof job === 'string' && job.startsWith('Illuminate\\');
 }

@@ -1,0 +1,83 @@
+/** Numbers, moments, spans, and the data or error of a job in one line, for people. */
+import type { Milliseconds, Seconds } from '../../base/clock';
+import { html, type Html } from '../html';
+
+/** Numbers for people. */
+
+const WHOLE = new Intl.NumberFormat('en-US');
+const ROUNDED = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 });
+
+/** `1,234,567`, and `0.25` */
+export function numberText(value: number): string {
+  return Number.isInteger(value) ? WHOLE.format(value) : ROUNDED.format(value);
+}
+
+/** To one decimal. */
+export function tenths(value: number): number {
+  return Math.round(value * 10) / 10;
+}
+
+/** `1 job`, `2 jobs` */
+export function counted(count: number, noun: string, plural = `${noun}s`): string {
+  return `${numberText(count)} ${count === 1 ? noun : plural}`;
+}
+
+/** Moments and spans for people. */
+
+const UNITS = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1000],
+] as const;
+
+/** `3 min ago`, `in 2 h`, with the exact moment as its title, which the script shows in the viewer's time zone. */
+export function moment(at: Date, now: Milliseconds): Html {
+  const iso = at.toISOString();
+  const span = at.getTime() - now;
+  const text = Math.abs(span) < 1000 ? 'now' : span < 0 ? `${spanText(-span)} ago` : `in ${spanText(span)}`;
+  return html`<time datetime="${iso}" title="${iso.replace('T', ' ').replace(/\.\d+Z$/, ' UTC')}">${text}</time>`;
+}
+
+/** `850 ms`, `3.2 s`, `3 min`: in the largest unit that fits. */
+export function spanText(span: Milliseconds): string {
+  if (span < 1000) return `${Math.round(span)} ms`;
+  if (span < 10_000) return `${Math.round(span / 100) / 10} s`;
+  const [unit, length] = UNITS.find(([, each]) => span >= each)!;
+  return `${Math.floor(span / length)} ${unit}`;
+}
+
+export function secondsText(span: Seconds | undefined): string {
+  return span === undefined ? '' : spanText(span * 1000);
+}
+
+/** One line of a job's data or error, for lists. */
+
+/** In characters. */
+const LONGEST = 120;
+const LONGEST_ERROR = 300;
+
+/** @param payload with its secrets masked */
+export function excerptOf(payload: unknown): Html {
+  const text = dataText(payload);
+  const shown = text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
+  return html`<code><bdi>${shown}</bdi></code>`;
+}
+
+/** What an error says, without its stack. */
+export function errorLine(exception: string): string {
+  const [line = ''] = exception.split('\n', 1);
+  return line.length > LONGEST_ERROR ? `${line.slice(0, LONGEST_ERROR)}…` : line;
+}
+
+/** As JSON; a text stays as it is. */
+export function dataText(payload: unknown): string {
+  const data = dataIn(payload);
+  return typeof data === 'string' ? data : (JSON.stringify(data) ?? '');
+}
+
+/** What the dispatcher gave; for foreign payloads, everything. */
+function dataIn(payload: unknown): unknown {
+  const data = (payload as { readonly data?: unknown } | null)?.data ?? payload;
+  return (data as { readonly command?: unknown } | null)?.command ?? data;
+}
