@@ -19,11 +19,10 @@ import {
   isPlain,
   isRecord,
   remedyFor,
-  strayChoice,
   symbolKeyOf,
   type Segment,
 } from './values';
-import { mapsByClassTransformer, toPlain } from './mapping';
+import { mapsByClassTransformer, strayChoice, toPlain } from './mapping';
 
 /** The classes whose instances may travel, by their names in payloads. */
 export interface CodecClasses extends Pick<JobRegistry, 'nameOf' | 'classOf' | 'definitionOf'> {

@@ -8,11 +8,12 @@
  * from inside the package, whose last release is 0.5.1. We test whether they belong to the copy that the application's decorators
  * write to: with another copy, excluded properties would be sent.
  */
+import { choiceCalls } from '../job/instance';
 import { types } from 'node:util';
 import type { Class } from '../base/class';
 import { isError } from '../base/foreign-error';
 import { InvalidPayloadError, classTransformerMissing } from './errors';
-import { described, remedyFor, strayChoice, symbolKeyOf, checkMade, MAX_DEPTH, type Segment } from './values';
+import { described, remedyFor, symbolKeyOf, checkMade, MAX_DEPTH, type Segment } from './values';
 
 /** Throws the error for a value that cannot be carried, found at `path` in the instance. */
 type RefuseValue = (kind: string, remedy: string, path: readonly Segment[]) => never;
@@ -294,4 +295,11 @@ function find(): ClassTransformer | null {
     }
   }
   throw classTransformerMissing(cause);
+}
+
+/** Why a job cannot be data of another job: it was told where and when to go, which does not travel. Undefined if it can. */
+export function strayChoice(value: object): readonly [kind: string, remedy: string] | undefined {
+  const calls = choiceCalls(value);
+  if (calls === undefined) return undefined;
+  return [`${described(value)} with what ${calls} chose`, 'Choose it where that job is dispatched.'];
 }

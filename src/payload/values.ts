@@ -1,6 +1,5 @@
 /** Values in a JSON tree: what kind each is, the names of their places, and what a payload may not hold. */
 import { types } from 'node:util';
-import { choiceCalls } from '../job/instance';
 import { classOf } from '../base/class';
 import { InvalidPayloadError } from './errors';
 
@@ -36,13 +35,6 @@ export function symbolKeyOf(value: object): string | undefined {
   if (symbols.length === 0) return undefined;
   const shown = symbols.find((symbol) => Object.prototype.propertyIsEnumerable.call(value, symbol));
   return shown === undefined ? undefined : String(shown);
-}
-
-/** Why a job cannot be data of another job: it was told where and when to go, which does not travel. Undefined if it can. */
-export function strayChoice(value: object): readonly [kind: string, remedy: string] | undefined {
-  const calls = choiceCalls(value);
-  if (calls === undefined) return undefined;
-  return [`${described(value)} with what ${calls} chose`, 'Choose it where that job is dispatched.'];
 }
 
 /** With its article: "a Logger". */
